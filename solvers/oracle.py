@@ -1,0 +1,38 @@
+"""The definition, computed as it is written: an SVD of every support of size 1..s (paper, Algorithm "Exact
+group-sparse margin and witness"). Slow and obvious; everything else is tested against it."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from solvers.groups import Columns
+from solvers.result import SupportValue
+
+
+def enumerate_supports(matrix: NDArray[np.float64], groups: Columns, size: int) -> SupportValue:
+    """Smallest σ_min(B_S) over all 1 ≤ |S| ≤ size, the first support that attains it, and its direction."""
+    best = np.inf
+    best_support: tuple[int, ...] = ()
+    best_vector = np.zeros(0)
+    for s in range(1, min(size, len(groups)) + 1):
+        for support in combinations(range(len(groups)), s):
+            columns = np.concatenate([groups[i] for i in support])
+            sigma, vector = smallest_singular_pair(matrix[:, columns])
+            if sigma < best:
+                best, best_support, best_vector = sigma, support, vector
+    direction = np.zeros(matrix.shape[1])
+    direction[np.concatenate([groups[i] for i in best_support])] = best_vector
+    return SupportValue(support=best_support, value=float(best), direction=direction)
+
+
+def smallest_singular_pair(block: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+    """σ_min and right singular vector; a matrix with fewer rows than columns has a null vector."""
+    rows, columns = block.shape
+    if rows == 0:
+        return 0.0, np.eye(columns)[0]
+    _, values, right = np.linalg.svd(block, full_matrices=True)
+    sigma = float(values[-1]) if rows >= columns else 0.0
+    return sigma, right[-1]

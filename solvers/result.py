@@ -1,0 +1,71 @@
+"""What the solvers return: value, rigorous bounds and witness together, truly frozen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class Status(StrEnum):
+    EXACT = "exact"
+    """Every support was looked at: lower and upper differ by rounding only."""
+    BOUNDED = "bounded"
+    """Stopped early or numerically undecided: the truth is between lower and upper."""
+
+
+@dataclass(frozen=True, slots=True)
+class SupportValue:
+    """One node set with its smallest singular value and a unit vector that attains it (over all coordinates)."""
+
+    support: tuple[int, ...]
+    value: float
+    direction: NDArray[np.float64]
+
+    def __post_init__(self) -> None:
+        self.direction.setflags(write=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Margin:
+    """γ over supports of at most `support_size` nodes.
+
+    `lower` and `upper` hold in exact arithmetic for the matrix as given; `value` is `upper` rounded to nearest, or
+    0.0 where the paper's rule for a numerical zero is met (then `upper` is the witness's own tiny residual).
+    """
+
+    value: float
+    lower: float
+    upper: float
+    support: tuple[int, ...]
+    direction: NDArray[np.float64]  # (coordinates,), unit norm, supported on `support`
+    status: Status
+    method: str
+    support_size: int
+    groups: tuple[NDArray[np.int64], ...] = field(repr=False)
+    tested: int = 0
+    """Supports and subtrees that were looked at one by one; the rest was excluded by bounds."""
+
+    def __post_init__(self) -> None:
+        self.direction.setflags(write=False)
+        if not 0.0 <= self.lower <= self.upper:
+            raise AssertionError(f"bounds out of order: {self.lower} > {self.upper}")
+
+    @property
+    def k(self) -> int:
+        """The corruption budget this margin speaks of: supports hold 2k nodes."""
+        return self.support_size // 2
+
+    @property
+    def zero(self) -> bool:
+        return self.value == 0.0
+
+    def indistinguishable_pair(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Two errors e₁, e₂ on at most half the support each, with e₁ − e₂ the witness: at γ = 0, one syndrome."""
+        half = (len(self.support) + 1) // 2
+        first = np.zeros_like(self.direction)
+        for node in self.support[:half]:
+            first[self.groups[node]] = self.direction[self.groups[node]]
+        return first, first - self.direction
