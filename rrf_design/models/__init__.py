@@ -1,0 +1,38 @@
+"""Models by name: ``get("embedded")``, a GGUF file, ``openai:NAME``, ``transformers:NAME-OR-PATH``, ``scripted:FILE``,
+``replay:FILE``, or any object that implements :class:`Model`. Adapters are imported when they are asked for."""
+
+from __future__ import annotations
+
+from rrf_design.models.base import (
+    PARSEABLE,
+    Attempt,
+    Model,
+    Outcome,
+    Reply,
+    Request,
+    Retry,
+    Usage,
+    key,
+)
+from rrf_design.models.prices import Price, PriceTable
+from rrf_design.models.records import read_records, record, write_records
+from rrf_design.models.registry import get, names
+
+__all__ = [
+    "PARSEABLE",
+    "Attempt",
+    "Model",
+    "Outcome",
+    "Price",
+    "PriceTable",
+    "Reply",
+    "Request",
+    "Retry",
+    "Usage",
+    "get",
+    "key",
+    "names",
+    "read_records",
+    "record",
+    "write_records",
+]

@@ -1,0 +1,261 @@
+"""The adapter contract: a request goes in, exactly one reply with a named outcome comes out.
+
+The paper's black box is a sampler ``y ~ P(. | x)``. Everything a run must be able to prove later travels with the
+answer: the raw request and response, the identity of the backend (the same weights answer differently in another
+runtime), the tokens that were paid for, and how many attempts it took. A time-out, a refusal or an empty text is
+an outcome of its own and never an answer.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from typing import Any, Self
+
+from rrf_design.errors import InputError
+
+# A chat template wraps a prompt in role markers; no template we know adds more than this many tokens.
+TEMPLATE_TOKENS = 256
+
+
+class Outcome(StrEnum):
+    """What became of one request. Only ``answered`` and ``truncated`` carry text worth parsing."""
+
+    ANSWERED = "answered"
+    TRUNCATED = "truncated"  # the token limit cut the text; what is there may still be parsed
+    EMPTY = "empty"
+    REFUSED = "refused"
+    GARBAGE = "garbage"  # a response that is not in the shape of an answer
+    TIMEOUT = "timeout"
+    RATE_LIMITED = "rate_limited"
+    UNREACHABLE = "unreachable"  # nobody answered the call, so nothing was bought; the server may come back
+    FAILED = "failed"  # the backend refused the call itself (too long, no such model, bad key)
+
+
+PARSEABLE = frozenset({Outcome.ANSWERED, Outcome.TRUNCATED})
+RETRYABLE = frozenset({Outcome.TIMEOUT, Outcome.RATE_LIMITED, Outcome.UNREACHABLE})
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What was paid for; it adds up over attempts. ``estimated`` marks a ceiling put in for an unknown count."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    calls: int = 0
+    estimated: bool = False
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(
+            self.input_tokens + other.input_tokens,
+            self.output_tokens + other.output_tokens,
+            self.calls + other.calls,
+            self.estimated or other.estimated,
+        )
+
+    def document(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One question, with everything that decides the answer. ``grammar`` is GBNF, for adapters that offer it."""
+
+    prompt: str
+    system: str | None = None
+    max_tokens: int = 64
+    temperature: float = 0.0
+    top_p: float = 1.0
+    seed: int = 0
+    stop: tuple[str, ...] = ()
+    grammar: str | None = None
+
+    def __post_init__(self) -> None:
+        if not self.prompt.strip():
+            raise InputError("request: the prompt is empty; write the question")
+        if self.max_tokens < 1:
+            raise InputError(f"request: max_tokens is {self.max_tokens}; it must be at least 1")
+        if not self.temperature >= 0.0:
+            raise InputError(f"request: temperature is {self.temperature}; it must be 0 (greedy) or more")
+        if not 0.0 < self.top_p <= 1.0:
+            raise InputError(f"request: top_p is {self.top_p}; it must lie in (0, 1]")
+        object.__setattr__(self, "stop", tuple(self.stop))
+
+    def messages(self) -> list[dict[str, str]]:
+        system = [] if self.system is None else [{"role": "system", "content": self.system}]
+        return [*system, {"role": "user", "content": self.prompt}]
+
+    def document(self) -> dict[str, Any]:
+        return asdict(self) | {"stop": list(self.stop)}
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, Any]) -> Self:
+        return cls(**{**document, "stop": tuple(document.get("stop", ()))})
+
+    def ceiling(self) -> Usage:
+        """More than one attempt can use: no tokenizer makes more tokens than a text has UTF-8 bytes."""
+        size = len(self.prompt.encode()) + len((self.system or "").encode())
+        return Usage(size + TEMPLATE_TOKENS, self.max_tokens, 1, estimated=True)
+
+
+def key(request: Request, identity: Mapping[str, Any]) -> str:
+    """SHA-256 of the canonical JSON of request and backend: equal keys mean the same purchase."""
+    text = json.dumps(
+        {"request": request.document(), "identity": dict(identity)},
+        sort_keys=True,
+        separators=(",", ":"),
+        ensure_ascii=True,
+    )
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One call of the backend. ``usage=None`` means that the count is unknown; the ceiling is then assumed."""
+
+    outcome: Outcome
+    text: str = ""
+    usage: Usage | None = None
+    raw_request: Mapping[str, Any] = field(default_factory=dict)
+    raw_response: Mapping[str, Any] | None = None
+    detail: str = ""
+    retry_after: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """The end of a request: the last attempt, and what all attempts together cost."""
+
+    text: str
+    outcome: Outcome
+    usage: Usage
+    identity: Mapping[str, Any]
+    raw_request: Mapping[str, Any]
+    raw_response: Mapping[str, Any] | None
+    latency: float
+    attempts: int
+    detail: str = ""
+
+    @property
+    def parseable(self) -> bool:
+        return self.outcome in PARSEABLE
+
+    def document(self) -> dict[str, Any]:
+        return {
+            "text": self.text,
+            "outcome": self.outcome.value,
+            "usage": self.usage.document(),
+            "identity": dict(self.identity),
+            "raw_request": dict(self.raw_request),
+            "raw_response": None if self.raw_response is None else dict(self.raw_response),
+            "latency": self.latency,
+            "attempts": self.attempts,
+            "detail": self.detail,
+        }
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, Any]) -> Self:
+        values = dict(document)
+        values["outcome"] = Outcome(values["outcome"])
+        values["usage"] = Usage(**values["usage"])
+        return cls(**values)
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """Bounded retries: exponential waits with full jitter, or what the server asked for if that is longer."""
+
+    attempts: int = 4
+    base: float = 0.5
+    longest: float = 30.0
+    sleep: Callable[[float], None] = time.sleep
+
+    def __post_init__(self) -> None:
+        if self.attempts < 1:
+            raise InputError(f"retry: attempts is {self.attempts}; it must be at least 1")
+
+    def wait(self, done: int, retry_after: float | None) -> None:
+        # The jitter decides only when we ask again, never what is answered, so it needs no seed.
+        pause = random.uniform(0.0, min(self.longest, self.base * 2.0**done))
+        self.sleep(min(self.longest, max(pause, retry_after or 0.0)))
+
+
+class Model(ABC):
+    """A black box that answers.
+
+    An adapter implements ``attempt`` (one paid call; a failure of the backend is an outcome, not an exception)
+    and ``identity``. Callers use ``ask`` or ``complete``, from as many threads as ``slots`` says, and ``close``
+    the model when done (it is a context manager). An adapter owns its backend and nothing else: prices, budgets
+    and journals belong to the caller.
+    """
+
+    name: str = "model"
+    slots: int = 1
+    supports_grammar: bool = False
+    retry: Retry = Retry()
+
+    @property
+    @abstractmethod
+    def identity(self) -> Mapping[str, Any]:
+        """JSON-able description of what answers: adapter, weights, runtime and its version, settings."""
+
+    @abstractmethod
+    def attempt(self, request: Request) -> Attempt:
+        """Call the backend once."""
+
+    def close(self) -> None:  # noqa: B027 - most adapters own nothing that must be released
+        """Release the backend; further calls are a mistake."""
+
+    def ask(self, request: Request) -> Reply:
+        """One reply, after as many paid attempts as ``retry`` allows."""
+        self.check(request)
+        start = time.perf_counter()
+        paid = Usage()
+        done = 0
+        while True:
+            attempt = self.attempt(request)
+            done += 1
+            paid += request.ceiling() if attempt.usage is None else attempt.usage
+            if attempt.outcome not in RETRYABLE or done >= self.retry.attempts:
+                return self._reply(attempt, paid, time.perf_counter() - start, done)
+            self.retry.wait(done, attempt.retry_after)
+
+    def complete(self, requests: Sequence[Request]) -> tuple[Reply, ...]:
+        """Replies in the order of the requests, all slots kept busy."""
+        if self.slots == 1 or len(requests) < 2:
+            return tuple(self.ask(request) for request in requests)
+        with ThreadPoolExecutor(min(self.slots, len(requests))) as pool:
+            return tuple(pool.map(self.ask, requests))
+
+    def check(self, request: Request) -> None:
+        if request.grammar is not None and not self.supports_grammar:
+            raise InputError(f"model {self.name}: it offers no grammars; leave the grammar out of the request")
+
+    def _reply(self, attempt: Attempt, paid: Usage, latency: float, done: int) -> Reply:
+        return Reply(
+            attempt.text,
+            attempt.outcome,
+            paid,
+            self.identity,
+            attempt.raw_request,
+            attempt.raw_response,
+            latency,
+            done,
+            attempt.detail,
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name}>"
