@@ -20,7 +20,7 @@ _AFTER = r"(?!\w|\.\d|\s*/\s*\d|\s*\^)"
 _STANDALONE = re.compile(rf"{_SIGN}{_BEFORE}{_DIGITS}{_AFTER}", re.ASCII)
 _STRICT_INTEGER = re.compile(r"[+-]?\d+", re.ASCII)
 _UNSIGNED = rf"{_DIGITS}(?:\.\d+)?(?:[eE][+-]?\d{{1,3}})?|\.\d+(?:[eE][+-]?\d{{1,3}})?"
-_DECIMAL = re.compile(rf"{_SIGN}(?<![\w.^])(?:{_UNSIGNED})(?!\w|\.\d)", re.ASCII)
+_DECIMAL = re.compile(rf"{_SIGN}{_BEFORE}(?:{_UNSIGNED}){_AFTER}", re.ASCII)
 _STRICT_DECIMAL = re.compile(r"[+-]?(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][+-]?\d{1,3})?", re.ASCII)
 _RATIONAL = re.compile(
     rf"{_SIGN}(?<![\w.^/])(?:{_DIGITS}\s*/\s*{_DIGITS}(?!\w|[./]\d)|(?:{_UNSIGNED})(?!\w|\.\d|\s*/\s*\d))",

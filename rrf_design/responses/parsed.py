@@ -92,7 +92,7 @@ def failure(detail: str, status: ParseStatus = ParseStatus.PARSE_FAILURE) -> Par
 
 def numbers(values: Sequence[Fraction | int], *, strict: bool, canonical: str) -> Parsed:
     """A parsed vector, unless float64 would change an integer of it or overflow."""
-    if any(value.denominator == 1 and abs(value) > LARGEST_EXACT for value in values):
+    if any(value.denominator == 1 and abs(value.numerator) > LARGEST_EXACT for value in values):
         return failure("an integer beyond 2**53 has no exact float64", ParseStatus.OUT_OF_RANGE)
     try:
         floats = tuple(float(value) for value in values)

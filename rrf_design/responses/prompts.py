@@ -68,7 +68,7 @@ class Affine:
         diagonal = np.diagonal(self.matrix)
         # A scaling is inverted entry by entry, so that 1/s is the correctly rounded quotient.
         exact = np.array_equal(self.matrix, np.diag(diagonal))
-        back = np.diag(1.0 / diagonal) if exact else np.linalg.inv(self.matrix)
+        back: NDArray[Any] = np.diag(1.0 / diagonal) if exact else np.linalg.inv(self.matrix)
         return Affine(back, -(back @ self.offset))
 
     def transport(self) -> str | dict[str, Any]:

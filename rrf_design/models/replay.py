@@ -1,0 +1,62 @@
+"""Answers from an earlier run's log. Nothing is ever asked again, so a replay needs neither weights nor money.
+
+The log decides the identity: a replayed answer has the same key as the original purchase, and a log that mixes
+backends must be told apart, because their answers are not interchangeable.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from rrf_design.errors import InputError
+from rrf_design.models.base import Attempt, Model, Reply, Request, Usage
+from rrf_design.models.records import read_records
+
+
+class ReplayModel(Model):
+    """``replay:FILE``, or the records themselves. If a request was logged twice, the first answer counts."""
+
+    supports_grammar = True  # the recorded request holds the grammar it was answered under
+    slots = 8
+
+    def __init__(self, log: str | Path | Iterable[Mapping[str, Any]], *, model: str | None = None) -> None:
+        entries = list(read_records(log) if isinstance(log, str | Path) else log)
+        self._where = str(log) if isinstance(log, str | Path) else "replayed records"
+        identities = {json.dumps(entry["reply"]["identity"], sort_keys=True) for entry in entries}
+        if model is not None:
+            identities = {text for text in identities if json.loads(text).get("model") == model}
+        if not identities:
+            raise InputError(f"{self._where}: no answers{f' of model {model!r}' if model else ''} to replay")
+        if len(identities) > 1:
+            listed = ", ".join(sorted({str(json.loads(text).get("model")) for text in identities}))
+            raise InputError(f"{self._where}: answers of several backends ({listed}); choose one with model=")
+        self._identity: dict[str, Any] = json.loads(identities.pop())
+        self.name = f"replay:{self._identity.get('model', 'unknown')}"
+        self._replies: dict[str, Reply] = {}
+        for entry in entries:
+            if entry["reply"]["identity"] == self._identity:
+                self._replies.setdefault(_key(entry["request"]), Reply.from_document(entry["reply"]))
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        return self._identity
+
+    def ask(self, request: Request) -> Reply:
+        """The recorded reply as it was, its attempts, tokens and latency included."""
+        self.check(request)
+        reply = self._replies.get(_key(request.document()))
+        if reply is None:
+            raise InputError(f"{self._where}: no recorded answer to the prompt {request.prompt[:60]!r} as asked here")
+        return reply
+
+    def attempt(self, request: Request) -> Attempt:
+        reply = self.ask(request)
+        usage: Usage = reply.usage
+        return Attempt(reply.outcome, reply.text, usage, reply.raw_request, reply.raw_response, reply.detail)
+
+
+def _key(request: Mapping[str, Any]) -> str:
+    return json.dumps(Request.from_document(request).document(), sort_keys=True)
