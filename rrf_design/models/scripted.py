@@ -68,9 +68,12 @@ class ScriptedModel(Model):
         answer = self._function(request) if self._function else self._scripted(request, number)
         if isinstance(answer, Attempt):
             return answer
-        words = len(answer.split())
-        usage = Usage(len(request.prompt.split()), min(words, request.max_tokens), 1)
-        return classify(answer, "stop", usage, request.document(), {"text": answer})
+        # A word is a token here: the double is cut at the limit like every other model.
+        words = [word.end() for word in re.finditer(r"\S+", answer)]
+        cut = len(words) > request.max_tokens
+        text = answer[: words[request.max_tokens - 1]] if cut else answer
+        usage = Usage(len(request.prompt.split()), min(len(words), request.max_tokens), 1)
+        return classify(text, "length" if cut else "stop", usage, request.document(), {"text": text})
 
     def _scripted(self, request: Request, number: int) -> str | Attempt:
         for rule in self._rules:

@@ -1,0 +1,102 @@
+"""The adapters under test; a new one joins the conformance suite with one fixture in ``ADAPTERS``."""
+
+from __future__ import annotations
+
+import importlib.util
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from rrf_design import models
+from rrf_design.models import Model, Request
+
+SHORT = Request("What is 2 + 3?", max_tokens=12)
+LONG = Request("Tell me a long story about the sea.", max_tokens=3)
+OTHER = Request("What is the capital of France?", system="Answer in one word.", max_tokens=8)
+CHOICE = Request("Is 2 + 3 equal to 5?", max_tokens=8, grammar='root ::= "yes" | "no"')
+ALL = (SHORT, LONG, OTHER, CHOICE)
+
+_SCRIPT = {
+    "rules": [
+        {"pattern": r"2 \+ 3\?", "text": "2 + 3 = 5"},
+        {"pattern": "story", "text": "Once upon a time there was the sea, and it was blue."},
+        {"prompt": OTHER.prompt, "text": "Paris"},
+        {"prompt": CHOICE.prompt, "text": "yes"},
+    ]
+}
+_SERVE = (
+    "import sys; from rrf_design import models; model = models.get('embedded', slots=1, threads=1); "
+    "print(model.address, flush=True); sys.stdin.read()"
+)
+
+
+@pytest.fixture(scope="session")
+def scripted() -> Model:
+    from rrf_design.models.scripted import ScriptedModel
+
+    return ScriptedModel(_SCRIPT)
+
+
+@pytest.fixture(scope="session")
+def replay(scripted: Model) -> Model:
+    from rrf_design.models.replay import ReplayModel
+
+    return ReplayModel([models.record(request, scripted.ask(request)) for request in ALL])
+
+
+@pytest.fixture(scope="session")
+def embedded() -> Iterator[Model]:
+    with models.get("embedded", threads=1) as model:
+        yield model
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[str]:
+    """The embedded model in a process of its own, over HTTP on loopback; the address it serves."""
+    with subprocess.Popen(
+        [sys.executable, "-c", _SERVE], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdin is not None
+        yield process.stdout.readline().strip()
+        process.stdin.close()
+        process.wait(timeout=30)
+
+
+@pytest.fixture(scope="session")
+def openai(server: str) -> Iterator[Model]:
+    with models.get(
+        "openai:smollm2", base_url=server, slots=1, grammar_field="grammar", extra={"cache_prompt": False}
+    ) as model:
+        yield model
+
+
+@pytest.fixture(scope="session")
+def transformers() -> Iterator[Model]:
+    needed = ("torch", "transformers", "accelerate", "gguf")
+    missing = [name for name in needed if importlib.util.find_spec(name) is None]
+    if missing:
+        pytest.skip(
+            f"left out: the transformers adapter on real weights, because {', '.join(missing)} is not installed"
+        )
+    from rrf_design.models.embedded import weights
+
+    with models.get(f"transformers:{weights()}") as model:
+        yield model
+
+
+ADAPTERS = ("scripted", "replay", "embedded", "openai", "transformers")
+
+
+@pytest.fixture(params=ADAPTERS)
+def model(request: pytest.FixtureRequest) -> Model:
+    adapter: Model = request.getfixturevalue(request.param)
+    return adapter
+
+
+@pytest.fixture
+def questions() -> tuple[Request, Request, Request, Request]:
+    """An answer in one sentence, one that must be cut, one with a system prompt, one under a grammar."""
+    return ALL

