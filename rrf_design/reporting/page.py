@@ -1,0 +1,227 @@
+"""The page: one self-contained HTML file that works offline, on paper, on a phone and without colour vision.
+
+A page is a title and sections; a section holds paragraphs, cards, tables and figures. A figure can't be made
+without its table: `Picture` carries both, so that nobody has to read a number off a drawing. The content security
+policy allows exactly our own script and style by their hashes and nothing from anywhere else, so that even markup
+that slipped through could not run.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+from rrf_design.reporting.markup import Child, Markup, join, tag
+
+PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7A6A00")
+"""Okabe and Ito's colours (the last one darkened for white paper): told apart by all common kinds of colour vision."""
+
+MANY = 200
+"""Rows of a table beyond which only the first ones are written, with a line that says how many are left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A drawing, what it shows in one sentence (for those who can't see it), and the same as a table."""
+
+    svg: Markup
+    summary: str
+    table: Markup
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A heading with its content, linked from the list of contents."""
+
+    heading: str
+    content: Markup
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """One figure that matters: what it is, its value, and the words without which the value means nothing."""
+
+    label: str
+    value: str
+    note: str = ""
+    kind: str = "plain"
+    """"plain", "good", "bad" or "unsure": shown by a word-sized sign as well as by colour."""
+
+
+def number(value: float | int | None, digits: int = 5) -> str:
+    """A number for people: `digits` significant ones, a real minus sign, and words for what is not a number."""
+    if value is None or value != value:
+        return "not known"
+    if value in (float("inf"), float("-inf")):
+        return "unbounded" if value > 0 else "−∞"
+    if isinstance(value, int):
+        return f"{value:,}".replace(",", "\u202f").replace("-", "−")
+    return f"{value:.{digits}g}".replace("e-0", "e-").replace("e+0", "e").replace("-", "−")
+
+
+def prose(*children: Child) -> Markup:
+    """A paragraph."""
+    return tag("p", *children)
+
+
+def code(text: str) -> Markup:
+    """A name or a command, as it is typed."""
+    return tag("code", text)
+
+
+def bullets(items: Iterable[Child]) -> Markup:
+    return tag("ul", [tag("li", item) for item in items])
+
+
+def callout(*children: Child, kind: str = "plain") -> Markup:
+    """A statement that must not be missed; kind as for a card."""
+    return tag(
+        "div",
+        tag("span", _SIGNS[kind], class_="sign", aria_hidden="true"),
+        tag("div", *children),
+        class_=f"callout {kind}",
+    )
+
+
+_SIGNS = {"plain": "i", "good": "✓", "bad": "✗", "unsure": "?"}
+
+
+def cards(items: Sequence[Card]) -> Markup:
+    """The figures that matter, side by side."""
+    made = [
+        tag(
+            "div",
+            tag("div", item.label, class_="label"),
+            tag(
+                "div",
+                None if item.kind == "plain" else tag("span", _SIGNS[item.kind], class_="sign", aria_hidden="true"),
+                item.value,
+                class_="value",
+            ),
+            tag("div", item.note, class_="note") if item.note else None,
+            class_=f"card {item.kind}",
+        )
+        for item in items
+    ]
+    return tag("div", made, class_="cards")
+
+
+def table(
+    columns: Sequence[str],
+    rows: Sequence[Sequence[Child]],
+    *,
+    caption: str = "",
+    right: Sequence[int] = (),
+    most: int = MANY,
+    keys: Sequence[str] | None = None,
+) -> Markup:
+    """A table: `right` are the columns of numbers, `keys` tie rows to elements of a drawing (data-key).
+
+    More than eight rows get a search box. More than `most` are cut, and the table says so.
+    """
+    shown = rows[:most]
+    head = tag(
+        "tr", [tag("th", name, scope="col", class_="right" if i in right else None) for i, name in enumerate(columns)]
+    )
+    body = []
+    for index, row in enumerate(shown):
+        cells = [
+            tag("td", cell, class_="right" if i in right else None, data_label=columns[i]) for i, cell in enumerate(row)
+        ]
+        body.append(tag("tr", cells, data_key=keys[index] if keys else None, tabindex="0" if keys else None))
+    if not shown:
+        body.append(tag("tr", tag("td", "nothing", colspan=str(len(columns)), class_="nothing")))
+    left = len(rows) - len(shown)
+    more = f"{number(left)} more rows are not shown; the document has them all." if left > 0 else ""
+    search = None
+    if len(shown) > 8:
+        search = tag(
+            "label",
+            "Find in this table ",
+            tag("input", type="search", class_="filter", autocomplete="off"),
+            class_="search",
+        )
+    return tag(
+        "div",
+        search,
+        tag(
+            "div",
+            tag("table", tag("caption", caption) if caption else None, tag("thead", head), tag("tbody", body)),
+            class_="scroll",
+            tabindex="0",
+            role="region",
+            aria_label=caption or "table",
+        ),
+        tag("p", more, class_="more") if more else None,
+        class_="tablebox",
+    )
+
+
+def figure(picture: Picture, *, caption: str, folded: bool = False) -> Markup:
+    """A drawing with its caption and, beside it, its table (`folded` where the table is long)."""
+    beside = picture.table
+    if folded:
+        beside = tag("details", tag("summary", "The same as a table"), picture.table)
+    return tag(
+        "figure",
+        tag("div", picture.svg, class_="drawing"),
+        tag("figcaption", caption),
+        tag("div", beside, class_="beside"),
+        class_="figure",
+    )
+
+
+def section(heading: str, *content: Child) -> Section:
+    """A part of the page: paragraphs, cards, tables and figures under one heading."""
+    return Section(heading=heading, content=join(*content))
+
+
+def page(
+    title: str,
+    sections: Sequence[Section],
+    *,
+    subtitle: str = "",
+    lead: Child = None,
+    facts: Sequence[tuple[str, str]] = (),
+) -> str:
+    """The whole document. `lead` stands above the contents; `facts` (digests, versions, dates) at the foot."""
+    style, script = asset("page.css"), asset("page.js")
+    policy = f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; img-src data:; base-uri 'none'; form-action 'none'"
+    anchors = [f"part-{i}" for i in range(1, len(sections) + 1)]
+    contents = None
+    if len(sections) > 2:
+        links = [
+            tag("li", tag("a", part.heading, href=f"#{anchor}")) for part, anchor in zip(sections, anchors, strict=True)
+        ]
+        contents = tag("nav", tag("ul", links), aria_label="Contents")
+    body = [
+        tag("section", tag("h2", part.heading), part.content, id=anchor)
+        for part, anchor in zip(sections, anchors, strict=True)
+    ]
+    foot = tag("footer", tag("dl", [[tag("dt", name), tag("dd", value)] for name, value in facts])) if facts else None
+    head = tag(
+        "head",
+        tag("meta", charset="utf-8"),
+        tag("meta", http_equiv="Content-Security-Policy", content=policy),
+        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        tag("meta", name="color-scheme", content="light dark"),
+        tag("title", title),
+        tag("style", style),
+    )
+    top = tag("header", tag("h1", title), tag("p", subtitle, class_="subtitle") if subtitle else None)
+    main = tag("main", top, lead, contents, body, foot)
+    return f'<!doctype html>\n<html lang="en">{head}<body>{main}{tag("script", script)}</body></html>\n'
+
+
+@cache
+def asset(name: str) -> Markup:
+    """Our own style or script, written into every page."""
+    return Markup(files("rrf_design.reporting").joinpath("assets", name).read_text(encoding="utf-8"))
+
+
+def _hash(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
