@@ -1,0 +1,117 @@
+"""rrf-design scenario: reproduce the paper's experiments, and the project's own."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from rrf_design.cli.output import AsJson, Jobs, Quiet, note, print_json, say, table
+
+
+def register(app: typer.Typer) -> None:
+    group = typer.Typer(
+        no_args_is_help=True, help="Reproduce the paper's experiments, and more.", rich_markup_mode=None
+    )
+    group.command("list")(list_scenarios)
+    group.command("run")(run)
+    app.add_typer(group, name="scenario")
+
+
+def list_scenarios(as_json: AsJson = False) -> None:
+    """The scenarios, each with the question it answers.
+
+    Example: rrf-design scenario list
+    """
+    import scenarios
+
+    found = [scenarios.get(name) for name in scenarios.names()]
+    if as_json:
+        print_json(
+            {
+                "scenarios": [
+                    {
+                        "name": s.name,
+                        "question": s.question,
+                        "parameters": dict(s.full),
+                        "quick": dict(s.quick),
+                        "expected": [{"key": e.key, "text": e.text} for e in s.expected],
+                    }
+                    for s in found
+                ]
+            }
+        )
+    else:
+        table("", ["scenario", "question"], [(s.name, s.question) for s in found])
+
+
+def run(
+    name: Annotated[str, typer.Argument(help="A scenario's name, or `all`.", show_default=False)],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Directory for the results.")] = Path("results"),
+    quick: Annotated[bool, typer.Option("--quick", help="The small size that CI runs.")] = False,
+    jobs: Jobs = 1,
+    resume: Annotated[bool, typer.Option("--resume", help="Keep finished parts of an earlier run.")] = False,
+    model: Annotated[
+        str | None,
+        typer.Option("--model", help="Whom to ask, in scenarios that ask a model (openai:NAME, FILE.gguf, ...)."),
+    ] = None,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", help="Change a parameter: NAME=VALUE, the value as JSON or text.")
+    ] = None,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+) -> None:
+    """Run a scenario and write its data, plots and pages to OUT/NAME. Exit code 1: a condition was violated.
+
+    Example: rrf-design scenario run anchor-transition --out results --jobs 2
+    """
+    import scenarios
+    from scenarios.runner import run_scenario
+
+    changes = _changes(settings or [])
+    if model is not None:
+        changes["model"] = model
+    wanted = scenarios.names() if name == "all" else (name,)
+    documents: list[dict[str, Any]] = []
+    violated = False
+    for each in wanted:
+        published = run_scenario(
+            scenarios.get(each),
+            out,
+            quick=quick,
+            jobs=jobs,
+            resume=resume,
+            changes=changes,
+            progress=(lambda text: None) if quiet else note,
+        )
+        documents.append(dict(published.document))
+        violated = violated or bool(published.violated)
+        if not as_json:
+            _describe(published.document, published.directory)
+    if as_json:
+        print_json(documents[0] if name != "all" else {"scenarios": documents})
+    raise typer.Exit(1 if violated else 0)
+
+
+def _changes(settings: list[str]) -> dict[str, Any]:
+    from rrf_design.errors import InputError
+
+    changes: dict[str, Any] = {}
+    for setting in settings:
+        name, equals, text = setting.partition("=")
+        if not equals or not name:
+            raise InputError(f"--set {setting!r}: write it as NAME=VALUE")
+        try:
+            changes[name] = json.loads(text)
+        except ValueError:
+            changes[name] = text
+    return changes
+
+
+def _describe(document: Any, directory: Path) -> None:
+    say(f"{document['name']}: {document['question']}")
+    rows = [(e["status"], e["text"], e["seen"]) for e in document["expectations"]]
+    table("", ["verdict", "condition", "seen"], rows)
+    say(f"Pages, tables and raw data: {directory}")

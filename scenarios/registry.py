@@ -1,0 +1,24 @@
+"""Scenarios by name. A module is imported only when its scenario is asked for; the order here is that of the index."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from scenarios.base import Scenario
+
+NAMES: tuple[str, ...] = ()
+
+
+def names() -> tuple[str, ...]:
+    return NAMES
+
+
+def get(name: str) -> Scenario:
+    """The scenario called `name`; InputError with the nearest known name otherwise."""
+    if name not in NAMES:
+        from rrf_design.errors import InputError
+        from rrf_design.files import suggestion
+
+        raise InputError(f"there is no scenario {name!r}{suggestion(name, NAMES)}; `scenario list` shows them all")
+    scenario: Scenario = import_module(f"scenarios.{name.replace('-', '_')}").SCENARIO
+    return scenario

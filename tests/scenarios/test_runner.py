@@ -1,0 +1,114 @@
+from __future__ import annotations
+
+import csv
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from rrf_design import InputError
+from scenarios.base import Context, Done, Expectation, Outcome, Part, Scenario, Status, Table, Verdict
+from scenarios.plots import lines
+from scenarios.runner import run_scenario
+
+
+def _parts(context: Context) -> list[Part]:
+    return [{"seed": seed} for seed in range(context["seeds"])]
+
+
+def _run(context: Context, part: Part) -> dict[str, float]:
+    with (context.directory / "calls.txt").open("a") as stream:
+        stream.write(f"{part['seed']}\n")
+    return {"seed": part["seed"], "third": part["seed"] / 3, "broken": float("nan")}
+
+
+def _report(context: Context, done: list[Done]) -> Outcome:
+    rows = [d.value for d in done]
+    return Outcome(
+        verdicts=[Verdict.of("small", max(r["third"] for r in rows) < 10, f"{len(rows)} rows")],
+        tables=[Table.of("thirds", rows, caption="A <b>caption</b> | with markup")],
+        figures=[
+            lines("curve", {"third": ([r["seed"] for r in rows], [r["third"] for r in rows])}, x="seed", y="third")
+        ],
+        notes=["<script>alert(1)</script>"],
+    )
+
+
+TOY = Scenario(
+    name="toy",
+    question="Does the runner keep its promises?",
+    full={"seeds": 5, "seed": 0},
+    quick={"seeds": 2},
+    expected=(Expectation("small", "every third is below ten"),),
+    parts=_parts,
+    run=_run,
+    report=_report,
+)
+
+
+def test_files_and_full_precision(tmp_path: Path) -> None:
+    published = run_scenario(TOY, tmp_path)
+    assert not published.violated
+    with (tmp_path / "toy" / "thirds.csv").open() as stream:
+        rows = list(csv.DictReader(stream))
+    assert [float(row["third"]) for row in rows] == [seed / 3 for seed in range(5)]
+    assert rows[0]["broken"] == ""
+    document = json.loads((tmp_path / "toy" / "result.json").read_text())
+    assert document["format"] == "rrf-scenario"
+    assert document["expectations"][0]["status"] == "met"
+    assert document["parameters"] == {"seeds": 5, "seed": 0}
+    assert "<svg" in (tmp_path / "toy" / "curve.svg").read_text()
+    assert "toy/index.html" in (tmp_path / "index.html").read_text()
+    assert "toy/README.md" in (tmp_path / "README.md").read_text()
+
+
+def test_pages_escape_text(tmp_path: Path) -> None:
+    run_scenario(TOY, tmp_path)
+    page = (tmp_path / "toy" / "index.html").read_text()
+    assert "<script>" not in page
+    assert "<b>caption</b>" not in page
+    assert "<script>" not in (tmp_path / "toy" / "README.md").read_text().replace("\\<", "")
+
+
+def test_resume_runs_only_what_is_missing(tmp_path: Path) -> None:
+    run_scenario(TOY, tmp_path, changes={"seeds": 3})
+    journal = tmp_path / "toy" / "parts.jsonl"
+    lines_ = journal.read_text().splitlines()
+    journal.write_text("\n".join(lines_[:3]) + "\n" + lines_[3][:10])  # a crash in the middle of a line
+    calls = tmp_path / "toy" / "calls.txt"
+    calls.unlink()
+    run_scenario(TOY, tmp_path, changes={"seeds": 3}, resume=True)
+    assert calls.read_text() == "2\n"
+    calls.unlink()
+    run_scenario(TOY, tmp_path, changes={"seeds": 4}, resume=True)  # other parameters: nothing is reused
+    assert len(calls.read_text().split()) == 4
+
+
+def test_processes_give_the_same_rows(tmp_path: Path) -> None:
+    one = run_scenario(TOY, tmp_path / "one")
+    two = run_scenario(TOY, tmp_path / "two", jobs=2)
+    assert (one.directory / "thirds.csv").read_text() == (two.directory / "thirds.csv").read_text()
+
+
+def test_violations_are_published(tmp_path: Path) -> None:
+    published = run_scenario(TOY, tmp_path, changes={"seeds": 40})
+    assert published.violated == ("small",)
+    assert published.document["expectations"][0]["status"] == Status.VIOLATED
+    assert "violated" in (tmp_path / "README.md").read_text()
+
+
+def test_every_expectation_needs_its_verdict(tmp_path: Path) -> None:
+    silent = replace(TOY, report=lambda context, done: Outcome(verdicts=[]))
+    with pytest.raises(ValueError, match="expectations"):
+        run_scenario(silent, tmp_path)
+
+
+def test_unknown_parameter(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no parameter 'sedes'"):
+        run_scenario(TOY, tmp_path, changes={"sedes": 1})
+
+
+def test_table_rows_must_fit() -> None:
+    with pytest.raises(ValueError, match="columns"):
+        Table.of("t", [{"a": 1}, {"b": 2}])
