@@ -1,0 +1,30 @@
+"""Decoders on matrices: which few node errors e explain a syndrome s = Be + noise.
+
+`SupportDecoder` is exact (support search with a proof), `group_lasso` and `group_bpdn` are convex with a duality gap,
+`SupportTable` decodes many syndromes of one small design at once, `erasure_margin` is γ when some nodes are missing.
+"""
+
+from __future__ import annotations
+
+from solvers.decoding.convex import GroupProblem, group_bpdn, group_lasso, lasso_path
+from solvers.decoding.erasures import ErasureMargin, erasure_margin
+from solvers.decoding.result import ConvexSolution, Decoding, Explanation
+from solvers.decoding.search import SupportDecoder, decode_support
+from solvers.decoding.table import BatchDecoding, SupportTable, table_fits
+
+__all__ = [
+    "BatchDecoding",
+    "ConvexSolution",
+    "Decoding",
+    "ErasureMargin",
+    "Explanation",
+    "GroupProblem",
+    "SupportDecoder",
+    "SupportTable",
+    "decode_support",
+    "erasure_margin",
+    "group_bpdn",
+    "group_lasso",
+    "lasso_path",
+    "table_fits",
+]

@@ -1,0 +1,193 @@
+"""The field seen by a support search: one orthonormal basis per node, and how the bases overlap.
+
+Which supports explain a syndrome depends only on the column spans of the nodes, so each block B_j is replaced by an
+orthonormal basis Q_j of its span (padded with zero columns to one common width). Then G_jj = I, the gain of one node
+is ‖Q_jᵀs‖², two nodes whose spans are orthogonal add their gains exactly, and a column that says nothing has gain 0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from solvers.groups import Columns
+
+Array = NDArray[np.float64]
+
+DEPENDENT = 1e-10
+"""Directions that are shorter than this, relative to their node, count as linearly dependent (the paper's zero rule)."""
+DENSE_SHARE = 0.2
+"""Matrices with more nonzeros than this share of their entries are handled as dense."""
+
+
+@dataclass(frozen=True)
+class Spans:
+    """Bases of all nodes side by side: column block j of `basis` is Q_j, `width` columns each."""
+
+    basis: Any  # (rows, n * width), ndarray or csc_array
+    width: int
+    nodes: int
+    scale: Array  # (n,): length of the node's longest direction in the original operator
+
+    @property
+    def dense(self) -> bool:
+        return isinstance(self.basis, np.ndarray)
+
+    def project(self, vector: Array) -> Array:
+        """Q_jᵀ v for all nodes, as (n, width)."""
+        return np.asarray(self.basis.T @ vector).reshape(self.nodes, self.width)
+
+    @cached_property
+    def overlap(self) -> tuple[NDArray[np.int32], NDArray[np.int32], Array]:
+        """C_ij = Q_iᵀQ_j for all overlapping pairs: row pointers, neighbours (sorted), blocks (count, width, width)."""
+        n, d = self.nodes, self.width
+        if self.dense:
+            gram = self.basis.T @ self.basis
+            blocks = np.ascontiguousarray(gram.reshape(n, d, n, d).transpose(0, 2, 1, 3)).reshape(n * n, d, d)
+            pointers = np.arange(0, n * n + 1, n, dtype=np.int32)
+            return pointers, np.tile(np.arange(n, dtype=np.int32), n), blocks
+        gram = sparse.bsr_array((self.basis.T @ self.basis).tocsr(), blocksize=(d, d))
+        gram.sort_indices()
+        return gram.indptr.astype(np.int32), gram.indices.astype(np.int32), np.ascontiguousarray(gram.data)
+
+    @cached_property
+    def by_row(self) -> Any:
+        return None if self.dense else self.basis.tocsr()
+
+    def touching(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Nodes whose span is not blind to all of these rows."""
+        columns: NDArray[np.int64]
+        if self.dense:
+            columns = np.flatnonzero(np.any(self.basis[rows] != 0.0, axis=0))
+        else:
+            part = self.by_row[rows]
+            columns = part.indices[part.data != 0.0].astype(np.int64)
+        return np.unique(columns // self.width)
+
+    def columns(self, support: tuple[int, ...]) -> Array:
+        """The bases of a support, dense (rows, |S| * width)."""
+        index = (np.array(support)[:, None] * self.width + np.arange(self.width)).ravel()
+        part = self.basis[:, index]
+        return np.asarray(part if self.dense else part.toarray())
+
+    def residual(self, support: tuple[int, ...], vector: Array) -> float:
+        """‖(I − Π_S) v‖, from an orthonormal basis of the span and not from a difference of squares."""
+        if not support:
+            return float(np.linalg.norm(vector))
+        if self.dense:
+            return float(np.linalg.norm(vector - _onto(self.columns(support), vector)))
+        index = (np.array(support)[:, None] * self.width + np.arange(self.width)).ravel()
+        local = self.basis[:, index]
+        rows = np.unique(local.indices)
+        rest = vector.copy()
+        if len(rows):
+            rest[rows] -= _onto(local[rows].toarray(), vector[rows])
+        return float(np.linalg.norm(rest))
+
+
+def _onto(columns: Array, vector: Array) -> Array:
+    left, values, _ = np.linalg.svd(columns, full_matrices=False)
+    left = left[:, values > DEPENDENT]
+    return np.asarray(left @ (left.T @ vector))
+
+
+def as_operator(matrix: Any) -> Any:
+    """A float64 copy: ndarray when it is mostly filled, csc_array otherwise; ValueError for what is no finite matrix."""
+    if sparse.issparse(matrix):
+        result = sparse.csc_array(matrix, dtype=np.float64, copy=True)
+        result.sum_duplicates()
+        result.eliminate_zeros()
+        values = result.data
+    else:
+        result = np.array(matrix, dtype=np.float64)
+        if result.ndim != 2:
+            raise ValueError(f"B must be a matrix, not an array of {result.ndim} dimensions")
+        values = result
+    if not np.isfinite(values).all():
+        raise ValueError("B holds a NaN or an infinity")
+    rows, columns = result.shape
+    filled = np.count_nonzero(values) / max(1, rows * columns)
+    if filled > DENSE_SHARE or rows * columns <= 4096:
+        return result.toarray() if sparse.issparse(result) else result
+    return result if sparse.issparse(result) else sparse.csc_array(result)
+
+
+def build_spans(operator: Any, groups: Columns, *, scale: Array | None = None) -> Spans:
+    """Bases of every node's columns; `scale` keeps the lengths of an operator this one was projected from."""
+    n = len(groups)
+    width = max(len(columns) for columns in groups)
+    if width == 1:
+        return _scalar_spans(operator, groups, scale)
+    rows = operator.shape[0]
+    lengths = np.zeros(n) if scale is None else scale
+    dense = isinstance(operator, np.ndarray)
+    basis = np.zeros((rows, n * width)) if dense else None
+    index: list[NDArray[np.int64]] = []
+    column: list[NDArray[np.int64]] = []
+    entries: list[Array] = []
+    for j, columns in enumerate(groups):
+        if dense:
+            where, local = np.arange(rows), operator[:, columns]
+        else:
+            part = operator[:, columns]
+            where = np.unique(part.indices)
+            local = part[where].toarray() if len(where) else np.zeros((0, len(columns)))
+        left, values, _ = np.linalg.svd(local, full_matrices=False)
+        if scale is None:
+            lengths[j] = values[0] if len(values) else 0.0
+        left = left[:, values > DEPENDENT * lengths[j]] if lengths[j] > 0 else left[:, :0]
+        start = j * width
+        if basis is not None:
+            basis[:, start : start + left.shape[1]] = left
+        else:
+            r, c = np.nonzero(left)
+            index.append(where[r].astype(np.int64))
+            column.append(c + start)
+            entries.append(left[r, c])
+    if basis is None:
+        places = (np.concatenate(index), np.concatenate(column))
+        return Spans(sparse.csc_array((np.concatenate(entries), places), shape=(rows, n * width)), width, n, lengths)
+    return Spans(basis, width, n, lengths)
+
+
+def _scalar_spans(operator: Any, groups: Columns, scale: Array | None) -> Spans:
+    order = np.concatenate(groups)
+    matrix = operator[:, order]
+    if isinstance(matrix, np.ndarray):
+        norms = np.linalg.norm(matrix, axis=0)
+    else:
+        norms = np.sqrt(np.asarray(matrix.multiply(matrix).sum(axis=0)).ravel())
+    lengths = norms if scale is None else scale
+    seen = norms > DEPENDENT * lengths
+    factors = np.divide(1.0, norms, out=np.zeros_like(norms), where=seen)
+    if isinstance(matrix, np.ndarray):
+        return Spans(matrix * factors, 1, len(groups), lengths)
+    scaled = sparse.csc_array(matrix @ sparse.diags_array(factors))
+    scaled.eliminate_zeros()
+    return Spans(scaled, 1, len(groups), lengths)
+
+
+def project_out(operator: Any, basis: Array) -> Any:
+    """(I − QQᵀ)B with orthonormal Q, twice for orthogonality to working precision; sparse stays sparse."""
+    if isinstance(operator, np.ndarray):
+        for _ in range(2):
+            operator = operator - basis @ (basis.T @ operator)
+        return operator
+    thin = sparse.csc_array(basis)
+    for _ in range(2):
+        operator = sparse.csc_array(operator - thin @ (thin.T @ operator))
+    operator.eliminate_zeros()
+    return operator
+
+
+def span_of(columns: Array) -> Array:
+    """An orthonormal basis of the columns, each of them first brought to unit length."""
+    norms = np.linalg.norm(columns, axis=0)
+    columns = columns[:, norms > 0] / norms[norms > 0]
+    left, values, _ = np.linalg.svd(columns, full_matrices=False)
+    return np.asarray(left[:, values > DEPENDENT])
