@@ -27,7 +27,7 @@ def _root(
 
 
 # Each module has `register(app)`, which adds its verb (or verbs). Order here is the order in --help.
-VERBS = ("margin", "scenario")
+VERBS = ("init", "margin", "explain", "report", "scenario")
 
 for verb in VERBS:
     import_module(f"rrf_design.cli.{verb}").register(app)

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from rrf_design.reporting.charts import Bar, Series, bar_chart, line_chart, step_chart
+from rrf_design.reporting.documents import write_report
 from rrf_design.reporting.page import (
     Card,
     Picture,
@@ -41,4 +42,5 @@ __all__ = [
     "section",
     "step_chart",
     "table",
+    "write_report",
 ]

@@ -1,0 +1,84 @@
+"""rrf-design explain: why is my margin zero, or small?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from rrf_design.cli.output import AsJson, Jobs, ProblemFile, Select, TimeLimit, print_json, say, split_ids, table
+
+if TYPE_CHECKING:
+    from rrf_design.reporting.explain import Explanation
+
+
+def register(app: typer.Typer) -> None:
+    app.command("explain")(explain)
+
+
+def explain(
+    file: ProblemFile,
+    k: Annotated[int | None, typer.Option("--k", help="Corruption budget; default: the problem's.")] = None,
+    select: Select = None,
+    jobs: Jobs = 1,
+    time_limit: TimeLimit = None,
+    as_json: AsJson = False,
+) -> None:
+    """Why is the margin zero, or small: who doesn't see the witness, and the purchases that would mend it.
+
+    Exit code 0: the margin is what the problem asks for (its target, 2ε/δ, or positive when it names neither); 1: it is not.
+
+    Example: rrf-design explain problem.toml
+    """
+    from rrf_design.files import load
+    from rrf_design.reporting.explain import explain as explain_design
+
+    problem = load(file)
+    found = explain_design(problem, split_ids(select), k=k, n_jobs=jobs, time_limit=time_limit)
+    if as_json:
+        print_json(found.to_json())
+    else:
+        _describe(problem.name, found)
+    raise typer.Exit(0 if found.enough else 1)
+
+
+def _describe(name: str, found: Explanation) -> None:
+    from rrf_design.reporting.explain import words
+
+    margin = found.margin
+    say(
+        f"{name}: γ_{margin.k} = {margin.value:.6g} ({margin.status})"
+        + ("" if found.wanted is None else f", wanted {found.wanted:.6g}")
+    )
+    say(words(found))
+    shares = found.view.shares
+    rows = [(n, f"{shares[n]:.1%}", ", ".join(f"{x:.4g}" for x in margin.witness[n][:6])) for n in margin.support]
+    table("", ["witness node", "share", "direction"], rows, right=[1])
+    if found.sees:
+        table(
+            "", ["block that sees it", "energy"], [(b, f"{e:.4g}") for b, e in list(found.sees.items())[:8]], right=[1]
+        )
+    if found.blind:
+        more = f" and {len(found.blind) - 8} more" if len(found.blind) > 8 else ""
+        say(f"On these nodes, but blind to it: {', '.join(found.blind[:8])}{more}.")
+    _offers(found)
+
+
+def _offers(found: Explanation) -> None:
+    margin = found.margin
+    if found.singles:
+        rows = [(", ".join(p.ids), f"{p.cost:g}", f"{p.gamma:.6g}") for p in found.singles]
+        table("", ["buy", "cost", f"γ_{margin.k} then"], rows, right=[1, 2])
+    goal = "a positive margin" if found.wanted is None else f"the margin {found.wanted:.6g}"
+    if found.enough:
+        say(f"This is {goal} already.")
+    elif found.mend is not None:
+        claim = "the cheapest that" if found.mend_proven else "a set that"
+        say(
+            f"To reach {goal}: buy {', '.join(found.mend.ids)} for {found.mend.cost:g} ({claim} reaches it; γ_{margin.k} = {found.mend.gamma:.6g} then)."
+        )
+    else:
+        say(
+            f"Nothing on sale reaches {goal}: put up for sale an anchor on {' or '.join(margin.support[:3])}, or a relation from there to other"
+            " nodes that the witness does not touch."
+        )

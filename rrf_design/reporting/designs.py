@@ -1,0 +1,328 @@
+"""Pages of designs: one (its margin, its witness, why it is no larger, what would help) and two side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from rrf_design.reporting.charts import Series, line_chart
+from rrf_design.reporting.explain import Explanation, explain, price, wanted_margin, words
+from rrf_design.reporting.fieldview import FieldView
+from rrf_design.reporting.graph import draw_field
+from rrf_design.reporting.markup import Child, Markup, join
+from rrf_design.reporting.page import Card, Section, callout, cards, figure, number, page, prose, section, table
+
+if TYPE_CHECKING:
+    from rrf_design.margins import DesignMargin
+    from rrf_design.problem import Problem
+
+BUDGETS = 4
+"""Corruption budgets over which a small field's margin is drawn."""
+SMALL = 48
+"""Fields of at most so many nodes get that curve: it asks for supports of 2·BUDGETS nodes."""
+
+
+@dataclass(frozen=True)
+class Design:
+    """A problem and what is bought of it, under the name a comparison calls it by."""
+
+    problem: Problem
+    selected: tuple[str, ...] = ()
+    name: str = ""
+
+    @property
+    def title(self) -> str:
+        return self.name or self.problem.name
+
+
+def facts_of(problem: Problem) -> list[tuple[str, str]]:
+    """What ties a page to its problem and to the program that made it."""
+    from rrf_design import __version__
+    from rrf_design.files import digest
+
+    return [
+        ("problem", problem.name),
+        ("digest of the problem (SHA-256)", digest(problem)),
+        ("made by", f"rrf-design {__version__}"),
+    ]
+
+
+def subscript(k: int) -> str:
+    return str(k).translate(str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉"))
+
+
+def gamma(k: int) -> str:
+    """γ with its k, which it never goes without."""
+    return f"γ{subscript(k)}"
+
+
+def bounds_words(lower: float, upper: float, status: str) -> str:
+    """What is proven about a margin, in words."""
+    if lower == 0 and upper < 1e-9:
+        return "zero, up to rounding: the witness moves no measurement"
+    if status == "exact":
+        return f"exact: proven between {number(lower, 7)} and {number(upper, 7)}"
+    return f"not settled: proven between {number(lower, 7)} and {number(upper, 7)}"
+
+
+def margin_card(margin: DesignMargin, wanted: float | None = None) -> Card:
+    short = margin.lower <= 0 if wanted is None else margin.lower < wanted
+    kind = (
+        "good"
+        if not short
+        else (
+            "bad"
+            if (margin.upper <= 0 or margin.value == 0 or (wanted is not None and margin.upper < wanted))
+            else "unsure"
+        )
+    )
+    return Card(
+        f"margin {gamma(margin.k)} (k = {margin.k} wrong answer{'s' if margin.k > 1 else ''})",
+        number(margin.value),
+        bounds_words(margin.lower, margin.upper, str(margin.status)),
+        kind,
+    )
+
+
+def design_page(design: Design, *, k: int | None = None, **options: Any) -> str:
+    """The page of one design."""
+    found = explain(design.problem, design.selected, k=k, **options)
+    margin = found.margin
+    parts = [
+        section("In words", _verdict(found)),
+        section("The field and its witness", _witness_words(found), draw_field(found.view)),
+        section("Who sees the witness", *_eyes(found)),
+        section("What would help", *_offers(found)),
+    ]
+    curve = _by_budget(design, options)
+    if curve is not None:
+        parts.append(curve)
+    bought = f"owned blocks plus {len(margin.selected)} bought" if margin.selected else "owned blocks only"
+    return page(
+        design.title, parts, subtitle=f"A design: {bought}", lead=cards(_figures(found)), facts=facts_of(design.problem)
+    )
+
+
+def _figures(found: Explanation) -> list[Card]:
+    margin, problem = found.margin, found.view.problem
+    rows, columns = margin.operator.shape
+    result = [margin_card(margin, found.wanted)]
+    if found.wanted is not None:
+        source = "the problem's target" if problem.target is not None else "2ε/δ from the problem"
+        result.append(
+            Card(
+                f"wanted {gamma(margin.k)}",
+                number(found.wanted),
+                f"{source}; {'reached' if found.enough else 'not proven reached'}",
+            )
+        )
+    if margin.value > 0:
+        result.append(
+            Card(
+                "an error can hide up to",
+                f"{number(2 / margin.lower if margin.lower > 0 else None, 4)} ε",
+                f"2/{gamma(margin.k)} times the noise radius ε, by the lower bound",
+            )
+        )
+    result.append(
+        Card(
+            "field",
+            f"{number(len(margin.operator.node_ids))} nodes",
+            f"{number(columns)} coordinates, {number(len(margin.operator.block_ids))} blocks, {number(rows)} rows",
+        )
+    )
+    if margin.selected:
+        result.append(
+            Card(
+                "bought",
+                number(price(problem, margin.selected)),
+                f"{len(margin.selected)} items, in the unit of the file's costs",
+            )
+        )
+    return result
+
+
+def _verdict(found: Explanation) -> Markup:
+    kind = "good" if found.enough else ("bad" if found.margin.value == 0 else "unsure")
+    return join(
+        callout(prose(words(found)), kind=kind),
+        prose(
+            "A margin speaks of the declared relations, anchors, parsers and k; it does not say that they are right, and agreement alone is never truth."
+        ),
+    )
+
+
+def _witness_words(found: Explanation) -> Markup:
+    margin = found.margin
+    return prose(
+        f"The witness is the error on at most 2k = {2 * margin.k} nodes that this design sees least: one unit of it moves all measurements"
+        f" together by {gamma(margin.k)} = {number(margin.value)}. Its nodes carry a heavy ring."
+    )
+
+
+def _eyes(found: Explanation) -> list[Child]:
+    sees = [[name, number(energy, 4)] for name, energy in found.sees.items()]
+    content: list[Child] = [table(["block that sees it", "energy ‖C h‖²"], sees, right=[1], most=40)]
+    if found.blind:
+        shown = ", ".join(found.blind[:20]) + (f" and {len(found.blind) - 20} more" if len(found.blind) > 20 else "")
+        content.append(prose(f"On the witness's nodes, but blind to it ({len(found.blind)}): ", shown, "."))
+    return content
+
+
+def _offers(found: Explanation) -> list[Child]:
+    margin = found.margin
+    content: list[Child] = []
+    if found.singles:
+        rows = [
+            [", ".join(p.ids), number(p.cost), number(p.gamma), number(p.lower, 7), p.status] for p in found.singles
+        ]
+        columns = ["buy", "cost", f"{gamma(margin.k)} then", "lower bound", "status"]
+        content.append(table(columns, rows, right=[1, 2, 3], caption="Single purchases that see the witness"))
+    goal = f"{gamma(margin.k)} > 0" if found.wanted is None else f"{gamma(margin.k)} ≥ {number(found.wanted)}"
+    if found.enough:
+        content.append(callout(prose(f"The design has {goal} already."), kind="good"))
+    elif found.mend is not None:
+        claim = "proven to be the cheapest" if found.mend_proven else "not proven to be the cheapest; ask the planner"
+        content.append(
+            callout(
+                prose(f"To reach {goal}, buy {', '.join(found.mend.ids)} for {number(found.mend.cost)} ({claim})."),
+                kind="plain",
+            )
+        )
+    else:
+        content.append(
+            callout(
+                prose(
+                    f"Nothing on sale reaches {goal}. Put up for sale an anchor on {' or '.join(margin.support[:3])}, or a relation from there to other nodes."
+                ),
+                kind="bad",
+            )
+        )
+    return content
+
+
+def _by_budget(design: Design, options: dict[str, Any]) -> Section | None:
+    curve = _curve(design, options)
+    if curve is None:
+        return None
+    picture = line_chart([curve], x_label="k, wrong answers", y_label="margin γ of that k")
+    words_ = "The margin for other corruption budgets: how many wrong answers this design could stand."
+    return section("How many wrong answers", figure(picture, caption=words_))
+
+
+def _curve(design: Design, options: dict[str, Any]) -> Series | None:
+    from solvers import margins
+
+    operator = design.problem.operator(design.selected)
+    nodes = len(operator.node_ids)
+    most = min(BUDGETS, nodes // 2)
+    if nodes > SMALL or most < 2:
+        return None
+    found = margins(operator.matrix, operator.groups, k=most, **options)
+    return Series(
+        design.title,
+        [m.k for m in found],
+        [m.value for m in found],
+        [m.lower for m in found],
+        [m.upper for m in found],
+    )
+
+
+def comparison_page(first: Design, second: Design, *, k: int | None = None, **options: Any) -> str:
+    """Two designs side by side: margins at the same k, what each buys, and how each sees the other's witness."""
+    names = (first.name or "A", second.name or "B")
+    same_k = k if k is not None else first.problem.k
+    results = [d.problem.margin(d.selected, k=same_k, **options) for d in (first, second)]
+    parts = [
+        section("In words", _compare_words(names, results)),
+        section("What differs", _differences(first, second, names)),
+        section("Each sees the other's witness", _crossed((first, second), names, results)),
+    ]
+    curves = [curve for d in (first, second) if (curve := _curve(d, options)) is not None]
+    if len(curves) == 2:
+        named = [Series(name, c.x, c.y, c.lower, c.upper) for name, c in zip(names, curves, strict=True)]
+        picture = line_chart(named, x_label="k, wrong answers", y_label="margin γ of that k")
+        parts.append(
+            section(
+                "How many wrong answers",
+                figure(picture, caption="The margin of both designs for other corruption budgets."),
+            )
+        )
+    for name, design, result in zip(names, (first, second), results, strict=True):
+        parts.append(
+            section(f"The field of {name}", draw_field(FieldView(design.problem, result.selected, result.witness)))
+        )
+    lead = cards(
+        [_named(name, design, result) for name, design, result in zip(names, (first, second), results, strict=True)]
+    )
+    facts = [
+        (f"{name}: {what}", value)
+        for name, d in zip(names, (first, second), strict=True)
+        for what, value in facts_of(d.problem)[:2]
+    ]
+    return page(
+        f"{names[0]} against {names[1]}", parts, subtitle=f"Two designs at k = {same_k}", lead=lead, facts=facts
+    )
+
+
+def _named(name: str, design: Design, result: DesignMargin) -> Card:
+    card = margin_card(result, wanted_margin(design.problem))
+    return Card(
+        f"{name}: {card.label}",
+        card.value,
+        f"{card.note}; bought for {number(price(design.problem, result.selected))}",
+        card.kind,
+    )
+
+
+def _compare_words(names: tuple[str, str], results: Sequence[DesignMargin]) -> Markup:
+    a, b = results
+    if a.lower > b.upper or b.lower > a.upper:
+        better, worse = (0, 1) if a.lower > b.upper else (1, 0)
+        ratio = results[better].lower / results[worse].upper if results[worse].upper > 1e-9 else None
+        by = (
+            f", at least {number(ratio, 3)} times as much"
+            if ratio is not None
+            else ", while the other may miss it altogether"
+        )
+        text = f"{names[better]} sees its worst error better than {names[worse]} sees its own{by}: {number(results[better].value)} against {number(results[worse].value)}, both at k = {a.k}."
+        return callout(prose(text), kind="plain")
+    return callout(
+        prose(
+            f"The bounds overlap: at k = {a.k} neither design is proven better. Margins {number(a.value)} and {number(b.value)}."
+        ),
+        kind="unsure",
+    )
+
+
+def _differences(first: Design, second: Design, names: tuple[str, str]) -> Markup:
+    sides = [set(d.selected) for d in (first, second)]
+    everything = [
+        {b.id for b in d.problem.blocks if b.owned} | side for d, side in zip((first, second), sides, strict=True)
+    ]
+    only = [sorted(everything[0] - everything[1]), sorted(everything[1] - everything[0])]
+    both = everything[0] & everything[1]
+    rows = [
+        [f"only in {name}", number(len(ids)), ", ".join(ids[:40]) + (" …" if len(ids) > 40 else "")]
+        for name, ids in zip(names, only, strict=True)
+    ]
+    rows.append(["in both", number(len(both)), ""])
+    return table(["blocks", "how many", "which"], rows, right=[1])
+
+
+def _crossed(designs: Sequence[Design], names: tuple[str, str], results: Sequence[DesignMargin]) -> Markup:
+    rows: list[Sequence[Child]] = []
+    for i, other in ((0, 1), (1, 0)):
+        operator = results[i].operator
+        witness = results[other].witness
+        if not set(witness) <= set(operator.node_ids):
+            rows.append([names[i], f"{names[other]}'s witness", "asks nodes that it does not have"])
+            continue
+        import numpy as np
+
+        whole = {name: np.zeros(designs[i].problem.node_by_id[name].dim) for name in operator.node_ids}
+        whole.update({name: np.asarray(part) for name, part in witness.items()})
+        seen = float(np.linalg.norm(operator.matrix @ operator.stack(whole)))
+        rows.append([names[i], f"{names[other]}'s witness on {', '.join(witness)}", number(seen)])
+    return table(["design", "looks at", "moves its measurements by ‖B h‖"], rows, right=[2])

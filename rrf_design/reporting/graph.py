@@ -1,0 +1,376 @@
+"""The field as a drawing: circles are questions, lines are relations by family, squares are anchors.
+
+Colour says which family a relation is of, the kind of line whether it is owned (solid), bought (thick) or on sale
+(dashed), and the witness is a heavy ring with its share written beside it: nothing is said by colour alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+
+from rrf_design.blocks import Anchor, Relation
+from rrf_design.reporting.fieldview import WORDS, FieldView, components, family_of, transport_words
+from rrf_design.reporting.layout import Point, free_angles, positions
+from rrf_design.reporting.markup import Markup, join, tag
+from rrf_design.reporting.page import number, prose, table
+
+RADIUS = 13.0
+COLOURS = 7
+LABELLED_EDGES = 40
+MOST_EDGES = 600
+
+
+def draw_field(view: FieldView) -> Markup:
+    """The drawing with its controls, legend and tables; a large field as its witness's neighbourhood and numbers."""
+    drawn = set(view.drawn_nodes)
+    index = {node.id: i for i, node in enumerate(view.problem.nodes)}
+    blocks = [(j, b) for j, b in enumerate(view.problem.blocks) if drawn.issuperset(b.nodes)]
+    order = {"bought": 0, "owned": 1, "waiting": 2, "sale": 3}
+    blocks.sort(key=lambda item: order[view.block_status(item[1])])
+    blocks = sorted(blocks[:MOST_EDGES])
+    edges = [(index[b.nodes[0]], index[name]) for _, b in blocks for name in b.nodes[1:]]
+    placed, size = positions([index[name] for name in view.drawn_nodes], edges)
+    svg = _svg(view, blocks, placed, size, index)
+    return tag(
+        "figure",
+        tag(
+            "div",
+            _controls(view),
+            tag("div", svg, class_="drawing"),
+            tag("output", "Point at, tab to or tap anything in the drawing.", class_="detail", aria_live="polite"),
+            _legend(view),
+            class_="field",
+        ),
+        tag("figcaption", _caption(view, len(blocks))),
+        tag("div", _tables(view, index), class_="beside"),
+        class_="figure",
+    )
+
+
+def _caption(view: FieldView, shown: int) -> str:
+    if view.whole:
+        return f"The field: {number(len(view.problem.nodes))} nodes, {number(shown)} relations and anchors drawn."
+    return (
+        f"The part of the field around the witness: {len(view.drawn_nodes)} of {number(len(view.problem.nodes))} nodes and"
+        f" {number(shown)} of {number(len(view.problem.blocks))} relations and anchors; the tables below sum up the rest."
+    )
+
+
+def _controls(view: FieldView) -> Markup:
+    boxes = []
+    if view.problem.on_sale:
+        boxes.append(("nosale", "what is still on sale"))
+    boxes.append(("nolabels", "names"))
+    return tag(
+        "div",
+        "Show: ",
+        [tag("label", tag("input", type="checkbox", checked=True, data_hides=hides), words) for hides, words in boxes],
+        class_="controls",
+    )
+
+
+def _svg(
+    view: FieldView,
+    blocks: Sequence[tuple[int, Relation | Anchor]],
+    placed: dict[int, Point],
+    size: Point,
+    index: dict[str, int],
+) -> Markup:
+    neighbours: dict[int, set[int]] = defaultdict(set)
+    for _, block in blocks:
+        for name in block.nodes:
+            neighbours[index[name]].update(index[other] for other in block.nodes)
+    single: dict[int, list[tuple[int, Anchor]]] = defaultdict(list)
+    pair_count = Counter(tuple(sorted(index[n] for n in b.nodes)) for _, b in blocks if isinstance(b, Relation))
+    seen: Counter[tuple[int, ...]] = Counter()
+    lines: list[Markup] = []
+    labelled = sum(isinstance(b, Relation) for _, b in blocks) <= LABELLED_EDGES
+    for j, block in blocks:
+        if isinstance(block, Relation):
+            pair = tuple(sorted(index[n] for n in block.nodes))
+            bend = (seen[pair] - (pair_count[pair] - 1) / 2) * 34.0
+            seen[pair] += 1
+            lines.append(_relation(view, j, block, placed, index, bend, labelled))
+        elif len(block.nodes) == 1:
+            single[index[block.nodes[0]]].append((j, block))
+        else:
+            lines.append(_shared_anchor(view, j, block, placed, index))
+    for i, anchors in single.items():
+        for (j, anchor), angle in zip(anchors, free_angles(i, placed, neighbours[i], len(anchors)), strict=True):
+            lines.append(_anchor(view, j, anchor, placed[i], i, angle))
+    circles = [_node(view, i, view.problem.nodes[i].id, place) for i, place in placed.items()]
+    width, height = size
+    words = f"Drawing of the field {view.problem.name} with {len(placed)} nodes"
+    return tag(
+        "svg",
+        *lines,
+        *circles,
+        viewBox=f"0 0 {width:.0f} {height:.0f}",
+        width=f"{width:.0f}",
+        height=f"{height:.0f}",
+        class_="large" if width > 640 else None,
+        role="group",
+        aria_label=words,
+    )
+
+
+def _relation(
+    view: FieldView,
+    j: int,
+    block: Relation,
+    placed: dict[int, Point],
+    index: dict[str, int],
+    bend: float,
+    labelled: bool,
+) -> Markup:
+    status = view.block_status(block)
+    (x1, y1), (x2, y2) = placed[index[block.tail]], placed[index[block.head]]
+    if block.tail == block.head:
+        path, middle, angle = (
+            f"M{x1 - 6:.1f},{y1:.1f} C{x1 - 40:.1f},{y1 - 60:.1f} {x1 + 40:.1f},{y1 - 60:.1f} {x1 + 6:.1f},{y1:.1f}",
+            (x1, y1 - 45),
+            0.0,
+        )
+    else:
+        length = math.hypot(x2 - x1, y2 - y1)
+        ux, uy = (x2 - x1) / length, (y2 - y1) / length
+        if index[block.tail] > index[block.head]:
+            bend = -bend  # parallel relations bend to the same side whichever way they point
+        cx, cy = (x1 + x2) / 2 - uy * bend, (y1 + y2) / 2 + ux * bend
+        middle = ((x1 + x2) / 4 + cx / 2 + ux * 5, (y1 + y2) / 4 + cy / 2 + uy * 5)
+        path, angle = f"M{x1:.1f},{y1:.1f} Q{cx:.1f},{cy:.1f} {x2:.1f},{y2:.1f}", math.degrees(math.atan2(uy, ux))
+    family = family_of(block)
+    colour = min(view.families.index(family), COLOURS)
+    parts = [
+        tag("title", block_words(view, block)),
+        tag("path", d=path, class_=f"edge {_line(status)}"),
+        tag("path", d=path, stroke="transparent", stroke_width="14", fill="none"),
+        tag(
+            "path",
+            d="M-6,-4.5 L6,0 L-6,4.5 Z",
+            class_="arrow",
+            transform=f"translate({middle[0]:.1f} {middle[1]:.1f}) rotate({angle:.1f})",
+        ),
+    ]
+    if labelled and block.transport.scale is not None:
+        parts.append(tag("text", transport_words(block), x=middle[0] + 9, y=middle[1] - 7, class_="name soft"))
+    nodes = " ".join(str(index[name]) for name in block.nodes)
+    return tag("g", *parts, class_=f"c{colour} {_line(status)}", data_nodes=nodes, data_key=f"b{j}", tabindex="0")
+
+
+def _line(status: str) -> str:
+    return {"owned": "", "bought": "bought", "sale": "sale", "waiting": "sale"}[status]
+
+
+def _anchor(view: FieldView, j: int, block: Anchor, place: Point, node: int, angle: float) -> Markup:
+    reach = RADIUS + 20
+    x, y = place[0] + reach * math.cos(angle), place[1] + reach * math.sin(angle)
+    status = view.block_status(block)
+    return tag(
+        "g",
+        tag("title", block_words(view, block)),
+        tag("line", x1=place[0], y1=place[1], x2=x, y2=y),
+        tag("rect", x=x - 6, y=y - 6, width=12.0, height=12.0),
+        class_=f"anchor {_line(status)}",
+        data_nodes=str(node),
+        data_key=f"b{j}",
+        tabindex="0",
+    )
+
+
+def _shared_anchor(view: FieldView, j: int, block: Anchor, placed: dict[int, Point], index: dict[str, int]) -> Markup:
+    spots = [placed[index[name]] for name in block.nodes]
+    x, y = sum(p[0] for p in spots) / len(spots), sum(p[1] for p in spots) / len(spots)
+    return tag(
+        "g",
+        tag("title", block_words(view, block)),
+        [tag("line", x1=px, y1=py, x2=x, y2=y) for px, py in spots],
+        tag("rect", x=x - 6, y=y - 6, width=12.0, height=12.0),
+        class_=f"anchor {_line(view.block_status(block))}",
+        data_nodes=" ".join(str(index[name]) for name in block.nodes),
+        data_key=f"b{j}",
+        tabindex="0",
+    )
+
+
+def _node(view: FieldView, i: int, name: str, place: Point) -> Markup:
+    x, y = place
+    share = view.shares.get(name)
+    state = ["node"]
+    if name not in view.open_nodes:
+        state.append("unasked")
+    if share is not None:
+        state.append("witness")
+    parts = [tag("title", node_words(view, name)), tag("circle", cx=x, cy=y, r=RADIUS)]
+    if name in view.wrong:
+        state.append("wrong")
+        parts.append(tag("path", d=f"M{x - 6:.1f},{y - 6:.1f} l12,12 m0,-12 l-12,12"))
+    label = name if len(name) <= 18 else name[:17] + "…"
+    parts.append(tag("text", label, x=x, y=y + RADIUS + 16, text_anchor="middle", class_="name"))
+    if share is not None:
+        parts.append(tag("text", f"{share:.0%}", x=x + RADIUS + 5, y=y - RADIUS + 2, class_="share"))
+    return tag("g", *parts, class_=" ".join(state), data_nodes=str(i), data_key=f"n{i}", tabindex="0")
+
+
+def node_words(view: FieldView, name: str) -> str:
+    """Everything about a node in one line."""
+    node = view.problem.node_by_id[name]
+    words = [f"node {name}", f"dimension {node.dim}"]
+    words.append("asked" if name in view.open_nodes else f"not asked yet, costs {node.cost:g}")
+    if name in view.shares:
+        part = ", ".join(number(float(v), 3) for v in list(view.witness[name])[:6])
+        words.append(f"{view.shares[name]:.1%} of the witness, along ({part})")
+    if name in view.wrong:
+        words.append("its response was wrong")
+    if name in view.remarks:
+        words.append(view.remarks[name])
+    if node.prompt:
+        words.append(f"asks: {node.prompt if len(node.prompt) <= 160 else node.prompt[:159] + '…'}")
+    return "; ".join(words)
+
+
+def block_words(view: FieldView, block: Relation | Anchor) -> str:
+    """Everything about a block in one line."""
+    status = WORDS[view.block_status(block)]
+    price = "" if block.cost is None else f" for {block.cost:g}"
+    if isinstance(block, Relation):
+        words = [
+            f"relation {block.id}",
+            f"{block.head} = {transport_words(block)} of {block.tail}",
+            f"family {block.family}" if block.family else "",
+        ]
+    else:
+        words = [f"anchor {block.id} on {', '.join(block.nodes[:6])}{' …' if len(block.nodes) > 6 else ''}"]
+    words += [status + price, view.remarks.get(block.id, "")]
+    if block.id in view.energies:
+        words.append(f"energy on the witness: {energy_words(view.energies[block.id])}")
+    return "; ".join(word for word in words if word)
+
+
+def energy_words(energy: float) -> str:
+    """‖C h‖² of a unit witness; what rounding leaves of nothing is called by its name."""
+    return "blind" if energy < 1e-18 else number(energy, 4)
+
+
+def _legend(view: FieldView) -> Markup:
+    def sample(*parts: Markup, colour: int = 7) -> Markup:
+        return tag("svg", *parts, viewBox="0 0 34 14", aria_hidden="true", class_=f"c{colour}")
+
+    items = [
+        tag("li", sample(tag("path", d="M2,7 H32", class_="edge bought"), colour=min(i, COLOURS)), name)
+        for i, name in enumerate(view.families[:COLOURS])
+    ]
+    if len(view.families) > COLOURS:
+        items.append(
+            tag(
+                "li",
+                sample(tag("path", d="M2,7 H32", class_="edge bought")),
+                f"{len(view.families) - COLOURS} other families",
+            )
+        )
+    kinds = {view.block_status(block) for block in view.problem.blocks}
+    for kind in ("owned", "bought", "sale"):
+        if kind in kinds:
+            items.append(tag("li", sample(tag("path", d="M2,7 H32", class_=f"edge {_line(kind)}")), WORDS[kind]))
+    if view.problem.anchors:
+        square = tag("rect", x=11.0, y=1.5, width=11.0, height=11.0)
+        items += [
+            tag("li", sample(tag("g", square, class_=f"anchor {_line(kind)}")), f"anchor, {WORDS[kind]}")
+            for kind in ("owned", "bought", "sale")
+            if any(view.block_status(a) == kind for a in view.problem.anchors)
+        ]
+    if view.shares:
+        ring = tag("g", tag("circle", cx=17.0, cy=7.0, r=4.5), class_="node witness")
+        items.append(tag("li", sample(ring), "node of the witness, with its share"))
+    if view.wrong:
+        cross = tag("g", tag("path", d="M12,2 l10,10 m0,-10 l-10,10"), class_="node wrong")
+        items.append(tag("li", sample(cross), "wrong response"))
+    return tag("ul", items, class_="legend")
+
+
+def _tables(view: FieldView, index: dict[str, int]) -> Markup:
+    problem = view.problem
+    nodes = list(problem.nodes) if view.whole else [problem.node_by_id[name] for name in view.drawn_nodes]
+    nodes.sort(key=lambda node: -view.shares.get(node.id, 0.0))
+    tied = Counter(
+        name for block in problem.blocks if view.block_status(block) in ("owned", "bought") for name in block.nodes
+    )
+    rows = [
+        [
+            node.id,
+            number(node.dim),
+            "asked" if node.id in view.open_nodes else f"not asked, costs {node.cost:g}",
+            number(tied[node.id]),
+            f"{view.shares[node.id]:.1%}" if node.id in view.shares else "",
+            *([("wrong" if node.id in view.wrong else "")] if view.wrong else []),
+        ]
+        for node in nodes
+    ]
+    columns = [
+        "node",
+        "dimension",
+        "state",
+        "blocks in the design",
+        "share of witness",
+        *(["response"] if view.wrong else []),
+    ]
+    near = set(view.drawn_nodes)
+    blocks = [(j, b) for j, b in enumerate(problem.blocks) if near.issuperset(b.nodes)]
+    blocks.sort(key=lambda item: -view.energies.get(item[1].id, 0.0))
+    parts = [
+        tag("h3", "Nodes" if view.whole else "Nodes drawn"),
+        table(columns, rows, right=[1, 3, 4], keys=[f"n{index[node.id]}" for node in nodes]),
+        tag("h3", "Relations and anchors" if view.whole else "Relations and anchors drawn"),
+        _block_table(view, blocks),
+    ]
+    if not view.whole:
+        parts += _totals(view)
+    return join(parts)
+
+
+def _block_table(view: FieldView, blocks: Sequence[tuple[int, Relation | Anchor]]) -> Markup:
+    rows = []
+    for _, block in blocks:
+        relation = isinstance(block, Relation)
+        what = f"{block.tail} → {block.head}" if isinstance(block, Relation) else ", ".join(block.nodes[:6])
+        kind = transport_words(block) if isinstance(block, Relation) else "anchor"
+        energy = view.energies.get(block.id)
+        rows.append(
+            [
+                block.id,
+                "relation" if relation else "anchor",
+                what,
+                kind,
+                block.family or "",
+                WORDS[view.block_status(block)],
+                "" if block.cost is None else number(block.cost),
+                "" if energy is None else energy_words(energy),
+            ]
+        )
+    columns = ["block", "kind", "nodes", "map", "family", "state", "cost", "energy on the witness ‖C h‖²"]
+    return table(columns, rows, right=[6, 7], keys=[f"b{j}" for j, _ in blocks])
+
+
+def _totals(view: FieldView) -> list[Markup]:
+    counts: dict[str, Counter[str]] = defaultdict(Counter)
+    for block in view.problem.blocks:
+        name = f"relation: {family_of(block)}" if isinstance(block, Relation) else "anchor"
+        counts[name][view.block_status(block)] += 1
+    kinds = ["owned", "bought", "sale", "waiting"]
+    rows = [[name, *(number(c[kind]) for kind in kinds), number(c.total())] for name, c in counts.items()]
+    rows.sort(key=lambda row: row[0])
+    parts = components(view)
+    loose = [part for part in parts if part.anchors == 0]
+    shown = [[part.example, number(part.nodes), number(part.anchors)] for part in parts]
+    return [
+        tag("h3", "The whole field, by family"),
+        table(["family", *(WORDS[kind] for kind in kinds), "all"], rows, right=range(1, 6)),
+        tag("h3", "The whole field, by connected part"),
+        prose(
+            f"{number(len(parts))} connected parts; {number(len(loose))} of them hold no anchor, which leaves an error shared by"
+            " all their nodes invisible wherever the transports allow one."
+        ),
+        table(["contains", "nodes", "anchors"], shown, right=[1, 2], most=30),
+    ]
