@@ -50,7 +50,7 @@ def _choice(*, options: list[str], letters: bool = False) -> Parser:
     return ChoiceParser(options, letters=letters)
 
 
-def _code(*, tests: list[list[Any]], entry: str = "solve", seconds: float = 2.0, require: str = "seccomp") -> Parser:
+def _code(*, tests: list[list[Any]], entry: str = "solve", seconds: float = 1.0, require: str = "seccomp") -> Parser:
     from rrf_design.responses.code import CodeParser
 
     return CodeParser(tests, entry=entry, seconds=seconds, require=require)

@@ -1,0 +1,148 @@
+"""The near end of one zygote: starts it, hands it a program at a time, and kills the whole group when it must."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import weakref
+from pathlib import Path
+from typing import Any
+
+from rrf_design.errors import MissingDependency
+from rrf_design.responses.sandbox.judge import judge, lost
+from rrf_design.responses.sandbox.records import Execution, Isolation, Limits, Program
+
+_START_SECONDS = 30.0
+_GRACE_SECONDS = 10.0
+
+
+class Worker:
+    """Owns one zygote process and its empty folder. Not for use by two threads at once."""
+
+    def __init__(self, *, without: tuple[str, ...] = ()) -> None:
+        self._without = without
+        self.isolation = self._start()
+
+    def run(self, program: Program, limits: Limits) -> Execution:
+        """Run one program; if the zygote is lost on the way, it is replaced and the program has crashed."""
+        task = {
+            "source": program.source,
+            "entry": program.entry,
+            "tests": program.tests,
+            "checked": program.checked,
+            "call": limits.call,
+            "cpu": limits.cpu,
+            "wall": limits.wall,
+            "memory": limits.memory,
+            "output": limits.output,
+        }
+        deadline = time.monotonic() + limits.wall + _GRACE_SECONDS
+        try:
+            self._write(json.dumps(task).encode() + b"\n", deadline)
+            report = json.loads(self._line(deadline))
+            payload = self._exactly(int(report["bytes"]), deadline)
+        except (OSError, EOFError, ValueError):
+            self.close()
+            self.isolation = self._start()
+            return lost(program, self.isolation)
+        return judge(program, report, payload, isolation=self.isolation, limits=limits)
+
+    def close(self) -> None:
+        self._finalizer()
+
+    def _start(self) -> Isolation:
+        if not hasattr(os, "fork"):
+            raise MissingDependency("running generated code needs Linux (or, with weaker isolation, another Unix)")
+        from rrf_design.responses.sandbox.confine import NO_NAMESPACES
+
+        self._folder = tempfile.TemporaryDirectory(prefix="rrf-sandbox-")
+        self._buffer = bytearray()
+        # No site packages, no script folder, no environment but a fixed hash seed, so that sets iterate alike each time.
+        command = [sys.executable, "-s", "-S", "-P", "-B", "-X", "utf8", str(Path(__file__).with_name("zygote.py"))]
+        self._process = subprocess.Popen(
+            [*command, self._folder.name, *self._without],
+            env={"PYTHONHASHSEED": "0"},
+            cwd=self._folder.name,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+            bufsize=0,
+        )
+        os.set_blocking(self._stdout, False)
+        os.set_blocking(self._stdin, False)
+        self._finalizer = weakref.finalize(self, _end, self._process, self._folder)
+        try:
+            hello: dict[str, Any] = json.loads(self._line(time.monotonic() + _START_SECONDS))
+        except (OSError, EOFError, ValueError):
+            self._finalizer()
+            if self._process.returncode == NO_NAMESPACES:
+                self._without = (*self._without, "namespaces")
+                return self._start()
+            code = self._process.returncode
+            raise MissingDependency(f"the sandbox process could not start here (exit code {code})") from None
+        return Isolation(tuple(hello["layers"]))
+
+    @property
+    def _stdin(self) -> int:
+        assert self._process.stdin is not None
+        return self._process.stdin.fileno()
+
+    @property
+    def _stdout(self) -> int:
+        assert self._process.stdout is not None
+        return self._process.stdout.fileno()
+
+    def _write(self, data: bytes, deadline: float) -> None:
+        while data:
+            if not _ready(self._stdin, select.POLLOUT, deadline):
+                raise EOFError
+            data = data[os.write(self._stdin, data) :]
+
+    def _line(self, deadline: float) -> bytes:
+        while b"\n" not in self._buffer:
+            self._fill(deadline)
+        line, _, rest = bytes(self._buffer).partition(b"\n")
+        self._buffer = bytearray(rest)
+        return line
+
+    def _exactly(self, count: int, deadline: float) -> bytes:
+        while len(self._buffer) < count:
+            self._fill(deadline)
+        data = bytes(self._buffer[:count])
+        del self._buffer[:count]
+        return data
+
+    def _fill(self, deadline: float) -> None:
+        if not _ready(self._stdout, select.POLLIN, deadline):
+            raise EOFError
+        piece = os.read(self._stdout, 65536)
+        if not piece:
+            raise EOFError
+        self._buffer += piece
+
+
+def _ready(fd: int, event: int, deadline: float) -> bool:
+    poll = select.poll()
+    poll.register(fd, event)
+    return bool(poll.poll(max(0.0, deadline - time.monotonic()) * 1000))
+
+
+def _end(process: subprocess.Popen[bytes], folder: tempfile.TemporaryDirectory[str]) -> None:
+    """Kill the session that was started, whoever is in it, and remove the folder."""
+    for stream in (process.stdin, process.stdout):
+        if stream is not None:
+            stream.close()
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(timeout=0.2)  # it goes by itself when its input ends
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    folder.cleanup()
