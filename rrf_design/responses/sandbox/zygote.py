@@ -225,7 +225,7 @@ def main(folder: str, without: list[str]) -> None:
     os.environ.clear()
     # Where they would print there is nothing, and a program must not die of a warning.
     warnings.simplefilter("ignore")
-    sys.stdin = sys.stdout = sys.stderr = None  # type: ignore[assignment]
+    sys.stdin = sys.stdout = sys.stderr = None
     gc.collect()
     gc.freeze()
     _serve(layers, programs[0] if programs else None)
