@@ -7,16 +7,27 @@ budget of k nodes; always with a rigorous lower and upper bound and the witness 
 from __future__ import annotations
 
 from solvers.groups import column_groups
-from solvers.margin import margin, margins, support_margin, worst_supports
+from solvers.margin import (
+    Interrupted,
+    SupportsBelow,
+    margin,
+    margins,
+    support_margin,
+    supports_below,
+    worst_supports,
+)
 from solvers.result import Margin, Status, SupportValue
 
 __all__ = [
+    "Interrupted",
     "Margin",
     "Status",
     "SupportValue",
+    "SupportsBelow",
     "column_groups",
     "margin",
     "margins",
     "support_margin",
+    "supports_below",
     "worst_supports",
 ]

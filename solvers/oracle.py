@@ -33,6 +33,6 @@ def smallest_singular_pair(block: NDArray[np.float64]) -> tuple[float, NDArray[n
     rows, columns = block.shape
     if rows == 0:
         return 0.0, np.eye(columns)[0]
-    _, values, right = np.linalg.svd(block, full_matrices=True)
+    _, values, right = np.linalg.svd(block, full_matrices=rows < columns)
     sigma = float(values[-1]) if rows >= columns else 0.0
     return sigma, right[-1]

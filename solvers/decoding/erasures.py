@@ -47,13 +47,18 @@ class ErasureMargin:
         self.direction.setflags(write=False)
 
 
-def erasure_margin(B: Any, groups: Any = None, *, known: Sequence[int], k: int, **options: Any) -> ErasureMargin:
-    """γ(k | R) for erased nodes `known`; `options` go to `solvers.support_margin`."""
+def erasure_margin(
+    B: Any, groups: Any = None, *, known: Sequence[int], k: int | None = None, size: int | None = None, **options: Any
+) -> ErasureMargin:
+    """γ(k | R) for erased nodes `known`, or the same with |T| ≤ `size`; `options` go to `solvers.support_margin`."""
+    if (k is None) == (size is None):
+        raise ValueError("give exactly one of k and size")
+    others_at_most = 2 * k if k is not None else size or 0
     operator = as_operator(B)
     columns = column_groups(groups, operator.shape[1])
     erased = tuple(sorted({int(i) for i in known}))
     rest = [i for i in range(len(columns)) if i not in set(erased)]
-    size = min(2 * k, len(rest))
+    size = min(others_at_most, len(rest))
     projected = _others(operator, columns, erased, rest, size, options)
     norm = float(np.linalg.norm(operator.data if not isinstance(operator, np.ndarray) else operator))
     others = np.inf if projected is None else max(0.0, projected.lower - 1e-13 * norm)
@@ -67,7 +72,7 @@ def erasure_margin(B: Any, groups: Any = None, *, known: Sequence[int], k: int, 
     assert projected is not None
     witness = tuple(sorted((*erased, *(rest[i] for i in projected.support))))
     value, support, direction = _smallest(operator, columns, witness)
-    lower = min(value, _combined(operator, columns, erased, rest, others, 2 * k))
+    lower = min(value, _combined(operator, columns, erased, rest, others, size) if erased else others)
     return ErasureMargin(value, lower, value, support, direction, Status.BOUNDED, "projection", others)
 
 

@@ -1,0 +1,89 @@
+"""Proofs where floating point can't decide: ball arithmetic on one support at a time (python-flint).
+
+Also the upper bound: the witness's own ‖Bh‖/‖h‖, evaluated with error bars and rounded up.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+PRECISIONS = (128, 512, 2048)
+
+
+def proves_at_least(block: NDArray[np.float64], theta: float) -> bool:
+    """True only if λ_min(BᵀB) > θ in exact arithmetic, for B the (rows, columns) block as it stands."""
+    import flint
+
+    for bits in PRECISIONS:
+        with flint.ctx.workprec(bits):
+            verdict = _definite(_gram(block), flint.arb(theta))
+        if verdict is not None:
+            return verdict
+    return False
+
+
+def norm_ratio_above(block: NDArray[np.float64], vector: NDArray[np.float64]) -> float:
+    """A double not below ‖Bv‖/‖v‖."""
+    import flint
+
+    with flint.ctx.workprec(160):
+        entries = [flint.arb(float(x)) for x in vector]
+        length = sum((x * x for x in entries), flint.arb(0))
+        image = flint.arb(0)
+        for row in block:
+            total = sum((flint.arb(float(c)) * x for c, x in zip(row, entries, strict=True) if c != 0.0), flint.arb(0))
+            image += total * total
+        ratio = (image / length).sqrt() if image > 0 else flint.arb(0)
+        return float_above(ratio)
+
+
+def float_above(ball: Any) -> float:
+    """The least convenient double that is certainly not below the ball."""
+    import flint
+
+    guess = float(ball.mid())
+    while not flint.arb(guess) >= ball:
+        guess = math.nextafter(guess, math.inf) if guess > 0 else 5e-324
+    return guess
+
+
+def sqrt_below(value: float) -> float:
+    """A double not above the square root of a non-negative double."""
+    root = math.sqrt(value)
+    return math.nextafter(root, 0.0) if root > 0.0 else 0.0
+
+
+def _gram(block: NDArray[np.float64]) -> list[list[Any]]:
+    import flint
+
+    columns = [[flint.arb(float(x)) for x in block[:, j]] for j in range(block.shape[1])]
+    nonzero = [np.flatnonzero(block[:, j]) for j in range(block.shape[1])]
+    rows = []
+    for i in range(len(columns)):
+        row = []
+        for j in range(i + 1):
+            common = np.intersect1d(nonzero[i], nonzero[j], assume_unique=True)
+            row.append(sum((columns[i][r] * columns[j][r] for r in common), flint.arb(0)))
+        rows.append(row)
+    return rows
+
+
+def _definite(lower: list[list[Any]], theta: Any) -> bool | None:
+    """Whether the symmetric matrix minus θI is positive definite; None when the balls are too wide to say."""
+    n = len(lower)
+    work = [row[:] for row in lower]
+    for i in range(n):
+        work[i][i] = work[i][i] - theta
+    for p in range(n):
+        pivot = work[p][p]
+        if not pivot > 0:
+            return False if pivot <= 0 else None
+        for i in range(p + 1, n):
+            factor = work[i][p] / pivot
+            for j in range(p + 1, i + 1):
+                work[i][j] = work[i][j] - factor * work[j][p]
+    return True

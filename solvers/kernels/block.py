@@ -1,0 +1,313 @@
+"""Dense fields whose nodes have several coordinates: the same search as `dense`, on whitened blocks.
+
+With diagonal blocks M_aa = L_a L_aᵀ and C_ab = L_a⁻¹ M_ab L_b⁻ᵀ, ‖C_ab‖ plays the part of |C_ab|: a triple whose norms
+x, y, z satisfy 1 − x² − y² − z² − 2xyz > 0 is harmless; the others are eliminated block by block.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from solvers.kernels.emit import CENTRE_SLACK, emit, emit_supersets, top_sum
+from solvers.kernels.linalg import cholesky, contraction, norm_bound, whiten
+
+NORM_SLACK = 1e-11
+
+
+@njit(cache=True, nogil=True)
+def block_norms(matrix, offsets, n, factors, norms, blocks, sound, keep):
+    """Whiten every pair: norms (n, n) and, if keep, the blocks themselves. sound[a]: M_aa is positive definite."""
+    widest = factors.shape[1]
+    scratch = np.empty((widest, widest))
+    block = np.empty((widest, widest))
+    for a in range(n):
+        sound[a] = cholesky(matrix, offsets[a], offsets[a + 1] - offsets[a], factors[a])
+    for a in range(n):
+        norms[a, a] = 0.0
+        da = offsets[a + 1] - offsets[a]
+        for b in range(a + 1, n):
+            if not (sound[a] and sound[b]):
+                norms[a, b] = norms[b, a] = 2.0
+                continue
+            db = offsets[b + 1] - offsets[b]
+            target = blocks[a, b] if keep else block
+            whiten(matrix, offsets[a], da, offsets[b], db, factors[a], factors[b], target, scratch)
+            norms[a, b] = norms[b, a] = norm_bound(target, da, db)
+
+
+@njit(cache=True, nogil=True)
+def block_centres(matrix, offsets, size):
+    """Node positions with the centres first, and their number; unsound nodes count as centres."""
+    n = len(offsets) - 1
+    widest = 0
+    for a in range(n):
+        widest = max(widest, offsets[a + 1] - offsets[a])
+    norms = np.empty((n, n))
+    sound = np.empty(n, np.bool_)
+    factors = np.empty((n, widest, widest))
+    block_norms(matrix, offsets, n, factors, norms, np.empty((0, 0, 0, 0)), sound, False)
+    order = np.empty(n, np.int64)
+    first, last = 0, n
+    for a in range(n):
+        if not sound[a] or top_sum(norms[a], n, a, size - 1) > 1.0 - CENTRE_SLACK:
+            order[first] = a
+            first += 1
+        else:
+            last -= 1
+            order[last] = a
+    return order, first
+
+
+@njit(cache=True, nogil=True)
+def scan_blocks(matrix, offsets, nodes, roots, size, stop, out):
+    """As `scan_dense`, for a matrix over coordinates with node a at offsets[a]:offsets[a + 1], centres first; size ≥ 2."""
+    n = len(nodes)
+    width = matrix.shape[0]
+    widest = 0
+    for a in range(n):
+        widest = max(widest, offsets[a + 1] - offsets[a])
+    depth = max(size - 2, 2)
+    stack = np.empty((depth, width, width))
+    cuts = np.zeros((depth, n + 1), np.int64)
+    names = np.empty((depth, n), np.int64)
+    sizes = np.zeros(depth, np.int64)
+    centres = np.zeros(depth, np.int64)
+    position = np.zeros(depth, np.int64)
+    prefix = np.empty(size, np.int64)
+    factors = np.empty((n, widest, widest))
+    norms = np.empty((n, n))
+    blocks = np.empty((n, n, widest, widest))
+    sound = np.empty(n, np.bool_)
+    count = 0
+    if size <= 3:
+        block_norms(matrix, offsets, n, factors, norms, blocks, sound, True)
+    for done in range(len(roots)):
+        root = roots[done]
+        if size <= 3:
+            count = _through_root(offsets, nodes, n, root, size, norms, blocks, sound, out, count)
+        else:
+            prefix[0] = nodes[root]
+            level = 1
+            m, nc, count = _eliminate(
+                matrix, offsets, nodes, n, root, prefix, 1, size - 1, stack[1], cuts[1], names[1],
+                factors, norms, blocks, sound, out, count,
+            )  # fmt: skip
+            sizes[1], centres[1], position[1] = m, nc, 0
+            while level > 0:
+                if stop[0] or count > out.shape[0]:
+                    return count, done
+                remaining = size - level
+                if remaining == 3:  # norms and blocks of this level are fresh from its elimination
+                    count = _triples(cuts[level], names[level], sizes[level], prefix, level, norms, blocks, out, count)
+                    level -= 1
+                    continue
+                j = position[level]
+                if j >= centres[level]:
+                    level -= 1
+                    continue
+                position[level] = j + 1
+                prefix[level] = names[level, j]
+                m, nc, count = _eliminate(
+                    stack[level], cuts[level], names[level], sizes[level], j, prefix, level + 1, remaining - 1,
+                    stack[level + 1], cuts[level + 1], names[level + 1], factors, norms, blocks, sound, out, count,
+                )  # fmt: skip
+                level += 1
+                sizes[level], centres[level], position[level] = m, nc, 0
+        if stop[0] or count > out.shape[0]:
+            return count, done
+    return count, len(roots)
+
+
+@njit(cache=True, nogil=True)
+def _eliminate(
+    matrix, offsets, nodes, n, pivot, prefix, length, remaining, target, cuts, names, factors, norms, blocks, sound, out, count
+):  # fmt: skip
+    """Schur complement of node `pivot` on the nodes after it; centres first unless three remain. (size, centres, count)."""
+    start, stop = offsets[pivot], offsets[pivot + 1]
+    dim = stop - start
+    base, width = stop, offsets[n] - stop
+    if not cholesky(matrix, start, dim, factors[pivot]):
+        count = emit_supersets(out, count, prefix, length, nodes, pivot + 1, n, remaining)
+        return 0, 0, count
+    lower = factors[pivot]
+    y = np.empty((dim, width))
+    for i in range(dim):
+        for j in range(width):
+            y[i, j] = matrix[start + i, base + j]
+        for t in range(i):
+            for j in range(width):
+                y[i, j] -= lower[i, t] * y[t, j]
+        for j in range(width):
+            y[i, j] /= lower[i, i]
+    rest = np.empty((width, width))
+    for i in range(width):
+        for j in range(width):
+            rest[i, j] = matrix[base + i, base + j]
+        for t in range(dim):
+            factor = y[t, i]
+            for j in range(width):
+                rest[i, j] -= factor * y[t, j]
+    m = n - pivot - 1
+    local = np.empty(m + 1, np.int64)
+    for a in range(m + 1):
+        local[a] = offsets[pivot + 1 + a] - base
+    last_three = remaining == 3
+    block_norms(rest, local, m, factors, norms, blocks, sound, last_three)
+    order = np.empty(m, np.int64)
+    first, alive = 0, 0
+    for a in range(m):
+        if not sound[a]:  # harmful with any company: report and leave out
+            prefix[length] = nodes[pivot + 1 + a]
+            others = np.empty(m, np.int64)
+            k = 0
+            for b in range(m):
+                if b > a or (b < a and sound[b]):
+                    others[k] = nodes[pivot + 1 + b]
+                    k += 1
+            count = emit_supersets(out, count, prefix, length + 1, others, 0, k, remaining - 1)
+    for a in range(m):
+        if sound[a] and not last_three:
+            row = norms[a]
+            if _star(row, m, a, sound, remaining - 1) > 1.0 - CENTRE_SLACK:
+                order[alive] = order[first]
+                order[first] = a
+                first += 1
+                alive += 1
+                continue
+        if sound[a]:
+            order[alive] = a
+            alive += 1
+    if last_three:
+        cuts[0] = 0
+        for i in range(m):
+            names[i] = nodes[pivot + 1 + i]
+            cuts[i + 1] = local[i + 1]
+        for a in range(m):
+            if not sound[a]:
+                names[a] = -1
+        return m, m, count
+    if first > 0:
+        cuts[0] = 0
+        for i in range(alive):
+            a = order[i]
+            names[i] = nodes[pivot + 1 + a]
+            cuts[i + 1] = cuts[i] + local[a + 1] - local[a]
+        for i in range(alive):
+            for j in range(alive):
+                a, b = order[i], order[j]
+                for r in range(local[a + 1] - local[a]):
+                    for c in range(local[b + 1] - local[b]):
+                        target[cuts[i] + r, cuts[j] + c] = rest[local[a] + r, local[b] + c]
+    return alive, first, count
+
+
+@njit(cache=True, nogil=True)
+def _star(row, count, skip, sound, top):
+    best = np.zeros(top)
+    for j in range(count):
+        if j != skip and sound[j] and row[j] > best[top - 1]:
+            t = top - 1
+            while t > 0 and best[t - 1] < row[j]:
+                best[t] = best[t - 1]
+                t -= 1
+            best[t] = row[j]
+    return best.sum()
+
+
+@njit(cache=True, nogil=True)
+def _triples(cuts, names, n, prefix, length, norms, blocks, out, count):
+    """Harmful triples among the whitened nodes (names[a] < 0: left out): heavy pairs first, then every third node."""
+    widest = blocks.shape[2]
+    gap = np.empty((widest, widest))
+    pair_factor = np.empty((widest, widest))
+    scratch = np.empty((3, widest, widest))
+    for a in range(n):
+        if names[a] < 0:
+            continue
+        da = cuts[a + 1] - cuts[a]
+        for b in range(a + 1, n):
+            x = norms[a, b]
+            if names[b] < 0 or x < 0.5 * (1.0 - CENTRE_SLACK):
+                continue
+            db = cuts[b + 1] - cuts[b]
+            sound = x < 1.0 - NORM_SLACK
+            exact = False
+            room = 1.0 - x * x - NORM_SLACK
+            for c in range(n):
+                if c in (a, b) or names[c] < 0:
+                    continue
+                y, z = norms[a, c], norms[b, c]
+                if sound and room - y * y - z * z - 2.0 * x * y * z > 0.0:
+                    continue
+                if not exact:
+                    exact = True
+                    pair_ok = contraction(blocks[a, b], da, db, gap, pair_factor)
+                dc = cuts[c + 1] - cuts[c]
+                if not pair_ok or not _third_ok(blocks, a, b, c, da, db, dc, pair_factor, scratch):
+                    count = emit(out, count, prefix, length, names[a], names[b], names[c])
+                    if count > out.shape[0]:
+                        return count
+    return count
+
+
+@njit(cache=True, nogil=True)
+def _entry(blocks, a, b, i, j):
+    """Entry (i, j) of C_ab, of which only the upper half of the pairs is stored."""
+    return blocks[a, b, i, j] if a < b else blocks[b, a, j, i]
+
+
+@njit(cache=True, nogil=True)
+def _third_ok(blocks, a, b, c, da, db, dc, pair_factor, scratch):
+    """Positive definiteness of I − C_acᵀC_ac − FᵀF with F = L⁻¹(C_bc − C_abᵀC_ac), L Lᵀ = I − C_abᵀC_ab."""
+    f, gap, factor = scratch[0], scratch[1], scratch[2]
+    for j in range(dc):
+        for i in range(db):
+            total = _entry(blocks, b, c, i, j)
+            for t in range(da):
+                total -= blocks[a, b, t, i] * _entry(blocks, a, c, t, j)
+            for t in range(i):
+                total -= pair_factor[i, t] * f[t, j]
+            f[i, j] = total / pair_factor[i, i]
+    for i in range(dc):
+        for j in range(i + 1):
+            total = 1.0 if i == j else 0.0
+            for t in range(da):
+                total -= _entry(blocks, a, c, t, i) * _entry(blocks, a, c, t, j)
+            for t in range(db):
+                total -= f[t, i] * f[t, j]
+            gap[i, j] = total
+            gap[j, i] = total
+    return cholesky(gap, 0, dc, factor)
+
+
+@njit(cache=True, nogil=True)
+def _through_root(offsets, nodes, n, root, size, norms, blocks, sound, out, count):
+    """Harmful pairs or triples {root, b(, c)} with b, c after the root, where nothing has been eliminated before."""
+    widest = blocks.shape[2]
+    gap = np.empty((widest, widest))
+    factor = np.empty((widest, widest))
+    scratch = np.empty((3, widest, widest))
+    prefix = np.empty(1, np.int64)
+    prefix[0] = nodes[root]
+    dr = offsets[root + 1] - offsets[root]
+    for b in range(root + 1, n):
+        db = offsets[b + 1] - offsets[b]
+        fine = sound[root] and sound[b]
+        x = norms[root, b]
+        if fine and (size == 3 or x >= 1.0 - NORM_SLACK):
+            fine = contraction(blocks[root, b], dr, db, gap, factor)
+        if size == 2:
+            if not fine:
+                count = emit(out, count, prefix, 1, nodes[b], -1, -1)
+            continue
+        for c in range(b + 1, n):
+            y, z = norms[root, c], norms[b, c]
+            if fine and sound[c] and 1.0 - x * x - y * y - z * z - 2.0 * x * y * z > NORM_SLACK and max(x, y, z) < 1.0:
+                continue
+            dc = offsets[c + 1] - offsets[c]
+            if not (fine and sound[c]) or not _third_ok(blocks, root, b, c, dr, db, dc, factor, scratch):
+                count = emit(out, count, prefix, 1, nodes[b], nodes[c], -1)
+                if count > out.shape[0]:
+                    return count
+    return count

@@ -1,0 +1,73 @@
+"""Writing down supports that could not be proven harmless."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+CENTRE_SLACK = 1e-9  # a star sum within this of 1 counts as a centre: covers the rounding of the sum
+PIVOT_SLACK = 1e-13  # relative room for the rounding of a closed-form 2×2 or 3×3 determinant
+
+
+@njit(cache=True, nogil=True)
+def emit(out, count, prefix, length, a, b, c):
+    """Append prefix + those of a, b, c that are not negative; returns the new count (unchanged when full)."""
+    if count < out.shape[0]:
+        for t in range(length):
+            out[count, t] = prefix[t]
+        t = length
+        for node in (a, b, c):
+            if node >= 0:
+                out[count, t] = node
+                t += 1
+        while t < out.shape[1]:
+            out[count, t] = -1
+            t += 1
+    return count + 1
+
+
+@njit(cache=True, nogil=True)
+def emit_supersets(out, count, prefix, length, candidates, start, stop, missing):
+    """Append prefix + every choice of `missing` candidates from candidates[start:stop], until `out` is full."""
+    if missing == 0:
+        return emit(out, count, prefix, length, -1, -1, -1)
+    if stop - start < missing:
+        return count
+    choice = np.arange(start, start + missing)
+    limit = out.shape[0]
+    while True:
+        if count < limit:
+            for t in range(length):
+                out[count, t] = prefix[t]
+            for t in range(missing):
+                out[count, length + t] = candidates[choice[t]]
+            for t in range(length + missing, out.shape[1]):
+                out[count, t] = -1
+        count += 1
+        if count > limit:
+            return count
+        t = missing - 1
+        while t >= 0 and choice[t] == stop - missing + t:
+            t -= 1
+        if t < 0:
+            return count
+        choice[t] += 1
+        for u in range(t + 1, missing):
+            choice[u] = choice[u - 1] + 1
+
+
+@njit(cache=True, nogil=True)
+def top_sum(row, count, skip, top):
+    """Sum of the `top` largest entries of row[:count] (non-negative), leaving out position `skip`."""
+    best = np.zeros(top)
+    for j in range(count):
+        if j != skip and row[j] > best[top - 1]:
+            t = top - 1
+            while t > 0 and best[t - 1] < row[j]:
+                best[t] = best[t - 1]
+                t -= 1
+            best[t] = row[j]
+    total = 0.0
+    for t in range(top):
+        total += best[t]
+    return total

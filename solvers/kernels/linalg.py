@@ -1,0 +1,72 @@
+"""Small dense factorisations on coordinate ranges, for nodes with more than one coordinate."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+
+@njit(cache=True, nogil=True)
+def cholesky(matrix, start, dim, factor):
+    """Lower factor of matrix[start:start+dim, same] into factor[:dim, :dim]; False when a pivot is not positive."""
+    for i in range(dim):
+        for j in range(i + 1):
+            total = matrix[start + i, start + j]
+            for t in range(j):
+                total -= factor[i, t] * factor[j, t]
+            if i == j:
+                if not total > 0.0:
+                    return False
+                factor[i, i] = np.sqrt(total)
+            else:
+                factor[i, j] = total / factor[j, j]
+    return True
+
+
+@njit(cache=True, nogil=True)
+def whiten(matrix, row, rows, column, columns, left, right, block, scratch):
+    """block[:rows, :columns] = L_left⁻¹ · matrix[row.., column..] · L_right⁻ᵀ."""
+    for j in range(columns):
+        for i in range(rows):
+            total = matrix[row + i, column + j]
+            for t in range(i):
+                total -= left[i, t] * scratch[t, j]
+            scratch[i, j] = total / left[i, i]
+    for i in range(rows):
+        for j in range(columns):
+            total = scratch[i, j]
+            for t in range(j):
+                total -= block[i, t] * right[j, t]
+            block[i, j] = total / right[j, j]
+
+
+@njit(cache=True, nogil=True)
+def norm_bound(block, rows, columns):
+    """An upper bound on the spectral norm: Frobenius, or (tr (CCᵀ)²)^¼ where Frobenius could matter."""
+    square = 0.0
+    for i in range(rows):
+        for j in range(columns):
+            square += block[i, j] * block[i, j]
+    if rows == 1 or columns == 1 or square < 0.01:
+        return np.sqrt(square)
+    fourth = 0.0
+    for i in range(rows):
+        for k in range(i + 1):
+            dot = 0.0
+            for j in range(columns):
+                dot += block[i, j] * block[k, j]
+            fourth += dot * dot if i == k else 2.0 * dot * dot
+    return np.sqrt(np.sqrt(fourth))
+
+
+@njit(cache=True, nogil=True)
+def contraction(block, rows, columns, gap, factor):
+    """Cholesky factor of I − CᵀC (columns × columns) into factor; False when it has none (‖C‖ ≥ 1)."""
+    for i in range(columns):
+        for j in range(i + 1):
+            total = 1.0 if i == j else 0.0
+            for t in range(rows):
+                total -= block[t, i] * block[t, j]
+            gap[i, j] = total
+            gap[j, i] = total
+    return cholesky(gap, 0, columns, factor)

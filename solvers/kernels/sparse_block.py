@@ -1,0 +1,171 @@
+"""Sparse fields whose nodes have several coordinates: the search of `sparse`, with blocks in the frontier list."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from solvers.kernels.linalg import cholesky, norm_bound, whiten
+
+
+@njit(cache=True, nogil=True)
+def sparse_block_centres(pointer, index, value, dims, diagonal, size):
+    """As `sparse_centres`. Edge e from i to j holds value[e, :dims[i], :dims[j]]; diagonal is (n, D, D)."""
+    n = len(dims)
+    widest = diagonal.shape[1]
+    factors = np.zeros((n, widest, widest))
+    sound = np.empty(n, np.bool_)
+    for i in range(n):
+        sound[i] = cholesky(diagonal[i], 0, dims[i], factors[i])
+    central = np.zeros(n, np.bool_)
+    best = np.zeros(max(size - 1, 1))
+    block = np.empty((widest, widest))
+    scratch = np.empty((widest, widest))
+    for i in range(n):
+        if not sound[i]:
+            central[i] = True
+            continue
+        best[:] = 0.0
+        top = size - 1
+        for e in range(pointer[i], pointer[i + 1]):
+            j = index[e]
+            if not sound[j]:
+                central[i] = True
+                continue
+            whiten(value[e], 0, dims[i], 0, dims[j], factors[i], factors[j], block, scratch)
+            c = norm_bound(block, dims[i], dims[j])
+            if top > 0 and c > best[top - 1]:
+                t = top - 1
+                while t > 0 and best[t - 1] < c:
+                    best[t] = best[t - 1]
+                    t -= 1
+                best[t] = c
+        if best.sum() > 1.0 - 1e-9:
+            central[i] = True
+    return central
+
+
+@njit(cache=True, nogil=True)
+def scan_sparse_blocks(pointer, index, value, dims, diagonal, rank, goal, roots, stop, out):
+    """As `scan_sparse`, on blocks."""
+    n = len(dims)
+    widest = diagonal.shape[1]
+    depth = out.shape[1]
+    degree = 0
+    for i in range(n):
+        degree = max(degree, pointer[i + 1] - pointer[i])
+    capacity = min(n, degree * depth) + 1
+    node = np.empty(capacity, np.int64)
+    row = np.zeros((capacity, depth, widest, widest))  # row[p, t]: (dim of chosen t, dim of p)
+    left = np.empty((depth + 1, capacity, widest, widest))
+    place = np.full(n, -1, np.int64)
+    chosen = np.empty(depth + 1, np.int64)
+    ends = np.zeros(depth + 2, np.int64)
+    harmful = np.zeros(depth + 2, np.bool_)
+    factor = np.empty((widest, widest))
+    last = np.empty((widest, widest))
+    count = 0
+    for done in range(len(roots)):
+        root = roots[done]
+        target = goal[root]
+        floor = rank[root]
+        node[0] = root
+        place[root] = 0
+        left[0, 0] = diagonal[root]
+        level = 0
+        ends[0] = 1
+        chosen[0] = -1
+        harmful[0] = False
+        while level >= 0:
+            position = chosen[level] + 1
+            if stop[0] or count > out.shape[0]:
+                break
+            if position >= ends[level] or (level == 0 and position > 0):
+                level -= 1
+                if level >= 0:
+                    for p in range(ends[level], ends[level + 1]):
+                        place[node[p]] = -1
+                continue
+            chosen[level] = position
+            w = node[position]
+            bad = harmful[level] or not cholesky(left[level, position], 0, dims[w], factor)
+            size = level + 1
+            if size == target:
+                if bad:
+                    count = _write(out, count, node, chosen, level)
+                continue
+            end = ends[level]
+            for p in range(position + 1, end):
+                row[p, level] = 0.0
+            for e in range(pointer[w], pointer[w + 1]):
+                u = index[e]
+                p = place[u]
+                if p < 0:
+                    if rank[u] > floor:
+                        p = end
+                        end += 1
+                        place[u] = p
+                        node[p] = u
+                        row[p, :level] = 0.0
+                        left[level, p] = diagonal[u]
+                    else:
+                        continue
+                if p > position:
+                    for a in range(dims[w]):
+                        for b in range(dims[u]):
+                            row[p, level, a, b] = value[e, a, b]
+            ends[level + 1] = end
+            harmful[level + 1] = bad
+            if not bad:
+                for p in range(position + 1, end):
+                    _update(row, left, level, position, p, dims[w], dims[node[p]], dims, node, chosen, factor)
+            if size + 1 == target:
+                for p in range(position + 1, end):
+                    if bad or not cholesky(left[level + 1, p], 0, dims[node[p]], last):
+                        chosen[level + 1] = p
+                        count = _write(out, count, node, chosen, level + 1)
+                for p in range(ends[level], end):
+                    place[node[p]] = -1
+                continue
+            level += 1
+            chosen[level] = position
+        for p in range(ends[0]):
+            place[node[p]] = -1
+        if stop[0] or count > out.shape[0]:
+            return count, done
+    return count, len(roots)
+
+
+@njit(cache=True, nogil=True)
+def _update(row, left, level, position, p, dw, dp, dims, node, chosen, factor):
+    """Row of p against the node just chosen, and what is left of p's own block."""
+    y = row[p, level]
+    for t in range(level):
+        dt = dims[node[chosen[t]]]
+        for s in range(dt):
+            for a in range(dw):
+                weight = row[position, t, s, a]
+                for b in range(dp):
+                    y[a, b] -= weight * row[p, t, s, b]
+    for a in range(dw):
+        for s in range(a):
+            weight = factor[a, s]
+            for b in range(dp):
+                y[a, b] -= weight * y[s, b]
+        for b in range(dp):
+            y[a, b] /= factor[a, a]
+    before, after = left[level, p], left[level + 1, p]
+    for a in range(dp):
+        for b in range(dp):
+            total = before[a, b]
+            for s in range(dw):
+                total -= y[s, a] * y[s, b]
+            after[a, b] = total
+
+
+@njit(cache=True, nogil=True)
+def _write(out, count, node, chosen, last):
+    if count < out.shape[0]:
+        for t in range(out.shape[1]):
+            out[count, t] = node[chosen[t]] if t <= last else -1
+    return count + 1
