@@ -248,7 +248,11 @@ class Item:
                 "prompt": self.prompt(variant),
                 "parser": parser if isinstance(parser, str) else dict(parser),
             }
-            nodes.append(node if self.system is None else {**node, "system": self.system})
+            if self.system is not None:
+                node["system"] = self.system
+            if "max_tokens" in self.settings:
+                node["max_tokens"] = self.settings["max_tokens"]
+            nodes.append(node)
         return nodes
 
     def between(self, tail: int, head: int) -> Affine:

@@ -1,0 +1,84 @@
+"""The judge reads bytes that a hostile program may have written; expected values never depend on them."""
+
+from __future__ import annotations
+
+import signal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rrf_design.responses.sandbox import Isolation, Limits, Program, Status
+from rrf_design.responses.sandbox.judge import judge
+
+HELD = Isolation(("limits", "seccomp"))
+PROGRAM = Program.build("", [[1], [2]], expected=[5, -7])
+
+
+def verdict(payload: bytes, *, end: str = "exit", code: int = 0, cpu: float = 0.0) -> tuple[Status, str]:
+    report = {"end": end, "code": code, "cpu": cpu}
+    result = judge(PROGRAM, report, payload, isolation=HELD, limits=Limits(cpu=1))
+    assert len(result.tests) == len(result.outputs) == 2
+    return result.status, result.detail
+
+
+@pytest.mark.parametrize(
+    ("payload", "status"),
+    [
+        (b"accepted\nint 5\nint -7\ndone\n", Status.RIGHT),
+        (b"accepted\nint 5\nint 7\ndone\n", Status.WRONG),
+        (b"accepted\nint 5\nint -7\n", Status.CRASH),
+        (b"accepted\nint 5\nint -7\ndone", Status.CRASH),
+        (b"accepted\nint 5\nint -7\nint 1\ndone\n", Status.CRASH),
+        (b"accepted\nint +5\nint -7\ndone\n", Status.CRASH),
+        (b"accepted\nint 5 \nint -7\ndone\n", Status.CRASH),
+        (b"accepted\nint \xd9\xa5\nint -7\ndone\n", Status.CRASH),
+        (b"accepted\nint " + b"f" * 5000 + b"\nint -7\ndone\n", Status.CRASH),
+        (b"accepted\nother float\nint -7\ndone\n", Status.NON_INTEGER),
+        (b"accepted\nright\nright\ndone\n", Status.CRASH),
+        (b"accepted\nabsent\n", Status.PARSE_FAILURE),
+        (b"accepted\nbroken memory\n", Status.MEMORY),
+        (b"rejected import\n", Status.REJECTED),
+        (b"uncompilable SyntaxError\n", Status.COMPILE_FAILURE),
+        (b"", Status.CRASH),
+        (b"int 5\nint -7\ndone\n", Status.CRASH),
+    ],
+)
+def test_lines(payload: bytes, status: Status) -> None:
+    assert verdict(payload)[0] is status
+
+
+@pytest.mark.parametrize(
+    ("end", "code", "cpu", "status", "detail"),
+    [
+        ("wall", -signal.SIGKILL, 0.1, Status.TIMEOUT, "wall"),
+        ("output", -signal.SIGKILL, 0.1, Status.CRASH, "output"),
+        ("exit", -signal.SIGXCPU, 1.0, Status.TIMEOUT, "CPU"),
+        ("exit", -signal.SIGKILL, 2.0, Status.TIMEOUT, "CPU"),
+        ("exit", -signal.SIGKILL, 0.1, Status.CRASH, "signal 9"),
+        ("exit", -signal.SIGSYS, 0.1, Status.CRASH, "forbidden"),
+        ("exit", -signal.SIGSEGV, 0.1, Status.CRASH, "signal 11"),
+        ("exit", 72, 0.1, Status.MEMORY, "memory"),
+        ("exit", 70, 0.1, Status.CRASH, "exit code 70"),
+    ],
+)
+def test_endings(end: str, code: int, cpu: float, status: Status, detail: str) -> None:
+    for payload in (b"", b"accepted\n", b"accepted\nint 5\n"):
+        seen = verdict(payload, end=end, code=code, cpu=cpu)
+        assert seen[0] is status
+        assert detail in seen[1]
+
+
+@given(st.binary(max_size=200))
+def test_no_bytes_make_a_program_right(noise: bytes) -> None:
+    if noise.strip(b"\n") != b"int 5\nint -7\ndone":
+        assert verdict(b"accepted\n" + noise)[0] is not Status.RIGHT
+    assert verdict(noise)[0] in set(Status)
+
+
+@given(st.integers(-(2**4096), 2**4096))
+def test_integers_read_back(number: int) -> None:
+    program = Program.build("", [[1]])
+    payload = f"accepted\nint {number:x}\ndone\n".encode()
+    report = {"end": "exit", "code": 0, "cpu": 0.0}
+    assert judge(program, report, payload, isolation=HELD, limits=Limits()).outputs == (number,)

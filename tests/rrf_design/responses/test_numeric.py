@@ -1,0 +1,122 @@
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rrf_design.responses import ParseStatus, parsers
+
+STRICT, LAST, FIRST = (parsers.get(f"integer-{which}") for which in ("strict", "last", "first"))
+RATIONAL, DECIMAL = parsers.get("rational"), parsers.get("decimal")
+
+
+@pytest.mark.parametrize(
+    ("text", "first", "last"),
+    [
+        ("12 + 7 = 19", 12, 19),
+        ("12-7=5", 12, 5),
+        ("5 -3", 5, -3),
+        ("x=-3", -3, -3),
+        ("the answer is 1,234,567.", 1234567, 1234567),
+        ("12,345", 12345, 12345),
+        ("1,2,3", 1, 3),
+        ("(3, -4)", 3, -4),
+        ("**42**", 42, 42),
+        ("It's 7.", 7, 7),
+        ("\u22124 degrees", -4, -4),
+        ("2^3 = 8", 8, 8),
+        ("10/2 = 5", 5, 5),
+        ("3.14 or 2.71, so 3", 3, 3),
+        ("the 5th of 6", 6, 6),
+        ("x2 is not 2x, but 9", 9, 9),
+        ("Step 1: add.\nAnswer: 30\n", 1, 30),
+        ("+8", 8, 8),
+        ("007", 7, 7),
+    ],
+)
+def test_standalone_integers(text: str, first: int, last: int) -> None:
+    assert FIRST.parse(text).value == (float(first),)
+    assert LAST.parse(text).value == (float(last),)
+
+
+@pytest.mark.parametrize("text", ["", "none", "3.14", "1/2", "3 / 4", "x2", "5th", "2^3", "1e5", "-", "seven"])
+def test_no_integer_is_a_failure_and_never_zero(text: str) -> None:
+    for parser in (STRICT, LAST, FIRST):
+        parsed = parser.parse(text)
+        assert parsed.status is ParseStatus.PARSE_FAILURE
+        assert parsed.value is None
+        assert not parsed.ok
+        assert parsed.detail
+
+
+def test_strict_format_is_recorded() -> None:
+    assert STRICT.parse(" -17\n").strict_ok
+    assert LAST.parse("-17").strict_ok
+    assert LAST.parse("17 apples").ok
+    assert not LAST.parse("17 apples").strict_ok
+    assert not LAST.parse("1,234").strict_ok
+    assert STRICT.parse("17 apples").status is ParseStatus.PARSE_FAILURE
+
+
+def test_large_integers_are_not_rounded() -> None:
+    assert LAST.parse(str(2**53)).value == (2.0**53,)
+    assert LAST.parse(str(2**53 + 1)).status is ParseStatus.OUT_OF_RANGE
+    assert LAST.parse("9" * 100_000).status is ParseStatus.PARSE_FAILURE
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "strict"),
+    [
+        ("1/3", "1/3", True),
+        ("-4/6", "-2/3", True),
+        ("it is 3 / 4", "3/4", False),
+        ("1/2 + 1/4 = 3/4.", "3/4", False),
+        ("0.125", "1/8", False),
+        ("7", "7", True),
+    ],
+)
+def test_rationals(text: str, value: str, strict: bool) -> None:
+    parsed = RATIONAL.parse(text)
+    assert (parsed.canonical, parsed.strict_ok) == (value, strict)
+    assert parsed.value == (float(Fraction(value)),)
+
+
+def test_division_by_zero_is_a_failure() -> None:
+    assert RATIONAL.parse("1/0").status is ParseStatus.PARSE_FAILURE
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("3.14", 3.14), ("about -2.5e3 m", -2500.0), ("1,234.5 and done", 1234.5), ("5", 5.0), ("v1.2.3 or 7", 7.0)],
+)
+def test_decimals(text: str, value: float) -> None:
+    assert DECIMAL.parse(text).value == (value,)
+
+
+def test_overflow_is_out_of_range() -> None:
+    assert DECIMAL.parse("1.5e999").status is ParseStatus.OUT_OF_RANGE
+
+
+@given(st.integers(-(2**53), 2**53))
+def test_every_integer_reads_back(number: int) -> None:
+    for parser in (STRICT, LAST, FIRST, RATIONAL, DECIMAL):
+        parsed = parser.parse(str(number))
+        assert parsed.value == (float(number),)
+        assert parsed.strict_ok
+    assert LAST.parse(f"The answer is {number}.").value == (float(number),)
+    assert LAST.parse(f"so it is {number:,}").value == (float(number),)
+
+
+@given(st.text())
+def test_any_text_is_read_or_refused(text: str) -> None:
+    for parser in (STRICT, LAST, FIRST, RATIONAL, DECIMAL):
+        parsed = parser.parse(text)
+        assert parsed.ok == (parsed.status is ParseStatus.PARSED)
+
+
+@given(st.text(alphabet="0123456789 .,/-+^eE%()", max_size=30))
+def test_any_digits_are_read_or_refused(text: str) -> None:
+    for parser in (STRICT, LAST, FIRST, RATIONAL, DECIMAL):
+        parser.parse(text)
