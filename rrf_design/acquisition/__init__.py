@@ -1,0 +1,25 @@
+"""Run it live: buy answers, relations and anchors one by one or in batches, and never lose a cent."""
+
+from __future__ import annotations
+
+from rrf_design.acquisition.journal import Journal
+from rrf_design.acquisition.live import acquire
+from rrf_design.acquisition.loop import Acquirer, Mode, Settings, Terms
+from rrf_design.acquisition.result import Acquisition, Bought, ItemResult
+from rrf_design.acquisition.state import Buys, Doubt, Purchase, Settlement
+
+__all__ = [
+    "Acquirer",
+    "Acquisition",
+    "Bought",
+    "Buys",
+    "Doubt",
+    "ItemResult",
+    "Journal",
+    "Mode",
+    "Purchase",
+    "Settings",
+    "Settlement",
+    "Terms",
+    "acquire",
+]

@@ -1,0 +1,348 @@
+"""The journal: append-only events per run, from which a run's whole state is folded again.
+
+Every purchase is an *intent* with its reserved price, committed before anything leaves the machine, and a *settled*
+fact committed when the answer is there. A committed event survives a killed process, always. It survives a power cut too
+on PostgreSQL and, on SQLite (WAL), with synchronous=FULL, which is the default; a run where nothing can be charged twice
+(local models and sources only) is content with NORMAL, where a power cut may take the last moments and they are done again.
+The database itself refuses a second settlement of one purchase and a second writer at one position. Texts pass the
+redactor before they are stored.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import secrets
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from rrf_design.acquisition.secrets import Redactor, password_of, without_password
+from rrf_design.errors import InputError, MissingDependency, Refused, RetryLater
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection, Engine
+
+FORMAT = 1
+DEFAULT_STORE = "rrf-runs.sqlite"
+"""In the working directory; `--store` or the environment variable RRF_STORE names another place."""
+
+
+class Kind(StrEnum):
+    """What an event says. A run's state is the fold of its events in order, and nothing else."""
+
+    SCHEDULE = "schedule"  # the purchases fixed before any answer was seen (model-agnostic mode)
+    ROUND = "round"  # what is asked for next, together, and the margin this was decided on
+    SESSION = "session"  # a process began or went on with the run
+    INTENT = "intent"  # a purchase is about to be made; its price is reserved from here on
+    SETTLED = "settled"  # what became of it, and what it cost
+    DROPPED = "dropped"  # left out of its round: there is no money for it any more
+    RELEASED = "released"  # nobody was reached, so nothing was bought: the reservation ends
+    DOUBT = "doubt"  # found after a crash: an intent without an outcome, and what the policy made of it
+    STOPPED = "stopped"  # why one item of the run stopped
+    ENDED = "ended"  # why the session ended; the last one speaks for the run
+    RESULT = "result"  # repair and certificate
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One line of the journal. `purchase` names what it is about, `attempt` counts repeated intents."""
+
+    kind: Kind
+    body: Mapping[str, Any]
+    purchase: str | None = None
+    attempt: int = 0
+    at: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class RunSummary:
+    """What `runs` lists."""
+
+    run: str
+    name: str
+    created: str
+    stopped_because: str
+    settled: int
+    items: int
+
+
+def store_address(store: str | os.PathLike[str] | None) -> str:
+    """The database address that `--store` means: an address, a path, or the default."""
+    given = os.fspath(store) if store is not None else os.environ.get("RRF_STORE", DEFAULT_STORE)
+    if "://" not in given:
+        return f"sqlite:///{given}"
+    scheme, rest = given.split("://", 1)
+    if scheme in ("postgresql", "postgres"):
+        return f"postgresql+psycopg://{rest}"
+    if scheme in ("sqlite", "postgresql+psycopg"):
+        return given
+    raise InputError(f"store {without_password(given)!r}: use a path, sqlite:///PATH or postgresql://...")
+
+
+class Journal:
+    """An open store. Not for several threads at once: the loop is the only writer, calls run beside it.
+
+    `create` makes a run; `holding` makes this process its only writer; `append` commits events in one transaction
+    or raises `RetryLater` with nothing written.
+    """
+
+    def __init__(self, store: str | os.PathLike[str] | None = None, *, redactor: Redactor | None = None) -> None:
+        address = store_address(store)
+        self.shown = without_password(address)
+        self._redactor = redactor or Redactor(password_of(address))
+        file = address.removeprefix("sqlite:///") if address.startswith("sqlite:///") else ""
+        self.path = Path(file) if file and file != ":memory:" else None
+        self._engine = _engine(address, self.path, self.shown)
+        self._runs, self._problems, self._events = _tables()
+        self._next: dict[str, int] = {}
+        self._doing("opened")
+        with self._errors("opened"):
+            self._connection: Connection = self._engine.connect()
+            with self._connection.begin():
+                self._runs.metadata.create_all(self._connection)
+
+    def close(self) -> None:
+        with contextlib.suppress(Exception):
+            self._connection.close()
+        self._engine.dispose()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def create(self, header: Mapping[str, Any], problems: Mapping[str, Mapping[str, Any]]) -> str:
+        """A new run with its header and problems; returns its name, which sorts by time."""
+        now = datetime.now(UTC)
+        run = f"{now:%Y%m%d-%H%M%S}-{secrets.token_hex(3)}"
+        row = {"run": run, "format": FORMAT, "created": now.isoformat(timespec="seconds"), "header": self._json(header)}
+        rows = [
+            {"run": run, "position": i, "item": item, "document": json.dumps(document)}
+            for i, (item, document) in enumerate(problems.items())
+        ]
+        with self._errors("written"), self._connection.begin():
+            self._connection.execute(self._runs.insert(), row)
+            self._connection.execute(self._problems.insert(), rows)
+        self._next[run] = 0
+        return run
+
+    def append(self, run: str, events: Sequence[Event]) -> None:
+        """Commit the events together; after this returns they survive whatever happens to the process."""
+        if not events:
+            return
+        first = self._next.get(run)
+        if first is None:
+            first = self._next[run] = len(self.events(run))
+        rows = [
+            {
+                "run": run,
+                "seq": first + i,
+                "kind": event.kind.value,
+                "purchase": event.purchase,
+                "attempt": event.attempt,
+                "at": event.at or time.time(),
+                "body": self._json(event.body),
+            }
+            for i, event in enumerate(events)
+        ]
+        self._doing("written")
+        from sqlalchemy.exc import IntegrityError
+
+        with self._errors("written"):
+            try:
+                with self._connection.begin():
+                    self._connection.execute(self._events.insert(), rows)
+            except IntegrityError:
+                raise Refused(f"run {run}: its journal has changed under this process; nothing was written") from None
+        self._next[run] = first + len(rows)
+
+    def events(self, run: str) -> tuple[Event, ...]:
+        table = self._events
+        query = (
+            table.select()
+            .with_only_columns(table.c.kind, table.c.body, table.c.purchase, table.c.attempt, table.c.at)
+            .where(table.c.run == run)
+            .order_by(table.c.seq)
+        )
+        with self._errors("read"), self._connection.begin():
+            rows = self._connection.execute(query).all()
+        return tuple(Event(Kind(kind), json.loads(body), name, attempt, at) for kind, body, name, attempt, at in rows)
+
+    def header(self, run: str) -> dict[str, Any]:
+        """The run's header; InputError when its format is newer than this program."""
+        with self._errors("read"), self._connection.begin():
+            row = self._connection.execute(self._runs.select().where(self._runs.c.run == run)).one_or_none()
+        if row is None:
+            raise InputError(f"{self.shown}: there is no run {run!r}; see `rrf-design runs`")
+        if row.format > FORMAT:
+            raise InputError(f"run {run}: its format {row.format} is newer than this program, which reads {FORMAT}")
+        header: dict[str, Any] = json.loads(row.header)
+        return header | {"run": run, "created": row.created, "format_version": row.format}
+
+    def problems(self, run: str) -> dict[str, dict[str, Any]]:
+        query = self._problems.select().where(self._problems.c.run == run).order_by(self._problems.c.position)
+        with self._errors("read"), self._connection.begin():
+            return {row.item: json.loads(row.document) for row in self._connection.execute(query)}
+
+    def find(self, given: str) -> str:
+        """The run that a name, the beginning of one, or "last" means."""
+        from sqlalchemy import select
+
+        with self._errors("read"), self._connection.begin():
+            names = list(self._connection.execute(select(self._runs.c.run).order_by(self._runs.c.run)).scalars())
+        if given == "last" and names:
+            return str(names[-1])
+        fitting = [name for name in names if name.startswith(given)]
+        if given in fitting or len(fitting) == 1:
+            return given if given in fitting else str(fitting[0])
+        if fitting:
+            raise InputError(f"{self.shown}: {given!r} fits {len(fitting)} runs; write more of its name")
+        raise InputError(f"{self.shown}: there is no run {given!r}; see `rrf-design runs`")
+
+    def summaries(self) -> tuple[RunSummary, ...]:
+        """All runs, newest first."""
+        from sqlalchemy import func, select
+
+        events, problems = self._events, self._problems
+        with self._errors("read"), self._connection.begin():
+            execute = self._connection.execute
+            runs = execute(self._runs.select().order_by(self._runs.c.run.desc())).all()
+            items = dict(_pairs(execute(select(problems.c.run, func.count()).group_by(problems.c.run))))
+            settled = select(events.c.run, func.count()).where(events.c.kind == Kind.SETTLED.value)
+            counts = dict(_pairs(execute(settled.group_by(events.c.run))))
+            ended = select(events.c.run, events.c.body).where(events.c.kind == Kind.ENDED.value)
+            endings = dict(_pairs(execute(ended.order_by(events.c.run, events.c.seq))))
+        return tuple(
+            RunSummary(
+                run=row.run,
+                name=json.loads(row.header).get("name", ""),
+                created=row.created,
+                stopped_because=json.loads(endings.get(row.run, '{"because": "unfinished"}'))["because"],
+                settled=counts.get(row.run, 0),
+                items=items.get(row.run, 0),
+            )
+            for row in runs
+        )
+
+    def survive_power_cuts(self, wanted: bool) -> None:
+        """SQLite: whether every commit waits for the disk. PostgreSQL is told by its own settings."""
+        if self._engine.dialect.name == "sqlite":
+            with self._errors("opened"):
+                cursor = self._connection.connection.cursor()
+                cursor.execute(f"pragma synchronous={'full' if wanted else 'normal'}")
+                cursor.close()
+
+    @contextlib.contextmanager
+    def holding(self, run: str) -> Iterator[None]:
+        """Be the only process that works on this run, or be refused."""
+        from rrf_design.acquisition.locks import advisory_lock, file_lock
+
+        lock: contextlib.AbstractContextManager[None]
+        if self.path is not None:
+            lock = file_lock(self.path, run)
+        elif self._engine.dialect.name == "postgresql":
+            lock = advisory_lock(self._connection, run)
+        else:
+            lock = contextlib.nullcontext()  # a database in memory belongs to its process
+        with lock:
+            self._next.pop(run, None)
+            yield
+
+    def _json(self, document: Mapping[str, Any]) -> str:
+        return json.dumps(self._redactor.document(document), ensure_ascii=False, separators=(",", ":"))
+
+    def _doing(self, what: str) -> None:
+        """A seam for failing doubles: tests let this raise what a full disk or a lost server would."""
+
+    @contextlib.contextmanager
+    def _errors(self, what: str) -> Iterator[None]:
+        from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+
+        try:
+            yield
+        except (DBAPIError, OSError) as error:
+            raise RetryLater(self._message(what, error)) from None
+        except SQLAlchemyError as error:
+            raise InputError(self._message(what, error)) from None
+
+    def _message(self, what: str, error: Exception) -> str:
+        reason = str(getattr(error, "orig", None) or error).strip().split("\n")[0]
+        advice = "then resume the run"
+        if "full" in reason or "No space" in reason or "disk I/O" in reason or "too large" in reason:
+            advice = "free some disk space, then resume the run"
+        elif "locked" in reason:
+            advice = "another program holds the database; let it finish, then resume the run"
+        return self._redactor.text(f"the journal {self.shown} can't be {what} ({reason}); {advice}")
+
+
+def _pairs(rows: Iterable[Any]) -> list[tuple[str, Any]]:
+    return [(row[0], row[1]) for row in rows]
+
+
+def _engine(address: str, path: Path | None, shown: str) -> Engine:
+    import sqlalchemy
+
+    if path is not None and str(path) and not path.absolute().parent.is_dir():
+        raise InputError(f"store {shown}: the folder {path.parent} does not exist")
+    sqlite = address.startswith("sqlite")
+    try:
+        # A busy database is waited for; ten seconds is longer than any of our transactions.
+        options: dict[str, Any] = {"connect_args": {"timeout": 10}} if sqlite else {"pool_pre_ping": True}
+        engine = sqlalchemy.create_engine(address, **options)
+    except ImportError:
+        raise MissingDependency(f"store {shown}: PostgreSQL needs psycopg; pip install 'psycopg[binary]'") from None
+    except sqlalchemy.exc.ArgumentError:
+        raise InputError(f"store {shown}: not an address a database can be found at") from None
+    if sqlite:
+        sqlalchemy.event.listen(engine, "connect", _pragmas)
+    return engine
+
+
+def _pragmas(connection: Any, _record: object) -> None:
+    cursor = connection.cursor()
+    cursor.execute("pragma journal_mode=wal")
+    cursor.execute("pragma synchronous=full")
+    cursor.close()
+
+
+def _tables() -> tuple[Any, Any, Any]:
+    from sqlalchemy import Column, Float, Integer, MetaData, String, Table, Text, UniqueConstraint
+
+    data = MetaData()
+    runs = Table(
+        "rrf_runs",
+        data,
+        Column("run", String(64), primary_key=True),
+        Column("format", Integer, nullable=False),
+        Column("created", String(40), nullable=False),
+        Column("header", Text, nullable=False),
+    )
+    problems = Table(
+        "rrf_problems",
+        data,
+        Column("run", String(64), primary_key=True),
+        Column("position", Integer, primary_key=True),
+        Column("item", Text, nullable=False),
+        Column("document", Text, nullable=False),
+    )
+    events = Table(
+        "rrf_events",
+        data,
+        Column("run", String(64), primary_key=True),
+        Column("seq", Integer, primary_key=True),
+        Column("kind", String(16), nullable=False),
+        Column("purchase", Text),
+        Column("attempt", Integer, nullable=False),
+        Column("at", Float, nullable=False),
+        Column("body", Text, nullable=False),
+        # One outcome per attempt at a purchase: what was settled can't be settled again. (NULLs are never equal.)
+        UniqueConstraint("run", "kind", "purchase", "attempt"),
+    )
+    return runs, problems, events

@@ -1,0 +1,243 @@
+"""What a run leaves behind: purchases, margin, repair; one document, the same live and read back from the journal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from rrf_design.acquisition.design import realised
+from rrf_design.acquisition.loop import Acquirer
+from rrf_design.acquisition.state import Buys, Settled
+from rrf_design.acquisition.stopping import Because, goal
+from rrf_design.errors import InputError, RRFError
+from rrf_design.problem import Problem
+
+FORMAT = "rrf-run"
+VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Bought:
+    """One settled purchase."""
+
+    item: str
+    name: str
+    buys: Buys
+    outcome: str
+    ok: bool
+    value: tuple[float, ...] | None
+    price: float
+    money: float
+    attempt: int
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "item": self.item,
+            "name": self.name,
+            "buys": self.buys.value,
+            "outcome": self.outcome,
+            "ok": self.ok,
+            "value": None if self.value is None else list(self.value),
+            "price": self.price,
+            "money": self.money,
+            "attempt": self.attempt,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class ItemResult:
+    """One field at the end of a run."""
+
+    item: str
+    name: str
+    stopped_because: str
+    detail: str
+    k: int
+    gamma: float
+    gamma_lower: float
+    goal: float | None
+    selected: tuple[str, ...]
+    answers: Mapping[str, tuple[float, ...]]
+    failed: Mapping[str, str]
+    """Nodes and anchors that gave no value, and why."""
+    anchors: Mapping[str, tuple[float, ...]]
+    trajectory: tuple[Mapping[str, Any], ...]
+    repair: Mapping[str, Any] | None
+    """The repair's own document; None while the run is unfinished, or when there was nothing to repair from."""
+
+    @property
+    def repaired(self) -> Mapping[str, Any] | None:
+        return None if self.repair is None else self.repair.get("repaired")
+
+    @property
+    def reached(self) -> bool:
+        """The goal is certified; without a goal, that anything at all is promised."""
+        return self.gamma_lower > 0.0 if self.goal is None else self.gamma_lower >= self.goal
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "item": self.item,
+            "name": self.name,
+            "stopped_because": self.stopped_because,
+            "detail": self.detail,
+            "k": self.k,
+            "gamma": self.gamma,
+            "gamma_lower": self.gamma_lower,
+            "goal": self.goal,
+            "selected": list(self.selected),
+            "answers": {name: list(value) for name, value in self.answers.items()},
+            "failed": dict(self.failed),
+            "anchors": {name: list(value) for name, value in self.anchors.items()},
+            "trajectory": [dict(entry) for entry in self.trajectory],
+            "repair": None if self.repair is None else dict(self.repair),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Acquisition:
+    """A run, finished or paused. For a single problem the figures are its own, for a data set the worst of its items."""
+
+    run: str
+    stopped_because: str
+    detail: str
+    spent: float
+    """In the problem's unit of cost, with what a crash may have lost."""
+    lost: float
+    """Of it: reservations of purchases whose outcome a crash swallowed and that were made again."""
+    money: float
+    calls: int
+    gamma_lower: float
+    purchases: tuple[Bought, ...]
+    items: tuple[ItemResult, ...]
+    open_reviews: int
+    header: Mapping[str, Any]
+
+    @property
+    def repaired(self) -> Mapping[str, Any] | None:
+        """Node to repaired values; for a data set, item to that."""
+        if len(self.items) == 1 and self.items[0].item == "":
+            return self.items[0].repaired
+        return {entry.item: entry.repaired for entry in self.items}
+
+    @property
+    def reached(self) -> bool:
+        """Finished, and the goal of every item is certified."""
+        unfinished = self.stopped_because in (Because.PAUSED.value, "unfinished") or self.open_reviews > 0
+        return not unfinished and all(entry.reached for entry in self.items)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "format": FORMAT,
+            "version": VERSION,
+            "run": self.run,
+            "stopped_because": self.stopped_because,
+            "detail": self.detail,
+            "spent": self.spent,
+            "lost": self.lost,
+            "money": self.money,
+            "calls": self.calls,
+            "gamma_lower": self.gamma_lower,
+            "purchases": [entry.to_json() for entry in self.purchases],
+            "repaired": None if self.repaired is None else _plain(self.repaired),
+            "open_reviews": self.open_reviews,
+            "items": [entry.to_json() for entry in self.items],
+            "header": dict(self.header),
+        }
+
+
+def conclude(acquirer: Acquirer) -> dict[str, Any]:
+    """Repair every field that has stopped: what the journal keeps as the run's result."""
+    return {"repairs": {item: _repair(acquirer, item) for item in acquirer.designs}}
+
+
+def _repair(acquirer: Acquirer, item: str) -> dict[str, Any]:
+    from rrf_design.repair import repair
+
+    state = acquirer.state.items[item]
+    answers = state.values(Buys.ANSWER)
+    if not answers:
+        return {"repaired": None, "reason": "no answer could be read"}
+    problem, selected = finished_problem(acquirer, item)
+    missing = {name: None for name in acquirer.designs[item].opened(state.held) if name not in answers}
+    try:
+        found = repair(problem, {**answers, **missing}, select=selected)
+    except RRFError as error:
+        return {"repaired": None, "reason": str(error)}
+    document: dict[str, Any] = found.to_json()
+    return document
+
+
+def finished_problem(acquirer: Acquirer, item: str = "") -> tuple[Problem, tuple[str, ...]]:
+    """The problem as it turned out (values filled in, failed anchors gone) and what of it was bought."""
+    state, design = acquirer.state.items[item], acquirer.designs[item]
+    failed = {name for name in state.failed if name in design.problem.block_by_id}
+    unknown = {a.id for a in design.problem.anchors if a.value is None and a.id not in state.settled and a.owned}
+    problem = realised(design.problem, failed=failed | unknown, values=state.values(Buys.ANCHOR))
+    bought = tuple(name for name, entry in state.settled.items() if entry.ok and name not in design.given)
+    asked = tuple(name for name in state.settled if name in design.problem.node_by_id and name not in design.given)
+    return problem, problem.resolve([name for name in dict.fromkeys((*bought, *asked)) if _on_sale(problem, name)])
+
+
+def _on_sale(problem: Problem, name: str) -> bool:
+    entry = problem.node_by_id.get(name) or problem.block_by_id.get(name)
+    return entry is not None and entry.cost is not None
+
+
+def collect(acquirer: Acquirer, header: Mapping[str, Any], *, because: str, detail: str) -> Acquisition:
+    """The run as a document."""
+    state = acquirer.state
+    items = tuple(_item(acquirer, item) for item in acquirer.designs)
+    return Acquisition(
+        run=acquirer.run,
+        stopped_because=because,
+        detail=detail or "; ".join(dict.fromkeys(entry.detail for entry in items if entry.detail)),
+        spent=float(state.spent),
+        lost=float(state.lost_price),
+        money=float(state.settled_money + state.lost_money),
+        calls=state.calls,
+        gamma_lower=min(entry.gamma_lower for entry in items),
+        purchases=tuple(_bought(item, entry) for item, one in state.items.items() for entry in one.settled.values()),
+        items=items,
+        open_reviews=sum(purchase.deferred for purchase in state.pending),
+        header=dict(header),
+    )
+
+
+def _bought(item: str, entry: Settled) -> Bought:
+    return Bought(
+        item, entry.name, entry.buys, entry.outcome, entry.ok, entry.value, entry.price, entry.money, entry.attempt
+    )
+
+
+def _item(acquirer: Acquirer, item: str) -> ItemResult:
+    state, problem = acquirer.state.items[item], acquirer.designs[item].problem
+    repairs = (acquirer.state.result or {}).get("repairs", {})
+    try:
+        margin = acquirer.margin(item)
+        value, lower = margin.value, margin.lower
+    except InputError:  # no answer could be read: an empty field promises nothing
+        value = lower = 0.0
+    stopped = state.stopped or {"because": "unfinished", "detail": ""}
+    return ItemResult(
+        item=item,
+        name=problem.name,
+        stopped_because=stopped["because"],
+        detail=stopped["detail"],
+        k=problem.k,
+        gamma=value,
+        gamma_lower=lower,
+        goal=goal(problem),
+        selected=tuple(name for name in state.settled if name not in acquirer.designs[item].given),
+        answers=state.values(Buys.ANSWER),
+        failed={name: entry.outcome for name, entry in state.settled.items() if not entry.ok},
+        anchors=state.values(Buys.ANCHOR),
+        trajectory=tuple(state.trajectory),
+        repair=repairs.get(item),
+    )
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _plain(entry) for key, entry in value.items()}
+    return list(value) if isinstance(value, tuple) else value

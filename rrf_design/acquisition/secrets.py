@@ -1,0 +1,59 @@
+"""Keys and passwords never leave the process: every text that is stored, printed or raised passes through here.
+
+What counts as a secret: the value of an environment variable whose name says so, the password of a store address,
+what an adapter declares in `secrets`, and strings in the shape of a bearer token or provider key, wherever from.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+from urllib.parse import quote, unquote, urlsplit
+
+HIDDEN = "[hidden]"
+_NAMES = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL|AUTH", re.IGNORECASE)
+_SHAPES = re.compile(r"\b(?:sk|pk|hf|gsk|xai|ghp)[-_][A-Za-z0-9_\-]{12,}|(?<=[Bb]earer )[A-Za-z0-9._~+/\-]{8,}=*")
+_SHORTEST = 6
+"""Shorter values are words ("none", "yes") rather than secrets, and hiding them would garble every text."""
+
+
+class Redactor:
+    """Replaces every known secret in a text or a JSON document."""
+
+    def __init__(self, extra: Iterable[str] = (), *, environment: Mapping[str, str] | None = None) -> None:
+        known = {value for name, value in (environment or os.environ).items() if _NAMES.search(name)}
+        known.update(extra)
+        self._known = sorted((value for value in known if len(value.strip()) >= _SHORTEST), key=len, reverse=True)
+        parts = [re.escape(form) for value in self._known for form in dict.fromkeys((value, quote(value, safe="")))]
+        self._pattern = re.compile("|".join([*parts, _SHAPES.pattern]))
+
+    def text(self, text: str) -> str:
+        return self._pattern.sub(HIDDEN, text)
+
+    def document(self, value: Any) -> Any:
+        """The same JSON document with every string cleaned, keys included."""
+        if isinstance(value, str):
+            return self.text(value)
+        if isinstance(value, Mapping):
+            return {self.text(str(key)): self.document(item) for key, item in value.items()}
+        if isinstance(value, list | tuple):
+            return [self.document(item) for item in value]
+        return value
+
+
+def password_of(address: str) -> tuple[str, ...]:
+    """The password inside a store address, as it is written and as it is meant."""
+    try:
+        password = urlsplit(address).password
+    except ValueError:
+        return ()
+    return () if not password else tuple({password, unquote(password)})
+
+
+def without_password(address: str) -> str:
+    """A store address that can be shown."""
+    for password in password_of(address):
+        address = address.replace(f":{password}@", ":***@")
+    return address

@@ -1,0 +1,290 @@
+"""The state of a run: a fold over its journal, and nothing else changes it.
+
+`RunState.apply` is the only way the state moves, live and on resume alike; so a resumed run stands exactly where the
+journal says. Money is counted three ways that add up to what is committed: settled, reserved by purchases under way,
+and lost to purchases that a crash left in doubt and that were made again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from fractions import Fraction
+from typing import Any
+
+from rrf_design.acquisition.design import exact
+from rrf_design.acquisition.journal import Event, Kind
+
+
+class Buys(StrEnum):
+    """What a purchase brings."""
+
+    ANSWER = "answer"  # a node's response, from the model
+    RELATION = "relation"  # rows that compare answers; nothing has to be fetched
+    ANCHOR = "anchor"  # rows with a value, from the anchor's source
+
+
+class Doubt(StrEnum):
+    """What becomes of an intent that a crash left without an outcome."""
+
+    SAME = "same"
+    """Made again under the same reservation: nothing left this machine that could have been charged."""
+    AGAIN = "again"
+    """Made again and paid again; the first reservation stays counted as lost."""
+    SKIP = "skip"
+    """Given up; its price stays counted as spent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Purchase:
+    """One thing to fetch, with what is reserved for it. Hand it back to `tell` with what came of it."""
+
+    item: str
+    name: str
+    buys: Buys
+    price: float
+    """In the problem's unit of cost."""
+    ceiling: float = 0.0
+    """The most that the call can cost in money, by the price table; 0 without one."""
+    attempt: int = 0
+    deferred: bool = False
+    """A person answers: the run does not wait for it."""
+
+    @property
+    def id(self) -> str:
+        return purchase_id(self.item, self.name)
+
+    def intent(self) -> Event:
+        body = {"item": self.item, "name": self.name, "buys": self.buys.value, "price": self.price}
+        more = {"ceiling": self.ceiling} if self.ceiling else {}
+        more |= {"deferred": True} if self.deferred else {}
+        return Event(Kind.INTENT, body | more, self.id, self.attempt)
+
+
+@dataclass(frozen=True, slots=True)
+class Settlement:
+    """What came of a purchase: a value, or the name of a failure. `evidence` is kept word for word."""
+
+    purchase: Purchase
+    outcome: str
+    value: tuple[float, ...] | None = None
+    ok: bool = True
+    money: float = 0.0
+    calls: int = 0
+    evidence: Mapping[str, Any] = field(default_factory=dict)
+
+    def event(self) -> Event:
+        body: dict[str, Any] = {
+            "item": self.purchase.item,
+            "name": self.purchase.name,
+            "ok": self.ok,
+            "outcome": self.outcome,
+            "value": None if self.value is None else list(self.value),
+            "price": self.purchase.price,
+            "money": self.money,
+            "calls": self.calls,
+        }
+        return Event(Kind.SETTLED, body | {"evidence": dict(self.evidence)}, self.purchase.id, self.purchase.attempt)
+
+
+def purchase_id(item: str, name: str) -> str:
+    return f"{item}\N{RIGHTWARDS ARROW}{name}" if item else name
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """A settled purchase as the state remembers it (the evidence stays in the journal)."""
+
+    name: str
+    buys: Buys
+    ok: bool
+    outcome: str
+    value: tuple[float, ...] | None
+    price: float
+    money: float
+    attempt: int
+    text: str = ""
+    """The model's own words, where there are any."""
+
+
+@dataclass(slots=True)
+class ItemState:
+    """One field of the run."""
+
+    schedule: list[str] = field(default_factory=list)
+    round: list[str] = field(default_factory=list)
+    """Names of the present round that have not been asked for yet."""
+    taken: set[str] = field(default_factory=set)
+    pending: dict[str, Purchase] = field(default_factory=dict)
+    settled: dict[str, Settled] = field(default_factory=dict)
+    attempts: dict[str, int] = field(default_factory=dict)
+    trajectory: list[Mapping[str, Any]] = field(default_factory=list)
+    """One entry per round: names, what was committed before it, and the margin it started from."""
+    stopped: Mapping[str, Any] | None = None
+
+    @property
+    def held(self) -> frozenset[str]:
+        """Bought, whatever became of it."""
+        return frozenset(self.settled)
+
+    @property
+    def failed(self) -> frozenset[str]:
+        return frozenset(name for name, entry in self.settled.items() if not entry.ok)
+
+    @property
+    def waiting(self) -> dict[str, Purchase]:
+        """Pending purchases that the run waits for."""
+        return {name: purchase for name, purchase in self.pending.items() if not purchase.deferred}
+
+    def values(self, buys: Buys) -> dict[str, tuple[float, ...]]:
+        return {
+            name: entry.value
+            for name, entry in self.settled.items()
+            if entry.buys is buys and entry.ok and entry.value is not None
+        }
+
+
+class RunState:
+    """Everything the journal says, item by item, with the ledger over all of them."""
+
+    def __init__(self, items: Iterable[str]) -> None:
+        self.items = {item: ItemState() for item in items}
+        self.settled_price = Fraction(0)
+        self.settled_money = Fraction(0)
+        self.lost_price = Fraction(0)
+        self.lost_money = Fraction(0)
+        self.calls = 0
+        self.sessions = 0
+        self.ended: Mapping[str, Any] | None = None
+        self.result: Mapping[str, Any] | None = None
+        self.seconds_before = 0.0
+        self.session_at = 0.0
+        self._last_at = 0.0
+        self._reserved = Fraction(0)
+        self._ceilings = Fraction(0)
+
+    @property
+    def committed(self) -> Fraction:
+        """Spent, lost and reserved: what must never exceed the budget."""
+        return self.settled_price + self.lost_price + self._reserved
+
+    @property
+    def committed_money(self) -> Fraction:
+        return self.settled_money + self.lost_money + self._ceilings
+
+    @property
+    def spent(self) -> Fraction:
+        return self.settled_price + self.lost_price
+
+    @property
+    def pending(self) -> list[Purchase]:
+        return [purchase for item in self.items.values() for purchase in item.pending.values()]
+
+    def apply(self, event: Event) -> None:
+        if event.kind is Kind.SESSION and self.sessions:
+            self.seconds_before += max(0.0, self._last_at - self.session_at)
+        self._last_at = event.at or self._last_at
+        getattr(self, f"_{event.kind.value}")(event)
+
+    def _schedule(self, event: Event) -> None:
+        self.items[event.body["item"]].schedule.extend(event.body["names"])
+
+    def _round(self, event: Event) -> None:
+        item = self.items[event.body["item"]]
+        item.round.extend(event.body["names"])
+        item.taken.update(event.body["names"])
+        item.trajectory.append(event.body)
+
+    def _session(self, event: Event) -> None:
+        self.sessions += 1
+        self.session_at = event.at
+        self.ended = None
+        for item in self.items.values():
+            # What ended the last session (time, calls, a server that was away) may be over.
+            if item.stopped is not None and item.stopped.get("again"):
+                item.stopped = None
+
+    def _intent(self, event: Event) -> None:
+        body = event.body
+        purchase = Purchase(
+            body["item"],
+            body["name"],
+            Buys(body["buys"]),
+            body["price"],
+            body.get("ceiling", 0.0),
+            event.attempt,
+            body.get("deferred", False),
+        )
+        item = self.items[purchase.item]
+        if purchase.name in item.round:
+            item.round.remove(purchase.name)
+        item.pending[purchase.name] = purchase
+        item.attempts[purchase.name] = event.attempt + 1
+        self._reserved += exact(purchase.price)
+        self._ceilings += exact(purchase.ceiling)
+
+    def _settled(self, event: Event) -> None:
+        body = event.body
+        purchase = self._unreserve(body)
+        value = None if body["value"] is None else tuple(body["value"])
+        self.items[body["item"]].settled[body["name"]] = Settled(
+            body["name"],
+            purchase.buys,
+            body["ok"],
+            body["outcome"],
+            value,
+            body["price"],
+            body["money"],
+            event.attempt,
+            (body["evidence"].get("reply") or {}).get("text", ""),
+        )
+        self.settled_price += exact(body["price"])
+        self.settled_money += exact(body["money"])
+        self.calls += body["calls"]
+
+    def _released(self, event: Event) -> None:
+        self._unreserve(event.body)
+        self.items[event.body["item"]].round.insert(0, event.body["name"])
+
+    def _dropped(self, event: Event) -> None:
+        self.items[event.body["item"]].round.remove(event.body["name"])
+
+    def _doubt(self, event: Event) -> None:
+        purchase = self._unreserve(event.body)
+        item = self.items[purchase.item]
+        policy = Doubt(event.body["policy"])
+        if policy is Doubt.SKIP:
+            self.settled_price += exact(purchase.price)
+            self.settled_money += exact(purchase.ceiling)
+            item.settled[purchase.name] = Settled(
+                purchase.name,
+                purchase.buys,
+                ok=False,
+                outcome="in doubt",
+                value=None,
+                price=purchase.price,
+                money=purchase.ceiling,
+                attempt=purchase.attempt,
+            )
+            return
+        item.round.insert(0, purchase.name)
+        if policy is Doubt.AGAIN:
+            self.lost_price += exact(purchase.price)
+            self.lost_money += exact(purchase.ceiling)
+            self.calls += int(purchase.buys is Buys.ANSWER)
+
+    def _stopped(self, event: Event) -> None:
+        self.items[event.body["item"]].stopped = event.body
+
+    def _ended(self, event: Event) -> None:
+        self.ended = event.body
+
+    def _result(self, event: Event) -> None:
+        self.result = event.body
+
+    def _unreserve(self, body: Mapping[str, Any]) -> Purchase:
+        purchase = self.items[body["item"]].pending.pop(body["name"])
+        self._reserved -= exact(purchase.price)
+        self._ceilings -= exact(purchase.ceiling)
+        return purchase

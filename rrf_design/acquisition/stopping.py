@@ -1,0 +1,272 @@
+"""When to stop (paper, "Stopping rules"): a proof that the goal is met, or an honest "can't".
+
+Rules compose with `&` and `|`. There is deliberately no rule on the relation defect: answers that agree with each
+other have defect zero also when all of them are wrong together, as long as the margin is zero.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rrf_design.margins import DesignMargin
+    from rrf_design.problem import Problem
+
+
+class Because(StrEnum):
+    """Why a field or a run stopped; `stopped_because` of the results."""
+
+    TARGET = "target reached"
+    VALIDITY = "parser validity is the bottleneck"
+    RECALL = "candidate recall is the bottleneck"
+    GAIN = "gain per cost is below the threshold"
+    EXHAUSTED = "no affordable purchase can raise the margin"
+    SCHEDULE = "schedule complete"
+    BUDGET = "budget used up"
+    MONEY = "money used up"
+    CALLS = "calls used up"
+    TIME = "time used up"
+    WAITING = "waiting for review"
+    PAUSED = "paused"
+    UNREADABLE = "no answer could be read"
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """A rule that fired, with its figures. `again`: going on later may make sense (time, calls, money)."""
+
+    because: Because
+    detail: str
+    again: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What a rule may look at, when an item has nothing under way. Functions are computed when they are called."""
+
+    problem: Problem
+    margin: Callable[[], DesignMargin]
+    ceiling: Callable[[], float]
+    """No affordable purchase lifts the margin above this; see `Design.ceiling`."""
+    left: Callable[[], tuple[int, int]]
+    """What could still be bought with the money that is left, and with all the money in the world."""
+    planned: bool
+    """Whether the schedule has purchases left; then proving that nothing helps is not worth its time."""
+    history: tuple[tuple[float, float], ...]
+    """(committed cost, certified lower bound) at the start of each round so far, and now."""
+    read: tuple[int, int]
+    """Answers that could be read, and answers, over the whole run."""
+    recalled: tuple[int, int]
+    """Directly anchored answers that agree with their anchor, and all of them, over the whole run."""
+    committed_money: float
+    calls: int
+    seconds: float
+
+
+class Rule(ABC):
+    """One reason to stop. `check` returns it, or None to go on."""
+
+    @abstractmethod
+    def check(self, view: View) -> Stop | None: ...
+
+    @abstractmethod
+    def describe(self) -> str:
+        """How the rule is recorded in the run's header."""
+
+    def __and__(self, other: Rule) -> Rule:
+        return AllOf(self, other)
+
+    def __or__(self, other: Rule) -> Rule:
+        return AnyOf(self, other)
+
+
+class AllOf(Rule):
+    def __init__(self, *rules: Rule) -> None:
+        self.rules = rules
+
+    def check(self, view: View) -> Stop | None:
+        found = []
+        for rule in self.rules:
+            stop = rule.check(view)
+            if stop is None:
+                return None
+            found.append(stop)
+        return Stop(found[0].because, "; and ".join(s.detail for s in found), again=any(s.again for s in found))
+
+    def describe(self) -> str:
+        return "(" + " and ".join(rule.describe() for rule in self.rules) + ")"
+
+
+class AnyOf(Rule):
+    def __init__(self, *rules: Rule) -> None:
+        self.rules = rules
+
+    def check(self, view: View) -> Stop | None:
+        return next((stop for rule in self.rules if (stop := rule.check(view)) is not None), None)
+
+    def describe(self) -> str:
+        return "(" + " or ".join(rule.describe() for rule in self.rules) + ")"
+
+
+def goal(problem: Problem) -> float | None:
+    """The margin to certify: the declared target, 2ε/δ, or the larger one of both; None when nothing is declared."""
+    wanted = [] if problem.target is None else [problem.target]
+    if problem.delta is not None and problem.epsilon is not None:
+        wanted.append(2.0 * problem.epsilon / problem.delta)
+    return max(wanted, default=None)
+
+
+class Target(Rule):
+    """The certified lower bound of the margin is at least the goal; by default the problem's target or 2ε/δ."""
+
+    def __init__(self, margin: float | None = None) -> None:
+        self.wanted = margin
+
+    def check(self, view: View) -> Stop | None:
+        wanted = goal(view.problem) if self.wanted is None else self.wanted
+        if wanted is None:
+            return None
+        lower = view.margin().lower
+        if lower < wanted or lower <= 0.0:
+            return None
+        return Stop(Because.TARGET, f"certified margin {lower:.6g} is at least {wanted:.6g}")
+
+    def describe(self) -> str:
+        return "margin certified" if self.wanted is None else f"margin {self.wanted:g} certified"
+
+
+class Validity(Rule):
+    """Too few answers can be read: more rows would not help, a better prompt or parser would."""
+
+    def __init__(self, at_least: float = 0.25, *, after: int = 12) -> None:
+        self.at_least, self.after = at_least, after
+
+    def check(self, view: View) -> Stop | None:
+        read, asked = view.read
+        if asked < self.after or read >= self.at_least * asked:
+            return None
+        return Stop(Because.VALIDITY, f"only {read} of {asked} answers could be read")
+
+    def describe(self) -> str:
+        return f"fewer than {self.at_least:g} of at least {self.after} answers readable"
+
+
+class Recall(Rule):
+    """Too few anchored answers are right: the model does not produce the truth often enough to be repaired."""
+
+    def __init__(self, at_least: float = 0.05, *, after: int = 20) -> None:
+        self.at_least, self.after = at_least, after
+
+    def check(self, view: View) -> Stop | None:
+        right, anchored = view.recalled
+        if anchored < self.after or right >= self.at_least * anchored:
+            return None
+        return Stop(Because.RECALL, f"only {right} of {anchored} anchored answers agree with their anchor")
+
+    def describe(self) -> str:
+        return f"fewer than {self.at_least:g} of at least {self.after} anchored answers right"
+
+
+class Gain(Rule):
+    """The last round raised the certified margin by less than this per unit of cost.
+
+    It waits while the margin is zero: there two purchases can be worth nothing alone and everything together.
+    """
+
+    def __init__(self, below: float) -> None:
+        self.below = below
+
+    def check(self, view: View) -> Stop | None:
+        if len(view.history) < 2:
+            return None
+        (before, low), (after, high) = view.history[-2:]
+        if high <= 0.0 or after <= before:
+            return None
+        gain = (high - low) / (after - before)
+        if gain >= self.below:
+            return None
+        return Stop(Because.GAIN, f"the last round gained {gain:.4g} per unit of cost, less than {self.below:g}")
+
+    def describe(self) -> str:
+        return f"gain per cost below {self.below:g}"
+
+
+class Exhausted(Rule):
+    """No affordable purchase can raise the margin: nothing is left to buy, or a bound over all of it proves it."""
+
+    def check(self, view: View) -> Stop | None:
+        if view.planned:
+            return None
+        affordable, left = view.left()
+        if left == 0:
+            return Stop(Because.EXHAUSTED, "everything that could help has been bought")
+        if affordable == 0:
+            return Stop(Because.BUDGET, f"{left} purchases are left, and none of them is affordable", again=True)
+        margin = view.margin()
+        ceiling = view.ceiling()
+        # The two sides are bounds of nearly the same matrix; their rounding errors are no gain.
+        if ceiling > margin.lower * (1 + 1e-9) + 1e-12:
+            return None
+        return Stop(
+            Because.EXHAUSTED,
+            f"with everything affordable the margin is at most {ceiling:.6g}, and it is at least {margin.lower:.6g}",
+        )
+
+    def describe(self) -> str:
+        return "nothing affordable can raise the margin"
+
+
+class Calls(Rule):
+    """So many model calls have been made."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+
+    def check(self, view: View) -> Stop | None:
+        if view.calls < self.most:
+            return None
+        return Stop(Because.CALLS, f"{view.calls} calls were made, {self.most} are allowed", again=True)
+
+    def describe(self) -> str:
+        return f"{self.most} calls made"
+
+
+class Seconds(Rule):
+    """So much working time has passed, pauses between sessions not counted."""
+
+    def __init__(self, most: float) -> None:
+        self.most = most
+
+    def check(self, view: View) -> Stop | None:
+        if view.seconds < self.most:
+            return None
+        return Stop(Because.TIME, f"{view.seconds:.1f} s have passed, {self.most:g} s are allowed", again=True)
+
+    def describe(self) -> str:
+        return f"{self.most:g} seconds passed"
+
+
+def default() -> Rule:
+    """A proof that the goal is met, or that the bottleneck is elsewhere, or that nothing affordable helps."""
+    return Target() | Validity() | Recall() | Exhausted()
+
+
+def summary(stops: Mapping[str, Stop | None]) -> str:
+    """Why a run with these items stopped, in one line: the common reason, or how many for which."""
+    counts: dict[str, int] = {}
+    for stop in stops.values():
+        name = "unfinished" if stop is None else stop.because.value
+        counts[name] = counts.get(name, 0) + 1
+    if len(counts) == 1:
+        return next(iter(counts))
+    return ", ".join(f"{name}: {count}" for name, count in sorted(counts.items(), key=lambda e: (-e[1], e[0])))
+
+
+def as_float(amount: Fraction | float) -> float:
+    return float(amount) if math.isfinite(amount) else math.inf
