@@ -73,9 +73,9 @@ def _offers(found: Explanation) -> None:
     if found.enough:
         say(f"This is {goal} already.")
     elif found.mend is not None:
-        claim = "the cheapest that" if found.mend_proven else "a set that"
         say(
-            f"To reach {goal}: buy {', '.join(found.mend.ids)} for {found.mend.cost:g} ({claim} reaches it; γ_{margin.k} = {found.mend.gamma:.6g} then)."
+            f"To reach {goal}: buy {', '.join(found.mend.ids)} for {found.mend.cost:g}; γ_{margin.k} = {found.mend.gamma:.6g} then."
+            " (The cheapest set found step by step; `rrf-design plan FILE --target T` proves the cheapest.)"
         )
     else:
         say(

@@ -183,10 +183,11 @@ def _offers(found: Explanation) -> list[Child]:
     if found.enough:
         content.append(callout(prose(f"The design has {goal} already."), kind="good"))
     elif found.mend is not None:
-        claim = "proven to be the cheapest" if found.mend_proven else "not proven to be the cheapest; ask the planner"
         content.append(
             callout(
-                prose(f"To reach {goal}, buy {', '.join(found.mend.ids)} for {number(found.mend.cost)} ({claim})."),
+                prose(
+                    f"To reach {goal}, buy {', '.join(found.mend.ids)} for {number(found.mend.cost)}: the cheapest set found step by step; rrf-design plan proves the cheapest."
+                ),
                 kind="plain",
             )
         )

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from rrf_design.margins import DesignMargin
     from rrf_design.problem import Problem, Selection
 
-BLIND = 1e-9
-"""A block is called blind when it sees less than this part of what the best block could see of a unit witness."""
 TRIED = 8
 """Single purchases whose margin is computed."""
 
@@ -73,13 +71,13 @@ class Explanation:
     singles: tuple[Purchase, ...]
     """Single purchases that see the witness, largest margin afterwards first."""
     mend: Purchase | None
-    """Purchases that together reach what is wanted (or any positive margin); None when nothing on sale can."""
-    mend_proven: bool
-    """The planner proved that nothing cheaper does."""
+    """Purchases that together reach what is wanted (or any positive margin); None when nothing found on sale does.
+
+    Found step by step, so not proven to be the cheapest: that is the planner's business (`rrf_design.plan`)."""
 
     @property
     def enough(self) -> bool:
-        return self.margin.lower > 0 if self.wanted is None else self.margin.lower >= self.wanted
+        return reaches(self.margin.lower, self.wanted)
 
     def to_json(self) -> dict[str, Any]:
         result = self.margin.to_json()
@@ -91,7 +89,7 @@ class Explanation:
             seen_by=dict(self.sees),
             blind=list(self.blind),
             purchases=[p.to_json() for p in self.singles],
-            mend=None if self.mend is None else {**self.mend.to_json(), "proven_cheapest": self.mend_proven},
+            mend=None if self.mend is None else self.mend.to_json(),
         )
         return result
 
@@ -105,14 +103,14 @@ def explain(
     energies = view.energies
     inside = set(margin.support)
     design = [problem.block_by_id[name] for name in margin.operator.block_ids]
-    floor = BLIND * max(energies.values(), default=0.0)
-    sees = {b.id: energies[b.id] for b in sorted(design, key=lambda b: -energies[b.id]) if energies[b.id] > floor}
+    sees = {b.id: energies[b.id] for b in sorted(design, key=lambda b: -energies[b.id]) if energies[b.id] > 0}
     blind = tuple(b.id for b in design if b.id not in sees and inside.intersection(b.nodes))
     wanted = wanted_margin(problem)
-    singles = _singles(problem, margin, {name: e for name, e in energies.items() if e > floor}, options)
-    short = margin.lower <= 0 if wanted is None else margin.lower < wanted
-    found, proven = _mend(problem, margin, wanted, options) if mend and short else (None, False)
-    return Explanation(margin, wanted, _cause(problem, margin, view), view, sees, blind, singles, found, proven)
+    singles = _singles(problem, margin, {name: e for name, e in energies.items() if e > 0}, options)
+    found = None
+    if mend and not reaches(margin.lower, wanted):
+        found = _mend(problem, margin, singles, wanted, options)
+    return Explanation(margin, wanted, _cause(problem, margin, view), view, sees, blind, singles, found)
 
 
 def wanted_margin(problem: Problem) -> float | None:
@@ -189,45 +187,51 @@ def price(problem: Problem, ids: tuple[str, ...]) -> float:
 
 
 def _mend(
-    problem: Problem, margin: DesignMargin, wanted: float | None, options: Mapping[str, Any]
-) -> tuple[Purchase | None, bool]:
-    """Purchases that reach the goal: witness by witness, then without whatever turns out not to be needed."""
+    problem: Problem,
+    margin: DesignMargin,
+    singles: tuple[Purchase, ...],
+    goal: float | None,
+    options: Mapping[str, Any],
+) -> Purchase | None:
+    """The cheapest found of: the single purchases tried, and buying witness by witness until the goal is reached."""
+    reaching = [offer for offer in singles if reaches(offer.lower, goal)]
+    stepwise = _witness_by_witness(problem, margin, goal, options)
+    if stepwise is not None:
+        reaching.append(stepwise)
+    return min(reaching, key=lambda offer: (offer.cost, -offer.gamma), default=None)
 
-    def good(ids: tuple[str, ...]) -> DesignMargin | None:
-        after = problem.margin([*margin.selected, *ids], k=margin.k, **options)
-        return after if (after.lower > 0 if wanted is None else after.lower >= wanted) else None
 
+def reaches(lower: float, goal: float | None) -> bool:
+    """A proven margin is enough: at least the goal, or positive where none is named."""
+    return lower > 0 if goal is None else lower >= goal
+
+
+def _witness_by_witness(
+    problem: Problem, margin: DesignMargin, goal: float | None, options: Mapping[str, Any]
+) -> Purchase | None:
+    """Buys what sees the current witness best per cost, again and again; then gives back what is not needed."""
     chosen: tuple[str, ...] = ()
     now = margin
-    for _ in range(len(problem.on_sale)):
-        view = FieldView(problem, now.selected, now.witness)
+    while not reaches(now.lower, goal):
         owned = {*margin.selected, *chosen}
+        view = FieldView(problem, now.selected, now.witness)
         offers = [
-            (e, with_needs(problem, n, owned))
-            for n, e in view.energies.items()
-            if e > 1e-12 and n not in owned and not problem.block_by_id[n].owned
+            (energy, with_needs(problem, name, owned))
+            for name, energy in view.energies.items()
+            if energy > 0 and name not in owned and not problem.block_by_id[name].owned
         ]
         if not offers:
-            return None, False
-        best = max(offers, key=lambda offer: offer[0] / max(price(problem, offer[1]), 1e-9))[1]
-        chosen = tuple(dict.fromkeys([*chosen, *best]))
-        done = good(chosen)
-        if done is not None:
-            break
+            return None
+        chosen += max(offers, key=lambda offer: offer[0] / max(price(problem, offer[1]), 1e-9))[1]
         now = problem.margin([*margin.selected, *chosen], k=margin.k, **options)
-    else:
-        return None, False
     for name in sorted(chosen, key=lambda n: -price(problem, (n,))):
         fewer = tuple(n for n in chosen if n != name)
-        still = (
-            good(fewer)
-            if not any(name in with_needs(problem, n, set(margin.selected)) for n in fewer if n in problem.block_by_id)
-            else None
-        )
-        if still is not None:
-            chosen, done = fewer, still
-    assert done is not None
-    return Purchase(problem.resolve(chosen), price(problem, chosen), done.value, done.lower, str(done.status)), False
+        if name in {needed for n in fewer if n in problem.block_by_id for needed in with_needs(problem, n, set())}:
+            continue
+        after = problem.margin([*margin.selected, *fewer], k=margin.k, **options)
+        if reaches(after.lower, goal):
+            chosen, now = fewer, after
+    return Purchase(problem.resolve(chosen), price(problem, chosen), now.value, now.lower, str(now.status))
 
 
 def words(explanation: Explanation) -> str:

@@ -6,6 +6,7 @@ numbers: how many of each kind, and which components no anchor holds.
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter, defaultdict, deque
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rrf_design.blocks import Anchor, Relation
 
@@ -23,6 +25,9 @@ WHOLE = 120
 """Fields of at most so many nodes are drawn whole."""
 NEIGHBOURHOOD = 60
 """Nodes drawn of a larger field."""
+
+BLIND = 1e-18
+"""A block whose energy is below this part of its own squared norm does not see the witness; that is far above rounding."""
 
 WORDS = {"owned": "owned", "bought": "bought", "sale": "on sale", "waiting": "waits for a node that is not asked"}
 
@@ -54,15 +59,21 @@ class FieldView:
 
     @cached_property
     def energies(self) -> dict[str, float]:
-        """‖C_j h‖² of the witness for every block, owned or not, at the weight it would have in B."""
+        """‖C_j h‖² of the witness for every block, owned or not, at the weight it would have in B.
+
+        What rounding leaves of nothing (below 1e-18 of ‖C_j‖²) is 0: that block is blind to the witness.
+        """
         if not self.witness:
             return {}
         operator = self.problem.operator("all")
         whole = {name: np.zeros(self.problem.node_by_id[name].dim) for name in operator.node_ids}
         whole.update({name: np.asarray(part, dtype=float) for name, part in self.witness.items() if name in whole})
-        squares = np.concatenate([[0.0], np.cumsum(np.square(operator.matrix @ operator.stack(whole)))])
-        cuts = operator.block_offsets
-        return {name: float(squares[cuts[j + 1]] - squares[cuts[j]]) for j, name in enumerate(operator.block_ids)}
+        seen = _by_block(np.square(operator.matrix @ operator.stack(whole)), operator.block_offsets)
+        size = _by_block(np.asarray(operator.matrix.multiply(operator.matrix).sum(axis=1)), operator.block_offsets)
+        return {
+            name: float(energy) if energy > BLIND * most else 0.0
+            for name, energy, most in zip(operator.block_ids, seen, size, strict=True)
+        }
 
     def block_status(self, block: Relation | Anchor) -> str:
         """ "owned", "bought", "sale", or "waiting" for an owned block that touches a node not asked yet."""
@@ -104,6 +115,11 @@ class FieldView:
     @property
     def whole(self) -> bool:
         return len(self.problem.nodes) <= WHOLE
+
+
+def _by_block(values: NDArray[np.float64], offsets: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Sums over the rows of each block."""
+    return np.array([values[a:b].sum() for a, b in itertools.pairwise(offsets)])
 
 
 def family_of(relation: Relation) -> str:

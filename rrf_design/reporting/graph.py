@@ -250,8 +250,8 @@ def block_words(view: FieldView, block: Relation | Anchor) -> str:
 
 
 def energy_words(energy: float) -> str:
-    """‖C h‖² of a unit witness; what rounding leaves of nothing is called by its name."""
-    return "blind" if energy < 1e-18 else number(energy, 4)
+    """‖C h‖² of a unit witness; nothing is called by its name."""
+    return number(energy, 4) if energy > 0 else "blind"
 
 
 def _legend(view: FieldView) -> Markup:

@@ -1,0 +1,134 @@
+"""The page of a scenario: what was expected, what came, its figures and its tables.
+
+Figures lie beside the document as SVG files. They enter the page as images, in which no script runs, whoever
+wrote them.
+"""
+
+from __future__ import annotations
+
+import base64
+import csv
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rrf_design.errors import InputError
+from rrf_design.reporting.markup import Child, Markup, tag
+from rrf_design.reporting.page import Card, cards, number, page, prose, section, table
+
+if TYPE_CHECKING:
+    from rrf_design.reporting.documents import Source
+
+_SIGNS = {"met": "good", "violated": "bad"}
+
+
+def scenario_page(source: Source) -> str:
+    """The page of a scenario's result document; `source.path` is where its tables and figures lie."""
+    data = source.data
+    verdicts = data.get("expectations", [])
+    parts = [
+        section(
+            "What was expected, and what came", _expectations(verdicts), [prose(note) for note in data.get("notes", [])]
+        )
+    ]
+    folder = source.path.parent if source.path is not None else None
+    if folder is not None and data.get("figures"):
+        parts.append(section("Figures", [_figure(folder, item) for item in data["figures"]]))
+    if folder is not None:
+        parts += [
+            section(str(item["name"]), prose(str(item.get("caption", ""))), _table(folder, item))
+            for item in data.get("tables", [])
+        ]
+    rows = [[name, _short(value)] for name, value in data.get("parameters", {}).items()]
+    parts.append(
+        section(
+            "How it was made",
+            table(["parameter", "value"], rows, caption=f"Parameters of the {data.get('size', '')} size"),
+        )
+    )
+    environment = data.get("environment", {})
+    facts = [(str(name), _short(value)) for name, value in environment.items()]
+    facts.append(("finished", str(data.get("finished", "not said"))))
+    met = sum(item["status"] == "met" for item in verdicts)
+    lead = cards(
+        [
+            Card(
+                "conditions met",
+                f"{met} of {len(verdicts)}",
+                "stated before the run",
+                "good" if met == len(verdicts) else "bad",
+            ),
+            Card("parts", number(data.get("parts")), f"{number(data.get('part_seconds'), 3)} s of computing"),
+        ]
+    )
+    title = str(data.get("title") or data.get("name", "scenario"))
+    return page(
+        title,
+        parts,
+        subtitle=str(data.get("question", "")),
+        lead=[lead, prose(str(data.get("about", "")))],
+        facts=facts,
+    )
+
+
+def _expectations(verdicts: list[Mapping[str, Any]]) -> Markup:
+    rows: list[list[Child]] = []
+    for item in verdicts:
+        kind = _SIGNS.get(str(item["status"]), "unsure")
+        sign = tag("span", {"good": "✓", "bad": "✗"}.get(kind, "?"), class_="sign", aria_hidden="true")
+        rows.append(
+            [tag("span", sign, str(item["status"]), class_=kind), str(item.get("text", "")), str(item.get("seen", ""))]
+        )
+    return table(["verdict", "condition", "seen"], rows)
+
+
+def _inside(folder: Path, name: str) -> Path:
+    path = folder / name
+    if path.parent.resolve() != folder.resolve():
+        raise InputError(f"{name!r}: a scenario's files lie beside its document")
+    return path
+
+
+def _figure(folder: Path, item: Mapping[str, Any]) -> Markup:
+    path = _inside(folder, f"{item['name']}.svg")
+    caption = str(item.get("caption", ""))
+    if not path.is_file():
+        return prose(f"The figure {item['name']} is missing.")
+    encoded = base64.b64encode(path.read_bytes()).decode()
+    image = tag("img", src=f"data:image/svg+xml;base64,{encoded}", alt=caption)
+    return tag("figure", tag("div", image, class_="drawing"), tag("figcaption", caption), class_="figure")
+
+
+def _table(folder: Path, item: Mapping[str, Any]) -> Markup:
+    path = _inside(folder, f"{item['name']}.csv")
+    if not path.is_file():
+        return prose(f"The table {item['name']} is missing.")
+    with path.open(newline="", encoding="utf-8") as stream:
+        head, *rows = list(csv.reader(stream)) or [[]]
+    numeric = [i for i in range(len(head)) if rows and all(_number(row[i]) is not None or row[i] == "" for row in rows)]
+    shown = [[_cell(cell) for cell in row] for row in rows[:60]]
+    left = len(rows) - len(shown)
+    return tag(
+        "div",
+        table(head, shown, right=numeric),
+        prose(f"{number(left)} more rows in {path.name}.") if left > 0 else None,
+    )
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def _cell(text: str) -> str:
+    value = _number(text)
+    return text if value is None else number(int(text) if text.lstrip("-").isdigit() else value)
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {item}" for name, item in value.items())
+    text = number(value) if isinstance(value, float) else str(value)
+    return text if len(text) <= 300 else text[:299] + "…"

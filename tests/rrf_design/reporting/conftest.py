@@ -1,0 +1,98 @@
+"""A small field with everything a page shows, hostile text in every place that takes text, and a real browser."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rrf_design import Problem
+
+HOSTILE = '"><script>window.hacked = 1</script><img src=x onerror="window.hacked = 1">\'&lt;\u202e</title></style>'
+
+
+def small(name: str = "small field", node: str = "isolate") -> Problem:
+    return Problem(
+        name=name,
+        k=1,
+        target=0.4,
+        nodes=[
+            {"id": "original", "prompt": "What is 2 + 3?"},
+            {"id": "paraphrase"},
+            {"id": "tripled"},
+            {"id": node},
+            {"id": "unasked", "cost": 1.0},
+        ],
+        relations=[
+            {"id": "r01", "tail": "original", "head": "paraphrase", "family": "paraphrase"},
+            {"id": "r10", "tail": "paraphrase", "head": "original", "family": "paraphrase"},
+            {"id": "r02", "tail": "original", "head": "tripled", "transport": {"scale": 3.0}},
+            {"id": "r12", "tail": "paraphrase", "head": "tripled", "transport": {"scale": 3.0}, "cost": 0.5},
+            {"id": "r3u", "tail": node, "head": "unasked", "family": "paraphrase", "cost": 0.0},
+        ],
+        anchors=[
+            {"id": "a0", "node": "original", "value": 5.0},
+            {"id": "a3", "node": node, "cost": 2.0},
+            {"id": "both", "nodes": ["original", "tripled"], "rows": [[1.0, 1.0]], "cost": 3.0},
+        ],
+    )
+
+
+@pytest.fixture(scope="session")
+def problem() -> Problem:
+    return small()
+
+
+@pytest.fixture(scope="session")
+def hostile() -> Problem:
+    """Markup in the name, in an id, in a prompt and in a family."""
+    plain = small(HOSTILE, HOSTILE).model_dump(by_alias=True, exclude_defaults=True)
+    plain["nodes"][0]["prompt"] = HOSTILE
+    plain["relations"][2]["family"] = HOSTILE
+    plain["anchors"][1]["id"] = f"a3{HOSTILE}"
+    return Problem(**plain)
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """Debian's Chromium through Playwright; where either is missing the tests say so instead of passing."""
+    program = shutil.which("chromium") or shutil.which("chromium-browser")
+    if program is None:
+        pytest.skip("no Chromium on this machine (Debian: apt-get install chromium): pages are not tried in a browser")
+    sync = pytest.importorskip(
+        "playwright.sync_api", reason="playwright is not installed: pages are not tried in a browser"
+    )
+    with sync.sync_playwright() as driver:
+        chromium = driver.chromium.launch(executable_path=program, args=["--headless", "--no-sandbox", "--disable-gpu"])
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture
+def open_page(browser: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
+    """Opens a page from a file, offline; at the end it must have logged no error and asked for nothing."""
+    troubles: list[str] = []
+    contexts = []
+
+    def show(text: str, *, width: int = 1100, height: int = 900) -> Any:
+        path = tmp_path / "page.html"
+        path.write_text(text, encoding="utf-8")
+        context = browser.new_context(viewport={"width": width, "height": height}, offline=True)
+        contexts.append(context)
+        opened = context.new_page()
+        opened.on("console", lambda message: troubles.append(message.text))
+        opened.on("pageerror", lambda error: troubles.append(str(error)))
+        opened.on(
+            "request",
+            lambda request: None if request.url.startswith(("file:", "data:")) else troubles.append(request.url),
+        )
+        opened.goto(path.as_uri())
+        return opened
+
+    yield show
+    for context in contexts:
+        context.close()
+    assert troubles == []

@@ -1,0 +1,130 @@
+"""The pages in a real browser: they render, log nothing, react, print, fit a phone, and can't be injected into."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from rrf_design import Problem
+from rrf_design.reporting import Series, figure, page, section, step_chart, table
+from rrf_design.reporting.designs import Design, comparison_page, design_page
+from rrf_design.reporting.fieldview import FieldView
+from rrf_design.reporting.graph import draw_field
+
+Open = Callable[..., Any]
+
+
+@pytest.fixture(scope="module")
+def design(problem: Problem) -> str:
+    return design_page(Design(problem, ("a3",)))
+
+
+def test_a_design_renders_and_reacts(open_page: Open, design: str) -> None:
+    view = open_page(design)
+    field = view.locator(".field")
+    assert view.locator("h1").inner_text() == "small field"
+    node = view.locator("svg .node", has_text="tripled").first
+    node.hover()
+    assert "dimmed" in field.get_attribute("class")
+    assert "node tripled" in view.locator(".detail").inner_text()
+    lit = view.locator("svg .lit").count()
+    assert 0 < lit < view.locator("svg [data-nodes]").count()
+    view.locator("h1").hover()
+    assert "dimmed" not in field.get_attribute("class")
+
+
+def test_the_keyboard_reaches_the_drawing(open_page: Open, design: str) -> None:
+    view = open_page(design)
+    view.locator("svg [data-key]").first.focus()
+    assert "dimmed" in view.locator(".field").get_attribute("class")
+    view.keyboard.press("Tab")
+    assert "relation" in view.locator(".detail").inner_text()
+
+
+def test_what_is_on_sale_can_be_hidden(open_page: Open, design: str) -> None:
+    view = open_page(design)
+    dashed = view.locator("svg g.sale").first
+    assert dashed.is_visible()
+    view.get_by_label("what is still on sale").uncheck()
+    assert not dashed.is_visible()
+
+
+def test_a_row_lights_its_place_in_the_drawing(open_page: Open, design: str) -> None:
+    view = open_page(design)
+    view.locator("tr[data-key]").first.hover()
+    assert view.locator("svg .lit").count() > 0
+
+
+def test_tables_can_be_searched_and_sorted(open_page: Open) -> None:
+    view = open_page(
+        page(
+            "t",
+            [section("s", table(["name", "value"], [[f"row {i}", str((i * 7) % 20)] for i in range(20)], right=[1]))],
+        )
+    )
+    view.locator("input.filter").fill("row 13")
+    assert view.locator("tbody tr:visible").count() == 1
+    view.locator("input.filter").fill("")
+    view.locator("th").nth(1).click()
+    values = [float(text) for text in view.locator("tbody td:nth-child(2)").all_inner_texts()]
+    assert values == sorted(values)
+    view.locator("th").nth(1).press("Enter")
+    values = [float(text) for text in view.locator("tbody td:nth-child(2)").all_inner_texts()]
+    assert values == sorted(values, reverse=True)
+
+
+def test_no_text_can_inject_markup(open_page: Open, hostile: Problem) -> None:
+    for text in (design_page(Design(hostile)), comparison_page(Design(hostile), Design(hostile, ("both",)))):
+        view = open_page(text)
+        assert view.evaluate("window.hacked") is None
+        assert view.locator("script").count() == 1
+        assert view.locator("img").count() == 0
+        assert "<script>window.hacked" in view.locator("body").inner_text()
+
+
+def test_even_markup_that_slipped_through_could_not_run(browser: Any, tmp_path: Any) -> None:
+    text = page("t", []).replace(
+        "</main>", "<script>window.hacked = 1</script><b onclick='window.hacked = 1'>x</b></main>"
+    )
+    (tmp_path / "p.html").write_text(text, encoding="utf-8")
+    view = browser.new_page()
+    view.goto((tmp_path / "p.html").as_uri())
+    view.locator("b").click()
+    assert view.evaluate("window.hacked") is None
+    view.close()
+
+
+def test_nothing_is_wider_than_a_phone(open_page: Open, design: str, problem: Problem) -> None:
+    chart = figure(step_chart([Series("s", [0, 1, 2], [0, 1, 2.0])], x_label="money", y_label="margin"), caption="c")
+    for text in (design, page("t", [section("s", chart)])):
+        view = open_page(text, width=360, height=740)
+        assert view.evaluate("document.documentElement.scrollWidth") <= 360
+        sizes = view.evaluate(
+            "Array.from(document.querySelectorAll('svg text')).map(t => parseFloat(getComputedStyle(t).fontSize) * Math.hypot(t.getScreenCTM().a, t.getScreenCTM().b))"
+        )
+        assert min(sizes) >= 9.5
+
+
+def test_it_prints(open_page: Open, design: str) -> None:
+    view = open_page(design)
+    view.emulate_media(media="print")
+    assert not view.locator(".controls").is_visible()
+    assert view.pdf(format="A4")[:5] == b"%PDF-"
+
+
+def test_a_field_of_ten_thousand_nodes_is_usable(open_page: Open) -> None:
+    count = 10_000
+    nodes = [{"id": f"n{i}"} for i in range(count)]
+    relations = [{"id": f"r{i}", "tail": f"n{i // 3}", "head": f"n{i}"} for i in range(1, count)]
+    anchors = [{"id": f"a{i}", "node": f"n{i}", "cost": 1.0} for i in range(0, count, 50)]
+    view_of = FieldView(
+        Problem(nodes=nodes, relations=relations, anchors=anchors), ["a50"], {"n500": [0.6], "n501": [-0.8]}
+    )
+    view = open_page(page("large", [section("field", draw_field(view_of))]))
+    assert view.evaluate("document.getElementsByTagName('*').length") < 6000
+    node = view.locator("svg .node.witness").first
+    node.focus()
+    assert "of the witness" in view.locator(".detail").inner_text()
+    assert "60 of 10" in view.locator("figcaption").inner_text()

@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+from rrf_design import Problem
+from rrf_design.reporting.fieldview import FieldView
+from rrf_design.reporting.graph import draw_field, energy_words
+
+
+def drawn(problem: Problem, select: list[str], **more: object) -> str:
+    margin = problem.margin(select)
+    return draw_field(FieldView(problem, margin.selected, margin.witness, **more))  # type: ignore[arg-type]
+
+
+def test_everything_of_a_small_field_is_drawn_and_in_a_table(problem: Problem) -> None:
+    made = drawn(problem, [])
+    for node in problem.nodes:
+        assert f"<title>node {node.id};" in made
+        assert made.count(f">{node.id}<") >= 2
+    for block in problem.blocks:
+        assert f"{block.id}" in made
+    assert made.count('data-key="b') == 2 * len(problem.blocks)
+
+
+def test_states_have_their_own_line_and_square(problem: Problem) -> None:
+    made = drawn(problem, ["a3"])
+    assert 'class="anchor bought"' in made
+    assert 'class="anchor sale"' in made
+    assert "edge sale" in made
+    assert 'class="node unasked"' in made
+    assert "node witness" in made
+
+
+def test_wrong_responses_are_crossed_out(problem: Problem) -> None:
+    made = drawn(problem, [], wrong={"tripled"}, remarks={"tripled": "said 7, should be 15"})
+    assert 'class="node wrong"' in made
+    assert "said 7, should be 15" in made
+
+
+def test_ten_thousand_nodes_are_summed_up() -> None:
+    count = 10_000
+    nodes = [{"id": f"n{i}"} for i in range(count)]
+    relations = [
+        {"id": f"r{i}", "tail": f"n{i - 1}", "head": f"n{i}", "family": f"f{i % 9}"} for i in range(1, count) if i % 50
+    ]
+    anchors = [{"id": f"a{i}", "node": f"n{i}"} for i in range(0, count, 100)]
+    problem = Problem(nodes=nodes, relations=relations, anchors=anchors)
+    made = draw_field(FieldView(problem, witness={"n5051": [1.0], "n5052": [-1.0]}))
+    assert len(made) < 150_000
+    assert "60 of 10\u202f000 nodes" not in made  # its connected part has 50 nodes
+    assert "50 of 10\u202f000 nodes" in made
+    assert "200 connected parts; 100 of them hold no anchor" in made
+    assert "2 other families" in made
+
+
+def test_a_loop_and_parallel_relations_are_drawn() -> None:
+    relations = [{"id": "loop", "tail": "a", "head": "a", "transport": {"scale": -1.0}}]
+    relations += [{"id": f"r{i}", "tail": "a", "head": "b"} for i in range(3)]
+    made = drawn(Problem(nodes=[{"id": "a"}, {"id": "b"}], relations=relations), [])
+    assert made.count('class="arrow"') == 4
+    assert (
+        len(
+            {
+                line
+                for line in made.split("<")
+                if line.startswith("path") and "edge" in line and "transparent" not in line
+            }
+        )
+        >= 4
+    )
+
+
+def test_a_block_that_sees_nothing_is_called_blind() -> None:
+    assert energy_words(0.0) == "blind"
+    assert energy_words(0.25) == "0.25"

@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from rrf_design.reporting.markup import Markup
+from rrf_design.reporting.page import (
+    Card,
+    Picture,
+    bullets,
+    callout,
+    cards,
+    code,
+    figure,
+    number,
+    page,
+    prose,
+    section,
+    table,
+)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.0, "0"),
+        (0.123456789, "0.12346"),
+        (-2.5, "−2.5"),
+        (1e-9, "1e−9"),
+        (12345, "12\u202f345"),
+        (None, "not known"),
+        (float("inf"), "unbounded"),
+    ],
+)
+def test_numbers_for_people(value: float | None, text: str) -> None:
+    assert number(value) == text
+
+
+def test_a_page_is_one_file_that_asks_for_nothing() -> None:
+    made = page(
+        "title",
+        [section("one", prose("text")), section("two"), section("three")],
+        subtitle="sub",
+        facts=[("digest", "abc")],
+    )
+    assert made.startswith("<!doctype html>")
+    assert not re.search(r"""(?:src|href)=["'](?!#|data:)""", made)
+    assert "default-src &#x27;none&#x27;" in made
+    assert made.count("<h2>") == 3
+    assert '<a href="#part-2">two</a>' in made
+
+
+def test_the_policy_allows_exactly_our_script_and_style() -> None:
+    import base64
+    import hashlib
+
+    made = page("title", [])
+    for name in ("script", "style"):
+        content = re.search(rf"<{name}>(.*?)</{name}>", made, re.DOTALL)
+        assert content is not None
+        digest = base64.b64encode(hashlib.sha256(content.group(1).encode()).digest()).decode()
+        assert f"{name}-src &#x27;sha256-{digest}&#x27;" in made
+
+
+def test_a_figure_always_has_its_table() -> None:
+    picture = Picture(Markup("<svg></svg>"), "what it shows", table(["a"], [["1"]]))
+    assert "<table>" in figure(picture, caption="c")
+    assert "<details>" in figure(picture, caption="c", folded=True)
+    assert "<table>" in figure(picture, caption="c", folded=True)
+
+
+def test_long_tables_are_cut_and_say_so() -> None:
+    made = table(["n"], [[str(i)] for i in range(250)], right=[0])
+    assert made.count("<tr") == 201
+    assert "50 more rows" in made
+    assert 'type="search"' in made
+    assert 'type="search"' not in table(["n"], [["1"]])
+
+
+def test_an_empty_table_says_nothing() -> None:
+    assert "nothing" in table(["a", "b"], [])
+
+
+def test_a_state_has_a_sign_besides_its_colour() -> None:
+    assert "✓" in cards([Card("margin", "0.5", "k = 1", "good")])
+    assert "✗" in callout("no", kind="bad")
+    assert "?" in callout("perhaps", kind="unsure")
+
+
+def test_small_pieces_escape() -> None:
+    assert code("<b>") == "<code>&lt;b&gt;</code>"
+    assert bullets(["<", "b"]) == "<ul><li>&lt;</li><li>b</li></ul>"

@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from rrf_design import InputError
+from rrf_design.reporting import write_report
+
+DOCUMENT = {
+    "format": "rrf-scenario",
+    "version": 1,
+    "name": "transition",
+    "title": "Where it <turns>",
+    "question": "When?",
+    "about": "About it.",
+    "size": "quick",
+    "parameters": {"seeds": 3},
+    "expectations": [
+        {"key": "a", "text": "it turns at six", "status": "met", "seen": "6"},
+        {"key": "b", "text": "never", "status": "violated", "seen": "1"},
+    ],
+    "notes": ["A note."],
+    "tables": [{"name": "curve", "caption": "the curve", "columns": ["anchors", "gamma"], "rows": 100}],
+    "figures": [{"name": "curve", "caption": "the figure"}],
+    "parts": 3,
+    "part_seconds": 1.5,
+    "environment": {"python": "3.11", "packages": {"numpy": "2"}},
+    "finished": "2026-01-01",
+}
+
+
+def published(folder: Path, **changes: object) -> Path:
+    (folder / "result.json").write_text(json.dumps({**DOCUMENT, **changes}))
+    (folder / "curve.csv").write_text("anchors,gamma\n" + "".join(f"{i},{i / 7!r}\n" for i in range(100)))
+    (folder / "curve.svg").write_text("<svg xmlns='http://www.w3.org/2000/svg'><script>alert(1)</script></svg>")
+    return folder
+
+
+def test_a_directory_becomes_a_page(tmp_path: Path) -> None:
+    made = write_report(published(tmp_path), tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "Where it &lt;turns&gt;" in made
+    assert "1 of 2" in made
+    assert "it turns at six" in made
+    assert "data:image/svg+xml;base64," in made
+    assert "alert(1)" not in made
+    assert "0.14286" in made
+    assert "40 more rows in curve.csv" in made
+
+
+def test_files_elsewhere_are_not_read(tmp_path: Path) -> None:
+    folder = published(tmp_path, figures=[{"name": "../../etc/x", "caption": ""}])
+    with pytest.raises(InputError, match="beside its document"):
+        write_report(folder, tmp_path / "page.html")
