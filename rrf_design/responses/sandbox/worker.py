@@ -24,7 +24,7 @@ _GRACE_SECONDS = 10.0
 
 
 class Worker:
-    """Owns one zygote process and its empty folder. Not for use by two threads at once."""
+    """Owns one zygote process. Not for use by two threads at once."""
 
     def __init__(self, *, without: tuple[str, ...] = ()) -> None:
         self._without = without
@@ -62,33 +62,41 @@ class Worker:
             raise MissingDependency("running generated code needs Linux (or, with weaker isolation, another Unix)")
         from rrf_design.responses.sandbox.confine import NO_NAMESPACES
 
-        self._folder = tempfile.TemporaryDirectory(prefix="rrf-sandbox-")
         self._buffer = bytearray()
-        # No site packages, no script folder, no environment but a fixed hash seed, so that sets iterate alike each time.
-        command = [sys.executable, "-s", "-S", "-P", "-B", "-X", "utf8", str(Path(__file__).with_name("zygote.py"))]
-        self._process = subprocess.Popen(
-            [*command, self._folder.name, *self._without],
+        # Needed only until the zygote stands in it (or has put its own empty root there); a killed run leaves nothing.
+        with tempfile.TemporaryDirectory(prefix="rrf-sandbox-") as folder:
+            self._process = self._spawn(folder)
+            self._finalizer = weakref.finalize(self, _end, self._process)
+            try:
+                hello: dict[str, Any] = json.loads(self._line(time.monotonic() + _START_SECONDS))
+            except (OSError, EOFError, ValueError):
+                self._finalizer()
+                hello = {}
+        if hello:
+            return Isolation(tuple(hello["layers"]))
+        code = self._process.returncode
+        if code != NO_NAMESPACES:
+            raise MissingDependency(f"the sandbox process could not start here (exit code {code})")
+        self._without = (*self._without, "namespaces")
+        return self._start()
+
+    def _spawn(self, folder: str) -> subprocess.Popen[bytes]:
+        """No site packages, no script folder, no environment but a fixed hash seed: sets iterate alike each time."""
+        options = ("-s", "-S", "-P", "-B", "-X", "utf8")
+        process = subprocess.Popen(
+            [sys.executable, *options, str(Path(__file__).with_name("zygote.py")), folder, *self._without],
             env={"PYTHONHASHSEED": "0"},
-            cwd=self._folder.name,
+            cwd=folder,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             start_new_session=True,
             bufsize=0,
         )
-        os.set_blocking(self._stdout, False)
-        os.set_blocking(self._stdin, False)
-        self._finalizer = weakref.finalize(self, _end, self._process, self._folder)
-        try:
-            hello: dict[str, Any] = json.loads(self._line(time.monotonic() + _START_SECONDS))
-        except (OSError, EOFError, ValueError):
-            self._finalizer()
-            if self._process.returncode == NO_NAMESPACES:
-                self._without = (*self._without, "namespaces")
-                return self._start()
-            code = self._process.returncode
-            raise MissingDependency(f"the sandbox process could not start here (exit code {code})") from None
-        return Isolation(tuple(hello["layers"]))
+        for stream in (process.stdin, process.stdout):
+            assert stream is not None
+            os.set_blocking(stream.fileno(), False)
+        return process
 
     @property
     def _stdin(self) -> int:
@@ -135,8 +143,8 @@ def _ready(fd: int, event: int, deadline: float) -> bool:
     return bool(poll.poll(max(0.0, deadline - time.monotonic()) * 1000))
 
 
-def _end(process: subprocess.Popen[bytes], folder: tempfile.TemporaryDirectory[str]) -> None:
-    """Kill the session that was started, whoever is in it, and remove the folder."""
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Kill the session that was started, whoever is in it."""
     for stream in (process.stdin, process.stdout):
         if stream is not None:
             stream.close()
@@ -145,4 +153,3 @@ def _end(process: subprocess.Popen[bytes], folder: tempfile.TemporaryDirectory[s
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
-    folder.cleanup()

@@ -209,7 +209,7 @@ def main(folder: str, without: list[str]) -> None:
         except OSError:
             os._exit(confine.NO_NAMESPACES)  # half a namespace is none: the parent starts again without them
         layers.append("namespaces")
-    confine.drop_user()
+    _layer(layers, "no-root", without, confine.drop_user)
     if "namespaces" in layers:
         # Outside stays a process that only waits; the first process inside is the zygote, and if it goes, all goes.
         inner = os.fork()

@@ -3,13 +3,15 @@ from __future__ import annotations
 import importlib.util
 from importlib.machinery import ModuleSpec
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from rrf_design import models
 from rrf_design.errors import InputError, MissingDependency
 from rrf_design.models import Model, Outcome, Request
-from rrf_design.models.embedded import EmbeddedModel, weights
+from rrf_design.models.embedded import EmbeddedModel, _gpu_layers, weights
+from rrf_design.responses import ParseStatus, parsers
 
 
 def test_missing_weights_say_how_to_get_them(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -60,3 +62,32 @@ def test_slots_answer_side_by_side_and_by_path() -> None:
         assert model.identity["slots"] == 2
     with pytest.raises(InputError, match="closed"):
         model.ask(Request("x"))
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        "integer-last",
+        "rational",
+        "decimal",
+        {"name": "yes-no", "count": 2},
+        {"name": "json", "field": "result.total", "dim": 2},
+        {"name": "choice", "options": ["Paris", "Rome", 'the "other" one']},
+    ],
+    ids=str,
+)
+def test_the_model_keeps_to_a_parsers_grammar(embedded: Model, spec: str | dict[str, object]) -> None:
+    parser = parsers.get(spec)
+    reply = embedded.ask(Request("What is 7?", max_tokens=24, grammar=parser.grammar))
+    assert reply.parseable, reply.detail
+    parsed = parser.parse(reply.text)
+    if reply.outcome is Outcome.ANSWERED:
+        assert parsed.strict_ok or parsed.status is ParseStatus.OUT_OF_RANGE
+
+
+@pytest.mark.parametrize(
+    ("kinds", "layers"), [(["CPU"], 0), (["CPU", "ACCEL"], 0), (["CPU", "GPU"], 999), (["IGPU"], 999)]
+)
+def test_layers_go_to_a_gpu_when_there_is_one(kinds: list[str], layers: int) -> None:
+    devices = [{"type": SimpleNamespace(name=f"GGML_BACKEND_DEVICE_TYPE_{kind}")} for kind in kinds]
+    assert _gpu_layers(SimpleNamespace(get_device_info=lambda: devices)) == layers

@@ -11,6 +11,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -300,15 +301,17 @@ class World:
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    folder = tmp_path_factory.mktemp("canary")
-    # Readable by everybody, all the way down: only the sandbox stands between a program and the file.
-    for path in [folder, *folder.parents][:4]:
-        if path.owner() == Path.home().owner() or os.geteuid() == 0:
-            path.chmod(0o777 if path == folder else path.stat().st_mode | 0o055)
-    canary = folder / "canary.txt"
-    canary.write_text(SECRET)
-    canary.chmod(0o666)
+def world() -> Iterator[World]:
+    with tempfile.TemporaryDirectory(prefix="rrf-canary-") as folder:
+        # Readable and writable by everybody: only the sandbox stands between a program and the file.
+        Path(folder).chmod(0o777)
+        canary = Path(folder) / "canary.txt"
+        canary.write_text(SECRET)
+        canary.chmod(0o666)
+        yield from _watched(canary)
+
+
+def _watched(canary: Path) -> Iterator[World]:
     patch = pytest.MonkeyPatch()
     patch.setenv("RRF_CANARY", SECRET)
     before = signal.getsignal(signal.SIGUSR1)

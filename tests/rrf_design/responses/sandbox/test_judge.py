@@ -54,7 +54,7 @@ def test_lines(payload: bytes, status: Status) -> None:
         ("wall", -signal.SIGKILL, 0.1, Status.TIMEOUT, "wall"),
         ("output", -signal.SIGKILL, 0.1, Status.CRASH, "output"),
         ("exit", -signal.SIGXCPU, 1.0, Status.TIMEOUT, "CPU"),
-        ("exit", -signal.SIGKILL, 2.0, Status.TIMEOUT, "CPU"),
+        ("exit", -signal.SIGKILL, 0.98, Status.TIMEOUT, "CPU"),
         ("exit", -signal.SIGKILL, 0.1, Status.CRASH, "signal 9"),
         ("exit", -signal.SIGSYS, 0.1, Status.CRASH, "forbidden"),
         ("exit", -signal.SIGSEGV, 0.1, Status.CRASH, "signal 11"),

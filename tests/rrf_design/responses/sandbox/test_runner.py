@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -124,9 +126,7 @@ def test_nothing_is_left_after_close(tmp_path: Path, monkeypatch: pytest.MonkeyP
     before = {process.pid for process in psutil.Process().children(recursive=True)}
     with Sandbox(workers=2, limits=LIMITS) as sandbox:
         sandbox.run_many([Program.build("def solve(): return 7", [[]])] * 4)
-        assert list(tmp_path.iterdir())
-        assert not any(any(folder.iterdir()) for folder in tmp_path.iterdir())
-    assert not list(tmp_path.iterdir())
+        assert not list(tmp_path.iterdir())  # nothing to clean up even if this process were killed now
     assert {process.pid for process in psutil.Process().children(recursive=True)} <= before
 
 
@@ -156,3 +156,21 @@ def test_throughput_counts_right_programs() -> None:
     result = throughput(20, workers=1, tests=2)
     assert result.programs == result.right == 20
     assert result.rate > 0
+
+
+def test_the_zygote_goes_when_its_owner_is_killed() -> None:
+    script = (
+        "import sys, psutil\n"
+        "from rrf_design.responses.sandbox import Program, Sandbox\n"
+        "box = Sandbox(workers=1)\n"
+        "box.run(Program.build('def solve(): return 1', [[]]))\n"
+        "print(*[p.pid for p in psutil.Process().children(recursive=True)], flush=True)\n"
+        "sys.stdin.read()\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as owner:
+        assert owner.stdout is not None
+        born = [psutil.Process(int(pid)) for pid in owner.stdout.readline().split()]
+        assert born
+        owner.kill()
+        _, alive = psutil.wait_procs(born, timeout=20)
+        assert not alive
