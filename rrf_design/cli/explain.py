@@ -6,7 +6,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rrf_design.cli.output import AsJson, Jobs, ProblemFile, Select, TimeLimit, print_json, say, split_ids, table
+from rrf_design.cli.output import (
+    AsJson,
+    Jobs,
+    ProblemFile,
+    Quiet,
+    Select,
+    TimeLimit,
+    print_json,
+    progress_bar,
+    say,
+    split_ids,
+    table,
+)
 
 if TYPE_CHECKING:
     from rrf_design.reporting.explain import Explanation
@@ -22,6 +34,7 @@ def explain(
     select: Select = None,
     jobs: Jobs = 1,
     time_limit: TimeLimit = None,
+    quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
     """Why is the margin zero, or small: who doesn't see the witness, and the purchases that would mend it.
@@ -34,7 +47,8 @@ def explain(
     from rrf_design.reporting.explain import explain as explain_design
 
     problem = load(file)
-    found = explain_design(problem, split_ids(select), k=k, n_jobs=jobs, time_limit=time_limit)
+    with progress_bar("margin", quiet=quiet) as progress:
+        found = explain_design(problem, split_ids(select), k=k, n_jobs=jobs, time_limit=time_limit, progress=progress)
     if as_json:
         print_json(found.to_json())
     else:

@@ -6,7 +6,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rrf_design.cli.output import AsJson, Jobs, ProblemFile, Select, TimeLimit, print_json, say, split_ids, table
+from rrf_design.cli.output import (
+    AsJson,
+    Jobs,
+    ProblemFile,
+    Quiet,
+    Select,
+    TimeLimit,
+    print_json,
+    progress_bar,
+    say,
+    split_ids,
+    table,
+)
 
 if TYPE_CHECKING:
     from rrf_design.margins import DesignMargin
@@ -23,6 +35,7 @@ def margin(
     everything: Annotated[bool, typer.Option("--all", help="Add everything that is on sale.")] = False,
     jobs: Jobs = 1,
     time_limit: TimeLimit = None,
+    quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
     """How observable is a design: its margin γ_k, and the witness that is hardest to see.
@@ -36,7 +49,8 @@ def margin(
         raise InputError("give --select or --all, not both")
     problem = load(file)
     chosen = "all" if everything else split_ids(select)
-    result = problem.margin(chosen, k=k, n_jobs=jobs, time_limit=time_limit)
+    with progress_bar("margin", quiet=quiet) as progress:
+        result = problem.margin(chosen, k=k, n_jobs=jobs, time_limit=time_limit, progress=progress)
     if as_json:
         print_json(result.to_json())
     else:

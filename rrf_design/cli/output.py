@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -61,6 +62,51 @@ def say(text: str) -> None:
 def note(text: str) -> None:
     """A message on standard error."""
     console(stderr=True).print(text, markup=False, style="dim")
+
+
+Progress = Callable[[float, float, float], None]
+"""Called with the fraction that is done, the lower and the upper bound so far."""
+
+
+@contextmanager
+def progress_bar(what: str, *, quiet: bool = False) -> Iterator[Progress | None]:
+    """A bar on standard error with the time left and the bounds so far; nothing when quiet or not on a terminal.
+
+    Yields what `solvers.margin` takes as `progress`. The bar appears with the first report, so that what is done in
+    an instant shows none.
+    """
+    if quiet or not sys.stderr.isatty():
+        yield None
+        return
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    columns = [
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        TextColumn("{task.percentage:>3.0f}%"),
+        TimeElapsedColumn(),
+        TextColumn("left:"),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[bounds]}", markup=False),
+    ]
+    with Progress(*columns, console=console(stderr=True), transient=True, disable=False) as bar:
+        task = bar.add_task(what, total=1.0, bounds="", visible=False)
+
+        def report(done: float, lower: float, upper: float) -> None:
+            bar.update(task, completed=done, visible=True, bounds=f"between {lower:.6g} and {upper:.6g}")
+
+        yield report
+
+
+def tell_interrupted(stop: BaseException) -> None:
+    """One line about what an interrupted solver had proven, where it had proven anything."""
+    margin = getattr(stop, "margin", None)
+    if margin is None:
+        note("interrupted")
+        return
+    note(
+        f"interrupted; so far the margin at k = {margin.k} is proven between {margin.lower:.9g} and {margin.upper:.9g}"
+    )
 
 
 def split_ids(select: str | None) -> list[str] | None:

@@ -1,0 +1,40 @@
+"""Runs the command in this process, as a user would: arguments in; exit code, output and messages out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from rrf_design.cli import main
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> dict[str, Any]:
+        """Standard output as exactly one JSON object."""
+        assert self.out.count("\n") == 1
+        document: dict[str, Any] = json.loads(self.out)
+        return document
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
+    def call(*arguments: object) -> Ran:
+        from rrf_design.cli.output import console
+
+        console.cache_clear()  # a console holds on to the stream it was made with
+        with pytest.raises(SystemExit) as caught:
+            main([str(argument) for argument in arguments])
+        captured = capsys.readouterr()
+        return Ran(int(caught.value.code or 0), captured.out, captured.err)
+
+    return call

@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import rrf_design as rrf
+from rrf_design.cli.init import SITUATIONS, template
+from rrf_design.responses import parsers
+
+Run = Callable[..., Any]
+
+
+def test_without_a_situation_they_are_listed(run: Run) -> None:
+    made = run("init")
+    assert made.code == 0
+    for name in SITUATIONS:
+        assert name in made.out
+    assert set(run("init", "--json").json["situations"]) == set(SITUATIONS)
+
+
+def test_an_unknown_situation_names_the_nearest(run: Run, tmp_path: Path) -> None:
+    made = run("init", "paraphrases", "-o", tmp_path / "p.toml")
+    assert made.code == 2
+    assert "did you mean 'paraphrase'" in made.err
+    assert made.err.count("\n") == 1
+    assert not (tmp_path / "p.toml").exists()
+
+
+def test_nothing_is_overwritten_unasked(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "p.toml"
+    path.write_text("mine")
+    assert run("init", "units", "-o", path).code == 2
+    assert path.read_text() == "mine"
+    assert run("init", "units", "-o", path, "--force").code == 0
+    assert "unit conversion" in path.read_text()
+
+
+@pytest.mark.parametrize("situation", SITUATIONS)
+def test_each_file_loads_and_teaches_something(run: Run, tmp_path: Path, situation: str) -> None:
+    path = tmp_path / "mine.toml"
+    made = run("init", situation, "-o", path, "--json")
+    assert made.code == 0
+    assert made.json == {"file": str(path), "situation": situation}
+    text = path.read_text(encoding="utf-8")
+    assert f"rrf-design explain {path} " in text
+    problem = rrf.load(path)
+    # It starts below its target, and what is on sale within its budget reaches it: a plan has something to do.
+    explained = run("explain", path, "--json")
+    assert explained.code == 1
+    mend = explained.json["mend"]
+    assert mend is not None
+    assert mend["cost"] <= problem.budget
+
+
+@pytest.mark.parametrize("situation", SITUATIONS)
+def test_a_live_run_could_ask_every_node(situation: str) -> None:
+    for node in rrf.loads(template(situation)).nodes:
+        assert node.prompt
+        assert node.parser is not None
+        assert parsers.get(node.parser).dim == node.dim
+
+
+def test_every_template_has_its_situation() -> None:
+    import rrf_design
+
+    folder = Path(rrf_design.__file__).parent / "templates"
+    assert {path.stem for path in folder.glob("*.toml")} == set(SITUATIONS)

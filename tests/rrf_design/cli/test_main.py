@@ -1,0 +1,102 @@
+"""What every verb promises: help with an example, one line for a wrong call, bounds when interrupted."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import typer
+
+import rrf_design
+from rrf_design.cli.app import app
+
+Run = Callable[..., Any]
+
+
+def verbs() -> Iterator[tuple[str, Any]]:
+    def walk(path: str, command: Any) -> Iterator[tuple[str, Any]]:
+        inside = getattr(command, "commands", None)
+        if inside is None:
+            yield path, command
+        else:
+            for name, child in inside.items():
+                yield from walk(f"{path} {name}", child)
+
+    yield from walk("rrf-design", typer.main.get_command(app))
+
+
+VERBS = dict(verbs())
+
+
+@pytest.mark.parametrize("path", VERBS)
+def test_help_teaches_with_an_example(path: str) -> None:
+    help_text = VERBS[path].help or ""
+    assert f"Example: {path}" in inspect.cleandoc(help_text)
+
+
+@pytest.mark.parametrize("path", VERBS)
+def test_every_verb_takes_json(path: str) -> None:
+    assert any("--json" in parameter.opts for parameter in VERBS[path].params)
+
+
+def test_the_version(run: Run) -> None:
+    made = run("--version")
+    assert (made.code, made.out.strip()) == (0, rrf_design.__version__)
+
+
+@pytest.mark.parametrize(
+    "arguments", [("margin",), ("nonsense",), ("margin", "x.toml", "--nonsense"), ("margin", "x.toml", "--k", "many")]
+)
+def test_a_wrong_call_is_one_line(run: Run, arguments: tuple[str, ...]) -> None:
+    made = run(*arguments)
+    assert made.code == 2
+    assert made.err.count("\n") == 1
+    assert made.err.startswith("rrf-design")
+    assert made.out == ""
+
+
+def test_without_arguments_the_help_is_shown(run: Run) -> None:
+    made = run()
+    assert "margin" in made.out + made.err
+
+
+def test_ctrl_c_tells_the_bounds_so_far(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
+    import numpy as np
+
+    import solvers
+
+    found = solvers.margin(np.eye(4), k=1)
+
+    def stopped(*_: object, **__: object) -> None:
+        raise solvers.Interrupted(found)
+
+    monkeypatch.setattr(solvers, "margin", stopped)
+    path = tmp_path / "p.toml"
+    path.write_text('[problem]\nk = 1\n[[nodes]]\nid = "a"\n')
+    made = run("margin", path, "--json")
+    assert made.code == 130
+    assert made.out == ""
+    assert "proven between" in made.err
+    assert "k = 1" in made.err
+
+
+def test_completion_is_offered() -> None:
+    environment = {
+        **os.environ,
+        "_RRF_DESIGN_COMPLETE": "complete_bash",
+        "COMP_WORDS": "rrf-design exp",
+        "COMP_CWORD": "1",
+    }
+    made = subprocess.run(
+        [sys.executable, "-c", "from rrf_design.cli import main; main()"],
+        capture_output=True,
+        text=True,
+        env=environment,
+        check=False,
+    )
+    assert "explain" in made.stdout
