@@ -36,10 +36,11 @@ class BatchDecoding:
     error: Array  # (N, coordinates)
     explained: NDArray[np.bool_]  # (N,)
     minimal: NDArray[np.bool_]  # (N, supports): the inclusion-minimal supports that explain the syndrome
+    best_smaller: Array  # (N,): least residual of all supports with fewer nodes than the chosen one; inf for none
     tolerance: Array  # (N,)
 
     def __post_init__(self) -> None:
-        for name in ("chosen", "residual", "error", "explained", "minimal", "tolerance"):
+        for name in ("chosen", "residual", "error", "explained", "minimal", "best_smaller", "tolerance"):
             getattr(self, name).setflags(write=False)
 
 
@@ -109,7 +110,16 @@ class SupportTable:
                 inverse = np.linalg.pinv(self._dense[:, columns], rcond=DEPENDENT)
                 error[np.ix_(rows, columns)] = raw[rows] @ inverse.T
         picked = residuals[np.arange(count), chosen]
-        return BatchDecoding(chosen, self.supports, picked, error, explained, minimal, slack.copy())
+        smaller = np.where(sizes < sizes[chosen][:, None], residuals, np.inf).min(axis=1)
+        return BatchDecoding(chosen, self.supports, picked, error, explained, minimal, smaller, slack.copy())
+
+    def solve(self, position: int, syndrome: Array) -> tuple[float, Array]:
+        """Residual and least-squares error of one syndrome on one support of the table."""
+        error = np.zeros(self._dense.shape[1])
+        columns = self._columns[position]
+        if len(columns):
+            error[columns] = np.linalg.lstsq(self._dense[:, columns], syndrome, rcond=DEPENDENT)[0]
+        return float(np.linalg.norm(self._dense @ error - syndrome)), error
 
 
 def _basis(columns: Array) -> Array:

@@ -1,0 +1,246 @@
+"""Thousands of small fields in one call: one margin, one table of supports and one set of null spaces per design.
+
+Fields of one design differ in their responses and anchor values only, so everything that depends on B alone is shared
+(also between problems whose operators are equal). Each pattern of erased nodes is a design of its own.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rrf_design.errors import InputError
+from rrf_design.repair.contract import Candidate, Outcome, Repair, Task
+from rrf_design.repair.design import Design
+from rrf_design.repair.exact import Exact
+from rrf_design.repair.fields import make_task
+from rrf_design.repair.responses_file import ResponseField
+from rrf_design.repair.run import choose, finish, refuse_calibration_fields
+from rrf_design.repair.taxonomy import count_failures
+
+if TYPE_CHECKING:
+    from rrf_design.operator import Operator
+    from rrf_design.problem import Problem, Selection
+    from solvers.decoding import SupportTable
+
+CHUNK = 500
+"""Fields that travel to another process together."""
+
+
+@dataclass(frozen=True, slots=True)
+class RepairBatch:
+    """Repairs in the order of the fields."""
+
+    items: tuple[Repair, ...]
+    designs: int
+    """How many different pairs of operator and erased nodes there were."""
+    seconds: float
+
+    def counts(self) -> dict[str, int]:
+        """How many repairs have each certainty."""
+        return dict(Counter(str(item.certainty) for item in self.items))
+
+    def failures(self) -> dict[str, int]:
+        """How often each failure label occurs, where truths were given."""
+        return count_failures([item.failures for item in self.items])
+
+    @property
+    def guaranteed(self) -> bool:
+        return all(item.guaranteed for item in self.items)
+
+
+@dataclass(frozen=True)
+class _Job:
+    """One field with everything that is its own."""
+
+    problem: Problem
+    responses: Any
+    anchors: Mapping[str, Any] | None
+    truth: Mapping[str, Any] | None
+
+
+def repair_many(
+    problem: Problem | Sequence[Problem],
+    fields: Sequence[Any],
+    *,
+    select: Selection = None,
+    method: str = "auto",
+    k: int | None = None,
+    epsilon: float | None = None,
+    anchors: Sequence[Mapping[str, Any]] | None = None,
+    truths: Sequence[Mapping[str, Any]] | None = None,
+    seed: int = 0,
+    n_jobs: int | None = None,
+    time_limit: float | None = None,
+    **options: Any,
+) -> RepairBatch:
+    """`repair` for every field. One problem for all, or one for each; `anchors` gives each field its anchor values.
+
+    `time_limit` is per field. The result does not depend on `n_jobs`.
+    """
+    from rrf_design.problem import Problem
+
+    started = time.perf_counter()
+    problems = [problem] * len(fields) if isinstance(problem, Problem) else list(problem)
+    for name, given in (("problems", problems), ("anchors", anchors), ("truths", truths)):
+        if given is not None and len(given) != len(fields):
+            raise InputError(f"repair_many: {len(given)} {name} for {len(fields)} fields")
+    jobs = [
+        _Job(p, r, None if anchors is None else anchors[i], None if truths is None else truths[i])
+        for i, (p, r) in enumerate(zip(problems, fields, strict=True))
+    ]
+    settings = {
+        "select": None if select is None else select if isinstance(select, str) else tuple(select),
+        "method": method,
+        "k": k,
+        "epsilon": epsilon,
+        "seed": seed,
+        "time_limit": time_limit,
+        "options": options,
+    }
+    if n_jobs in (None, 0, 1) or len(jobs) <= CHUNK:
+        done = [_run(jobs, settings)]
+    else:
+        from joblib import Parallel, delayed
+
+        parts = [jobs[a : a + CHUNK] for a in range(0, len(jobs), CHUNK)]
+        done = Parallel(n_jobs=n_jobs)(delayed(_run)(part, settings) for part in parts)
+    items = tuple(item for part in done for item in part.items)
+    keys = {key for part in done for key in part.keys}
+    return RepairBatch(items, len(keys), time.perf_counter() - started)
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What is computed once per problem object."""
+
+    operator: Operator
+    magnitudes: Any
+    key: str
+    digest: str
+    selected: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Done:
+    items: tuple[Repair, ...]
+    keys: frozenset[str]
+
+
+def _run(jobs: Sequence[_Job], settings: Mapping[str, Any]) -> _Done:
+    """Repair a run of fields with caches of its own."""
+    from rrf_design.files import digest
+
+    known: dict[int, _Known] = {}
+    designs: dict[str, Design] = {}
+    groups: dict[str, list[int]] = {}
+    tasks: list[tuple[Task, ResponseField]] = []
+    for position, job in enumerate(jobs):
+        if id(job.problem) not in known:
+            operator = job.problem.operator(settings["select"])
+            chosen = job.problem.resolve(settings["select"])
+            known[id(job.problem)] = _Known(
+                operator, abs(operator.matrix), operator_key(operator), digest(job.problem), chosen
+            )
+        here = known[id(job.problem)]
+        try:
+            task, field = make_task(
+                job.problem,
+                here.operator,
+                job.responses,
+                magnitudes=here.magnitudes,
+                k=settings["k"],
+                epsilon=settings["epsilon"],
+                anchors=job.anchors,
+                options=settings["options"],
+                time_limit=settings["time_limit"],
+                seed=settings["seed"],
+            )
+        except InputError as error:
+            raise InputError(f"field {position + 1}: {error}") from None
+        tasks.append((task, field))
+        whole = f"{here.key} k={task.k} erased={task.erased}"
+        designs.setdefault(whole, Design.of(task))
+        groups.setdefault(whole, []).append(position)
+    items: list[Repair | None] = [None] * len(jobs)
+    for whole, positions in groups.items():
+        started = time.perf_counter()
+        outcomes = _decode([tasks[i][0] for i in positions], designs[whole], settings["method"])
+        seconds = (time.perf_counter() - started) / len(positions)
+        for i, (outcome, why) in zip(positions, outcomes, strict=True):
+            task, field = tasks[i]
+            here = known[id(jobs[i].problem)]
+            items[i] = finish(
+                task,
+                field,
+                outcome,
+                designs[whole],
+                selected=here.selected,
+                truth=jobs[i].truth,
+                seconds=seconds,
+                notes=(why,) if why else (),
+                digest=here.digest,
+            )
+    return _Done(tuple(item for item in items if item is not None), frozenset(groups))
+
+
+def _decode(tasks: list[Task], design: Design, method: str) -> list[tuple[Outcome, str]]:
+    from solvers.decoding import SupportTable, table_fits
+
+    decoder, why = choose(method, tasks[0])
+    if not isinstance(decoder, Exact):
+        for task in tasks:
+            refuse_calibration_fields(task)
+        return [(choose(method, task)[0].decode(task), why) for task in tasks]
+    free = len(design.operator.node_ids) - len(design.erased)
+    radii = {task.epsilon for task in tasks}
+    if len(tasks) < 4 or not table_fits(free, design.k) or len(radii) > 1:
+        return [(decoder.with_decoder(task, design.decoder), why) for task in tasks]
+    table = SupportTable(design.operator.matrix, design.operator.groups, k=design.k, known=design.erased)
+    return [(outcome, why) for outcome in _from_table(tasks, table, radii.pop())]
+
+
+def _from_table(tasks: list[Task], table: SupportTable, epsilon: float) -> list[Outcome]:
+    """All tasks of one design by matrix products; the few ambiguous ones get their other explanations."""
+    batch = table.decode(
+        np.array([task.syndrome for task in tasks]), epsilon=epsilon, tolerance=np.array([t.tolerance for t in tasks])
+    )
+    outcomes = []
+    for i, task in enumerate(tasks):
+        residual, slack = float(batch.residual[i]), task.tolerance
+        chosen = int(batch.chosen[i])
+        found = [Candidate(batch.supports[chosen], residual, batch.error[i])] if batch.explained[i] else []
+        for j in np.flatnonzero(batch.minimal[i]):
+            if j != chosen:
+                other, error = table.solve(int(j), task.syndrome)
+                found.append(Candidate(batch.supports[j], other, error))
+        outcomes.append(
+            Outcome(
+                error=batch.error[i],
+                method="exact",
+                explanations=tuple(found),
+                proved=True,
+                edge=bool(found) and abs(residual - epsilon) <= slack < epsilon,
+                gap=0.0,
+                objective=float(len(batch.supports[chosen])) if found else residual,
+                best_smaller=float(batch.best_smaller[i]),
+            )
+        )
+    return outcomes
+
+
+def operator_key(operator: Operator) -> str:
+    """Equal for operators with the same matrix over the same nodes, whatever their targets are."""
+    import hashlib
+
+    matrix = operator.matrix.tocsr()
+    seen = hashlib.sha256()
+    for part in (matrix.data, matrix.indices, matrix.indptr, operator.node_offsets, operator.block_offsets):
+        seen.update(np.ascontiguousarray(part).tobytes())
+    seen.update("\0".join((*operator.node_ids, *operator.block_ids, *operator.block_kinds)).encode())
+    return seen.hexdigest()

@@ -1,0 +1,253 @@
+"""Responses as people and programs have them: JSON, JSON lines or CSV keyed by node id, values or raw text.
+
+A response is a number, a list of numbers, a text for the node's parser, or a status that says why there is none.
+A response without a value is never a zero vector: its node is erased, and the status says why.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import numbers
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rrf_design.errors import InputError
+from rrf_design.repair.contract import Values
+
+if TYPE_CHECKING:
+    from rrf_design.problem import Problem
+
+INVALID = (
+    "parse failure",
+    "timeout",
+    "refusal",
+    "missing",
+    "error",
+    "ambiguous",
+    "out of range",
+    "compile failure",
+    "rejected",
+    "memory",
+    "crash",
+    "non-integer",
+)
+"""Why a node has no value: the parsers' words, and what can happen before a parser sees anything."""
+_KEYS = ("node", "value", "text", "status", "samples")
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseField:
+    """The responses of one field: values where there are some, statuses where there are none, samples beside them."""
+
+    values: Mapping[str, Values]
+    invalid: Mapping[str, str]
+    samples: Mapping[str, tuple[Values, ...]] = field(default_factory=dict)
+    name: str = ""
+
+
+def collect(problem: Problem, responses: Any, *, nodes: Sequence[str], name: str = "") -> ResponseField:
+    """Responses by node id (or a path) for these nodes; InputError for an unknown node or a value that doesn't fit."""
+    if isinstance(responses, ResponseField):
+        return responses
+    if isinstance(responses, str | os.PathLike):
+        fields = read_responses(problem, responses, nodes=nodes)
+        if len(fields) != 1:
+            raise InputError(f"{responses}: holds {len(fields)} fields; repair them with repair_many")
+        return fields[0]
+    if not isinstance(responses, Mapping):
+        raise InputError(f"responses must map node ids to values, not {type(responses).__name__}")
+    from rrf_design.files import suggestion
+
+    wanted = set(nodes)
+    values: dict[str, Values] = {}
+    invalid: dict[str, str] = {}
+    samples: dict[str, tuple[Values, ...]] = {}
+    for key, entry in responses.items():
+        if key not in wanted:
+            known = problem.node_by_id
+            hint = "; it is not in this design" if key in known else suggestion(str(key), wanted)
+            raise InputError(f"responses: no node {key!r} to give a response to{hint}")
+        if isinstance(entry, Mapping):
+            entry = dict(entry)
+            samples[key] = parse_samples(problem, key, entry.pop("samples", ()))
+            entry.pop("node", None)
+            entry = _entry(key, entry)
+        value = _value(problem, key, entry)
+        if isinstance(value, str):
+            invalid[key] = value
+        else:
+            values[key] = value
+    for key in nodes:
+        if key not in responses:
+            invalid[key] = "missing"
+    return ResponseField(values, invalid, {key: part for key, part in samples.items() if part}, name)
+
+
+def read_responses(
+    problem: Problem, path: str | os.PathLike[str], *, nodes: Sequence[str] | None = None
+) -> tuple[ResponseField, ...]:
+    """The fields in a .json, .jsonl or .csv file; one, unless its entries name a `field`."""
+    path = Path(path)
+    names = tuple(node.id for node in problem.nodes) if nodes is None else tuple(nodes)
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: can't be read as UTF-8 text ({error})") from None
+    try:
+        fields = _fields(text, path.suffix.lower())
+        return tuple(collect(problem, content, nodes=names, name=name) for name, content in fields.items())
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+
+
+def _fields(text: str, suffix: str) -> dict[str, dict[str, Any]]:
+    if suffix == ".csv":
+        return _group(_csv_entries(text))
+    if suffix == ".jsonl":
+        lines = [(number, line) for number, line in enumerate(text.splitlines(), start=1) if line.strip()]
+        return _group([_json(line, f"line {number}") for number, line in lines])
+    if suffix != ".json":
+        raise InputError(f"responses end in .json, .jsonl or .csv, not {suffix or 'nothing'!r}")
+    document = _json(text, "")
+    if isinstance(document, list):
+        return _group(document)
+    if not isinstance(document, dict):
+        raise InputError("the top level must be a table of responses by node id, or a list of entries")
+    return _group([document]) if isinstance(document.get("responses"), dict) else {"": document}
+
+
+def _group(entries: Sequence[Any]) -> dict[str, dict[str, Any]]:
+    """Entries {node, value|text|status} of one or more fields, or whole fields {field, responses}."""
+    fields: dict[str, dict[str, Any]] = {}
+    for number, entry in enumerate(entries, start=1):
+        if not isinstance(entry, dict):
+            raise InputError(f"entry {number}: must be a table with node and value")
+        name = str(entry.get("field", "" if "node" in entry else number if len(entries) > 1 else ""))
+        content = fields.setdefault(name, {})
+        if isinstance(entry.get("responses"), dict):
+            content.update(entry["responses"])
+            continue
+        if "node" not in entry:
+            raise InputError(f"entry {number}: names no node")
+        node = str(entry["node"])
+        if node in content:
+            raise InputError(f"entry {number}: a second response for node {node!r}; put more samples into `samples`")
+        content[node] = {key: value for key, value in entry.items() if key != "field"}
+    if not fields:
+        raise InputError("holds no responses")
+    return fields
+
+
+def _csv_entries(text: str) -> list[dict[str, Any]]:
+    """Columns node and value (or value_0, value_1, …, or text), optionally status and field."""
+    reader = csv.DictReader(io.StringIO(text))
+    header = reader.fieldnames or []
+    if "node" not in header:
+        raise InputError("the first line must name the columns, among them node and value (or text)")
+    parts = [name for name in header if name.startswith("value_")]
+    unknown = [name for name in header if name not in (*_KEYS, "field", *parts)]
+    if unknown:
+        from rrf_design.files import suggestion
+
+        raise InputError(f"unknown column {unknown[0]!r}{suggestion(str(unknown[0]), [*_KEYS, 'field'])}")
+    entries = []
+    for row in reader:
+        entry: dict[str, Any] = {key: row[key] for key in ("node", "field", "text", "status") if row.get(key)}
+        cells = [row[name] for name in parts if row.get(name)] if parts else [row["value"]] if row.get("value") else []
+        if cells:
+            where = f"line {reader.line_num}: node {row['node']!r}"
+            found = [_number(cell, where) for cell in cells]
+            entry["value"] = found if len(found) > 1 else found[0]
+        entries.append(entry)
+    return entries
+
+
+def _number(cell: str, where: str) -> float:
+    try:
+        return float(cell)
+    except ValueError:
+        raise InputError(f"{where}: {cell!r} is not a number; put raw answers into a column called text") from None
+
+
+def _entry(node: str, entry: dict[str, Any]) -> Any:
+    """The one response inside {value|text|status}."""
+    from rrf_design.files import suggestion
+
+    for key in entry:
+        if key not in _KEYS:
+            raise InputError(f"response of node {node!r}: unknown key {key!r}{suggestion(key, _KEYS)}")
+    status = entry.get("status")
+    if status not in (None, "parsed", "valid", "ok"):
+        if status not in INVALID:
+            raise InputError(
+                f"response of node {node!r}: unknown status {status!r}{suggestion(str(status), INVALID)}; known: {', '.join(INVALID)}"
+            )
+        return _Status(str(status))
+    given = [key for key in ("value", "text") if entry.get(key) is not None]
+    if len(given) == 2:
+        given = ["value"]  # a record that keeps the raw answer beside the parsed one
+    return entry[given[0]] if given else _Status("missing")
+
+
+class _Status(str):
+    """A status, so that it is not taken for raw text."""
+
+
+def _value(problem: Problem, node: str, entry: Any) -> Values | str:
+    """The vector of a response, or the reason why there is none."""
+    if isinstance(entry, _Status):
+        return str(entry)
+    if entry is None:
+        return "missing"
+    if hasattr(entry, "status") and hasattr(entry, "value"):  # a Parsed
+        return tuple(entry.value) if entry.value is not None else str(getattr(entry.status, "value", entry.status))
+    if isinstance(entry, str):
+        spec = problem.node_by_id[node].parser
+        if spec is None:
+            raise InputError(
+                f"response of node {node!r} is text, but the node names no parser; give numbers or a parser"
+            )
+        from rrf_design.responses import parsers
+
+        return _value(problem, node, parsers.get(spec).parse(entry))
+    dim = problem.node_by_id[node].dim
+    items = [entry] if _is_number(entry) else list(entry) if hasattr(entry, "__iter__") else None
+    if items is None or not all(_is_number(item) for item in items):
+        raise InputError(f"response of node {node!r} must be a number or a list of numbers, not {entry!r}")
+    if len(items) != dim:
+        raise InputError(f"response of node {node!r} has {len(items)} numbers, but the node has dimension {dim}")
+    values = tuple(float(item) for item in items)
+    if not all(math.isfinite(value) for value in values):
+        raise InputError(f"response of node {node!r} is not finite; where there is no answer, give a status instead")
+    return values
+
+
+def parse_samples(problem: Problem, node: str, entries: Any) -> tuple[Values, ...]:
+    if not isinstance(entries, list | tuple):
+        raise InputError(f"samples of node {node!r} must be a list")
+    found = [_value(problem, node, entry) for entry in entries]
+    return tuple(value for value in found if not isinstance(value, str))
+
+
+def _is_number(entry: Any) -> bool:
+    return type(entry) in (int, float) or (isinstance(entry, numbers.Real) and not isinstance(entry, bool))
+
+
+def _json(text: str, where: str) -> Any:
+    def reject(name: str) -> Any:
+        raise InputError(f"{name} is not a number that can be used here; give a status instead")
+
+    try:
+        return json.loads(text, parse_constant=reject)
+    except json.JSONDecodeError as error:
+        raise InputError(f"{where + ': ' if where else ''}not valid JSON: {error}") from None
+    except RecursionError:
+        raise InputError("nested too deeply") from None
