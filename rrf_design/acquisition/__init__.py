@@ -5,7 +5,7 @@ from __future__ import annotations
 from rrf_design.acquisition.journal import Journal
 from rrf_design.acquisition.live import acquire
 from rrf_design.acquisition.loop import Acquirer, Mode, Settings, Terms
-from rrf_design.acquisition.result import Acquisition, Bought, ItemResult
+from rrf_design.acquisition.result import Acquisition, Bought, ItemResult, answer_log, read_run
 from rrf_design.acquisition.state import Buys, Doubt, Purchase, Settlement
 
 __all__ = [
@@ -22,4 +22,6 @@ __all__ = [
     "Settlement",
     "Terms",
     "acquire",
+    "answer_log",
+    "read_run",
 ]

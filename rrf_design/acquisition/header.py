@@ -21,7 +21,15 @@ if TYPE_CHECKING:
 _PACKAGES = ("numpy", "scipy", "numba", "sqlalchemy", "xllamacpp", "openai", "transformers", "torch")
 
 
-def header(problems: Mapping[str, Problem], model: Model, settings: Settings, seed: int) -> dict[str, Any]:
+def header(
+    problems: Mapping[str, Problem],
+    model: Model,
+    settings: Settings,
+    seed: int,
+    *,
+    spec: str | Model,
+    options: Mapping[str, Any],
+) -> dict[str, Any]:
     names = [problem.name for problem in problems.values()]
     return {
         "format": "rrf-run",
@@ -35,6 +43,8 @@ def header(problems: Mapping[str, Problem], model: Model, settings: Settings, se
         "settings": settings.document(),
         "digests": {item: files.digest(problem) for item, problem in problems.items()},
         "model": model.name,
+        "spec": spec if isinstance(spec, str) else None,
+        "options": {name: value for name, value in options.items() if isinstance(value, str | int | float)},
         "identity": dict(model.identity),
     }
 

@@ -34,7 +34,7 @@ Problems = Problem | Mapping[str, Problem]
 
 def acquire(
     problem: Problems | None = None,
-    model: str | Model = "embedded",
+    model: str | Model | None = None,
     *,
     budget: float | None = None,
     store: str | os.PathLike[str] | None = None,
@@ -59,8 +59,8 @@ def acquire(
 ) -> Acquisition:
     """Buy until a stopping rule fires, then repair; the run is in the journal and can be resumed at any moment.
 
-    `problem` is one problem or a mapping from item names to problems (a data set under one budget). `budget` counts the costs of
-    the problem file (default: the problem's own), `money` what the calls really cost by the price table `prices`. With `resume`
+    `problem` is one problem or a mapping from item names to problems (a data set under one budget). `model` is a name
+    (default "embedded"; when resuming, what the run began with) or an adapter object. `budget` counts the costs of the problem file (default: the problem's own), `money` what the calls really cost by the price table `prices`. With `resume`
     the problem is read from the journal. `reviews` is a filled-in review file, `review_file` where to write the open ones.
     """
     redactor = Redactor(password_of(os.fspath(store)) if store is not None else ())
@@ -69,7 +69,8 @@ def acquire(
         run, problems, before = _problems(journal, problem, resume)
         settings = _settings(problems, before, budget, money, mode, batch, stop, method, doubt, time_limit)
         table = _prices(prices)
-        adapter = _model(model, model_options or {}, stack)
+        spec, options = _spec(model, model_options, before)
+        adapter = _model(spec, options, stack)
         if settings.money is not None:
             if table is None:
                 raise InputError("a money budget needs a price table; give prices, or leave the money budget out")
@@ -86,7 +87,7 @@ def acquire(
         _no_secret_inside(problems, redactor)
         if before is None:
             documents = {item: files.to_document(p) for item, p in problems.items()}
-            run = journal.create(header(problems, adapter, settings, seed), documents)
+            run = journal.create(header(problems, adapter, settings, seed, spec=spec, options=options), documents)
         else:
             same_model(run, before, adapter)
         stack.enter_context(journal.holding(run))
@@ -109,12 +110,14 @@ def acquire(
         open_reviews = review.queue(acquirer, fetcher) if driver.paused is None else []
         if review_file is not None:
             review.write_queue(review_file, open_reviews)
-        concluded = None if driver.paused or open_reviews else conclude(acquirer)
+        concluded = None if driver.paused or open_reviews else conclude(acquirer.designs, acquirer.state)
         if concluded is not None:
             acquirer.conclude(concluded)
         because = Because.PAUSED.value if driver.paused else summary(acquirer.stops)
         acquirer.end(because, driver.paused or "")
-        return collect(acquirer, journal.header(run), because=because, detail=driver.paused or "")
+        return collect(
+            run, acquirer.designs, acquirer.state, journal.header(run), because=because, detail=driver.paused or ""
+        )
 
 
 class _Driver:
@@ -255,6 +258,17 @@ def _prices(given: Any) -> PriceTable | None:
     from rrf_design.models import PriceTable
 
     return given if given is None or isinstance(given, PriceTable) else PriceTable.load(given)
+
+
+def _spec(
+    model: str | Model | None, options: Mapping[str, Any] | None, before: Mapping[str, Any] | None
+) -> tuple[str | Model, dict[str, Any]]:
+    """The model and its options as asked for; when resuming without a word on them, as the run began."""
+    if model is not None or not before:
+        return "embedded" if model is None else model, dict(options or {})
+    if before["spec"] is None:
+        raise InputError(f"run {before['run']}: it was begun with an adapter object; give it again as model")
+    return str(before["spec"]), dict(before["options"]) | dict(options or {})
 
 
 def _model(model: str | Model, options: Mapping[str, Any], stack: contextlib.ExitStack) -> Model:

@@ -2,19 +2,35 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from rrf_design.acquisition.design import realised
-from rrf_design.acquisition.loop import Acquirer
-from rrf_design.acquisition.state import Buys, Settled
+from rrf_design import files
+from rrf_design.acquisition.design import Design, realised
+from rrf_design.acquisition.journal import Journal, Kind
+from rrf_design.acquisition.state import Buys, ItemState, RunState, Settled
 from rrf_design.acquisition.stopping import Because, goal
 from rrf_design.errors import InputError, RRFError
 from rrf_design.problem import Problem
 
 FORMAT = "rrf-run"
 VERSION = 1
+_STATUS = {
+    name: name
+    for name in (
+        "parse failure",
+        "ambiguous",
+        "out of range",
+        "compile failure",
+        "rejected",
+        "timeout",
+        "memory",
+        "crash",
+    )
+} | {"refused": "refusal", "empty": "missing", "in doubt": "missing", "non-integer": "non-integer"}
+"""How a failed answer is named to the repair, which treats it as an erasure and never as a zero."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,31 +162,32 @@ class Acquisition:
         }
 
 
-def conclude(acquirer: Acquirer) -> dict[str, Any]:
+def conclude(designs: Mapping[str, Design], state: RunState) -> dict[str, Any]:
     """Repair every field that has stopped: what the journal keeps as the run's result."""
-    return {"repairs": {item: _repair(acquirer, item) for item in acquirer.designs}}
+    return {"repairs": {item: _repair(design, state.items[item]) for item, design in designs.items()}}
 
 
-def _repair(acquirer: Acquirer, item: str) -> dict[str, Any]:
-    from rrf_design.repair import repair
+def _repair(design: Design, state: ItemState) -> dict[str, Any]:
+    from rrf_design.repair import repair, to_document
 
-    state = acquirer.state.items[item]
     answers = state.values(Buys.ANSWER)
     if not answers:
         return {"repaired": None, "reason": "no answer could be read"}
-    problem, selected = finished_problem(acquirer, item)
-    missing = {name: None for name in acquirer.designs[item].opened(state.held) if name not in answers}
+    problem, selected = finished_problem(design, state)
+    silent = {
+        name: {"status": _STATUS.get(entry.outcome, "error")}
+        for name, entry in state.settled.items()
+        if entry.buys is Buys.ANSWER and not entry.ok
+    }
     try:
-        found = repair(problem, {**answers, **missing}, select=selected)
+        found = repair(problem, {**answers, **silent}, select=selected)
     except RRFError as error:
         return {"repaired": None, "reason": str(error)}
-    document: dict[str, Any] = found.to_json()
-    return document
+    return to_document(found)
 
 
-def finished_problem(acquirer: Acquirer, item: str = "") -> tuple[Problem, tuple[str, ...]]:
+def finished_problem(design: Design, state: ItemState) -> tuple[Problem, tuple[str, ...]]:
     """The problem as it turned out (values filled in, failed anchors gone) and what of it was bought."""
-    state, design = acquirer.state.items[item], acquirer.designs[item]
     failed = {name for name in state.failed if name in design.problem.block_by_id}
     unknown = {a.id for a in design.problem.anchors if a.value is None and a.id not in state.settled and a.owned}
     problem = realised(design.problem, failed=failed | unknown, values=state.values(Buys.ANCHOR))
@@ -184,12 +201,13 @@ def _on_sale(problem: Problem, name: str) -> bool:
     return entry is not None and entry.cost is not None
 
 
-def collect(acquirer: Acquirer, header: Mapping[str, Any], *, because: str, detail: str) -> Acquisition:
+def collect(
+    run: str, designs: Mapping[str, Design], state: RunState, header: Mapping[str, Any], *, because: str, detail: str
+) -> Acquisition:
     """The run as a document."""
-    state = acquirer.state
-    items = tuple(_item(acquirer, item) for item in acquirer.designs)
+    items = tuple(_item(item, design, state) for item, design in designs.items())
     return Acquisition(
-        run=acquirer.run,
+        run=run,
         stopped_because=because,
         detail=detail or "; ".join(dict.fromkeys(entry.detail for entry in items if entry.detail)),
         spent=float(state.spent),
@@ -204,17 +222,40 @@ def collect(acquirer: Acquirer, header: Mapping[str, Any], *, because: str, deta
     )
 
 
+def read_run(run: str, *, store: str | os.PathLike[str] | None = None) -> Acquisition:
+    """A run as its journal has it; nothing is asked, bought or written."""
+    with Journal(store) as journal:
+        run = journal.find(run)
+        header = journal.header(run)
+        designs = {item: Design(files.from_document(doc)) for item, doc in journal.problems(run).items()}
+        state = RunState(designs)
+        for event in journal.events(run):
+            state.apply(event)
+    ended = state.ended or {"because": "unfinished", "detail": ""}
+    return collect(run, designs, state, header, because=ended["because"], detail=ended["detail"])
+
+
+def answer_log(run: str, *, store: str | os.PathLike[str] | None = None) -> list[dict[str, Any]]:
+    """The raw answers of a run as records that the replay model reads, each with its item and node."""
+    with Journal(store) as journal:
+        return [
+            {**event.body["evidence"], "item": event.body["item"], "node": event.body["name"]}
+            for event in journal.events(journal.find(run))
+            if event.kind is Kind.SETTLED and event.body["evidence"].get("format") == "rrf-answer"
+        ]
+
+
 def _bought(item: str, entry: Settled) -> Bought:
     return Bought(
         item, entry.name, entry.buys, entry.outcome, entry.ok, entry.value, entry.price, entry.money, entry.attempt
     )
 
 
-def _item(acquirer: Acquirer, item: str) -> ItemResult:
-    state, problem = acquirer.state.items[item], acquirer.designs[item].problem
-    repairs = (acquirer.state.result or {}).get("repairs", {})
+def _item(item: str, design: Design, run: RunState) -> ItemResult:
+    state, problem = run.items[item], design.problem
+    repairs = (run.result or {}).get("repairs", {})
     try:
-        margin = acquirer.margin(item)
+        margin = design.margin(state.held, state.failed)
         value, lower = margin.value, margin.lower
     except InputError:  # no answer could be read: an empty field promises nothing
         value = lower = 0.0
@@ -228,7 +269,7 @@ def _item(acquirer: Acquirer, item: str) -> ItemResult:
         gamma=value,
         gamma_lower=lower,
         goal=goal(problem),
-        selected=tuple(name for name in state.settled if name not in acquirer.designs[item].given),
+        selected=tuple(name for name in state.settled if name not in design.given),
         answers=state.values(Buys.ANSWER),
         failed={name: entry.outcome for name, entry in state.settled.items() if not entry.ok},
         anchors=state.values(Buys.ANCHOR),

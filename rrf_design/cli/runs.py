@@ -1,0 +1,90 @@
+"""rrf-design runs / show: what have I run, and what did it buy?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rrf_design.cli.acquire import Store, describe
+from rrf_design.cli.output import AsJson, print_json, say, table
+
+
+def register(app: typer.Typer) -> None:
+    app.command("runs")(runs)
+    app.command("show")(show)
+
+
+def runs(store: Store = None, as_json: AsJson = False) -> None:
+    """What have I run? Newest first.
+
+    Example: rrf-design runs
+    """
+    from rrf_design.acquisition import Journal
+
+    with Journal(store) as journal:
+        found = journal.summaries()
+        shown = journal.shown
+    if as_json:
+        rows = [
+            {
+                "run": r.run,
+                "name": r.name,
+                "created": r.created,
+                "stopped_because": r.stopped_because,
+                "purchases": r.settled,
+                "items": r.items,
+            }
+            for r in found
+        ]
+        print_json({"format": "rrf-runs", "version": 1, "store": shown, "runs": rows})
+    elif not found:
+        say(f"{shown}: no runs yet")
+    else:
+        cells = [(r.run, r.created, r.name, str(r.settled), r.stopped_because) for r in found]
+        table("", ["run", "began", "name", "purchases", "stopped because"], cells, right=[3])
+
+
+def show(
+    run: Annotated[str, typer.Argument(help="A run, the beginning of its name, or last.")],
+    store: Store = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Write its document here (.json).")] = None,
+    answers: Annotated[
+        Path | None,
+        typer.Option("--answers", help="Write its raw answers here (.jsonl); `--model replay:FILE` reads them."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """What did a run buy, and what came of it? Read from the journal; nothing is asked or bought.
+
+    Example: rrf-design show last
+    """
+    from rrf_design.acquisition import answer_log, read_run
+    from rrf_design.files import write_text
+
+    result = read_run(run, store=store)
+    if out is not None:
+        import json
+
+        write_text(out, json.dumps(result.to_json(), ensure_ascii=False, indent=1) + "\n")
+    if answers is not None:
+        from rrf_design.models import write_records
+
+        write_records(answers, answer_log(result.run, store=store))
+    if as_json:
+        print_json(result.to_json())
+    else:
+        describe(result)
+        cells = [
+            (
+                e.item,
+                e.name,
+                e.buys.value,
+                e.outcome,
+                "" if e.value is None else ", ".join(f"{x:g}" for x in e.value),
+                f"{e.price:g}",
+            )
+            for e in result.purchases
+        ]
+        table("", ["item", "purchase", "buys", "outcome", "value", "price"], cells, right=[5])
