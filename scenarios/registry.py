@@ -6,7 +6,15 @@ from importlib import import_module
 
 from scenarios.base import Scenario
 
-NAMES: tuple[str, ...] = ()
+NAMES: tuple[str, ...] = (
+    "consistency-truth",
+    "anchor-transition",
+    "duplicate-saturation",
+    "spectral-difficulty",
+    "robustness-sweeps",
+    "negative-controls",
+    "published-replay",
+)
 
 
 def names() -> tuple[str, ...]:

@@ -107,7 +107,7 @@ def _run_parts(
     for count, (part, value, seconds) in enumerate(finished, start=1):
         journal.add(part, value, seconds)
         now = time.perf_counter()
-        if now - shown >= 2.0 or count == len(todo):
+        if now - shown >= 5.0 or count == len(todo):
             shown = now
             left = (now - start) / count * (len(todo) - count)
             progress(
