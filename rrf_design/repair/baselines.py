@@ -35,7 +35,8 @@ class Vote(Decoder):
         for i, name in enumerate(task.operator.node_ids):
             if name in task.values and np.array_equal(repaired[name], task.values[name]):
                 error[task.operator.groups[i]] = 0.0
-        return Outcome(error=error, method=self.name, heuristic=True, notes=tuple(notes))
+        unknown = tuple(task.operator.node_index[name] for name in missing)
+        return Outcome(error=error, method=self.name, heuristic=True, unknown=unknown, notes=tuple(notes))
 
     def _decide(self, task: Task, chart: Chart, repaired: dict[str, Array], notes: list[str]) -> None:
         votes = {n: chart.canonical(n, np.array(task.values[n])) for n in chart.maps if n in task.values}

@@ -95,6 +95,8 @@ class Outcome:
     complete: bool = True
     """False when a limit cut the work short."""
     heuristic: bool = False
+    unknown: tuple[int, ...] = ()
+    """Erased nodes for which the method has no value."""
     gap: float | None = None
     """Upper bound on how far the objective is from its optimum; 0 for an exact search, None when nothing is known."""
     objective: float | None = None

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from rrf_design.repair.contract import Candidate, Certainty, Outcome, Task
 from rrf_design.repair.design import Design
 
@@ -62,15 +64,19 @@ def _with_margin(
     task: Task, outcome: Outcome, lower: float, gamma: float, many: int, *, who: str = "every repaired value"
 ) -> Verdict:
     bound = 2.0 * task.epsilon / lower
+    rounding = 2.0 * task.tolerance / lower
+    if rounding > max(1e-3 * bound, 1e-9 * max(1.0, float(np.abs(task.response).max(initial=0.0)))):
+        bound += rounding  # the margin is so small that rounding alone moves the answer
     wanted = task.problem.delta
     sure = wanted is None or bound <= wanted
     missed = "" if sure else f" That misses the acceptable error δ = {wanted:g}."
     limits = f"{who} is {f'within {bound:.4g} of the truth' if bound else 'the truth, up to rounding,'} if at most"
     limits += f" {task.k} answered node{'s are' if task.k > 1 else ' is'} wrong (γ = {gamma:.4g}).{missed}"
     if outcome.proved and outcome.complete and many == 1:
-        return Verdict(
-            Certainty.UNIQUE, f"no other set of at most {_nodes(task.k)} explains the data, and {limits}", bound, sure
-        )
+        lead = f"no other set of at most {_nodes(task.k)} explains the data without these being wrong, and "
+        if not outcome.explanations[0].support:
+            lead = "the answers agree with everything that is measured, and "
+        return Verdict(Certainty.UNIQUE, lead + limits, bound, sure)
     if outcome.proved and many > 1:
         lead = f"{many} different sets of nodes explain the data within ε, so who is wrong is open, but "
         return Verdict(Certainty.BOUNDED, lead + limits, bound, sure)

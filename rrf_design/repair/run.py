@@ -184,7 +184,7 @@ def finish(
         i for i, part in enumerate(operator.groups) if i not in set(task.erased) and outcome.error[part].any()
     )
     verdict = judge(task, outcome, design, support=edited, residual=residual)
-    repaired = _repaired(task, design, outcome.error, edited)
+    repaired = _repaired(task, design, outcome, edited)
     blank = tuple(name for name, value in repaired.items() if value is None)
     if blank and verdict.guaranteed:
         verdict = Verdict(
@@ -234,12 +234,13 @@ def finish(
     return result if truth is None else _with_truth(task, field, result, truth, hidden)
 
 
-def _repaired(task: Task, design: Design, error: Array, edited: tuple[int, ...]) -> dict[str, Values | None]:
+def _repaired(task: Task, design: Design, outcome: Outcome, edited: tuple[int, ...]) -> dict[str, Values | None]:
     """ẑ = y − ê; untouched responses stay as they were given, values that nothing determines are None."""
     changed = (*task.erased, *edited)
-    moved = task.operator.unstack(task.response - error, only=changed)
+    moved = task.operator.unstack(task.response - outcome.error, only=changed)
     result: dict[str, Values | None] = {**task.values, **moved}
-    for i in design.undetermined(changed) if changed else ():
+    claimed = task.erased if outcome.heuristic or len(edited) > task.k else changed
+    for i in {*outcome.unknown, *(design.undetermined(claimed) if claimed else ())}:
         result[task.operator.node_ids[i]] = None
     return {name: result[name] for name in task.operator.node_ids}
 

@@ -1,0 +1,205 @@
+"""rrf-design repair: which responses were wrong, and what are they instead?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rrf_design.cli.output import (
+    AsJson,
+    Jobs,
+    ProblemFile,
+    Seed,
+    Select,
+    TimeLimit,
+    print_json,
+    say,
+    split_ids,
+    table,
+)
+
+if TYPE_CHECKING:
+    from rrf_design.problem import Problem
+    from rrf_design.repair import Repair, RepairBatch
+
+
+def register(app: typer.Typer) -> None:
+    app.command("repair")(repair)
+
+
+def repair(
+    file: ProblemFile,
+    responses: Annotated[
+        Path,
+        typer.Option("--responses", "-r", help="Responses by node id (.json, .jsonl or .csv).", show_default=False),
+    ],
+    method: Annotated[
+        str, typer.Option("--method", help="auto, exact, convex, discrete, min-sum, majority, median or mode.")
+    ] = "auto",
+    k: Annotated[int | None, typer.Option("--k", help="Corruption budget; default: the problem's.")] = None,
+    epsilon: Annotated[float | None, typer.Option("--epsilon", help="Noise radius; default: the problem's.")] = None,
+    select: Select = None,
+    everything: Annotated[bool, typer.Option("--all", help="Add everything that is on sale.")] = False,
+    truth: Annotated[
+        Path | None,
+        typer.Option("--truth", help="True values by node id: names the kind of failure, changes nothing else."),
+    ] = None,
+    penalty: Annotated[float | None, typer.Option("--penalty", help="λ of the penalised convex form.")] = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Write the repair as a JSON document.")] = None,
+    jobs: Jobs = 1,
+    time_limit: TimeLimit = None,
+    seed: Seed = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Which responses were wrong, by how much, what they become, and how sure that is.
+
+    Exit code 1 when the guarantee is not reached: ambiguous, unexplained, zero margin, or a method that promises nothing.
+
+    Example: rrf-design repair problem.toml --responses answers.json
+    """
+    from rrf_design.errors import InputError
+    from rrf_design.files import load
+    from rrf_design.repair import read_responses
+    from rrf_design.repair import repair as repair_one
+
+    if select is not None and everything:
+        raise InputError("give --select or --all, not both")
+    problem = load(file)
+    chosen = "all" if everything else split_ids(select)
+    nodes = problem.operator(chosen).node_ids
+    fields = read_responses(problem, responses, nodes=nodes)
+    truths = None if truth is None else read_responses(problem, truth, nodes=nodes)
+    options: dict[str, Any] = {
+        "select": chosen,
+        "method": method,
+        "k": k,
+        "epsilon": epsilon,
+        "seed": seed,
+        "n_jobs": jobs,
+        "time_limit": time_limit,
+    }
+    if penalty is not None:
+        options["penalty"] = penalty
+    if len(fields) > 1:
+        raise typer.Exit(_many(problem, fields, truths, options, output, as_json))
+    if truths is not None and len(truths) != 1:
+        raise InputError(f"{truth}: holds {len(truths)} fields, but {responses} holds one")
+    result = repair_one(problem, fields[0], truth=None if truths is None else truths[0].values, **options)
+    document = _document(result)
+    if output is not None:
+        _write(output, document)
+    if as_json:
+        print_json(document)
+    else:
+        _describe(problem.name, result, fields[0].values)
+    raise typer.Exit(0 if result.guaranteed else 1)
+
+
+def _many(
+    problem: Problem, fields: Sequence[Any], truths: Any, options: dict[str, Any], output: Path | None, as_json: bool
+) -> int:
+    from rrf_design.errors import InputError
+    from rrf_design.repair import repair_many
+
+    known = None
+    if truths is not None:
+        by_name = {item.name: item.values for item in truths}
+        missing = [item.name for item in fields if item.name not in by_name]
+        if missing:
+            raise InputError(f"--truth: no field {missing[0]!r}")
+        known = [by_name[item.name] for item in fields]
+    batch = repair_many(problem, fields, truths=known, **options)
+    names = [item.name for item in fields]
+    document = {
+        "format": "rrf-repair-batch",
+        "version": 1,
+        "counts": batch.counts(),
+        "failures": batch.failures() if known is not None else {},
+        "items": [{"field": name, **_document(item)} for name, item in zip(names, batch.items, strict=True)],
+    }
+    if output is not None:
+        _write(output, document)
+    if as_json:
+        print_json(document)
+    else:
+        _describe_many(problem.name, names, batch)
+    return 0 if batch.guaranteed else 1
+
+
+def _document(result: Repair) -> dict[str, Any]:
+    from rrf_design.repair import to_document
+
+    return to_document(result)
+
+
+def _write(path: Path, document: dict[str, Any]) -> None:
+    import json
+
+    from rrf_design.files import write_text
+
+    write_text(path, json.dumps(document, ensure_ascii=False, indent=2, allow_nan=False) + "\n")
+
+
+def _describe(name: str, result: Repair, values: Any) -> None:
+    total = len(result.repaired)
+    wrong = len(result.support)
+    verb = "is" if wrong == 1 else "are"
+    claim = "" if result.guaranteed else "probably " if result.certainty in ("unique here", "heuristic") else "perhaps "
+    if wrong:
+        say(f"{name}: {wrong} of {total} answers {verb} {claim}wrong: {', '.join(result.support)}")
+        rows = [
+            (node, _numbers(values[node]), _numbers(result.error[node], sign=True), _numbers(result.repaired[node]))
+            for node in result.support
+        ]
+        table("", ["node", "answered", "off by", "becomes"], rows, right=[1, 2, 3])
+    else:
+        say(f"{name}: no answer of {total} {'is' if result.guaranteed else 'is shown to be'} wrong")
+    if result.erased:
+        gone = [(node, why, _numbers(result.repaired[node])) for node, why in result.erased.items()]
+        table("", ["without an answer", "because", "becomes"], gone, right=[2])
+    say(f"How sure: {result.certainty}: {result.reason}")
+    if result.alternatives:
+        others = [
+            (
+                ", ".join(other.support),
+                "; ".join(_numbers(other.repaired[n]) for n in other.support),
+                f"{other.residual:.4g}",
+            )
+            for other in result.alternatives[:12]
+        ]
+        table("", ["it could also be", "which would become", "residual"], others, right=[2])
+        if len(result.alternatives) > 12:
+            say(f"and {len(result.alternatives) - 12} more")
+    bound = "none" if result.error_bound is None else f"{result.error_bound:.4g}"
+    say(
+        f"γ_{result.k} = {result.gamma:.6g}, residual {result.residual:.4g} (relations {result.diagnostics.relation_residual:.4g},"
+        f" anchors {result.diagnostics.anchor_residual:.4g}), ε = {result.epsilon:g} (rounding {result.tolerance:.1g}),"
+        f" error bound {bound}, method {result.method}, {result.diagnostics.seconds:.3g} s"
+    )
+    for note in result.notes:
+        say(f"Note: {note}")
+    if result.truth_error is not None:
+        labels = ", ".join(result.failures) or "none, this is the truth within its bound"
+        say(f"Against the truth: error {result.truth_error:.4g}; failure: {labels}")
+
+
+def _describe_many(name: str, names: Sequence[str], batch: RepairBatch) -> None:
+    say(f"{name}: {len(names)} fields of {batch.designs} design{'s' * (batch.designs != 1)} in {batch.seconds:.3g} s")
+    table("", ["certainty", "fields"], [(key, str(count)) for key, count in sorted(batch.counts().items())], right=[1])
+    open_items = [(n, item) for n, item in zip(names, batch.items, strict=True) if not item.guaranteed]
+    rows = [(n, str(item.certainty), ", ".join(item.support) or "none", item.reason) for n, item in open_items[:12]]
+    if rows:
+        table("", ["field", "certainty", "wrong", "why"], rows)
+    if len(open_items) > 12:
+        say(f"and {len(open_items) - 12} more without a guarantee")
+
+
+def _numbers(values: Any, *, sign: bool = False) -> str:
+    if values is None:
+        return "unknown"
+    form = "{:+.6g}" if sign else "{:.6g}"
+    shown = [form.format(value) for value in values[:6]]
+    return ", ".join(shown) + (", …" if len(values) > 6 else "")
