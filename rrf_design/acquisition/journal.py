@@ -233,11 +233,25 @@ class Journal:
 
     def survive_power_cuts(self, wanted: bool) -> None:
         """SQLite: whether every commit waits for the disk. PostgreSQL is told by its own settings."""
-        if self._engine.dialect.name == "sqlite":
-            with self._errors("opened"):
-                cursor = self._connection.connection.cursor()
-                cursor.execute(f"pragma synchronous={'full' if wanted else 'normal'}")
-                cursor.close()
+        self._pragma(f"synchronous={'full' if wanted else 'normal'}")
+
+    def wait_at_most(self, seconds: float) -> None:
+        """SQLite: how long to wait for another program's lock before giving up."""
+        self._pragma(f"busy_timeout={round(1000 * seconds)}")
+
+    @property
+    def synchronous(self) -> int | None:
+        """SQLite's setting as it is: 1 for NORMAL, 2 for FULL."""
+        return self._pragma("synchronous")
+
+    def _pragma(self, text: str) -> int | None:
+        if self._engine.dialect.name != "sqlite":
+            return None
+        with self._errors("opened"):
+            cursor = self._connection.connection.cursor()
+            row = cursor.execute(f"pragma {text}").fetchone()
+            cursor.close()
+        return None if row is None else int(row[0])
 
     @contextlib.contextmanager
     def holding(self, run: str) -> Iterator[None]:

@@ -1,0 +1,111 @@
+"""The sliced operator is the assembled one, prices are exact, and the ceiling is a bound."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from fields import ring
+
+import rrf_design as rrf
+from rrf_design.acquisition.design import Design, exact, realised
+
+
+def costly() -> rrf.Problem:
+    """A node on sale, an owned relation that waits for it, requirements, exclusions, a rule and a tier."""
+    return rrf.Problem(
+        k=1,
+        nodes=[{"id": "a"}, {"id": "b"}, {"id": "c", "cost": 0.5}],
+        relations=[
+            {"id": "ab", "tail": "a", "head": "b", "family": "f"},
+            {"id": "bc", "tail": "b", "head": "c", "family": "f"},
+            {"id": "ac", "tail": "a", "head": "c", "transport": {"scale": 2.0}, "cost": 0.1},
+        ],
+        anchors=[
+            {"id": "A", "node": "a", "cost": 1.0, "requires": ["ac"]},
+            {"id": "B", "node": "b", "cost": 1.0, "excludes": ["A"]},
+            {"id": "C", "node": "c", "cost": 1.0},
+            {"id": "C2", "node": "c", "cost": 1.0},
+        ],
+        rules=[{"id": "few", "blocks": ["C", "C2", "B"], "at_most": 2}],
+        tiers=[{"id": "bulk", "blocks": ["C", "C2"], "prices": [0.9, 0.3]}],
+    )
+
+
+def test_money_is_what_was_written() -> None:
+    assert exact(0.1) * 3 == exact(0.3)
+    assert exact(1) == Fraction(1)
+
+
+@pytest.mark.parametrize("held", [[], ["c"], ["c", "C"], ["c", "ac", "A", "C2"], ["B"]])
+def test_slices_equal_the_assembled_operator(held: list[str]) -> None:
+    problem = costly()
+    mine, theirs = Design(problem).operator(held), problem.operator(held)
+    assert (mine.node_ids, mine.block_ids) == (theirs.node_ids, theirs.block_ids)
+    np.testing.assert_array_equal(mine.matrix.toarray(), theirs.matrix.toarray())
+    np.testing.assert_array_equal(mine.target, theirs.target)
+    assert mine.groups[-1].tolist() == theirs.groups[-1].tolist()
+
+
+def test_closures_come_in_buying_order_with_their_price() -> None:
+    design = Design(costly())
+    assert design.closure("A", ()) == ("c", "ac", "A")
+    assert design.price(design.closure("A", ())) == Fraction(16, 10)
+    assert design.closure("A", {"c", "ac"}) == ("A",)
+
+
+def test_tiers_rules_and_exclusions() -> None:
+    design = Design(costly())
+    assert design.price(["C"]) == Fraction(9, 10)
+    assert design.price(["C2"], {"C"}) == Fraction(3, 10)
+    assert design.price(["C", "C2"]) == Fraction(12, 10)
+    assert not design.allowed(["B"], {"A"})
+    assert not design.allowed(["A"], {"B"})
+    assert not design.allowed(["B"], {"C", "C2"})
+    names = {bundle.names[-1] for bundle in design.candidates({"c", "C"}, (), most=Fraction(1, 2))}
+    assert names == {"ac", "C2"}
+
+
+def test_a_node_wakes_the_relations_that_waited_for_it() -> None:
+    design = Design(costly())
+    assert design.wakes(["c"], ()) == ["bc"]
+    assert design.wakes(["c", "C"], ()) == ["C", "bc"]
+    assert [bundle.names for bundle in design.candidates((), (), most=Fraction(1, 2))] == [("c",)]
+
+
+def test_energies_add_up_to_the_witness_norm() -> None:
+    design = Design(ring())
+    margin = design.margin(["r1", "a0"])
+    energy = design.energies(margin.witness)
+    assert sum(energy[name] for name in margin.operator.block_ids) == pytest.approx(margin.value**2, abs=1e-12)
+
+
+def test_failed_nodes_leave_the_field_and_take_their_rows_along() -> None:
+    design = Design(ring())
+    operator = design.operator(["r1", "a2"], ["n2"])
+    assert "n2" not in operator.node_ids
+    assert set(operator.block_ids) == {"r0", "r4"}
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_ceiling_bounds_every_choice(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    design = Design(ring(4) if seed % 2 else costly())
+    held: tuple[str, ...] = ()
+    bundles = design.candidates(held, (), most=Fraction(2))
+    ceiling = design.ceiling(held, (), bundles)
+    for _ in range(20):
+        chosen = [b for b in bundles if rng.random() < 0.5]
+        names = {name for bundle in chosen for name in bundle.names}
+        assert design.margin(names).lower <= ceiling * (1 + 1e-9)
+
+
+def test_realised_keeps_every_row_that_stays() -> None:
+    problem = costly()
+    turned_out = realised(problem, failed={"c", "B"}, values={"A": (4.0,)})
+    assert [node.id for node in turned_out.nodes] == ["a", "b"]
+    assert turned_out.block_by_id["A"].value == (4.0,)  # type: ignore[union-attr]
+    assert turned_out.block_by_id["A"].requires == ()
+    before = Design(problem).operator(["A"], ["c", "B"])
+    np.testing.assert_allclose(turned_out.operator(["A"]).matrix.toarray(), before.matrix.toarray(), rtol=1e-15)

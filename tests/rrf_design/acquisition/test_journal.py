@@ -1,0 +1,243 @@
+"""One suite for both stores: SQLite, and a real PostgreSQL server."""
+
+from __future__ import annotations
+
+import errno
+import multiprocessing
+import resource
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rrf_design.acquisition.journal import FORMAT, Event, Journal, Kind, store_address
+from rrf_design.errors import InputError, Refused, RetryLater
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    pgserver = pytest.importorskip("pgserver", reason="no PostgreSQL to test against: pip install pgserver")
+    found = pgserver.get_server(tmp_path_factory.mktemp("postgres"))
+    yield found.get_uri()
+    found.cleanup()
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    return str(tmp_path / "runs.sqlite") if request.param == "sqlite" else request.getfixturevalue("server")
+
+
+def begin(journal: Journal, **header: Any) -> str:
+    return journal.create({"name": "a run", **header}, {"": {"nodes": []}})
+
+
+def test_addresses() -> None:
+    assert store_address("runs.sqlite") == "sqlite:///runs.sqlite"
+    assert store_address("postgresql://a@b/c") == "postgresql+psycopg://a@b/c"
+    with pytest.raises(InputError, match=r"use a path, sqlite:///PATH or postgresql"):
+        store_address("mysql://me:secret@host/db")
+    with pytest.raises(InputError) as caught:
+        store_address("mysql://me:secret@host/db")
+    assert "secret" not in str(caught.value)
+
+
+def test_default_store_can_be_named_by_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("RRF_STORE", raising=False)
+    assert store_address(None) == "sqlite:///rrf-runs.sqlite"
+    monkeypatch.setenv("RRF_STORE", "elsewhere.sqlite")
+    assert store_address(None) == "sqlite:///elsewhere.sqlite"
+
+
+def test_missing_folder_is_one_line(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="does not exist"):
+        Journal(tmp_path / "no" / "runs.sqlite")
+
+
+def test_not_a_database(tmp_path: Path) -> None:
+    (tmp_path / "runs.sqlite").write_text("this is a text, and long enough to be taken for a header" * 20)
+    with pytest.raises(RetryLater, match="not a database"):
+        Journal(tmp_path / "runs.sqlite")
+
+
+def test_events_come_back_in_order_and_whole(store: str) -> None:
+    event = Event(Kind.INTENT, {"item": "", "name": "ä\n'\"", "price": 0.1, "deep": [1, None, {"x": True}]}, "n1", 2, 12.5)
+    with Journal(store) as journal:
+        run = begin(journal, seed=3)
+        journal.append(run, [Event(Kind.SESSION, {}, at=1.0), event])
+        journal.append(run, [Event(Kind.ENDED, {"because": "done"}, at=2.0)])
+    with Journal(store) as journal:
+        assert journal.events(run)[1] == event
+        assert [e.kind for e in journal.events(run)] == [Kind.SESSION, Kind.INTENT, Kind.ENDED]
+        assert journal.header(run)["seed"] == 3
+        assert journal.header(run)["format_version"] == FORMAT
+        assert journal.problems(run) == {"": {"nodes": []}}
+        summary = next(s for s in journal.summaries() if s.run == run)
+        assert (summary.stopped_because, summary.settled, summary.items, summary.name) == ("done", 0, 1, "a run")
+
+
+def test_a_purchase_is_settled_once_only(store: str) -> None:
+    with Journal(store) as journal:
+        run = begin(journal)
+        journal.append(run, [Event(Kind.SETTLED, {}, "n1", 0)])
+        with pytest.raises(Refused, match="nothing was written"):
+            journal.append(run, [Event(Kind.SESSION, {}), Event(Kind.SETTLED, {}, "n1", 0)])
+        assert len(journal.events(run)) == 1
+        journal.append(run, [Event(Kind.SETTLED, {}, "n1", 1)])  # another attempt is another matter
+
+
+def test_a_writer_that_was_overtaken_is_refused(store: str) -> None:
+    with Journal(store) as first, Journal(store) as second:
+        run = begin(first)
+        second.append(run, [Event(Kind.SESSION, {})])
+        with pytest.raises(Refused, match="changed under this process"):
+            first.append(run, [Event(Kind.SESSION, {})])
+
+
+def test_finding_runs(store: str) -> None:
+    with Journal(store) as journal:
+        first, second = begin(journal), begin(journal)
+        assert journal.find(first) == first
+        assert journal.find("last") == max(first, second)
+        with pytest.raises(InputError, match="there is no run 'zzz'"):
+            journal.find("zzz")
+        with pytest.raises(InputError, match=r"fits \d+ runs"):
+            journal.find(first[:2])
+        with pytest.raises(InputError, match="there is no run"):
+            journal.header("nothing")
+
+
+def test_a_newer_format_is_refused(tmp_path: Path) -> None:
+    with Journal(tmp_path / "r.sqlite") as journal:
+        run = begin(journal)
+    with sqlite3.connect(tmp_path / "r.sqlite") as database:
+        database.execute("update rrf_runs set format = 99")
+    database.close()
+    with Journal(tmp_path / "r.sqlite") as journal, pytest.raises(InputError, match="format 99 is newer"):
+        journal.header(run)
+
+
+def test_one_holder_at_a_time(store: str) -> None:
+    with Journal(store) as first, Journal(store) as second:
+        run, other = begin(first), begin(first)
+        with first.holding(run):
+            with pytest.raises(Refused, match=f"run {run}: process .* is working on it"), second.holding(run):
+                pass
+            with second.holding(other):
+                pass
+        with second.holding(run):
+            pass
+
+
+def _hold(store: str, run: str, ready: Any) -> None:
+    journal = Journal(store)
+    with journal.holding(run):
+        ready.send(True)
+        ready.recv()
+
+
+def test_a_killed_holder_holds_nothing(store: str) -> None:
+    with Journal(store) as journal:
+        run = begin(journal)
+        here, there = multiprocessing.get_context("spawn").Pipe()
+        child = multiprocessing.get_context("spawn").Process(target=_hold, args=(store, run, there))
+        child.start()
+        assert here.recv()
+        with pytest.raises(Refused), journal.holding(run):
+            pass
+        child.kill()
+        child.join()
+        for _ in range(1000):  # PostgreSQL notices the lost connection on its own time
+            try:
+                with journal.holding(run):
+                    break
+            except Refused:
+                continue
+        else:
+            pytest.fail("the lock outlived its process")
+
+
+def test_another_programs_write_lock_is_a_clear_message(tmp_path: Path) -> None:
+    with Journal(tmp_path / "r.sqlite") as journal:
+        run = begin(journal)
+        journal.wait_at_most(0)
+        other = sqlite3.connect(tmp_path / "r.sqlite", isolation_level=None)
+        other.execute("begin immediate")
+        with pytest.raises(RetryLater, match="another program holds the database"):
+            journal.append(run, [Event(Kind.SESSION, {})])
+        other.execute("rollback")
+        other.close()
+        journal.append(run, [Event(Kind.SESSION, {})])
+        assert len(journal.events(run)) == 1
+
+
+class FullDisk(Journal):
+    """A journal whose disk is full from the given write on."""
+
+    writes_left = 0
+
+    def _doing(self, what: str) -> None:
+        if what == "written":
+            if self.writes_left == 0:
+                raise RetryLater(self._message(what, OSError(errno.ENOSPC, "No space left on device")))
+            self.writes_left -= 1
+
+
+def test_full_disk_says_what_to_do(tmp_path: Path) -> None:
+    with FullDisk(tmp_path / "r.sqlite") as journal:
+        run = begin(journal)
+        with pytest.raises(RetryLater, match="free some disk space, then resume the run"):
+            journal.append(run, [Event(Kind.SESSION, {})])
+
+
+def _fill(path: str, run: str, result: Any) -> None:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, 300_000))
+    journal = Journal(path)
+    written = 0
+    try:
+        for _ in range(100):
+            journal.append(run, [Event(Kind.SESSION, {"ballast": "x" * 9000})])
+            written += 1
+    except RetryLater as error:
+        result.send((written, str(error)))
+
+
+def test_a_disk_that_really_fills_up_loses_nothing_that_was_committed(tmp_path: Path) -> None:
+    path = tmp_path / "r.sqlite"
+    with Journal(path) as journal:
+        run = begin(journal)
+    context = multiprocessing.get_context("spawn")
+    here, there = context.Pipe()
+    child = context.Process(target=_fill, args=(str(path), run, there))
+    child.start()
+    written, message = here.recv()
+    child.join()
+    assert "free some disk space" in message
+    with Journal(path) as journal:
+        assert len(journal.events(run)) == written > 0
+        journal.append(run, [Event(Kind.ENDED, {"because": "went on"})])
+
+
+def test_server_gone_is_a_clear_message_without_the_password() -> None:
+    with pytest.raises(RetryLater) as caught:
+        Journal("postgresql://me:hush-hush@127.0.0.1:1/runs")
+    assert "hush-hush" not in str(caught.value)
+    assert "can't be opened" in str(caught.value)
+
+
+def test_power_cuts(tmp_path: Path) -> None:
+    with Journal(tmp_path / "r.sqlite") as journal:
+        assert journal.synchronous == 2  # FULL
+        journal.survive_power_cuts(False)
+        assert journal.synchronous == 1  # NORMAL
+
+
+def test_secrets_do_not_reach_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOME_API_KEY", "planted-key-000111222")
+    with Journal(tmp_path / "r.sqlite") as journal:
+        run = begin(journal, note="key planted-key-000111222")
+        journal.append(run, [Event(Kind.SETTLED, {"detail": "wrong key: planted-key-000111222"}, "n1")])
+    content = b"".join(file.read_bytes() for file in tmp_path.iterdir())
+    assert b"planted-key" not in content
+    assert b"wrong key: [hidden]" in content

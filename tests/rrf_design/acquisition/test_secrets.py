@@ -1,0 +1,40 @@
+"""Secrets are replaced wherever they stand."""
+
+from __future__ import annotations
+
+import pytest
+
+from rrf_design.acquisition.secrets import HIDDEN, Redactor, password_of, without_password
+
+KEY = "not-a-real-key-1234567890"
+
+
+@pytest.fixture
+def redactor() -> Redactor:
+    return Redactor(["pass/word"], environment={"SOME_API_KEY": KEY, "HOME": "/home/someone", "SHORT_TOKEN": "abc"})
+
+
+@pytest.mark.parametrize(
+    ("text", "clean"),
+    [
+        (f"wrong key {KEY}.", f"wrong key {HIDDEN}."),
+        ("postgresql://me:pass%2Fword@host", f"postgresql://me:{HIDDEN}@host"),
+        ("Authorization: Bearer abcdefghijkl", f"Authorization: Bearer {HIDDEN}"),
+        ("sk-abcdefghijklmnop", HIDDEN),
+        ("abc and /home/someone stay", "abc and /home/someone stay"),
+    ],
+)
+def test_texts(redactor: Redactor, text: str, clean: str) -> None:
+    assert redactor.text(text) == clean
+
+
+def test_documents_are_cleaned_through_and_through(redactor: Redactor) -> None:
+    document = {KEY: [{"a": (KEY, 1, None, True)}], "n": 1.5}
+    assert redactor.document(document) == {HIDDEN: [{"a": [HIDDEN, 1, None, True]}], "n": 1.5}
+
+
+def test_store_addresses_are_shown_without_their_password() -> None:
+    address = "postgresql://me:p%40ss@host:5432/db"
+    assert without_password(address) == "postgresql://me:***@host:5432/db"
+    assert set(password_of(address)) == {"p%40ss", "p@ss"}
+    assert without_password("sqlite:///runs.sqlite") == "sqlite:///runs.sqlite"
