@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -21,11 +21,15 @@ def report(
     what: Annotated[
         str,
         typer.Argument(
-            help="A problem file, a result document (.json), or a scenario's directory.", show_default=False
+            help="A problem file, a result document (.json), a scenario's directory, or the name of a run.",
+            show_default=False,
         ),
     ],
     out: Annotated[Path, typer.Option("--out", "-o", help="The page to write.", show_default=False)],
     problem: Annotated[Path | None, typer.Option("--problem", help="The problem file the document belongs to.")] = None,
+    store: Annotated[
+        str | None, typer.Option("--store", help="The journal a run is in; default rrf-runs.sqlite here.")
+    ] = None,
     select: Select = None,
     compare: Annotated[
         str | None, typer.Option("--compare", help="Another design (problem file or plan) to set beside it.")
@@ -47,7 +51,7 @@ def report(
     from rrf_design.files import write_text
     from rrf_design.reporting.documents import read, render
 
-    source = read(what, problem=problem, n_jobs=jobs, time_limit=time_limit)
+    source = _source(what, problem, store, {"n_jobs": jobs, "time_limit": time_limit})
     if select is not None:
         source = _selecting(source, select)
     if compare is not None or compare_select is not None:
@@ -66,6 +70,23 @@ def report(
             note(f"({kind}, {len(text.encode()) / 1024:.0f} kB, works offline)")
 
 
+def _source(what: str, problem: Path | None, store: str | None, options: dict[str, Any]) -> Source:
+    """A path, or else a run of the journal, with the problems it was run on."""
+    from rrf_design.errors import InputError
+    from rrf_design.reporting.documents import read
+
+    if Path(what).exists() or Path(what).suffix or "/" in what:
+        return read(what, problem=problem, **options)
+    from rrf_design.acquisition import Journal, read_run
+    from rrf_design.files import from_document
+
+    if store is None and not Path("rrf-runs.sqlite").exists():
+        raise InputError(f"{what}: no such file, and no journal of runs (rrf-runs.sqlite) here; name one with --store")
+    with Journal(store) as journal:
+        problems = {item: from_document(text) for item, text in journal.problems(journal.find(what)).items()}
+    return read(read_run(what, store=store), problem=problems, **options)
+
+
 def _selecting(source: Source, select: str) -> Source:
     from dataclasses import replace
 
@@ -79,7 +100,7 @@ def _selecting(source: Source, select: str) -> Source:
 def _comparison(first: Source, second: Source) -> str:
     from dataclasses import replace
 
-    from rrf_design.reporting.designs import comparison_page
+    from rrf_design.reporting.comparison import comparison_page
     from rrf_design.reporting.documents import design_of
 
     designs = [design_of(first), design_of(second)]

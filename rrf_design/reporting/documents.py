@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -39,6 +39,8 @@ class Source:
     data: Mapping[str, Any]
     problem: Problem | None = None
     path: Path | None = None
+    problems: Mapping[str, Problem] = field(default_factory=dict)
+    """Of a run over a data set: item to problem."""
     options: Mapping[str, Any] = field(default_factory=dict)
     """For the margin solver, where a page has to compute one (n_jobs, time_limit)."""
 
@@ -46,8 +48,9 @@ class Source:
 def write_report(document: Any, out: str | os.PathLike[str], *, problem: Any = None, **options: Any) -> Path:
     """Write the page of `document` (a path, a mapping, a problem, or a result with `to_json`) to `out`.
 
-    `problem` (a path or a Problem) is what a plan, a repair or a run belongs to, for the drawing of the field; a
-    document that carries its problem does not need it. `options` go to the margin solver.
+    `problem` (a path, a Problem, or for a data set a mapping of item to Problem) is what a plan, a repair or a run belongs
+    to, for the drawing of the field; a document that carries its problem does not need it. `options` go to the
+    margin solver.
     """
     from rrf_design.files import write_text
 
@@ -58,6 +61,9 @@ def write_report(document: Any, out: str | os.PathLike[str], *, problem: Any = N
 
 def read(document: Any, *, problem: Any = None, **options: Any) -> Source:
     """What the document is; InputError when it is nothing that has a page."""
+    if isinstance(problem, Mapping):
+        owners = {str(item): _problem(each) for item, each in problem.items()}
+        return replace(read(document, **options), problems=owners)
     owner = _problem(problem) if problem is not None else None
     if isinstance(document, str | os.PathLike):
         return _from_path(Path(document), owner, options)
@@ -89,7 +95,8 @@ def design_of(source: Source) -> Design:
     if source.problem is None:
         raise InputError(f"report: the {source.kind} does not carry its problem; give it with --problem")
     name = source.path.stem if source.path is not None else ""
-    return Design(source.problem, source.problem.resolve(list(source.data.get("selected", ()))), name)
+    named = source.data["problem"] if source.kind == "rrf-certificate" else source.data
+    return Design(source.problem, source.problem.resolve(list(named.get("selected", ()))), name)
 
 
 def _from_path(path: Path, owner: Problem | None, options: Mapping[str, Any]) -> Source:
@@ -103,15 +110,15 @@ def _from_path(path: Path, owner: Problem | None, options: Mapping[str, Any]) ->
     if path.suffix.lower() == ".npz":
         from rrf_design.builders import load_operator
 
-        return Source("problem", {}, load_operator(path), path, options)
+        return Source("problem", {}, load_operator(path), path, options=options)
     if path.suffix.lower() != ".json":
-        return Source("problem", {}, _problem(path), path, options)
+        return Source("problem", {}, _problem(path), path, options=options)
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, ValueError, RecursionError) as error:
         raise InputError(f"{path}: can't be read as JSON ({error})") from None
     if isinstance(data, dict) and "format" not in data and "nodes" in data:
-        return Source("problem", {}, _problem(path), path, options)
+        return Source("problem", {}, _problem(path), path, options=options)
     if not isinstance(data, dict):
         raise InputError(f"{path}: not a document; expected a JSON object with a format")
     return _from_mapping(data, owner, path, options)
@@ -131,7 +138,7 @@ def _from_mapping(
         from rrf_design.files import suggestion
 
         raise InputError(f"{where}there is no page for the format {name!r}{suggestion(kind, _PAGES)}")
-    return Source(kind, data, _matching(data, owner, path), path, options)
+    return Source(kind, data, _matching(data, owner, path), path, options=options)
 
 
 def _matching(data: Mapping[str, Any], owner: Problem | None, path: Path | None) -> Problem | None:
@@ -141,7 +148,7 @@ def _matching(data: Mapping[str, Any], owner: Problem | None, path: Path | None)
     carried = data.get("problem")
     if isinstance(carried, dict) and "nodes" in carried:
         return from_document(carried)
-    named = carried.get("digest") if isinstance(carried, dict) else data.get("problem_digest")
+    named = carried.get("digest") if isinstance(carried, dict) else data.get("digest", carried)
     if owner is not None and isinstance(named, str) and named != digest(owner):
         raise InputError(
             f"{path or 'report'}: belongs to another problem (its digest is {named[:12]}…, the given one's {digest(owner)[:12]}…)"

@@ -100,7 +100,8 @@ def free_angles(node: int, placed: Mapping[int, Point], neighbours: Iterable[int
     """Directions (radians) around a node for `count` anchors, in the widest gaps between its relations."""
     x, y = placed[node]
     taken = [math.atan2(placed[n][1] - y, placed[n][0] - x) for n in neighbours if n != node]
-    taken += [math.pi / 2 - 0.7, math.pi / 2, math.pi / 2 + 0.7]  # the node's name stands below it
+    taken += [math.pi / 2 - 0.7, math.pi / 2, math.pi / 2 + 0.7]  # the node's name stands below it,
+    taken.append(-math.pi / 5)  # and its share of the witness to its upper right
     chosen: list[float] = []
     for _ in range(count):
         ring = sorted([*taken, *chosen])

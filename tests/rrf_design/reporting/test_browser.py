@@ -9,7 +9,8 @@ import pytest
 
 from rrf_design import Problem
 from rrf_design.reporting import Series, figure, page, section, step_chart, table
-from rrf_design.reporting.designs import Design, comparison_page, design_page
+from rrf_design.reporting.comparison import comparison_page
+from rrf_design.reporting.designs import Design, design_page
 from rrf_design.reporting.fieldview import FieldView
 from rrf_design.reporting.graph import draw_field
 

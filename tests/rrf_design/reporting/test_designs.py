@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from rrf_design import Problem
 from rrf_design.files import digest
-from rrf_design.reporting.designs import Design, bounds_words, comparison_page, design_page, gamma
+from rrf_design.reporting.designs import Design, bounds_words, design_page, gamma
 
 
 def test_the_page_says_what_margin_explain_and_the_file_say(problem: Problem) -> None:
@@ -18,23 +18,6 @@ def test_a_zero_margin_is_shown_as_such(problem: Problem) -> None:
     made = design_page(Design(problem))
     assert "Nothing in this design touches isolate" in made
     assert "zero, up to rounding" in made
-
-
-def test_two_designs_side_by_side(problem: Problem) -> None:
-    made = comparison_page(Design(problem, (), "owned"), Design(problem, ("a3",), "with a3"))
-    assert "owned against with a3" in made
-    assert "with a3 sees its worst error better" in made
-    assert "only in with a3" in made
-
-
-def test_equal_designs_are_not_called_better(problem: Problem) -> None:
-    made = comparison_page(Design(problem, ("a3",), "A"), Design(problem, ("a3",), "B"))
-    assert "The bounds overlap" in made
-
-
-def test_a_witness_on_nodes_the_other_does_not_have(problem: Problem) -> None:
-    other = Problem(nodes=[{"id": "elsewhere"}], anchors=[])
-    assert "asks nodes that it does not have" in comparison_page(Design(problem), Design(other))
 
 
 def test_a_bound_is_never_called_exact() -> None:

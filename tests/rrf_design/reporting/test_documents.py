@@ -57,7 +57,7 @@ def test_a_problem_object_and_an_operator_file(tmp_path: Path, problem: Problem)
 
 
 def test_a_document_of_another_problem_is_refused(tmp_path: Path, problem: Problem) -> None:
-    document: dict[str, Any] = {"format": "rrf-plan/1", "problem_digest": "0" * 64, "selected": []}
+    document: dict[str, Any] = {"format": "rrf-plan/1", "problem": "0" * 64, "selected": []}
     with pytest.raises(InputError, match="belongs to another problem"):
         read(document, problem=problem)
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from rrf_design import Problem
 from rrf_design.reporting.fieldview import FieldView
-from rrf_design.reporting.graph import draw_field, energy_words
+from rrf_design.reporting.graph import draw_field
 
 
 def drawn(problem: Problem, select: list[str], **more: object) -> str:
@@ -66,8 +66,3 @@ def test_a_loop_and_parallel_relations_are_drawn() -> None:
         )
         >= 4
     )
-
-
-def test_a_block_that_sees_nothing_is_called_blind() -> None:
-    assert energy_words(0.0) == "blind"
-    assert energy_words(0.25) == "0.25"

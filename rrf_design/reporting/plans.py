@@ -1,0 +1,221 @@
+"""Pages of plans and frontiers: what to buy, how the margin grows with it, and how far from the best it can be."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any
+
+from rrf_design.reporting.charts import Series, step_chart
+from rrf_design.reporting.designs import facts_of, gamma
+from rrf_design.reporting.fieldview import FieldView
+from rrf_design.reporting.graph import draw_field
+from rrf_design.reporting.markup import Child, Markup
+from rrf_design.reporting.page import Card, callout, cards, figure, number, page, prose, section, table
+
+if TYPE_CHECKING:
+    from rrf_design.problem import Problem
+    from rrf_design.reporting.documents import Source
+
+STATUS = {
+    "optimal": ("good", "proven: no design within the budget and the rules does better by more than the stated gap"),
+    "feasible": ("unsure", "a valid design; the gap says how far a better one could be"),
+    "infeasible": ("bad", "the target is out of reach: proven; this is the best that the money can buy"),
+}
+
+
+def plan_page(source: Source) -> str:
+    """The page of a plan; with its problem, the field is drawn with what is bought."""
+    data, k = source.data, _k(source)
+    parts = [
+        section("In words", _words(data, k)),
+        section("What to buy, in this order", _steps(data, k), _curve(data, k)),
+    ]
+    if source.problem is not None:
+        parts.append(section("The field when everything is bought", draw_field(_view(source.problem, data))))
+    if data.get("notes"):
+        parts.append(section("Notes", [prose(str(note)) for note in data["notes"]]))
+    name = _name(source)
+    wish = (
+        f"budget {number(data['budget'])}" if data.get("budget") is not None else f"target {number(data.get('target'))}"
+    )
+    return page(
+        f"Plan for {name}",
+        parts,
+        subtitle=f"k = {k}, {wish}, method {data.get('method', 'not said')}",
+        lead=cards(_figures(data, k)),
+        facts=_facts(source),
+    )
+
+
+def frontier_page(source: Source) -> str:
+    """The page of a frontier: the best margin that each amount of money buys, with the bound on anything better."""
+    data, k = source.data, _k(source)
+    points = data["points"]
+    costs = [float(p["cost"]) for p in points]
+    values = [float(p["gamma"]) for p in points]
+    uppers = [
+        float(p["upper_bound"]) if p.get("upper_bound") is not None else v for p, v in zip(points, values, strict=True)
+    ]
+    words = [f"{len(p['selected'])} bought, {p['status']}" for p in points]
+    series = Series(
+        "best margin", costs, values, values, [max(u, v) for u, v in zip(uppers, values, strict=True)], words
+    )
+    picture = step_chart(
+        [series],
+        x_label="money spent (unit of costs)",
+        y_label=f"best margin {gamma(k)}",
+        target=_target(source),
+        target_name="target",
+    )
+    rows: list[Sequence[Child]] = [
+        [number(p["cost"]), number(p["gamma"]), str(p["status"]), ", ".join(p["selected"]) or "nothing"] for p in points
+    ]
+    positive = next((p for p in points if p["gamma"] > 0), None)
+    text = (
+        "No amount of money on this frontier buys a positive margin."
+        if positive is None
+        else f"The first positive margin costs {number(positive['cost'])}; the largest, {number(values[-1])}, costs {number(costs[-1])}."
+    )
+    parts = [
+        section("In words", callout(prose(text), kind="bad" if positive is None else "plain")),
+        section(
+            "How the margin grows with money",
+            figure(
+                picture,
+                caption=f"The best {gamma(k)} for each amount; the band reaches up to what is not yet excluded.",
+            ),
+        ),
+        section("What each point buys", table(["cost", gamma(k), "status", "buys"], rows, right=[0, 1])),
+    ]
+    if source.problem is not None and points:
+        parts.append(section("The field at the last point", draw_field(_view(source.problem, points[-1]))))
+    lead = cards(
+        [
+            Card(
+                "points",
+                number(len(points)),
+                f"from cost {number(costs[0] if costs else None)} to {number(costs[-1] if costs else None)}",
+            ),
+            Card(f"largest margin {gamma(k)}", number(max(values, default=None)), f"k = {k}"),
+        ]
+    )
+    return page(
+        f"Frontier of {_name(source)}",
+        parts,
+        subtitle=f"The best margin for every budget, k = {k}",
+        lead=lead,
+        facts=_facts(source),
+    )
+
+
+def _k(source: Source) -> int:
+    if source.data.get("k") is not None:
+        return int(source.data["k"])
+    return source.problem.k if source.problem is not None else 1
+
+
+def _target(source: Source) -> float | None:
+    value = source.data.get("target")
+    if value is None and source.problem is not None:
+        value = source.problem.target
+    return None if value is None else float(value)
+
+
+def _name(source: Source) -> str:
+    if source.problem is not None:
+        return source.problem.name
+    named = source.data.get("problem")
+    return named if isinstance(named, str) else "a problem"
+
+
+def _facts(source: Source) -> list[tuple[str, str]]:
+    if source.problem is not None:
+        return facts_of(source.problem)
+    return [("problem", _name(source)), ("digest of the problem (SHA-256)", str(source.data.get("digest", "not said")))]
+
+
+def _figures(data: Mapping[str, Any], k: int) -> list[Card]:
+    kind, meaning = STATUS.get(str(data["status"]), ("plain", ""))
+    lower, upper = data.get("gamma_lower"), data.get("gamma_upper")
+    proven = (
+        f"proven between {number(lower, 7)} and {number(upper, 7)}" if lower is not None and upper is not None else ""
+    )
+    budget = data.get("budget")
+    return [
+        Card(f"margin {gamma(k)} when bought", number(data["gamma"]), proven, "good" if data["gamma"] > 0 else "bad"),
+        Card(
+            "cost",
+            number(data["cost"]),
+            "in the unit of the file's costs" + ("" if budget is None else f"; budget {number(budget)}"),
+        ),
+        Card(
+            "best possible",
+            number(data["upper_bound"]),
+            f"proven bound on every admissible design; gap {number(100 * data['gap'], 3)} %",
+        ),
+        Card("status", str(data["status"]), meaning, kind),
+    ]
+
+
+def _words(data: Mapping[str, Any], k: int) -> Markup:
+    kind, meaning = STATUS.get(str(data["status"]), ("plain", ""))
+    bought = ", ".join(data["selected"][:12]) + (
+        f" and {len(data['selected']) - 12} more" if len(data["selected"]) > 12 else ""
+    )
+    text = (
+        f"Buy {bought} for {number(data['cost'])}: the margin {gamma(k)} is {number(data['gamma'])} then."
+        if data["selected"]
+        else "Buy nothing: no purchase was found that is worth its cost."
+    )
+    bound = (
+        f" Nothing cheaper than {number(data['cost_bound'])} reaches the target."
+        if data.get("cost_bound") is not None
+        else ""
+    )
+    return callout(prose(text + bound), prose(f"{str(data['status']).capitalize()}: {meaning}."), kind=kind)
+
+
+def _steps(data: Mapping[str, Any], k: int) -> Markup:
+    rows: list[Sequence[Child]] = []
+    for place, step in enumerate(data["trajectory"], start=1):
+        opened = ", ".join(step.get("opened", []))
+        rows.append(
+            [
+                number(place),
+                step["block"],
+                opened,
+                number(step["cost"]),
+                number(step["gamma"]),
+                ", ".join(step["support"]),
+                number(step["energy"], 4) if step.get("energy") is not None else "",
+            ]
+        )
+    columns = ["step", "buy", "asks", "cost", f"{gamma(k)} then", "hardest nodes then", "energy on the witness before"]
+    return table(columns, rows, right=[0, 3, 4, 6])
+
+
+def _curve(data: Mapping[str, Any], k: int) -> Markup | None:
+    steps = data["trajectory"]
+    if not steps:
+        return None
+    costs = list(accumulate(float(step["cost"]) for step in steps))
+    values = [float(step["gamma"]) for step in steps]
+    start = data.get("gamma_start")
+    xs, ys = ([0.0, *costs], [float(start), *values]) if start is not None else (costs, values)
+    words = [*(["before"] if start is not None else []), *(str(step["block"]) for step in steps)]
+    picture = step_chart(
+        [Series("margin", xs, ys, labels=words)],
+        x_label="money spent (unit of costs)",
+        y_label=f"margin {gamma(k)}",
+        target=data.get("target"),
+    )
+    return figure(picture, caption=f"The margin {gamma(k)} as the plan is bought.", folded=len(steps) > 12)
+
+
+def _view(problem: Problem, data: Mapping[str, Any]) -> FieldView:
+    witness = data.get("witness")
+    selected = problem.resolve(list(data["selected"]))
+    if not witness:
+        witness = problem.margin(selected).witness
+    return FieldView(problem, selected, witness)

@@ -1,0 +1,179 @@
+"""The page of a repair: which responses were wrong, what they became, how sure that is and why."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from rrf_design.reporting.charts import Bar, bar_chart
+from rrf_design.reporting.designs import facts_of, gamma
+from rrf_design.reporting.fieldview import FieldView
+from rrf_design.reporting.graph import draw_field
+from rrf_design.reporting.markup import Child, Markup
+from rrf_design.reporting.page import Card, Section, callout, cards, figure, number, page, prose, section, table
+
+if TYPE_CHECKING:
+    from rrf_design.problem import Problem
+    from rrf_design.reporting.documents import Source
+
+
+def repair_page(source: Source) -> str:
+    """The page of a repair document; with its problem, the field is drawn too."""
+    data, problem = source.data, source.problem
+    parts = [
+        section("In words", verdict(data)),
+        section("Which answers were wrong, and what they became", answers(data)),
+    ]
+    if problem is not None:
+        parts.append(section("The field", draw_field(repaired_view(problem, data))))
+    if data.get("alternatives") or data.get("indistinguishable"):
+        parts.append(section("What else would explain the data", *_ambiguity(data)))
+    parts.append(_residuals(data))
+    name = problem.name if problem is not None else "responses"
+    facts = (
+        facts_of(problem)
+        if problem is not None
+        else [("digest of the problem (SHA-256)", str(data.get("problem", "not said")))]
+    )
+    return page(
+        f"Repair of {name}",
+        parts,
+        subtitle=f"Method {data['method']}, k = {data['k']} wrong answers allowed for",
+        lead=cards(figures(data)),
+        facts=facts,
+    )
+
+
+def figures(data: Mapping[str, Any]) -> list[Card]:
+    """What matters about a repair."""
+    k = int(data["k"])
+    bound = data.get("error_bound")
+    wrong = len(data["support"])
+    return [
+        Card(
+            "answers found wrong",
+            number(wrong),
+            f"of {number(len(data['repaired']))} nodes; at most k = {k} are allowed for",
+            "good" if data["guaranteed"] else "unsure",
+        ),
+        Card(
+            "how sure",
+            str(data["certainty"]),
+            "guaranteed" if data["guaranteed"] else "not guaranteed",
+            "good" if data["guaranteed"] else "unsure",
+        ),
+        Card(
+            f"margin {gamma(k)}", number(data["gamma"]), f"proven to be at least {number(data.get('gamma_lower'), 7)}"
+        ),
+        Card(
+            "error bound",
+            number(bound),
+            "no bound: the margin or ε does not give one"
+            if bound is None
+            else "2ε/γ: length of the error over all nodes, in units of the answers",
+        ),
+        Card("residual", number(data["residual"], 4), f"noise allowed for: ε = {number(data.get('epsilon'), 4)}"),
+    ]
+
+
+def verdict(data: Mapping[str, Any]) -> Markup:
+    return callout(
+        prose(_sentence(str(data["reason"]))),
+        [prose(_sentence(str(note))) for note in data.get("notes", [])],
+        kind="good" if data["guaranteed"] else "unsure",
+    )
+
+
+def answers(data: Mapping[str, Any]) -> Markup:
+    """Node by node: the answer as given, what it became, and what became of it in a word."""
+    wrong, erased = set(data["support"]), data.get("erased", {})
+    rows: list[Sequence[Child]] = []
+    order = sorted(data["repaired"], key=lambda name: (name not in wrong, name not in erased))
+    for name in order:
+        value = data["repaired"][name]
+        off = data.get("error", {}).get(name)
+        given = erased.get(name, "")
+        if name not in erased and value is not None:
+            given = vector([v + o for v, o in zip(value, off, strict=True)] if off is not None else value)
+        word = "wrong" if name in wrong else ("no answer" if name in erased else "kept")
+        became = "not determined" if value is None else vector(value)
+        rows.append([name, given, became, "" if off is None else vector(off), word])
+    return table(["node", "answer", "becomes", "was off by", "verdict"], rows)
+
+
+def repaired_view(problem: Problem, data: Mapping[str, Any]) -> FieldView:
+    """The field with its wrong answers crossed out and the witness of what the design sees least."""
+    remarks = {}
+    for name, off in data.get("error", {}).items():
+        value = data["repaired"].get(name)
+        remarks[name] = f"off by {vector(off)}" + ("" if value is None else f", becomes {vector(value)}")
+    known = set(problem.node_by_id)
+    witness = {name: part for name, part in data.get("witness", {}).items() if name in known}
+    selected = [name for name in data.get("selected", []) if name in known or name in problem.block_by_id]
+    return FieldView(problem, selected, witness, {n for n in data["support"] if n in known}, remarks)
+
+
+def _ambiguity(data: Mapping[str, Any]) -> list[Child]:
+    content: list[Child] = []
+    if data.get("indistinguishable"):
+        names = ", ".join(data["indistinguishable"][:20])
+        content.append(
+            callout(prose(f"On these nodes an error can move without any measurement changing: {names}."), kind="bad")
+        )
+    rows: list[Sequence[Child]] = [
+        [
+            ", ".join(other["support"]),
+            "; ".join(
+                f"{name}: {'not determined' if other['repaired'].get(name) is None else vector(other['repaired'][name])}"
+                for name in other["support"]
+            ),
+            number(other["residual"], 4),
+        ]
+        for other in data.get("alternatives", [])
+    ]
+    if rows:
+        content.append(table(["wrong instead", "would become", "residual"], rows, right=[2]))
+    return content
+
+
+def _residuals(data: Mapping[str, Any]) -> Section:
+    found = data.get("diagnostics", {})
+    picture = bar_chart(
+        [
+            Bar("relations", float(found.get("relation_residual") or 0.0)),
+            Bar("anchors", float(found.get("anchor_residual") or 0.0)),
+        ],
+        label="part of the design",
+        value_label="residual (whitened units)",
+    )
+    rows: list[Sequence[Child]] = [
+        ["objective", number(found.get("objective"))],
+        ["optimality gap", number(found.get("gap"))],
+        ["least residual with fewer wrong nodes", number(found.get("best_smaller"))],
+        ["error bound once the residual is known, (ε + residual)/γ", number(found.get("posterior_bound"))],
+        ["search complete", "yes" if found.get("complete") else "no"],
+        ["iterations", number(found.get("iterations"))],
+        ["time, s", number(found.get("seconds"), 3)],
+        ["seed", number(found.get("seed"))],
+    ]
+    failures: Child = None
+    if data.get("truth_error") is not None:
+        named = ", ".join(map(str, data.get("failures", []))) or "none: the repair is the truth"
+        failures = prose(f"Against the given truth it is off by {number(data['truth_error'])}; failures: {named}.")
+    return section(
+        "Diagnostics",
+        failures,
+        figure(picture, caption="What is left unexplained after the repair."),
+        table(["what", "value"], rows, right=[1]),
+    )
+
+
+def vector(values: Any) -> str:
+    """An answer of one or several coordinates."""
+    items = values if isinstance(values, list | tuple) else [values]
+    shown = ", ".join(number(float(v), 6) for v in items[:8])
+    return shown + (f", … ({len(items)} coordinates)" if len(items) > 8 else "")
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:] + ("" if text.endswith(".") else ".")

@@ -1,0 +1,250 @@
+"""The page of a live run: what was bought, what it cost, what came back, and what the answers became."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any
+
+from rrf_design.reporting.charts import Bar, Series, bar_chart, step_chart
+from rrf_design.reporting.designs import gamma
+from rrf_design.reporting.fieldview import FieldView
+from rrf_design.reporting.graph import draw_field
+from rrf_design.reporting.markup import Child, Markup
+from rrf_design.reporting.page import Card, Section, callout, cards, figure, number, page, prose, section, table
+from rrf_design.reporting.repairs import answers, repaired_view, vector, verdict
+
+if TYPE_CHECKING:
+    from rrf_design.reporting.documents import Source
+
+MANY_ITEMS = 12
+"""Data sets of more fields than this show their fields in one table, not one section each."""
+
+
+def run_page(source: Source) -> str:
+    """The page of a run document; with its problems (item to Problem) the fields are drawn too."""
+    data = source.data
+    items = data["items"]
+    parts = [section("In words", _words(data)), section("Money", _money(data))]
+    if len(items) > 1:
+        parts.append(section("The fields", *_items(items)))
+    for item in items if len(items) <= MANY_ITEMS else []:
+        parts += _item_sections(item, source, alone=len(items) == 1)
+    if len(items) > MANY_ITEMS:
+        parts.append(section("Wrong answers, and what they became", _all_wrong(items)))
+    parts.append(section("Every purchase", _purchases(data["purchases"])))
+    header = data.get("header", {})
+    title = str(header.get("name") or "run")
+    return page(
+        f"Run: {title}",
+        parts,
+        subtitle=f"Run {data['run']}, model {header.get('model', 'not said')}",
+        lead=cards(_figures(data)),
+        facts=_facts(data),
+    )
+
+
+def _figures(data: Mapping[str, Any]) -> list[Card]:
+    items = data["items"]
+    reached = sum(_reached(item) for item in items)
+    wrong = sum(len((item.get("repair") or {}).get("support") or ()) for item in items)
+    ks = sorted({int(item["k"]) for item in items})
+    result = [Card("stopped because", str(data["stopped_because"]), "", "plain")]
+    if len(items) == 1:
+        item = items[0]
+        goal = item.get("goal")
+        wanted = "no goal named" if goal is None else f"goal {number(goal)}"
+        result.append(
+            Card(
+                f"certified margin {gamma(int(item['k']))}",
+                number(item["gamma_lower"]),
+                f"lower bound; {wanted}",
+                "good" if _reached(item) else "bad",
+            )
+        )
+    else:
+        budgets = ", ".join(map(str, ks))
+        result.append(
+            Card(
+                "fields with their goal certified",
+                f"{reached} of {len(items)}",
+                f"k = {budgets}",
+                "good" if reached == len(items) else "unsure",
+            )
+        )
+    result.append(
+        Card(
+            "spent",
+            number(data["spent"]),
+            "in the unit of the file's costs"
+            + (f"; {number(data['lost'])} of it lost to a crash" if data.get("lost") else ""),
+        )
+    )
+    result.append(
+        Card(
+            "model calls",
+            number(int(data["calls"])),
+            f"{number(len(data['purchases']))} purchases"
+            + (f"; money {number(data['money'])}" if data.get("money") else ""),
+        )
+    )
+    result.append(Card("answers found wrong", number(wrong), f"in {len(items)} field{'s' if len(items) > 1 else ''}"))
+    return result
+
+
+def _reached(item: Mapping[str, Any]) -> bool:
+    goal = item.get("goal")
+    return bool(item["gamma_lower"] > 0 if goal is None else item["gamma_lower"] >= goal)
+
+
+def _words(data: Mapping[str, Any]) -> Markup:
+    items = data["items"]
+    good = all(_reached(item) for item in items)
+    detail = f": {data['detail']}" if data.get("detail") else ""
+    text = f"Stopped because: {data['stopped_because']}{detail}."
+    goal = (
+        "Every field has the margin it was to have, proven."
+        if good
+        else "Not every field has a proven margin that is enough: what is said about those is not guaranteed."
+    )
+    waiting = f" {data['open_reviews']} reviews by people are still open." if data.get("open_reviews") else ""
+    return callout(prose(text), prose(goal + waiting), kind="good" if good else "unsure")
+
+
+def _money(data: Mapping[str, Any]) -> Markup:
+    bought = data["purchases"]
+    steps = [0.0, *accumulate(float(p["price"]) for p in bought)]
+    names = ["start", *(f"{p['item'] + ' ' if p['item'] else ''}{p['name']}" for p in bought)]
+    series = Series("spent", list(range(len(steps))), steps, labels=names)
+    budget = (data.get("header", {}).get("settings") or {}).get("budget")
+    picture = step_chart(
+        [series], x_label="purchases, in order", y_label="spent (unit of costs)", target=budget, target_name="budget"
+    )
+    return figure(picture, caption="Money spent, purchase by purchase.", folded=len(steps) > 12)
+
+
+def _items(items: Sequence[Mapping[str, Any]]) -> list[Child]:
+    k = sorted({int(item["k"]) for item in items})
+    bars = [
+        Bar(str(item["item"] or item["name"]), float(item["gamma_lower"]), note=str(item["stopped_because"]))
+        for item in items
+    ]
+    chart = bar_chart(bars, label="field", value_label=f"certified margin (k = {', '.join(map(str, k))})")
+    return [figure(chart, caption="The certified margin of each field.", folded=len(items) > 10)]
+
+
+def _item_sections(item: Mapping[str, Any], source: Source, *, alone: bool) -> list[Section]:
+    name = "" if alone else f" of {item['item'] or item['name']}"
+    repair = item.get("repair")
+    parts = []
+    curve = _trajectory(item, float(source.data["spent"]) if alone else None)
+    if curve is not None:
+        parts.append(section(f"The margin{name} as it was bought", curve))
+    content: list[Child] = []
+    if repair and repair.get("repaired"):
+        content += [verdict(repair), answers(repair)]
+    else:
+        reason = (repair or {}).get("reason", "the run has not come to its end")
+        content.append(callout(prose(f"No repair: {reason}."), kind="bad"))
+        rows = [[node, vector(value)] for node, value in item.get("answers", {}).items()]
+        content.append(table(["node", "answer"], rows))
+    if item.get("failed"):
+        rows = [[node, str(why)] for node, why in item["failed"].items()]
+        content.append(
+            table(["gave no value", "why"], rows, caption="Not every question was answered in a way that can be read")
+        )
+    parts.append(section(f"Answers{name}, and what they became", *content))
+    problem = source.problems.get(str(item["item"])) or (source.problem if alone else None)
+    if problem is not None:
+        known = {*problem.node_by_id, *problem.block_by_id}
+        view = (
+            repaired_view(problem, repair)
+            if repair and repair.get("repaired")
+            else FieldView(problem, [n for n in item["selected"] if n in known])
+        )
+        parts.append(section(f"The field{name}", draw_field(view)))
+    return parts
+
+
+def _trajectory(item: Mapping[str, Any], spent_at_end: float | None) -> Markup | None:
+    rounds = [entry for entry in item.get("trajectory", []) if "gamma" in entry]
+    if not rounds:
+        return None
+    k = int(item["k"])
+    spent = [float(entry["committed"]) for entry in rounds]
+    values = [float(entry["gamma"]) for entry in rounds]
+    lower = [float(entry["gamma_lower"]) for entry in rounds]
+    words = [f"before {', '.join(entry['names'])}" for entry in rounds]
+    end = max(spent[-1], spent_at_end or 0.0)
+    series = Series(
+        "margin",
+        [*spent, end],
+        [*values, float(item["gamma"])],
+        [*lower, float(item["gamma_lower"])],
+        [*values, float(item["gamma"])],
+        [*words, "at the end"],
+    )
+    picture = step_chart(
+        [series],
+        x_label="committed (unit of costs)",
+        y_label=f"margin {gamma(k)}",
+        target=item.get("goal"),
+        target_name="goal",
+    )
+    return figure(
+        picture,
+        caption=f"{gamma(k)} before each purchase and at the end, with its proven lower bound.",
+        folded=len(rounds) > 12,
+    )
+
+
+def _all_wrong(items: Sequence[Mapping[str, Any]]) -> Markup:
+    rows: list[Sequence[Child]] = []
+    for item in items:
+        repair = item.get("repair") or {}
+        for node in repair.get("support") or ():
+            value, off = repair["repaired"].get(node), repair.get("error", {}).get(node)
+            was = "" if value is None or off is None else vector([v + o for v, o in zip(value, off, strict=True)])
+            rows.append(
+                [
+                    str(item["item"]),
+                    node,
+                    was,
+                    "not determined" if value is None else vector(value),
+                    "guaranteed" if repair.get("guaranteed") else str(repair.get("certainty", "")),
+                ]
+            )
+    return table(["field", "node", "answer", "becomes", "how sure"], rows)
+
+
+def _purchases(bought: Sequence[Mapping[str, Any]]) -> Markup:
+    rows = [
+        [
+            str(p["item"]),
+            str(p["name"]),
+            str(p["buys"]),
+            str(p["outcome"]),
+            "" if p["value"] is None else vector(p["value"]),
+            number(p["price"]),
+            number(int(p["attempt"])),
+        ]
+        for p in bought
+    ]
+    return table(["field", "purchase", "what", "outcome", "value", "price", "attempt"], rows, right=[5, 6])
+
+
+def _facts(data: Mapping[str, Any]) -> list[tuple[str, str]]:
+    header = data.get("header", {})
+    facts = [("run", str(data["run"])), ("model", str(header.get("model", "not said")))]
+    facts += [(f"model {name}", str(value)) for name, value in (header.get("identity") or {}).items()]
+    facts += [
+        (name, str(header[name]))
+        for name in ("seed", "program", "revision", "python")
+        if header.get(name) not in (None, "")
+    ]
+    digests = header.get("digests") or {}
+    facts += [
+        (f"digest of the problem {item}".rstrip() + " (SHA-256)", str(value))
+        for item, value in list(digests.items())[:5]
+    ]
+    return facts
