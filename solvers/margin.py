@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -197,12 +197,12 @@ class Minimiser:
         for slack in (ULP_ROOM, 1e-6, 1e-3, 0.5):
             start = self.incumbent.sigma**2 * (1.0 - slack)
             found = self._below(start, adapt=True)
-            for support in found.supports:
+            for support in self.search.lowest(found.supports):
                 self._offer(support)
             if self._is_zero():
                 return True
             theta = min(start, self.incumbent.sigma**2 * (1.0 - ULP_ROOM))
-            if found.complete and all(self._proves(s, theta) for s in found.supports):
+            if found.complete and self._proves_all(found.supports, theta):
                 self.proven = max(self.proven, theta)
                 return True
             if self._late():
@@ -216,12 +216,12 @@ class Minimiser:
                 return
             theta = fraction * self.incumbent.sigma**2
             found = self._below(theta, adapt=False)
-            for support in found.supports:
+            for support in self.search.lowest(found.supports):
                 self._offer(support)
             if self._is_zero():
                 return
             theta = min(theta, self.incumbent.sigma**2 * (1.0 - ULP_ROOM))
-            if found.complete and all(self._proves(s, theta) for s in found.supports):
+            if found.complete and self._proves_all(found.supports, theta):
                 self.proven = max(self.proven, theta)
 
     def _below(self, theta: float, *, adapt: bool) -> Any:
@@ -244,7 +244,7 @@ class Minimiser:
         owner = np.repeat(np.arange(field.n), field.dims)
         pointer, index = gram.indptr.astype(np.int64), gram.indices.astype(np.int64)
         scores = star_scores(pointer, index, gram.data, owner, field.dims, self.search.size - 1)
-        starts = np.argsort(scores, kind="stable")[: 24 if field.n > 24 else field.n]
+        starts = np.argsort(scores, kind="stable")[: max(24, field.n // 50)]
         _, found = local_search(
             pointer, index, gram.data, field.offsets, owner, gram.diagonal(), starts, self.search.size, 8
         )
@@ -256,16 +256,9 @@ class Minimiser:
         if sigma < self.incumbent.sigma or (sigma == self.incumbent.sigma and support < self.incumbent.support):
             self.incumbent = _Incumbent(support, sigma, vector)
 
-    def _proves(self, support: Support, theta: float) -> bool:
-        """λ_min(G_SS) ≥ θ: by the same shifted Cholesky as the kernels, else in ball arithmetic."""
-        columns = self.field.columns_of(support)
-        shifted = self.field.gram[columns][:, columns].toarray()
-        np.fill_diagonal(shifted, shifted.diagonal() * self.field.shrink(len(support)) - theta)
-        try:
-            np.linalg.cholesky(shifted)
-        except np.linalg.LinAlgError:
-            return proves_at_least(self.field.restrict(support), theta)
-        return True
+    def _proves_all(self, supports: Sequence[Support], theta: float) -> bool:
+        """λ_min(G_SS) ≥ θ for each: by the shifted Cholesky of the kernels, else in ball arithmetic."""
+        return all(proves_at_least(self.field.restrict(s), theta) for s in self.search.unproven(supports, theta))
 
     def _is_zero(self) -> bool:
         scale = float(np.max(self.field.column_norms, initial=0.0))

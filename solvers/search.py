@@ -97,6 +97,38 @@ class Part:
         found = out[: min(count, limit)]
         return done, np.where(found >= 0, self.nodes[found], -1)
 
+    def blocks(self, supports: Sequence[Support]) -> NDArray[np.float64]:
+        """The shrunk Gram blocks of supports of this part, padded to one width."""
+        from solvers.kernels.gather import gather_dense, gather_sparse
+
+        places = np.full((len(supports), self.size), -1, np.int64)
+        for m, support in enumerate(supports):
+            places[m, : len(support)] = np.searchsorted(self.nodes, support)
+        if self.kind in ("dense", "block"):
+            matrix = self.arrays[0]
+            offsets = np.arange(len(matrix) + 1) if self.kind == "dense" else self.arrays[1]
+            widest = int(np.diff(offsets).max())
+            return gather_dense(matrix, offsets, places, self.size * widest)  # type: ignore[no-any-return]
+        if self.kind == "sparse":
+            pointer, index, value, diagonal, _ = self.arrays
+            dims = np.ones(len(diagonal), np.int64)
+            value, diagonal = value[:, None, None], diagonal[:, None, None]
+        else:
+            pointer, index, value, dims, diagonal, _ = self.arrays
+        return gather_sparse(  # type: ignore[no-any-return]
+            pointer, index, value, dims, diagonal, places, self.size * diagonal.shape[1]
+        )
+
+    def values(self, supports: Sequence[Support]) -> NDArray[np.float64]:
+        """λ_min of each, in plain floating point."""
+        return np.asarray(np.linalg.eigvalsh(self.blocks(supports))[:, 0], dtype=np.float64)
+
+    def proven(self, supports: Sequence[Support], theta: float) -> NDArray[np.bool_]:
+        """Which of them have λ_min ≥ θ, proven by a Cholesky of the shrunk block."""
+        from solvers.kernels.gather import proven
+
+        return proven(self.blocks(supports), theta)  # type: ignore[no-any-return]
+
 
 @dataclass(frozen=True)
 class Found:
@@ -145,6 +177,30 @@ class Search:
             tested=sum(found.tested for found in results),
         )
 
+    def split(self, supports: Sequence[Support]) -> list[tuple[Part, list[Support]]]:
+        """The supports by the part they lie in."""
+        home = np.empty(self.field.n, np.int64)
+        for number, part in enumerate(self.parts):
+            home[part.nodes] = number
+        result: list[tuple[Part, list[Support]]] = [(part, []) for part in self.parts]
+        for support in supports:
+            result[home[support[0]]][1].append(support)
+        return [(part, members) for part, members in result if members]
+
+    def lowest(self, supports: Sequence[Support], *, count: int = 16) -> list[Support]:
+        """The few supports with the smallest λ_min, in plain floating point."""
+        ranked = []
+        for part, members in self.split(supports):
+            ranked += list(zip(part.values(members).tolist(), members, strict=True))
+        return [support for _, support in sorted(ranked)[:count]]
+
+    def unproven(self, supports: Sequence[Support], theta: float) -> list[Support]:
+        """Those that a Cholesky of the shrunk block does not prove to have λ_min ≥ θ."""
+        result: list[Support] = []
+        for part, members in self.split(supports):
+            result += [s for s, sure in zip(members, part.proven(members, theta), strict=True) if not sure]
+        return result
+
 
 def gershgorin(search: Search) -> float:
     """The largest θ (by bisection) at which no node can be a centre: a rigorous bound that needs no search at all."""
@@ -185,48 +241,16 @@ def _task(
             kept |= supports
             if done == len(roots):
                 return Found(tuple(sorted(kept)), theta, True, tested)
-            lowest = min((part_value(part, s) for s in supports), default=theta)
-            if stop[0] or not adapt or not lowest < theta * (1.0 - 1e-9):
-                return Found(tuple(sorted(kept)), theta, False, tested)
-            theta = lowest * (1.0 - ULP_ROOM)
-            kept = {s for s in kept if part_value(part, s) < theta * (1.0 + 1e-6)}
+            candidates = sorted(kept)
+            values = part.values(candidates) if candidates else np.array([theta])
+            if stop[0] or not adapt or not values.min() < theta * (1.0 - 1e-9):
+                return Found(tuple(candidates), theta, False, tested)
+            theta = float(values.min()) * (1.0 - ULP_ROOM)
+            kept = {s for s, sure in zip(candidates, part.proven(candidates, theta), strict=True) if not sure}
             roots = roots[done:]
     finally:
         if timer is not None:
             timer.cancel()
-
-
-def part_value(part: Part, support: Sequence[int]) -> float:
-    """λ_min of a support of this part, in plain floating point, from the shrunk Gram matrix the kernel sees."""
-    at = np.searchsorted(part.nodes, support)
-    if part.kind == "dense":
-        block = part.arrays[0][np.ix_(at, at)]
-    elif part.kind == "block":
-        offsets = part.arrays[1]
-        columns = np.concatenate([np.arange(offsets[a], offsets[a + 1]) for a in at])
-        block = part.arrays[0][np.ix_(columns, columns)]
-    else:
-        block = _sparse_block_of(part, at)
-    return float(np.linalg.eigvalsh(block)[0])
-
-
-def _sparse_block_of(part: Part, at: NDArray[np.int64]) -> NDArray[np.float64]:
-    pointer, index, value = part.arrays[:3]
-    scalar = part.kind == "sparse"
-    diagonal = part.arrays[3] if scalar else part.arrays[4]
-    dims = np.ones(len(diagonal), np.int64) if scalar else part.arrays[3]
-    cuts = np.concatenate([[0], np.cumsum(dims[at])])
-    block = np.zeros((cuts[-1], cuts[-1]))
-    for a, i in enumerate(at):
-        row = index[pointer[i] : pointer[i + 1]]
-        here = slice(cuts[a], cuts[a + 1])
-        block[here, here] = diagonal[i] if scalar else diagonal[i][: dims[i], : dims[i]]
-        for b, j in enumerate(at):
-            place = np.flatnonzero(row == j)
-            if a != b and len(place):
-                entry = value[pointer[i] + place[0]]
-                block[here, cuts[b] : cuts[b + 1]] = entry if scalar else entry[: dims[i], : dims[j]]
-    return block
 
 
 def _run(
