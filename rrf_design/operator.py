@@ -21,6 +21,7 @@ from rrf_design.errors import InputError
 
 if TYPE_CHECKING:
     from rrf_design.problem import Problem, Selection
+    from solvers import NodeColumns
 
 Array = NDArray[np.float64]
 
@@ -45,9 +46,11 @@ class Operator:
         return rows, columns
 
     @cached_property
-    def groups(self) -> tuple[NDArray[np.int64], ...]:
-        """Columns of each node, as `solvers` wants them."""
-        return tuple(np.arange(a, b) for a, b in zip(self.node_offsets[:-1], self.node_offsets[1:], strict=True))
+    def groups(self) -> NodeColumns:
+        """Columns of each node, as `solvers` wants them: reads like a list of index arrays."""
+        from solvers import NodeColumns
+
+        return NodeColumns.of_sizes(np.diff(self.node_offsets))
 
     @cached_property
     def node_index(self) -> Mapping[str, int]:

@@ -6,7 +6,7 @@ budget of k nodes; always with a rigorous lower and upper bound and the witness 
 
 from __future__ import annotations
 
-from solvers.groups import column_groups
+from solvers.groups import NodeColumns, column_groups
 from solvers.margin import (
     Interrupted,
     SupportsBelow,
@@ -21,6 +21,7 @@ from solvers.result import Margin, Status, SupportValue
 __all__ = [
     "Interrupted",
     "Margin",
+    "NodeColumns",
     "Status",
     "SupportValue",
     "SupportsBelow",

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse import csgraph
 
-from solvers.groups import Columns, column_groups
+from solvers.groups import NodeColumns, column_groups
 
 UNIT = 2.0**-53
 
@@ -29,10 +29,13 @@ class Field:
     """B in node order, scaled by a power of two so that its largest entry is near 1 (which is exact)."""
 
     matrix: sparse.csc_array  # (rows, coordinates), columns sorted by node
-    offsets: NDArray[np.int64]  # (n + 1,)
-    order: NDArray[np.int64]  # (coordinates,): column of the caller's matrix at each place here
     exponent: int  # caller's matrix = matrix · 2**exponent
-    groups: Columns  # the caller's
+    groups: NodeColumns  # the caller's; column j here is the caller's column groups.order[j]
+
+    @property
+    def offsets(self) -> NDArray[np.int64]:
+        """(n + 1,): node i has the columns offsets[i]:offsets[i + 1]."""
+        return self.groups.offsets
 
     @property
     def n(self) -> int:
@@ -103,8 +106,8 @@ class Field:
 
     def embed(self, support: Any, vector: NDArray[np.float64]) -> NDArray[np.float64]:
         """A vector on a support as a vector over the caller's coordinates."""
-        result = np.zeros(len(self.order))
-        result[self.order[self.columns_of(support)]] = vector
+        result = np.zeros(len(self.groups.order))
+        result[self.groups.order[self.columns_of(support)]] = vector
         return result
 
 
@@ -140,9 +143,7 @@ def make_field(B: Any, groups: Any) -> Field:
     matrix = sparse.csc_array((np.ldexp(data, -exponent), matrix.indices, matrix.indptr), shape=matrix.shape)
     matrix.sum_duplicates()
     matrix.eliminate_zeros()
-    order = np.concatenate(columns)
-    if not np.array_equal(order, np.arange(len(order))):
-        matrix = matrix[:, order]
+    if not np.array_equal(columns.order, np.arange(len(columns.order))):
+        matrix = matrix[:, columns.order]
     matrix.sort_indices()
-    offsets = np.concatenate([[0], np.cumsum([len(part) for part in columns])]).astype(np.int64)
-    return Field(matrix=matrix, offsets=offsets, order=order, exponent=exponent, groups=columns)
+    return Field(matrix=matrix, exponent=exponent, groups=columns)

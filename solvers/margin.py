@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from solvers.exact import norm_ratio_above, proves_at_least, sqrt_below
 from solvers.gram import Field, make_field
+from solvers.groups import NodeColumns
 from solvers.oracle import enumerate_supports, smallest_singular_pair
 from solvers.result import Margin, Status, SupportValue
 from solvers.search import LIMIT, ULP_ROOM, Search, Support, gershgorin
@@ -300,7 +301,7 @@ class Minimiser:
 
 def _enumerated(field: Field, size: int) -> Margin:
     """The oracle, with bounds that hold: σ_min of a dense SVD is accurate to a few ulps of ‖B‖."""
-    found = enumerate_supports(field.matrix.toarray(), _runs(field), size)
+    found = enumerate_supports(field.matrix.toarray(), NodeColumns.of_sizes(field.dims), size)
     vector = found.direction[field.columns_of(found.support)]
     upper = norm_ratio_above(field.restrict(found.support), vector)
     error = 100.0 * max(field.matrix.shape) * 2.0**-53 * float(np.linalg.norm(field.column_norms))
@@ -318,7 +319,3 @@ def _enumerated(field: Field, size: int) -> Margin:
         support_size=size,
         groups=field.groups,
     )
-
-
-def _runs(field: Field) -> tuple[NDArray[np.int64], ...]:
-    return tuple(np.arange(a, b) for a, b in zip(field.offsets[:-1], field.offsets[1:], strict=True))

@@ -8,11 +8,11 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.groups import Columns
+from solvers.groups import NodeColumns
 from solvers.result import SupportValue
 
 
-def enumerate_supports(matrix: NDArray[np.float64], groups: Columns, size: int) -> SupportValue:
+def enumerate_supports(matrix: NDArray[np.float64], groups: NodeColumns, size: int) -> SupportValue:
     """Smallest σ_min(B_S) over all 1 ≤ |S| ≤ size, the first support that attains it, and its direction."""
     best = np.inf
     best_support: tuple[int, ...] = ()

@@ -8,6 +8,8 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
+from solvers.groups import NodeColumns
+
 
 class Status(StrEnum):
     EXACT = "exact"
@@ -44,7 +46,7 @@ class Margin:
     status: Status
     method: str
     support_size: int
-    groups: tuple[NDArray[np.int64], ...] = field(repr=False)
+    groups: NodeColumns = field(repr=False)
     tested: int = 0
     """Supports and subtrees that were looked at one by one; the rest was excluded by bounds."""
 

@@ -337,7 +337,7 @@ def _parts(field: Field, size: int) -> list[Part]:
 
 def _dense_part(field: Field, nodes: NDArray[np.int64], size: int, shrink: float) -> Part:
     columns = field.columns_of(nodes)
-    gram = field.gram[columns][:, columns].toarray() if len(columns) < len(field.order) else field.gram.toarray()
+    gram = field.gram[columns][:, columns].toarray() if len(columns) < len(field.groups.order) else field.gram.toarray()
     gram = (gram + gram.T) * 0.5
     np.fill_diagonal(gram, gram.diagonal() * shrink)
     if field.scalar:

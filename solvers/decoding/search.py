@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from solvers.decoding.result import Decoding, Explanation
 from solvers.decoding.spans import DEPENDENT, Spans, as_operator, build_spans, project_out, span_of
-from solvers.groups import Columns, column_groups
+from solvers.groups import NodeColumns, column_groups
 
 Array = NDArray[np.float64]
 
@@ -46,7 +46,7 @@ class SupportDecoder:
 
     def __init__(self, B: Any, groups: Any = None, *, known: Iterable[int] = ()) -> None:
         self._original = as_operator(B)
-        self._groups: Columns = column_groups(groups, self._original.shape[1])
+        self._groups: NodeColumns = column_groups(groups, self._original.shape[1])
         self.known = tuple(sorted({int(i) for i in known}))
         if self.known and not 0 <= self.known[0] <= self.known[-1] < len(self._groups):
             raise ValueError(f"known: nodes are numbered 0..{len(self._groups) - 1}, got {list(self.known)}")
@@ -183,7 +183,7 @@ class _Search:
     complete: bool = True
     tested: int = 0
 
-    def run(self, operator: Any, groups: Columns, spans: Spans, s: Array, size: int, usable: NDArray[np.bool_]) -> None:
+    def run(self, operator: Any, groups: NodeColumns, spans: Spans, s: Array, size: int, usable: NDArray[np.bool_]) -> None:
         self._root, self._s = spans, s
         self._consider(())
         self._descend(operator, groups, spans, s, size, usable.copy(), ())
@@ -213,7 +213,7 @@ class _Search:
     def _descend(
         self,
         operator: Any,
-        groups: Columns,
+        groups: NodeColumns,
         spans: Spans,
         s: Array,
         left: int,

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from solvers.groups import Columns
+from solvers.groups import NodeColumns
 
 Array = NDArray[np.float64]
 
@@ -117,7 +117,7 @@ def as_operator(matrix: Any) -> Any:
     return result if sparse.issparse(result) else sparse.csc_array(result)
 
 
-def build_spans(operator: Any, groups: Columns, *, scale: Array | None = None) -> Spans:
+def build_spans(operator: Any, groups: NodeColumns, *, scale: Array | None = None) -> Spans:
     """Bases of every node's columns; `scale` keeps the lengths of an operator this one was projected from."""
     n = len(groups)
     width = max(len(columns) for columns in groups)
@@ -155,7 +155,7 @@ def build_spans(operator: Any, groups: Columns, *, scale: Array | None = None) -
     return Spans(basis, width, n, lengths)
 
 
-def _scalar_spans(operator: Any, groups: Columns, scale: Array | None) -> Spans:
+def _scalar_spans(operator: Any, groups: NodeColumns, scale: Array | None) -> Spans:
     order = np.concatenate(groups)
     matrix = operator[:, order]
     if isinstance(matrix, np.ndarray):
