@@ -13,7 +13,9 @@ NAMES: tuple[str, ...] = (
     "spectral-difficulty",
     "robustness-sweeps",
     "negative-controls",
+    "worked-examples",
     "published-replay",
+    "real-model",
 )
 
 

@@ -97,12 +97,21 @@ class Log:
 
     def text(self, request: Request) -> str:
         """The answer to a request; a parser finds nothing in the text of a call that brought no answer."""
+        return str(self.entry(request)["text"])
+
+    def entry(self, request: Request) -> Mapping[str, Any]:
         entry = self._entries.get(_key(request))
         if entry is None:
             raise InputError(
                 f"the log holds no answer to {request.prompt[:60]!r} as it is asked here; run the items first"
             )
-        return str(entry["text"])
+        return entry
+
+    def subset(self, requests: Iterable[Request]) -> Log:
+        """Only the answers to these requests."""
+        log = Log(self.identity)
+        log.extend(self.entry(request) for request in requests)
+        return log
 
     def __contains__(self, request: Request) -> bool:
         return _key(request) in self._entries
