@@ -1,0 +1,204 @@
+"""Writes api.md and command-line.md from docstrings and help texts: `make docs`, or `python docs/make_api.py`.
+
+Everything a user may rely on is in some package's `__all__` or a verb of the command; nothing is described twice by hand.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import itertools
+import re
+import sys
+import textwrap
+from collections.abc import Iterator
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+PACKAGES = (
+    "rrf_design",
+    "solvers",
+    "rrf_design.planning",
+    "rrf_design.certificates",
+    "rrf_design.repair",
+    "rrf_design.acquisition",
+    "rrf_design.models",
+    "rrf_design.responses",
+    "rrf_design.reporting",
+    "scenarios",
+)
+NOTE = "<!-- Written by docs/make_api.py from docstrings; change those and run `make docs`. -->"
+
+
+def api() -> str:
+    """The API reference."""
+    seen: set[int] = set()
+    parts = [
+        NOTE,
+        "# API reference",
+        "Public names by package. The command line is described in [its own page](command-line.md).",
+    ]
+    for name in PACKAGES:
+        package = importlib.import_module(name)
+        entries = [entry for public in getattr(package, "__all__", []) for entry in _entry(package, public, seen)]
+        if entries:
+            parts += [f"## `{name}`", _doc(package), *entries]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _entry(package: Any, public: str, seen: set[int]) -> Iterator[str]:
+    thing = getattr(package, public)
+    if public.startswith("__") or inspect.ismodule(thing) or id(thing) in seen:
+        return
+    seen.add(id(thing))
+    if inspect.isclass(thing):
+        yield from _class(public, thing)
+    elif callable(thing):
+        yield f"### `{public}{_signature(thing)}`"
+        yield _doc(thing)
+
+
+def _class(public: str, thing: type) -> Iterator[str]:
+    yield f"### class `{public}`"
+    yield _doc(thing)
+    rows = list(_members(thing))
+    if rows:
+        yield "\n".join(["| member | |", "| --- | --- |", *rows])
+
+
+def _members(thing: type) -> Iterator[str]:
+    notes = _field_notes(thing)
+    if issubclass(thing, Enum):
+        for member in thing:
+            yield _row(f"{member.name} = {member.value!r}", notes.get(member.name, ""))
+        return
+    fields = getattr(thing, "__dataclass_fields__", None) or getattr(thing, "model_fields", {})
+    for name in fields:
+        if not name.startswith("_"):
+            yield _row(name, notes.get(name, ""))
+    for name, member in vars(thing).items():
+        if name.startswith("_") or name in fields:
+            continue
+        if isinstance(member, property) or type(member).__name__ == "cached_property":
+            yield _row(name, _first(inspect.getdoc(getattr(member, "fget", None) or member.func) or ""))
+        elif inspect.isfunction(member) or isinstance(member, classmethod | staticmethod):
+            plain = member.__func__ if isinstance(member, classmethod | staticmethod) else member
+            yield _row(
+                f"{name}{_signature(plain, method=not isinstance(member, staticmethod))}",
+                _first(inspect.getdoc(plain) or ""),
+            )
+
+
+def _row(name: str, text: str) -> str:
+    return f"| `{name.replace('|', chr(92) + '|')}` | {_first(text)} |"
+
+
+def _field_notes(thing: type) -> dict[str, str]:
+    """Docstrings that stand under fields, for the class and those it is made from."""
+    notes: dict[str, str] = {}
+    for base in reversed(thing.__mro__):
+        if base.__module__.partition(".")[0] not in ("rrf_design", "solvers", "scenarios"):
+            continue
+        try:
+            body = ast.parse(textwrap.dedent(inspect.getsource(base))).body[0].body  # type: ignore[attr-defined]
+        except (OSError, TypeError, SyntaxError):
+            continue
+        for entry, after in itertools.pairwise(body):
+            target = (
+                entry.target
+                if isinstance(entry, ast.AnnAssign)
+                else entry.targets[0]
+                if isinstance(entry, ast.Assign)
+                else None
+            )
+            if (
+                isinstance(target, ast.Name)
+                and isinstance(after, ast.Expr)
+                and isinstance(after.value, ast.Constant)
+                and isinstance(after.value.value, str)
+            ):
+                notes[target.id] = " ".join(after.value.value.split())
+    return notes
+
+
+def _signature(thing: Any, *, method: bool = False) -> str:
+    try:
+        signature = inspect.signature(thing)
+    except (TypeError, ValueError):
+        return "()"
+    parameters = [p.replace(annotation=inspect.Parameter.empty) for p in signature.parameters.values()]
+    text = str(
+        signature.replace(
+            parameters=parameters[1:] if method else parameters, return_annotation=inspect.Signature.empty
+        )
+    )
+    return re.sub(r"<[^<>]*>", "…", text)
+
+
+def _doc(thing: Any) -> str:
+    text = inspect.getdoc(thing) or ""
+    return "" if text.startswith(f"{getattr(thing, '__name__', '')}(") else text.replace("``", "`")
+
+
+def _first(text: str) -> str:
+    """The first paragraph on one line, fit for a table."""
+    return " ".join(text.split("\n\n")[0].split()).replace("``", "`").replace("|", "\\|")
+
+
+def command_line() -> str:
+    """Every verb with its options."""
+    import typer
+
+    from rrf_design.cli.app import app
+
+    parts = [
+        NOTE,
+        "# The command line",
+        "Every verb takes `--json`: exactly one JSON object on standard output and nothing else there; progress and messages go to"
+        " standard error. Exit codes: 0 done and the answer is yes; 1 done and the answer is no; 2 the input or the call is wrong, with one"
+        " line that says what and where; 130 interrupted (Ctrl-C), with the best bounds so far. `rrf-design --install-completion` teaches your"
+        " shell the verbs and options.",
+    ]
+    for path, command in _verbs("rrf-design", typer.main.get_command(app)):
+        parts += [f"## `{path}`", inspect.cleandoc(command.help or "").replace("Example: ", "Example: `", 1)]
+        parts[-1] = re.sub(r"Example: `(.*)$", r"Example: `\1`", parts[-1], count=1, flags=re.MULTILINE)
+        rows = [
+            _option(parameter)
+            for parameter in command.params
+            if not getattr(parameter, "hidden", False) and parameter.name != "help"
+        ]
+        parts.append("\n".join(["| argument or option | |", "| --- | --- |", *rows]))
+    return "\n\n".join(parts) + "\n"
+
+
+def _verbs(path: str, command: Any) -> Iterator[tuple[str, Any]]:
+    inside = getattr(command, "commands", None)
+    if inside is None:
+        yield path, command
+        return
+    for name, child in inside.items():
+        yield from _verbs(f"{path} {name}", child)
+
+
+def _option(parameter: Any) -> str:
+    names = ", ".join(f"`{name}`" for name in (*parameter.opts, *parameter.secondary_opts))
+    if parameter.param_type_name == "argument":
+        names = f"`{str(parameter.name).upper()}`"
+    default = parameter.default
+    shown = "" if default in (None, False, ()) or callable(default) or parameter.required else f" Default: `{default}`."
+    text = " ".join((getattr(parameter, "help", "") or "").split())
+    return f"| {names} | {text.replace('|', chr(92) + '|')}{shown} |"
+
+
+def pages() -> dict[Path, str]:
+    return {HERE / "api.md": api(), HERE / "command-line.md": command_line()}
+
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(HERE.parent))
+    for path, text in pages().items():
+        path.write_text(text, encoding="utf-8")
+        print(f"wrote {path.name}")

@@ -1,0 +1,121 @@
+"""The documentation can't rot: its programs run, its commands print what it says, its links lead somewhere.
+
+A ```python block runs in a namespace shared by its file; a ```text block right after it is what it prints. In a
+```console block, lines after "$ " are commands and the lines below them their standard output, where a line "…" stands for
+any lines. A ```toml block whose first line is "# file: NAME" is written to that file first.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rrf_design.cli import main
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md"]
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    kind: str
+    text: str
+    line: int
+    shows: str | None
+    """The ```text block that follows at once."""
+
+
+def blocks(page: Path) -> Iterator[Block]:
+    text = page.read_text(encoding="utf-8")
+    found = list(FENCE.finditer(text))
+    for index, match in enumerate(found):
+        after = found[index + 1] if index + 1 < len(found) else None
+        shows = (
+            after.group(2)
+            if after and after.group(1) == "text" and not text[match.end() : after.start()].strip()
+            else None
+        )
+        yield Block(match.group(1), match.group(2), text.count("\n", 0, match.start()) + 2, shows)
+
+
+def executable(page: Path) -> bool:
+    return any(block.kind in ("python", "console", "toml") for block in blocks(page))
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if executable(p)], ids=lambda p: p.name)
+def test_examples_do_what_they_say(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "120")
+    namespace: dict[str, Any] = {"__name__": "__main__"}
+    for block in blocks(page):
+        where = f"{page.name}, line {block.line}"
+        if block.kind == "python":
+            printed = io.StringIO()
+            with contextlib.redirect_stdout(printed):
+                exec(compile(block.text, where, "exec"), namespace)
+            assert tidy(printed.getvalue()) == tidy(block.shows or ""), where
+        elif block.kind == "console":
+            for command, expected in commands(block.text):
+                assert fits(run(command), expected), f"{where}: {command}\nprinted\n{run.last}"  # type: ignore[attr-defined]
+        elif block.kind == "toml" and (name := re.match(r"# file: (\S+)\n", block.text)):
+            (tmp_path / name.group(1)).write_text(block.text, encoding="utf-8")
+
+
+def commands(text: str) -> Iterator[tuple[str, list[str]]]:
+    """Each command with the lines below it."""
+    for part in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
+        command, *lines = part.rstrip("\n").split("\n")
+        yield command, lines
+
+
+def run(command: str) -> str:
+    """Standard output of one of our own commands; a call that the documentation gets wrong fails here."""
+    from rrf_design.cli.output import console
+
+    program, *arguments = shlex.split(command, comments=True)
+    assert program == "rrf-design", f"only rrf-design can be shown: {command}"
+    printed, messages = io.StringIO(), io.StringIO()
+    console.cache_clear()
+    with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(messages), pytest.raises(SystemExit) as ended:
+        main(arguments)
+    console.cache_clear()
+    assert ended.value.code in (0, 1, None), f"{command}: {messages.getvalue()}"
+    run.last = printed.getvalue()  # type: ignore[attr-defined]
+    return printed.getvalue()
+
+
+def fits(printed: str, expected: list[str]) -> bool:
+    pattern = "".join(r"(?:.*\n)*?" if line.strip() == "…" else re.escape(line.rstrip()) + r"\n" for line in expected)
+    return not expected or re.fullmatch(pattern, tidy(printed) + "\n") is not None
+
+
+def tidy(text: str) -> str:
+    return "\n".join(line.rstrip() for line in text.rstrip().splitlines())
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
+        if not re.match(r"[a-z]+:", target):
+            assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_the_readme_is_short_and_shows_the_product() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= 40
+    assert any(block.kind == "python" and block.shows for block in blocks(ROOT / "README.md"))
+
+
+def test_every_page_is_listed() -> None:
+    index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    for page in (ROOT / "docs").glob("*.md"):
+        assert page.name == "index.md" or f"({page.name})" in index, page.name
