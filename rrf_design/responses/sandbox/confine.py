@@ -154,9 +154,9 @@ def landlock() -> None:
 
 
 def limit(*, memory: int, cpu: int) -> None:
-    """Limits of one program; soft and hard alike, so that the end of the CPU time is a signal nobody can block."""
+    """Limits of one program. At the end of its CPU time comes SIGXCPU, and a second later what nobody can block."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_CPU, (cpu, cpu))
+    resource.setrlimit(resource.RLIMIT_CPU, (cpu, cpu + 1))
     resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
     resource.setrlimit(resource.RLIMIT_NPROC, (0, 0))

@@ -43,6 +43,8 @@ class Worker:
             "memory": limits.memory,
             "output": limits.output,
         }
+        if not self._finalizer.alive:
+            self.isolation = self._start()
         deadline = time.monotonic() + limits.wall + _GRACE_SECONDS
         try:
             self._write(json.dumps(task).encode() + b"\n", deadline)
@@ -52,6 +54,9 @@ class Worker:
             self.close()
             self.isolation = self._start()
             return lost(program, self.isolation)
+        except BaseException:
+            self.close()  # interrupted: an answer still on its way must not become the next program's
+            raise
         return judge(program, report, payload, isolation=self.isolation, limits=limits)
 
     def close(self) -> None:

@@ -43,6 +43,8 @@ def test_where_weights_come_from(tmp_path: Path) -> None:
 
 
 def test_batches_answer_as_single_requests_do(transformers: Model) -> None:
+    if transformers.identity["dtype"] != "float32":
+        pytest.skip("left out: batch against single requests, because half precision rounds them differently")
     requests = [
         Request("What is 2 + 3?", max_tokens=8),
         Request("Name a colour, please, and nothing else.", max_tokens=8),

@@ -3,7 +3,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rrf_design.responses import ParseStatus, parsers
@@ -99,6 +99,7 @@ def test_overflow_is_out_of_range() -> None:
     assert DECIMAL.parse("1.5e999").status is ParseStatus.OUT_OF_RANGE
 
 
+@settings(deadline=None)
 @given(st.integers(-(2**53), 2**53))
 def test_every_integer_reads_back(number: int) -> None:
     for parser in (STRICT, LAST, FIRST, RATIONAL, DECIMAL):
@@ -109,6 +110,7 @@ def test_every_integer_reads_back(number: int) -> None:
     assert LAST.parse(f"so it is {number:,}").value == (float(number),)
 
 
+@settings(deadline=None)
 @given(st.text())
 def test_any_text_is_read_or_refused(text: str) -> None:
     for parser in (STRICT, LAST, FIRST, RATIONAL, DECIMAL):
@@ -116,6 +118,7 @@ def test_any_text_is_read_or_refused(text: str) -> None:
         assert parsed.ok == (parsed.status is ParseStatus.PARSED)
 
 
+@settings(deadline=None)
 @given(st.text(alphabet="0123456789 .,/-+^eE%()", max_size=30))
 def test_any_digits_are_read_or_refused(text: str) -> None:
     for parser in (STRICT, LAST, FIRST, RATIONAL, DECIMAL):

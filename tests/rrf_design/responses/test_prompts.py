@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rrf_design as rrf
@@ -102,6 +102,7 @@ def test_rename_swaps_whole_words() -> None:
     assert change.reword("f(a, b) adds a to b; abba stays") == "f(b, a) adds b to a; abba stays"
 
 
+@settings(deadline=None)
 @given(
     st.floats(0.125, 8).map(lambda s: round(s * 8) / 8),
     st.integers(-50, 50),

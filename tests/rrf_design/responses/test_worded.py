@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rrf_design.errors import InputError
@@ -120,6 +120,7 @@ def test_bad_options(spec: dict[str, Any], message: str) -> None:
         parsers.get(spec)
 
 
+@settings(deadline=None)
 @given(st.text() | st.from_type(type(None)).map(lambda _: json.dumps({"a": {"b": 1}})))
 def test_any_text_is_read_or_refused(text: str) -> None:
     for spec in ("yes-no", {"name": "yes-no", "count": 2}, {"name": "json", "field": "a.b"}, CITIES):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rrf_design.responses.sandbox import Isolation, Limits, Program, Status
@@ -53,7 +53,7 @@ def test_lines(payload: bytes, status: Status) -> None:
     [
         ("wall", -signal.SIGKILL, 0.1, Status.TIMEOUT, "wall"),
         ("output", -signal.SIGKILL, 0.1, Status.CRASH, "output"),
-        ("exit", -signal.SIGXCPU, 1.0, Status.TIMEOUT, "CPU"),
+        ("exit", -signal.SIGXCPU, 0.4, Status.TIMEOUT, "CPU"),
         ("exit", -signal.SIGKILL, 0.98, Status.TIMEOUT, "CPU"),
         ("exit", -signal.SIGKILL, 0.1, Status.CRASH, "signal 9"),
         ("exit", -signal.SIGSYS, 0.1, Status.CRASH, "forbidden"),
@@ -69,6 +69,7 @@ def test_endings(end: str, code: int, cpu: float, status: Status, detail: str) -
         assert detail in seen[1]
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=200))
 def test_no_bytes_make_a_program_right(noise: bytes) -> None:
     if noise.strip(b"\n") != b"int 5\nint -7\ndone":
@@ -76,6 +77,7 @@ def test_no_bytes_make_a_program_right(noise: bytes) -> None:
     assert verdict(noise)[0] in set(Status)
 
 
+@settings(deadline=None)
 @given(st.integers(-(2**4096), 2**4096))
 def test_integers_read_back(number: int) -> None:
     program = Program.build("", [[1]])

@@ -121,6 +121,19 @@ def test_a_lost_zygote_is_replaced() -> None:
         assert sandbox.run(program).status is Status.RIGHT
 
 
+def test_an_interrupted_run_leaves_no_answer_for_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_: object) -> bytes:
+        raise KeyboardInterrupt
+
+    with Sandbox(workers=1, limits=LIMITS) as sandbox:
+        assert sandbox.isolation.layers
+        with monkeypatch.context() as patch:
+            patch.setattr("rrf_design.responses.sandbox.worker.Worker._line", interrupt)
+            with pytest.raises(KeyboardInterrupt):
+                sandbox.run(Program.build("def solve(): return 1", [[]]))
+        assert sandbox.run(Program.build("def solve(): return 2", [[]])).outputs == (2,)
+
+
 def test_nothing_is_left_after_close(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     before = {process.pid for process in psutil.Process().children(recursive=True)}
