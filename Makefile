@@ -9,6 +9,7 @@ help:
 	@echo "make demo     the whole story in about a minute, on the embedded model"
 	@echo "make test     ruff, mypy and the test suite"
 	@echo "make reports  run every scenario at full size and publish it in reports/"
+	@echo "make docs     write the API reference and the command-line page anew"
 	@echo "make clean    remove the virtual environment and caches"
 
 setup: .venv/ready
@@ -36,6 +37,9 @@ demo: setup
 
 reports: setup
 	$(BIN)/rrf-design scenario run all --out reports
+
+docs: setup
+	$(BIN)/python docs/make_api.py
 
 clean:
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache
