@@ -103,13 +103,15 @@ def repair_many(
         "time_limit": time_limit,
         "options": options,
     }
-    if n_jobs in (None, 0, 1) or len(jobs) <= CHUNK:
-        done = [_run(jobs, settings)]
+    # The same chunks whatever n_jobs is, so that products are rounded alike; in one process they share their designs.
+    parts = [jobs[a : a + CHUNK] for a in range(0, len(jobs), CHUNK)]
+    if n_jobs in (None, 0, 1) or len(parts) == 1:
+        designs: dict[str, Design] = {}
+        done = [_run(part, settings, designs) for part in parts]
     else:
         from joblib import Parallel, delayed
 
-        parts = [jobs[a : a + CHUNK] for a in range(0, len(jobs), CHUNK)]
-        done = Parallel(n_jobs=n_jobs)(delayed(_run)(part, settings) for part in parts)
+        done = Parallel(n_jobs=n_jobs)(delayed(_run)(part, settings, {}) for part in parts)
     items = tuple(item for part in done for item in part.items)
     keys = {key for part in done for key in part.keys}
     return RepairBatch(items, len(keys), time.perf_counter() - started)
@@ -132,12 +134,11 @@ class _Done:
     keys: frozenset[str]
 
 
-def _run(jobs: Sequence[_Job], settings: Mapping[str, Any]) -> _Done:
-    """Repair a run of fields with caches of its own."""
+def _run(jobs: Sequence[_Job], settings: Mapping[str, Any], designs: dict[str, Design]) -> _Done:
+    """Repair a run of fields; `designs` remembers what depends on the operator alone."""
     from rrf_design.files import digest
 
     known: dict[int, _Known] = {}
-    designs: dict[str, Design] = {}
     groups: dict[str, list[int]] = {}
     tasks: list[tuple[Task, ResponseField]] = []
     for position, job in enumerate(jobs):

@@ -1,9 +1,10 @@
 """Local repair with nonlinear residuals: sparse Gauss–Newton with line search (paper, "Local theory for nonlinear transports").
 
 The objective is ½‖M(z)‖² + λ Σ ωᵢ‖zᵢ − yᵢ‖. Each step linearises M at z and solves the group lasso for e = y − z with
-syndrome M(z) + J(y − z); a line search enforces decrease of the true objective. Then plain Gauss–Newton on the few
-edited nodes removes the shrinkage. Everything is local: sin z has tangent margin one at 0, and π fits as well, so a
-global claim is refused whatever the margin is. A discontinuous residual (running a program) has no place here.
+syndrome M(z) + J(y − z); a line search enforces decrease of the true objective. Then plain Gauss–Newton on at most k
+nodes (those edited most, and those that the exact decoder proposes) removes the shrinkage, and the best fit wins.
+Everything is local: sin z has tangent margin one at 0, and π fits as well, so a global claim is refused whatever the
+margin is. A discontinuous residual (running a program) has no place here.
 """
 
 from __future__ import annotations
@@ -82,7 +83,10 @@ def repair_nonlinear(
     if not lam > 0.0:
         raise InputError(f"penalty must be positive, not {penalty!r}")
     z, steps, step_norm, objective = _sparse_gauss_newton(model, groups, y, lam, weights, max_iterations)
-    z, more, polish = _polish(model, groups, y, z, k, max_iterations)
+    z, more, polish = min(
+        (_polish(model, groups, y, z, nodes, max_iterations) for nodes in _proposals(model, groups, y, z, k)),
+        key=lambda point: model.size(point[0]),
+    )
     rows, tangent = model(z)
     size = float(np.linalg.norm(rows))
     gamma, lower = _tangent_margin(tangent, groups, k)
@@ -161,8 +165,10 @@ class _Model:
             else:
                 rows = np.atleast_1d(np.asarray(self.residual(z), dtype=np.float64))
                 tangent = np.atleast_2d(np.asarray(self.jacobian(z), dtype=np.float64))
-        except (TypeError, AttributeError) as error:
-            raise InputError(f"the residual can't be differentiated automatically ({error}); give a jacobian") from None
+        except Exception as fault:  # whatever the user's function raises
+            what = "be differentiated automatically" if self.jacobian is None else "be evaluated"
+            hint = "; give a jacobian" if self.jacobian is None else ""
+            raise InputError(f"the residual can't {what} ({fault}){hint}") from fault
         if tangent.shape != (len(rows), len(z)):
             raise InputError(f"the jacobian has shape {tangent.shape}, but must be {(len(rows), len(z))}")
         if not (np.isfinite(rows).all() and np.isfinite(tangent).all()):
@@ -234,12 +240,26 @@ def _sparse_gauss_newton(
     return z, iteration, norm, value
 
 
-def _polish(
-    model: _Model, groups: Sequence[NDArray[np.int64]], y: Array, z: Array, k: int, limit: int
-) -> tuple[Array, int, float]:
-    """Gauss–Newton on the (at most k) most edited nodes alone; other edits are withdrawn."""
+def _proposals(model: _Model, groups: Sequence[NDArray[np.int64]], y: Array, z: Array, k: int) -> list[tuple[int, ...]]:
+    """Sets of at most k nodes worth fitting: the most edited ones, and the exact decoder's at both linearisations.
+
+    The second kind is there because the relaxation may spread one error over several nodes, here as in linear fields.
+    """
+    from solvers.decoding import decode_support
+
     moved = [(float(np.linalg.norm(z[part] - y[part])), i) for i, part in enumerate(groups)]
-    chosen = sorted(i for size, i in sorted(moved, reverse=True)[:k] if size > 1e-6 * max(moved)[0])
+    proposals = [tuple(sorted(i for size, i in sorted(moved, reverse=True)[:k] if size > 1e-6 * max(moved)[0]))]
+    for point in (y, z):
+        rows, tangent = model(point)
+        found = decode_support(tangent, [len(part) for part in groups], syndrome=rows + tangent @ (y - point), k=k)
+        proposals.append(found.support)
+    return list(dict.fromkeys(proposals))
+
+
+def _polish(
+    model: _Model, groups: Sequence[NDArray[np.int64]], y: Array, z: Array, chosen: tuple[int, ...], limit: int
+) -> tuple[Array, int, float]:
+    """Gauss–Newton on these nodes alone; other edits are withdrawn."""
     result = y.copy()
     if not chosen:
         return result, 0, 0.0

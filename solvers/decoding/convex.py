@@ -37,9 +37,9 @@ class GroupProblem:
         if not np.isfinite(matrix.data if sparse.issparse(matrix) else matrix).all():
             raise ValueError("B holds a NaN or an infinity")
         columns = column_groups(groups, matrix.shape[1])
-        self.order = np.concatenate(columns)
-        self.sizes = np.array([len(part) for part in columns])
-        self.starts = np.concatenate([[0], np.cumsum(self.sizes)[:-1]])
+        self.order = columns.order
+        self.sizes = columns.sizes
+        self.starts = columns.offsets[:-1]
         self.matrix: Any = matrix[:, self.order]
         self.transposed = self.matrix.T.tocsr() if sparse.issparse(matrix) else self.matrix.T
         self.weights = _weights(weights, self.sizes)

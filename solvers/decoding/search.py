@@ -183,7 +183,9 @@ class _Search:
     complete: bool = True
     tested: int = 0
 
-    def run(self, operator: Any, groups: NodeColumns, spans: Spans, s: Array, size: int, usable: NDArray[np.bool_]) -> None:
+    def run(
+        self, operator: Any, groups: NodeColumns, spans: Spans, s: Array, size: int, usable: NDArray[np.bool_]
+    ) -> None:
         self._root, self._s = spans, s
         self._consider(())
         self._descend(operator, groups, spans, s, size, usable.copy(), ())

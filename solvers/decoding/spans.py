@@ -120,7 +120,7 @@ def as_operator(matrix: Any) -> Any:
 def build_spans(operator: Any, groups: NodeColumns, *, scale: Array | None = None) -> Spans:
     """Bases of every node's columns; `scale` keeps the lengths of an operator this one was projected from."""
     n = len(groups)
-    width = max(len(columns) for columns in groups)
+    width = int(groups.sizes.max())
     if width == 1:
         return _scalar_spans(operator, groups, scale)
     rows = operator.shape[0]
@@ -156,8 +156,7 @@ def build_spans(operator: Any, groups: NodeColumns, *, scale: Array | None = Non
 
 
 def _scalar_spans(operator: Any, groups: NodeColumns, scale: Array | None) -> Spans:
-    order = np.concatenate(groups)
-    matrix = operator[:, order]
+    matrix = operator[:, groups.order]
     if isinstance(matrix, np.ndarray):
         norms = np.linalg.norm(matrix, axis=0)
     else:

@@ -94,7 +94,7 @@ def test_constrained_form_agrees_with_the_conic_solver(seed):
 @pytest.mark.parametrize("seed", range(6))
 def test_penalised_form_agrees_with_the_conic_solver(seed):
     rng = np.random.default_rng(100 + seed)
-    B, groups, dims, e = random_problem(rng, tall=seed % 2 == 0)
+    B, groups, _, e = random_problem(rng, tall=seed % 2 == 0)
     s = B @ e + 0.05 * rng.normal(size=B.shape[0])
     weights = 0.5 + rng.random(len(groups))
     found = group_lasso(B, groups, syndrome=s, penalty=0.3, weights=weights)

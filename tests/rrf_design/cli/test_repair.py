@@ -1,0 +1,148 @@
+"""rrf-design repair: exit codes, one JSON object, a readable answer."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+PROBLEM = """
+[problem]
+name = "one outlier among four"
+k = 1
+{settings}
+[[nodes]]
+id = "original"
+[[nodes]]
+id = "paraphrase"
+parser = "integer-last"
+[[nodes]]
+id = "tripled"
+[[nodes]]
+id = "shifted"
+[[relations]]
+id = "r1"
+tail = "original"
+head = "paraphrase"
+[[relations]]
+id = "r2"
+tail = "original"
+head = "tripled"
+transport = {{ scale = 3.0 }}
+[[relations]]
+id = "r3"
+tail = "original"
+head = "shifted"
+offset = 5.0
+cost = 1.0
+"""
+
+
+@pytest.fixture
+def files(tmp_path):
+    problem = tmp_path / "problem.toml"
+    problem.write_text(PROBLEM.format(settings=""), encoding="utf-8")
+
+    def responses(content, name="responses.json"):
+        path = tmp_path / name
+        path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
+        return path
+
+    return problem, responses
+
+
+GOOD = {"original": 42, "paraphrase": "So it is 42.", "tripled": 141, "shifted": 47}
+
+
+def test_json(run, files):
+    problem, responses = files
+    ran = run("repair", problem, "--responses", responses(GOOD), "--all", "--json")
+    assert ran.code == 0
+    document = ran.json
+    assert document["repaired"] == {"original": [42.0], "paraphrase": [42.0], "tripled": [126.0], "shifted": [47.0]}
+    assert document["support"] == ["tripled"]
+    assert document["method"] == "exact"
+    assert document["gamma"] > 0
+    assert document["error_bound"] == 0.0
+    assert document["residual"] == pytest.approx(0.0, abs=1e-9)
+    assert document["format"] == "rrf-repair"
+
+
+def test_readable_answer(run, files):
+    problem, responses = files
+    ran = run("repair", problem, "-r", responses(GOOD), "--all")
+    assert ran.code == 0
+    for part in ("1 of 4 answers is wrong: tripled", "141", "+15", "126", "How sure: unique", "γ_1 ="):
+        assert part in ran.out
+
+
+def test_no_guarantee_is_exit_code_one(run, files):
+    """Without the relation on sale, `shifted` is not seen by anything."""
+    problem, responses = files
+    ran = run("repair", problem, "-r", responses(GOOD))
+    assert ran.code == 1
+    assert "margin is zero" in ran.out
+    assert "shifted" in ran.out
+    unexplained = responses({"original": 42, "paraphrase": 41, "tripled": 120, "shifted": 47})
+    assert run("repair", problem, "-r", unexplained, "--all", "--json").json["certainty"] == "unexplained"
+    assert run("repair", problem, "-r", unexplained, "--all").code == 1
+    assert run("repair", problem, "-r", responses(GOOD), "--all", "--method", "mode").code == 1
+
+
+def test_invalid_responses_are_told(run, files):
+    problem, responses = files
+    csv = responses("node,value,status\noriginal,42,\nparaphrase,42,\ntripled,,timeout\nshifted,50,\n", "r.csv")
+    ran = run("repair", problem, "-r", csv, "--select", "r3")
+    assert ran.code == 0
+    assert "timeout" in ran.out
+    assert "126" in ran.out
+
+
+def test_truth_names_the_failure(run, files):
+    problem, responses = files
+    truth = responses({"original": 40, "paraphrase": 40, "tripled": 120, "shifted": 45}, "truth.json")
+    shared = responses({"original": 42, "paraphrase": 42, "tripled": 126, "shifted": 47})
+    ran = run("repair", problem, "-r", shared, "--all", "--truth", truth)
+    assert "shared error" in ran.out
+    assert ran.code == 0
+
+
+def test_many_fields(run, files, tmp_path):
+    problem, responses = files
+    lines = [{"field": f"f{i}", "responses": {**GOOD, "tripled": 126 + i}} for i in range(3)]
+    lines.append({"field": "bad", "responses": {**GOOD, "paraphrase": 1}})
+    batch = responses("\n".join(json.dumps(line) for line in lines), "r.jsonl")
+    ran = run("repair", problem, "-r", batch, "--all", "--json")
+    assert ran.code == 1
+    assert [item["field"] for item in ran.json["items"]] == ["f0", "f1", "f2", "bad"]
+    assert ran.json["counts"] == {"unique": 3, "unexplained": 1}
+    text = run("repair", problem, "-r", batch, "--all")
+    assert "4 fields of 1 design" in text.out
+    assert "bad" in text.out
+
+
+def test_document_is_written(run, files, tmp_path):
+    problem, responses = files
+    out = tmp_path / "repair.json"
+    ran = run("repair", problem, "-r", responses(GOOD), "--all", "-o", out, "--json")
+    assert json.loads(out.read_text(encoding="utf-8")) == ran.json
+
+
+@pytest.mark.parametrize(
+    ("content", "options", "message"),
+    [
+        ({"orignal": 1}, [], "did you mean 'original'"),
+        (GOOD, ["--method", "exat"], "unknown method 'exat'"),
+        (GOOD, ["--all", "--select", "r3"], "not both"),
+        (GOOD, ["--k", "0"], "k must be"),
+        (GOOD, ["--epsilon", "-1"], "epsilon must be"),
+        (GOOD, ["--select", "x"], "nothing here is called 'x'"),
+    ],
+)
+def test_faults_are_one_line_and_exit_code_two(run, files, content, options, message):
+    problem, responses = files
+    ran = run("repair", problem, "-r", responses(content), *options)
+    assert ran.code == 2
+    assert message in ran.err
+    assert ran.err.count("\n") == 1
+    assert ran.out == ""
