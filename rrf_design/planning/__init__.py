@@ -1,0 +1,23 @@
+"""Plan what to buy: greedy, optimal, cheapest, frontier, portfolio, and the baselines they are measured against.
+
+`plan` is the call for one problem, `frontier` for the whole curve of cost against margin, `portfolio` for many fields under
+one budget. Every planner has one contract (`contract`), one idea of prices and rules (`costs`) and one pool of witness
+cuts (`cuts`), and reports margins computed by the exact engine.
+"""
+
+from __future__ import annotations
+
+from rrf_design.planning.contract import Goal, Objective, Plan, Planner, PlanStatus, Step
+from rrf_design.planning.registry import PLANNERS, plan, planner
+
+__all__ = [
+    "PLANNERS",
+    "Goal",
+    "Objective",
+    "Plan",
+    "PlanStatus",
+    "Planner",
+    "Step",
+    "plan",
+    "planner",
+]

@@ -1,0 +1,227 @@
+"""A problem as planners see it: designs in, objective values and witnesses out.
+
+For 0/1 choices x and a unit vector h on at most 2k nodes, hᵀG(x)h = Σ_j x_j ‖C_j h‖²: every witness is a linear function
+of the choice (ALGORITHMS, "Choosing what to buy"). The arena assembles all blocks once and slices rows and columns;
+designs of small fields are evaluated by a table of all supports, those of large ones by the margin engine. Whatever is
+reported to a user is computed by the engine again, on the design itself.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rrf_design.errors import InputError
+from rrf_design.margins import check_k, name_margin
+from rrf_design.planning.contract import Objective
+from rrf_design.planning.costs import Market, Mask
+
+if TYPE_CHECKING:
+    from rrf_design.margins import DesignMargin
+    from rrf_design.operator import Operator
+    from rrf_design.planning.cuts import Pool
+    from rrf_design.planning.supports import SupportTable, Witness
+    from rrf_design.problem import Problem
+
+TABLE_SUPPORTS = 200_000  # more supports than this are left to the engine's search
+TABLE_COLUMNS = 600
+NULL = 1e-7  # σ below this times ‖B‖'s scale counts as null while searching; the engine has the last word
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """Objective of one design, and what is hardest to see in it (worst first)."""
+
+    value: float
+    witnesses: tuple[Witness, ...]
+
+
+class Arena:
+    """One problem, one k, one objective. Keeps evaluated designs and the pool of cuts; the problem is never changed."""
+
+    def __init__(self, problem: Problem, *, k: int | None = None, objective: Objective | str | None = None) -> None:
+        self.original = problem
+        self.k = check_k(k, problem.k)
+        self.size = 2 * self.k
+        self.objective = choose_objective(problem, objective)
+        self.problem = without_noise(problem) if self.objective is Objective.GAMMA else problem
+        self.market = Market(self.problem)
+        self.operator: Operator = self.problem.operator("all")
+        self._values: dict[bytes, float] = {}
+        self._index()
+        if self.robust and self.table is None:
+            raise InputError(
+                "objective robust: the field is too large for it; plan for gamma, and certify the plan with its radii"
+            )
+
+    def _index(self) -> None:
+        problem, market, op = self.problem, self.market, self.operator
+        self.n = len(op.node_ids)
+        self.node_item = np.full(self.n, -1, dtype=np.int64)
+        for i in range(market.node_items):
+            self.node_item[op.node_index[market.items[i]]] = i
+        self.block_item = np.full(len(op.block_ids), -1, dtype=np.int64)
+        for i in range(market.node_items, len(market.items)):
+            self.block_item[op.block_index[market.items[i]]] = i
+        self.item_block = np.full(len(market.items), -1, dtype=np.int64)
+        bought = np.flatnonzero(self.block_item >= 0)
+        self.item_block[self.block_item[bought]] = bought
+        self.block_nodes = tuple(
+            tuple(op.node_index[name] for name in problem.block_by_id[block].nodes) for block in op.block_ids
+        )
+        closed = self.node_item >= 0
+        self.waits = np.zeros(len(op.block_ids), dtype=bool)
+        if closed.any():
+            for j, nodes in enumerate(self.block_nodes):
+                self.waits[j] = self.block_item[j] < 0 and bool(closed[list(nodes)].any())
+        self.permanent = (self.block_item < 0) & ~self.waits
+        self.variable = np.flatnonzero(~self.permanent)  # blocks whose presence depends on the design
+        self.radii = op.radii if self.objective is Objective.ROBUST else np.zeros(len(op.block_ids))
+
+    @property
+    def robust(self) -> bool:
+        return bool(self.radii.any())
+
+    @cached_property
+    def pool(self) -> Pool:
+        from rrf_design.planning.cuts import Pool
+
+        return Pool(self)
+
+    @cached_property
+    def table(self) -> SupportTable | None:
+        from rrf_design.planning.supports import SupportTable
+
+        size = min(self.size, self.n)
+        small = self.operator.shape[1] <= TABLE_COLUMNS and math.comb(self.n, size) <= TABLE_SUPPORTS
+        return SupportTable(self) if small else None
+
+    @cached_property
+    def columns(self) -> tuple[NDArray[np.int64], ...]:
+        return self.operator.groups
+
+    @cached_property
+    def scale(self) -> float:
+        """Largest column norm with everything bought: what zero is measured against."""
+        squares = self.operator.matrix.multiply(self.operator.matrix).sum(axis=0)
+        return float(np.sqrt(np.max(squares, initial=0.0))) or 1.0
+
+    def opened(self, mask: Mask) -> Mask:
+        result = self.node_item < 0
+        closed = np.flatnonzero(~result)
+        result[closed] = mask[self.node_item[closed]]
+        return result
+
+    def active(self, mask: Mask) -> Mask:
+        """Which blocks are in the design: owned or bought, with all their queries asked."""
+        result = self.permanent.copy()
+        bought = self.block_item >= 0
+        result[bought] = mask[self.block_item[bought]]
+        if self.waits.any():
+            is_open = self.opened(mask)
+            for j in np.flatnonzero(self.waits):
+                result[j] = is_open[list(self.block_nodes[j])].all()
+        return result
+
+    def rows(self, blocks: Mask) -> Mask:
+        return np.repeat(blocks, np.diff(self.operator.block_offsets))
+
+    def energies(self, witness: Witness) -> NDArray[np.float64]:
+        """‖C_j h‖² for every block of the problem, bought or not."""
+        image = self._by_column[:, self._columns_of(witness.support)] @ witness.vector
+        running = np.concatenate([[0.0], np.cumsum(np.square(image))])
+        cuts = self.operator.block_offsets
+        if len(running) < 4096:  # running sums lose the small terms; add up block by block where that is cheap
+            squares = np.square(image)
+            return np.array([squares[a:b].sum() for a, b in zip(cuts[:-1], cuts[1:], strict=True)])
+        return np.maximum(running[cuts[1:]] - running[cuts[:-1]], 0.0)
+
+    @cached_property
+    def _by_column(self) -> Any:
+        return (
+            self.operator.matrix.tocsc() if self.operator.shape[1] > TABLE_COLUMNS else self.operator.matrix.toarray()
+        )
+
+    def _columns_of(self, support: tuple[int, ...]) -> NDArray[np.int64]:
+        return np.concatenate([self.columns[i] for i in support])
+
+    @cached_property
+    def touching(self) -> tuple[tuple[int, ...], ...]:
+        """Blocks of each node."""
+        result: list[list[int]] = [[] for _ in range(self.n)]
+        for j, nodes in enumerate(self.block_nodes):
+            for i in nodes:
+                result[i].append(j)
+        return tuple(tuple(blocks) for blocks in result)
+
+    def block_gram(self, block: int, columns: NDArray[np.int64]) -> NDArray[np.float64]:
+        """C_jᵀC_j restricted to some columns."""
+        a, b = self.operator.block_offsets[block], self.operator.block_offsets[block + 1]
+        rows = self._by_row[a:b][:, columns]
+        dense = rows.toarray() if self.operator.shape[1] > TABLE_COLUMNS else rows
+        return np.asarray(dense.T @ dense)
+
+    @cached_property
+    def _by_row(self) -> Any:
+        return self.operator.matrix if self.operator.shape[1] > TABLE_COLUMNS else self._by_column
+
+    def value(self, mask: Mask) -> float:
+        """The objective of a design, from the table or the engine; 0 where nothing has been asked."""
+        key = np.packbits(mask).tobytes()
+        if key not in self._values:
+            self._values[key] = self.evaluate(mask, count=1).value
+        return self._values[key]
+
+    def evaluate(self, mask: Mask, *, count: int = 32, below: float | None = None) -> Evaluation:
+        """Value and up to `count` witnesses: the worst ones, or those with a value below `below`."""
+        from rrf_design.planning.supports import by_engine
+
+        if not self.opened(mask).any():
+            return Evaluation(0.0, ())
+        if self.table is not None:
+            result = self.table.evaluate(self.active(mask), self.opened(mask), count=count, below=below)
+        else:
+            result = by_engine(self, mask, count=count, below=below)
+        self._values[np.packbits(mask).tobytes()] = result.value
+        return result
+
+    def confirm(self, mask: Mask, *, n_jobs: int | None = None) -> DesignMargin:
+        """γ_k of the design by the exact engine, named; what a plan reports."""
+        from solvers import margin
+
+        operator = self.problem.operator(self.market.names(mask))
+        solved = margin(operator.matrix, operator.groups, k=self.k, n_jobs=n_jobs)
+        return name_margin(operator, solved, selected=self.market.names(mask))
+
+    def witness_names(self, witness: Witness) -> dict[str, tuple[float, ...]]:
+        full = np.zeros(self.operator.shape[1])
+        full[self._columns_of(witness.support)] = witness.vector
+        return self.operator.unstack(full, only=witness.support)
+
+
+def choose_objective(problem: Problem, objective: Objective | str | None) -> Objective:
+    """The user's choice; without one, γ_Σ where noise is declared and γ where it is not: what `margin` computes."""
+    if objective is None:
+        noisy = any(b.sigma is not None or b.covariance is not None for b in problem.blocks)
+        return Objective.GAMMA_SIGMA if noisy else Objective.GAMMA
+    try:
+        return Objective(objective)
+    except ValueError:
+        raise InputError(f"objective: {objective!r} is not one of {', '.join(Objective)}") from None
+
+
+def without_noise(problem: Problem) -> Problem:
+    """The problem with every block equally noisy; itself where no noise is declared."""
+    from rrf_design.problem import Problem
+
+    if not any(b.sigma is not None or b.covariance is not None for b in problem.blocks):
+        return problem
+    fields = {name: getattr(problem, name) for name in type(problem).model_fields}
+    for key in ("relations", "anchors"):
+        fields[key] = [b.model_copy(update={"sigma": None, "covariance": None}) for b in fields[key]]
+    return Problem(**fields)

@@ -1,0 +1,79 @@
+"""The least that must be bought so that a wrong answer can't hide: γ_k ≥ target, or 2ε/γ_k ≤ δ.
+
+The same covering program as in `optimal`, with the cost minimised. A target out of reach is proven to be so, and the plan
+then is the largest margin that the money can buy.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from rrf_design.planning.contract import REACHED, Plan
+from rrf_design.planning.costs import Mask, exact
+from rrf_design.planning.greedy import witness_greedy
+from rrf_design.planning.local import tidy
+from rrf_design.planning.outcome import finish
+
+if TYPE_CHECKING:
+    from rrf_design.planning.optimal import Search
+
+
+def cheapest_plan(search: Search, start: Mask, *, method: str) -> Plan:
+    """Least cost for the goal's target within its budget; the best margin instead when that is impossible."""
+    arena, goal = search.arena, search.goal
+    assert goal.target is not None
+    budget = None if goal.budget is None else exact(goal.budget)
+    found = search.minimise(goal.target, budget, greedy_design(search, start))
+    if found.mask is not None:
+        mask = tidy(arena, found.mask, goal.target * (1 - REACHED))
+        return finish(arena, mask, goal, method=method, start=start & mask, cost_bound=found.bound, upper=_top(search))
+    best, upper = search.maximise(budget, _anything(search, start))
+    best = tidy(arena, best, arena.value(best))
+    notes = []
+    if found.impossible:
+        limit = "any amount of money" if goal.budget is None else f"a budget of {goal.budget:g}"
+        notes.append(
+            f"the target {goal.target:g} is out of reach for {limit}: the largest possible is {arena.value(best):.6g}"
+            + ("" if upper <= arena.value(best) * (1 + 1e-6) else f" to {upper:.6g}")
+        )
+        upper = min(upper, goal.target)
+    return finish(
+        arena,
+        best,
+        goal,
+        method=method,
+        start=start & best,
+        upper=upper,
+        infeasible=found.impossible,
+        cost_bound=found.bound,
+        notes=notes,
+    )
+
+
+def greedy_design(search: Search, start: Mask) -> Mask | None:
+    """A first design that reaches the target, tidied; None when the greedy finds none."""
+    arena, goal = search.arena, search.goal
+    assert goal.target is not None
+    steps = witness_greedy(arena, goal, start=start)
+    mask = steps[-1].after if steps else start
+    floor = goal.target * (1 - REACHED)
+    if arena.value(mask) < floor or not arena.market.admits(mask, _money(search)):
+        return None
+    return tidy(arena, mask, floor)
+
+
+def _anything(search: Search, start: Mask) -> Mask:
+    from rrf_design.planning.optimal import first_incumbent
+
+    return first_incumbent(search, start)
+
+
+def _money(search: Search) -> Fraction | None:
+    return None if search.goal.budget is None else exact(search.goal.budget)
+
+
+def _top(search: Search) -> float:
+    from rrf_design.planning.bounds import bound_from_cuts
+
+    return bound_from_cuts(search.arena, search.goal.budget)

@@ -1,0 +1,205 @@
+"""Provably best designs by witness cuts (ALGORITHMS, facts 11 and 12).
+
+"Is there a design within the budget with γ ≥ t?" is a covering program over 0/1 choices: one row per witness found so
+far. A solution is evaluated; it either beats the incumbent or is cut off by its own witnesses. No solution: then no design
+reaches t, and t is a proven bound. Asked of t just above the incumbent, "no" is the proof of optimality. A fixed t keeps
+every row in whole numbers, rounded so that the proof holds for the real ones.
+
+Under a time limit thresholds between incumbent and bound are settled first, so that there is a gap to state.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rrf_design.planning.bounds import bound_from_cuts, relaxation_bound
+from rrf_design.planning.contract import REACHED, Goal, Plan
+from rrf_design.planning.costs import Mask, exact
+from rrf_design.planning.greedy import best_prefix, witness_greedy
+from rrf_design.planning.local import Climber, teach, tidy
+from rrf_design.planning.master import Answer, Master, front_end
+from rrf_design.planning.outcome import ZERO, finish, starting_design
+from rrf_design.planning.program import Structure
+
+if TYPE_CHECKING:
+    from rrf_design.planning.arena import Arena
+
+CUTS = 40  # supports taught per design that is cut off
+COARSE = 0.02  # thresholds are halved down to this relative gap before the last one is asked
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What is known about one threshold."""
+
+    reached: Mask | None = None
+    """A design that reaches it, evaluated."""
+    impossible: bool = False
+    """No design does: proven."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cheapest:
+    """The cheapest design found for a target, and what no design can cost less than."""
+
+    mask: Mask | None
+    bound: Fraction
+    impossible: bool = False
+
+
+class Search:
+    """One run over an arena: cuts, incumbent and clock. Reused over many budgets and targets, as the pool is."""
+
+    def __init__(self, arena: Arena, goal: Goal, *, master: Master | None = None) -> None:
+        self.arena = arena
+        self.goal = goal
+        self.master = master or front_end()
+        self.structure = Structure(arena)
+        self.rng = np.random.default_rng(goal.seed)
+        self.deadline = None if goal.time_limit is None else time.monotonic() + goal.time_limit
+        self.workers = _workers(goal.n_jobs)
+        self.rounds = 0
+
+    def left(self) -> float | None:
+        return None if self.deadline is None else self.deadline - time.monotonic()
+
+    def late(self) -> bool:
+        left = self.left()
+        return left is not None and left <= 0.0
+
+    def settle(self, threshold: float, budget: Fraction | None, *, hint: Mask, share: float = 1.0) -> Verdict:
+        """Find a design within the budget whose objective reaches `threshold`, or prove that there is none."""
+        limit = None if self.deadline is None else time.monotonic() + share * max(self.left() or 0.0, 0.0)
+        while not self.late():
+            program = self.structure.program(target=threshold * threshold, budget=budget, hint=hint)
+            left = None if limit is None else limit - time.monotonic()
+            if left is not None and left <= 0.0:
+                break
+            solved = self.master.solve(program, time_limit=left, workers=self.workers, seed=self.goal.seed)
+            self.rounds += 1
+            if solved.answer is Answer.INFEASIBLE:
+                return Verdict(impossible=True)
+            if solved.values is None:
+                break
+            mask = self._design(solved.values)
+            known = len(self.arena.pool)
+            if teach(self.arena, mask, threshold, rng=self.rng, count=CUTS) >= threshold:
+                return Verdict(reached=mask)
+            if len(self.arena.pool) == known:
+                break  # the rows can't be told apart from the design's own: undecided at this resolution
+        return Verdict()
+
+    def _design(self, values: np.ndarray) -> Mask:
+        return self.arena.market.close(values[: len(self.arena.market.items)])
+
+    def maximise(self, budget: Fraction | None, incumbent: Mask) -> tuple[Mask, float]:
+        """The best design within the budget, from an incumbent, and a proven bound on all of them."""
+        arena = self.arena
+        mask, value = incumbent, arena.value(incumbent)
+        money = None if budget is None else float(budget)
+        early = None if self.deadline is None else time.monotonic() + 0.2 * max(self.left() or 0.0, 0.0)
+        upper = relaxation_bound(arena, money, deadline=early)
+        smallest = ZERO * arena.scale
+        blocked = False
+        while not self.late():
+            tight = max(value * (1 + self.master.gap), smallest)
+            if upper <= tight * (1 + 1e-15):
+                break
+            coarse = value > 0.0 and not blocked and upper > value * (1 + COARSE)
+            threshold = (value + upper) / 2 if coarse else tight
+            verdict = self.settle(threshold, budget, hint=mask, share=0.4 if coarse else 1.0)
+            if verdict.impossible:
+                upper = min(upper, threshold)
+            elif verdict.reached is not None:
+                mask, value = verdict.reached, arena.value(verdict.reached)
+            elif not coarse:
+                break
+            else:
+                blocked = True
+        return mask, max(upper, value)
+
+    def minimise(self, target: float, budget: Fraction | None, incumbent: Mask | None) -> Cheapest:
+        """The cheapest design whose objective reaches the target."""
+        arena, market = self.arena, self.arena.market
+        threshold = target * (1 - REACHED / 2)
+        best, bound = incumbent, Fraction(0)
+        while not self.late():
+            program = self.structure.program(
+                target=threshold * threshold, budget=budget, minimise=True, hint=best if best is not None else None
+            )
+            solved = self.master.solve(program, time_limit=self.left(), workers=self.workers, seed=self.goal.seed)
+            self.rounds += 1
+            if solved.answer is Answer.INFEASIBLE:
+                return Cheapest(None, bound, impossible=True)
+            bound = max(bound, solved.cost_bound)
+            if solved.values is None:
+                break
+            mask = self._design(solved.values)
+            known = len(arena.pool)
+            if teach(arena, mask, threshold, rng=self.rng, count=CUTS) >= threshold:
+                if best is None or market.cost(mask) < market.cost(best):
+                    best = mask
+                if solved.proven:
+                    bound = max(bound, min(market.cost(mask), solved.cost_bound))
+                    break
+            elif len(arena.pool) == known:
+                break
+            if best is not None and market.cost(best) <= bound:
+                break
+        return Cheapest(best, bound)
+
+
+def _workers(n_jobs: int | None) -> int:
+    if n_jobs is None:
+        return 1
+    import os
+
+    return max(1, n_jobs if n_jobs > 0 else (os.cpu_count() or 1) + 1 + n_jobs)
+
+
+@dataclass(frozen=True, slots=True)
+class Optimal:
+    """Greedy, exchanges, then cuts until the best design is proven; under a time limit, the best so far with its gap."""
+
+    name: str = "optimal"
+    solver: str = "ortools"
+
+    def plan(self, arena: Arena, goal: Goal) -> Plan:
+        from rrf_design.planning.cheapest import cheapest_plan
+
+        start = starting_design(arena, goal)
+        search = Search(arena, goal, master=front_end(self.solver))
+        if goal.target is not None:
+            return cheapest_plan(search, start, method=self.name)
+        return best_plan(search, start, method=self.name)
+
+
+def best_plan(search: Search, start: Mask, *, method: str) -> Plan:
+    """Largest objective within the budget; among equals found on the way, without purchases that do nothing."""
+    arena, goal = search.arena, search.goal
+    incumbent = first_incumbent(search, start)
+    budget = None if goal.budget is None else exact(goal.budget)
+    mask, upper = search.maximise(budget, incumbent)
+    mask = tidy(arena, mask, arena.value(mask))
+    upper = min(upper, bound_from_cuts(arena, goal.budget))
+    return finish(
+        arena, mask, goal, method=method, start=start & mask, upper=upper, gap=search.master.gap * 1.01, notes=()
+    )
+
+
+def first_incumbent(search: Search, start: Mask) -> Mask:
+    """Greedy and exchanges, with at most a third of the time."""
+    arena, goal = search.arena, search.goal
+    steps = best_prefix(start, arena.value(start), witness_greedy(arena, goal, start=start))
+    left = search.left()
+    limit = None if left is None else max(0.0, left / 3)
+    climber = Climber(
+        arena, Goal(budget=goal.budget, seed=goal.seed, time_limit=limit), steps[-1].after if steps else start
+    )
+    climber.climb()
+    return climber.mask
