@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -35,8 +36,8 @@ def small(name: str = "small field", node: str = "isolate") -> Problem:
         ],
         anchors=[
             {"id": "a0", "node": "original", "value": 5.0},
-            {"id": "a3", "node": node, "cost": 2.0},
-            {"id": "both", "nodes": ["original", "tripled"], "rows": [[1.0, 1.0]], "cost": 3.0},
+            {"id": "a3", "node": node, "value": 1.0, "cost": 2.0},
+            {"id": "both", "nodes": ["original", "tripled"], "rows": [[1.0, 1.0]], "value": 20.0, "cost": 3.0},
         ],
     )
 
@@ -54,6 +55,44 @@ def hostile() -> Problem:
     plain["relations"][2]["family"] = HOSTILE
     plain["anchors"][1]["id"] = f"a3{HOSTILE}"
     return Problem(**plain)
+
+
+def plain(document: Any) -> Any:
+    """As a file would have it."""
+    return json.loads(json.dumps(document))
+
+
+@pytest.fixture(scope="session")
+def repaired(problem: Problem) -> dict[str, Any]:
+    """A repair's document: one answer wrong, one not given."""
+    from rrf_design.repair import repair, to_document
+
+    answers = {"original": [5.0], "paraphrase": [5.0], "tripled": [17.0], "isolate": {"status": "refusal"}}
+    document: dict[str, Any] = plain(to_document(repair(problem, answers, select=["a3", "r12"])))
+    return document
+
+
+@pytest.fixture(scope="session")
+def live(problem: Problem, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """A run's document, from a scripted model whose answer to one question is wrong and hostile."""
+    from rrf_design.acquisition import acquire
+
+    script = tmp_path_factory.mktemp("run") / "script.json"
+    rules = [
+        {"pattern": "three", "text": f"{HOSTILE} 17"},
+        {"pattern": "unreadable", "text": "<script>no idea</script>"},
+        {"pattern": ".*", "text": "5"},
+    ]
+    script.write_text(json.dumps({"rules": rules}))
+    asked = problem.model_dump(by_alias=True, exclude_defaults=True)
+    prompts = {"tripled": "three times", "isolate": "unreadable"}
+    for node in asked["nodes"]:
+        node.update(prompt=prompts.get(node["id"], "2 + 3"), parser="integer-last")
+    run = acquire(
+        Problem(**asked), f"scripted:{script}", budget=5.0, method="witness", store=script.parent / "runs.sqlite"
+    )
+    document: dict[str, Any] = plain(run.to_json())
+    return document
 
 
 @pytest.fixture(scope="session")

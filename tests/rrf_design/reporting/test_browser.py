@@ -11,10 +11,12 @@ from rrf_design import Problem
 from rrf_design.reporting import Series, figure, page, section, step_chart, table
 from rrf_design.reporting.comparison import comparison_page
 from rrf_design.reporting.designs import Design, design_page
+from rrf_design.reporting.documents import read, render
 from rrf_design.reporting.fieldview import FieldView
 from rrf_design.reporting.graph import draw_field
 
 Open = Callable[..., Any]
+HOSTILE = '"><script>window.hacked = 1</script><img src=x onerror="window.hacked = 1">'
 
 
 @pytest.fixture(scope="module")
@@ -83,6 +85,23 @@ def test_no_text_can_inject_markup(open_page: Open, hostile: Problem) -> None:
         assert view.locator("script").count() == 1
         assert view.locator("img").count() == 0
         assert "<script>window.hacked" in view.locator("body").inner_text()
+
+
+def test_no_answer_of_a_model_can_inject_markup(
+    open_page: Open, problem: Problem, live: dict[str, Any], repaired: dict[str, Any]
+) -> None:
+    hostile = {**repaired, "reason": HOSTILE, "erased": {"isolate": HOSTILE}, "notes": [HOSTILE], "method": HOSTILE}
+    odd = {
+        **live,
+        "stopped_because": HOSTILE,
+        "detail": HOSTILE,
+        "header": {"name": HOSTILE, "model": HOSTILE, "identity": {HOSTILE: HOSTILE}},
+    }
+    for document in (hostile, odd):
+        view = open_page(render(read(document, problem=problem)))
+        assert view.evaluate("window.hacked") is None
+        assert view.locator("script").count() == 1
+        assert view.locator("img").count() == 0
 
 
 def test_even_markup_that_slipped_through_could_not_run(browser: Any, tmp_path: Any) -> None:

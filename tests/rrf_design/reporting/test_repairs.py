@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+from typing import Any
+
+from rrf_design import Problem
+from rrf_design.reporting.documents import read, render
+from rrf_design.reporting.repairs import repair_page, vector
+
+
+def test_wrong_answers_and_what_they_became(problem: Problem, repaired: dict[str, Any]) -> None:
+    assert repaired["support"] == ["tripled"]
+    made = render(read(repaired, problem=problem))
+    assert "Repair of small field" in made
+    for cell in (">17<", ">15<", ">wrong<", ">kept<", ">no answer<", "refusal"):
+        assert cell in made
+    assert 'class="node wrong"' in made
+    assert "γ₁" in made
+
+
+def test_without_its_problem_the_field_is_not_drawn(repaired: dict[str, Any]) -> None:
+    made = render(read(repaired))
+    assert "data-nodes=" not in made.partition("<script>")[0]
+    assert repaired["problem"] in made
+
+
+def test_what_can_not_be_told_apart_is_said(repaired: dict[str, Any]) -> None:
+    other = {"support": ["original"], "repaired": {"original": None}, "residual": 0.0, "free": 1}
+    unsure = {
+        **repaired,
+        "guaranteed": False,
+        "certainty": "ambiguous",
+        "alternatives": [other],
+        "indistinguishable": ["original"],
+        "error_bound": None,
+    }
+    made = repair_page(read(unsure))
+    assert "without any measurement changing: original" in made
+    assert "original: not determined" in made
+    assert "not guaranteed" in made
+    assert "no bound" in made
+
+
+def test_truth_names_the_failures(repaired: dict[str, Any]) -> None:
+    made = repair_page(read({**repaired, "truth_error": 2.5, "failures": ["budget violation"]}))
+    assert "off by 2.5; failures: budget violation" in made
+
+
+def test_vectors_are_cut() -> None:
+    assert vector([1.0, 2.5]) == "1, 2.5"
+    assert vector(list(range(10))).endswith("… (10 coordinates)")

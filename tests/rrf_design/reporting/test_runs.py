@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+from typing import Any
+
+from rrf_design import Problem
+from rrf_design.reporting.documents import read, render
+
+
+def test_a_run_shows_money_margin_answers_and_purchases(problem: Problem, live: dict[str, Any]) -> None:
+    made = render(read(live, problem={"": problem}))
+    for text in (
+        "Run: small field",
+        "Money spent, purchase by purchase",
+        "before each purchase and at the end",
+        "Every purchase",
+        "budget 5",
+    ):
+        assert text in made
+    assert "parse failure" in made
+    assert live["run"] in made
+    assert "data-nodes=" in made
+
+
+def test_many_fields_are_summed_up(live: dict[str, Any]) -> None:
+    items = [{**live["items"][0], "item": f"item {i}"} for i in range(30)]
+    made = render(read({**live, "items": items}))
+    assert "fields with their goal certified" in made
+    assert "Wrong answers, and what they became" in made
+    assert made.count("<h2>") == 5
+
+
+def test_an_unfinished_run_has_no_repair(live: dict[str, Any]) -> None:
+    item = {**live["items"][0], "repair": None, "gamma_lower": 0.0}
+    made = render(read({**live, "items": [item], "open_reviews": 2, "lost": 1.0}))
+    assert "No repair: the run has not come to its end" in made
+    assert "2 reviews by people are still open" in made
+    assert "lost to a crash" in made
