@@ -8,7 +8,7 @@ once, and decides again when all of them are back, so that the order in which an
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
@@ -112,7 +112,6 @@ class Acquirer:
         self._instant = instant or (lambda purchase: None)
         self._buffer: list[Event] = []
         self._dead = False
-        self._shares: dict[str, Fraction] | None = None
         self._anchored = {item: _direct_anchors(problem) for item, problem in named.items()}
         for event in journal.events(run) if journal is not None else ():
             self.state.apply(event)
@@ -215,7 +214,7 @@ class Acquirer:
 
     def _advance(self, item: str) -> bool:
         """Begin the next round of an item, or stop it; False when there is nothing to ask for now."""
-        state, design = self.state.items[item], self.designs[item]
+        state = self.state.items[item]
         if not state.schedule:
             self._fix_schedules()
         given = [name for name in self._given(item) if name not in state.taken and name not in state.settled]
@@ -226,12 +225,10 @@ class Acquirer:
         if margin is None:
             return False
         ready, short = self._ready(item)
-        if not ready and self.settings.mode is Mode.ADAPTIVE:
-            bundles = self._choose(item)
-            if bundles:
-                self._emit(Event(Kind.SCHEDULE, {"item": item, "names": bundles}))
-                ready, short = self._ready(item)
         stop = self.settings.rule.check(self._view(item, planned=bool(ready)))
+        if stop is None and not ready and self.settings.mode is Mode.ADAPTIVE:
+            self._emit(Event(Kind.SCHEDULE, {"item": item, "names": self._choose(item)}))
+            ready, short = self._ready(item)
         if stop is None and not ready:
             stop = self._out_of_schedule(item, short=short)
         if stop is not None:
@@ -240,7 +237,6 @@ class Acquirer:
         body = {"item": item, "names": ready[: self.settings.batch], "committed": float(self.state.committed)}
         body |= {"gamma_lower": margin.lower, "gamma": margin.value, "support": list(margin.support)}
         self._emit(Event(Kind.ROUND, body))
-        del design
         return True
 
     def _margin_or_stop(self, item: str) -> DesignMargin | None:
@@ -451,9 +447,3 @@ class Acquirer:
 def _direct_anchors(problem: Problem) -> dict[str, str]:
     """Anchors that state one node's whole value, by the node they state."""
     return {anchor.id: anchor.nodes[0] for anchor in problem.anchors if anchor.rows is None and len(anchor.nodes) == 1}
-
-
-def settle_all(acquirer: Acquirer, fetch: Callable[[Purchase], Settlement], purchases: Iterable[Purchase]) -> None:
-    """Fetch one after the other and tell each at once: the simplest driver there is."""
-    for purchase in purchases:
-        acquirer.tell(fetch(purchase))

@@ -42,13 +42,10 @@ from rrf_design.errors import InputError
     ],
 )
 def test_what_is_not_arithmetic_is_refused(text: str, message: str) -> None:
-    with pytest.raises(InputError, match=message if message.isalnum() else ".*"):
+    with pytest.raises(InputError) as caught:
         evaluate(text, {"word": "seven"})
-    try:
-        evaluate(text, {"word": "seven"})
-    except InputError as error:
-        assert message in str(error)
-        assert "\n" not in str(error)
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -62,7 +62,9 @@ def test_not_a_database(tmp_path: Path) -> None:
 
 
 def test_events_come_back_in_order_and_whole(store: str) -> None:
-    event = Event(Kind.INTENT, {"item": "", "name": "ä\n'\"", "price": 0.1, "deep": [1, None, {"x": True}]}, "n1", 2, 12.5)
+    event = Event(
+        Kind.INTENT, {"item": "", "name": "ä\n'\"", "price": 0.1, "deep": [1, None, {"x": True}]}, "n1", 2, 12.5
+    )
     with Journal(store) as journal:
         run = begin(journal, seed=3)
         journal.append(run, [Event(Kind.SESSION, {}, at=1.0), event])

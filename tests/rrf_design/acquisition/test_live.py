@@ -1,0 +1,311 @@
+"""acquire from end to end: what it refuses, what it survives, what it costs, and that no secret gets out."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fields import one_wrong, ring, scripted
+
+import rrf_design as rrf
+from rrf_design.acquisition import Journal, acquire, answer_log, read_run
+from rrf_design.acquisition.journal import Kind
+from rrf_design.acquisition.stopping import Calls, default
+from rrf_design.errors import InputError, Refused, RetryLater
+from rrf_design.models.base import Attempt, Outcome, Usage
+from rrf_design.models.replay import ReplayModel
+
+PRICES = {"scripted": {"input": 0.001, "output": 0.002, "call": 0.01}}
+
+
+def go(problem: Any, tmp_path: Path, model: Any = None, **options: Any) -> Any:
+    given = {"store": tmp_path / "runs.sqlite", "method": "witness"} | options
+    return acquire(problem, scripted() if model is None else model, **given)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"nodes": [{"id": "n"}]}, "node 'n': it has no prompt"),
+        ({"nodes": [{"id": "n", "prompt": "?", "parser": "integer-lst"}]}, "node 'n': unknown parser"),
+        ({"nodes": [{"id": "n", "prompt": "?", "dim": 2}]}, "node 'n': its parser gives 1 numbers"),
+        ({"nodes": [{"id": "n", "prompt": "{x}", "variables": {"y": 1}}]}, "node 'n': template"),
+        (
+            {"nodes": [{"id": "n", "prompt": "?"}], "anchors": [{"id": "A", "node": "n", "cost": 1.0}]},
+            "anchor 'A': it has no value and no source",
+        ),
+    ],
+)
+def test_faults_are_found_before_anything_is_bought(tmp_path: Path, changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        go(rrf.Problem(k=1, **changes), tmp_path)
+    assert message in str(caught.value)
+    with Journal(tmp_path / "runs.sqlite") as journal:
+        assert journal.summaries() == ()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"mode": "clever"}, "modes are agnostic and adaptive"),
+        ({"doubt": "same"}, "use again or skip"),
+        ({"money": 1.0}, "needs a price table"),
+        ({"money": 1.0, "prices": {"other": {"input": 1.0}}}, "no price for model 'scripted'"),
+        ({"responses": {"zz": 1.0}}, "no node 'zz'"),
+        ({"model": "scritped:x"}, "did you mean 'scripted'"),
+        ({"resume": "2020"}, "there is no run '2020'"),
+    ],
+)
+def test_wrong_calls_are_one_line(tmp_path: Path, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        go(ring(), tmp_path, **options)
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_nothing_to_do(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="nothing to acquire"):
+        acquire(None, scripted(), store=tmp_path / "r.sqlite")
+
+
+@pytest.mark.parametrize("mode", ["agnostic", "adaptive"])
+@pytest.mark.parametrize("slots", [1, 3])
+def test_a_wrong_answer_is_found_and_repaired(tmp_path: Path, mode: str, slots: int) -> None:
+    run = go(ring(), tmp_path, scripted(slots=slots), mode=mode, batch=slots)
+    assert run.items[0].answers["n2"] == (12.0,)
+    assert run.items[0].repair["support"] == ["n2"]
+    assert run.repaired["n2"] == pytest.approx([7.0])
+    assert run.gamma_lower > 0
+    assert run.reached
+    assert run.spent <= 4
+
+
+def test_the_document_has_the_promised_keys_and_reads_back(tmp_path: Path) -> None:
+    run = go(ring(), tmp_path)
+    document = run.to_json()
+    assert {"run", "stopped_because", "spent", "gamma_lower", "purchases", "repaired"} <= set(document)
+    assert (document["format"], document["version"]) == ("rrf-run", 1)
+    again = read_run("last", store=tmp_path / "runs.sqlite").to_json()
+    assert json.loads(json.dumps(again)) == json.loads(json.dumps(document))
+    header = document["header"]
+    assert {"program", "packages", "seed", "settings", "digests", "identity", "format_version"} <= set(header)
+    assert header["digests"][""] == rrf.digest(ring())
+
+
+def test_a_finished_run_buys_nothing_when_resumed(tmp_path: Path) -> None:
+    asked = []
+
+    def script(request: Any) -> str:
+        asked.append(request.prompt)
+        return "7"
+
+    first = go(ring(), tmp_path, scripted(script))
+    count = len(asked)
+    second = go(None, tmp_path, scripted(script), resume="last")
+    assert len(asked) == count
+    assert second.purchases == first.purchases
+
+
+def test_a_larger_budget_on_resume_goes_on(tmp_path: Path) -> None:
+    first = go(ring(), tmp_path, budget=1.0, mode="adaptive")
+    second = go(None, tmp_path, resume=first.run, budget=4.0)
+    assert first.spent <= 1.0 < second.spent <= 4.0
+    assert [p.name for p in second.purchases][: len(first.purchases)] == [p.name for p in first.purchases]
+
+
+def test_another_problem_or_another_backend_is_refused(tmp_path: Path) -> None:
+    run = go(ring(), tmp_path)
+    with pytest.raises(InputError, match="belongs to another problem"):
+        go(ring(6), tmp_path, resume=run.run)
+    with pytest.raises(Refused, match="answers of different backends can't be mixed"):
+        go(None, tmp_path, scripted(name="another"), resume=run.run)
+    with pytest.raises(InputError, match="adapter object; give it again"):
+        acquire(resume=run.run, store=tmp_path / "runs.sqlite")
+
+
+def test_two_processes_on_one_run_are_refused(tmp_path: Path) -> None:
+    run = go(ring(), tmp_path)
+    with (
+        Journal(tmp_path / "runs.sqlite") as journal,
+        journal.holding(run.run),
+        pytest.raises(Refused, match="is working on it"),
+    ):
+        go(None, tmp_path, resume=run.run)
+
+
+class Flaky:
+    """A model server that goes away after some answers and comes back when told."""
+
+    def __init__(self, outcome: Outcome = Outcome.UNREACHABLE, *, after: int = 2) -> None:
+        self.outcome, self.left, self.calls = outcome, after, 0
+
+    def __call__(self, request: Any) -> Any:
+        if self.left == 0:
+            return Attempt(self.outcome, usage=Usage(), detail="connection refused")
+        self.left -= 1
+        self.calls += 1
+        return one_wrong(request)
+
+
+@pytest.mark.parametrize("slots", [1, 2])
+@pytest.mark.parametrize("outcome", [Outcome.UNREACHABLE, Outcome.RATE_LIMITED])
+def test_model_server_gone_and_back(tmp_path: Path, outcome: Outcome, slots: int) -> None:
+    server = Flaky(outcome)
+    paused = go(ring(), tmp_path, scripted(server, slots=slots))
+    assert paused.stopped_because == "paused"
+    assert "connection refused" in paused.detail
+    assert not paused.reached
+    assert paused.repaired is None
+    server.left = 99
+    resumed = go(None, tmp_path, scripted(server, slots=slots), resume="last")
+    assert resumed.stopped_because != "paused"
+    assert server.calls == 5  # no question was paid for twice
+    assert resumed.repaired["n2"] == pytest.approx([7.0])
+    assert resumed.lost == 0
+
+
+def test_a_wrong_key_does_not_burn_the_budget(tmp_path: Path) -> None:
+    server = Flaky(Outcome.FAILED, after=0)
+    paused = go(ring(), tmp_path, scripted(server))
+    assert paused.stopped_because == "paused"
+    assert "the backend refuses the call: connection refused" in paused.detail
+    assert paused.spent == 0
+    later = Flaky(Outcome.FAILED, after=3)  # a single failed call among answers is an answer that is missing
+    run = go(ring(), tmp_path, scripted(later))
+    assert run.items[0].failed["n3"] == "failed"
+
+
+def test_refusals_garbage_and_parse_failures_are_stored_as_such(tmp_path: Path) -> None:
+    texts = {"0": "7", "1": "I can't help with that.", "2": "", "3": "seven", "4": "7"}
+    run = go(ring(), tmp_path, scripted(lambda request: texts[request.prompt[-2]]))
+    assert run.items[0].failed == {"n1": "refused", "n2": "empty", "n3": "parse failure"}
+    assert run.items[0].answers == {"n0": (7.0,), "n4": (7.0,)}
+    assert run.items[0].repair["erased"].keys() == {"n1", "n2", "n3"}
+
+
+def test_money_is_real_and_bounded(tmp_path: Path) -> None:
+    free = go(ring(), tmp_path, prices=PRICES)
+    assert free.money > 5 * 0.01
+    tight = go(ring(), tmp_path, prices=PRICES, money=free.money / 2)
+    assert tight.money <= free.money / 2
+    assert len(tight.items[0].answers) < 5
+
+
+def test_calls_can_be_limited(tmp_path: Path) -> None:
+    run = go(ring(), tmp_path, stop=default() | Calls(3))
+    assert run.stopped_because == "calls used up"
+    assert run.calls == 5  # the questions that make up the field are asked in any case
+    assert run.spent == 0
+
+
+def test_many_items_fill_the_slots(tmp_path: Path) -> None:
+    items = {f"i{j}": ring(4, name=f"i{j}") for j in range(5)}
+    run = go(items, tmp_path, scripted(slots=4), budget=20.0)
+    assert run.spent <= 20
+    assert set(run.repaired) == set(items)
+    assert all(entry.repair["support"] == ["n2"] for entry in run.items)
+    assert run.gamma_lower == min(entry.gamma_lower for entry in run.items)
+
+
+def test_known_responses_are_not_asked(tmp_path: Path) -> None:
+    problem = ring()
+    silent = scripted(lambda request: pytest.fail("nothing has to be asked"))
+    run = go(problem, tmp_path, silent, responses={f"n{i}": 7.0 for i in range(5)})
+    assert run.calls == 0
+    assert run.items[0].repair["support"] == []
+
+
+def test_owned_anchors_get_their_value_from_their_source(tmp_path: Path) -> None:
+    problem = rrf.Problem(
+        k=1,
+        nodes=[{"id": f"n{i}", "prompt": f"question {i}?", "variables": {"a": 3}} for i in range(3)],
+        relations=[{"id": f"r{i}", "tail": f"n{i}", "head": f"n{(i + 1) % 3}"} for i in range(3)],
+        anchors=[{"id": "A", "node": "n0", "source": "expression: a + 4"}],
+    )
+    run = go(problem, tmp_path)
+    assert run.items[0].anchors == {"A": (7.0,)}
+    assert run.repaired["n2"] == pytest.approx([7.0])
+
+
+def test_people_review_and_the_run_goes_on(tmp_path: Path) -> None:
+    problem = rrf.Problem(
+        k=1,
+        budget=6.0,
+        target=0.9,
+        nodes=[{"id": "n1", "prompt": "question 1?"}, {"id": "n2", "prompt": "question 2?"}],
+        relations=[{"id": "r", "tail": "n1", "head": "n2"}],
+        anchors=[{"id": f"a{i}", "node": f"n{i}", "cost": 1.0, "source": "person"} for i in (1, 2)],
+    )
+    queue = tmp_path / "reviews.csv"
+    waiting = go(problem, tmp_path, review_file=queue)
+    assert waiting.open_reviews == 2
+    assert waiting.stopped_because == "waiting for review"
+    assert waiting.repaired is None
+    assert waiting.gamma_lower == 0  # nothing is promised on answers that are not there
+    lines = queue.read_text().splitlines()
+    queue.write_text("\n".join([lines[0], *(line + "7" for line in lines[1:])]))
+    done = go(None, tmp_path, resume="last", reviews=queue)
+    assert done.open_reviews == 0
+    assert done.stopped_because == "target reached"
+    assert done.repaired["n2"] == pytest.approx([7.0])
+    assert {p.outcome for p in done.purchases if p.buys == "anchor"} == {"reviewed"}
+
+
+def test_full_disk_ends_with_a_clear_message_and_resumes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    writes = iter(range(10_000))
+
+    def full(self: Journal, what: str) -> None:
+        if what == "written" and next(writes) == 5:
+            raise RetryLater("the journal can't be written (No space left on device); free some disk space")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Journal, "_doing", full)
+        with pytest.raises(RetryLater, match="free some disk space"):
+            go(ring(), tmp_path)
+    run = go(None, tmp_path, resume="last")
+    assert run.repaired["n2"] == pytest.approx([7.0])
+    assert run.spent <= 4
+
+
+def test_secrets_reach_neither_journal_nor_document_nor_message(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    key = "planted-key-31415926535"
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    leaky = Attempt(Outcome.REFUSED, "", Usage(1, 1, 1), {"headers": key}, {"error": key}, f"bad key {key}")
+    seen: list[Any] = []
+    run = go(
+        ring(), tmp_path, scripted(lambda r: leaky if "question 1" in r.prompt else f"7 {key}"), progress=seen.append
+    )
+    gone = Attempt(Outcome.UNREACHABLE, usage=Usage(), detail=f"no route with {key}")
+    paused = go(ring(), tmp_path, scripted(lambda r: gone))
+    content = b"".join(file.read_bytes() for file in tmp_path.rglob("*") if file.is_file())
+    assert key.encode() not in content
+    assert key not in json.dumps([run.to_json(), paused.to_json()])
+    assert key not in json.dumps(answer_log(run.run, store=tmp_path / "runs.sqlite"))
+    assert "[hidden]" in paused.detail
+    assert key not in "".join(capsys.readouterr())
+    keyed = rrf.Problem(k=1, nodes=[{"id": "n", "prompt": f"use {key}"}])
+    with pytest.raises(InputError) as caught:
+        go(keyed, tmp_path)
+    assert key not in str(caught.value)
+
+
+def test_the_answers_can_be_published_and_replayed(tmp_path: Path) -> None:
+    run = go(ring(), tmp_path)
+    records = answer_log(run.run, store=tmp_path / "runs.sqlite")
+    assert {record["node"] for record in records} == {f"n{i}" for i in range(5)}
+    again = go(ring(), tmp_path, ReplayModel(records))
+    assert again.items[0].answers == run.items[0].answers
+
+
+def test_every_purchase_has_an_intent_before_its_settlement(tmp_path: Path) -> None:
+    run = go(ring(), tmp_path)
+    with Journal(tmp_path / "runs.sqlite") as journal:
+        events = journal.events(run.run)
+    places = {(event.kind, event.purchase): i for i, event in enumerate(events)}
+    settled = [event.purchase for event in events if event.kind is Kind.SETTLED]
+    assert len(settled) == len(run.purchases)
+    assert all(places[Kind.INTENT, name] < places[Kind.SETTLED, name] for name in settled)

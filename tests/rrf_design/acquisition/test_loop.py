@@ -1,0 +1,293 @@
+"""Ask and tell without any model: rounds, reservations, batches, failures, replay."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fields import ring
+
+import rrf_design as rrf
+from rrf_design.acquisition import Acquirer, Buys, Doubt, Journal, Mode, Purchase, Settings, Settlement, Terms
+from rrf_design.acquisition.journal import Event, Kind
+from rrf_design.acquisition.state import RunState
+from rrf_design.acquisition.stopping import Because, Calls, Gain, Seconds, Target
+from rrf_design.errors import InputError, Refused
+
+
+def settings(**changes: Any) -> Settings:
+    return Settings(**({"budget": 4.0, "method": "witness"} | changes))
+
+
+def answer(purchase: Purchase, value: float = 7.0) -> Settlement:
+    return Settlement(purchase, "told", (value,), calls=int(purchase.buys is Buys.ANSWER))
+
+
+def play(acquirer: Acquirer, tell: Callable[[Purchase], Settlement] = answer, count: int = 3) -> None:
+    while purchases := acquirer.ask(count):
+        for purchase in purchases:
+            acquirer.tell(tell(purchase))
+
+
+def bought(acquirer: Acquirer, item: str = "") -> list[str]:
+    return [name for name, entry in acquirer.state.items[item].settled.items() if entry.price > 0]
+
+
+def test_settings_are_checked() -> None:
+    with pytest.raises(InputError, match="batch"):
+        Settings(batch=0)
+    with pytest.raises(InputError, match="budget"):
+        Settings(budget=-1.0)
+    with pytest.raises(InputError, match="empty"):
+        Acquirer({})
+
+
+def test_questions_come_first_then_the_schedule_within_the_budget() -> None:
+    acquirer = Acquirer(ring(), settings=settings())
+    first = acquirer.ask(99)
+    assert [p.name for p in first] == ["n0", "n1", "n2", "n3", "n4"]
+    assert acquirer.ask(99) == ()  # it waits for what is under way
+    acquirer.tell(*(answer(p) for p in first))
+    play(acquirer)
+    assert acquirer.finished
+    assert acquirer.state.committed == acquirer.state.spent <= 4
+    assert acquirer.margin().lower > 0.5
+
+
+@pytest.mark.parametrize("mode", list(Mode))
+@pytest.mark.parametrize("batch", [1, 3])
+def test_reservations_never_exceed_the_budget(mode: Mode, batch: int) -> None:
+    seen: list[Event] = []
+    acquirer = Acquirer(ring(), settings=settings(mode=mode, batch=batch), watch=seen.append)
+    play(acquirer)
+    state = RunState([""])
+    for event in seen:
+        state.apply(event)
+        assert state.committed <= 4
+
+
+def test_agnostic_schedules_are_fixed_before_any_answer_and_do_not_depend_on_them() -> None:
+    seen: list[Event] = []
+    one = Acquirer(ring(), settings=settings(), watch=seen.append)
+    play(one)
+    kinds = [event.kind for event in seen]
+    assert kinds.count(Kind.SCHEDULE) == 1
+    assert kinds.index(Kind.SCHEDULE) < kinds.index(Kind.INTENT)
+    other = Acquirer(ring(), settings=settings())
+    play(other, lambda p: answer(p, float(len(p.name) * hash(p.name) % 97)))
+    assert bought(one) == bought(other)
+
+
+def test_adaptive_mode_decides_step_by_step_and_says_so() -> None:
+    seen: list[Event] = []
+    acquirer = Acquirer(ring(), settings=settings(mode=Mode.ADAPTIVE), watch=seen.append)
+    play(acquirer)
+    assert sum(event.kind is Kind.SCHEDULE for event in seen) > 1
+    assert acquirer.settings.document()["mode"] == "adaptive"
+
+
+def test_a_batch_is_decided_together_and_waited_for() -> None:
+    seen: list[Event] = []
+    acquirer = Acquirer(ring(), settings=settings(batch=2, budget=None, mode=Mode.ADAPTIVE), watch=seen.append)
+    play(acquirer)
+    rounds = [event.body["names"] for event in seen if event.kind is Kind.ROUND and "gamma" in event.body]
+    assert max(len(names) for names in rounds) == 2
+
+
+def test_an_answer_that_can_not_be_read_takes_its_blocks_along() -> None:
+    def tell(purchase: Purchase) -> Settlement:
+        if purchase.name == "n2":
+            return Settlement(purchase, "parse failure", ok=False)
+        return answer(purchase)
+
+    acquirer = Acquirer(ring(), settings=settings())
+    play(acquirer, tell)
+    assert acquirer.finished
+    assert not {"r1", "r2", "a2"} & set(bought(acquirer))
+    assert "n2" not in acquirer.margin().operator.node_ids
+
+
+def test_no_answer_at_all_is_an_end_of_its_own() -> None:
+    acquirer = Acquirer(ring(), settings=settings())
+    play(acquirer, lambda p: Settlement(p, "parse failure", ok=False))
+    stop = acquirer.stops[""]
+    assert stop is not None
+    assert stop.because is Because.UNREADABLE
+
+
+@pytest.mark.parametrize(
+    ("rule", "because"),
+    [
+        (Target(0.3), Because.TARGET),
+        (Calls(5), Because.CALLS),
+        (Seconds(0.0), Because.TIME),
+        (Gain(99.0) | Target(9.0), Because.GAIN),
+    ],
+)
+def test_rules_stop_the_loop(rule: Any, because: Because) -> None:
+    acquirer = Acquirer(ring(), settings=settings(stop=rule))
+    play(acquirer)
+    stop = acquirer.stops[""]
+    assert stop is not None
+    assert stop.because is because
+
+
+def test_exhaustion_is_proved() -> None:
+    """One node has no relation and nothing on sale sees it: the margin stays 0 whatever is bought."""
+    problem = rrf.Problem(
+        k=1,
+        nodes=[{"id": "a", "prompt": "?"}, {"id": "b", "prompt": "?"}, {"id": "alone", "prompt": "?"}],
+        relations=[{"id": "ab", "tail": "a", "head": "b"}],
+        anchors=[{"id": "A", "node": "a", "value": 1.0, "cost": 1.0}],
+    )
+    acquirer = Acquirer(problem, settings=settings(mode=Mode.ADAPTIVE, budget=None))
+    play(acquirer)
+    stop = acquirer.stops[""]
+    assert stop is not None
+    assert stop.because is Because.EXHAUSTED
+    assert bought(acquirer) == []
+    assert "at most 0" in stop.detail
+
+
+def test_told_twice_or_never_asked_is_refused() -> None:
+    acquirer = Acquirer(ring(), settings=settings())
+    (purchase, *_) = acquirer.ask(1)
+    acquirer.tell(answer(purchase))
+    with pytest.raises(Refused, match="not under way"):
+        acquirer.tell(answer(purchase))
+    with pytest.raises(Refused, match="not under way"):
+        acquirer.tell(answer(Purchase("", "n4", Buys.ANSWER, 0.0)))
+    with pytest.raises(Refused, match="not under way"):
+        acquirer.tell(answer(Purchase("elsewhere", "n4", Buys.ANSWER, 0.0)))
+
+
+def test_what_was_released_can_be_bought_later() -> None:
+    acquirer = Acquirer(ring(), settings=settings())
+    (purchase,) = acquirer.ask(1)
+    acquirer.release(purchase, "nobody there")
+    again = acquirer.ask(1)[0]
+    assert (again.name, again.attempt) == (purchase.name, 1)
+
+
+def test_given_responses_are_not_asked() -> None:
+    acquirer = Acquirer(ring(), settings=settings())
+    acquirer.give({"n0": 7.0, "n3": [7.0]})
+    assert [p.name for p in acquirer.ask(9)] == ["n1", "n2", "n4"]
+    with pytest.raises(InputError, match="no node 'x'"):
+        acquirer.give({"x": 1.0})
+    with pytest.raises(InputError, match="needs 1 numbers"):
+        acquirer.give({"n1": [1.0, 2.0]})
+
+
+def test_ceilings_reserve_money_and_release_what_was_not_used() -> None:
+    terms = lambda item, name: Terms(ceiling=0.3)  # noqa: E731
+    acquirer = Acquirer(ring(), settings=settings(money=1.0), terms=terms)
+    asked = acquirer.ask(9)
+    assert len(asked) == 3  # four ceilings would be more than the money
+    assert float(acquirer.state.committed_money) == pytest.approx(0.9)
+    acquirer.tell(*(Settlement(p, "told", (7.0,), money=0.1, calls=1) for p in asked))
+    assert acquirer.state.committed_money <= 1
+    assert float(acquirer.state.settled_money) == pytest.approx(0.3)
+
+
+def test_many_items_share_one_budget() -> None:
+    acquirer = Acquirer({"a": ring(), "b": ring(4)}, settings=settings(budget=5.0))
+    play(acquirer, count=4)
+    assert acquirer.finished
+    assert acquirer.state.spent <= 5
+    assert {p.item for p in Acquirer({"a": ring(), "b": ring(4)}, settings=settings()).ask(9)} == {"a", "b"}
+
+
+def test_adaptive_items_have_equal_shares() -> None:
+    acquirer = Acquirer({"a": ring(), "b": ring()}, settings=settings(budget=4.0, mode=Mode.ADAPTIVE))
+    play(acquirer)
+    for item in ("a", "b"):
+        assert sum(e.price for e in acquirer.state.items[item].settled.values()) <= 2.0
+
+
+def test_replay_gives_the_same_state(tmp_path: Path) -> None:
+    with Journal(tmp_path / "r.sqlite") as journal:
+        run = journal.create({"name": "r"}, {"": {}})
+        acquirer = Acquirer(ring(), settings=settings(batch=2), journal=journal, run=run)
+        play(acquirer)
+        acquirer.end("done")
+        folded = RunState([""])
+        for event in journal.events(run):
+            folded.apply(event)
+    assert folded.items == acquirer.state.items
+    assert folded.__dict__ == acquirer.state.__dict__
+
+
+@pytest.mark.parametrize(
+    ("terms", "doubt", "lost", "asked_again"),
+    [
+        (Terms(local=True), None, 0, True),
+        (Terms(), None, 1, True),
+        (Terms(), Doubt.SKIP, 0, False),
+    ],
+)
+def test_intents_without_an_outcome_are_in_doubt(
+    tmp_path: Path, terms: Terms, doubt: Doubt | None, lost: int, asked_again: bool
+) -> None:
+    problem = rrf.Problem(
+        k=1,
+        nodes=[{"id": "a", "prompt": "?"}, {"id": "b", "prompt": "?"}],
+        relations=[{"id": "ab", "tail": "a", "head": "b"}],
+        anchors=[
+            {"id": "A", "node": "a", "value": 1.0, "cost": 1.0},
+            {"id": "B", "node": "b", "value": 1.0, "cost": 1.0},
+        ],
+    )
+    with Journal(tmp_path / "r.sqlite") as journal:
+        run = journal.create({"name": "r"}, {"": {}})
+        options: dict[str, Any] = {"journal": journal, "run": run, "terms": lambda item, name: terms}
+        given = settings(budget=3.0, doubt=doubt)
+        before = Acquirer(problem, settings=given, **options)
+        for purchase in before.ask(2):
+            before.tell(answer(purchase))
+        (doubtful,) = before.ask(1)
+        assert doubtful.price == 1.0  # … and here the process dies
+        after = Acquirer(problem, settings=given, **options)
+        assert after.state.lost_price == lost
+        again = after.ask(1)
+        assert (doubtful.name in {p.name for p in again}) == asked_again
+        assert after.state.committed <= 3
+        if doubt is Doubt.SKIP:
+            assert after.state.items[""].settled[doubtful.name].outcome == "in doubt"
+            assert after.state.settled_price == 1
+
+
+def test_reviews_by_people_do_not_hold_up_the_rest() -> None:
+    terms = lambda item, name: Terms(deferred=name.startswith("a"))  # noqa: E731
+    acquirer = Acquirer(ring(), settings=settings(), terms=terms)
+    while purchases := [p for p in acquirer.ask(5) if not p.deferred]:
+        acquirer.tell(*(answer(p) for p in purchases))
+    stop = acquirer.stops[""]
+    assert acquirer.finished
+    assert stop is not None
+    assert acquirer.state.pending
+    assert all(p.deferred for p in acquirer.state.pending)
+
+
+def test_a_journal_that_fails_kills_the_object_not_the_run(tmp_path: Path) -> None:
+    class Failing(Journal):
+        broken = False
+
+        def _doing(self, what: str) -> None:
+            if self.broken and what == "written":
+                raise OSError(28, "No space left on device")
+
+    with Failing(tmp_path / "r.sqlite") as journal:
+        run = journal.create({"name": "r"}, {"": {}})
+        acquirer = Acquirer(ring(), settings=settings(), journal=journal, run=run)
+        (purchase,) = acquirer.ask(1)
+        journal.broken = True
+        with pytest.raises(OSError, match="No space"):
+            acquirer.tell(answer(purchase))
+        with pytest.raises(Refused, match="resume it instead"):
+            acquirer.ask(1)
+        journal.broken = False
+        resumed = Acquirer(ring(), settings=settings(), journal=journal, run=run)
+        assert resumed.ask(1)[0].name == purchase.name

@@ -1,0 +1,151 @@
+"""rrf-design acquire on the command line: keys, exit codes, messages."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import rrf_design as rrf
+from rrf_design.cli import main
+
+PROBLEM = """
+[problem]
+name = "capital sums"
+k = 1
+budget = 3.0
+{extra}
+[[nodes]]
+id = "x"
+prompt = "x?"
+[[nodes]]
+id = "y"
+prompt = "y?"
+[[nodes]]
+id = "z"
+prompt = "z?"
+[[relations]]
+id = "xy"
+tail = "x"
+head = "y"
+[[relations]]
+id = "yz"
+tail = "y"
+head = "z"
+cost = 1.0
+[[anchors]]
+id = "a"
+node = "x"
+value = 7.0
+cost = 1.0
+[[anchors]]
+id = "b"
+node = "z"
+source = "expression: 3 + 4"
+cost = 1.0
+"""
+SCRIPT = {"rules": [{"prompt": "y?", "text": "It is 8."}], "default": "7"}
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("RRF_STORE", raising=False)
+    Path("p.toml").write_text(PROBLEM.format(extra="target = 0.3"))
+    Path("s.json").write_text(json.dumps(SCRIPT))
+    return tmp_path
+
+
+def call(*arguments: str) -> int:
+    with pytest.raises(SystemExit) as caught:
+        main(list(arguments))
+    return int(caught.value.code or 0)
+
+
+def test_json_is_one_object_with_the_promised_keys(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert call("acquire", "p.toml", "--model", "scripted:s.json", "--method", "witness", "--json") == 0
+    out = capsys.readouterr().out
+    document: dict[str, Any] = json.loads(out)
+    assert {"run", "stopped_because", "spent", "gamma_lower", "purchases", "repaired"} <= set(document)
+    assert document["stopped_because"] == "target reached"
+    assert document["repaired"]["y"] == pytest.approx([7.0])
+    assert out.count("\n") == 1
+    assert (here / "rrf-runs.sqlite").exists()
+
+
+def test_a_missed_target_is_exit_code_one(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("p.toml").write_text(PROBLEM.format(extra="target = 9.0"))
+    assert call("acquire", "p.toml", "--model", "scripted:s.json", "--method", "witness", "--budget", "1") == 1
+    captured = capsys.readouterr()
+    assert "certified margin" in captured.out
+    assert "answered = 7" in captured.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["acquire"], "give a problem file, or the run to go on with"),
+        (["acquire", "missing.toml"], "no such file"),
+        (["acquire", "p.toml", "--model", "nonsense"], "unknown model 'nonsense'"),
+        (["acquire", "p.toml", "--model", "scripted:s.json", "--store", "mysql://x"], "use a path, sqlite:///PATH"),
+        (["acquire", "--resume", "zzz"], "there is no run 'zzz'"),
+        (["acquire", "p.toml", "p.toml", "--model", "scripted:s.json"], "two problem files are called 'p'"),
+        (["show", "zzz"], "there is no run 'zzz'"),
+    ],
+)
+def test_mistakes_are_one_line_and_exit_code_two(
+    here: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
+) -> None:
+    assert call(*arguments) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert message in captured.err
+    assert captured.err.count("\n") == 1
+
+
+def test_several_files_are_a_data_set(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("q.toml").write_text(PROBLEM.format(extra=""))
+    given = [
+        "acquire",
+        "p.toml",
+        "q.toml",
+        "--model",
+        "scripted:s.json",
+        "--method",
+        "witness",
+        "--budget",
+        "4",
+        "--json",
+    ]
+    assert call(*given) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert set(document["repaired"]) == {"p", "q"}
+    assert document["spent"] <= 4
+
+
+def test_resume_needs_only_the_run(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    base = ["--method", "witness", "--json"]
+    call("acquire", "p.toml", "--model", "scripted:s.json", *base)
+    first = json.loads(capsys.readouterr().out)
+    assert call("acquire", "--resume", first["run"], "--json") == 0
+    second = json.loads(capsys.readouterr().out)
+    assert second["purchases"] == first["purchases"]
+
+
+def test_commands_run_only_when_allowed(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = PROBLEM.format(extra="").replace('source = "expression: 3 + 4"', 'source = { command = ["echo", "7"] }')
+    Path("c.toml").write_text(text)
+    given = ["acquire", "c.toml", "--model", "scripted:s.json", "--method", "witness", "--budget", "3", "--json"]
+    assert call(*given) == 2
+    assert "--allow-commands" in capsys.readouterr().err
+    assert call(*given, "--allow-commands") == 0
+    values = {p["name"]: p["value"] for p in json.loads(capsys.readouterr().out)["purchases"]}
+    assert values["b"] == [7.0]
+
+
+def test_documents_are_written(here: Path) -> None:
+    call("acquire", "p.toml", "--model", "scripted:s.json", "--method", "witness", "-q", "-o", "run.json")
+    assert json.loads(Path("run.json").read_text())["format"] == "rrf-run"
+    assert rrf.load("p.toml").name == "capital sums"
