@@ -1,0 +1,68 @@
+"""What can be promised about a design, in a file that another program re-proves.
+
+`certify` writes a certificate; `verify` (which imports nothing of `solvers`) re-proves it. Names are imported when first
+used, so that the verifier's process never loads what it doesn't need.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+_HOME = {
+    "Certificate": "certify",
+    "certify": "certify",
+    "Verification": "verify",
+    "verify": "verify",
+    "Rung": "ladder",
+    "Regime": "regime",
+    "NoiseKind": "noise",
+    "radius": "noise",
+    "Tolerances": "errors",
+    "Tail": "errors",
+    "Uncertainty": "uncertainty",
+    "bootstrap_radius": "uncertainty",
+    "concentration_radius": "uncertainty",
+    "parser_radius": "uncertainty",
+    "LocalCertificate": "local",
+    "local_certificate": "local",
+    "curvature_bound": "local",
+}
+
+__all__ = [
+    "Certificate",
+    "LocalCertificate",
+    "NoiseKind",
+    "Regime",
+    "Rung",
+    "Tail",
+    "Tolerances",
+    "Uncertainty",
+    "Verification",
+    "bootstrap_radius",
+    "certify",
+    "concentration_radius",
+    "curvature_bound",
+    "local_certificate",
+    "parser_radius",
+    "radius",
+    "verify",
+]
+
+if TYPE_CHECKING:
+    from rrf_design.certificates.certify import Certificate, certify
+    from rrf_design.certificates.errors import Tail, Tolerances
+    from rrf_design.certificates.ladder import Rung
+    from rrf_design.certificates.local import LocalCertificate, curvature_bound, local_certificate
+    from rrf_design.certificates.noise import NoiseKind, radius
+    from rrf_design.certificates.regime import Regime
+    from rrf_design.certificates.uncertainty import Uncertainty, bootstrap_radius, concentration_radius, parser_radius
+    from rrf_design.certificates.verify import Verification, verify
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'rrf_design.certificates' has no attribute {name!r}")
+    value = getattr(import_module(f"rrf_design.certificates.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value

@@ -1,0 +1,160 @@
+"""The ladder of lower certificates: which rung carries the bound, chosen by size and time, and said out loud.
+
+Every rung returns a lower bound that the verifier's own proof has confirmed, or zero. A relaxation's floating-point value is
+lowered until its proof goes through; a mixed-integer bound is re-proved by enumeration at its value. What can't be
+proven is an estimate, and an estimate is never a certificate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+
+from rrf_design.certificates.exact import Verdict
+from rrf_design.certificates.proofs import Proof, prove_floor
+from rrf_design.certificates.record import OperatorRecord
+from rrf_design.certificates.relaxations import prove_dominance, prove_dual
+from rrf_design.errors import InputError
+
+SLACKS = (1e-9, 1e-7, 1e-5, 1e-3, 1e-2, 0.1)  # by how much a float bound is lowered, in turn, until its proof holds
+SEMIDEFINITE_ORDER = 300  # coordinates up to which `auto` tries the dual; the proof itself takes more
+LEAST = 1e-100  # smaller lower bounds are reported as zero: nothing that is derived from them is a finite number
+
+
+class Rung(StrEnum):
+    AUTO = "auto"
+    EXACT = "exact"
+    BRANCH_AND_BOUND = "branch-and-bound"
+    MIXED_INTEGER = "mixed-integer"
+    SEMIDEFINITE = "semidefinite"
+    DOMINANCE = "dominance"
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """A proven lower bound, the rung it stands on and the data of its proof; the best witness and its value."""
+
+    lower: float
+    rung: str
+    proof: dict[str, Any]
+    support: tuple[int, ...]
+    direction: Any
+    notes: tuple[str, ...] = field(default=())
+
+
+def climb(
+    record: OperatorRecord,
+    k: int,
+    *,
+    rung: Rung,
+    time_limit: float | None,
+    n_jobs: int | None,
+    front_end: str = "ortools",
+) -> Standing:
+    """Lower bound by the asked rung, or by the best that size and time allow; the upper side always from the search."""
+    from solvers import margin
+
+    groups = record.node_sizes.tolist()
+    relaxed = rung in (Rung.MIXED_INTEGER, Rung.SEMIDEFINITE, Rung.DOMINANCE)
+    # a relaxation needs no complete search, only a witness for the upper side
+    share = 0.0 if relaxed else time_limit
+    found = margin(record.matrix, groups, k=k, n_jobs=n_jobs, time_limit=share)
+    lower = float(found.lower) if found.lower >= LEAST else 0.0
+    notes = [f"search: {found.method}, {found.status}"]
+    if relaxed:
+        best = _relaxation(record, 2 * k, rung, time_limit, front_end, notes)
+    else:
+        reached = "exact" if found.status == "exact" else "branch-and-bound"
+        if rung is Rung.EXACT and reached != "exact":
+            raise InputError(
+                f"rung exact: the search did not finish in {time_limit:g} s; raise the time limit or ask for auto"
+            )
+        best = (lower, reached, {"kind": "enumeration"})
+        if rung is Rung.AUTO and reached != "exact":
+            for other in (Rung.DOMINANCE, Rung.SEMIDEFINITE):
+                if other is Rung.SEMIDEFINITE and record.columns > SEMIDEFINITE_ORDER:
+                    continue
+                spare = None if time_limit is None else max(1.0, time_limit)
+                tried = _relaxation(record, 2 * k, other, spare, front_end, notes)
+                best = max(best, tried, key=lambda item: item[0])
+    if best[0] == 0.0:
+        best = (0.0, "none", {"kind": "none"})
+    return Standing(best[0], best[1], best[2], found.support, found.direction, tuple(notes))
+
+
+def _relaxation(
+    record: OperatorRecord, size: int, rung: Rung, time_limit: float | None, front_end: str, notes: list[str]
+) -> tuple[float, str, dict[str, Any]]:
+    """The relaxation's value, lowered until the verifier's proof accepts it."""
+    from solvers import bounds
+
+    groups = record.node_sizes.tolist()
+    try:
+        if rung is Rung.DOMINANCE:
+            found = bounds.dominance(record.matrix, groups, size=size)
+        elif rung is Rung.SEMIDEFINITE:
+            found = bounds.semidefinite(record.matrix, groups, size=size, time_limit=time_limit)
+        else:
+            seconds = 30.0 if time_limit is None else time_limit
+            found = bounds.mixed_integer(record.matrix, groups, size=size, time_limit=seconds, front_end=front_end)
+    except ValueError as error:
+        raise InputError(f"rung {rung}: {error}; ask for another rung") from None
+    notes.append(f"{found.method}: floating point suggests {found.estimate!r}")
+    for slack in SLACKS:
+        floor = found.estimate * (1.0 - slack)
+        if floor < LEAST:
+            break
+        proof = _prove(record, size, rung, floor, found.data, time_limit)
+        if proof.verdict is Verdict.PROVED:
+            kind: dict[str, Any] = {"kind": "enumeration"}
+            if rung is Rung.DOMINANCE:
+                kind = {"kind": "dominance", "weights": _floats(found.data)}
+            elif rung is Rung.SEMIDEFINITE:
+                kind = {"kind": "dual", "triangle": _floats(found.data)}
+            return floor, str(rung), kind
+    notes.append(f"{found.method}: not proven, so an estimate only")
+    return 0.0, str(rung), {"kind": "none"}
+
+
+def _prove(record: OperatorRecord, size: int, rung: Rung, floor: float, data: Any, time_limit: float | None) -> Proof:
+    if rung is Rung.DOMINANCE:
+        return prove_dominance(record, size, floor=floor, weights=np.asarray(data))
+    if rung is Rung.SEMIDEFINITE:
+        return prove_dual(record, size, floor=floor, triangle=np.asarray(data))
+    return prove_floor(record, size, floor=floor, time_limit=time_limit)
+
+
+def listed(record: OperatorRecord, supports: Sequence[Sequence[str]]) -> tuple[float, tuple[int, ...], Any]:
+    """Exact relative to a family of supports: proven lower bound over it, the worst of them and its direction."""
+    from rrf_design.certificates.proofs import prove_listed
+
+    chosen = []
+    for names in supports:
+        for name in names:
+            if name not in record.node_index:
+                raise InputError(f"supports: {name!r} is not a node of this design")
+        if not names or len(set(names)) != len(names):
+            raise InputError("supports: every support must name at least one node, and none twice")
+        chosen.append(tuple(record.node_index[name] for name in names))
+    if not chosen:
+        raise InputError("supports: give at least one support")
+    worst, value, vector = chosen[0], float("inf"), np.zeros(0)
+    for support in chosen:
+        part = record.dense_part(support)
+        padded = np.vstack([part, np.zeros((max(0, part.shape[1] - part.shape[0]), part.shape[1]))])
+        _, sigma, right = np.linalg.svd(padded)
+        if sigma[-1] < value:
+            worst, value, vector = support, float(sigma[-1]), right[-1]
+    for slack in (1e-14, 1e-12, *SLACKS):
+        floor = value * (1 - slack)
+        if floor >= LEAST and prove_listed(record, chosen, floor=floor).verdict is Verdict.PROVED:
+            return floor, worst, vector
+    return 0.0, worst, vector
+
+
+def _floats(values: Any) -> list[float]:
+    return [float(x) for x in np.asarray(values)]

@@ -1,0 +1,99 @@
+"""The local certificate for nonlinear relations and parsers: a margin of the tangent problem minus what curvature costs.
+
+With the Jacobian J at a candidate field, ‖J − J(z*)‖ ≤ δ_J and second-order remainder at most (L/2)‖h‖² for 2k-sparse h of
+norm at most r: if γ_k(J) > δ_J + Lr/2, the measurements tell z* from every z* + h in that ball, and two fields that fit
+within ε are at most 2ε/(γ_k(J) − δ_J − Lr/2) apart. It says nothing about fields outside the ball: local, not global.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from flint import arb
+
+from rrf_design.certificates.exact import float_down, float_up, sqrt_up
+from rrf_design.errors import InputError
+
+
+@dataclass(frozen=True, slots=True)
+class LocalCertificate:
+    """γ_k(J) > δ_J + Lr/2, or not. `effective` is the difference, proven; it holds inside the radius and only there."""
+
+    gamma_lower: float
+    jacobian_error: float
+    curvature: float
+    radius: float
+    effective: float
+    """γ − δ_J − Lr/2 rounded down; 0 when it is not positive."""
+    largest_radius: float
+    """The radius at which the certificate vanishes, 2(γ − δ_J)/L; infinite without curvature."""
+    error_bound: float | None
+    scope: str = "local"
+
+    @property
+    def holds(self) -> bool:
+        return self.effective > 0.0
+
+
+def local_certificate(
+    jacobian: Any,
+    groups: Any = None,
+    *,
+    k: int,
+    radius: float,
+    curvature: float,
+    jacobian_error: float,
+    epsilon: float | None = None,
+    time_limit: float | None = None,
+) -> LocalCertificate:
+    """The certificate at a candidate. `curvature` (L) and `jacobian_error` (δ_J) must be bounds: analytic ones, or from
+    `curvature_bound`; they have no default, because zero would be a claim."""
+    from solvers import margin
+
+    for name, value in (("radius", radius), ("curvature", curvature), ("jacobian_error", jacobian_error)):
+        if not 0.0 <= value < float("inf"):
+            raise InputError(f"local certificate: {name} must be a number of at least 0, not {value!r}")
+    gamma = float(margin(jacobian, groups, k=k, time_limit=time_limit).lower)
+    spare = Fraction(gamma) - Fraction(jacobian_error)
+    effective = spare - Fraction(curvature) * Fraction(radius) / 2
+    reach = float("inf") if curvature == 0.0 else max(0.0, float_down(2 * spare / Fraction(curvature)))
+    bound = None
+    if epsilon is not None and effective > 0:
+        bound = float_up(2 * Fraction(epsilon) / effective)
+    return LocalCertificate(
+        gamma_lower=gamma,
+        jacobian_error=jacobian_error,
+        curvature=curvature,
+        radius=radius,
+        effective=max(0.0, float_down(effective)),
+        largest_radius=reach if spare > 0 else 0.0,
+        error_bound=bound,
+    )
+
+
+def curvature_bound(
+    hessians: Callable[[Sequence[arb]], Sequence[Sequence[Sequence[Any]]]], center: Sequence[float], *, radius: float
+) -> float:
+    """L for all fields within `radius` of `center`, by interval evaluation.
+
+    `hessians` gets one ball per coordinate and returns the Hessian matrix of every row of the measurement map, in ball
+    arithmetic (flint's arb; plain numbers are fine where a second derivative is constant). The bound is the root of the
+    sum of squared Frobenius norms, rounded up: ‖D²M(z)[h, h]‖ ≤ L‖h‖². With ‖z̃ − z*‖ ≤ ρ inside that ball, δ_J ≤ Lρ.
+    """
+    if not 0.0 <= radius < float("inf"):
+        raise InputError(f"curvature bound: radius must be a number of at least 0, not {radius!r}")
+    balls = [arb(float(x), float(radius)) for x in center]
+    total = Fraction(0)
+    for matrix in hessians(balls):
+        for row in matrix:
+            for entry in row:
+                ball = entry if isinstance(entry, arb) else arb(entry)
+                if not ball.is_finite():
+                    raise InputError("curvature bound: the Hessian is not bounded on this ball; take a smaller radius")
+                top = float(np.nextafter(float(ball.abs_upper()), np.inf))
+                total += Fraction(top) ** 2
+    return sqrt_up(total)

@@ -1,0 +1,164 @@
+"""The group robust null-space property, on which the convex decoder's guarantee rests; γ_k > 0 alone does not give it.
+
+For all h and |S| ≤ k: ‖h_S‖₂ ≤ (ρ/√k)·‖h_Sᶜ‖₂,₁ + τ‖Bh‖₂. Certified when B is injective on all fields: then
+‖h_S‖ ≤ ‖h‖ ≤ ‖Bh‖/σ_min(B), so every ρ will do with τ = 1/σ_min(B), and the factorisation that proves it is verified.
+Refuted by a direction h (nearly) in the kernel with more weight on k nodes than spread over the others: then no ρ < 1
+works with any τ up to the stated one. Where neither is found: not certified, which says nothing about the truth.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rrf_design.certificates.exact import Verdict, float_up, sqrt_down, sqrt_up
+from rrf_design.certificates.record import OperatorRecord
+from rrf_design.certificates.relaxations import prove_dual
+from rrf_design.errors import Refused
+
+SMALL = 400  # coordinates up to which it is tried
+RHO = 2.0**-20
+LEAST_TAU = 1e3  # a refutation below this would only say that the constants are bad
+
+
+class NullSpace(StrEnum):
+    CERTIFIED = "certified"
+    REFUTED = "refuted"
+    NOT_CERTIFIED = "not certified"
+
+
+def nullspace_section(record: OperatorRecord, k: int) -> dict[str, Any]:
+    """The `nullspace` section: certified with constants, refuted with a witness, or not certified."""
+    nothing = {"rho": None, "tau": None, "c1": None, "c2": None, "witness": None}
+    if record.columns > SMALL:
+        return {"status": str(NullSpace.NOT_CERTIFIED), **nothing}
+    dense = record.matrix.toarray()
+    padded = np.vstack([dense, np.zeros((max(0, record.columns - record.rows), record.columns))])
+    _, values, right = np.linalg.svd(padded)
+    scale = float(values[0]) if len(values) else 0.0
+    if values[-1] > 1e-7 * max(scale, 1e-30):
+        tau = float(np.nextafter(1.0 / (values[-1] * (1 - 1e-6)), np.inf))
+        section = {"status": str(NullSpace.CERTIFIED), **nothing, "rho": RHO, "tau": tau, **_constants(RHO, tau)}
+        return section if _injective(record, tau) else {"status": str(NullSpace.NOT_CERTIFIED), **nothing}
+    kernel = right[values <= 1e-7 * max(scale, 1e-30)]
+    found = _concentrated(record, kernel, k)
+    if found is None:
+        return {"status": str(NullSpace.NOT_CERTIFIED), **nothing}
+    chosen, direction = found
+    spread = _spread(record, chosen, direction, k)
+    residual = float(np.linalg.norm(dense @ direction))
+    tau = min(1e12, 0.5 * spread / max(residual, 1e-300))
+    if spread <= 0.0 or tau < LEAST_TAU:
+        return {"status": str(NullSpace.NOT_CERTIFIED), **nothing}
+    witness = {
+        "set": [record.node_ids[i] for i in chosen],
+        "direction": [direction[a:b].tolist() for a, b in _spans(record)],
+    }
+    return {"status": str(NullSpace.REFUTED), **nothing, "tau": tau, "witness": witness}
+
+
+def check_nullspace(claim: dict[str, Any], record: OperatorRecord, k: int) -> str:
+    """Re-prove the section; Refused when it does not hold."""
+    status = claim["status"]
+    numbers = [claim[key] for key in ("rho", "tau", "c1", "c2")]
+    if status == NullSpace.NOT_CERTIFIED:
+        if any(value is not None for value in numbers) or claim["witness"] is not None:
+            raise Refused("nullspace: what is not certified has no constants and no witness")
+        return "not certified"
+    if status == NullSpace.CERTIFIED:
+        if None in numbers or claim["witness"] is not None or not 0.0 < claim["rho"] < 1.0 or claim["tau"] <= 0.0:
+            raise Refused("nullspace: a certificate needs 0 < rho < 1 and tau > 0")
+        if any(claim[key] < value for key, value in _constants(claim["rho"], claim["tau"]).items()):
+            raise Refused("nullspace: c1 or c2 is smaller than rho and tau imply")
+        if not _injective(record, claim["tau"]):
+            raise Refused("nullspace.tau: σ_min(B) ≥ 1/tau can't be re-proved")
+        return f"certified, tau = {claim['tau']!r}"
+    if status != NullSpace.REFUTED or claim["witness"] is None or claim["tau"] is None or claim["tau"] <= 0.0:
+        raise Refused("nullspace: a refutation needs a witness and the tau up to which it holds")
+    if [claim["rho"], claim["c1"], claim["c2"]] != [None, None, None]:
+        raise Refused("nullspace: a refutation has no other constants")
+    _check_refutation(claim, record, k)
+    return f"refuted for every rho below 1 and tau up to {claim['tau']:.3g}"
+
+
+def _check_refutation(claim: dict[str, Any], record: OperatorRecord, k: int) -> None:
+    chosen = {record.node_index.get(name, -1) for name in claim["witness"]["set"]}
+    parts = claim["witness"]["direction"]
+    if -1 in chosen or not 0 < len(chosen) <= k:
+        raise Refused(f"nullspace.witness.set: must name 1 to {k} nodes of the operator")
+    if [len(part) for part in parts] != record.node_sizes.tolist():
+        raise Refused("nullspace.witness.direction: does not fit the operator")
+    squares = [sum((Fraction(float(x)) ** 2 for x in part), Fraction(0)) for part in parts]
+    inside = Fraction(sqrt_down(sum((squares[i] for i in chosen), Fraction(0))))
+    outside = sum((Fraction(sqrt_up(square)) for i, square in enumerate(squares) if i not in chosen), Fraction(0))
+    vector = [Fraction(float(x)) for part in parts for x in part]
+    image = Fraction(0)
+    for row in range(record.rows):
+        span = slice(int(record.indptr[row]), int(record.indptr[row + 1]))
+        value = sum(
+            (Fraction(float(x)) * vector[j] for x, j in zip(record.data[span], record.indices[span], strict=True)),
+            Fraction(0),
+        )
+        image += value * value
+    # 1/√k ≤ sqrt_up(1/k)
+    if not inside > Fraction(sqrt_up(Fraction(1, k))) * outside + Fraction(claim["tau"]) * Fraction(sqrt_up(image)):
+        raise Refused("nullspace.witness: does not refute the property")
+
+
+def _injective(record: OperatorRecord, tau: float) -> bool:
+    floor = float_up(1 / Fraction(tau))
+    zeros = np.zeros(record.columns * (record.columns + 1) // 2)
+    return prove_dual(record, 1, floor=floor, triangle=zeros).verdict is Verdict.PROVED
+
+
+def _constants(rho: float, tau: float) -> dict[str, float]:
+    """Admissible constants of the stable convex recovery theorem, rounded up."""
+    r, t = Fraction(rho), Fraction(tau)
+    return {"c1": float_up(2 * (1 + r) ** 2 / (1 - r)), "c2": float_up(2 * t * (3 + r) / (1 - r))}
+
+
+def _spans(record: OperatorRecord) -> list[tuple[int, int]]:
+    starts = record.node_starts
+    return [(a, b) for a, b in pairwise(starts.tolist())]
+
+
+def _spread(record: OperatorRecord, chosen: list[int], direction: NDArray[np.float64], k: int) -> float:
+    """‖h_S‖₂ − ‖h_Sᶜ‖₂,₁/√k."""
+    norms = np.array([np.linalg.norm(direction[a:b]) for a, b in _spans(record)])
+    inside = float(np.linalg.norm(norms[chosen]))
+    return inside - float(np.delete(norms, chosen).sum()) / float(np.sqrt(k))
+
+
+def _concentrated(
+    record: OperatorRecord, kernel: NDArray[np.float64], k: int
+) -> tuple[list[int], NDArray[np.float64]] | None:
+    """A kernel direction with as much weight on k nodes as can be found: reweighted least squares from every node."""
+    spans = _spans(record)
+    best: tuple[float, list[int], NDArray[np.float64]] | None = None
+    for start in range(len(spans)):
+        chosen = [start]
+        direction = kernel.sum(axis=0)
+        for _ in range(30):
+            norms = np.array([np.linalg.norm(direction[a:b]) for a, b in spans])
+            if np.any(norms[chosen] > 0):
+                order = np.argsort(-norms)
+                chosen = sorted({start, *(int(i) for i in order[: k - 1])})[:k] if k > 1 else [start]
+            weight = 1.0 / np.sqrt(norms + 1e-9 * max(float(norms.max()), 1e-300))
+            weight[chosen] = 1e-3
+            stretched = kernel * np.repeat(weight, record.node_sizes)
+            inside = kernel[:, record.columns_of(chosen)]
+            # largest ‖h_S‖² for a given weighted norm: a small generalised eigenproblem in kernel coordinates
+            outer = stretched @ stretched.T + 1e-12 * np.eye(len(kernel))
+            factor = np.linalg.inv(np.linalg.cholesky(outer))
+            _, vectors = np.linalg.eigh(factor @ (inside @ inside.T) @ factor.T)
+            direction = (factor.T @ vectors[:, -1]) @ kernel
+            direction = direction / np.linalg.norm(direction)
+        gain = _spread(record, chosen, direction, k)
+        if best is None or gain > best[0]:
+            best = (gain, chosen, direction)
+    return None if best is None or best[0] <= 0.0 else (best[1], best[2])

@@ -1,0 +1,374 @@
+"""The verifier: re-proves every number of a certificate from the operator alone, and trusts nobody.
+
+It imports nothing of `solvers`. Margins are proved again by plain connected enumeration with verified Cholesky factors
+(`proofs`, `enumeration`), or from the certificate's own weights or dual matrix (`relaxations`); witnesses, radii, error
+bounds and the regime are checked in rational and ball arithmetic. Text and provenance prove nothing and are held
+by the content digest. A claim that is weaker than the truth is true; a claim that can't be re-proved is refused.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+
+from rrf_design.certificates.document import check_form, parse
+from rrf_design.certificates.exact import Verdict, squared_norm
+from rrf_design.certificates.noise import NoiseKind, covers, joint_confidence
+from rrf_design.certificates.proofs import Proof, prove_floor, prove_listed
+from rrf_design.certificates.record import ARRAYS, OperatorRecord, load_record, record_from_lists
+from rrf_design.certificates.regime import CONSEQUENCE, ZERO, Finding, regime
+from rrf_design.certificates.relaxations import prove_dominance, prove_dual
+from rrf_design.errors import InputError, Refused
+
+EXACT_GAP = 1e-6  # relative gap up to which a margin may be called exact
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that was looked at, in words, and what it took."""
+
+    name: str
+    detail: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """Whether the certificate holds. `gamma_lower` is what was re-proved; None when it was refused."""
+
+    valid: bool
+    gamma_lower: float | None
+    reason: str
+    robust_lower: float | None = None
+    checks: tuple[Check, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "valid": self.valid,
+            "gamma_lower": self.gamma_lower,
+            "reason": self.reason,
+            "robust_lower": self.robust_lower,
+            "checks": [{"name": c.name, "detail": c.detail, "seconds": c.seconds} for c in self.checks],
+        }
+
+
+@runtime_checkable
+class Documented(Protocol):
+    """A certificate in memory: its document, and the operator that the document names."""
+
+    @property
+    def document(self) -> dict[str, Any]: ...
+    @property
+    def record(self) -> OperatorRecord: ...
+
+
+def verify(certificate: str | os.PathLike[str] | Documented, *, time_limit: float | None = None) -> Verification:
+    """Re-prove a certificate, from its file or the object. Never raises for a bad certificate: it is refused."""
+    checks: list[Check] = []
+    try:
+        if isinstance(certificate, Documented):
+            document, attached, folder = certificate.document, certificate.record, None
+        else:
+            path = Path(certificate)
+            document, attached, folder = parse(_read(path)), None, path.parent
+        _Verifier(document, attached, folder, checks, time_limit).run()
+    except Refused as refusal:
+        return Verification(False, None, str(refusal), None, tuple(checks))
+    lower, robust = float(document["margin"]["lower"]), float(document["uncertainty"]["robust_lower"])
+    return Verification(True, lower, "every claim was re-proved", robust, tuple(checks))
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_bytes().decode("utf-8")
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file") from None
+    except OSError as error:
+        raise InputError(f"{path}: can't be read ({error.strerror or error})") from None
+    except UnicodeDecodeError:
+        raise Refused("not a JSON document (not UTF-8 text)") from None
+
+
+class _Verifier:
+    """The checks in order; each raises Refused or says what it found."""
+
+    def __init__(
+        self,
+        document: dict[str, Any],
+        attached: OperatorRecord | None,
+        folder: Path | None,
+        checks: list[Check],
+        time_limit: float | None,
+    ) -> None:
+        self.document = document
+        self.attached = attached
+        self.folder = folder
+        self.checks = checks
+        self.deadline = None if time_limit is None else time.monotonic() + time_limit
+
+    def run(self) -> None:
+        steps: tuple[tuple[str, Callable[[], str]], ...] = (
+            ("form", self.form),
+            ("operator", self.operator),
+            ("witness", self.witness),
+            ("uncertainty arithmetic", self.uncertainty),
+            ("noise", self.noise),
+            ("error bounds", self.errors),
+            ("regime", self.regime),
+            ("audit", self.audit),
+            ("null-space property", self.nullspace),
+            ("margin", self.margin),
+            ("supports", self.conditional),
+            ("uncertainty per support", self.per_support),
+            ("budgets", self.budgets),
+        )
+        for name, step in steps:
+            began = time.monotonic()
+            detail = step()
+            self.checks.append(Check(name, detail, time.monotonic() - began))
+
+    def form(self) -> str:
+        check_form(self.document)
+        self.k = self.document["k"]
+        if self.k < 1:
+            raise Refused("k: must be at least 1")
+        return "format, version, types and content digest"
+
+    def operator(self) -> str:
+        claim = self.document["operator"]
+        if claim.get("storage") == "inline":
+            if set(claim) != {"storage", "digest", "rows", "columns", "nodes", "blocks", *ARRAYS}:
+                raise Refused("operator: keys are missing or unknown")
+            record = record_from_lists(claim)
+        elif claim.get("storage") == "file" and type(claim.get("file")) is str:
+            if set(claim) != {"storage", "digest", "rows", "columns", "nodes", "blocks", "file"}:
+                raise Refused("operator: keys are missing or unknown")
+            if Path(claim["file"]).name != claim["file"]:
+                raise Refused("operator.file: must be a plain file name beside the certificate")
+            if self.folder is not None:
+                record = load_record(self.folder / claim["file"])
+            elif self.attached is not None:
+                record = self.attached
+            else:
+                raise Refused("operator: the certificate names a file, but where it lies is not known")
+        else:
+            raise Refused("operator.storage: must be inline, or file with a name")
+        counts = {
+            "rows": record.rows,
+            "columns": record.columns,
+            "nodes": len(record.node_ids),
+            "blocks": len(record.block_ids),
+        }
+        for key, value in counts.items():
+            if type(claim[key]) is not int or claim[key] != value:
+                raise Refused(f"operator.{key}: says {claim[key]!r}, but the operator has {value}")
+        if claim["digest"] != record.digest:
+            raise Refused("operator.digest: the operator is not the one that was certified")
+        self.record = record
+        return f"{record.rows} rows, {len(record.node_ids)} nodes, digest {record.digest[:12]}"
+
+    def witness(self) -> str:
+        margin = self.document["margin"]
+        self.image2, self.length2 = self._rayleigh(self.document["witness"], 2 * self.k, "witness")
+        self._above(margin["upper"], "margin.upper")
+        if not 0.0 <= margin["lower"] <= margin["upper"]:
+            raise Refused("margin: the bounds are out of order")
+        exact = margin["lower"] >= margin["upper"] * (1 - EXACT_GAP) or margin["upper"] <= ZERO
+        if margin["status"] != ("exact" if exact else "bounded"):
+            raise Refused(f"margin.status: {margin['status']!r} does not go with the bounds")
+        return f"‖Bh‖/‖h‖ ≤ {margin['upper']!r} in exact arithmetic"
+
+    def _above(self, upper: float, where: str) -> None:
+        if Fraction(upper) ** 2 * self.length2 < self.image2:
+            raise Refused(f"{where}: the witness does not reach {upper!r}; its own quotient is larger")
+
+    def _rayleigh(self, claim: dict[str, Any], size: int, where: str) -> tuple[Fraction, Fraction]:
+        """‖Bh‖² and ‖h‖² of a witness, exactly."""
+        nodes = [self.record.node_index.get(name, -1) for name in claim["support"]]
+        if -1 in nodes or len(set(nodes)) != len(nodes) or not 0 < len(nodes) <= size:
+            raise Refused(f"{where}.support: must name 1 to {size} different nodes of the operator")
+        if [len(part) for part in claim["direction"]] != [int(self.record.node_sizes[i]) for i in nodes]:
+            raise Refused(f"{where}.direction: does not fit the nodes of the support")
+        vector = [Fraction(float(x)) for part in claim["direction"] for x in part]
+        length2 = sum((x * x for x in vector), Fraction(0))
+        if not Fraction(1, 4) < length2 < 4:
+            raise Refused(f"{where}.direction: is not of unit length")
+        part = self.record.by_column[:, self.record.columns_of(nodes)]
+        image: dict[int, Fraction] = {}
+        for column, x in enumerate(vector):
+            for place in range(part.indptr[column], part.indptr[column + 1]):
+                row = int(part.indices[place])
+                image[row] = image.get(row, Fraction(0)) + Fraction(float(part.data[place])) * x
+        return sum((x * x for x in image.values()), Fraction(0)), length2
+
+    def margin(self) -> str:
+        claim = self.document["margin"]
+        proof = claim["proof"]
+        size = 2 * self.k
+        if proof["kind"] == "none":
+            if claim["lower"] != 0.0:
+                raise Refused("margin.lower: a positive bound needs a proof")
+            return "a lower bound of zero needs no proof"
+        if proof["kind"] == "enumeration":
+            return self._prove(
+                prove_floor(self.record, size, floor=claim["lower"], time_limit=self._left()), "margin.lower"
+            )
+        if proof["kind"] == "dominance":
+            weights = np.array(proof["weights"], dtype=np.float64)
+            return self._prove(
+                prove_dominance(self.record, size, floor=claim["lower"], weights=weights), "margin.lower"
+            )
+        triangle = np.array(proof["triangle"], dtype=np.float64)
+        return self._prove(prove_dual(self.record, size, floor=claim["lower"], triangle=triangle), "margin.lower")
+
+    def _prove(self, proof: Proof, where: str) -> str:
+        if proof.verdict is Verdict.REFUTED:
+            raise Refused(f"{where}: the claim is false; {proof.reason}")
+        if proof.verdict is Verdict.UNDECIDED:
+            raise Refused(f"{where}: the claim can't be re-proved; {proof.reason}")
+        return f"{proof.tested} tests, {proof.escalated} of them in exact arithmetic"
+
+    def _left(self) -> float | None:
+        return None if self.deadline is None else max(0.0, self.deadline - time.monotonic())
+
+    def conditional(self) -> str:
+        claim = self.document["conditional"]
+        if claim is None:
+            return "no claim about listed supports"
+        supports = []
+        for names in claim["supports"]:
+            nodes = tuple(self.record.node_index.get(name, -1) for name in names)
+            if -1 in nodes or len(set(nodes)) != len(nodes) or not nodes:
+                raise Refused("conditional.supports: must name different nodes of the operator")
+            supports.append(nodes)
+        if not supports:
+            raise Refused("conditional.supports: is empty")
+        detail = self._prove(prove_listed(self.record, supports, floor=claim["lower"]), "conditional.lower")
+        self.image2, self.length2 = self._rayleigh(claim["witness"], max(map(len, supports)), "conditional.witness")
+        held = {self.record.node_index[name] for name in claim["witness"]["support"]}
+        if not any(held <= set(support) for support in supports):
+            raise Refused("conditional.witness: lies in none of the listed supports")
+        self._above(claim["upper"], "conditional.upper")
+        return detail
+
+    def uncertainty(self) -> str:
+        claim = self.document["uncertainty"]
+        eta, lower = Fraction(claim["eta"]), Fraction(self.document["margin"]["lower"])
+        if claim["eta"] < 0 or eta * eta < squared_norm(self.record.radii):
+            raise Refused("uncertainty.eta: is smaller than the root of the sum of squared radii")
+        if claim["global_lower"] != 0.0 and not 0 < Fraction(claim["global_lower"]) <= lower - eta:
+            raise Refused("uncertainty.global_lower: is more than the margin minus eta")
+        known = [claim["global_lower"]] + ([] if claim["support_lower"] is None else [claim["support_lower"]])
+        if claim["robust_lower"] != max(known):
+            raise Refused("uncertainty.robust_lower: is not the larger of the two bounds")
+        if claim["confidence"] is not None and not 0.0 < claim["confidence"] < 1.0:
+            raise Refused("uncertainty.confidence: must lie between 0 and 1")
+        return f"eta = {claim['eta']!r}"
+
+    def per_support(self) -> str:
+        claimed = self.document["uncertainty"]["support_lower"]
+        if claimed is None:
+            return "no claim"
+        if claimed == 0.0:
+            return "a bound of zero needs no proof"
+        if claimed < 0.0:
+            raise Refused("uncertainty.support_lower: is negative")
+        if not self.record.radii.any() and claimed <= self.document["margin"]["lower"]:
+            return "no block has a radius: the margin itself"
+        proof = prove_floor(self.record, 2 * self.k, floor=claimed, with_radii=True, time_limit=self._left())
+        return self._prove(proof, "uncertainty.support_lower")
+
+    def noise(self) -> str:
+        claim = self.document["noise"]
+        if claim["kind"] not in set(NoiseKind):
+            raise Refused(f"noise.kind: {claim['kind']!r} is unknown")
+        kind = NoiseKind(claim["kind"])
+        blocks = self.record.block_ids if claim["blocks"] is None else claim["blocks"]
+        sizes = dict(zip(self.record.block_ids, self.record.block_sizes.tolist(), strict=True))
+        if len(set(blocks)) != len(blocks) or not set(blocks) <= set(sizes):
+            raise Refused("noise.blocks: must name different blocks of the operator")
+        if claim["rows"] != sum(sizes[name] for name in blocks):
+            raise Refused(
+                f"noise.rows: says {claim['rows']}, but those blocks have {sum(sizes[name] for name in blocks)}"
+            )
+        if (claim["epsilon"] is None) != (kind is NoiseKind.NONE) or (claim["epsilon"] or 0.0) < 0.0:
+            raise Refused("noise.epsilon: must be a radius, and only where there is noise")
+        given = (claim["sigma"] is not None, claim["confidence"] is not None)
+        if given != (kind.random, kind.random):
+            raise Refused("noise: sigma and confidence belong to random noise, and only there")
+        if kind.random:
+            if claim["sigma"] <= 0.0 or not 0.0 < claim["confidence"] < 1.0:
+                raise Refused("noise: sigma must be positive and confidence between 0 and 1")
+            keys = ("epsilon", "sigma", "rows", "confidence")
+            if not covers(kind, **{key: claim[key] for key in keys}):
+                raise Refused("noise.epsilon: is too small for the stated confidence")
+        return f"{kind}, radius {claim['epsilon']!r}"
+
+    def errors(self) -> str:
+        from rrf_design.certificates.errors import check_errors
+
+        check_errors(self.document)
+        error, noise = self.document["error"], self.document["noise"]
+        joint = joint_confidence(noise["confidence"], self.document["uncertainty"]["confidence"])
+        if (joint is None) != (error["confidence"] is None) or (joint is not None and error["confidence"] > joint):
+            raise Refused("error.confidence: is more than noise and uncertainty leave together")
+        return f"error bound {error['bound']!r}"
+
+    def regime(self) -> str:
+        error = self.document["error"]
+        name = regime(
+            Finding(
+                lower=self.document["margin"]["lower"],
+                robust_lower=self.document["uncertainty"]["robust_lower"],
+                bound=error["bound"],
+                delta=error["delta"],
+                amplitude=error["amplitude"],
+            )
+        )
+        claim = self.document["regime"]
+        if claim["name"] != name or claim["consequence"] != CONSEQUENCE[name]:
+            raise Refused(f"regime: is {name}, not {claim['name']!r}, or its consequence is not the specified one")
+        return str(name)
+
+    def audit(self) -> str:
+        claim, upper = self.document["audit"], self.document["margin"]["upper"]
+        if Fraction(claim["residual"]) ** 2 < self.image2 or claim["residual"] < 0:
+            raise Refused("audit.residual: the witness leaves more than that")
+        if (claim["pair"] is not None) != (upper <= ZERO) or (claim["sensitivity"] is None) != (upper <= ZERO):
+            raise Refused("audit: a pair belongs to a zero margin, a sensitivity to a positive one")
+        if claim["pair"] is not None:
+            first, second = claim["pair"]["first"], claim["pair"]["second"]
+            if sorted(first + second) != sorted(self.document["witness"]["support"]):
+                raise Refused("audit.pair: is not a division of the witness")
+            if max(len(first), len(second)) > self.k:
+                raise Refused("audit.pair: has more than k nodes on one side")
+        elif not Fraction(999, 1000) <= Fraction(claim["sensitivity"]) * Fraction(upper) <= 1:
+            raise Refused("audit.sensitivity: is not one over the margin of the witness")
+        return "witness checked directly"
+
+    def nullspace(self) -> str:
+        from rrf_design.certificates.nullspace import check_nullspace
+
+        return check_nullspace(self.document["nullspace"], self.record, self.k)
+
+    def budgets(self) -> str:
+        last = self.k
+        for number, claim in enumerate(self.document["budgets"]):
+            where = f"budgets[{number}]"
+            if claim["k"] <= last:
+                raise Refused(f"{where}.k: budgets must grow from k + 1 on")
+            last = claim["k"]
+            self.image2, self.length2 = self._rayleigh(claim["witness"], 2 * last, f"{where}.witness")
+            self._above(claim["upper"], f"{where}.upper")
+            if not 0.0 <= claim["lower"] <= claim["upper"]:
+                raise Refused(f"{where}: the bounds are out of order")
+            proof = prove_floor(self.record, 2 * last, floor=claim["lower"], time_limit=self._left())
+            self._prove(proof, f"{where}.lower")
+        return f"{len(self.document['budgets'])} further budgets"

@@ -1,0 +1,161 @@
+"""rrf-design certify: what can I promise?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rrf_design.cli.output import AsJson, Jobs, ProblemFile, Select, TimeLimit, print_json, say, split_ids, table
+
+if TYPE_CHECKING:
+    from rrf_design.certificates import Certificate
+    from rrf_design.problem import Problem
+
+
+def register(app: typer.Typer) -> None:
+    app.command("certify")(certify)
+
+
+def certify(
+    file: ProblemFile,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Certificate to write (.json).", show_default=False)],
+    select: Select = None,
+    everything: Annotated[bool, typer.Option("--all", help="Add everything that is on sale.")] = False,
+    plan: Annotated[Path | None, typer.Option("--plan", help="Plan document: certify what it selected.")] = None,
+    k: Annotated[int | None, typer.Option("--k", help="Corruption budget; default: the problem's.")] = None,
+    rung: Annotated[
+        str, typer.Option("--rung", help="auto, exact, branch-and-bound, mixed-integer, semidefinite or dominance.")
+    ] = "auto",
+    front_end: Annotated[str, typer.Option("--front-end", help="Mixed-integer rung: ortools or pulp.")] = "ortools",
+    require: Annotated[
+        float | None, typer.Option("--require", help="Exit code 1 unless this margin is proven, uncertainty included.")
+    ] = None,
+    epsilon: Annotated[float | None, typer.Option("--epsilon", help="Noise radius; default: the problem's.")] = None,
+    sigma: Annotated[float | None, typer.Option("--sigma", help="Noise per row, instead of a radius.")] = None,
+    confidence: Annotated[float | None, typer.Option("--confidence", help="Of the radius made from sigma.")] = None,
+    noise: Annotated[str | None, typer.Option("--noise", help="chi (default), gaussian or subgaussian.")] = None,
+    amplitude: Annotated[float | None, typer.Option("--amplitude", help="Bound on the norm of the error.")] = None,
+    support: Annotated[
+        list[str] | None, typer.Option("--support", help="Node ids of a support to certify by itself; may be repeated.")
+    ] = None,
+    junit: Annotated[Path | None, typer.Option("--junit", help="Write the outcome as JUnit XML.")] = None,
+    jobs: Jobs = 1,
+    time_limit: TimeLimit = 60.0,
+    as_json: AsJson = False,
+) -> None:
+    """Prove a lower bound on the margin, and write the proof down for anybody to check.
+
+    Example: rrf-design certify problem.toml --select a3 -o certificate.json --require 0.4
+    """
+    import time
+
+    from rrf_design.certificates import certify as prove
+    from rrf_design.errors import InputError
+    from rrf_design.files import load
+
+    if sum([select is not None, everything, plan is not None]) > 1:
+        raise InputError("give one of --select, --all and --plan, not several")
+    problem = load(file)
+    chosen: Any = "all" if everything else split_ids(select)
+    if plan is not None:
+        chosen = planned(plan, problem)
+    began = time.monotonic()
+    result = prove(
+        problem,
+        chosen,
+        k=k,
+        rung=rung,
+        front_end=front_end,
+        require=require,
+        epsilon=epsilon,
+        sigma=sigma,
+        confidence=confidence,
+        noise=noise,
+        amplitude=amplitude,
+        supports=None if not support else [split_ids(names) or [] for names in support],
+        n_jobs=jobs,
+        time_limit=time_limit,
+    ).save(output)
+    fault = None if result.met else f"required {require!r}, proven {result.robust_lower!r}"
+    if junit is not None:
+        from rrf_design.cli.junit import write_junit
+
+        write_junit(junit, "rrf-design certify", [(f"{problem.name}: margin", time.monotonic() - began, fault)])
+    if as_json:
+        print_json(result.to_json())
+    else:
+        _describe(problem.name, result)
+    raise typer.Exit(0 if result.met else 1)
+
+
+def planned(path: Path, problem: Problem) -> list[str]:
+    """What a plan document selected, if it is a plan for this very problem."""
+    import json
+
+    from rrf_design.errors import InputError, Refused
+    from rrf_design.files import digest
+
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file") from None
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path}: can't be read as a JSON document ({error})") from None
+    names = document.get("selected") if isinstance(document, dict) else None
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise InputError(f"{path}: not a plan document: it has no list `selected`")
+    if document.get("problem_digest") != digest(problem):
+        raise Refused(f"{path}: this plan was made for another problem; make one for {problem.name!r}")
+    return names
+
+
+def floor(value: float) -> str:
+    """Nine digits, cut off rather than rounded: what is printed as proven is proven."""
+    from decimal import ROUND_FLOOR, Decimal
+
+    exact = Decimal(value)
+    return (
+        f"{float(exact.quantize(Decimal(1).scaleb(exact.adjusted() - 8), rounding=ROUND_FLOOR)):.9g}" if value else "0"
+    )
+
+
+def _describe(name: str, result: Certificate) -> None:
+    document = result.document
+    margin, spread, error = document["margin"], document["uncertainty"], document["error"]
+    k = document["k"]
+    say(f"{name}: γ_{k} ≥ {floor(margin['lower'])}, proven ({margin['status']}; rung: {margin['rung']})")
+    rows = [
+        ("margin", f"{floor(margin['lower'])} to {margin['upper']:.9g}"),
+        (
+            "with operator uncertainty",
+            f"{floor(spread['robust_lower'])}  (eta {spread['eta']:.4g}, {spread['source']})",
+        ),
+        (
+            "noise radius",
+            "not stated" if document["noise"]["epsilon"] is None else f"{document['noise']['epsilon']:.6g}",
+        ),
+        ("error bound", "none" if error["bound"] is None else f"{error['bound']:.6g}"),
+        ("convex decoder", document["nullspace"]["status"]),
+        *((f"with k = {b['k']}", f"{floor(b['lower'])} to {b['upper']:.9g}") for b in document["budgets"]),
+    ]
+    if document["conditional"] is not None:
+        part = document["conditional"]
+        rows.append(("on the listed supports only", f"{floor(part['lower'])} to {part['upper']:.9g}"))
+    table("", ["what", "certified"], rows)
+    nodes = ", ".join(document["witness"]["support"])
+    pair = document["audit"]["pair"]
+    if pair is not None:
+        say(
+            f"Indistinguishable: the witness on {', '.join(pair['first'])} alone, and its negative on"
+            f" {', '.join(pair['second']) or 'nothing'}, give the same measurements."
+        )
+    else:
+        say(
+            f"Hardest to see: an error on {nodes}; {document['audit']['sensitivity']:.4g} units of it move the residual by one."
+        )
+    say(document["regime"]["consequence"])
+    if result.required is not None:
+        say(f"Required {result.required:.6g}: {'met' if result.met else 'MISSED'}.")
+    say(f"Written to {result.path}; check it with: rrf-design verify {result.path}")
