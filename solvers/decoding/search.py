@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.decoding.result import Decoding, Explanation
-from solvers.decoding.spans import DEPENDENT, Spans, as_operator, build_spans, project_out, span_of
+from solvers.decoding.spans import DEPENDENT, Spans, as_operator, build_spans, local_part, project_out, span_of
 from solvers.groups import NodeColumns, column_groups
 
 Array = NDArray[np.float64]
@@ -130,7 +130,7 @@ class SupportDecoder:
     def free_dimensions(self, support: Sequence[int]) -> int:
         """Dimension of the errors on support and known nodes that change nothing: 0 when the error there is determined."""
         columns = self._columns((*self.known, *support))
-        return len(columns) - _rank(_dense(self._original, columns)) if len(columns) else 0
+        return len(columns) - _rank(self._local(columns)[1]) if len(columns) else 0
 
     def null_space(self, support: Sequence[int]) -> Array:
         """Orthonormal basis (coordinates, free dimensions) of the errors on these nodes that change nothing."""
@@ -138,7 +138,10 @@ class SupportDecoder:
         result = np.zeros((self._original.shape[1], 0))
         if not len(columns):
             return result
-        _, values, right = np.linalg.svd(_dense(self._original, columns), full_matrices=True)
+        block = self._local(columns)[1]
+        if not len(block):
+            block = np.zeros((1, len(columns)))
+        _, values, right = np.linalg.svd(block, full_matrices=len(block) < len(columns))
         rank = int(np.sum(values > DEPENDENT * max(values.max(initial=0.0), 1e-300)))
         result = np.zeros((self._original.shape[1], len(columns) - rank))
         result[columns] = right[rank:].T
@@ -146,6 +149,12 @@ class SupportDecoder:
 
     def _columns(self, nodes: Sequence[int]) -> NDArray[np.int64]:
         return np.concatenate([self._groups[i] for i in nodes]) if len(nodes) else np.zeros(0, dtype=np.int64)
+
+    def _local(self, columns: NDArray[np.int64]) -> tuple[Any, Array]:
+        """These columns of the operator as a dense block over the rows they touch."""
+        if isinstance(self._original, np.ndarray):
+            return slice(None), self._original[:, columns]
+        return local_part(self._original, columns)
 
     def _without_known(self, s: Array) -> Array:
         for _ in range(2 if self._known_basis.shape[1] else 0):
@@ -157,9 +166,7 @@ class SupportDecoder:
         error = np.zeros(self._original.shape[1])
         columns = self._columns((*self.known, *support))
         if len(columns):
-            part = self._original[:, columns]
-            rows = slice(None) if isinstance(part, np.ndarray) else np.unique(part.indices)
-            local = part if isinstance(part, np.ndarray) else part[rows].toarray()
+            rows, local = self._local(columns)
             error[columns] = np.linalg.lstsq(local, raw[rows], rcond=DEPENDENT)[0] if local.size else 0.0
         return error
 

@@ -71,23 +71,39 @@ class Spans:
 
     def columns(self, support: tuple[int, ...]) -> Array:
         """The bases of a support, dense (rows, |S| * width)."""
-        index = (np.array(support)[:, None] * self.width + np.arange(self.width)).ravel()
-        part = self.basis[:, index]
-        return np.asarray(part if self.dense else part.toarray())
+        index = self._index(support)
+        if self.dense:
+            return np.asarray(self.basis[:, index])
+        rows, local = local_part(self.basis, index)
+        result = np.zeros((self.basis.shape[0], len(index)))
+        result[rows] = local
+        return result
 
     def residual(self, support: tuple[int, ...], vector: Array) -> float:
         """‖(I − Π_S) v‖, from an orthonormal basis of the span and not from a difference of squares."""
         if not support:
             return float(np.linalg.norm(vector))
+        index = self._index(support)
         if self.dense:
-            return float(np.linalg.norm(vector - _onto(self.columns(support), vector)))
-        index = (np.array(support)[:, None] * self.width + np.arange(self.width)).ravel()
-        local = self.basis[:, index]
-        rows = np.unique(local.indices)
+            return float(np.linalg.norm(vector - _onto(self.basis[:, index], vector)))
+        rows, local = local_part(self.basis, index)
         rest = vector.copy()
         if len(rows):
-            rest[rows] -= _onto(local[rows].toarray(), vector[rows])
+            rest[rows] -= _onto(local, vector[rows])
         return float(np.linalg.norm(rest))
+
+    def _index(self, support: tuple[int, ...]) -> NDArray[np.int64]:
+        return (np.array(support)[:, None] * self.width + np.arange(self.width)).ravel()
+
+
+def local_part(matrix: Any, columns: NDArray[np.int64]) -> tuple[NDArray[np.int64], Array]:
+    """Rows that these columns of a csc_array touch, and the dense block of them; much cheaper than slicing it."""
+    starts, ends = matrix.indptr[columns], matrix.indptr[columns + 1]
+    places = np.concatenate([np.arange(a, b) for a, b in zip(starts, ends, strict=True)])
+    rows, where = np.unique(matrix.indices[places], return_inverse=True)
+    local = np.zeros((len(rows), len(columns)))
+    local[where, np.repeat(np.arange(len(columns)), ends - starts)] = matrix.data[places]
+    return rows, local
 
 
 def _onto(columns: Array, vector: Array) -> Array:
@@ -131,12 +147,7 @@ def build_spans(operator: Any, groups: NodeColumns, *, scale: Array | None = Non
     column: list[NDArray[np.int64]] = []
     entries: list[Array] = []
     for j, columns in enumerate(groups):
-        if dense:
-            where, local = np.arange(rows), operator[:, columns]
-        else:
-            part = operator[:, columns]
-            where = np.unique(part.indices)
-            local = part[where].toarray() if len(where) else np.zeros((0, len(columns)))
+        where, local = (np.arange(rows), operator[:, columns]) if dense else local_part(operator, columns)
         left, values, _ = np.linalg.svd(local, full_matrices=False)
         if scale is None:
             lengths[j] = values[0] if len(values) else 0.0
@@ -156,18 +167,22 @@ def build_spans(operator: Any, groups: NodeColumns, *, scale: Array | None = Non
 
 
 def _scalar_spans(operator: Any, groups: NodeColumns, scale: Array | None) -> Spans:
-    matrix = operator[:, groups.order]
-    if isinstance(matrix, np.ndarray):
+    ordered = np.array_equal(groups.order, np.arange(operator.shape[1]))
+    matrix = operator if ordered else operator[:, groups.order]
+    dense = isinstance(matrix, np.ndarray)
+    if dense:
         norms = np.linalg.norm(matrix, axis=0)
     else:
-        norms = np.sqrt(np.asarray(matrix.multiply(matrix).sum(axis=0)).ravel())
+        owner = np.repeat(np.arange(matrix.shape[1]), np.diff(matrix.indptr))
+        norms = np.sqrt(np.bincount(owner, np.square(matrix.data), minlength=matrix.shape[1]))
     lengths = norms if scale is None else scale
-    seen = norms > DEPENDENT * lengths
-    factors = np.divide(1.0, norms, out=np.zeros_like(norms), where=seen)
-    if isinstance(matrix, np.ndarray):
+    factors = np.divide(1.0, norms, out=np.zeros_like(norms), where=norms > DEPENDENT * lengths)
+    if dense:
         return Spans(matrix * factors, 1, len(groups), lengths)
-    scaled = sparse.csc_array(matrix @ sparse.diags_array(factors))
-    scaled.eliminate_zeros()
+    scaled = sparse.csc_array((matrix.data * factors[owner], matrix.indices, matrix.indptr), shape=matrix.shape)
+    if not factors.all():
+        scaled = scaled.copy()  # it shares its pattern with the operator, which must keep its own
+        scaled.eliminate_zeros()
     return Spans(scaled, 1, len(groups), lengths)
 
 
