@@ -8,6 +8,7 @@ one witness twice. In model-agnostic mode only the operator decides; in model-ad
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,15 @@ NEARLY = 1.05
 """Supports within this factor of the margin count as equally bad when residuals may steer."""
 BLIND = 1e-18
 """‖C h‖² below this sees nothing of a unit witness."""
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """All purchases of one item in order, fixed before any answer is seen."""
+
+    names: tuple[str, ...]
+    bound: float | None = None
+    """No design that the money allows has a margin above this: the planner's proof, where there is one."""
 
 
 def best_bundle(
@@ -80,7 +90,7 @@ def greedy_schedule(design: Design, *, most: Fraction | None, held: Collection[s
 
 def fixed_schedules(
     designs: Mapping[str, Design], *, budget: float | None, method: str, time_limit: float | None
-) -> dict[str, tuple[str, ...]]:
+) -> dict[str, Schedule]:
     """For every item, all purchases in order, decided before any answer is seen.
 
     With money or a goal the planner decides (for many items the portfolio planner, over all of them at once); without
@@ -95,10 +105,10 @@ def fixed_schedules(
     return _portfolio(designs, budget=budget, goals=goals, method=method)
 
 
-def _witness_schedules(designs: Mapping[str, Design], budget: float | None) -> dict[str, tuple[str, ...]]:
+def _witness_schedules(designs: Mapping[str, Design], budget: float | None) -> dict[str, Schedule]:
     """The worst item first: under one budget, money goes to the field with the smallest margin that it can still help."""
     if budget is None:
-        return {item: greedy_schedule(design, most=None) for item, design in designs.items()}
+        return {item: Schedule(greedy_schedule(design, most=None)) for item, design in designs.items()}
     left = exact(budget)
     result: dict[str, list[str]] = {item: [] for item in designs}
     open_items = {item: design.margin(()).lower for item, design in designs.items()}
@@ -115,29 +125,34 @@ def _witness_schedules(designs: Mapping[str, Design], budget: float | None) -> d
         names.extend(bundle.names)
         left -= bundle.price
         open_items[item] = design.margin(names).lower
-    return {item: tuple(names) for item, names in result.items()}
+    return {item: Schedule(tuple(names)) for item, names in result.items()}
 
 
 def _planned(
     design: Design, *, budget: float | None, target: float | None, method: str, time_limit: float | None
-) -> tuple[str, ...]:
+) -> Schedule:
     from rrf_design.planning import plan
 
-    options = {} if time_limit is None else {"time_limit": time_limit}
-    wanted = {"budget": budget} if budget is not None else {"target": target}
-    found = plan(design.problem, method=method, **wanted, **options)
-    return in_order(design, found.selected)
+    found = plan(design.problem, budget=budget, target=target, method=method, time_limit=time_limit)
+    return Schedule(_steps(design, found), found.upper_bound)
+
+
+def _steps(design: Design, plan: Plan) -> tuple[str, ...]:
+    """A plan's purchases in its own order, queries before the blocks that need them."""
+    names = [name for step in plan.trajectory for name in (*step.opened, step.block)]
+    rest = in_order(design, [name for name in plan.selected if name not in names], held=names)
+    return tuple(dict.fromkeys((*names, *rest)))
 
 
 def _portfolio(
     designs: Mapping[str, Design], *, budget: float | None, goals: Mapping[str, float | None], method: str
-) -> dict[str, tuple[str, ...]]:
+) -> dict[str, Schedule]:
     raise NotImplementedError
 
 
-def in_order(design: Design, selected: Collection[str]) -> tuple[str, ...]:
+def in_order(design: Design, selected: Collection[str], *, held: Collection[str] = ()) -> tuple[str, ...]:
     """A chosen set in the order of the witness rule, each with what it needs before it; what is blind comes last."""
-    names: list[str] = []
+    names: list[str] = list(held)
     left = [name for name in selected if name not in names]
     while left:
         energy = design.energies(design.margin(names).witness)
@@ -149,7 +164,7 @@ def in_order(design: Design, selected: Collection[str]) -> tuple[str, ...]:
         best = max(left, key=lambda name: score[name])
         names.extend(name for name in closures[best] if name not in names)
         left = [name for name in left if name not in names]
-    return tuple(names)
+    return tuple(names[len(held) :])
 
 
 def _steered(

@@ -258,7 +258,7 @@ class Acquirer:
 
     def _fix_schedules(self) -> None:
         """Agnostic: all schedules at once, before the first question is asked. Adaptive: how much each item may spend."""
-        fixed: dict[str, tuple[str, ...]] = dict.fromkeys(self.designs, ())
+        fixed = dict.fromkeys(self.designs, choosing.Schedule(()))
         if self.settings.mode is Mode.AGNOSTIC:
             fixed = choosing.fixed_schedules(
                 self.designs,
@@ -266,9 +266,10 @@ class Acquirer:
                 method=self.settings.method,
                 time_limit=self.settings.time_limit,
             )
-        for item, names in fixed.items():
+        for item, schedule in fixed.items():
             if not self.state.items[item].schedule:
-                self._emit(Event(Kind.SCHEDULE, {"item": item, "names": [*self._given(item), *names]}))
+                body = {"item": item, "names": [*self._given(item), *schedule.names], "bound": schedule.bound}
+                self._emit(Event(Kind.SCHEDULE, body))
 
     def _ready(self, item: str) -> tuple[list[str], bool]:
         """Scheduled names that can be asked for now, and whether some could not be for want of money."""
@@ -323,6 +324,10 @@ class Acquirer:
             return Stop(Because.WAITING, f"{len(state.pending)} reviews by people are open", again=True)
         if self.settings.mode is Mode.ADAPTIVE:
             return Stop(Because.EXHAUSTED, "nothing affordable sees the worst witness, so nothing can raise the margin")
+        lower = self.margin(item).lower
+        if state.bound is not None and lower >= state.bound * (1 - 1e-6):
+            detail = f"the planner proved that no affordable design has a margin above {state.bound:.6g}, and it is {lower:.6g}"
+            return Stop(Because.EXHAUSTED, detail)
         dead = [name for name in state.schedule if name not in state.taken and name not in state.settled]
         detail = f"; {len(dead)} purchases were left out because an answer they need could not be read" if dead else ""
         return Stop(Because.SCHEDULE, f"all that was planned is bought{detail}")

@@ -113,6 +113,8 @@ class ItemState:
     """One field of the run."""
 
     schedule: list[str] = field(default_factory=list)
+    bound: float | None = None
+    """The planner's proof: no affordable design has a margin above this."""
     round: list[str] = field(default_factory=list)
     """Names of the present round that have not been asked for yet."""
     taken: set[str] = field(default_factory=set)
@@ -188,7 +190,9 @@ class RunState:
         getattr(self, f"_{event.kind.value}")(event)
 
     def _schedule(self, event: Event) -> None:
-        self.items[event.body["item"]].schedule.extend(event.body["names"])
+        item = self.items[event.body["item"]]
+        item.schedule.extend(event.body["names"])
+        item.bound = event.body.get("bound")
 
     def _round(self, event: Event) -> None:
         item = self.items[event.body["item"]]

@@ -74,7 +74,7 @@ def test_money_goes_to_the_worst_item_first() -> None:
     designs = {"good": Design(good), "bad": Design(pairs(1))}
     assert designs["good"].margin(()).lower > designs["bad"].margin(()).lower == 0.0
     schedules = fixed_schedules(designs, budget=1.0, method="witness", time_limit=None)
-    assert schedules == {"good": (), "bad": ("a0",)}
+    assert {item: schedule.names for item, schedule in schedules.items()} == {"good": (), "bad": ("a0",)}
 
 
 def test_a_chosen_set_is_ordered_with_its_needs_first() -> None:

@@ -151,6 +151,16 @@ def test_exhaustion_is_proved() -> None:
     assert "at most 0" in stop.detail
 
 
+def test_the_planners_bound_is_a_reason_to_stop() -> None:
+    acquirer = Acquirer(ring(), settings=settings(method="optimal"))
+    play(acquirer)
+    stop = acquirer.stops[""]
+    assert stop is not None
+    assert stop.because is Because.EXHAUSTED
+    assert "the planner proved" in stop.detail
+    assert acquirer.margin().lower == pytest.approx(ring().margin(bought(acquirer)).value)
+
+
 def test_told_twice_or_never_asked_is_refused() -> None:
     acquirer = Acquirer(ring(), settings=settings())
     (purchase, *_) = acquirer.ask(1)
