@@ -154,9 +154,7 @@ class Slope:
     rows: int
 
 
-def hierarchical(
-    margin: ArrayLike, success: ArrayLike, items: Sequence[Any], strata: Sequence[Any], *, seed: int = 0
-) -> Slope:
+def hierarchical(margin: ArrayLike, success: ArrayLike, items: Sequence[Any], strata: Sequence[Any]) -> Slope:
     """Logit with fixed stratum effects and random item intercepts (statsmodels, variational Bayes).
 
     Where every positive-margin design recovers, the likelihood alone has no finite maximum; the priors of the Bayesian mixed
@@ -180,12 +178,9 @@ def hierarchical(
         vcp_p=1.0,
         fe_p=2.0,
     )
-    state = np.random.get_state()  # noqa: NPY002 - statsmodels starts its optimiser from the global generator
-    try:
-        np.random.seed(seed)  # noqa: NPY002
-        fitted = model.fit_vb()
-    finally:
-        np.random.set_state(state)  # noqa: NPY002
+    # A start of our own: the library would draw one from an unseeded generator.
+    size = fixed.shape[1] + 1 + random.shape[1]
+    fitted = model.fit_vb(mean=np.zeros(size), sd=np.full(size, np.exp(-0.5)))
     return Slope("hierarchical logit, standardised γ", float(fitted.fe_mean[1]), float(fitted.fe_sd[1]), len(g))
 
 

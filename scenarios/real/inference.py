@@ -117,7 +117,7 @@ def primary_tests(rows: Sequence[Row], *, permutations: int, seed: int, folds: i
             _entry("grouped AUC gain", prediction.gain),
             _entry("standardised γ₁ coefficient", prediction.coefficient, "mean over training folds"),
         ]
-        slope = hierarchical(gamma, exact, items, names, seed=seed)
+        slope = hierarchical(gamma, exact, items, names)
         entries.append(_entry(slope.name, slope.value, f"posterior deviation {slope.deviation:.3g}"))
     slope = log_slope(gamma, error, items, name="log error on log γ₁, item effects")
     entries.append(_entry(slope.name, slope.value, f"clustered deviation {slope.deviation:.3g}"))

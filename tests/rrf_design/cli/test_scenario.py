@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+Run = Callable[..., Any]
+
+
+def test_list_shows_every_question(run: Run) -> None:
+    import scenarios
+
+    listed = run("scenario", "list", "--json").json["scenarios"]
+    assert [entry["name"] for entry in listed] == list(scenarios.names())
+    assert all(entry["question"].endswith("?") and entry["expected"] for entry in listed)
+    assert "worked-examples" in run("scenario", "list").out
+
+
+def test_run_writes_pages_and_says_the_verdicts(run: Run, tmp_path: Path) -> None:
+    ran = run("scenario", "run", "consistency-truth", "--quick", "--out", tmp_path, "--json", "--set", "seeds=2")
+    assert ran.code == 0
+    assert ran.json["parameters"]["seeds"] == 2
+    assert {e["status"] for e in ran.json["expectations"]} == {"met"}
+    assert (tmp_path / "consistency-truth" / "index.html").is_file()
+    again = run("scenario", "run", "consistency-truth", "--quick", "--out", tmp_path, "--resume", "--set", "seeds=2")
+    assert "finished before" in again.err
+    assert "met" in again.out
+
+
+def test_wrong_calls_are_one_line(run: Run, tmp_path: Path) -> None:
+    for arguments, message in [
+        (("scenario", "run", "anchor-transitoin"), "did you mean 'anchor-transition'"),
+        (("scenario", "run", "worked-examples", "--model", "embedded"), "has no parameter 'model'"),
+        (("scenario", "run", "worked-examples", "--set", "nonsense"), "NAME=VALUE"),
+    ]:
+        ran = run(*arguments, "--out", tmp_path)
+        assert ran.code == 2
+        assert message in ran.err
+        assert "Traceback" not in ran.err
+        assert len(ran.err.strip().splitlines()) == 1
+
+
+def test_violations_set_the_exit_code(run: Run, tmp_path: Path, monkeypatch: Any) -> None:
+    import scenarios.consistency_truth as module
+
+    monkeypatch.setattr(module, "DEFECT_LIMIT", 1e-30)
+    ran = run("scenario", "run", "consistency-truth", "--quick", "--out", tmp_path, "--quiet")
+    assert ran.code == 1
+    assert "violated" in ran.out
+    assert ran.err == ""

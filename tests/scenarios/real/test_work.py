@@ -1,0 +1,136 @@
+"""Candidates, choices, marks and replay of single items, with answers written by hand."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from rrf_design.errors import InputError
+from scenarios.real import answers, arithmetic, fields, marks, programs, replay, work
+from scenarios.real.choices import Choice, baseline, natural_repair
+from scenarios.real.designs import DESIGNS
+from scenarios.real.fields import Candidate
+
+sys.path.insert(0, str(Path(__file__).parent))
+import fake
+
+
+def candidates(*values: float | None, role: str = "node") -> list[Candidate]:
+    return [
+        Candidate(role, number, "", "parsed", True, None if value is None else (value,))
+        for number, value in enumerate(values)
+    ]
+
+
+def test_answers_are_transported_back(tmp_path: Path) -> None:
+    item = arithmetic.items(1)[0]
+    log = fake.write_log(tmp_path / "log.gz", [item], wrong=0.0)
+    found = [c for c in fields.read(item, log) if c.value is not None]
+    assert found
+    assert all(fields.same(c.value or (), (item.answer,)) for c in found)
+
+
+def test_log_round_trip_and_missing_answers(tmp_path: Path) -> None:
+    item = arithmetic.items(1)[0]
+    log = fake.write_log(tmp_path / "log.gz", [item])
+    again = answers.Log.read(tmp_path / "log.gz")
+    assert again.entries == log.entries
+    assert again.dumps() == log.dumps()
+    with pytest.raises(InputError, match="no answer"):
+        again.text(answers.node_requests(arithmetic.items(2)[1])[0])
+    (tmp_path / "bad.gz").write_bytes(b"nothing")
+    with pytest.raises(InputError, match="answer log"):
+        answers.Log.read(tmp_path / "bad.gz")
+
+
+def test_code_instantiations_share_their_greedy_requests() -> None:
+    items = programs.items()
+    assert answers.node_requests(items[0]) == answers.node_requests(items[16])
+    assert answers.sample_requests(items[0]) != answers.sample_requests(items[16])
+    seeds = [r.seed for item in items for r in answers.sample_requests(item)]
+    assert len(set(seeds)) == len(seeds)
+
+
+def test_asker_asks_once_and_remembers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    class Stub:
+        def ask(self, request: object) -> object:
+            asked.append(request)
+            return fake.reply("7")
+
+    monkeypatch.setattr(work, "get_model", lambda spec: Stub())
+    item = arithmetic.items(1)[0]
+    first = work.Asker("stub", None, tmp_path)
+    work.ask(item, first, seed=0)
+    assert len(asked) == 9
+    again = work.Asker("stub", None, tmp_path)
+    work.ask(item, again, seed=0)
+    assert len(asked) == 9
+    assert again.log.identity == fake.IDENTITY
+
+
+def test_mode_takes_the_most_frequent_then_the_first() -> None:
+    found = [*candidates(3, 5, 5, None), *candidates(9, 9, 1, 1, role="sample"), *candidates(4, role="reflection")]
+    assert baseline("relation majority", found, [5.0], code=False) == Choice(1)
+    assert baseline("self-consistency", found, [5.0], code=False) == Choice(4)
+    assert baseline("raw", found, [5.0], code=False) == Choice(0)
+    assert baseline("reflection", found, [5.0], code=False) == Choice(8)
+    assert baseline("verifier", found, [3.2], code=False) == Choice(0)
+    nothing = candidates(None, None, None, None)
+    assert baseline("verifier", nothing, [5.0], code=False) == Choice()
+
+
+def test_medoid_and_public_verifier() -> None:
+    signatures = [(0.0, 0.0, 9.0), (1.0, 2.0, 3.0), (1.0, 2.0, 4.0), None]
+    found = [Candidate("node", i, "", "", True, s) for i, s in enumerate(signatures)]
+    assert baseline("relation majority", found, [1.0, 2.0, 4.0], code=True) == Choice(2)
+    assert baseline("verifier", found, [1.0, 2.0, 4.0], code=True) == Choice(2)
+
+
+def test_natural_repair_of_the_worked_outlier() -> None:
+    tree = next(d for d in DESIGNS if d.name == "spanning_tree")
+    found = natural_repair(tree, candidates(42, 42, 47, 42), [42.0], k=1, code=False)
+    assert found is not None
+    assert found.support == (2,)
+    assert found.choice.value == (42.0,)
+    assert found.edit == pytest.approx(5.0)
+    assert natural_repair(tree, candidates(None, None, None, None), [42.0], k=1, code=False) is None
+
+
+def test_marks_of_values_and_programs() -> None:
+    item = arithmetic.items(1)[0]
+    assert marks.mark_value(item, (float(item.answer),)).correct
+    assert marks.mark_value(item, (item.answer * 100.0,)).error == 2.0
+    assert not marks.mark_value(item, None).correct
+    program = programs.items(1)[0]
+    texts = [f"def solve(x, y):\n    return {body}\n" for body in ("abs(x - y)", "x - y")]
+    found = [Candidate("node", i, t, "", True, None) for i, t in enumerate([*texts, "no program"])]
+    right, wrong, none = marks.mark_candidates(program, found, work.sandbox())
+    assert right.correct
+    assert not wrong.correct
+    assert 0 < wrong.error < 1
+    assert none.error == 1.0
+
+
+def test_replay_needs_a_right_answer_and_distinct_wrong_ones() -> None:
+    item = arithmetic.items(1)[0]
+    right = float(item.answer)
+    found = candidates(right, right + 1, right + 1, right + 2)
+    judged = [marks.mark_value(item, c.value) for c in found]
+    assert replay.wrong_values(item, found, judged) == [(right + 1,), (right + 2,)]
+    assert replay.wrong_values(item, found[1:], judged[1:]) == []
+    rows = replay.replay_rows(item, [(right + 1,)], seed=0)
+    assert [row["design"] for row in rows] == [d.name for d in DESIGNS]
+    assert all(row["exact"] for row in rows if row["gamma_1"] > 0)
+    assert rows == replay.replay_rows(item, [(right + 1,)], seed=0)
+
+
+def test_a_program_that_fails_only_hidden_tests_is_not_replayed() -> None:
+    program = programs.items(1)[0]
+    truth = fields.truth(program)
+    found = [Candidate("node", i, "", "", True, truth) for i in range(2)]
+    judged = [marks.Mark(True, 0.0), marks.Mark(False, 0.1)]
+    assert replay.wrong_values(program, found, judged) == []
