@@ -60,7 +60,9 @@ def server() -> Iterator[str]:
     ) as process:
         assert process.stdout is not None
         assert process.stdin is not None
-        yield process.stdout.readline().strip()
+        address = process.stdout.readline().strip()
+        assert address.startswith("http://127.0.0.1:"), "the server did not start"
+        yield address
         process.stdin.close()
         process.wait(timeout=30)
 
