@@ -6,6 +6,8 @@ budget of k nodes; always with a rigorous lower and upper bound and the witness 
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from solvers.groups import NodeColumns, column_groups
 from solvers.margin import (
     Interrupted,
@@ -17,18 +19,35 @@ from solvers.margin import (
     worst_supports,
 )
 from solvers.result import Margin, Status, SupportValue
+from solvers.structure import Gauge, Spark, gauge_directions, group_spark
+
+if TYPE_CHECKING:
+    from solvers.tracker import MarginTracker
 
 __all__ = [
+    "Gauge",
     "Interrupted",
     "Margin",
+    "MarginTracker",
     "NodeColumns",
+    "Spark",
     "Status",
     "SupportValue",
     "SupportsBelow",
     "column_groups",
+    "gauge_directions",
+    "group_spark",
     "margin",
     "margins",
     "support_margin",
     "supports_below",
     "worst_supports",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "MarginTracker":  # compiles kernels on import: when used
+        from solvers.tracker import MarginTracker
+
+        return MarginTracker
+    raise AttributeError(f"module 'solvers' has no attribute {name!r}")

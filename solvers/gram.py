@@ -100,9 +100,15 @@ class Field:
 
     def restrict(self, support: Any) -> NDArray[np.float64]:
         """B_S without its zero rows, dense."""
-        block = self.matrix[:, self.columns_of(support)].tocsr()
-        used = np.flatnonzero(np.diff(block.indptr))
-        return np.asarray(block[used].toarray())
+        columns = self.columns_of(support)
+        pointer, index = self.matrix.indptr, self.matrix.indices
+        spans = [slice(int(pointer[c]), int(pointer[c + 1])) for c in columns]
+        rows, place = np.unique(np.concatenate([index[span] for span in spans]), return_inverse=True)
+        block = np.zeros((len(rows), len(columns)))
+        block[place, np.repeat(np.arange(len(columns)), [s.stop - s.start for s in spans])] = np.concatenate(
+            [self.matrix.data[span] for span in spans]
+        )
+        return block
 
     def embed(self, support: Any, vector: NDArray[np.float64]) -> NDArray[np.float64]:
         """A vector on a support as a vector over the caller's coordinates."""

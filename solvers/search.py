@@ -127,7 +127,7 @@ class Part:
         """Which of them have λ_min ≥ θ, proven by a Cholesky of the shrunk block."""
         from solvers.kernels.gather import proven
 
-        return proven(self.blocks(supports), theta)  # type: ignore[no-any-return]
+        return proven(self.blocks(supports), np.full(len(supports), theta))  # type: ignore[no-any-return]
 
 
 @dataclass(frozen=True)

@@ -71,7 +71,7 @@ def gather_sparse(pointer, index, value, dims, diagonal, supports, width):
 
 @njit(cache=True, nogil=True)
 def proven(blocks, theta):
-    """Which of the (shrunk) blocks minus θI eliminate with positive pivots."""
+    """Which of the (shrunk) blocks minus θI eliminate with positive pivots; one θ for each block."""
     count, width = blocks.shape[0], blocks.shape[1]
     result = np.empty(count, np.bool_)
     shifted = np.empty((width, width))
@@ -79,6 +79,6 @@ def proven(blocks, theta):
     for m in range(count):
         shifted[:] = blocks[m]
         for i in range(width):
-            shifted[i, i] -= theta
+            shifted[i, i] -= theta[m]
         result[m] = cholesky(shifted, 0, width, factor)
     return result
