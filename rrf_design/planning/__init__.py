@@ -8,16 +8,28 @@ cuts (`cuts`), and reports margins computed by the exact engine.
 from __future__ import annotations
 
 from rrf_design.planning.contract import Goal, Objective, Plan, Planner, PlanStatus, Step
+from rrf_design.planning.document import read_plan, write_plan
+from rrf_design.planning.frontier import Frontier, Point, frontier
+from rrf_design.planning.portfolio import Aim, Portfolio, Share, portfolio
 from rrf_design.planning.registry import PLANNERS, plan, planner
 
 __all__ = [
     "PLANNERS",
+    "Aim",
+    "Frontier",
     "Goal",
     "Objective",
     "Plan",
     "PlanStatus",
     "Planner",
+    "Point",
+    "Portfolio",
+    "Share",
     "Step",
+    "frontier",
     "plan",
     "planner",
+    "portfolio",
+    "read_plan",
+    "write_plan",
 ]

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -103,7 +104,9 @@ class Arena:
 
     @cached_property
     def columns(self) -> tuple[NDArray[np.int64], ...]:
-        return self.operator.groups
+        """Columns of each node."""
+        ends = self.operator.node_offsets
+        return tuple(np.arange(a, b) for a, b in pairwise(ends))
 
     @cached_property
     def scale(self) -> float:
@@ -128,18 +131,31 @@ class Arena:
                 result[j] = is_open[list(self.block_nodes[j])].all()
         return result
 
-    def rows(self, blocks: Mask) -> Mask:
+    def rows(self, blocks: NDArray[Any]) -> NDArray[Any]:
+        """Something per block, repeated for each of its rows."""
         return np.repeat(blocks, np.diff(self.operator.block_offsets))
 
     def energies(self, witness: Witness) -> NDArray[np.float64]:
         """‖C_j h‖² for every block of the problem, bought or not."""
         image = self._by_column[:, self._columns_of(witness.support)] @ witness.vector
-        running = np.concatenate([[0.0], np.cumsum(np.square(image))])
-        cuts = self.operator.block_offsets
-        if len(running) < 4096:  # running sums lose the small terms; add up block by block where that is cheap
-            squares = np.square(image)
-            return np.array([squares[a:b].sum() for a, b in zip(cuts[:-1], cuts[1:], strict=True)])
-        return np.maximum(running[cuts[1:]] - running[cuts[:-1]], 0.0)
+        return np.bincount(self._row_block, weights=np.square(image), minlength=len(self.block_nodes)).astype(
+            np.float64
+        )
+
+    @cached_property
+    def weights(self) -> NDArray[np.float64]:
+        """‖C_j‖_F² of every block."""
+        matrix = self.operator.matrix
+        per_row = np.bincount(
+            np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr)),
+            weights=np.square(matrix.data),
+            minlength=matrix.shape[0],
+        )
+        return np.bincount(self._row_block, weights=per_row, minlength=len(self.block_nodes)).astype(np.float64)
+
+    @cached_property
+    def _row_block(self) -> NDArray[np.int64]:
+        return np.repeat(np.arange(len(self.block_nodes)), np.diff(self.operator.block_offsets))
 
     @cached_property
     def _by_column(self) -> Any:

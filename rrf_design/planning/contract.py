@@ -149,7 +149,8 @@ class Goal:
 class Planner(Protocol):
     """One method. A planner keeps no state between calls; whatever it learns (cuts) it leaves in the arena's pool."""
 
-    name: str
+    @property
+    def name(self) -> str: ...
 
     def plan(self, arena: Arena, goal: Goal) -> Plan:
         """The best design this planner finds for the goal; the arena's problem is never changed."""

@@ -10,7 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING
+from math import lcm
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -202,12 +203,29 @@ class Market:
             result[item] = False
         return result
 
+    @cached_property
+    def _units(self) -> tuple[Fraction, NDArray[Any]]:
+        """A common unit of all prices, and the prices in it; Python's whole numbers where 64 bits could overflow."""
+        denominator = lcm(*(price.denominator for price in self.prices), 1)
+        whole = [0 if tiered else int(p * denominator) for p, tiered in zip(self.prices, self.tiered, strict=True)]
+        small = sum(whole) < 1 << 62
+        return Fraction(1, denominator), np.array(whole, dtype=np.int64 if small else object)
+
     def cost(self, mask: Mask) -> Fraction:
-        plain = mask & ~self.tiered if self.tiers else mask
-        total = sum((self.prices[i] for i in np.flatnonzero(plain)), Fraction(0))
+        unit, whole = self._units
+        total = int(whole[mask].sum()) * unit
         for tier in self.tiers:
             total += tier.price(int(mask[tier.items].sum()))
         return total
+
+    def costs(self, masks: NDArray[np.bool_]) -> tuple[NDArray[Any], Fraction]:
+        """(designs,) costs in whole units, and the unit."""
+        unit, whole = self._units
+        if self.tiers:
+            prices = [self.cost(mask) for mask in masks]
+            unit = Fraction(1, lcm(unit.denominator, *(price.denominator for price in prices)))
+            return np.array([int(price / unit) for price in prices], dtype=object), unit
+        return masks.astype(whole.dtype) @ whole, unit
 
     def broken(self, mask: Mask) -> str:
         """The first rule that a closed design breaks, in words; empty when it is admissible."""

@@ -124,9 +124,13 @@ class Pool:
         energies, owned = self.stacked()
         if not len(owned):
             return np.full(len(designs), np.inf)
-        present = np.array([self.arena.active(mask)[self.arena.variable] for mask in designs], dtype=np.float64)
+        arena = self.arena
+        if arena.waits.any():
+            present = np.array([arena.active(mask)[arena.variable] for mask in designs], dtype=np.float64)
+        else:
+            present = designs[:, arena.block_item[arena.variable]].astype(np.float64)
         values = present @ energies.T + owned
-        for cut, gates in enumerate(self._gates):
+        for cut, gates in enumerate(self._gates if arena.market.node_items else ()):
             if gates:
                 values[~designs[:, list(gates)].all(axis=1), cut] = np.inf
         lowest: Array = values.min(axis=1)

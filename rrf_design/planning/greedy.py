@@ -94,10 +94,7 @@ def look(arena: Arena, mask: Mask) -> Evaluation:
 def attack(arena: Arena, now: Evaluation) -> tuple[NDArray[np.float64], Witness | None]:
     """Energy of every block on what is hardest to see: one witness, or the span of the sparse null vectors."""
     if not now.witnesses:  # nothing has been asked yet: prefer what carries most
-        squares = np.square(arena.operator.matrix.data)
-        rows = np.repeat(np.arange(arena.operator.shape[0]), np.diff(arena.operator.matrix.indptr))
-        blocks = np.repeat(np.arange(len(arena.operator.block_ids)), np.diff(arena.operator.block_offsets))
-        return np.bincount(blocks[rows], weights=squares, minlength=len(arena.operator.block_ids)), None
+        return arena.weights, None
     worst = now.witnesses[0]
     if now.value > 0.0:
         return arena.energies(worst), worst

@@ -66,7 +66,7 @@ class Climber:
         for _ in range(TRIES):
             bounds = self.arena.pool.bounds(moves)
             order = np.argsort(-bounds, kind="stable")
-            move = moves[order[0]]
+            move: Mask = moves[order[0]]
             if np.sqrt(max(bounds[order[0]], 0.0)) <= value * (1 + 1e-9) or self.late():
                 return None
             if self._learn(move, value) > value * (1 + 1e-9):

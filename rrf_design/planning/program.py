@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from itertools import pairwise
 from math import ceil, floor, lcm
 from typing import TYPE_CHECKING
 
@@ -121,7 +122,7 @@ class Structure:
             steps = [int(v) for v in levels]
             rows.append(_row(members + steps, [-1] * len(members) + [1] * len(steps), 0))
             rows.append(_row(members + steps, [1] * len(members) + [-1] * len(steps), 0))
-            rows += [_row([a, b], [1, -1], 0) for a, b in zip(steps, steps[1:], strict=False)]
+            rows += [_row([a, b], [1, -1], 0) for a, b in pairwise(steps)]
         return rows
 
     def _dominance(self) -> list[Row]:

@@ -6,9 +6,10 @@ margin engine. The values steer the planners; a reported margin is always the en
 
 from __future__ import annotations
 
-from collections import defaultdict
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import chain, combinations
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -33,7 +34,7 @@ class Witness:
 
 @dataclass(frozen=True, slots=True)
 class _Class:
-    """Supports of equally many coordinates."""
+    """Supports whose nodes have the same dimensions in the same order."""
 
     supports: NDArray[np.int64]  # (count, nodes)
     columns: NDArray[np.int64]  # (count, coordinates)
@@ -53,13 +54,14 @@ class SupportTable:
 
     def classes(self, size: int) -> tuple[_Class, ...]:
         if size not in self._classes:
-            columns = self.arena.columns
-            grouped: dict[int, list[tuple[int, ...]]] = defaultdict(list)
-            for support in combinations(range(self.arena.n), size):
-                grouped[sum(len(columns[i]) for i in support)].append(support)
+            ends = self.arena.operator.node_offsets
+            widths = np.diff(ends)
+            count = math.comb(self.arena.n, size)
+            listed = np.fromiter(chain.from_iterable(combinations(range(self.arena.n), size)), np.int64, count * size)
+            supports = listed.reshape(count, size)
+            patterns, which = np.unique(widths[supports], axis=0, return_inverse=True)
             self._classes[size] = tuple(
-                _Class(np.array(members), np.array([np.concatenate([columns[i] for i in s]) for s in members]))
-                for members in grouped.values()
+                _class(supports[which.ravel() == number], ends, pattern) for number, pattern in enumerate(patterns)
             )
         return self._classes[size]
 
@@ -128,6 +130,12 @@ class SupportTable:
         return result
 
 
+def _class(supports: NDArray[np.int64], ends: NDArray[np.int64], widths: NDArray[np.int64]) -> _Class:
+    """Supports whose nodes have these widths, in this order."""
+    parts = [ends[supports[:, place], None] + np.arange(width) for place, width in enumerate(widths)]
+    return _Class(supports, np.concatenate(parts, axis=1))
+
+
 def _within(part: _Class, opened: Mask) -> _Class:
     keep = opened[part.supports].all(axis=1)
     return _Class(part.supports[keep], part.columns[keep])
@@ -153,8 +161,7 @@ def least_eigenvalues(blocks: Array) -> Array:
         # det / λ_max keeps the relative accuracy that the difference of the two would lose
         result: Array = np.where(top > 0, (a * c - b * b) / np.where(top > 0, top, 1.0), 0.0)
         return result
-    eigenvalues: Array = np.linalg.eigvalsh(blocks)[:, 0]
-    return eigenvalues
+    return np.asarray(np.linalg.eigvalsh(blocks)[:, 0], dtype=np.float64)
 
 
 def by_engine(arena: Arena, mask: Mask, *, count: int, below: float | None) -> Evaluation:
@@ -180,7 +187,7 @@ def by_engine(arena: Arena, mask: Mask, *, count: int, below: float | None) -> E
 
 def _local(
     opened: NDArray[np.int64],
-    groups: tuple[NDArray[np.int64], ...],
+    groups: Sequence[NDArray[np.int64]],
     support: tuple[int, ...],
     direction: Array,
     value: float,

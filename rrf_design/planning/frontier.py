@@ -1,0 +1,143 @@
+"""The whole curve: how the best margin grows with money, exact at every step, with the cuts of one step reused in the next.
+
+From a point (cost, γ) the next one is the cheapest design with a larger margin, and then the best design for that cost.
+Both are proven, so the points are exactly the undominated designs; under a time limit the ones that are not are marked.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from rrf_design.errors import InputError
+from rrf_design.planning.contract import Goal, Objective, PlanStatus
+from rrf_design.planning.costs import Mask, exact
+from rrf_design.planning.local import tidy
+from rrf_design.planning.master import front_end
+from rrf_design.planning.optimal import Search
+from rrf_design.planning.outcome import ZERO, starting_design
+
+if TYPE_CHECKING:
+    from rrf_design.problem import Problem
+
+STEP = 1e-6  # margins closer than this (relatively) are one step of the curve
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """The best margin that this much money buys. `upper_bound` holds for every design of at most this cost."""
+
+    cost: float
+    gamma: float
+    selected: tuple[str, ...]
+    status: PlanStatus
+    upper_bound: float
+    value: float
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "cost": self.cost,
+            "gamma": self.gamma,
+            "selected": list(self.selected),
+            "status": str(self.status),
+            "upper_bound": self.upper_bound,
+            "value": self.value,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Frontier:
+    """Undominated designs by rising cost. `complete`: nothing beyond the last point has a larger margin: proven."""
+
+    points: tuple[Point, ...]
+    complete: bool
+    k: int
+    objective: Objective
+    budget: float | None
+    problem: str
+    digest: str
+
+    def best_within(self, budget: float) -> Point | None:
+        """The point that a budget buys; None when even the first costs more."""
+        return next((p for p in reversed(self.points) if exact(p.cost) <= exact(budget)), None)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "points": [point.to_json() for point in self.points],
+            "complete": self.complete,
+            "k": self.k,
+            "objective": str(self.objective),
+            "budget": self.budget,
+            "problem": self.problem,
+            "digest": self.digest,
+        }
+
+
+def frontier(
+    problem: Problem,
+    *,
+    budget: float | None = None,
+    k: int | None = None,
+    objective: Objective | str | None = None,
+    solver: str = "ortools",
+    n_jobs: int | None = None,
+    time_limit: float | None = None,
+    seed: int = 0,
+    most_points: int = 1000,
+) -> Frontier:
+    """Cost against best margin, from buying nothing up to `budget` (default: everything)."""
+    from rrf_design.files import digest
+    from rrf_design.planning.arena import Arena
+
+    if budget is not None and not budget >= 0:
+        raise InputError(f"budget: must be a number of at least 0, not {budget!r}")
+    arena = Arena(problem, k=k, objective=objective)
+    goal = Goal(budget=budget, time_limit=time_limit, seed=seed, n_jobs=n_jobs)
+    points, complete = walk(arena, goal, solver=solver, most_points=most_points)
+    return Frontier(points, complete, arena.k, arena.objective, budget, problem.name, digest(problem))
+
+
+def walk(
+    arena: Arena, goal: Goal, *, solver: str = "ortools", most_points: int = 1000
+) -> tuple[tuple[Point, ...], bool]:
+    """The points from buying nothing upwards, and whether the last one is proven to be the end."""
+    start = starting_design(arena, goal)
+    search = Search(arena, goal, master=front_end(solver))
+    money = None if goal.budget is None else exact(goal.budget)
+    points = [_point(search, *_best_for(search, arena.market.cost(start), start))]
+    while len(points) < most_points and not search.late():
+        last = points[-1]
+        threshold = max(last.value * (1 + STEP), ZERO * arena.scale * 2)
+        found = search.minimise(threshold, money, None)
+        if found.impossible:
+            return tuple(points), True
+        if found.mask is None:
+            break
+        cost = arena.market.cost(found.mask)
+        mask, upper = _best_for(search, cost, found.mask)
+        points.append(_point(search, mask, upper, proven=found.bound >= cost))
+    return tuple(points), False
+
+
+def _best_for(search: Search, cost: Fraction, incumbent: Mask) -> tuple[Mask, float]:
+    """The best design of at most this cost and a bound on all of them, without purchases that do nothing."""
+    mask, upper = search.maximise(cost, incumbent)
+    return tidy(search.arena, mask, search.arena.value(mask)), upper
+
+
+def _point(search: Search, mask: Mask, upper: float, *, proven: bool = True) -> Point:
+    arena = search.arena
+    confirmed = arena.confirm(mask, n_jobs=search.goal.n_jobs)
+    value = arena.value(mask) if arena.robust else confirmed.value
+    zero = value == 0.0 and upper <= ZERO * arena.scale * (1 + 1e-9)
+    upper = 0.0 if zero else max(upper, value)
+    closed = upper <= value * (1 + 1.01 * search.master.gap)
+    return Point(
+        cost=float(arena.market.cost(mask)),
+        gamma=confirmed.value,
+        selected=arena.market.names(mask),
+        status=PlanStatus.OPTIMAL if closed and proven else PlanStatus.FEASIBLE,
+        upper_bound=upper,
+        value=value,
+    )
