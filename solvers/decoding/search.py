@@ -97,23 +97,23 @@ class SupportDecoder:
         search.run(self._operator, self._groups, self.spans, s, k, self._usable)
         found = _minimal(search.found)
         complete = search.complete
-        if found:
-            chosen = min(found, key=lambda item: (len(item[0]), item[1], item[0]))
-            support, size = chosen[0], len(chosen[0])
+        ranked = sorted(found, key=lambda item: (len(item[0]), item[1], item[0]))
+        if ranked:
+            support, residual = ranked[0]
         else:
             best = self._minimise(s, k, deadline)
-            support, size, complete = best.support, k + 1, complete and best.complete
-        smaller = self._minimise(s, min(size, k + 1) - 1, deadline) if size else None
-        error = self._solve(raw, support)
+            support, residual, complete = best.support, best.residual, complete and best.complete
+        smaller = self._minimise(s, len(support) - 1, deadline) if support else None
+        explanations = tuple(
+            Explanation(nodes, value, self._solve(raw, nodes), edge=abs(value - epsilon) <= slack < epsilon)
+            for nodes, value in ranked
+        )
         return Decoding(
             support=support,
-            error=error,
-            residual=self.spans.residual(support, s),
+            error=explanations[0].error if explanations else self._solve(raw, support),
+            residual=residual,
             explained=bool(found),
-            explanations=tuple(
-                Explanation(nodes, value, self._solve(raw, nodes), edge=abs(value - epsilon) <= slack < epsilon)
-                for nodes, value in sorted(found, key=lambda item: (len(item[0]), item[1], item[0]))
-            ),
+            explanations=explanations,
             complete=complete,
             best_smaller=np.inf if smaller is None else smaller.residual,
             epsilon=epsilon,

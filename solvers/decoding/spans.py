@@ -21,6 +21,8 @@ Array = NDArray[np.float64]
 
 DEPENDENT = 1e-10
 """Directions that are shorter than this, relative to their node, count as linearly dependent (the paper's zero rule)."""
+WELL_CONDITIONED = 1e-4
+"""Relative eigenvalue of a node's Gram block above which orthonormalising from it costs four digits at most."""
 DENSE_SHARE = 0.2
 """Matrices with more nonzeros than this share of their entries are handled as dense."""
 
@@ -48,12 +50,17 @@ class Spans:
         n, d = self.nodes, self.width
         if self.dense:
             gram = self.basis.T @ self.basis
-            blocks = np.ascontiguousarray(gram.reshape(n, d, n, d).transpose(0, 2, 1, 3)).reshape(n * n, d, d)
+            if d > 1:
+                gram = np.ascontiguousarray(gram.reshape(n, d, n, d).transpose(0, 2, 1, 3))
+            blocks = gram.reshape(n * n, d, d)
             pointers = np.arange(0, n * n + 1, n, dtype=np.int32)
             return pointers, np.tile(np.arange(n, dtype=np.int32), n), blocks
-        gram = sparse.bsr_array((self.basis.T @ self.basis).tocsr(), blocksize=(d, d))
+        gram = (self.basis.T @ self.basis).tocsr()
+        if d > 1:
+            gram = gram.tobsr(blocksize=(d, d))
         gram.sort_indices()
-        return gram.indptr.astype(np.int32), gram.indices.astype(np.int32), np.ascontiguousarray(gram.data)
+        blocks = np.ascontiguousarray(gram.data).reshape(-1, d, d)
+        return gram.indptr.astype(np.int32), gram.indices.astype(np.int32), blocks
 
     @cached_property
     def by_row(self) -> Any:
@@ -134,36 +141,90 @@ def as_operator(matrix: Any) -> Any:
 
 
 def build_spans(operator: Any, groups: NodeColumns, *, scale: Array | None = None) -> Spans:
-    """Bases of every node's columns; `scale` keeps the lengths of an operator this one was projected from."""
+    """Bases of every node's columns; `scale` keeps the lengths of an operator this one was projected from.
+
+    Well-conditioned nodes are orthonormalised all at once from their Gram blocks; the others one by one by SVD, since
+    a Gram matrix squares the condition number.
+    """
     n = len(groups)
     width = int(groups.sizes.max())
     if width == 1:
         return _scalar_spans(operator, groups, scale)
-    rows = operator.shape[0]
-    lengths = np.zeros(n) if scale is None else scale
-    dense = isinstance(operator, np.ndarray)
-    basis = np.zeros((rows, n * width)) if dense else None
-    index: list[NDArray[np.int64]] = []
-    column: list[NDArray[np.int64]] = []
-    entries: list[Array] = []
-    for j, columns in enumerate(groups):
-        where, local = (np.arange(rows), operator[:, columns]) if dense else local_part(operator, columns)
-        left, values, _ = np.linalg.svd(local, full_matrices=False)
-        if scale is None:
-            lengths[j] = values[0] if len(values) else 0.0
-        left = left[:, values > DEPENDENT * lengths[j]] if lengths[j] > 0 else left[:, :0]
-        start = j * width
-        if basis is not None:
-            basis[:, start : start + left.shape[1]] = left
-        else:
-            r, c = np.nonzero(left)
-            index.append(where[r].astype(np.int64))
-            column.append(c + start)
-            entries.append(left[r, c])
-    if basis is None:
-        places = (np.concatenate(index), np.concatenate(column))
-        return Spans(sparse.csc_array((np.concatenate(entries), places), shape=(rows, n * width)), width, n, lengths)
+    padded = _padded(operator, groups, width)
+    values, vectors = np.linalg.eigh(_diagonal_blocks(padded, n, width))
+    values = np.maximum(values, 0.0)
+    lengths = np.sqrt(values[:, -1]) if scale is None else scale
+    useful = values > WELL_CONDITIONED * np.square(lengths)[:, None]
+    plain = useful.sum(axis=1) == groups.sizes
+    factors = np.where(useful & plain[:, None], 1.0 / np.sqrt(np.where(useful, values, 1.0)), 0.0)
+    whiteners = vectors * factors[:, None, :]
+    if isinstance(padded, np.ndarray):
+        basis = np.matmul(padded.reshape(-1, n, width).transpose(1, 0, 2), whiteners)
+        basis = np.ascontiguousarray(basis.transpose(1, 0, 2)).reshape(-1, n * width)
+        for j in np.flatnonzero(~plain):
+            left = _orthonormal(operator[:, groups[j]], lengths[j])
+            basis[:, j * width : j * width + left.shape[1]] = left
+        return Spans(basis, width, n, lengths)
+    blocks = sparse.bsr_array((whiteners, np.arange(n), np.arange(n + 1)), shape=(n * width, n * width))
+    basis = (padded @ blocks.tocsc()) + _delicate_bases(operator, groups, np.flatnonzero(~plain), lengths, width)
+    basis = sparse.csc_array(basis)
+    basis.eliminate_zeros()
     return Spans(basis, width, n, lengths)
+
+
+def _padded(operator: Any, groups: NodeColumns, width: int) -> Any:
+    """The columns node by node, each node filled up to `width` with zero columns."""
+    sizes = groups.sizes
+    place = (
+        np.repeat(np.arange(len(groups)) * width, sizes)
+        + np.arange(len(groups.order))
+        - np.repeat(groups.offsets[:-1], sizes)
+    )
+    target = np.empty_like(place)
+    target[groups.order] = place
+    shape = (operator.shape[0], len(groups) * width)
+    if isinstance(operator, np.ndarray):
+        result = np.zeros(shape)
+        result[:, target] = operator
+        return result
+    owner = np.repeat(np.arange(operator.shape[1]), np.diff(operator.indptr))
+    return sparse.csc_array((operator.data, (operator.indices, target[owner])), shape=shape)
+
+
+def _diagonal_blocks(padded: Any, n: int, width: int) -> Array:
+    """B_jᵀB_j for all nodes, as (n, width, width)."""
+    if isinstance(padded, np.ndarray):
+        parts = padded.reshape(-1, n, width)
+        return np.asarray(np.matmul(parts.transpose(1, 2, 0), parts.transpose(1, 0, 2)))
+    gram = sparse.coo_array(padded.T @ padded)
+    rows, columns = gram.coords
+    same = rows // width == columns // width
+    result = np.zeros((n, width, width))
+    result[rows[same] // width, rows[same] % width, columns[same] % width] = gram.data[same]
+    return result
+
+
+def _delicate_bases(operator: Any, groups: NodeColumns, nodes: Any, lengths: Array, width: int) -> Any:
+    """Sparse bases of the nodes that need an SVD of their own."""
+    rows: list[NDArray[np.int64]] = []
+    columns: list[NDArray[np.int64]] = []
+    entries: list[Array] = []
+    for j in nodes:
+        where, local = local_part(operator, groups[j])
+        left = _orthonormal(local, lengths[j])
+        r, c = np.nonzero(left)
+        rows.append(where[r].astype(np.int64))
+        columns.append(c + j * width)
+        entries.append(left[r, c])
+    shape = (operator.shape[0], len(groups) * width)
+    if not rows:
+        return sparse.csc_array(shape)
+    return sparse.csc_array((np.concatenate(entries), (np.concatenate(rows), np.concatenate(columns))), shape=shape)
+
+
+def _orthonormal(columns: Array, length: float) -> Array:
+    left, values, _ = np.linalg.svd(columns, full_matrices=False)
+    return np.asarray(left[:, values > DEPENDENT * length]) if length > 0.0 else left[:, :0]
 
 
 def _scalar_spans(operator: Any, groups: NodeColumns, scale: Array | None) -> Spans:
