@@ -58,6 +58,9 @@ def test_it_works_where_only_the_wheel_is(wheel: Path, tmp_path: Path) -> None:
     (tmp_path / "work").mkdir()
     code = "import sys; sys.path.insert(0, sys.argv.pop(1)); import rrf_design; from rrf_design.cli import main; assert rrf_design.__file__.startswith(sys.path[0]); main()"
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    environment["NUMBA_DISABLE_JIT"] = (
+        "1"  # a new place means a new kernel cache: a minute of compiling for one tiny field
+    )
 
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-c", code, str(site), *arguments]

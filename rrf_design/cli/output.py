@@ -73,8 +73,10 @@ def progress_bar(what: str, *, quiet: bool = False) -> Iterator[Progress | None]
     """A bar on standard error with the time left and the bounds so far; nothing when quiet or not on a terminal.
 
     Yields what `solvers.margin` takes as `progress`. The bar appears with the first report, so that what is done in
-    an instant shows none.
+    an instant shows none. The first use on a machine compiles kernels, and says so.
     """
+    if not quiet:
+        _tell_compiling()
     if quiet or not sys.stderr.isatty():
         yield None
         return
@@ -96,6 +98,27 @@ def progress_bar(what: str, *, quiet: bool = False) -> Iterator[Progress | None]
             bar.update(task, completed=done, visible=True, bounds=f"between {lower:.6g} and {upper:.6g}")
 
         yield report
+
+
+@cache
+def _tell_compiling() -> None:
+    """One line when the first kernel is really compiled; silent when it comes from the cache."""
+    from numba.core import event
+
+    class Once(event.Listener):  # type: ignore[misc]
+        told = False
+
+        def on_start(self, event: Any) -> None:
+            if not self.told:
+                self.told = True
+                note(
+                    "compiling the solver's kernels: once per machine, some tens of seconds; later calls start at once"
+                )
+
+        def on_end(self, event: Any) -> None:
+            pass
+
+    event.register("numba:compile", Once())
 
 
 def tell_interrupted(stop: BaseException) -> None:

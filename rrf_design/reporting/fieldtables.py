@@ -10,6 +10,9 @@ from rrf_design.reporting.fieldview import WORDS, FieldView, components, family_
 from rrf_design.reporting.markup import Markup, join, tag
 from rrf_design.reporting.page import number, prose, table
 
+FOLDED = 15
+"""Tables of more rows are folded."""
+
 
 def node_words(view: FieldView, name: str) -> str:
     """Everything about a node in one line."""
@@ -81,15 +84,25 @@ def field_tables(view: FieldView, index: dict[str, int]) -> Markup:
     near = set(view.drawn_nodes)
     blocks = [(j, b) for j, b in enumerate(problem.blocks) if near.issuperset(b.nodes)]
     blocks.sort(key=lambda item: -view.energies.get(item[1].id, 0.0))
+    drawn = "" if view.whole else " drawn"
     parts = [
-        tag("h3", "Nodes" if view.whole else "Nodes drawn"),
-        table(columns, rows, right=[1, 3, 4], keys=[f"n{index[node.id]}" for node in nodes]),
-        tag("h3", "Relations and anchors" if view.whole else "Relations and anchors drawn"),
-        _block_table(view, blocks),
+        *_folded(
+            f"Nodes{drawn}",
+            table(columns, rows, right=[1, 3, 4], keys=[f"n{index[node.id]}" for node in nodes]),
+            len(rows),
+        ),
+        *_folded(f"Relations and anchors{drawn}", _block_table(view, blocks), len(blocks)),
     ]
     if not view.whole:
         parts += _totals(view)
     return join(parts)
+
+
+def _folded(heading: str, content: Markup, rows: int) -> list[Markup]:
+    """A long table waits behind its heading; on paper it is unfolded."""
+    if rows <= FOLDED:
+        return [tag("h3", heading), content]
+    return [tag("details", tag("summary", f"{heading} ({number(rows)} rows)"), content)]
 
 
 def _block_table(view: FieldView, blocks: Sequence[tuple[int, Relation | Anchor]]) -> Markup:
