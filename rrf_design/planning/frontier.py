@@ -19,6 +19,7 @@ from rrf_design.planning.optimal import Search
 from rrf_design.planning.outcome import ZERO, starting_design
 
 if TYPE_CHECKING:
+    from rrf_design.planning.arena import Arena
     from rrf_design.problem import Problem
 
 STEP = 1e-6  # margins closer than this (relatively) are one step of the curve

@@ -253,7 +253,7 @@ def _walk_frontier(arena: Arena, goal: Goal) -> Curve:
 @lru_cache(maxsize=4)
 def _all_masks(items: int) -> NDArray[np.bool_]:
     numbers = np.arange(1 << items)
-    result = (numbers[:, None] >> np.arange(items)) & 1 == 1
+    result: NDArray[np.bool_] = (numbers[:, None] >> np.arange(items)) & 1 == 1
     result.setflags(write=False)
     return result
 

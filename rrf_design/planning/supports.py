@@ -81,10 +81,10 @@ class SupportTable:
             if self.arena.robust:
                 values = values - self._radii(kept, active)
             value = min(value, float(values.min()))
-            order = _lowest(values, count, below)
+            order = _lowest(values, count, None if below is None else max(below, NULL * self.arena.scale))
             candidates += [(float(values[i]), kept, int(i), blocks[i]) for i in order]
         candidates.sort(key=lambda item: (item[0], tuple(item[1].supports[item[2]])))
-        found = [w for item in candidates[:count] for w in self._directions(*item, below=below)]
+        found = [w for item in candidates[:count] for w in self._directions(*item, below=below, rows=rows)]
         return Evaluation(value if value > NULL * self.arena.scale else 0.0, tuple(found))
 
     def fractional(self, shares: Array, *, below: float, count: int) -> list[Witness]:
@@ -102,12 +102,22 @@ class SupportTable:
                 found.append(Witness(tuple(int(n) for n in part.supports[i]), vector, float(values[i])))
         return found
 
-    def _directions(self, value: float, part: _Class, i: int, block: Array, *, below: float | None) -> list[Witness]:
+    def _directions(
+        self, value: float, part: _Class, i: int, block: Array, *, below: float | None, rows: Array
+    ) -> list[Witness]:
         """The worst direction of a support, and its others that are as bad (at margin zero: the whole null space)."""
+        from rrf_design.planning.arena import NULL
+
         support = tuple(int(node) for node in part.supports[i])
+        null = NULL * self.arena.scale
         eigenvalues, vectors = np.linalg.eigh(block)
         sigma = np.sqrt(np.maximum(eigenvalues, 0.0))
-        cut = max(below or 0.0, float(sigma[0]) * (1 + 1e-9), 1e-7 * self.arena.scale)
+        if sigma[0] <= null:  # squaring has lost what tells zero from tiny: take the directions from B itself
+            _, strengths, right = np.linalg.svd(rows[:, part.columns[i]])
+            vectors = right[::-1].T
+            sigma = np.append(strengths, np.zeros(len(right) - len(strengths)))[::-1]
+            value = value - math.sqrt(max(float(eigenvalues[0]), 0.0)) + float(sigma[0])
+        cut = max(below or 0.0, float(sigma[0]) * (1 + 1e-9), null)
         return [
             Witness(support, np.ascontiguousarray(vectors[:, c]), value if c == 0 else float(sigma[c]))
             for c in range(len(sigma))

@@ -1,0 +1,53 @@
+"""rrf-design frontier: how does the best margin grow with money?"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from rrf_design.cli.output import AsJson, Jobs, ProblemFile, Seed, TimeLimit, print_json, say, table
+from rrf_design.cli.plan import Corruptions, ObjectiveOption, Solver
+
+
+def register(app: typer.Typer) -> None:
+    app.command("frontier")(frontier)
+
+
+def frontier(
+    file: ProblemFile,
+    budget: Annotated[float | None, typer.Option("--budget", help="Stop the curve at this cost.")] = None,
+    objective: ObjectiveOption = None,
+    k: Corruptions = None,
+    solver: Solver = "ortools",
+    jobs: Jobs = 1,
+    time_limit: TimeLimit = None,
+    seed: Seed = 0,
+    as_json: AsJson = False,
+) -> None:
+    """How does the best margin grow with money: every cost at which a larger margin becomes possible.
+
+    Example: rrf-design frontier problem.toml --time-limit 60
+    """
+    from rrf_design.files import load
+    from rrf_design.planning import frontier as make_frontier
+
+    result = make_frontier(
+        load(file),
+        budget=budget,
+        objective=objective,
+        k=k,
+        solver=solver,
+        n_jobs=jobs,
+        time_limit=time_limit,
+        seed=seed,
+    )
+    if as_json:
+        print_json({"format": "rrf-frontier", "version": 1, **result.to_json()})
+        raise typer.Exit(0)
+    say(f"{result.problem}: best {result.objective} for k = {result.k} by cost")
+    rows = [(f"{p.cost:g}", f"{p.gamma:.6g}", str(p.status), ", ".join(p.selected)) for p in result.points]
+    table("", ["cost", "γ", "status", "buy"], rows, right=[0, 1])
+    limit = "for more money" if result.budget is None else f"within {result.budget:g}"
+    say(f"Nothing larger is possible {limit}: proven." if result.complete else "The curve may go on: time ran out.")
+    raise typer.Exit(0)

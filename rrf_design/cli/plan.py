@@ -1,0 +1,124 @@
+"""rrf-design plan: what should I buy?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from rrf_design.cli.output import AsJson, Jobs, ProblemFile, Seed, TimeLimit, note, print_json, say, table
+
+if TYPE_CHECKING:
+    from rrf_design.planning import Plan
+
+NODES_SHOWN = 6
+
+Method = Annotated[
+    str,
+    typer.Option(
+        "--method",
+        help="auto, greedy, optimal; also lookahead, local, and the baselines margin, random, degree, rank, trace, logdet, eopt, qr.",
+    ),
+]
+ObjectiveOption = Annotated[
+    str | None,
+    typer.Option("--objective", help="gamma, gamma_sigma or robust; default: gamma_sigma where noise is declared."),
+]
+Solver = Annotated[str, typer.Option("--solver", help='Master of the optimal planner: ortools, pulp or "pulp:NAME".')]
+Corruptions = Annotated[int | None, typer.Option("--k", help="Corruption budget; default: the problem's.")]
+
+
+def register(app: typer.Typer) -> None:
+    app.command("plan")(plan)
+
+
+def plan(
+    file: ProblemFile,
+    budget: Annotated[float | None, typer.Option("--budget", help="What may be spent.")] = None,
+    target: Annotated[float | None, typer.Option("--target", help="The margin to reach, at least cost.")] = None,
+    method: Method = "auto",
+    objective: ObjectiveOption = None,
+    k: Corruptions = None,
+    solver: Solver = "ortools",
+    explain: Annotated[bool, typer.Option("--explain", help="Show the witness behind every purchase.")] = False,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Write the plan as a JSON document.")] = None,
+    jobs: Jobs = 1,
+    time_limit: TimeLimit = None,
+    seed: Seed = 0,
+    as_json: AsJson = False,
+) -> None:
+    """What should I buy: the largest margin for a budget, or the cheapest design for a target.
+
+    Example: rrf-design plan problem.toml --budget 3 --explain -o plan.json
+    """
+    from rrf_design.files import load
+    from rrf_design.planning import plan as make_plan
+    from rrf_design.planning import write_plan
+    from rrf_design.planning.document import to_document
+
+    problem = load(file)
+    result = make_plan(
+        problem,
+        budget=budget,
+        target=target,
+        method=method,
+        objective=objective,
+        k=k,
+        solver=solver,
+        n_jobs=jobs,
+        time_limit=time_limit,
+        seed=seed,
+    )
+    if output is not None:
+        write_plan(result, output)
+        note(f"written to {output}")
+    if as_json:
+        print_json(to_document(result))
+    else:
+        describe(result, explain=explain)
+    raise typer.Exit(0 if result.reached else 1)
+
+
+def describe(result: Plan, *, explain: bool) -> None:
+    """A plan for people: what to buy first, why, what it does to the margin, and how far from the best it is."""
+    say(f"{result.problem}: {headline(result)}")
+    rows = []
+    for number, step in enumerate(result.trajectory, start=1):
+        bought = step.block + (f" (asks {', '.join(step.opened)})" if step.opened else "")
+        rows.append((str(number), bought, f"{step.cost:g}", _nodes(step.support), f"{step.gamma:.6g}"))
+    if rows:
+        table("", ["", "buy", "cost", "because of an error on", "γ then"], rows, right=[0, 2, 4])
+    if explain:
+        for step in result.trajectory:
+            parts = "; ".join(f"{n}: {', '.join(f'{x:.4g}' for x in part)}" for n, part in step.witness.items())
+            reason = f"sees ‖C h‖² = {step.energy:.4g} of h = ({parts})" if parts else "is demanded by a rule"
+            say(f"  {step.block} {reason}")
+    say(_verdict(result))
+    for text in result.notes:
+        say(f"Note: {text}.")
+
+
+def headline(result: Plan) -> str:
+    names = {"gamma": "γ", "gamma_sigma": "γ_Σ", "robust": "γ − η"}
+    value = f"{names[str(result.objective)]}_{result.k} = {result.value:.6g}"
+    spent = f"for {result.cost:g}" + (f" of {result.budget:g}" if result.budget is not None else "")
+    goal = "" if result.target is None else f", target {result.target:g}"
+    return f"{value} {spent}{goal}  ({result.status}; {result.method}; objective {result.objective})"
+
+
+def _verdict(result: Plan) -> str:
+    left = "" if result.left_over is None else f" {result.left_over:g} is left over."
+    if result.target is not None and result.reached:
+        if str(result.status) == "optimal":
+            return f"No design that reaches the target costs less: proven.{left}"
+        return f"The target is reached; a design that reaches it costs at least {result.cost_bound or 0:g}.{left}"
+    if str(result.status) == "optimal":
+        return f"No design within the budget does better: proven to a relative gap of {result.gap:.1g}.{left}"
+    return f"At most {result.upper_bound:.6g} is possible: this plan is within {result.gap:.2%} of the best.{left}"
+
+
+def _nodes(support: tuple[str, ...]) -> str:
+    if len(support) > NODES_SHOWN:
+        return f"{', '.join(support[:NODES_SHOWN])} and {len(support) - NODES_SHOWN} more"
+    return ", ".join(support)
