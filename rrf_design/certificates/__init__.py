@@ -1,7 +1,7 @@
 """What can be promised about a design, in a file that another program re-proves.
 
-`certify` writes a certificate; `verify` (which imports nothing of `solvers`) re-proves it. Names are imported when first
-used, so that the verifier's process never loads what it doesn't need.
+`certify` writes a certificate; `verify` (which imports nothing of `solvers`) re-proves it. The other names are imported
+when first used, so that the verifier's process never loads what it doesn't need.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from rrf_design.certificates.verify import Verification, verify
+
 _HOME = {
-    "Certificate": "certify",
-    "certify": "certify",
-    "Verification": "verify",
-    "verify": "verify",
+    "Certificate": "issue",
+    "certify": "issue",
     "Rung": "ladder",
     "Regime": "regime",
     "NoiseKind": "noise",
@@ -50,14 +50,13 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from rrf_design.certificates.certify import Certificate, certify
     from rrf_design.certificates.errors import Tail, Tolerances
+    from rrf_design.certificates.issue import Certificate, certify
     from rrf_design.certificates.ladder import Rung
     from rrf_design.certificates.local import LocalCertificate, curvature_bound, local_certificate
     from rrf_design.certificates.noise import NoiseKind, radius
     from rrf_design.certificates.regime import Regime
     from rrf_design.certificates.uncertainty import Uncertainty, bootstrap_radius, concentration_radius, parser_radius
-    from rrf_design.certificates.verify import Verification, verify
 
 
 def __getattr__(name: str) -> Any:

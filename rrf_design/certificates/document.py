@@ -132,7 +132,7 @@ def check_form(document: Any) -> None:
         actual = content_digest(document)
     except (TypeError, ValueError) as error:
         raise Refused(f"the document has no canonical form ({error})") from None
-    if document.get("digest") != actual:
+    if type(document.get("digest")) is not str or document["digest"] != actual:
         raise Refused("digest: the document was altered after it was written")
     matches(document, SECTIONS, "")
     proof = document["margin"]["proof"]

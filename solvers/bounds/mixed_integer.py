@@ -60,7 +60,7 @@ def mixed_integer(
     dense = np.asarray(B.toarray() if sparse.issparse(B) else B, dtype=np.float64)
     columns = column_groups(groups, dense.shape[1])
     if dense.shape[1] > LARGEST:
-        raise ValueError(f"mixed_integer: {dense.shape[1]} coordinates are more than {LARGEST}")
+        raise ValueError(f"{dense.shape[1]} coordinates are more than {LARGEST}")
     solve = {FrontEnd.ORTOOLS: _ortools, FrontEnd.PULP: _pulp}[FrontEnd(front_end)]
     order = columns.order
     owner = np.repeat(np.arange(len(columns)), columns.sizes)
@@ -185,18 +185,23 @@ def _ortools(model: _Model, integer: bool, seconds: float) -> _Answer:
 
 def _pulp(model: _Model, integer: bool, seconds: float) -> _Answer:
     """CBC through PuLP. A run that is cut off has no bound to offer here (PuLP does not pass CBC's on)."""
+    import warnings
+
     import pulp
 
-    problem = pulp.LpProblem("support", pulp.LpMinimize)
-    variables = [
-        pulp.LpVariable(f"x{j}", float(a), float(b), "Integer" if integer and j < model.binaries else "Continuous")
-        for j, (a, b) in enumerate(zip(model.lower, model.upper, strict=True))
-    ]
-    problem += pulp.LpAffineExpression((variables[j], float(model.cost[j])) for j in np.flatnonzero(model.cost))
-    for where, values, low in model.rows:
-        terms = ((variables[j], v) for j, v in zip(where.tolist(), values.tolist(), strict=True))
-        problem += pulp.LpAffineExpression(terms) >= low
-    status = problem.solve(pulp.PULP_CBC_CMD(msg=False, timeLimit=max(1.0, seconds), gapRel=0.0, threads=1))
-    if status != pulp.LpStatusOptimal or problem.sol_status != pulp.LpSolutionOptimal:
-        return _Answer(None, -np.inf, False)
-    return _Answer(np.array([v.value() or 0.0 for v in variables]), float(pulp.value(problem.objective)), True)
+    with warnings.catch_warnings():
+        # PuLP 3 announces other spellings for PuLP 4; these work from 2.9 on, and CBC comes with the package
+        warnings.simplefilter("ignore", DeprecationWarning)
+        problem = pulp.LpProblem("support", pulp.LpMinimize)
+        variables = [
+            pulp.LpVariable(f"x{j}", float(a), float(b), "Integer" if integer and j < model.binaries else "Continuous")
+            for j, (a, b) in enumerate(zip(model.lower, model.upper, strict=True))
+        ]
+        problem += pulp.LpAffineExpression((variables[j], float(model.cost[j])) for j in np.flatnonzero(model.cost))
+        for where, values, low in model.rows:
+            terms = [(variables[j], v) for j, v in zip(where.tolist(), values.tolist(), strict=True)]
+            problem += pulp.LpAffineExpression(terms) >= low
+        status = problem.solve(pulp.PULP_CBC_CMD(msg=False, timeLimit=max(1.0, seconds), gapRel=0.0, threads=1))
+        if status != pulp.LpStatusOptimal or problem.sol_status != pulp.LpSolutionOptimal:
+            return _Answer(None, -np.inf, False)
+        return _Answer(np.array([v.value() or 0.0 for v in variables]), float(pulp.value(problem.objective)), True)

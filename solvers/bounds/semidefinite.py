@@ -29,7 +29,7 @@ def semidefinite(
     dense = np.asarray(B.toarray() if sparse.issparse(B) else B, dtype=np.float64)
     columns = column_groups(groups, dense.shape[1])
     if dense.shape[1] > LARGEST:
-        raise ValueError(f"semidefinite: {dense.shape[1]} coordinates are more than {LARGEST}")
+        raise ValueError(f"{dense.shape[1]} coordinates are more than {LARGEST}")
     order = columns.order
     owner = np.repeat(np.arange(len(columns)), columns.sizes)
     gram = dense[:, order].T @ dense[:, order]

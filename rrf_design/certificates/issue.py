@@ -131,6 +131,8 @@ def certify(
     budget = check_k(k, problem.k)
     if rung not in set(Rung):
         raise InputError(f"rung: {rung!r} is not one of {', '.join(Rung)}")
+    if front_end not in ("ortools", "pulp"):
+        raise InputError(f"front_end: {front_end!r} is not one of ortools, pulp")
     operator = problem.operator(select)
     spread = Uncertainty() if uncertainty is None else uncertainty
     radii = np.array(operator.radii)

@@ -1,0 +1,61 @@
+"""The robust null-space property: certified, refuted with a witness, or left open."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from rrf_design.certificates.nullspace import NullSpace, check_nullspace, nullspace_section
+from rrf_design.errors import Refused
+
+from .conftest import make_record
+
+
+def example() -> np.ndarray:
+    """The paper's 2×3 matrix: kernel (1, 0.4, 0.4), every two columns independent."""
+    return np.array([[0.4, -1.0, 0.0], [0.0, 1.0, -1.0]])
+
+
+def test_an_injective_operator_is_certified() -> None:
+    record = make_record(np.vstack([np.eye(3), np.ones((1, 3))]))
+    section = nullspace_section(record, 1)
+    assert section["status"] == NullSpace.CERTIFIED
+    assert section["tau"] == pytest.approx(1.0, rel=1e-5)
+    assert "certified" in check_nullspace(section, record, 1)
+    rng = np.random.default_rng(0)
+    for h in rng.standard_normal((200, 3)):
+        inside = np.sort(np.abs(h))[-1]
+        assert inside <= section["tau"] * np.linalg.norm(record.matrix @ h) + section["rho"] * np.abs(h).sum()
+
+
+def test_a_positive_margin_does_not_certify_the_convex_decoder() -> None:
+    record = make_record(example())
+    section = nullspace_section(record, 1)
+    assert section["status"] == NullSpace.REFUTED
+    assert section["witness"]["set"] == ["n0"]
+    assert "refuted" in check_nullspace(section, record, 1)
+
+
+def test_a_spread_kernel_is_left_open() -> None:
+    chain = np.array([[-1.0, 1.0, 0.0, 0.0], [0.0, -1.0, 1.0, 0.0], [0.0, 0.0, -1.0, 1.0]])
+    section = nullspace_section(make_record(chain), 1)
+    assert section["status"] == NullSpace.NOT_CERTIFIED
+    assert check_nullspace(section, make_record(chain), 1) == "not certified"
+
+
+def test_large_operators_are_left_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rrf_design.certificates.nullspace.SMALL", 2)
+    assert nullspace_section(make_record(np.eye(3)), 1)["status"] == NullSpace.NOT_CERTIFIED
+
+
+def test_false_sections_are_refused() -> None:
+    record = make_record(np.eye(3))
+    section = nullspace_section(record, 1)
+    for change in ({"tau": 0.5}, {"c2": 0.1}, {"rho": 1.0}, {"status": "refuted"}, {"status": "perhaps"}):
+        with pytest.raises(Refused, match="nullspace"):
+            check_nullspace({**section, **change}, record, 1)
+    bad = nullspace_section(make_record(example()), 1)
+    with pytest.raises(Refused, match="does not refute"):
+        check_nullspace({**bad, "witness": {**bad["witness"], "set": ["n1"]}}, make_record(example()), 1)
+    with pytest.raises(Refused, match="must name"):
+        check_nullspace({**bad, "witness": {**bad["witness"], "set": ["n0", "n1"]}}, make_record(example()), 1)

@@ -1,0 +1,125 @@
+"""rrf-design certify: files in, certificate out, the exit code as a gate."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+import rrf_design as rrf
+from rrf_design.cli.certify import floor
+
+TEXT = """
+[problem]
+name = "triangle and isolate"
+k = 1
+epsilon = 0.02
+
+[[nodes]]
+id = "a"
+[[nodes]]
+id = "b"
+[[nodes]]
+id = "c"
+[[nodes]]
+id = "isolate"
+[[relations]]
+id = "ab"
+tail = "a"
+head = "b"
+[[relations]]
+id = "bc"
+tail = "b"
+head = "c"
+[[relations]]
+id = "ca"
+tail = "c"
+head = "a"
+[[anchors]]
+id = "fix"
+node = "isolate"
+cost = 2.0
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "problem.toml"
+    path.write_text(TEXT)
+    return path
+
+
+def test_json(run: Any, file: Path, tmp_path: Path) -> None:
+    result = run("certify", file, "--select", "fix", "-o", tmp_path / "c.json", "--json")
+    assert result.code == 0
+    document = result.json
+    assert {"gamma_lower", "gamma_upper", "robust_lower", "error_bound", "regime", "certificate"} <= set(document)
+    assert document["certificate"] == str(tmp_path / "c.json")
+    assert document["gamma_lower"] == pytest.approx(1.0, rel=1e-8)
+    assert rrf.verify(tmp_path / "c.json").valid
+
+
+def test_a_missed_requirement_sets_the_exit_code_and_the_report(run: Any, file: Path, tmp_path: Path) -> None:
+    made = tmp_path / "c.json"
+    assert run("certify", file, "--all", "-o", made, "--require", 0.4).code == 0
+    missed = run("certify", file, "-o", made, "--require", 0.4, "--junit", tmp_path / "out.xml")
+    assert missed.code == 1
+    assert "MISSED" in missed.out
+    assert "Indistinguishable" in missed.out
+    root = ElementTree.parse(tmp_path / "out.xml").getroot()
+    assert root.get("failures") == "1"
+    failure = root.find("testsuite/testcase/failure")
+    assert failure is not None
+    assert "required 0.4" in failure.get("message", "")
+
+
+def test_text_for_people(run: Any, file: Path, tmp_path: Path) -> None:
+    result = run("certify", file, "--select", "fix", "-o", tmp_path / "c.json", "--support", "a,b")
+    assert result.code == 0
+    assert "γ_1 ≥ 0.999999999, proven" in result.out
+    assert "on the listed supports only" in result.out
+    assert "rrf-design verify" in result.out
+
+
+def test_what_is_printed_as_proven_is_not_rounded_up() -> None:
+    assert floor(0.99999999995) == "0.999999999"
+    assert floor(0.0) == "0"
+    assert float(floor(1.23456789987e-7)) <= 1.23456789987e-7
+
+
+def test_a_plan_is_certified_if_it_is_for_this_problem(run: Any, file: Path, tmp_path: Path) -> None:
+    plan = tmp_path / "plan.json"
+    plan.write_text(json.dumps({"problem_digest": rrf.digest(rrf.load(file)), "selected": ["fix"]}))
+    assert run("certify", file, "--plan", plan, "-o", tmp_path / "c.json", "--require", 0.9).code == 0
+    plan.write_text(json.dumps({"problem_digest": "0" * 64, "selected": ["fix"]}))
+    result = run("certify", file, "--plan", plan, "-o", tmp_path / "c.json")
+    assert result.code == 2
+    assert "another problem" in result.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--select", "fix", "--all"], "not several"),
+        (["--plan", "none.json"], "no such file"),
+        (["--rung", "best"], "rung: 'best'"),
+        (["--select", "fxi"], "did you mean 'fix'"),
+        (["--epsilon", "-1"], "epsilon must be"),
+        (["--front-end", "magic", "--rung", "mixed-integer"], "magic"),
+    ],
+)
+def test_wrong_calls_are_one_line(run: Any, file: Path, tmp_path: Path, arguments: list[str], message: str) -> None:
+    result = run("certify", file, "-o", tmp_path / "c.json", *arguments)
+    assert result.code == 2
+    assert message in result.err
+    assert result.err.count("\n") == 1
+    assert not (tmp_path / "c.json").exists()
+
+
+def test_something_else_is_no_plan(run: Any, file: Path, tmp_path: Path) -> None:
+    for content in ("[]", "{}", "no json"):
+        (tmp_path / "p.json").write_text(content)
+        assert run("certify", file, "--plan", tmp_path / "p.json", "-o", tmp_path / "c.json").code == 2
