@@ -122,7 +122,11 @@ def _decode(context: Context, part: Part) -> dict[str, Any]:
     found = search()
     total = sum(comb(part["nodes"], size) for size in range(1, K + 1))
     done = sum(-(-comb(part["nodes"], size) // part["stride"]) for size in range(1, K + 1))
-    options: dict[str, Any] = {"rounds": context["rounds"], "baseline_scale": total / done}
+    options: dict[str, Any] = {
+        "rounds": context["rounds"],
+        "baseline_scale": total / done,
+        "at_least": context["at_least"],
+    }
     cold = side_by_side(search, loop, **options)
     warm = side_by_side(lambda: search(prepared), loop, **{**options, "rounds": 1})
     return {
@@ -239,9 +243,10 @@ SCENARIO = Scenario(
     about=__doc__ or "",
     full={
         "nodes": 200,
-        "large": 3000,
+        "large": 2000,
         "fields": 10_000,
         "rounds": 5,
+        "at_least": 0.3,
         "seed": 0,
         "strides": {"graph": 1, "dense": 1, "typed": 20, "large graph": 20_000},
     },
@@ -250,6 +255,7 @@ SCENARIO = Scenario(
         "large": 200,
         "fields": 200,
         "rounds": 1,
+        "at_least": 0.0,
         "strides": {"graph": 1, "dense": 1, "typed": 1, "large graph": 500},
     },
     expected=(

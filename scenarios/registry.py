@@ -16,6 +16,9 @@ NAMES: tuple[str, ...] = (
     "worked-examples",
     "published-replay",
     "real-model",
+    "acquisition-policies",
+    "relation-error",
+    "benchmark-repair",
 )
 
 
