@@ -79,6 +79,8 @@ def _describe(name: str, found: Explanation) -> None:
 
 
 def _offers(found: Explanation) -> None:
+    from rrf_design.reporting.designs import nothing_helps
+
     margin = found.margin
     if found.singles:
         rows = [(", ".join(p.ids), f"{p.cost:g}", f"{p.gamma:.6g}") for p in found.singles]
@@ -87,12 +89,10 @@ def _offers(found: Explanation) -> None:
     if found.enough:
         say(f"This is {goal} already.")
     elif found.mend is not None:
+        claim = "nothing cheaper reaches it: proven" if found.proven else "not proven to be the cheapest"
         say(
-            f"To reach {goal}: buy {', '.join(found.mend.ids)} for {found.mend.cost:g}; γ_{margin.k} = {found.mend.gamma:.6g} then."
-            " (The cheapest set found step by step; `rrf-design plan FILE --target T` proves the cheapest.)"
+            f"To reach {goal}: buy {', '.join(found.mend.ids)} for {found.mend.cost:g}; γ_{margin.k} = {found.mend.gamma:.6g} then"
+            f" ({claim})."
         )
     else:
-        say(
-            f"Nothing on sale reaches {goal}: put up for sale an anchor on {' or '.join(margin.support[:3])}, or a relation from there to other"
-            " nodes that the witness does not touch."
-        )
+        say(nothing_helps(found, goal))

@@ -9,10 +9,11 @@ import numpy as np
 
 from rrf_design.reporting.charts import Series, line_chart
 from rrf_design.reporting.designs import Design, budget_curve, facts_of, margin_card
-from rrf_design.reporting.explain import price, wanted_margin
+from rrf_design.reporting.explain import wanted_margin
 from rrf_design.reporting.fieldview import FieldView
 from rrf_design.reporting.graph import draw_field
 from rrf_design.reporting.markup import Child, Markup
+from rrf_design.reporting.mending import price
 from rrf_design.reporting.page import Card, callout, cards, figure, number, page, prose, section, table
 
 if TYPE_CHECKING:

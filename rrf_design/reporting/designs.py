@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rrf_design.reporting.charts import Series, line_chart
-from rrf_design.reporting.explain import Explanation, explain, price, words
+from rrf_design.reporting.explain import Explanation, explain, words
 from rrf_design.reporting.graph import draw_field
 from rrf_design.reporting.markup import Child, Markup, join
+from rrf_design.reporting.mending import price
 from rrf_design.reporting.page import Card, Section, callout, cards, figure, number, page, prose, section, table
 
 if TYPE_CHECKING:
@@ -181,24 +182,19 @@ def _offers(found: Explanation) -> list[Child]:
     if found.enough:
         content.append(callout(prose(f"The design has {goal} already."), kind="good"))
     elif found.mend is not None:
-        content.append(
-            callout(
-                prose(
-                    f"To reach {goal}, buy {', '.join(found.mend.ids)} for {number(found.mend.cost)}: the cheapest set found step by step; rrf-design plan proves the cheapest."
-                ),
-                kind="plain",
-            )
-        )
+        claim = "nothing cheaper reaches it: proven" if found.proven else "not proven to be the cheapest"
+        text = f"To reach {goal}, buy {', '.join(found.mend.ids)} for {number(found.mend.cost)}; {claim}."
+        content.append(callout(prose(text), kind="plain"))
     else:
-        content.append(
-            callout(
-                prose(
-                    f"Nothing on sale reaches {goal}. Put up for sale an anchor on {' or '.join(margin.support[:3])}, or a relation from there to other nodes."
-                ),
-                kind="bad",
-            )
-        )
+        content.append(callout(prose(nothing_helps(found, goal)), kind="bad"))
     return content
+
+
+def nothing_helps(found: Explanation, goal: str) -> str:
+    """What to do when no purchase was found that reaches the goal."""
+    claim = "Nothing on sale reaches" if found.proven else "Nothing was found on sale that reaches"
+    nodes = " or ".join(found.margin.support[:3])
+    return f"{claim} {goal}. Put up for sale an anchor on {nodes}, or a relation from there to other nodes."
 
 
 def _by_budget(design: Design, options: dict[str, Any]) -> Section | None:

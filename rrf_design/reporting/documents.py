@@ -69,11 +69,28 @@ def read(document: Any, *, problem: Any = None, **options: Any) -> Source:
         return _from_path(Path(document), owner, options)
     if hasattr(document, "node_by_id"):
         return Source("problem", {}, document, options=options)
-    if hasattr(document, "to_json"):
-        document = document.to_json()
+    document = _as_mapping(document)
     if isinstance(document, Mapping):
         return _from_mapping(document, owner, None, options)
     raise InputError(f"report: a {type(document).__name__} has no page")
+
+
+def _as_mapping(result: Any) -> Any:
+    """A result object as its document; anything else as it is."""
+    name = f"{type(result).__module__}.{type(result).__name__}"
+    if name == "rrf_design.certificates.issue.Certificate":
+        return result.document
+    if name == "rrf_design.planning.contract.Plan":
+        from rrf_design.planning.document import to_document as plan_document
+
+        return plan_document(result)
+    if name == "rrf_design.planning.frontier.Frontier":
+        return {"format": "rrf-frontier", "version": 1, **result.to_json()}
+    if name == "rrf_design.repair.contract.Repair":
+        from rrf_design.repair import to_document as repair_document
+
+        return repair_document(result)
+    return result.to_json() if hasattr(result, "to_json") else result
 
 
 def render(source: Source) -> str:

@@ -13,13 +13,11 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from rrf_design.reporting.fieldview import FieldView
+from rrf_design.reporting.mending import Purchase, cheapest_mend, reaches, single_purchases
 
 if TYPE_CHECKING:
     from rrf_design.margins import DesignMargin
     from rrf_design.problem import Problem, Selection
-
-TRIED = 8
-"""Single purchases whose margin is computed."""
 
 
 class Cause(StrEnum):
@@ -33,26 +31,6 @@ class Cause(StrEnum):
     """An error that the blocks on these nodes don't separate, though anchors or other nodes are connected to them."""
     WEAK = "weak"
     """Seen, but weakly: γ is positive."""
-
-
-@dataclass(frozen=True, slots=True)
-class Purchase:
-    """Something that can be bought, with everything that it needs, and the margin afterwards."""
-
-    ids: tuple[str, ...]
-    cost: float
-    gamma: float
-    lower: float
-    status: str
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "ids": list(self.ids),
-            "cost": self.cost,
-            "gamma": self.gamma,
-            "lower": self.lower,
-            "status": self.status,
-        }
 
 
 @dataclass(frozen=True)
@@ -71,9 +49,9 @@ class Explanation:
     singles: tuple[Purchase, ...]
     """Single purchases that see the witness, largest margin afterwards first."""
     mend: Purchase | None
-    """Purchases that together reach what is wanted (or any positive margin); None when nothing found on sale does.
-
-    Found step by step, so not proven to be the cheapest: that is the planner's business (`rrf_design.plan`)."""
+    """Purchases that together reach what is wanted (or any positive margin); None when nothing found on sale does."""
+    proven: bool
+    """About `mend`: nothing cheaper does it, or (where it is None) nothing on sale does it at all."""
 
     @property
     def enough(self) -> bool:
@@ -90,6 +68,7 @@ class Explanation:
             blind=list(self.blind),
             purchases=[p.to_json() for p in self.singles],
             mend=None if self.mend is None else self.mend.to_json(),
+            proven=self.proven,
         )
         return result
 
@@ -106,11 +85,11 @@ def explain(
     sees = {b.id: energies[b.id] for b in sorted(design, key=lambda b: -energies[b.id]) if energies[b.id] > 0}
     blind = tuple(b.id for b in design if b.id not in sees and inside.intersection(b.nodes))
     wanted = wanted_margin(problem)
-    singles = _singles(problem, margin, {name: e for name, e in energies.items() if e > 0}, options)
-    found = None
+    singles = single_purchases(problem, margin, {name: e for name, e in energies.items() if e > 0}, options)
+    found, proven = None, False
     if mend and not reaches(margin.lower, wanted):
-        found = _mend(problem, margin, singles, wanted, options)
-    return Explanation(margin, wanted, _cause(problem, margin, view), view, sees, blind, singles, found)
+        found, proven = cheapest_mend(problem, margin, singles, wanted, options)
+    return Explanation(margin, wanted, _cause(problem, margin, view), view, sees, blind, singles, found, proven)
 
 
 def wanted_margin(problem: Problem) -> float | None:
@@ -143,95 +122,6 @@ def _is_anchor(problem: Problem, name: str) -> bool:
     from rrf_design.blocks import Anchor
 
     return isinstance(problem.block_by_id[name], Anchor)
-
-
-def _singles(
-    problem: Problem, margin: DesignMargin, visible: Mapping[str, float], options: Mapping[str, Any]
-) -> tuple[Purchase, ...]:
-    owned = set(margin.selected)
-    offers = []
-    for name, energy in visible.items():
-        block = problem.block_by_id[name]
-        if block.owned or name in owned:
-            continue
-        ids = with_needs(problem, name, owned)
-        cost = price(problem, ids)
-        offers.append((energy / max(cost, 1e-9), ids, cost))
-    offers.sort(key=lambda offer: (-offer[0], offer[2]))
-    tried = []
-    for _, ids, cost in offers[:TRIED]:
-        after = problem.margin([*margin.selected, *ids], k=margin.k, **options)
-        tried.append(Purchase(ids, cost, after.value, after.lower, str(after.status)))
-    return tuple(sorted(tried, key=lambda p: (-p.gamma, p.cost)))
-
-
-def with_needs(problem: Problem, name: str, owned: set[str]) -> tuple[str, ...]:
-    """A block on sale with what it requires and the nodes it would have to ask, in file order."""
-    needed: set[str] = set()
-    queue = [name]
-    while queue:
-        here = queue.pop()
-        block = problem.block_by_id.get(here)
-        if here in needed or here in owned or (block is not None and block.owned and here != name):
-            continue
-        needed.add(here)
-        if block is not None:
-            queue += [*block.requires, *(n for n in block.nodes if problem.node_by_id[n].cost is not None)]
-    return problem.resolve(needed)
-
-
-def price(problem: Problem, ids: tuple[str, ...]) -> float:
-    """Sum of the listed prices of blocks and nodes (tiers are the planner's business)."""
-    things = (problem.block_by_id.get(name) or problem.node_by_id[name] for name in ids)
-    return float(sum(thing.cost or 0.0 for thing in things))
-
-
-def _mend(
-    problem: Problem,
-    margin: DesignMargin,
-    singles: tuple[Purchase, ...],
-    goal: float | None,
-    options: Mapping[str, Any],
-) -> Purchase | None:
-    """The cheapest found of: the single purchases tried, and buying witness by witness until the goal is reached."""
-    reaching = [offer for offer in singles if reaches(offer.lower, goal)]
-    stepwise = _witness_by_witness(problem, margin, goal, options)
-    if stepwise is not None:
-        reaching.append(stepwise)
-    return min(reaching, key=lambda offer: (offer.cost, -offer.gamma), default=None)
-
-
-def reaches(lower: float, goal: float | None) -> bool:
-    """A proven margin is enough: at least the goal, or positive where none is named."""
-    return lower > 0 if goal is None else lower >= goal
-
-
-def _witness_by_witness(
-    problem: Problem, margin: DesignMargin, goal: float | None, options: Mapping[str, Any]
-) -> Purchase | None:
-    """Buys what sees the current witness best per cost, again and again; then gives back what is not needed."""
-    chosen: tuple[str, ...] = ()
-    now = margin
-    while not reaches(now.lower, goal):
-        owned = {*margin.selected, *chosen}
-        view = FieldView(problem, now.selected, now.witness)
-        offers = [
-            (energy, with_needs(problem, name, owned))
-            for name, energy in view.energies.items()
-            if energy > 0 and name not in owned and not problem.block_by_id[name].owned
-        ]
-        if not offers:
-            return None
-        chosen += max(offers, key=lambda offer: offer[0] / max(price(problem, offer[1]), 1e-9))[1]
-        now = problem.margin([*margin.selected, *chosen], k=margin.k, **options)
-    for name in sorted(chosen, key=lambda n: -price(problem, (n,))):
-        fewer = tuple(n for n in chosen if n != name)
-        if name in {needed for n in fewer if n in problem.block_by_id for needed in with_needs(problem, n, set())}:
-            continue
-        after = problem.margin([*margin.selected, *fewer], k=margin.k, **options)
-        if reaches(after.lower, goal):
-            chosen, now = fewer, after
-    return Purchase(problem.resolve(chosen), price(problem, chosen), now.value, now.lower, str(now.status))
 
 
 def words(explanation: Explanation) -> str:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from rrf_design import Problem
-from rrf_design.reporting.explain import Cause, explain, price, wanted_margin, with_needs, words
+from rrf_design.reporting.explain import Cause, explain, wanted_margin, words
 
 
 def pair(**more: object) -> Problem:
@@ -40,36 +40,6 @@ def test_a_small_margin_names_what_noise_can_hide(problem: Problem) -> None:
     assert found.cause is Cause.WEAK
     assert found.sees
     assert f"{2 / found.margin.value:.4g} ε" in words(found)
-
-
-def test_every_purchase_named_has_the_margin_it_claims(problem: Problem) -> None:
-    found = explain(problem)
-    assert found.singles
-    for offer in found.singles:
-        assert problem.margin(offer.ids).value == pytest.approx(offer.gamma)
-        assert offer.cost == price(problem, offer.ids)
-
-
-def test_the_mend_reaches_what_is_wanted_and_needs_all_of_it(problem: Problem) -> None:
-    found = explain(problem)
-    assert found.wanted == 0.4
-    assert found.mend is not None
-    assert problem.margin(found.mend.ids).lower >= 0.4
-    for left_out in found.mend.ids:
-        fewer = [name for name in found.mend.ids if name != left_out]
-        assert problem.margin(fewer).lower < 0.4
-
-
-def test_a_cheap_single_purchase_wins_over_a_dear_one() -> None:
-    anchors = [{"id": "dear", "node": "a", "cost": 4.0}, {"id": "cheap", "node": "a", "sigma": 2.0, "cost": 1.0}]
-    found = explain(pair(anchors=anchors))
-    assert found.mend is not None
-    assert found.mend.ids == ("cheap",)
-
-
-def test_needs_are_bought_along(problem: Problem) -> None:
-    assert with_needs(problem, "r3u", set()) == ("unasked", "r3u")
-    assert price(problem, ("unasked", "r3u")) == 1.0
 
 
 def test_what_is_wanted() -> None:
