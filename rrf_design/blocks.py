@@ -8,6 +8,7 @@ function of the purchases and the margin never falls when a block is bought.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any, Self
 
 import numpy as np
@@ -58,22 +59,14 @@ class Transport(Entry):
     def kind(self) -> str:
         return next((name for name, value in self.__dict__.items() if value is not None), "identity")
 
-    def as_matrix(self, *, tail_dim: int, head_dim: int) -> NDArray[np.float64]:
-        """The map as (head_dim, tail_dim); ValueError when it can't act between these fibers."""
-        if self.matrix is not None:
-            result = np.array(self.matrix, dtype=np.float64)
-            if result.shape != (head_dim, tail_dim):
-                raise ValueError(
-                    f"the transport matrix is {'×'.join(map(str, result.shape))}, but maps dimension {tail_dim} to {head_dim}"
-                    f" and so must be {head_dim}×{tail_dim}"
-                )
-            return result
+    def picks(self, *, tail_dim: int, head_dim: int) -> tuple[Sequence[int], float]:
+        """Every map but a matrix takes one coordinate of the tail per row: which ones, and times what."""
         if self.select is not None:
             if len(self.select) != head_dim or max(self.select, default=0) >= tail_dim:
                 raise ValueError(
                     f"select = {list(self.select)} must name {head_dim} coordinates of the tail, each below {tail_dim}"
                 )
-            return np.eye(tail_dim)[list(self.select)]
+            return self.select, 1.0
         if tail_dim != head_dim:
             raise ValueError(
                 f"transport {self.kind} needs equal dimensions, but the tail has {tail_dim} and the head {head_dim}"
@@ -81,8 +74,23 @@ class Transport(Entry):
         if self.permute is not None:
             if len(self.permute) != tail_dim:
                 raise ValueError(f"permute has {len(self.permute)} entries, but the fibers have dimension {tail_dim}")
-            return np.eye(tail_dim)[list(self.permute)]
-        return np.eye(tail_dim) * (1.0 if self.scale is None else self.scale)
+            return self.permute, 1.0
+        return range(tail_dim), 1.0 if self.scale is None else self.scale
+
+    def as_matrix(self, *, tail_dim: int, head_dim: int) -> NDArray[np.float64]:
+        """The map as (head_dim, tail_dim); ValueError when it can't act between these fibers."""
+        if self.matrix is None:
+            columns, factor = self.picks(tail_dim=tail_dim, head_dim=head_dim)
+            picked = np.zeros((head_dim, tail_dim))
+            picked[range(head_dim), columns] = factor
+            return picked
+        result = np.array(self.matrix, dtype=np.float64)
+        if result.shape != (head_dim, tail_dim):
+            raise ValueError(
+                f"the transport matrix is {'×'.join(map(str, result.shape))}, but maps dimension {tail_dim} to {head_dim}"
+                f" and so must be {head_dim}×{tail_dim}"
+            )
+        return result
 
 
 class Block(Entry):
@@ -111,6 +119,11 @@ class Block(Entry):
         if len(given) > 1:
             raise ValueError(f"give only one of {' and '.join(given)}")
         return self
+
+    @property
+    def title(self) -> str:
+        """How messages call it: relation 'r01'."""
+        return f"{type(self).__name__.lower()} {self.id!r}"
 
     @property
     def family_name(self) -> str:

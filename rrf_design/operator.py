@@ -1,23 +1,28 @@
 """The operator B of a design, assembled from its blocks, with the way back to nodes and blocks.
 
-Coordinates: with fiber metrics W_i = L Lᵀ the columns stand for h̃_i = Lᵀ h_i, so that plain Euclidean length is
+`whole` builds the rows of every block over every node, once per problem; this is also what checks their shapes. A
+design is a slice of it (`assemble`), so designs of one problem agree to the last bit. Coordinates: with fiber metrics W_i = L Lᵀ the columns stand for h̃_i = Lᵀ h_i, so that plain Euclidean length is
 length in the metric (γ^(W) of the paper). Rows are multiplied by sqrt(w/m) and whitened. The target c has
 residual B z − c = 0 for a valid field z; it is NaN for anchors whose value is not known yet.
 """
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import compress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
 
-from rrf_design.blocks import Anchor, Relation
+from rrf_design.blocks import Relation
 from rrf_design.errors import InputError
+from rrf_design.field import Node
+from rrf_design.rows import bare_target, block_entries, block_height, family_scale, row_whitener, spd_factor
 
 if TYPE_CHECKING:
     from rrf_design.problem import Problem, Selection
@@ -64,6 +69,29 @@ class Operator:
         """C_j: the rows of one block over all coordinates."""
         j = self.block_index[block_id]
         return self.matrix[int(self.block_offsets[j]) : int(self.block_offsets[j + 1])]
+
+    def restrict(self, blocks: NDArray[np.bool_], nodes: NDArray[np.bool_]) -> Operator:
+        """The rows of some blocks over the columns of some nodes, as an operator of its own."""
+        if blocks.all() and nodes.all():
+            return self
+        heights, widths = np.diff(self.block_offsets), np.diff(self.node_offsets)
+        rows = np.flatnonzero(np.repeat(blocks, heights))
+        matrix = self.matrix[rows]
+        if not nodes.all():
+            matrix = matrix[:, np.flatnonzero(np.repeat(nodes, widths))]
+        node_ids = tuple(compress(self.node_ids, nodes))
+        kept = set(node_ids)
+        return Operator(
+            matrix=matrix,
+            target=_read_only(self.target[rows]),
+            node_ids=node_ids,
+            node_offsets=_offsets(widths[nodes]),
+            block_ids=tuple(compress(self.block_ids, blocks)),
+            block_offsets=_offsets(heights[blocks]),
+            block_kinds=tuple(compress(self.block_kinds, blocks)),
+            radii=_read_only(self.radii[blocks]),
+            fiber_factors={name: factor for name, factor in self.fiber_factors.items() if name in kept},
+        )
 
     def stack(self, field: Mapping[str, Any]) -> Array:
         """A field given by node id, as one vector in whitened coordinates."""
@@ -113,116 +141,107 @@ def assemble(problem: Problem, select: Selection = None) -> Operator:
     """B for the owned blocks plus the selected ones, over the nodes that are open."""
     selected = problem.resolve(select)
     opened = open_nodes(problem, selected)
-    nodes = [node for node in problem.nodes if node.id in opened]
-    if not nodes:
+    if not opened:
         raise InputError("the design is empty: no node has been asked; select at least one")
-    offsets = np.cumsum([0, *(node.dim for node in nodes)])
-    start = {node.id: int(a) for node, a in zip(nodes, offsets, strict=False)}
-    factors = _fiber_factors(problem, nodes)
     chosen = set(selected)
-    row_index: list[NDArray[np.int64]] = []
-    column_index: list[NDArray[np.int64]] = []
-    entries: list[Array] = []
-    targets: list[Array] = []
-    blocks = []
-    sizes = [0]
+    nodes = np.array([node.id in opened for node in problem.nodes])
+    present = [(b.cost is None or b.id in chosen) and opened.issuperset(b.nodes) for b in problem.blocks]
+    return problem.whole.restrict(np.array(present, dtype=bool), nodes)
+
+
+def whole(problem: Problem) -> Operator:
+    """The rows of every block over every node, weighted, whitened and in the metrics; InputError names what doesn't fit."""
+    offsets = _offsets([node.dim for node in problem.nodes])
+    start = dict(zip((node.id for node in problem.nodes), offsets.tolist(), strict=False))
+    rows, columns, values, target = array("q"), array("q"), array("d"), array("d")
+    heights: list[int] = []
+    factors: list[float] = []
+    dense: dict[int, Array] = {}  # first row -> what whitens a block whose rows are correlated
     for block in problem.blocks:
-        if not (block.owned or block.id in chosen) or not opened.issuperset(block.nodes):
-            continue
-        parts, target = _scaled(problem, block)
-        height = len(target)
-        for name, part in parts.items():
-            factor = factors.get(name)
-            if factor is not None:  # B_i h_i = (B_i L⁻ᵀ) h̃_i
-                part = linalg.solve_triangular(factor, part.T, lower=True).T
-            r, c = np.nonzero(part)
-            row_index.append(r.astype(np.int64) + sizes[-1])
-            column_index.append(c.astype(np.int64) + start[name])
-            entries.append(part[r, c])
-        targets.append(target)
-        blocks.append(block)
-        sizes.append(sizes[-1] + height)
-    shape = (sizes[-1], int(offsets[-1]))
-    if blocks:
-        coordinates = (np.concatenate(row_index), np.concatenate(column_index))
-        matrix = sparse.csr_array((np.concatenate(entries), coordinates), shape=shape)
-    else:
-        matrix = sparse.csr_array(shape)
-    return Operator(
+        top = len(target)
+        try:
+            for row, name, column, value in block_entries(problem, block):
+                rows.append(top + row)
+                columns.append(start[name] + column)
+                values.append(value)
+            height = block_height(problem, block)
+            target.extend(bare_target(block, height))
+        except ValueError as error:
+            raise InputError(f"{block.title}: {error}") from None
+        factor = family_scale(problem, block)
+        white = row_whitener(problem, block, height)
+        if isinstance(white, float):
+            factor *= white
+        else:
+            dense[top] = white
+        heights.append(height)
+        factors.append(factor)
+    factor_of_row = np.repeat(factors, heights)
+    with np.errstate(over="ignore", invalid="ignore"):  # what overflows is found below, with the name of its block
+        entries = np.asarray(values) * factor_of_row[np.asarray(rows)]
+        shape = (len(target), int(offsets[-1]))
+        matrix = sparse.csr_array((entries, (np.asarray(rows), np.asarray(columns))), shape=shape)
+        scaled = np.asarray(target) * factor_of_row
+        if dense:
+            white = _block_diagonal(dense, shape[0])
+            matrix, scaled = white @ matrix, white @ scaled
+        metrics = _fiber_factors(problem.nodes)
+        if metrics:  # B_i h_i = (B_i L⁻ᵀ) h̃_i
+            inverses = {start[name]: linalg.inv(factor.T) for name, factor in metrics.items()}
+            matrix = matrix @ _block_diagonal(inverses, shape[1])
+    matrix = sparse.csr_array(matrix)
+    matrix.eliminate_zeros()
+    result = Operator(
         matrix=matrix,
-        target=np.concatenate(targets) if targets else np.zeros(0),
-        node_ids=tuple(node.id for node in nodes),
-        node_offsets=offsets.astype(np.int64),
-        block_ids=tuple(block.id for block in blocks),
-        block_offsets=np.array(sizes, dtype=np.int64),
-        block_kinds=tuple("relation" if isinstance(block, Relation) else "anchor" for block in blocks),
-        radii=np.array([block.uncertainty for block in blocks], dtype=np.float64),
-        fiber_factors=factors,
+        target=_read_only(scaled),
+        node_ids=tuple(node.id for node in problem.nodes),
+        node_offsets=offsets,
+        block_ids=tuple(block.id for block in problem.blocks),
+        block_offsets=_offsets(heights),
+        block_kinds=tuple("relation" if isinstance(block, Relation) else "anchor" for block in problem.blocks),
+        radii=_read_only(np.array([block.uncertainty for block in problem.blocks], dtype=np.float64)),
+        fiber_factors=metrics,
     )
+    _check_finite(problem, result, np.asarray(target))
+    return result
 
 
-def block_rows(problem: Problem, block: Relation | Anchor) -> dict[str, Array]:
-    """The bare rows of a block as one (rows, dim) part per node; ValueError when the shapes don't fit."""
-    dims = [problem.node_by_id[name].dim for name in block.nodes]
-    if isinstance(block, Anchor):
-        rows = np.eye(sum(dims)) if block.rows is None else np.array(block.rows, dtype=np.float64)
-        if rows.shape[1] != sum(dims):
-            raise ValueError(f"rows have {rows.shape[1]} columns, but the node has dimension {sum(dims)}")
-        cuts = np.cumsum(dims)[:-1]
-        return dict(zip(block.nodes, np.split(rows, cuts, axis=1), strict=True))
-    tail, head = problem.node_by_id[block.tail], problem.node_by_id[block.head]
-    transport = block.transport.as_matrix(tail_dim=tail.dim, head_dim=head.dim)
-    if block.tail == block.head:
-        return {block.tail: np.eye(head.dim) - transport}
-    return {block.tail: -transport, block.head: np.eye(head.dim)}
+def _check_finite(problem: Problem, operator: Operator, given: Array) -> None:
+    rows = np.repeat(np.arange(operator.shape[0]), np.diff(operator.matrix.indptr))
+    bad = np.concatenate(
+        [
+            rows[~np.isfinite(operator.matrix.data)],
+            np.flatnonzero(~np.isfinite(operator.target) & ~np.isnan(given)),
+        ]
+    )
+    if len(bad):
+        block = problem.blocks[int(np.searchsorted(operator.block_offsets, bad.min(), side="right")) - 1]
+        raise InputError(f"{block.title}: its weighted and whitened rows are too large for floating point")
 
 
-def block_target(block: Relation | Anchor, rows: int) -> Array:
-    """The bare right-hand side; NaN for an anchor without a value; ValueError when the length doesn't fit."""
-    value = block.value if isinstance(block, Anchor) else block.offset
-    if value is None:
-        return np.full(rows, np.nan)
-    if isinstance(value, tuple) and len(value) != rows:
-        name = "value" if isinstance(block, Anchor) else "offset"
-        raise ValueError(f"{name} has {len(value)} entries, but the block has {rows} rows")
-    if not isinstance(value, tuple) and isinstance(block, Anchor) and rows != 1:
-        raise ValueError(f"value is one number, but the block has {rows} rows; give a list")
-    return np.broadcast_to(np.asarray(value, dtype=np.float64), (rows,)).copy()
-
-
-def whitener(problem: Problem, block: Relation | Anchor, rows: int, where: str) -> Array | None:
-    """Matrix that whitens the rows of a block (None: nothing to do), with shrinkage and floor applied."""
-    from rrf_design.problem import spd_factor
-
-    if block.metric is not None:
-        return spd_factor(block.metric, rows, f"{where}: metric").T
-    if block.covariance is not None:
-        spd_factor(block.covariance, rows, f"{where}: covariance")
-        covariance = np.array(block.covariance)
-        tau = problem.shrinkage
-        covariance = (1 - tau) * covariance + tau * np.trace(covariance) / rows * np.eye(rows)
-        values, vectors = np.linalg.eigh((covariance + covariance.T) / 2)
-        scale = 1.0 / np.sqrt(np.maximum(values, problem.variance_floor))
-        return np.asarray((vectors * scale) @ vectors.T)
-    if block.sigma is not None:
-        return np.eye(rows) / max(block.sigma, float(np.sqrt(problem.variance_floor)))
-    return None
-
-
-def _scaled(problem: Problem, block: Relation | Anchor) -> tuple[dict[str, Array], Array]:
-    parts = block_rows(problem, block)
-    rows = next(iter(parts.values())).shape[0]
-    target = block_target(block, rows)
-    scale = np.sqrt(block.weight / problem.family_size[block.family_name])
-    white = whitener(problem, block, rows, f"block {block.id!r}")
-    if white is None:
-        if scale == 1.0:
-            return parts, target
-        return {name: scale * part for name, part in parts.items()}, scale * target
-    return {name: scale * (white @ part) for name, part in parts.items()}, scale * (white @ target)
-
-
-def _fiber_factors(problem: Problem, nodes: list[Any]) -> dict[str, Array]:
-    from rrf_design.problem import spd_factor
-
+def _fiber_factors(nodes: tuple[Node, ...]) -> dict[str, Array]:
     return {n.id: spd_factor(n.metric, n.dim, f"node {n.id!r}: metric") for n in nodes if n.metric is not None}
+
+
+def _block_diagonal(parts: Mapping[int, Array], size: int) -> sparse.csr_array:
+    """The identity with square parts put on its diagonal, each from the place it is given for."""
+    plain = np.ones(size)
+    rows, columns, values = [], [], []
+    for first, part in parts.items():
+        plain[first : first + len(part)] = 0.0
+        r, c = np.indices(part.shape)
+        rows.append(first + r.ravel())
+        columns.append(first + c.ravel())
+        values.append(part.ravel())
+    kept = np.flatnonzero(plain)
+    indices = (np.concatenate([kept, *rows]), np.concatenate([kept, *columns]))
+    return sparse.csr_array((np.concatenate([plain[kept], *values]), indices), shape=(size, size))
+
+
+def _offsets(sizes: Any) -> NDArray[np.int64]:
+    return np.concatenate([[0], np.cumsum(np.asarray(sizes, dtype=np.int64))]).astype(np.int64)
+
+
+def _read_only(values: Array) -> Array:
+    values.setflags(write=False)
+    return values

@@ -11,8 +11,6 @@ from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field, ValidationError
 
 from rrf_design.blocks import Anchor, Block, Relation, Rule, Tier
@@ -62,6 +60,15 @@ class Problem(Entry):
             raise InputError(one_line(error, data)) from None
         _check(self)
 
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Problem:
+        """A copy with other fields, checked like any problem (pydantic's own would keep what is cached here)."""
+        return Problem(**{**{name: getattr(self, name) for name in Problem.model_fields}, **(update or {})})
+
+    def __getstate__(self) -> dict[Any, Any]:
+        """Pickles hold the data alone; what is derived from it is derived again where it is needed."""
+        state = super().__getstate__()
+        return {**state, "__dict__": {name: getattr(self, name) for name in Problem.model_fields}}
+
     @cached_property
     def node_by_id(self) -> Mapping[str, Node]:
         return {node.id: node for node in self.nodes}
@@ -78,6 +85,13 @@ class Problem(Entry):
     @cached_property
     def family_size(self) -> Mapping[str, int]:
         return Counter(block.family_name for block in self.blocks)
+
+    @cached_property
+    def whole(self) -> Operator:
+        """The operator of every block over every node; designs are slices of it."""
+        from rrf_design.operator import whole
+
+        return whole(self)
 
     @cached_property
     def on_sale(self) -> tuple[str, ...]:
@@ -99,9 +113,7 @@ class Problem(Entry):
             if unknown in self.node_by_id or unknown in self.block_by_id:
                 wanted.discard(unknown)  # owned already: naming it changes nothing
             else:
-                from rrf_design.files import suggestion
-
-                raise InputError(f"select: nothing here is called {unknown!r}{suggestion(unknown, known)}")
+                raise InputError(f"select: nothing here is called {unknown!r}{_nearest(unknown, known)}")
         return tuple(name for name in purchasable if name in wanted)
 
     def operator(self, select: Selection = None) -> Operator:
@@ -121,72 +133,44 @@ def _check(problem: Problem) -> None:
     """Everything that needs more than one entry to be seen; InputError with one line."""
     if not problem.nodes:
         raise InputError("nodes: the field is empty; declare at least one node")
-    names = [(node.id, "node") for node in problem.nodes]
-    names += [(block.id, "relation" if isinstance(block, Relation) else "anchor") for block in problem.blocks]
-    seen: dict[str, str] = {}
-    for name, kind in names:
-        if name in seen:
-            raise InputError(f"{kind} {name!r}: the id is already taken by a {seen[name]}; ids must be unique")
-        seen[name] = kind
-    weights: dict[str, Block] = {}
-    for node in problem.nodes:
-        if node.metric is not None:
-            spd_factor(node.metric, node.dim, f"node {node.id!r}: metric")
+    _check_ids(problem)
+    family: dict[str, Block] = {}
     for block in problem.blocks:
-        where = f"{seen[block.id]} {block.id!r}"
         for name in block.nodes:
             if name not in problem.node_by_id:
-                from rrf_design.files import suggestion
-
-                raise InputError(f"{where}: unknown node {name!r}{suggestion(name, problem.node_by_id)}")
-        first = weights.setdefault(block.family_name, block)
+                raise InputError(f"{block.title}: unknown node {name!r}{_nearest(name, problem.node_by_id)}")
+        first = family.setdefault(block.family_name, block)
         if first.weight != block.weight:
             raise InputError(
-                f"{where}: weight {block.weight:g} differs from the weight {first.weight:g} of {first.id!r} in the same"
-                f" family {block.family!r}; a family has one weight"
+                f"{block.title}: weight {block.weight!r} differs from the weight {first.weight!r} of {first.id!r} in the"
+                f" same family {block.family!r}; a family has one weight"
             )
-        _check_shapes(problem, block, where)
         for key in ("requires", "excludes"):
             for name in getattr(block, key):
                 if name not in problem.block_by_id:
-                    from rrf_design.files import suggestion
-
-                    raise InputError(
-                        f"{where}: {key} names the unknown block {name!r}{suggestion(name, problem.block_by_id)}"
-                    )
+                    near = _nearest(name, problem.block_by_id)
+                    raise InputError(f"{block.title}: {key} names the unknown block {name!r}{near}")
     groups: list[Rule | Tier] = [*problem.rules, *problem.tiers]
     for group in groups:
         for name in group.blocks:
             if name not in problem.block_by_id or problem.block_by_id[name].owned:
-                raise InputError(f"rule or tier {group.id!r}: {name!r} is not a block on sale")
+                near = _nearest(name, problem.on_sale)
+                raise InputError(f"{type(group).__name__.lower()} {group.id!r}: {name!r} is not a block on sale{near}")
     if problem.epsilon is not None and problem.sigma is not None:
-        raise InputError("problem: give epsilon or sigma, not both")
+        raise InputError("[problem]: give epsilon or sigma, not both")
+    _ = problem.whole  # the shapes, by putting everything together
 
 
-def _check_shapes(problem: Problem, block: Relation | Anchor, where: str) -> None:
-    from rrf_design.operator import block_rows, block_target, whitener
-
-    try:
-        rows = sum(part.shape[0] for part in block_rows(problem, block).values()) // len(block.nodes)
-        block_target(block, rows)
-    except ValueError as error:
-        raise InputError(f"{where}: {error}") from None
-    whitener(problem, block, rows, where)
+def _check_ids(problem: Problem) -> None:
+    seen: dict[str, str] = {}
+    for entry in (*problem.nodes, *problem.blocks, *problem.rules, *problem.tiers):
+        kind = type(entry).__name__.lower()
+        if entry.id in seen:
+            raise InputError(f"{kind} {entry.id!r}: the id is already taken by a {seen[entry.id]}; ids must be unique")
+        seen[entry.id] = kind
 
 
-def spd_factor(metric: float | tuple[tuple[float, ...], ...], dim: int, where: str) -> NDArray[np.float64]:
-    """Cholesky factor L of a declared positive definite matrix; InputError when it is not one."""
-    if isinstance(metric, float | int):
-        return np.eye(dim) * float(np.sqrt(metric))
-    try:
-        matrix = np.array(metric, dtype=np.float64)
-    except ValueError:
-        matrix = np.zeros((0, 0))
-    if matrix.shape != (dim, dim):
-        raise InputError(f"{where} must be {dim}×{dim}")
-    if not np.allclose(matrix, matrix.T, rtol=1e-12, atol=0.0):
-        raise InputError(f"{where} is not symmetric")
-    try:
-        return np.asarray(np.linalg.cholesky((matrix + matrix.T) / 2), dtype=np.float64)
-    except np.linalg.LinAlgError:
-        raise InputError(f"{where} is not positive definite") from None
+def _nearest(word: str, known: Iterable[str]) -> str:
+    from rrf_design.files import suggestion  # which imports this module
+
+    return suggestion(word, known)

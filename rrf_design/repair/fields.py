@@ -100,7 +100,7 @@ def with_anchor_values(problem: Problem, operator: Operator, anchors: Mapping[st
 
 def _scaled_value(problem: Problem, name: str, value: Any) -> Array:
     """An anchor's value weighted and whitened as its rows are."""
-    from rrf_design.operator import block_rows, block_target, whitener
+    from rrf_design.rows import block_rows, block_target, whitener
 
     numbers = np.atleast_1d(np.asarray(value, dtype=np.float64))
     if not np.isfinite(numbers).all():

@@ -1,0 +1,143 @@
+"""The rows of one block: bare, as its entry in the problem file states them, and what they are multiplied with.
+
+Rows enter B times sqrt(w/m) (m members of a family share its weight) and whitened: by 1/sigma, by Σ̂_τ^(-1/2) of a
+declared covariance after shrinkage and floor, or by the factor of a declared metric (paper, "Normalization" and
+"Heteroscedastic and correlated measurements").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import sqrt
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rrf_design.blocks import Anchor, Relation
+from rrf_design.errors import InputError
+
+if TYPE_CHECKING:
+    from rrf_design.problem import Problem
+
+Array = NDArray[np.float64]
+
+
+def block_entries(problem: Problem, block: Relation | Anchor) -> Iterator[tuple[int, str, int, float]]:
+    """The bare rows of a block as (row, node, coordinate, value), repeated places to be added."""
+    node = problem.node_by_id
+    if isinstance(block, Relation):
+        tail_dim, head_dim = node[block.tail].dim, node[block.head].dim
+        if block.transport.matrix is None:
+            picks, factor = block.transport.picks(tail_dim=tail_dim, head_dim=head_dim)
+            for row, column in enumerate(picks):
+                yield row, block.tail, column, -factor
+        else:
+            transport = block.transport.as_matrix(tail_dim=tail_dim, head_dim=head_dim)
+            for row, column in np.argwhere(transport).tolist():
+                yield row, block.tail, column, -float(transport[row, column])
+        for row in range(head_dim):
+            yield row, block.head, row, 1.0
+        return
+    places = [(name, column) for name in block.nodes for column in range(node[name].dim)]
+    if block.rows is None:
+        for row, (name, column) in enumerate(places):
+            yield row, name, column, 1.0
+        return
+    for row, numbers in enumerate(block.rows):
+        if len(numbers) != len(places):
+            what = "the node has" if len(block.nodes) == 1 else "the nodes together have"
+            raise ValueError(f"rows have {len(numbers)} columns, but {what} dimension {len(places)}")
+        for (name, column), value in zip(places, numbers, strict=True):
+            yield row, name, column, value
+
+
+def block_height(problem: Problem, block: Relation | Anchor) -> int:
+    if isinstance(block, Relation):
+        return problem.node_by_id[block.head].dim
+    return sum(problem.node_by_id[name].dim for name in block.nodes) if block.rows is None else len(block.rows)
+
+
+def block_rows(problem: Problem, block: Relation | Anchor) -> dict[str, Array]:
+    """The bare rows of a block as one (rows, dim) part per node; ValueError when the shapes don't fit."""
+    height = block_height(problem, block)
+    parts = {name: np.zeros((height, problem.node_by_id[name].dim)) for name in block.nodes}
+    for row, name, column, value in block_entries(problem, block):
+        parts[name][row, column] += value
+    return parts
+
+
+def block_target(block: Relation | Anchor, rows: int) -> Array:
+    """The bare right-hand side; NaN for an anchor without a value; ValueError when the length doesn't fit."""
+    return np.array(bare_target(block, rows), dtype=np.float64)
+
+
+def bare_target(block: Relation | Anchor, rows: int) -> tuple[float, ...]:
+    value = block.value if isinstance(block, Anchor) else block.offset
+    if value is None:
+        return (float("nan"),) * rows
+    if isinstance(value, tuple):
+        if len(value) != rows:
+            name = "value" if isinstance(block, Anchor) else "offset"
+            raise ValueError(f"{name} has {len(value)} entries, but the block has {rows} rows")
+        return value
+    if isinstance(block, Anchor) and rows != 1:
+        raise ValueError(f"value is one number, but the block has {rows} rows; give a list")
+    return (value,) * rows
+
+
+def family_scale(problem: Problem, block: Relation | Anchor) -> float:
+    """sqrt(w/m): what the rows of a member of a family of m are multiplied with."""
+    return sqrt(block.weight / problem.family_size[block.family_name])
+
+
+def whitener(problem: Problem, block: Relation | Anchor, rows: int, where: str | None = None) -> Array | None:
+    """Matrix that whitens the rows of a block (None: nothing to do), with shrinkage and floor applied."""
+    white = row_whitener(problem, block, rows, where)
+    if isinstance(white, float):
+        return None if white == 1.0 else white * np.eye(rows)
+    return white
+
+
+def row_whitener(problem: Problem, block: Relation | Anchor, rows: int, where: str | None = None) -> float | Array:
+    """What whitens the rows of a block: one number, or a matrix where they are correlated."""
+    where = where or block.title
+    if block.sigma is not None:
+        return 1.0 / max(block.sigma, sqrt(problem.variance_floor))
+    if isinstance(block.metric, float):
+        return sqrt(block.metric)
+    if block.metric is not None:
+        return spd_factor(block.metric, rows, f"{where}: metric").T
+    if block.covariance is None:
+        return 1.0
+    covariance = symmetric(block.covariance, rows, f"{where}: covariance")
+    smallest = 4 * rows * np.finfo(float).eps * float(np.abs(covariance).max())
+    if np.linalg.eigvalsh(covariance)[0] < -smallest:
+        raise InputError(f"{where}: covariance is not positive definite")
+    tau = problem.shrinkage
+    shrunk = (1 - tau) * covariance + tau * np.trace(covariance) / rows * np.eye(rows)
+    variances, vectors = np.linalg.eigh(shrunk)
+    variances = np.maximum(variances, problem.variance_floor)
+    if variances[0] <= smallest:  # then its inverse would be made of rounding errors
+        raise InputError(f"{where}: covariance is not positive definite; give [problem] a variance_floor or shrinkage")
+    return np.asarray((vectors / np.sqrt(variances)) @ vectors.T)
+
+
+def symmetric(matrix: tuple[tuple[float, ...], ...], dim: int, where: str) -> Array:
+    """A declared symmetric matrix of this size; InputError when it is not one."""
+    if len(matrix) != dim or any(len(row) != dim for row in matrix):
+        raise InputError(f"{where} must be {dim}×{dim}")
+    result = np.array(matrix, dtype=np.float64)
+    if not np.allclose(result, result.T, rtol=1e-12, atol=0.0):
+        raise InputError(f"{where} is not symmetric")
+    return (result + result.T) / 2
+
+
+def spd_factor(metric: float | tuple[tuple[float, ...], ...], dim: int, where: str) -> Array:
+    """Cholesky factor L of a declared positive definite matrix; InputError when it is not one."""
+    if isinstance(metric, float):
+        return np.eye(dim) * sqrt(metric)
+    try:
+        return np.asarray(np.linalg.cholesky(symmetric(metric, dim, where)), dtype=np.float64)
+    except np.linalg.LinAlgError:
+        raise InputError(f"{where} is not positive definite") from None
