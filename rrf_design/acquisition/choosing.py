@@ -20,6 +20,9 @@ from rrf_design.acquisition.stopping import goal
 if TYPE_CHECKING:
     pass
 
+if TYPE_CHECKING:
+    from rrf_design.planning import Plan
+
 NEARLY = 1.05
 """Supports within this factor of the margin count as equally bad when residuals may steer."""
 BLIND = 1e-18
@@ -102,7 +105,7 @@ def fixed_schedules(
     if len(designs) == 1:
         item, design = next(iter(designs.items()))
         return {item: _planned(design, budget=budget, target=goals[item], method=method, time_limit=time_limit)}
-    return _portfolio(designs, budget=budget, goals=goals, method=method)
+    return _portfolio(designs, budget=budget, goals=goals, method=method, time_limit=time_limit)
 
 
 def _witness_schedules(designs: Mapping[str, Design], budget: float | None) -> dict[str, Schedule]:
@@ -145,9 +148,35 @@ def _steps(design: Design, plan: Plan) -> tuple[str, ...]:
 
 
 def _portfolio(
-    designs: Mapping[str, Design], *, budget: float | None, goals: Mapping[str, float | None], method: str
+    designs: Mapping[str, Design],
+    *,
+    budget: float | None,
+    goals: Mapping[str, float | None],
+    method: str,
+    time_limit: float | None,
 ) -> dict[str, Schedule]:
-    raise NotImplementedError
+    """Many items: without a common budget each is planned by itself, with one the portfolio planner spends it.
+
+    When all items share a goal, as many as possible reach it; otherwise the smallest margin is made as large as possible.
+    """
+    if budget is None:
+        return {
+            item: _planned(design, budget=None, target=goals[item], method=method, time_limit=time_limit)
+            for item, design in designs.items()
+        }
+    from rrf_design.planning import portfolio
+
+    common = set(goals.values())
+    target = common.pop() if len(common) == 1 else None
+    found = portfolio(
+        [design.problem for design in designs.values()],
+        budget=budget,
+        aim="smallest" if target is None else "count",
+        target=target,
+        time_limit=time_limit,
+    )
+    shares = zip(designs.items(), found.shares, strict=True)
+    return {item: Schedule(in_order(design, share.selected)) for (item, design), share in shares}
 
 
 def in_order(design: Design, selected: Collection[str], *, held: Collection[str] = ()) -> tuple[str, ...]:
@@ -220,7 +249,7 @@ def _residual_energy(
 
 def realised_target(design: Design, values: Mapping[str, tuple[float, ...]]) -> dict[str, np.ndarray]:
     """Whitened targets of anchors whose value came from a source during the run."""
-    from rrf_design.operator import whitener
+    from rrf_design.rows import whitener
 
     result = {}
     for name, value in values.items():

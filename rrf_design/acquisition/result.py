@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rrf_design import files
 from rrf_design.acquisition.design import Design, realised
@@ -14,6 +14,9 @@ from rrf_design.acquisition.state import Buys, ItemState, RunState, Settled
 from rrf_design.acquisition.stopping import Because, goal
 from rrf_design.errors import InputError, RRFError
 from rrf_design.problem import Problem
+
+if TYPE_CHECKING:
+    from rrf_design.certificates import Certificate
 
 FORMAT = "rrf-run"
 VERSION = 1
@@ -81,6 +84,15 @@ class ItemResult:
     trajectory: tuple[Mapping[str, Any], ...]
     repair: Mapping[str, Any] | None
     """The repair's own document; None while the run is unfinished, or when there was nothing to repair from."""
+    problem: Problem
+    """The field as it turned out: anchor values filled in, everything that gave no value left out."""
+
+    def certify(self, **options: Any) -> Certificate:
+        """The certificate of the field as it turned out; `options` go to `rrf_design.certify`."""
+        from rrf_design.certificates import certify
+
+        held = {*self.problem.node_by_id, *self.problem.block_by_id}
+        return certify(self.problem, [name for name in self.selected if name in held], **options)
 
     @property
     def repaired(self) -> Mapping[str, Any] | None:
@@ -259,6 +271,7 @@ def _item(item: str, design: Design, run: RunState) -> ItemResult:
         value, lower = margin.value, margin.lower
     except InputError:  # no answer could be read: an empty field promises nothing
         value = lower = 0.0
+    answers = state.values(Buys.ANSWER)
     stopped = state.stopped or {"because": "unfinished", "detail": ""}
     return ItemResult(
         item=item,
@@ -270,11 +283,12 @@ def _item(item: str, design: Design, run: RunState) -> ItemResult:
         gamma_lower=lower,
         goal=goal(problem),
         selected=tuple(name for name in state.settled if name not in design.given),
-        answers=state.values(Buys.ANSWER),
+        answers=answers,
         failed={name: entry.outcome for name, entry in state.settled.items() if not entry.ok},
         anchors=state.values(Buys.ANCHOR),
         trajectory=tuple(state.trajectory),
         repair=repairs.get(item),
+        problem=realised(problem, failed=state.failed, values=state.values(Buys.ANCHOR)) if answers else problem,
     )
 
 

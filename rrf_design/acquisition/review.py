@@ -73,6 +73,8 @@ def queue(acquirer: Acquirer, fetcher: Fetcher) -> list[Review]:
     """Open reviews of the run, the most valuable first, none twice."""
     reviews = []
     for item, state in acquirer.state.items.items():
+        if not any(purchase.deferred for purchase in state.pending.values()):
+            continue
         design = acquirer.designs[item]
         now = design.margin(state.held, state.failed)
         energy = design.energies(now.witness)

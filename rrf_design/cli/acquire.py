@@ -74,6 +74,10 @@ def acquire(
         str,
         typer.Option("--require-isolation", help="Weakest sandbox for programs: limits, seccomp, seccomp+namespaces."),
     ] = "seccomp",
+    certificate: Annotated[
+        Path | None, typer.Option("--certificate", help="Certify the result: a file, or a folder for a data set.")
+    ] = None,
+    report: Annotated[Path | None, typer.Option("--report", help="Write the run's page here (.html).")] = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Write the run's document here (.json).")] = None,
     seed: Seed = 0,
     quiet: Quiet = False,
@@ -118,6 +122,12 @@ def acquire(
         from rrf_design.files import write_text
 
         write_text(out, json.dumps(result.to_json(), ensure_ascii=False, indent=1) + "\n")
+    if certificate is not None and result.stopped_because != "paused":
+        certify_all(result, certificate)
+    if report is not None:
+        from rrf_design.reporting import write_report
+
+        write_report(result, report, problem={entry.item: entry.problem for entry in result.items})
     if as_json:
         print_json(result.to_json())
     else:
@@ -158,6 +168,26 @@ def describe(result: Acquisition) -> None:
         table("", ["node", "answer", "repaired"], shown)
     if result.stopped_because == "paused":
         say(f"Go on with: rrf-design acquire --resume {result.run}")
+
+
+def certify_all(result: Acquisition, path: Path) -> list[Path]:
+    """Write the certificates of a run's fields: one file for a single problem, a folder for a data set."""
+    from rrf_design.errors import InputError
+
+    if len(result.items) == 1 and result.items[0].item == "":
+        result.items[0].certify().save(path)
+        return [path]
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{path}: can't be made a folder for certificates ({error.strerror})") from None
+    written = []
+    for number, entry in enumerate(result.items, start=1):
+        if entry.answers:
+            safe = "".join(c if c.isalnum() else "-" for c in entry.item)[:40]
+            written.append(path / f"{number:03d}-{safe}.json")
+            entry.certify().save(written[-1])
+    return written
 
 
 def _wrong(repair: Any) -> str:

@@ -209,6 +209,24 @@ def test_many_items_fill_the_slots(tmp_path: Path) -> None:
     assert run.gamma_lower == min(entry.gamma_lower for entry in run.items)
 
 
+def test_a_field_without_a_readable_answer_does_not_stop_the_others(tmp_path: Path) -> None:
+    items = {"good": ring(name="good"), "mute": ring(name="mute")}
+    model = scripted(lambda request: "no idea" if request.prompt.startswith("mute") else "7")
+    run = go(items, tmp_path, model, budget=8.0)
+    good, mute = run.items
+    assert good.repair["support"] == []
+    assert (mute.stopped_because, mute.gamma_lower, mute.repaired) == ("no answer could be read", 0.0, None)
+    assert not run.reached
+
+
+def test_the_result_can_be_certified(tmp_path: Path) -> None:
+    mute = scripted(lambda request: "no idea" if "question 4" in request.prompt else "7")
+    run = go(ring(), tmp_path, mute, mode="adaptive")
+    certificate = run.items[0].certify()
+    assert certificate.gamma_lower == pytest.approx(run.gamma_lower, rel=1e-6)
+    assert rrf.verify(certificate).valid
+
+
 def test_known_responses_are_not_asked(tmp_path: Path) -> None:
     problem = ring()
     silent = scripted(lambda request: pytest.fail("nothing has to be asked"))

@@ -1,0 +1,8 @@
+"""The demonstration's data: questions at the edge of what a very small model can do, and how its answers are judged."""
+
+from __future__ import annotations
+
+from rrf_design.demo.judging import FieldVerdict, Judgement, judge
+from rrf_design.demo.questions import Topic, topics
+
+__all__ = ["FieldVerdict", "Judgement", "Topic", "judge", "topics"]
