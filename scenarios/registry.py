@@ -19,6 +19,8 @@ NAMES: tuple[str, ...] = (
     "acquisition-policies",
     "relation-error",
     "benchmark-repair",
+    "certificate-ladder",
+    "rigour",
 )
 
 

@@ -98,7 +98,7 @@ def test_zero_needs_no_proof_and_an_empty_operator_has_no_margin() -> None:
 def test_listed_supports_only() -> None:
     matrix = np.diag([1.0, 1.0, 0.1])
     record = make_record(matrix)
-    pairs = [pair for pair in combinations(range(2), 2)]
+    pairs = list(combinations(range(2), 2))
     assert prove_listed(record, pairs, floor=1.0).verdict is Verdict.PROVED
     assert prove_listed(record, [*pairs, (2,)], floor=1.0).verdict is Verdict.REFUTED
 
