@@ -179,7 +179,8 @@ class Minimiser:
         self.search = Search(field, size)
         self.proven = 0.0  # θ proven so far
         self.tested = 0
-        self.incumbent = _Incumbent((0,), math.inf, np.zeros(0))
+        self.incumbent = _Incumbent((), math.inf, np.zeros(0))
+        self._offer((0,))  # so that there is a witness whenever one is asked for
 
     def solve(self, warm: Iterable[Support]) -> Margin:
         try:
@@ -272,7 +273,7 @@ class Minimiser:
     def _result(self, *, complete: bool) -> Margin:
         field, best = self.field, self.incumbent
         zero = self._is_zero()
-        upper = norm_ratio_above(field.restrict(best.support), best.vector) if len(best.vector) else math.inf
+        upper = norm_ratio_above(field.restrict(best.support), best.vector)
         if zero:
             lower = 0.0
         else:
@@ -287,7 +288,7 @@ class Minimiser:
             lower=math.ldexp(lower, scale),
             upper=math.ldexp(upper, scale),
             support=best.support,
-            direction=field.embed(best.support, best.vector / np.linalg.norm(best.vector)),
+            direction=field.embed(best.support, best.vector),
             status=Status.EXACT if closed else Status.BOUNDED,
             method="search",
             support_size=self.size,

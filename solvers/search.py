@@ -204,7 +204,7 @@ class Search:
 
 def gershgorin(search: Search) -> float:
     """The largest θ (by bisection) at which no node can be a centre: a rigorous bound that needs no search at all."""
-    low, high = 0.0, float(search.field.gram.diagonal().min(initial=0.0))
+    low, high = 0.0, float(search.field.gram.diagonal().min())
     for _ in range(30):
         middle = 0.5 * (low + high)
         if all(part.centres(middle)[1] == 0 for part in search.parts):
@@ -236,7 +236,7 @@ def _task(
     try:
         while True:
             done, found = part.scan(theta, order, roots, stop, limit)
-            supports = {tuple(sorted(int(i) for i in row if i >= 0)) for row in found}
+            supports = _named(found)
             tested += done + len(supports)
             kept |= supports
             if done == len(roots):
@@ -251,6 +251,12 @@ def _task(
     finally:
         if timer is not None:
             timer.cancel()
+
+
+def _named(rows: NDArray[np.int64]) -> set[Support]:
+    """Rows of node names, padded with −1, as sorted tuples."""
+    ordered = np.sort(rows, axis=1).tolist()
+    return {tuple(row) if row[0] >= 0 else tuple(i for i in row if i >= 0) for row in ordered}
 
 
 def _run(
@@ -288,8 +294,8 @@ def _run_here(jobs: list[Any], progress: Callable[[float], None] | None) -> list
             results.append(_task(*job, stop=stop))
             if progress is not None:
                 progress(len(results) / len(jobs))
-            if stop[0] and job[-1] is None:
-                return
+            if not results[-1].complete and not job[5]:
+                return  # too many, or out of time: the rest would not change that
 
     if work < 200_000:
         run()

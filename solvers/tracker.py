@@ -26,7 +26,7 @@ from solvers.oracle import smallest_singular_pair
 from solvers.result import Margin, Status
 from solvers.search import ULP_ROOM, Search, Support
 
-LARGEST = 20_000  # supports in the pool; a level that holds more is lowered
+LARGEST = 8_000  # supports in the pool; a level that holds more is lowered
 ENOUGH = 256  # a level that holds fewer is raised, so that a refresh lasts
 
 
@@ -117,7 +117,7 @@ class MarginTracker:
     def _fill(self, search: Search, level: float, *, floor: float) -> None:
         best: tuple[float, tuple[Support, ...]] = (0.0, ())
         for _ in range(8):
-            found = search.below(level, limit=LARGEST // 8, n_jobs=self.n_jobs)
+            found = search.below(level, limit=LARGEST, n_jobs=self.n_jobs)
             if found.complete and len(found.supports) <= LARGEST:
                 best = (level, found.supports)
                 if len(found.supports) >= ENOUGH:

@@ -28,7 +28,8 @@ DELICATE = 1e-4
 """Pairs of spans with a pivot of I − CᵀC below this are judged one by one."""
 ROUNDING = 1e-12
 """Default tolerance of ‖Be − s‖ ≤ ε, relative to ‖s‖: the rounding of a short chain of float operations."""
-BUFFER = 4096
+BUFFER = 256
+"""Pairs that a scan returns at first; when there are more, it is repeated with room for all."""
 
 
 def decode_support(B: Any, groups: Any = None, *, syndrome: Any, k: int, **options: Any) -> Decoding:
@@ -270,7 +271,7 @@ class _Search:
         masked = np.where(usable, gains, -1.0)
         if not self.listing:
             near = np.flatnonzero(masked >= max(masked.max() - slack, energy - self.radius**2 - slack))
-            for j in near[np.argsort(-masked[near], kind="stable")][:BUFFER]:
+            for j in near[np.argsort(-masked[near], kind="stable")]:
                 self._consider((*prefix, int(j)))
             return usable
         for j in np.flatnonzero(masked >= energy - self.radius**2 - slack):
@@ -308,7 +309,7 @@ class _Search:
             *_, count, doubts = scan_pairs(
                 pointers, neighbours, blocks, parts, gains, order, usable, threshold, full, DELICATE, found, doubtful
             )
-            if max(count, doubts) <= size or (self.listing and self.limit and size >= 64 * self.limit + BUFFER):
+            if max(count, doubts) <= size or (self.listing and self.limit and size >= 64 * self.limit + 4096):
                 break
             size = max(count, doubts)
         for i, j in (*found[:count].tolist(), *doubtful[:doubts].tolist()):

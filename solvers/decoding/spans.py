@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from scipy.linalg.blas import dsyrk
 
 from solvers.groups import NodeColumns
 
@@ -46,10 +47,13 @@ class Spans:
 
     @cached_property
     def overlap(self) -> tuple[NDArray[np.int32], NDArray[np.int32], Array]:
-        """C_ij = Q_iᵀQ_j for all overlapping pairs: row pointers, neighbours (sorted), blocks (count, width, width)."""
+        """C_ij = Q_iᵀQ_j for all overlapping pairs: row pointers, neighbours (sorted), blocks (count, width, width).
+
+        Blocks with i > j need not be filled: pairs are looked at once.
+        """
         n, d = self.nodes, self.width
         if self.dense:
-            gram = self.basis.T @ self.basis
+            gram = dsyrk(1.0, self.basis.T, lower=1).T
             if d > 1:
                 gram = np.ascontiguousarray(gram.reshape(n, d, n, d).transpose(0, 2, 1, 3))
             blocks = gram.reshape(n * n, d, d)
@@ -105,11 +109,15 @@ class Spans:
 
 def local_part(matrix: Any, columns: NDArray[np.int64]) -> tuple[NDArray[np.int64], Array]:
     """Rows that these columns of a csc_array touch, and the dense block of them; much cheaper than slicing it."""
-    starts, ends = matrix.indptr[columns], matrix.indptr[columns + 1]
-    places = np.concatenate([np.arange(a, b) for a, b in zip(starts, ends, strict=True)])
-    rows, where = np.unique(matrix.indices[places], return_inverse=True)
+    starts, ends = matrix.indptr[columns].tolist(), matrix.indptr[columns + 1].tolist()
+    cuts = [slice(a, b) for a, b in zip(starts, ends, strict=True)]
+    rows, where = np.unique(np.concatenate([matrix.indices[cut] for cut in cuts]), return_inverse=True)
     local = np.zeros((len(rows), len(columns)))
-    local[where, np.repeat(np.arange(len(columns)), ends - starts)] = matrix.data[places]
+    first = 0
+    for column, cut in enumerate(cuts):
+        last = first + cut.stop - cut.start
+        local[where[first:last], column] = matrix.data[cut]
+        first = last
     return rows, local
 
 
@@ -133,11 +141,10 @@ def as_operator(matrix: Any) -> Any:
         values = result
     if not np.isfinite(values).all():
         raise ValueError("B holds a NaN or an infinity")
-    rows, columns = result.shape
-    filled = np.count_nonzero(values) / max(1, rows * columns)
-    if filled > DENSE_SHARE or rows * columns <= 4096:
-        return result.toarray() if sparse.issparse(result) else result
-    return result if sparse.issparse(result) else sparse.csc_array(result)
+    size = result.shape[0] * result.shape[1]
+    if sparse.issparse(result):
+        return result.toarray() if size <= 4096 or result.nnz > DENSE_SHARE * size else result
+    return result if size <= 2**16 or np.count_nonzero(result) > DENSE_SHARE * size else sparse.csc_array(result)
 
 
 def build_spans(operator: Any, groups: NodeColumns, *, scale: Array | None = None) -> Spans:
@@ -232,7 +239,7 @@ def _scalar_spans(operator: Any, groups: NodeColumns, scale: Array | None) -> Sp
     matrix = operator if ordered else operator[:, groups.order]
     dense = isinstance(matrix, np.ndarray)
     if dense:
-        norms = np.linalg.norm(matrix, axis=0)
+        norms = np.sqrt(np.einsum("ij,ij->j", matrix, matrix))
     else:
         owner = np.repeat(np.arange(matrix.shape[1]), np.diff(matrix.indptr))
         norms = np.sqrt(np.bincount(owner, np.square(matrix.data), minlength=matrix.shape[1]))

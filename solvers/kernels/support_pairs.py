@@ -75,7 +75,10 @@ def scan_pairs(pointers, neighbours, blocks, parts, gains, order, allowed, thres
             if d == 1:
                 c = blocks[place, 0, 0]
                 rest = 1.0 - c * c
-                gain = -1.0 if rest < delicate else (upper - 2.0 * c * parts[i, 0] * parts[j, 0]) / rest
+                gain = upper - 2.0 * c * parts[i, 0] * parts[j, 0]
+                if rest >= delicate and gain < need * rest:
+                    continue
+                gain = -1.0 if rest < delicate else gain / rest
             else:
                 square = 0.0
                 for a in range(d):

@@ -1,0 +1,95 @@
+"""Random fields of every kind, and exact arithmetic to check claims about them."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import combinations
+
+import numpy as np
+
+KINDS = ("dense", "wide", "sparse", "graph", "disconnected", "zero column", "deficient", "ill-scaled", "integer")
+
+
+def random_field(kind: str, seed: int, *, n: int | None = None, dims: str = "mixed"):
+    """(B, sizes) of a small random field of the given kind."""
+    rng = np.random.default_rng([seed, KINDS.index(kind)])
+    n = int(rng.integers(2, 8)) if n is None else n
+    sizes = rng.integers(1, 4, size=n) if dims == "mixed" else np.full(n, int(dims))
+    width = int(sizes.sum())
+    B = rng.standard_normal((int(rng.integers(width, 2 * width + 2)), width))
+    if kind == "wide":
+        B = B[: max(1, width // 2)]
+    elif kind == "sparse":
+        B *= rng.random(B.shape) < 0.3
+    elif kind == "graph":
+        B = graph_field(n, rng, sizes=np.full(n, sizes[0]))
+        sizes = np.full(n, sizes[0])
+    elif kind == "disconnected":
+        half = width // 2
+        B[: len(B) // 2, half:] = 0.0
+        B[len(B) // 2 :, :half] = 0.0
+    elif kind == "zero column":
+        B[:, int(rng.integers(width))] = 0.0
+    elif kind == "deficient":
+        B[:, -1] = B[:, 0] * 2.0
+    elif kind == "ill-scaled":
+        B *= 10.0 ** rng.uniform(-8, 8, size=width)
+    elif kind == "integer":
+        B = rng.integers(-3, 4, size=B.shape)
+    return B, sizes.tolist()
+
+
+def graph_field(n: int, rng: np.random.Generator, *, sizes=None, degree: float = 3.0, anchors: float = 0.3):
+    """Identity relations on random pairs, and anchors on some nodes."""
+    d = 1 if sizes is None else int(sizes[0])
+    rows = []
+    for i, j in combinations(range(n), 2):
+        if rng.random() < degree / max(n - 1, 1):
+            row = np.zeros(n)
+            row[i], row[j] = -1.0, 1.0
+            rows.append(row)
+    rows += [np.eye(n)[i] for i in range(n) if rng.random() < anchors]
+    if not rows:
+        rows = [np.eye(n)[0]]
+    return np.kron(np.array(rows), np.eye(d))
+
+
+def definite_above(block: np.ndarray, theta: Fraction) -> bool:
+    """BᵀB − θI is positive semidefinite, in exact rational arithmetic."""
+    exact = [[Fraction(float(x)) for x in row] for row in block]
+    width = block.shape[1]
+    gram = [[sum((row[i] * row[j] for row in exact), Fraction(0)) for j in range(width)] for i in range(width)]
+    for i in range(width):
+        gram[i][i] -= theta
+    for p in range(width):
+        if gram[p][p] < 0:
+            return False
+        if gram[p][p] == 0:
+            if any(gram[i][p] != 0 for i in range(p, width)):
+                return False
+            continue
+        for i in range(p + 1, width):
+            factor = gram[i][p] / gram[p][p]
+            for j in range(p + 1, width):
+                gram[i][j] -= factor * gram[p][j]
+    return True
+
+
+def lower_bound_holds(B: np.ndarray, sizes: list[int], size: int, lower: float) -> bool:
+    """σ_min(B_S) ≥ lower for every support of `size` nodes, in exact arithmetic."""
+    offsets = np.concatenate([[0], np.cumsum(sizes)])
+    theta = Fraction(lower) ** 2
+    for support in combinations(range(len(sizes)), min(size, len(sizes))):
+        columns = np.concatenate([np.arange(offsets[i], offsets[i + 1]) for i in support])
+        if not definite_above(np.asarray(B, dtype=float)[:, columns], theta):
+            return False
+    return True
+
+
+def upper_bound_holds(B: np.ndarray, direction: np.ndarray, upper: float) -> bool:
+    """‖Bh‖ ≤ upper ‖h‖ in exact arithmetic."""
+    h = [Fraction(float(x)) for x in direction]
+    image = sum(
+        (sum((Fraction(float(c)) * x for c, x in zip(row, h, strict=True)), Fraction(0)) ** 2 for row in B), Fraction(0)
+    )
+    return image <= Fraction(upper) ** 2 * sum((x * x for x in h), Fraction(0))

@@ -1,0 +1,264 @@
+"""The margin: messages for wrong calls, agreement with the oracle, closed forms, rigour, time limits and processes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from fields import KINDS, graph_field, lower_bound_holds, random_field, upper_bound_holds
+from scipy import sparse
+
+from solvers import Interrupted, Margin, Status, margin, margins, support_margin, supports_below, worst_supports
+
+PAIR = np.array([[-1.0, 1.0]])
+
+
+@pytest.mark.parametrize(
+    ("B", "groups", "options", "message"),
+    [
+        (np.zeros(3), None, {"k": 1}, "B: must be a matrix, not an array of 1 dimensions"),
+        (np.array([["a"]]), None, {"k": 1}, "B: must hold numbers"),
+        (np.array([[1j]]), None, {"k": 1}, "B: must be real"),
+        (np.array([[np.nan]]), None, {"k": 1}, "B: holds a NaN or an infinity"),
+        (sparse.csr_array([[np.inf]]), None, {"k": 1}, "B: holds a NaN or an infinity"),
+        (np.zeros((2, 0)), None, {"k": 1}, "B: has no columns"),
+        (np.array([[2**60 + 1]]), None, {"k": 1}, "B: holds integers beyond 2"),
+        (np.array([[1e-200, 1.0]]), None, {"k": 1}, "150 orders of magnitude"),
+        (PAIR, [1], {"k": 1}, "groups: the sizes add up to 1, but the matrix has 2 columns"),
+        (PAIR, [2, 0], {"k": 1}, "groups: node 1 has size 0"),
+        (PAIR, [], {"k": 1}, "groups: the field is empty"),
+        (PAIR, [[0], [0]], {"k": 1}, "groups: the lists must name each of the 2 columns exactly once"),
+        (PAIR, [[0], ["x"]], {"k": 1}, "groups: entry 1 must be a non-empty list of column numbers"),
+        (PAIR, None, {"k": 0}, "k: must be a whole number of at least 1, not 0"),
+        (PAIR, None, {"k": True}, "k: must be a whole number"),
+        (PAIR, None, {"k": 1.5}, "k: must be a whole number"),
+        (PAIR, None, {"k": 1, "method": "guess"}, "method: 'guess' is not one of"),
+        (PAIR, None, {"k": 1, "time_limit": -1}, "time_limit: must be a number of seconds"),
+    ],
+)
+def test_wrong_calls_get_one_precise_line(B, groups, options, message):
+    with pytest.raises(ValueError, match=r"^[^\n]*$") as caught:
+        margin(B, groups, **options)
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("seed", range(12))
+def test_agrees_with_the_oracle_and_holds_in_exact_arithmetic(kind, seed):
+    B, sizes = random_field(kind, seed)
+    size = 1 + seed % 6
+    fast = support_margin(B, sizes, size=size)
+    slow = support_margin(B, sizes, size=size, method="enumerate")
+    scale = np.linalg.norm(np.asarray(B, dtype=float), 2)
+    assert fast.value == pytest.approx(slow.value, rel=1e-8, abs=1e-9 * scale if kind != "ill-scaled" else 1e-9)
+    assert fast.lower <= fast.value <= fast.upper
+    assert lower_bound_holds(B, sizes, size, fast.lower)
+    assert upper_bound_holds(B, fast.direction, fast.upper)
+    _check_witness(B, sizes, fast, size)
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("dims", ["1", "2"])
+def test_larger_fields_agree_with_the_oracle(seed, dims):
+    rng = np.random.default_rng(seed)
+    n = 13
+    B = graph_field(n, rng, sizes=[int(dims)]) if seed % 2 else rng.standard_normal((n * int(dims), n * int(dims)))
+    sizes = [int(dims)] * n
+    for size in (2, 3, 4) if dims == "2" else (2, 3, 4, 5):
+        fast = support_margin(B, sizes, size=size)
+        slow = support_margin(B, sizes, size=size, method="enumerate")
+        assert fast.value == pytest.approx(slow.value, rel=1e-8, abs=1e-9)
+        assert fast.status is Status.EXACT
+
+
+def _check_witness(B, sizes, found: Margin, size: int) -> None:
+    assert np.linalg.norm(found.direction) == pytest.approx(1.0, abs=1e-12)
+    assert 1 <= len(found.support) <= size
+    owner = np.repeat(np.arange(len(sizes)), sizes)
+    assert set(owner[np.flatnonzero(found.direction)]) <= set(found.support)
+    image = np.linalg.norm(np.asarray(B, dtype=float) @ found.direction)
+    assert image == pytest.approx(found.upper, rel=1e-6, abs=1e-9 * max(1.0, np.abs(B).max()))
+
+
+@pytest.mark.parametrize("strength", [0.0, 1e-3, 0.5, 1.0, 3.0, 100.0])
+def test_two_nodes_in_closed_form(strength):
+    B = np.array([[-1.0, 1.0], [strength, 0.0]])
+    a = strength
+    # (2 + a² − sqrt(a⁴ + 4)) / 2, without its cancellation at small a
+    expected = np.sqrt(2.0 * a * a / (2.0 + a * a + np.sqrt(a**4 + 4.0)))
+    assert margin(B, k=1).value == pytest.approx(expected, rel=1e-9, abs=1e-12)
+
+
+def test_four_node_chain_separates_budget_from_rank():
+    chain = np.array([[-1.0, 1, 0, 0], [0, -1, 1, 0], [0, 0, -1, 1]])
+    one, two = margins(chain, k=2)
+    assert one.value > 0
+    assert two.zero
+    assert two.lower == 0.0
+    first, second = two.indistinguishable_pair()
+    assert np.allclose(chain @ first, chain @ second)
+    assert max(np.count_nonzero(first), np.count_nonzero(second)) <= 2
+    assert not np.allclose(first, second)
+    anchored = np.vstack([chain, [1, 0, 0, 0]])
+    assert margin(anchored, k=1).value == pytest.approx(np.sqrt((3 - np.sqrt(5)) / 2), rel=1e-9)
+
+
+def test_clique_and_pair_are_limited_by_the_pair():
+    rows = [np.eye(12)[j] - np.eye(12)[i] for i in range(10) for j in range(i + 1, 10)] + [
+        np.eye(12)[11] - np.eye(12)[10]
+    ]
+    field = np.array(rows)
+    assert margin(field, k=1).support == (10, 11)
+    assert margin(field, k=1).zero
+    assert margin(np.vstack([field, np.eye(12)[0]]), k=1).zero  # anchoring the clique does not help
+    assert margin(np.vstack([field, np.eye(12)[10]]), k=1).value == pytest.approx(np.sqrt((3 - np.sqrt(5)) / 2))
+
+
+def test_complementary_anchors_help_only_together():
+    gauge = np.array([[-1.0, 0, 1, 0], [0, -1, 0, 1]])  # two nodes of dimension two, equal
+    first, second = [1.0, 0, 0, 0], [0, 1.0, 0, 0]
+    for rows in ([first], [second]):
+        assert margin(np.vstack([gauge, rows]), [2, 2], k=1).zero
+    assert margin(np.vstack([gauge, [first, second]]), [2, 2], k=1).value > 0.6
+
+
+def test_positive_margin_with_a_dense_null_vector():
+    h = np.array([1.0, 0.4, 0.4])
+    basis = np.linalg.svd(h[None, :])[2][1:]
+    assert margin(basis, k=1).value > 0.1
+    assert support_margin(basis, size=3).zero
+
+
+def test_path_bound_holds():
+    for n, a in ((6, 1.0), (9, 0.3)):
+        path = np.diff(np.eye(n), axis=0)
+        anchored = np.vstack([path, a * np.eye(n)[0]])
+        everything = support_margin(anchored, size=n)
+        assert everything.value >= max(2 * n / a**2, 2 * n**2) ** -0.5
+        assert margin(anchored, k=1).value > everything.value
+
+
+def test_duplicates_with_shared_weight_change_nothing():
+    rng = np.random.default_rng(3)
+    R = rng.standard_normal((9, 6))
+    copies = np.vstack([R] * 16) / 4.0
+    assert margin(copies, k=2).value == pytest.approx(margin(R, k=2).value, rel=1e-10)
+
+
+def test_budget_larger_than_the_field_and_fields_without_rows():
+    assert margin(np.eye(3), k=5).value == pytest.approx(1.0)
+    assert margin(np.zeros((0, 3)), k=1).zero
+    assert margin(np.zeros((2, 3)), k=1).zero
+
+
+def test_columns_in_any_order_and_sparse_input_give_the_same():
+    rng = np.random.default_rng(5)
+    B = rng.standard_normal((9, 8))
+    order = rng.permutation(8)
+    groups = [order[2 * i : 2 * i + 2].tolist() for i in range(4)]
+    direct = margin(B[:, order], [2] * 4, k=1)
+    mixed = margin(sparse.coo_array(B), groups, k=1)
+    assert mixed.value == pytest.approx(direct.value, rel=1e-12)
+    assert mixed.support == direct.support
+    assert np.allclose(np.abs(mixed.direction[order]), np.abs(direct.direction), atol=1e-9)
+
+
+def test_scaling_by_a_power_of_two_is_exact():
+    B = np.random.default_rng(6).standard_normal((9, 7))
+    plain, scaled = margin(B, k=2), margin(B * 2.0**-40, k=2)
+    assert (scaled.value, scaled.lower, scaled.upper) == tuple(
+        x * 2.0**-40 for x in (plain.value, plain.lower, plain.upper)
+    )
+
+
+def test_gap_is_tiny_where_well_conditioned():
+    B = np.random.default_rng(7).standard_normal((60, 40))
+    found = margin(B, k=2)
+    assert found.status is Status.EXACT
+    assert found.upper - found.lower <= 1e-9 * found.upper
+
+
+def test_a_time_limit_returns_bounds_and_says_so():
+    B = np.random.default_rng(8).standard_normal((120, 180))
+    stopped = margin(B, k=4, time_limit=0.0)
+    assert stopped.status is Status.BOUNDED
+    assert 0.0 <= stopped.lower < stopped.upper
+    truth = margin(B[:, :24], k=2)
+    limited = margin(B[:, :24], k=2, time_limit=60.0)
+    assert limited.status is Status.EXACT
+    assert limited.value == truth.value
+
+
+def test_progress_is_reported_with_bounds():
+    seen = []
+    margin(np.random.default_rng(9).standard_normal((40, 60)), k=3, progress=lambda *state: seen.append(state))
+    assert seen[-1][0] == 1.0
+    assert all(0 <= fraction <= 1 and lower <= upper for fraction, lower, upper in seen)
+
+
+def test_ctrl_c_carries_the_bounds_so_far():
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    with pytest.raises(Interrupted) as caught:
+        margin(np.random.default_rng(9).standard_normal((20, 24)), k=2, progress=interrupt)
+    found = caught.value.margin
+    assert found.status is Status.BOUNDED
+    assert found.lower <= found.upper
+
+
+def test_all_budgets_in_one_call():
+    B = np.random.default_rng(10).standard_normal((14, 12))
+    values = [m.value for m in margins(B, k=3)]
+    assert values == [margin(B, k=k).value for k in (1, 2, 3)]
+    assert values == sorted(values, reverse=True)
+
+
+def test_worst_supports_are_the_worst():
+    from itertools import combinations
+
+    B = np.random.default_rng(11).standard_normal((12, 9))
+    found = worst_supports(B, size=3, count=10)
+    truth = sorted(np.linalg.svd(B[:, list(s)])[1][-1] for s in combinations(range(9), 3))[:10]
+    assert [f.value for f in found] == pytest.approx(truth, rel=1e-9)
+
+
+def test_supports_below_are_all_below():
+    from itertools import combinations
+
+    B = np.random.default_rng(12).standard_normal((12, 9))
+    values = {s: np.linalg.svd(B[:, list(s)])[1][-1] for s in combinations(range(9), 4)}
+    threshold = sorted(values.values())[20]
+    found = supports_below(B, size=4, threshold=threshold)
+    assert found.complete
+    assert {f.support for f in found.supports} == {s for s, v in values.items() if v < threshold}
+    few = supports_below(B, size=4, threshold=threshold, limit=5)
+    assert not few.complete
+    assert len(few.supports) <= 5
+
+
+def test_every_number_of_processes_gives_the_same_answer():
+    B = np.random.default_rng(13).standard_normal((60, 90))
+    alone = support_margin(B, size=5)
+    together = support_margin(B, size=5, n_jobs=2)
+    assert (alone.value, alone.lower, alone.upper, alone.support) == (
+        together.value,
+        together.lower,
+        together.upper,
+        together.support,
+    )
+    assert np.array_equal(alone.direction, together.direction)
+
+
+def test_results_are_frozen():
+    found = margin(PAIR, k=1)
+    with pytest.raises(AttributeError):
+        found.value = 1.0
+    with pytest.raises(ValueError, match="read-only"):
+        found.direction[0] = 2.0
+
+
+def test_the_caller_keeps_its_matrix():
+    B = np.random.default_rng(14).standard_normal((5, 4))
+    before = B.copy()
+    margin(B, k=1)
+    assert np.array_equal(B, before)
