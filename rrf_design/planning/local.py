@@ -134,7 +134,8 @@ def teach(arena: Arena, mask: Mask, target: float, *, rng: np.random.Generator, 
     found = arena.evaluate(mask, count=count, below=target)
     present = arena.active(mask)
     items = arena.block_item
-    prices = np.where(items >= 0, arena.market.floor_prices[items], 0.0)
+    prices = np.zeros(len(items))
+    prices[items >= 0] = arena.market.floor_prices[items[items >= 0]]  # owned blocks have no item, and cost nothing
     for number, witness in enumerate(found.witnesses):
         arena.pool.add(witness, mask)
         if arena.robust or witness.value >= target:

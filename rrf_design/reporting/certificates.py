@@ -31,20 +31,7 @@ from rrf_design.reporting.page import (
 if TYPE_CHECKING:
     from rrf_design.reporting.documents import Source
 
-REGIMES = {
-    "information": (
-        "bad",
-        "Information is missing: an error exists that no method can see. Buy a measurement that sees the witness.",
-    ),
-    "noise": (
-        "unsure",
-        "Noise is the limit: errors are seen, but not safely above the noise and uncertainty. Better anchors and calibrated weights matter more than a better decoder.",
-    ),
-    "computation": (
-        "good",
-        "Computation is the limit: the design sees every error well above noise; what still goes wrong is optimisation, parsing, more wrong answers than k, or a missing candidate.",
-    ),
-}
+REGIMES = {"information": "bad", "noise": "unsure", "computation": "good"}
 NOT_SAID = (
     "that the declared relations, parsers and anchors are right: it takes them as given",
     "that at most k answers are wrong: that is an assumption, and more than k can fool it",
@@ -73,7 +60,7 @@ def certificate_page(source: Source) -> str:
         ("digest of the problem (SHA-256)", str(data["problem"]["digest"])),
         ("digest of the certificate (SHA-256)", str(data["digest"])),
         ("format", f"{data['format']}, version {data['version']}"),
-        *((str(key), _flat(value)) for key, value in data["provenance"].items()),
+        *((str(key), _flat(value)) for key, value in data["provenance"].items() if value is not None),
     ]
     return page(
         f"Certificate for {name}",
@@ -86,7 +73,7 @@ def certificate_page(source: Source) -> str:
 
 def _figures(data: Mapping[str, Any]) -> list[Card]:
     k, margin, error = int(data["k"]), data["margin"], data["error"]
-    kind, _ = REGIMES.get(str(data["regime"]["name"]), ("plain", ""))
+    kind = REGIMES.get(str(data["regime"]["name"]), "plain")
     robust = data["uncertainty"]["robust_lower"]
     return [
         Card(
@@ -128,12 +115,10 @@ def _promise(data: Mapping[str, Any]) -> list[Child]:
             text += f" The ideal decoder's repaired answers are then within {number(error['bound'])} of the truth."
     else:
         text = f"Nothing is promised at {answers}: no positive lower bound on the margin {gamma(k)} is proven."
-    kind, meaning = REGIMES.get(str(data["regime"]["name"]), ("plain", ""))
+    kind = REGIMES.get(str(data["regime"]["name"]), "plain")
     return [
         callout(prose(text), kind="good" if margin["lower"] > 0 else "bad"),
-        callout(
-            prose(f"Regime: {data['regime']['name']}. {meaning}"), prose(str(data["regime"]["consequence"])), kind=kind
-        ),
+        callout(prose(str(data["regime"]["consequence"])), kind=kind),
         prose(
             "This page shows what the document claims. Whether it holds is re-proven, without our solvers, by ",
             code("rrf-design verify CERTIFICATE"),
@@ -220,9 +205,10 @@ def _witness(data: Mapping[str, Any]) -> Section:
 
 
 def _budgets(data: Mapping[str, Any]) -> Section | None:
-    found = data["budgets"]
-    if len(found) < 2:
+    further = data["budgets"]
+    if not further:
         return None
+    found = sorted([{"k": data["k"], **data["margin"]}, *further], key=lambda entry: int(entry["k"]))
     ks = [int(b["k"]) for b in found]
     series = Series(
         "margin",

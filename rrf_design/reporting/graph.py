@@ -19,7 +19,7 @@ from rrf_design.reporting.page import number
 
 RADIUS = 13.0
 COLOURS = 7
-LABELLED_EDGES = 40
+LABELLED_EDGES = 24
 MOST_EDGES = 600
 
 

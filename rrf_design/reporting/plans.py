@@ -29,7 +29,7 @@ def plan_page(source: Source) -> str:
     data, k = source.data, _k(source)
     parts = [
         section("In words", _words(data, k)),
-        section("What to buy, in this order", _steps(data, k), _curve(data, k)),
+        section("What to buy, in this order", _steps(data, k), _curve(source, k)),
     ]
     if source.problem is not None:
         parts.append(section("The field when everything is bought", draw_field(_view(source.problem, data))))
@@ -195,15 +195,16 @@ def _steps(data: Mapping[str, Any], k: int) -> Markup:
     return table(columns, rows, right=[0, 3, 4, 6])
 
 
-def _curve(data: Mapping[str, Any], k: int) -> Markup | None:
+def _curve(source: Source, k: int) -> Markup | None:
+    data = source.data
     steps = data["trajectory"]
     if not steps:
         return None
-    costs = list(accumulate(float(step["cost"]) for step in steps))
-    values = [float(step["gamma"]) for step in steps]
-    start = data.get("gamma_start")
-    xs, ys = ([0.0, *costs], [float(start), *values]) if start is not None else (costs, values)
-    words = [*(["before"] if start is not None else []), *(str(step["block"]) for step in steps)]
+    xs = list(accumulate(float(step["cost"]) for step in steps))
+    ys = [float(step["gamma"]) for step in steps]
+    words = [str(step["block"]) for step in steps]
+    if source.problem is not None and _same_margin(source.problem, str(data.get("objective"))):
+        xs, ys, words = [0.0, *xs], [source.problem.margin(k=k, **source.options).value, *ys], ["owned already", *words]
     picture = step_chart(
         [Series("margin", xs, ys, labels=words)],
         x_label="money spent (unit of costs)",
@@ -211,6 +212,12 @@ def _curve(data: Mapping[str, Any], k: int) -> Markup | None:
         target=data.get("target"),
     )
     return figure(picture, caption=f"The margin {gamma(k)} as the plan is bought.", folded=len(steps) > 12)
+
+
+def _same_margin(problem: Problem, objective: str) -> bool:
+    """Whether the plan's margins are those of the problem as it is assembled (whitened), so that they go on one curve."""
+    whitened = any(b.sigma is not None or b.covariance is not None or b.metric is not None for b in problem.blocks)
+    return objective == "gamma_sigma" or (objective == "gamma" and not whitened)
 
 
 def _view(problem: Problem, data: Mapping[str, Any]) -> FieldView:

@@ -73,13 +73,13 @@ def scenario_page(source: Source) -> str:
 
 def _expectations(verdicts: list[Mapping[str, Any]]) -> Markup:
     rows: list[list[Child]] = []
+    paper = any(item.get("paper") for item in verdicts)
     for item in verdicts:
         kind = _SIGNS.get(str(item["status"]), "unsure")
         sign = tag("span", {"good": "✓", "bad": "✗"}.get(kind, "?"), class_="sign", aria_hidden="true")
-        rows.append(
-            [tag("span", sign, str(item["status"]), class_=kind), str(item.get("text", "")), str(item.get("seen", ""))]
-        )
-    return table(["verdict", "condition", "seen"], rows)
+        row: list[Child] = [tag("span", sign, str(item["status"]), class_=kind), str(item.get("text", ""))]
+        rows.append([*row, *([str(item.get("paper", ""))] if paper else []), str(item.get("seen", ""))])
+    return table(["verdict", "condition", *(["paper"] if paper else []), "seen"], rows)
 
 
 def _inside(folder: Path, name: str) -> Path:
@@ -106,7 +106,7 @@ def _table(folder: Path, item: Mapping[str, Any]) -> Markup:
     with path.open(newline="", encoding="utf-8") as stream:
         head, *rows = list(csv.reader(stream)) or [[]]
     numeric = [i for i in range(len(head)) if rows and all(_number(row[i]) is not None or row[i] == "" for row in rows)]
-    shown = [[_cell(cell) for cell in row] for row in rows[:60]]
+    shown = [[_cell(cell) for cell in row] for row in rows[: item.get("shown", 60)]]
     left = len(rows) - len(shown)
     return tag(
         "div",

@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import rrf_design as rrf
+from rrf_design import Problem
+from rrf_design.reporting.certificates import NOT_SAID
+from rrf_design.reporting.documents import design_of, read, render
+
+
+@pytest.fixture(scope="module")
+def certificate(problem: Problem) -> dict[str, Any]:
+    document: dict[str, Any] = rrf.certify(problem, ["a3"], epsilon=0.05).document
+    return document
+
+
+def test_the_promise_with_its_assumptions_and_limits(problem: Problem, certificate: dict[str, Any]) -> None:
+    made = render(read(certificate, problem=problem))
+    assert "Certificate for small field" in made
+    assert "at most 1 wrong answer can be found" in made
+    for text in (*certificate["assumptions"], *NOT_SAID):
+        assert text.replace("'", "&#x27;") in made
+    assert certificate["digest"] in made
+    assert "rrf-design verify" in made
+    assert f"{certificate['error']['bound']:.5g}" in made
+
+
+def test_a_certificate_of_nothing(problem: Problem) -> None:
+    nothing = rrf.certify(problem)
+    made = render(read(nothing, problem=problem))
+    assert "Nothing is promised at 1 wrong answer" in made
+    assert "Two errors that can&#x27;t be told apart" in made
+
+
+def test_a_certificate_is_a_design_too(problem: Problem, certificate: dict[str, Any]) -> None:
+    assert design_of(read(certificate, problem=problem)).selected == ("a3",)
+
+
+def test_without_its_problem_it_still_has_a_page(certificate: dict[str, Any]) -> None:
+    made = render(read(certificate)).partition("<script>")[0]
+    assert "data-nodes=" not in made
+    assert "The witness" in made
+
+
+def test_further_budgets_are_drawn(problem: Problem) -> None:
+    field = Problem(
+        nodes=[{"id": f"n{i}"} for i in range(8)],
+        relations=[{"id": f"r{i}", "tail": f"n{i}", "head": f"n{(i + 1) % 8}"} for i in range(8)],
+        anchors=[{"id": f"a{i}", "node": f"n{i}"} for i in range(8)],
+    )
+    found = rrf.certify(field)
+    made = render(read(found, problem=field))
+    assert ("If more answers are wrong" in made) == (len(found.document["budgets"]) > 0)

@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import rrf_design as rrf
+from rrf_design import Problem
+from rrf_design.reporting.documents import read, render
+
+
+@pytest.fixture(scope="module")
+def plan(problem: Problem) -> Any:
+    return rrf.plan(problem, budget=4.0)
+
+
+def test_a_plan_says_what_to_buy_and_how_far_from_the_best_it_is(problem: Problem, plan: Any) -> None:
+    made = render(read(plan, problem=problem))
+    assert "Plan for small field" in made
+    for block in plan.selected:
+        assert block in made
+    assert f"{plan.gamma:.5g}" in made
+    assert "best possible" in made
+    assert "owned already" in made
+    assert 'class="anchor bought"' in made
+
+
+def test_a_plan_without_its_problem_has_no_drawing(plan: Any) -> None:
+    made = render(read(plan)).partition("<script>")[0]
+    assert "data-nodes=" not in made
+    assert plan.digest in made
+
+
+def test_a_plan_for_another_problem_is_refused(plan: Any) -> None:
+    other = Problem(nodes=[{"id": "a"}])
+    with pytest.raises(rrf.InputError, match="another problem"):
+        read(plan, problem=other)
+
+
+def test_a_plan_that_misses_its_target_says_so(problem: Problem) -> None:
+    missed = rrf.plan(problem, target=50.0)
+    assert str(missed.status) == "infeasible"
+    assert "out of reach" in render(read(missed, problem=problem))
+
+
+def test_a_frontier_has_a_point_for_every_step(problem: Problem) -> None:
+    found = rrf.frontier(problem)
+    made = render(read(found, problem=problem))
+    assert made.count('class="hit"') == len(found.points)
+    assert "The first positive margin costs" in made
+    assert "Frontier of small field" in made
+
+
+def test_nothing_to_buy() -> None:
+    alone = Problem(name="alone", nodes=[{"id": "a"}, {"id": "b"}], relations=[{"id": "r", "tail": "a", "head": "b"}])
+    made = render(read(rrf.plan(alone, budget=1.0), problem=alone))
+    assert "Buy nothing" in made
+    made = render(read(rrf.frontier(alone), problem=alone))
+    assert "No amount of money" in made
