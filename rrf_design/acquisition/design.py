@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from rrf_design.blocks import Tier
 from rrf_design.errors import InputError
 from rrf_design.margins import DesignMargin, name_margin
 from rrf_design.operator import Operator
@@ -92,18 +93,25 @@ class Design:
     def price(self, names: Iterable[str], held: Collection[str] = ()) -> Fraction:
         """What the names cost on top of what is held, prices by tier included."""
         fresh = [name for name in dict.fromkeys(names) if name not in held]
+        prices, tiers = self._prices
+        if not tiers:
+            return sum((prices[name] for name in fresh), Fraction(0))
         total = Fraction(0)
-        tiers = {name: tier for tier in self.problem.tiers for name in tier.blocks}
         counts = {tier.id: sum(name in held for name in tier.blocks) for tier in self.problem.tiers}
         for name in fresh:
             tier = tiers.get(name)
             if tier is None:
-                entry = self.problem.node_by_id.get(name) or self.problem.block_by_id[name]
-                total += exact(entry.cost or 0.0)
+                total += prices[name]
             else:
                 total += exact(tier.prices[min(counts[tier.id], len(tier.prices) - 1)])
                 counts[tier.id] += 1
         return total
+
+    @cached_property
+    def _prices(self) -> tuple[dict[str, Fraction], dict[str, Tier]]:
+        entries = [*self.problem.nodes, *self.problem.blocks]
+        listed = {entry.id: exact(entry.cost or 0.0) for entry in entries}
+        return listed, {name: tier for tier in self.problem.tiers for name in tier.blocks}
 
     def closure(self, name: str, held: Collection[str]) -> tuple[str, ...]:
         """What has to be bought so that `name` counts: its nodes, what it requires, itself; nothing that is held."""

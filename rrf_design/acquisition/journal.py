@@ -270,7 +270,7 @@ class Journal:
             yield
 
     def _json(self, document: Mapping[str, Any]) -> str:
-        return json.dumps(self._redactor.document(document), ensure_ascii=False, separators=(",", ":"))
+        return self._redactor.json(document)
 
     def _doing(self, what: str) -> None:
         """A seam for failing doubles: tests let this raise what a full disk or a lost server would."""

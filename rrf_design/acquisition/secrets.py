@@ -6,6 +6,7 @@ what an adapter declares in `secrets`, and strings in the shape of a bearer toke
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Iterable, Mapping
@@ -20,27 +21,22 @@ _SHORTEST = 6
 
 
 class Redactor:
-    """Replaces every known secret in a text or a JSON document."""
+    """Replaces every known secret in a text, or in a document on its way to JSON."""
 
     def __init__(self, extra: Iterable[str] = (), *, environment: Mapping[str, str] | None = None) -> None:
         known = {value for name, value in (environment or os.environ).items() if _NAMES.search(name)}
         known.update(extra)
         self._known = sorted((value for value in known if len(value.strip()) >= _SHORTEST), key=len, reverse=True)
-        parts = [re.escape(form) for value in self._known for form in dict.fromkeys((value, quote(value, safe="")))]
+        forms = [(value, quote(value, safe=""), json.dumps(value)[1:-1]) for value in self._known]
+        parts = [re.escape(form) for group in forms for form in dict.fromkeys(group)]
         self._pattern = re.compile("|".join([*parts, _SHAPES.pattern]))
 
     def text(self, text: str) -> str:
         return self._pattern.sub(HIDDEN, text)
 
-    def document(self, value: Any) -> Any:
-        """The same JSON document with every string cleaned, keys included."""
-        if isinstance(value, str):
-            return self.text(value)
-        if isinstance(value, Mapping):
-            return {self.text(str(key)): self.document(item) for key, item in value.items()}
-        if isinstance(value, list | tuple):
-            return [self.document(item) for item in value]
-        return value
+    def json(self, document: Any) -> str:
+        """A document as JSON text without secrets; they are looked for in the text, escaped as JSON would have them."""
+        return self.text(json.dumps(document, ensure_ascii=False, separators=(",", ":")))
 
 
 def password_of(address: str) -> tuple[str, ...]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from rrf_design.acquisition.secrets import HIDDEN, Redactor, password_of, without_password
@@ -28,9 +30,11 @@ def test_texts(redactor: Redactor, text: str, clean: str) -> None:
     assert redactor.text(text) == clean
 
 
-def test_documents_are_cleaned_through_and_through(redactor: Redactor) -> None:
-    document = {KEY: [{"a": (KEY, 1, None, True)}], "n": 1.5}
-    assert redactor.document(document) == {HIDDEN: [{"a": [HIDDEN, 1, None, True]}], "n": 1.5}
+def test_documents_are_cleaned_through_and_through() -> None:
+    redactor = Redactor([KEY, 'quo"ted\\secret', "schlüssel-wort"], environment={})
+    document = {KEY: [{"a": [KEY, 1, None, True]}], "b": 'quo"ted\\secret', "c": "schlüssel-wort", "n": 1.5}
+    clean = {HIDDEN: [{"a": [HIDDEN, 1, None, True]}], "b": HIDDEN, "c": HIDDEN, "n": 1.5}
+    assert json.loads(redactor.json(document)) == clean
 
 
 def test_store_addresses_are_shown_without_their_password() -> None:
