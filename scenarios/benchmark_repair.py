@@ -31,7 +31,8 @@ class Instance:
     """A field with a known error on two nodes, and noise within epsilon."""
 
     matrix: Any
-    dims: list[int]
+    dims: list[int] | None
+    """Dimensions of the nodes; None when every column is a node."""
     syndrome: NDArray[np.float64]
     epsilon: float
     wrong: tuple[int, ...]
@@ -64,7 +65,7 @@ def sample(family: str, nodes: int, seed: int) -> Instance:
     noise = rng.normal(size=matrix.shape[0])
     noise *= NOISE * np.sqrt(matrix.shape[0]) / np.linalg.norm(noise)
     epsilon = 1.01 * float(np.linalg.norm(noise))
-    return Instance(matrix, [dim] * nodes, matrix @ error + noise, epsilon, wrong)
+    return Instance(matrix, None if dim == 1 else [dim] * nodes, matrix @ error + noise, epsilon, wrong)
 
 
 @dataclass(frozen=True)
@@ -111,7 +112,7 @@ def _decode(context: Context, part: Part) -> dict[str, Any]:
 
     instance = sample(part["family"], part["nodes"], context["seed"])
     dense = instance.matrix if isinstance(instance.matrix, np.ndarray) else instance.matrix.toarray()
-    groups = np.split(np.arange(dense.shape[1]), np.cumsum(instance.dims)[:-1])
+    groups = np.split(np.arange(dense.shape[1]), part["nodes"])
     loop = Loop(dense, groups, instance.syndrome, part["stride"])
     prepared = SupportDecoder(instance.matrix, instance.dims)
 
@@ -132,7 +133,7 @@ def _decode(context: Context, part: Part) -> dict[str, Any]:
     return {
         "family": part["family"],
         "nodes": part["nodes"],
-        "dim": instance.dims[0],
+        "dim": dense.shape[1] // part["nodes"],
         "rows": dense.shape[0],
         "supports": total,
         "sampled": done,

@@ -132,7 +132,7 @@ def _document(
             "name": scenario.name,
             "title": scenario.title or scenario.name,
             "question": scenario.question,
-            "about": scenario.about,
+            "about": "\n\n".join(" ".join(part.split()) for part in scenario.about.split("\n\n")),
             "size": "quick" if context.quick else "full",
             "parameters": context.parameters,
             "expectations": [
@@ -145,7 +145,13 @@ def _document(
             ],
             "notes": list(outcome.notes),
             "tables": [
-                {"name": t.name, "caption": t.caption, "columns": list(t.columns), "rows": len(t.rows)}
+                {
+                    "name": t.name,
+                    "caption": t.caption,
+                    "columns": list(t.columns),
+                    "rows": len(t.rows),
+                    "shown": t.shown,
+                }
                 for t in outcome.tables
             ],
             "figures": [{"name": f.name, "caption": f.caption} for f in outcome.figures],
@@ -178,6 +184,7 @@ def environment() -> dict[str, Any]:
 
 
 def _write(directory: Path, document: Mapping[str, Any], outcome: Outcome) -> None:
+    from rrf_design.reporting import write_report
     from scenarios import pages
 
     for table in outcome.tables:
@@ -187,8 +194,8 @@ def _write(directory: Path, document: Mapping[str, Any], outcome: Outcome) -> No
     for name, content in outcome.files.items():
         (directory / name).write_bytes(content)
     write_text(directory / "result.json", json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
-    write_text(directory / "index.html", pages.html_page(document, outcome))
     write_text(directory / "README.md", pages.markdown_page(document, outcome))
+    write_report(directory / "result.json", directory / "index.html")
 
 
 def csv_text(table: Table) -> str:
