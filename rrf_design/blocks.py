@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, model_serializer, model_validator
 
-from rrf_design.field import Entry, Matrix, NonNegative, Positive, Real, Text
+from rrf_design.field import Entry, Matrix, NonNegative, Positive, Real, Table, Text
 
 Index = Annotated[int, Field(strict=True, ge=0)]
 
@@ -44,8 +44,8 @@ class Transport(Entry):
         given = [name for name in ("scale", "matrix", "permute", "select") if getattr(self, name) is not None]
         if len(given) > 1:
             raise ValueError(f"a transport is one map, not {' and '.join(given)}")
-        if self.matrix is not None and len({len(row) for row in self.matrix} or {0}) != 1:
-            raise ValueError("the rows of the transport matrix differ in length")
+        if self.matrix is not None and len({len(row) for row in self.matrix}) != 1:
+            raise ValueError("the matrix must be a non-empty list of rows of one length")
         if self.permute is not None and sorted(self.permute) != list(range(len(self.permute))):
             raise ValueError(f"permute = {list(self.permute)} is not a permutation of 0..{len(self.permute) - 1}")
         return self
@@ -73,7 +73,7 @@ class Transport(Entry):
             )
         if self.permute is not None:
             if len(self.permute) != tail_dim:
-                raise ValueError(f"permute has {len(self.permute)} entries, but the fibers have dimension {tail_dim}")
+                raise ValueError(f"permute has length {len(self.permute)}, but the fibers have dimension {tail_dim}")
             return self.permute, 1.0
         return range(tail_dim), 1.0 if self.scale is None else self.scale
 
@@ -156,7 +156,7 @@ class Anchor(Block):
     """None is the identity."""
     value: Real | tuple[Real, ...] | None = None
     """Optional until it is bought."""
-    source: Text | dict[str, Any] | None = None
+    source: Text | Table | None = None
     """Where a live run gets the value from when the anchor is bought."""
 
     @model_validator(mode="before")

@@ -6,16 +6,50 @@ one wrong node, however many coordinates or tokens it changes. Everything in thi
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 Real = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 NonNegative = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=0)]
 Positive = Annotated[float, Field(strict=True, allow_inf_nan=False, gt=0)]
-Whole = Annotated[int, Field(strict=True)]
 Text = Annotated[str, Field(strict=True, min_length=1)]
 Matrix = tuple[tuple[Real, ...], ...]
+
+MOST_COORDINATES = 100_000
+"""Of one fiber. A mistyped dimension is told, instead of filling the memory."""
+DEEPEST = 32
+"""Tables within tables."""
+
+
+def _plain(value: Any, depth: int = 0) -> Any:
+    """What TOML and JSON can both write, and no more: text, whole and finite numbers, true and false, lists, tables."""
+    if depth > DEEPEST:
+        raise ValueError(f"nested more than {DEEPEST} deep")
+    if isinstance(value, dict):
+        return {_plain_text(key): _plain(item, depth + 1) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item, depth + 1) for item in value]
+    if isinstance(value, str):
+        return _plain_text(value)
+    if isinstance(value, bool) or (isinstance(value, int) and abs(value) < 2**63):
+        return value
+    if isinstance(value, float) and isfinite(value):
+        return value
+    kind = "nothing (leave the key out)" if value is None else f"{value!r:.40}"
+    raise ValueError(f"only text, finite numbers, true, false, lists and tables can stand here, not {kind}")
+
+
+def _plain_text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"keys must be text, not {value!r:.40}")
+    if any("\ud800" <= character <= "\udfff" for character in value):
+        raise ValueError("half a character (a lone surrogate) is not valid Unicode text")
+    return value
+
+
+Table = Annotated[dict[str, Any], AfterValidator(_plain)]
 
 
 class Entry(BaseModel):
@@ -28,7 +62,7 @@ class Node(Entry):
     """One transformed query and the space ℝ^dim its parsed answer lives in."""
 
     id: Text
-    dim: Annotated[int, Field(strict=True, ge=1)] = 1
+    dim: Annotated[int, Field(strict=True, ge=1, le=MOST_COORDINATES)] = 1
     cost: NonNegative | None = None
     """Present: the query is not asked yet, and asking it costs this. Absent: asked already."""
     metric: Positive | Matrix | None = None
@@ -36,6 +70,6 @@ class Node(Entry):
     prompt: Text | None = None
     """What a live run asks; the fields below belong to it."""
     system: Text | None = None
-    parser: Text | dict[str, Any] | None = None
+    parser: Text | Table | None = None
     max_tokens: Annotated[int, Field(strict=True, ge=1)] | None = None
-    variables: dict[str, Any] | None = None
+    variables: Table | None = None

@@ -10,8 +10,11 @@ import difflib
 import hashlib
 import json
 import os
-import tempfile
+import re
+import secrets
+import shutil
 import tomllib
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -30,6 +33,7 @@ SECTIONS: Mapping[str, type[BaseModel]] = {
     "rules": Rule,
     "tiers": Tier,
 }
+_BARE = re.compile("[A-Za-z0-9_-]+")
 SETTINGS = tuple(name for name in Problem.model_fields if name not in SECTIONS)
 
 
@@ -37,11 +41,13 @@ def load(path: str | os.PathLike[str]) -> Problem:
     """Read a problem file (.toml or .json)."""
     path = Path(path)
     try:
-        text = path.read_bytes().decode("utf-8")
+        text = path.read_bytes().decode("utf-8-sig")  # some editors begin a file with a mark
     except FileNotFoundError:
         raise InputError(f"{path}: no such file") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: can't be read as UTF-8 text ({error})") from None
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: not UTF-8 text (at byte {error.start})") from None
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path}: can't be read ({_reason(error)})".replace("\0", "\\0")) from None
     try:
         return from_document(_parse(text, path.suffix.lower()))
     except InputError as error:
@@ -59,12 +65,11 @@ def save(problem: Problem, path: str | os.PathLike[str]) -> None:
 
 
 def dumps(problem: Problem, kind: str = "toml") -> str:
+    """The text of a problem file; kind is "toml" or "json"."""
     document = to_document(problem)
-    if kind == "json":
-        return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
-    import tomli_w
-
-    parts = [f"[problem]\n{tomli_w.dumps(document['problem'])}"]
+    if _kind(f".{kind}") == "json":
+        return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    parts = [f"[problem]\n{_toml_entry(document['problem'])}"]
     parts += [f"[[{key}]]\n{_toml_entry(entry)}" for key in SECTIONS for entry in document.get(key, ())]
     return "\n".join(parts)
 
@@ -107,15 +112,32 @@ def digest(problem: Problem) -> str:
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
-    """Write a file whole or not at all."""
-    path = Path(path)
+    """Write a file whole or not at all; nothing is left behind when it fails."""
+    temporary: Path | None = None
     try:
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
-        with os.fdopen(handle, "w", encoding="utf-8") as stream:
-            stream.write(text)
-        os.replace(temporary, path)
-    except OSError as error:
-        raise InputError(f"{path}: can't be written ({error.strerror or error})") from None
+        target = Path(os.path.realpath(path))  # through a link, not over it
+        content = text.encode()
+        if target.exists() and not target.is_file() and not target.is_dir():
+            target.write_bytes(content)  # a pipe or a device can't be replaced
+            return
+        temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
+        with temporary.open("xb") as stream:
+            stream.write(content)
+            stream.flush()
+            os.fsync(stream.fileno())
+        if target.exists():
+            shutil.copymode(target, temporary)
+        os.replace(temporary, target)
+        temporary = None
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path}: can't be written ({_reason(error)})".replace("\0", "\\0")) from None
+    finally:
+        if temporary is not None:
+            temporary.unlink(missing_ok=True)
+
+
+def _reason(error: Exception) -> str:
+    return str(getattr(error, "strerror", None) or error).lower()
 
 
 def suggestion(word: str, known: Iterable[str]) -> str:
@@ -125,8 +147,8 @@ def suggestion(word: str, known: Iterable[str]) -> str:
 
 def one_line(error: ValidationError, data: Mapping[str, Any]) -> str:
     """The first fault of a failed validation as one line that names the entry by its id."""
-    first = error.errors()[0]
-    location = [part for part in first["loc"] if not (isinstance(part, str) and ("[" in part or part in _UNION_ARMS))]
+    first = _most_telling(error.errors())
+    location = _location(first)
     where, model = "[problem]", Problem
     keys: list[Any] = location
     if location and location[0] in SECTIONS:
@@ -138,23 +160,49 @@ def one_line(error: ValidationError, data: Mapping[str, Any]) -> str:
         keys = location[2:]
         if "transport" in keys[:1]:
             model = Transport  # type: ignore[assignment]
-    path = ".".join(str(key) for key in keys)
+    path = "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in keys).removeprefix(".")
     if first["type"] == "extra_forbidden":
         key = str(keys[-1])
         names = [field.alias or name for name, field in model.model_fields.items()]
         return f"{where}: unknown key {key!r}{suggestion(key, names)}"
     if first["type"] == "missing":
         return f"{where}: {path or 'an entry'} is missing"
-    message = first["msg"].removeprefix("Value error, ")
-    seen = "" if first["type"] == "value_error" else f" (got {_short(first['input'])})"
-    return f"{where}: {path + ': ' if path else ''}{message[0].lower() + message[1:]}{seen}"
+    if first["type"] == "value_error":
+        return f"{where}: {path + ': ' if path else ''}{first['ctx']['error']}"
+    message = _WORDS.get(first["type"]) or first["msg"].replace("Input should be", "must be")
+    return f"{where}: {path + ' ' if path else ''}{message}, not {_short(first['input'])}"
 
 
-_UNION_ARMS = {"float", "int", "str", "constrained-float", "constrained-str", "constrained-int", "lax-or-strict"}
+_WORDS = {
+    "int_type": "must be a whole number",
+    "float_type": "must be a number",
+    "finite_number": "must be a finite number",
+    "string_type": "must be text",
+    "string_unicode": "must be valid Unicode text",
+    "string_too_short": "must be non-empty text",
+    "too_short": "must be a non-empty list",
+    "tuple_type": "must be a list",
+    "dict_type": "must be a table",
+    "model_type": "must be a table",
+}
+
+
+def _most_telling(errors: list[Any]) -> Any:
+    """Of the first faulty key's errors (a union reports one per arm): the one that got furthest into the value."""
+    place = _location(errors[0])[:3]
+    same = [error for error in errors if _location(error)[:3] == place]
+    return max(same, key=lambda error: (not error["type"].endswith("_type"), len(_location(error))))
+
+
+def _location(error: Any) -> list[Any]:
+    """Where in the data, without pydantic's names for the arms of a union."""
+    arms = {"float", "int", "str", "constrained-float", "constrained-str", "constrained-int", "lax-or-strict"}
+    return [part for part in error["loc"] if not (isinstance(part, str) and ("[" in part or part in arms))]
 
 
 def _entry_name(section: str, index: int, data: Mapping[str, Any]) -> str:
-    entry = data[section][index]
+    entries = data.get(section)
+    entry = entries[index] if isinstance(entries, list | tuple) else None
     name = entry.get("id") if isinstance(entry, dict) else getattr(entry, "id", None)
     kind = section.removesuffix("s")
     return f"{kind} {name!r}" if isinstance(name, str) and name else f"{kind} number {index + 1}"
@@ -162,21 +210,21 @@ def _entry_name(section: str, index: int, data: Mapping[str, Any]) -> str:
 
 def _toml_entry(entry: dict[str, Any]) -> str:
     """One entry as key = value lines; tables inside it stay on their line, so that [[...]] is never broken up."""
-    return "".join(f"{_toml_key(key)} = {_toml_inline(value)}\n" for key, value in entry.items())
+    return "".join(f"{_toml_key(key)} = {_toml_value(value)}\n" for key, value in entry.items())
 
 
 def _toml_key(key: str) -> str:
-    return key if key.replace("_", "").replace("-", "").isalnum() and key.isascii() else json.dumps(key)
+    return key if _BARE.fullmatch(key) else _toml_value(key)
 
 
-def _toml_inline(value: Any) -> str:
-    import tomli_w
-
+def _toml_value(value: Any) -> str:
     if isinstance(value, dict):
-        return "{ " + ", ".join(f"{_toml_key(key)} = {_toml_inline(item)}" for key, item in value.items()) + " }"
+        inside = ", ".join(f"{_toml_key(key)} = {_toml_value(item)}" for key, item in value.items())
+        return f"{{ {inside} }}" if inside else "{}"
     if isinstance(value, list):
-        return "[" + ", ".join(_toml_inline(item) for item in value) + "]"
-    return tomli_w.dumps({"x": value}).removeprefix("x = ").rstrip("\n")
+        return f"[{', '.join(map(_toml_value, value))}]"
+    # JSON's strings, numbers and booleans are TOML's too; only DEL must be escaped there and need not be here
+    return json.dumps(value, ensure_ascii=False, allow_nan=False).replace("\x7f", "\\u007f")
 
 
 def _short(value: Any) -> str:
@@ -195,19 +243,19 @@ def _parse(text: str, suffix: str) -> Any:
         if _kind(suffix) == "json":
             return json.loads(text, object_pairs_hook=_no_repeats, parse_constant=_no_constant)
         return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f"not valid TOML: {error}") from None
-    except json.JSONDecodeError as error:
-        raise InputError(f"not valid JSON: {error}") from None
+    except InputError:
+        raise
     except RecursionError:
         raise InputError("nested too deeply") from None
+    except ValueError as error:  # both parsers' own errors, and whole numbers of thousands of digits
+        raise InputError(f"not valid {suffix[1:].upper()}: {' '.join(str(error).split(';')[0].split())}") from None
 
 
 def _no_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     result = dict(pairs)
     if len(result) != len(pairs):
-        keys = [key for key, _ in pairs]
-        raise InputError(f"the key {next(key for key in keys if keys.count(key) > 1)!r} stands twice in one table")
+        twice = Counter(key for key, _ in pairs).most_common(1)[0][0]
+        raise InputError(f"the key {twice!r} stands twice in one table")
     return result
 
 

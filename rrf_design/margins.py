@@ -41,9 +41,15 @@ class DesignMargin:
     def seen_by(self) -> dict[str, float]:
         """‖C_j h‖² of the witness for every block of the design: which blocks see it, and how well."""
         energy = np.square(self.operator.matrix @ self.solved.direction)
-        running = np.concatenate([[0.0], np.cumsum(energy)])
-        cuts = self.operator.block_offsets
-        return {name: float(running[cuts[j + 1]] - running[cuts[j]]) for j, name in enumerate(self.operator.block_ids)}
+        block_of_row = np.repeat(np.arange(len(self.operator.block_ids)), np.diff(self.operator.block_offsets))
+        sums = np.bincount(block_of_row, weights=energy, minlength=len(self.operator.block_ids))
+        return dict(zip(self.operator.block_ids, sums.tolist(), strict=True))
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """How much of the witness's squared length lies on each node of the support; adds up to 1."""
+        parts = (self.solved.direction[self.operator.groups[node]] for node in self.solved.support)
+        return {name: float(part @ part) for name, part in zip(self.support, parts, strict=True)}
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -74,7 +80,10 @@ def design_margin(problem: Problem, select: Selection = None, *, k: int | None =
 
     budget = check_k(k, problem.k)
     operator = problem.operator(select)
-    solved = margin(operator.matrix, operator.groups, k=budget, **options)
+    try:
+        solved = margin(operator.matrix, operator.groups, k=budget, **options)
+    except ValueError as error:  # a solver option that can't be
+        raise InputError(str(error)) from None
     return name_margin(operator, solved, selected=problem.resolve(select))
 
 

@@ -107,7 +107,9 @@ class Problem(Entry):
             if select == "all":
                 return tuple(purchasable)
             select = [select]
-        wanted = set(select)
+        wanted = set(select) if isinstance(select, Iterable) else {select}
+        if not all(isinstance(name, str) for name in wanted):
+            raise InputError(f"select: give ids, not {select!r:.60}")
         known = set(purchasable)
         for unknown in sorted(wanted - known):
             if unknown in self.node_by_id or unknown in self.block_by_id:

@@ -47,7 +47,7 @@ def block_entries(problem: Problem, block: Relation | Anchor) -> Iterator[tuple[
     for row, numbers in enumerate(block.rows):
         if len(numbers) != len(places):
             what = "the node has" if len(block.nodes) == 1 else "the nodes together have"
-            raise ValueError(f"rows have {len(numbers)} columns, but {what} dimension {len(places)}")
+            raise ValueError(f"rows have length {len(numbers)}, but {what} dimension {len(places)}")
         for (name, column), value in zip(places, numbers, strict=True):
             yield row, name, column, value
 
@@ -79,7 +79,7 @@ def bare_target(block: Relation | Anchor, rows: int) -> tuple[float, ...]:
     if isinstance(value, tuple):
         if len(value) != rows:
             name = "value" if isinstance(block, Anchor) else "offset"
-            raise ValueError(f"{name} has {len(value)} entries, but the block has {rows} rows")
+            raise ValueError(f"{name} has length {len(value)}, but the block has {rows} rows")
         return value
     if isinstance(block, Anchor) and rows != 1:
         raise ValueError(f"value is one number, but the block has {rows} rows; give a list")
