@@ -11,7 +11,6 @@ from rrf_design.cli.output import AsJson, Jobs, ProblemFile, Select, TimeLimit, 
 
 if TYPE_CHECKING:
     from rrf_design.certificates import Certificate
-    from rrf_design.problem import Problem
 
 
 def register(app: typer.Typer) -> None:
@@ -60,7 +59,9 @@ def certify(
     problem = load(file)
     chosen: Any = "all" if everything else split_ids(select)
     if plan is not None:
-        chosen = planned(plan, problem)
+        from rrf_design.planning import read_plan
+
+        chosen = list(read_plan(plan, problem).selected)
     began = time.monotonic()
     result = prove(
         problem,
@@ -88,27 +89,6 @@ def certify(
     else:
         _describe(problem.name, result)
     raise typer.Exit(0 if result.met else 1)
-
-
-def planned(path: Path, problem: Problem) -> list[str]:
-    """What a plan document selected, if it is a plan for this very problem."""
-    import json
-
-    from rrf_design.errors import InputError, Refused
-    from rrf_design.files import digest
-
-    try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise InputError(f"{path}: no such file") from None
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path}: can't be read as a JSON document ({error})") from None
-    names = document.get("selected") if isinstance(document, dict) else None
-    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise InputError(f"{path}: not a plan document: it has no list `selected`")
-    if document.get("problem_digest") != digest(problem):
-        raise Refused(f"{path}: this plan was made for another problem; make one for {problem.name!r}")
-    return names
 
 
 def floor(value: float) -> str:

@@ -92,12 +92,12 @@ def test_what_is_printed_as_proven_is_not_rounded_up() -> None:
 
 def test_a_plan_is_certified_if_it_is_for_this_problem(run: Any, file: Path, tmp_path: Path) -> None:
     plan = tmp_path / "plan.json"
-    plan.write_text(json.dumps({"problem_digest": rrf.digest(rrf.load(file)), "selected": ["fix"]}))
+    assert run("plan", file, "--target", 0.9, "-o", plan).code == 0
     assert run("certify", file, "--plan", plan, "-o", tmp_path / "c.json", "--require", 0.9).code == 0
-    plan.write_text(json.dumps({"problem_digest": "0" * 64, "selected": ["fix"]}))
+    plan.write_text(json.dumps({**json.loads(plan.read_text()), "digest": "0" * 64}))
     result = run("certify", file, "--plan", plan, "-o", tmp_path / "c.json")
     assert result.code == 2
-    assert "another problem" in result.err
+    assert "plan again" in result.err
 
 
 @pytest.mark.parametrize(
