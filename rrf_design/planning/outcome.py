@@ -146,13 +146,14 @@ def _step(arena: Arena, purchase: Purchase) -> Step:
     market = arena.market
     added = purchase.after & ~purchase.before
     added[purchase.item] = False
-    witness = purchase.witness
+    witness = {} if purchase.witness is None else arena.witness_names(purchase.witness)
+    witness = {name: part for name, part in witness.items() if any(part)}
     return Step(
         block=market.items[purchase.item],
         cost=float(market.cost(purchase.after) - market.cost(purchase.before)),
         gamma=purchase.value,
-        support=() if witness is None else tuple(arena.operator.node_ids[i] for i in witness.support),
-        witness={} if witness is None else arena.witness_names(witness),
+        support=tuple(witness),
+        witness=witness,
         energy=purchase.energy,
         opened=market.names(added),
     )
