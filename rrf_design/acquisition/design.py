@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,6 +21,11 @@ from rrf_design.margins import DesignMargin, name_margin
 from rrf_design.operator import Operator
 from rrf_design.problem import Problem
 
+if TYPE_CHECKING:
+    from solvers import Margin, MarginTracker
+
+SMALL = 16
+"""Up to so many nodes a margin is computed afresh faster than it is kept up to date."""
 _NONE = np.zeros(0, dtype=np.int64)
 
 
@@ -39,11 +44,26 @@ class Bundle:
     """‖C h‖² of the witness it was chosen for."""
 
 
-class Design:
-    """What can be said about a field's operator for any set of things held; holds no state of the run."""
+@dataclass(frozen=True, slots=True)
+class _Tracked:
+    """A margin that is kept up to date, and the design it stands at."""
 
-    def __init__(self, problem: Problem) -> None:
-        self.problem = problem
+    nodes: tuple[str, ...]
+    blocks: frozenset[str]
+    tracker: MarginTracker
+
+
+class Design:
+    """What can be said about a field's operator for any set of things held; holds no state of the run.
+
+    `incremental` keeps the margin of larger fields up to date instead of computing it afresh. The value is the same; among
+    equally bad witnesses another one may be shown than a fresh computation would find, so what decides by the witness
+    while answers come in (adaptive mode, which a resumed run must be able to repeat) does without.
+    """
+
+    def __init__(self, problem: Problem, *, incremental: bool = False) -> None:
+        self.problem, self._incremental = problem, incremental
+        self._tracked: _Tracked | None = None
         self._margins: dict[tuple[frozenset[str], frozenset[str]], DesignMargin] = {}
 
     @cached_property
@@ -81,14 +101,29 @@ class Design:
         """γ_k of the field as it is; computed once per design."""
         key = (frozenset(held).difference(self._there), frozenset(failed))
         if key not in self._margins:
-            from solvers import margin
-
             operator = self.operator(*key)
             if not operator.node_ids:
                 raise InputError("the field is empty: none of its answers could be read")
-            solved = margin(operator.matrix, operator.groups, k=self.problem.k)
+            solved = self._solve(operator)
             self._margins[key] = name_margin(operator, solved, selected=tuple(sorted(key[0])))
         return self._margins[key]
+
+    def _solve(self, operator: Operator) -> Margin:
+        """The margin; on larger fields only what the new rows touch is looked at again."""
+        from solvers import MarginTracker, margin
+
+        if not self._incremental or len(operator.node_ids) <= SMALL:
+            return margin(operator.matrix, operator.groups, k=self.problem.k)
+        known = self._tracked
+        if known is None or known.nodes != operator.node_ids or not known.blocks.issubset(operator.block_ids):
+            tracker = MarginTracker(operator.matrix, operator.groups, size=2 * self.problem.k)
+        else:
+            tracker = known.tracker
+            for name in operator.block_ids:
+                if name not in known.blocks:
+                    tracker.add_rows(operator.rows_of(name))
+        self._tracked = _Tracked(operator.node_ids, frozenset(operator.block_ids), tracker)
+        return tracker.margin()
 
     def price(self, names: Iterable[str], held: Collection[str] = ()) -> Fraction:
         """What the names cost on top of what is held, prices by tier included."""
@@ -136,15 +171,25 @@ class Design:
 
     def allowed(self, names: Collection[str], held: Collection[str]) -> bool:
         """Whether the problem's own rules let these be held together."""
-        together = {*held, *names} | {block.id for block in self.problem.blocks if block.owned}
-        for name in together:
-            block = self.problem.block_by_id.get(name)
-            if block is not None and together.intersection(block.excludes):
-                return False
+        if not self._rivals and not self.problem.rules:
+            return True
+        together = self._there.union(held, names)
+        if any(not together.isdisjoint(self._rivals[name]) for name in names if name in self._rivals):
+            return False
         return all(
             rule.at_most is None or len(together.intersection(rule.blocks)) <= rule.at_most
             for rule in self.problem.rules
         )
+
+    @cached_property
+    def _rivals(self) -> dict[str, frozenset[str]]:
+        """What each block can't be held together with, whichever of the two says so."""
+        found: dict[str, set[str]] = {}
+        for block in self.problem.blocks:
+            for other in block.excludes:
+                found.setdefault(block.id, set()).add(other)
+                found.setdefault(other, set()).add(block.id)
+        return {name: frozenset(others) for name, others in found.items()}
 
     def candidates(self, held: Collection[str], failed: Collection[str], *, most: Fraction | None) -> list[Bundle]:
         """Everything that can still be bought for at most `most`, in file order; `sees` is not filled in."""

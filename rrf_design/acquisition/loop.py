@@ -103,8 +103,9 @@ class Acquirer:
         named = {"": problems} if isinstance(problems, Problem) else dict(problems)
         if not named:
             raise InputError("there is nothing to acquire: the data set is empty")
-        self.designs = {item: Design(problem) for item, problem in named.items()}
         self.settings = settings or Settings()
+        agnostic = self.settings.mode is Mode.AGNOSTIC
+        self.designs = {item: Design(problem, incremental=agnostic) for item, problem in named.items()}
         self.state = RunState(named)
         self.run = run
         self._journal, self._clock, self._watch = journal, clock, watch

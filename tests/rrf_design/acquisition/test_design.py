@@ -81,6 +81,17 @@ def test_energies_add_up_to_the_witness_norm() -> None:
     assert sum(energy[name] for name in margin.operator.block_ids) == pytest.approx(margin.value**2, abs=1e-12)
 
 
+def test_margins_kept_up_to_date_equal_margins_computed_afresh() -> None:
+    problem = ring(20)
+    design, held = Design(problem, incremental=True), list[str]()
+    for name in ("r1", "a0", "r5", "a7", "r3", "r7", "a12"):
+        held.append(name)
+        assert design.margin(held).value == pytest.approx(problem.margin(held).value, abs=1e-9)
+    assert design.margin(held[:2]).value == pytest.approx(problem.margin(held[:2]).value, abs=1e-9)
+    failed = design.margin(held, ["n4"])
+    assert "n4" not in failed.operator.node_ids
+
+
 def test_failed_nodes_leave_the_field_and_take_their_rows_along() -> None:
     design = Design(ring())
     operator = design.operator(["r1", "a2"], ["n2"])
