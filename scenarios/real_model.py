@@ -69,7 +69,7 @@ def report(context: Context, done: Sequence[Done]) -> Outcome:
         tables=tables,
         figures=figures,
         notes=_notes(documents, rows, model, len(used)),
-        files={"answers.jsonl.gz": used.dumps()},
+        files={work.PUBLISHED: used.dumps()},
     )
 
 
@@ -179,7 +179,7 @@ SCENARIO = Scenario(
 
     Any model: rrf-design scenario run real-model --model openai:NAME (or transformers:NAME-OR-PATH, or the path of a GGUF file). The paper's strata
     are --model transformers:Qwen/Qwen2.5-0.5B-Instruct and --model transformers:microsoft/Phi-3-mini-4k-instruct. Recorded answers are used instead of
-    asking with --set answers=FILE.jsonl.gz; the log of this run is answers.jsonl.gz.""",
+    asking with --set answers=FILE.jsonl.gz; the log of this run is answers.jsonl.gz, and a run into the same directory asks only what it lacks.""",
     full={
         "model": "embedded",
         "answers": None,

@@ -83,7 +83,7 @@ def run(
             quick=quick,
             jobs=jobs,
             resume=resume,
-            changes=changes,
+            changes=_known(changes, each, among=wanted),
             progress=(lambda text: None) if quiet else note,
         )
         documents.append(dict(published.document))
@@ -108,6 +108,17 @@ def _changes(settings: list[str]) -> dict[str, Any]:
         except ValueError:
             changes[name] = text
     return changes
+
+
+def _known(changes: dict[str, Any], name: str, *, among: tuple[str, ...]) -> dict[str, Any]:
+    """With `all`, a change concerns the scenarios that have the parameter; one that nobody has is an error."""
+    import scenarios
+
+    if len(among) == 1:
+        return changes
+    known = {parameter for each in among for parameter in scenarios.get(each).full}
+    own = scenarios.get(name).full
+    return {key: value for key, value in changes.items() if key in own or key not in known}
 
 
 def _describe(document: Any, directory: Path) -> None:

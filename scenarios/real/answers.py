@@ -75,8 +75,10 @@ def reflection_request(item: Item, answer: str) -> Request:
 class Log:
     """Answers by request. `add` keeps the first answer to a request: a replay never asks again."""
 
-    def __init__(self, identity: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, identity: Mapping[str, Any] | None = None, *, spec: str = "") -> None:
         self.identity: dict[str, Any] = dict(identity or {})
+        self.spec = spec
+        """How the model was asked for; answers of another one are never mixed in."""
         self._entries: dict[str, dict[str, Any]] = {}
 
     def add(self, request: Request, reply: Reply) -> None:
@@ -109,7 +111,7 @@ class Log:
 
     def subset(self, requests: Iterable[Request]) -> Log:
         """Only the answers to these requests."""
-        log = Log(self.identity)
+        log = Log(self.identity, spec=self.spec)
         log.extend(self.entry(request) for request in requests)
         return log
 
@@ -129,7 +131,7 @@ class Log:
 
     def dumps(self) -> bytes:
         """Compressed lines, the same bytes for the same answers."""
-        header = {"format": FORMAT, "version": VERSION, "identity": self.identity}
+        header = {"format": FORMAT, "version": VERSION, "model": self.spec, "identity": self.identity}
         lines = [json.dumps(line, sort_keys=True, ensure_ascii=False) for line in (header, *self._entries.values())]
         return gzip.compress(("\n".join(lines) + "\n").encode(), 9, mtime=0)
 
@@ -142,7 +144,7 @@ class Log:
             raise InputError(f"{path}: can't be read as an answer log ({error})") from None
         if header.get("format") != FORMAT or header.get("version") != VERSION:
             raise InputError(f"{path}: not an answer log of version {VERSION}")
-        log = cls(header["identity"])
+        log = cls(header["identity"], spec=header["model"])
         log.extend(json.loads(line) for line in lines[1:])
         return log
 

@@ -1,6 +1,7 @@
 """All that happens to one item: ask what is not recorded yet, read, choose, evaluate, repair, replay.
 
-Answers are appended to a file of the run's directory the moment they come, so a run that was stopped never asks a question twice.
+Answers are appended to a file of the run's directory the moment they come, so a run that was stopped never asks a question twice; and a log
+that was published there by an earlier run on the same model is used as it is.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from rrf_design.responses.sandbox import Sandbox
 from scenarios.real import answers, arithmetic, designs, fields, marks, programs, replay
 from scenarios.real.choices import BASELINES, baseline, natural_repair
 
-TASKS = ("mathematics", "code", "ours")
+PUBLISHED = "answers.jsonl.gz"
 
 
 def item_of(task: str, index: int, *, seed: int) -> answers.Item:
@@ -35,7 +36,12 @@ class Asker:
         self._spec = model
         self._model: Model | None = None
         self._file = directory / f"asked-{_safe(model)}.jsonl"
-        self.log = answers.Log.read(recorded) if recorded else answers.Log()
+        self.log = answers.Log(spec=model)
+        published = directory / PUBLISHED
+        if recorded:
+            self.log = answers.Log.read(recorded)
+        elif published.is_file() and (found := answers.Log.read(published)).spec == model:
+            self.log = found
         if self._file.is_file():
             self._load()
 

@@ -22,7 +22,7 @@ def reply(text: str) -> Reply:
 
 
 def write_log(path: Path, items: Iterable[answers.Item], *, seed: int = 0, wrong: float = 0.4) -> answers.Log:
-    log = answers.Log(IDENTITY)
+    log = answers.Log(IDENTITY, spec="fake")
     for item in items:
         rng = np.random.default_rng([item.index, len(answers.task(item))])
         first = answers.node_requests(item)[0]
