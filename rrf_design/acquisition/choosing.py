@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 NEARLY = 1.05
 """Supports within this factor of the margin count as equally bad when residuals may steer."""
+MOST_SUPPORTS = 64
+"""So many of them are compared by their residuals."""
 BLIND = 1e-18
 """‖C h‖² below this sees nothing of a unit witness."""
 
@@ -204,15 +206,17 @@ def _steered(
     values: Mapping[str, tuple[float, ...]],
 ) -> Mapping[str, tuple[float, ...]] | None:
     """Among nearly worst supports, the witness of the one with the largest observed residual around it."""
-    from solvers import worst_supports
+    from solvers import supports_below
 
     operator = design.operator(held, failed)
     if not set(operator.node_ids) <= set(answers) or len(operator.node_ids) < 2:
         return None
+    energy = {b: e for b, e in _residual_energy(design, operator.block_ids, answers, values).items() if e > BLIND}
+    if not energy:
+        return None  # the answers agree wherever they can be compared: nothing to steer by
     size = min(2 * design.problem.k, len(operator.node_ids))
-    worst = worst_supports(operator.matrix, operator.groups, size=size, count=16)
-    limit = max(worst[0].value * NEARLY, 1e-9)
-    energy = _residual_energy(design, operator.block_ids, answers, values)
+    limit = max(design.margin(held, failed).value * NEARLY, 1e-9)
+    equal = supports_below(operator.matrix, operator.groups, size=size, threshold=limit, limit=MOST_SUPPORTS).supports
     touched = {
         block: {operator.node_index[name] for name in design.problem.block_by_id[block].nodes} for block in energy
     }
@@ -220,8 +224,9 @@ def _steered(
     def residual(support: Collection[int]) -> float:
         return sum(energy[block] for block, nodes in touched.items() if nodes.intersection(support))
 
-    equal = [entry for entry in worst if entry.value <= limit]
-    chosen = max(equal, key=lambda entry: residual(entry.support))
+    if not equal:
+        return None
+    chosen = max(equal, key=lambda entry: float(f"{residual(entry.support):.9g}"))
     return operator.unstack(np.asarray(chosen.direction), only=chosen.support)
 
 
@@ -255,7 +260,7 @@ def realised_target(design: Design, values: Mapping[str, tuple[float, ...]]) -> 
     for name, value in values.items():
         block = design.problem.block_by_id[name]
         target = np.asarray(value, dtype=np.float64)
-        white = whitener(design.problem, block, len(target), f"block {name!r}")
+        white = whitener(design.problem, block, len(target))
         scale = np.sqrt(block.weight / design.problem.family_size[block.family_name])
         result[name] = scale * (target if white is None else white @ target)
     return result

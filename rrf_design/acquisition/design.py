@@ -108,6 +108,11 @@ class Design:
             self._margins[key] = name_margin(operator, solved, selected=tuple(sorted(key[0])))
         return self._margins[key]
 
+    def settled_margin(self, held: Iterable[str], failed: Iterable[str]) -> DesignMargin:
+        """The margin as a fresh computation has it, so that the figures are the same live, resumed and read back."""
+        tracked = self._incremental and len(self.opened(frozenset(held))) > SMALL
+        return (Design(self.problem) if tracked else self).margin(held, failed)
+
     def _solve(self, operator: Operator) -> Margin:
         """The margin; on larger fields only what the new rows touch is looked at again."""
         from solvers import MarginTracker, margin

@@ -114,8 +114,9 @@ class Acquirer:
         self._buffer: list[Event] = []
         self._dead = False
         self._anchored = {item: _direct_anchors(problem) for item, problem in named.items()}
+        self._read = self._recalled = (0, 0)
         for event in journal.events(run) if journal is not None else ():
-            self.state.apply(event)
+            self._apply(event)
         self._emit(Event(Kind.SESSION, {"budget": self.settings.budget, "money": self.settings.money}))
         for purchase in self.state.pending:
             if not purchase.deferred:
@@ -360,26 +361,23 @@ class Acquirer:
             left=left,
             planned=planned,
             history=tuple(history),
-            read=self._read(),
-            recalled=self._recalled(),
+            read=self._read,
+            recalled=self._recalled,
             committed_money=float(self.state.committed_money),
             calls=self.state.calls,
             seconds=self.state.seconds_before + self._clock() - self.state.session_at,
         )
 
-    def _read(self) -> tuple[int, int]:
-        answers = [e for s in self.state.items.values() for e in s.settled.values() if e.buys is Buys.ANSWER]
-        return sum(entry.ok for entry in answers), len(answers)
-
-    def _recalled(self) -> tuple[int, int]:
-        right = total = 0
-        for item, state in self.state.items.items():
-            for anchor, node in self._anchored[item].items():
-                truth, answer = state.settled.get(anchor), state.settled.get(node)
-                if truth is not None and answer is not None and truth.ok and answer.ok:
-                    total += 1
-                    right += truth.value == answer.value
-        return right, total
+    def _tally(self, event: Event) -> None:
+        """Count readable answers, and answers that agree with a value bought for them, as they come in."""
+        item, state = event.body["item"], self.state.items[event.body["item"]]
+        entry = state.settled[event.body["name"]]
+        if entry.buys is Buys.ANSWER:
+            self._read = (self._read[0] + entry.ok, self._read[1] + 1)
+        for anchor, node in self._anchored[item].items():
+            truth, answer = state.settled.get(anchor), state.settled.get(node)
+            if entry.name in (anchor, node) and truth and answer and truth.ok and answer.ok:
+                self._recalled = (self._recalled[0] + (truth.value == answer.value), self._recalled[1] + 1)
 
     def _left(self, item: str) -> Fraction | None:
         """What this item may still spend. Adaptive items share the budget evenly, so that none depends on another's luck."""
@@ -434,8 +432,13 @@ class Acquirer:
 
     def _emit(self, event: Event) -> None:
         event = Event(event.kind, event.body, event.purchase, event.attempt, self._clock())
-        self.state.apply(event)
+        self._apply(event)
         self._buffer.append(event)
+
+    def _apply(self, event: Event) -> None:
+        self.state.apply(event)
+        if event.kind is Kind.SETTLED:
+            self._tally(event)
 
     def _flush(self) -> None:
         events, self._buffer = self._buffer, []

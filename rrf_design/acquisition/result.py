@@ -267,8 +267,7 @@ def _item(item: str, design: Design, run: RunState) -> ItemResult:
     state, problem = run.items[item], design.problem
     repairs = (run.result or {}).get("repairs", {})
     try:
-        # Afresh, so that the figures are the same live, resumed and read back.
-        margin = Design(problem).margin(state.held, state.failed)
+        margin = design.settled_margin(state.held, state.failed)
         value, lower = margin.value, margin.lower
     except InputError:  # no answer could be read: an empty field promises nothing
         value = lower = 0.0
