@@ -9,7 +9,7 @@ reported to a user is computed by the engine again, on the design itself.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -210,9 +210,27 @@ class Arena:
         """γ_k of the design by the exact engine, named; what a plan reports."""
         from solvers import margin
 
-        operator = self.problem.operator(self.market.names(mask))
+        operator = self._sliced(mask)
         solved = margin(operator.matrix, operator.groups, k=self.k, n_jobs=n_jobs)
         return name_margin(operator, solved, selected=self.market.names(mask))
+
+    def _sliced(self, mask: Mask) -> Operator:
+        """The operator of a design: what `Problem.operator` assembles, without assembling it again where that is slow."""
+        if self.market.node_items or self.table is not None:
+            return self.problem.operator(self.market.names(mask))
+        full, active = self.operator, self.active(mask)
+        kept = np.flatnonzero(active)
+        rows = np.flatnonzero(self.rows(active))
+        heights = np.diff(full.block_offsets)[kept]
+        return replace(
+            full,
+            matrix=full.matrix[rows],
+            target=full.target[rows],
+            block_ids=tuple(full.block_ids[j] for j in kept),
+            block_offsets=np.concatenate([[0], np.cumsum(heights)]),
+            block_kinds=tuple(full.block_kinds[j] for j in kept),
+            radii=full.radii[kept],
+        )
 
     def witness_names(self, witness: Witness) -> dict[str, tuple[float, ...]]:
         full = np.zeros(self.operator.shape[1])

@@ -132,6 +132,11 @@ class Market:
         return tuple(sorted(pairs)), banned
 
     @cached_property
+    def bundled(self) -> Mask:
+        """Items that come with others."""
+        return np.array([bool(needed) for needed in self.needs], dtype=bool)
+
+    @cached_property
     def unbound(self) -> Mask:
         """Items that no rule, tier, requirement or exclusion speaks of: they can be exchanged freely."""
         free = ~self.tiered & ~self.banned

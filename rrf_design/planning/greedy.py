@@ -135,7 +135,7 @@ def offers(
     seeing[bought] = energies[arena.item_block[bought]] > floor
     if arena.waits.any():
         seeing[: market.node_items] = True
-    seeing |= np.array([bool(n) for n in market.needs], dtype=bool) if not arena.permanent.all() else False
+    seeing |= market.bundled
     result = []
     for item in np.flatnonzero(seeing & ~mask & ~market.banned & (True if allowed is None else allowed)):
         after = market.add(mask, int(item))
@@ -186,7 +186,13 @@ class Greedy:
 
     def plan(self, arena: Arena, goal: Goal) -> Plan:
         from rrf_design.planning.outcome import finish, starting_design
+        from rrf_design.planning.tracked import Tracked, local_to_blocks
 
         start = starting_design(arena, goal)
+        if local_to_blocks(arena) and not self.pairs:
+            run = Tracked(arena, goal, start)
+            steps = best_prefix(start, 0.0, run.run())
+            mask = steps[-1].after if steps else start
+            return finish(arena, mask, goal, method=self.name, steps=steps, start=start, upper=run.upper)
         steps = best_prefix(start, arena.value(start), witness_greedy(arena, goal, start=start, pairs=self.pairs))
         return finish(arena, steps[-1].after if steps else start, goal, method=self.name, steps=steps, start=start)

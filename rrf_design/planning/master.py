@@ -41,7 +41,7 @@ class Master(Protocol):
     gap: float
     """Relative distance between incumbent and bound below which this solver's arithmetic can't tell designs apart."""
 
-    def solve(self, program: Program, *, time_limit: float | None, workers: int, seed: int) -> Solved: ...
+    def solve(self, program: Program, *, time_limit: float | None, seed: int) -> Solved: ...
 
 
 def front_end(name: str = "ortools") -> Master:
@@ -58,7 +58,7 @@ class OrTools:
     name = "ortools"
     gap = 1e-9
 
-    def solve(self, program: Program, *, time_limit: float | None, workers: int, seed: int) -> Solved:
+    def solve(self, program: Program, *, time_limit: float | None, seed: int) -> Solved:
         from ortools.sat.python import cp_model
 
         model = cp_model.CpModel()
@@ -72,9 +72,11 @@ class OrTools:
             for variable, value in zip(variables, program.hint, strict=False):
                 model.add_hint(variable, bool(value))
         solver = cp_model.CpSolver()
-        solver.parameters.num_workers = workers
+        solver.parameters.num_workers = 1
         solver.parameters.random_seed = seed
-        solver.parameters.linearization_level = 2  # the linear relaxation is what refutes covering rows: 30 times faster
+        solver.parameters.linearization_level = (
+            2  # the linear relaxation is what refutes covering rows: 30 times faster
+        )
         if time_limit is not None:
             solver.parameters.max_time_in_seconds = max(time_limit, 0.01)
         status = solver.solve(model)
@@ -95,7 +97,7 @@ class Pulp:
         self.solver = solver
         self.name = f"pulp:{solver}" if solver else "pulp"
 
-    def solve(self, program: Program, *, time_limit: float | None, workers: int, seed: int) -> Solved:
+    def solve(self, program: Program, *, time_limit: float | None, seed: int) -> Solved:
         import pulp
 
         model = pulp.LpProblem("master", pulp.LpMinimize)
@@ -108,7 +110,7 @@ class Pulp:
             slack = 0.0 if unit == 1.0 else self.SLACK
             pairs = zip(row.variables, row.coefficients, strict=True)
             model += pulp.lpSum(float(c) / unit * variables[i] for i, c in pairs) >= row.bound / unit - slack
-        status = model.solve(self._command(time_limit, workers))
+        status = model.solve(self._command(time_limit))
         if status == pulp.LpStatusInfeasible:
             return Solved(Answer.INFEASIBLE)
         if status != pulp.LpStatusOptimal or any(v.value() is None for v in variables):
@@ -118,7 +120,7 @@ class Pulp:
         bound = Fraction(int(program.cost @ values)) * program.unit if program.minimise and proven else Fraction(0)
         return Solved(Answer.FOUND, values, bound, proven)
 
-    def _command(self, time_limit: float | None, workers: int) -> object:
+    def _command(self, time_limit: float | None) -> object:
         import pulp
 
         limit = None if time_limit is None else max(time_limit, 0.1)
@@ -126,4 +128,4 @@ class Pulp:
         known = pulp.listSolvers(onlyAvailable=True)
         if name not in known:
             raise MissingDependency(f"solver: PuLP finds no {name!r} on this machine; it finds {', '.join(known)}")
-        return pulp.getSolver(name, msg=False, timeLimit=limit, threads=workers)
+        return pulp.getSolver(name, msg=False, timeLimit=limit)

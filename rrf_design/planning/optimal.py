@@ -5,7 +5,8 @@ far. A solution is evaluated; it either beats the incumbent or is cut off by its
 reaches t, and t is a proven bound. Asked of t just above the incumbent, "no" is the proof of optimality. A fixed t keeps
 every row in whole numbers, rounded so that the proof holds for the real ones.
 
-Under a time limit thresholds between incumbent and bound are settled first, so that there is a gap to state.
+When a time limit comes first, thresholds further above the incumbent are settled instead, so that the gap is small.
+The master runs on one core whatever n_jobs says: its answers then never depend on the machine.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ if TYPE_CHECKING:
     from rrf_design.planning.arena import Arena
 
 CUTS = 40  # supports taught per design that is cut off
-COARSE = 0.02  # thresholds are halved down to this relative gap before the last one is asked
+PROOF = 0.6  # share of the time for the proof of optimality, before a smaller claim is tried
+LADDER = (0.3, 0.1, 0.03, 0.01)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +64,6 @@ class Search:
         self.structure = Structure(arena)
         self.rng = np.random.default_rng(goal.seed)
         self.deadline = None if goal.time_limit is None else time.monotonic() + goal.time_limit
-        self.workers = _workers(goal.n_jobs)
         self.rounds = 0
 
     def left(self) -> float | None:
@@ -80,7 +81,7 @@ class Search:
             left = None if limit is None else limit - time.monotonic()
             if left is not None and left <= 0.0:
                 break
-            solved = self.master.solve(program, time_limit=left, workers=self.workers, seed=self.goal.seed)
+            solved = self.master.solve(program, time_limit=left, seed=self.goal.seed)
             self.rounds += 1
             if solved.answer is Answer.INFEASIBLE:
                 return Verdict(impossible=True)
@@ -105,23 +106,32 @@ class Search:
         early = None if self.deadline is None else time.monotonic() + 0.2 * max(self.left() or 0.0, 0.0)
         upper = relaxation_bound(arena, money, deadline=early)
         smallest = ZERO * arena.scale
-        blocked = False
         while not self.late():
             tight = max(value * (1 + self.master.gap), smallest)
             if upper <= tight * (1 + 1e-15):
                 break
-            coarse = value > 0.0 and not blocked and upper > value * (1 + COARSE)
-            threshold = (value + upper) / 2 if coarse else tight
-            verdict = self.settle(threshold, budget, hint=mask, share=0.4 if coarse else 1.0)
+            verdict = self.settle(tight, budget, hint=mask, share=1.0 if value == 0.0 else PROOF)
             if verdict.impossible:
-                upper = min(upper, threshold)
+                upper = min(upper, tight)
             elif verdict.reached is not None:
                 mask, value = verdict.reached, arena.value(verdict.reached)
-            elif not coarse:
-                break
             else:
-                blocked = True
+                mask, upper = self._ladder(budget, mask, upper)
+                value = arena.value(mask)
+                break
         return mask, max(upper, value)
+
+    def _ladder(self, budget: Fraction | None, mask: Mask, upper: float) -> tuple[Mask, float]:
+        """When the last proof does not come in time: easier thresholds above the incumbent, so that the gap is small."""
+        for step in LADDER:
+            threshold = self.arena.value(mask) * (1 + step)
+            if 0.0 < threshold < upper and not self.late():
+                verdict = self.settle(threshold, budget, hint=mask, share=0.5)
+                if verdict.impossible:
+                    upper = threshold
+                elif verdict.reached is not None:
+                    mask = verdict.reached
+        return mask, upper
 
     def minimise(self, target: float, budget: Fraction | None, incumbent: Mask | None) -> Cheapest:
         """The cheapest design whose objective reaches the target."""
@@ -132,7 +142,7 @@ class Search:
             program = self.structure.program(
                 target=threshold * threshold, budget=budget, minimise=True, hint=best if best is not None else None
             )
-            solved = self.master.solve(program, time_limit=self.left(), workers=self.workers, seed=self.goal.seed)
+            solved = self.master.solve(program, time_limit=self.left(), seed=self.goal.seed)
             self.rounds += 1
             if solved.answer is Answer.INFEASIBLE:
                 return Cheapest(None, bound, impossible=True)
@@ -152,14 +162,6 @@ class Search:
             if best is not None and market.cost(best) <= bound:
                 break
         return Cheapest(best, bound)
-
-
-def _workers(n_jobs: int | None) -> int:
-    if n_jobs is None:
-        return 1
-    import os
-
-    return max(1, n_jobs if n_jobs > 0 else (os.cpu_count() or 1) + 1 + n_jobs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,9 +189,7 @@ def best_plan(search: Search, start: Mask, *, method: str) -> Plan:
     mask, upper = search.maximise(budget, incumbent)
     mask = tidy(arena, mask, arena.value(mask))
     upper = min(upper, bound_from_cuts(arena, goal.budget))
-    return finish(
-        arena, mask, goal, method=method, start=start & mask, upper=upper, gap=search.master.gap * 1.01, notes=()
-    )
+    return finish(arena, mask, goal, method=method, start=start & mask, upper=upper, gap=search.master.gap * 1.01)
 
 
 def first_incumbent(search: Search, start: Mask) -> Mask:

@@ -36,9 +36,7 @@ def starting_design(arena: Arena, goal: Goal) -> Mask:
     mask = market.empty()
     if not market.broken(mask) and not market.opens_nothing:
         return mask
-    solved = OrTools().solve(
-        Structure(arena).program(target=None, budget=None, minimise=True), time_limit=None, workers=1, seed=0
-    )
+    solved = OrTools().solve(Structure(arena).program(target=None, budget=None, minimise=True), time_limit=None, seed=0)
     if solved.answer is Answer.INFEASIBLE:
         raise InputError(f"rules: no design satisfies them all ({market.broken(mask)}); relax a rule or an exclusion")
     assert solved.values is not None

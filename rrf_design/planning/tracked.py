@@ -1,0 +1,121 @@
+"""The witness greedy on fields too large for a table of supports (ALGORITHMS, fact 14: buying is local).
+
+A `MarginTracker` keeps the supports near the minimum and looks again only at those that a purchase touches; the blocks that
+see a witness are those on its few nodes. So a step costs a small part of a margin from scratch, however large the field.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rrf_design.planning.arena import Arena
+from rrf_design.planning.bounds import knapsack
+from rrf_design.planning.contract import REACHED, Goal
+from rrf_design.planning.costs import Mask, exact
+from rrf_design.planning.greedy import Offer, Purchase
+from rrf_design.planning.supports import Witness
+
+if TYPE_CHECKING:
+    from solvers import Margin
+
+Array = NDArray[np.float64]
+
+
+class Tracked:
+    """One greedy run over a growing design. `upper` bounds what any design within the budget can reach."""
+
+    def __init__(self, arena: Arena, goal: Goal, start: Mask) -> None:
+        from solvers import MarginTracker
+
+        self.arena, self.goal, self.mask = arena, goal, start
+        self.budget = None if goal.budget is None else exact(goal.budget)
+        self.by_column = arena.operator.matrix.tocsc()
+        self.row_block = np.repeat(np.arange(len(arena.block_nodes)), np.diff(arena.operator.block_offsets))
+        held = arena.operator.matrix[np.flatnonzero(arena.rows(arena.active(start)))]
+        self.tracker = MarginTracker(
+            held, np.diff(arena.operator.node_offsets).tolist(), size=arena.size, n_jobs=goal.n_jobs
+        )
+        self.prices = arena.market.floor_prices
+        self.upper = np.inf
+
+    def run(self) -> list[Purchase]:
+        steps = list[Purchase]()
+        now = self.tracker.margin()
+        while self.goal.target is None or now.value < self.goal.target * (1 - REACHED):
+            offer, witness = self._best(now)
+            if offer is None:
+                break
+            before, self.mask = self.mask, offer.after
+            self._add(np.flatnonzero(offer.after & ~before))
+            now = self.tracker.margin()
+            steps.append(Purchase(offer.item, before, self.mask, witness, offer.energy, now.value))
+        return steps
+
+    def _add(self, items: NDArray[np.int64]) -> None:
+        op = self.arena.operator
+        for block in self.arena.item_block[items]:
+            self.tracker.add_rows(op.matrix[int(op.block_offsets[block]) : int(op.block_offsets[block + 1])])
+
+    def _best(self, now: Margin) -> tuple[Offer | None, Witness]:
+        """The best offer against the worst witness, or against the null space of its support."""
+        arena, market = self.arena, self.arena.market
+        columns = np.concatenate([arena.columns[i] for i in now.support])
+        rows, image = self._rows(columns)
+        witness = Witness(now.support, now.direction[columns].copy(), now.value)
+        directions = witness.vector[:, None] if now.value > 0 else self._null(rows, image)
+        squares = np.square(image @ directions).sum(axis=1)
+        blocks, place = np.unique(self.row_block[rows], return_inverse=True)
+        energies = _sums(place, squares, len(blocks))
+        self._bound(
+            blocks, np.bincount(place.ravel(), weights=np.square(image @ witness.vector), minlength=len(blocks))
+        )
+        spent, found = market.cost(self.mask), list[Offer]()
+        for block, energy in zip(blocks, energies, strict=True):
+            item = int(arena.block_item[block])
+            if item < 0 or self.mask[item] or market.banned[item] or energy <= 1e-12 * energies.max():
+                continue
+            after = market.add(self.mask, item)
+            price = market.cost(after) - spent
+            if (self.budget is None or spent + price <= self.budget) and market.extendable(after):
+                found.append(Offer(item, after, float(energy), price))
+        return min(found, key=lambda offer: offer.rank, default=None), witness
+
+    def _rows(self, columns: NDArray[np.int64]) -> tuple[NDArray[np.int64], Array]:
+        """Rows of all blocks, bought or not, that touch these columns, and their entries there."""
+        start, stop = self.by_column.indptr[columns], self.by_column.indptr[columns + 1]
+        where = np.concatenate([np.arange(a, b) for a, b in zip(start, stop, strict=True)])
+        rows, place = np.unique(self.by_column.indices[where], return_inverse=True)
+        image = np.zeros((len(rows), len(columns)))
+        image[place.ravel(), np.repeat(np.arange(len(columns)), stop - start)] = self.by_column.data[where]
+        return rows.astype(np.int64), image
+
+    def _null(self, rows: NDArray[np.int64], image: Array) -> Array:
+        """An orthonormal basis of the null space of the design on the support."""
+        held = self.arena.permanent[self.row_block[rows]]
+        items = self.arena.block_item[self.row_block[rows]]
+        held |= (items >= 0) & self.mask[items]
+        width = image.shape[1]
+        if not held.any():
+            return np.eye(width)
+        _, strengths, right = np.linalg.svd(image[held], full_matrices=True)
+        rank = int((strengths > 1e-9 * self.arena.scale).sum())
+        return np.asarray(right[min(rank, width - 1) :].T)
+
+    def _bound(self, blocks: NDArray[np.int64], energies: Array) -> None:
+        """γ² ≤ what is owned sees of the witness, plus the best that the budget can add to it."""
+        items = self.arena.block_item[blocks]
+        owned = float(energies[items < 0].sum())
+        square = owned + knapsack(energies[items >= 0], self.prices[items[items >= 0]], self.goal.budget)
+        self.upper = min(self.upper, float(np.sqrt(square)) * (1 + 1e-12))
+
+
+def local_to_blocks(arena: Arena) -> bool:
+    """Whether this way applies: a large field whose queries have all been asked."""
+    return arena.table is None and not arena.market.node_items and not arena.robust
+
+
+def _sums(place: NDArray[np.int64], values: Array, count: int) -> Array:
+    return np.bincount(place.ravel(), weights=values, minlength=count).astype(np.float64)
