@@ -91,25 +91,25 @@ def family_scale(problem: Problem, block: Relation | Anchor) -> float:
     return sqrt(block.weight / problem.family_size[block.family_name])
 
 
-def whitener(problem: Problem, block: Relation | Anchor, rows: int, where: str | None = None) -> Array | None:
+def whitener(problem: Problem, block: Relation | Anchor, rows: int) -> Array | None:
     """Matrix that whitens the rows of a block (None: nothing to do), with shrinkage and floor applied."""
-    white = row_whitener(problem, block, rows, where)
+    white = row_whitener(problem, block, rows)
     if isinstance(white, float):
         return None if white == 1.0 else white * np.eye(rows)
     return white
 
 
-def row_whitener(problem: Problem, block: Relation | Anchor, rows: int, where: str | None = None) -> float | Array:
+def row_whitener(problem: Problem, block: Relation | Anchor, rows: int) -> float | Array:
     """What whitens the rows of a block: one number, or a matrix where they are correlated."""
-    where = where or block.title
     if block.sigma is not None:
         return 1.0 / max(block.sigma, sqrt(problem.variance_floor))
-    if isinstance(block.metric, float):
-        return sqrt(block.metric)
     if block.metric is not None:
-        return spd_factor(block.metric, rows, f"{where}: metric").T
+        if isinstance(block.metric, float):
+            return sqrt(block.metric)
+        return spd_factor(block.metric, rows, f"{block.title}: metric").T
     if block.covariance is None:
         return 1.0
+    where = block.title
     covariance = symmetric(block.covariance, rows, f"{where}: covariance")
     smallest = 4 * rows * np.finfo(float).eps * float(np.abs(covariance).max())
     if np.linalg.eigvalsh(covariance)[0] < -smallest:

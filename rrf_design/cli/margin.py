@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from math import inf
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -22,6 +24,10 @@ from rrf_design.cli.output import (
 
 if TYPE_CHECKING:
     from rrf_design.margins import DesignMargin
+    from rrf_design.problem import Problem
+
+SHOWN = 12
+"""Rows of a table."""
 
 
 def register(app: typer.Typer) -> None:
@@ -54,34 +60,77 @@ def margin(
     if as_json:
         print_json(result.to_json())
     else:
-        _describe(problem.name, result)
+        _describe(problem, result)
     raise typer.Exit(0)
 
 
-def _describe(name: str, result: DesignMargin) -> None:
+def _describe(problem: Problem, found: DesignMargin) -> None:
+    from rrf_design.reporting.fieldview import FieldView
+
     say(
-        f"{name}: γ_{result.k} = {result.value:.6g}  ({result.status}; proven between {result.lower:.9g} and {result.upper:.9g})"
+        f"{problem.name}: γ_{found.k} = {found.value:.6g}"
+        f"  ({found.status}; proven between {found.lower:.9g} and {found.upper:.9g})"
     )
-    shares = {node: sum(x * x for x in part) for node, part in result.witness.items()}
-    rows = [(n, f"{s:.1%}", ", ".join(f"{x:.4g}" for x in result.witness[n][:6])) for n, s in shares.items()]
+    rows = [(name, f"{share:.1%}", _numbers(found.witness[name])) for name, share in found.shares.items()]
     table("", ["witness node", "share", "direction"], rows, right=[1])
-    seen = result.seen_by()
-    scale = max(seen.values(), default=0.0)
-    eyes = sorted(
-        (name for name, e in seen.items() if e > 1e-9 * max(scale, 1e-30) and e > 1e-18), key=lambda n: -seen[n]
-    )
-    table("", ["block that sees it", "energy"], [(b, f"{seen[b]:.4g}") for b in eyes[:12]], right=[1])
-    say(_meaning(result, len(seen) - len(eyes)))
+    energy = FieldView(problem, found.selected, found.witness).energies
+    design = sorted(found.operator.block_ids, key=lambda name: -energy[name])
+    sees = [(name, f"{energy[name]:.4g}") for name in design if energy[name] > 0]
+    if sees:
+        table("", ["block that sees it", "energy"], sees[:SHOWN], right=[1])
+        _more(len(sees), "see it")
+    on_witness = set(found.support)
+    blind = [n for n in design if energy[n] == 0 and on_witness.intersection(problem.block_by_id[n].nodes)]
+    if blind:
+        say(f"On these nodes, but blind to it: {', '.join(blind[:SHOWN])}.")
+        _more(len(blind), "are")
+    _offers(problem, found, energy)
+    say(_meaning(found))
 
 
-def _meaning(result: DesignMargin, blind: int) -> str:
-    nodes = ", ".join(result.support)
-    if result.value == 0.0:
+def _offers(problem: Problem, found: DesignMargin, energy: Mapping[str, float]) -> None:
+    """What is on sale and would see the witness, most energy per cost first (the paper's witness greedy)."""
+    from rrf_design.reporting.mending import price, with_needs
+
+    held = {*found.selected, *found.operator.block_ids}
+    offers = []
+    for name in problem.on_sale:
+        if name not in held and energy[name] > 0:
+            ids = with_needs(problem, name, held)
+            cost = price(problem, ids)
+            offers.append((energy[name] / cost if cost else inf, ", ".join(ids), cost, energy[name]))
+    if offers:
+        offers.sort(key=lambda offer: -offer[0])
+        rows = [(ids, f"{cost:g}", f"{seen:.4g}", f"{rate:.4g}") for rate, ids, cost, seen in offers[:SHOWN]]
+        table("", ["on sale, would see it", "cost", "energy", "per cost"], rows, right=[1, 2, 3])
+        _more(len(offers), "are on sale")
+    elif len(held.intersection(problem.on_sale)) < len(problem.on_sale):
+        say("Nothing that is on sale would see it.")
+
+
+def _meaning(found: DesignMargin) -> str:
+    nodes = ", ".join(found.support[:SHOWN])
+    answers = f"{found.k} wrong answer{'s' if found.k > 1 else ''}"
+    if found.value == 0.0:
         return (
-            f"No method can guarantee to find {result.k} wrong answer{'s' if result.k > 1 else ''}: an error on {nodes} along the"
-            f" witness changes nothing that this design measures ({blind} blocks are blind to it). Buy a block that sees it."
+            f"No method can guarantee to find {answers}: an error on {nodes} along the witness changes nothing that this"
+            " design measures."
+        )
+    if found.lower == 0.0:
+        return (
+            f"It is not proven that {answers} can be found; the error known to hide best, on {nodes}, moves the"
+            f" measurements by {found.upper:.4g} of its size."
         )
     return (
-        f"Any {result.k} wrong answer{'s' if result.k > 1 else ''} can be found; noise of size ε can hide an error of up to"
-        f" 2ε/γ = {2 / result.value:.4g} ε, most easily on {nodes} ({blind} blocks are blind to that direction)."
+        f"Any {answers} can be found; noise of size ε can hide an error of up to 2ε/γ = {2 / found.lower:.4g} ε, most"
+        f" easily on {nodes}."
     )
+
+
+def _numbers(values: tuple[float, ...]) -> str:
+    return ", ".join(f"{x:.4g}" for x in values[:6]) + (", …" if len(values) > 6 else "")
+
+
+def _more(count: int, what: str) -> None:
+    if count > SHOWN:
+        say(f"{count - SHOWN} more {what}.")

@@ -112,7 +112,7 @@ def _scaled_value(problem: Problem, name: str, value: Any) -> Array:
         bare = block_target(block, height)
     except ValueError as error:
         raise InputError(f"anchors: {name!r}: {error}") from None
-    white = whitener(problem, block, height, f"anchor {name!r}")
+    white = whitener(problem, block, height)
     scale = float(np.sqrt(block.weight / problem.family_size[block.family_name]))
     return np.asarray(scale * (bare if white is None else white @ bare))
 
