@@ -94,17 +94,18 @@ class SupportDecoder:
         s = self._without_known(raw)
         slack = ROUNDING * float(np.linalg.norm(raw)) if tolerance is None else float(tolerance)
         deadline = None if time_limit is None else time.monotonic() + time_limit
+        parts = self.spans.project(s)
         search = _Search(epsilon + slack, limit=limit, deadline=deadline, listing=True)
-        search.run(self._operator, self._groups, self.spans, s, k, self._usable)
+        search.run(self._operator, self._groups, self.spans, s, k, self._usable, parts)
         found = _minimal(search.found)
         complete = search.complete
         ranked = sorted(found, key=lambda item: (len(item[0]), item[1], item[0]))
         if ranked:
             support, residual = ranked[0]
         else:
-            best = self._minimise(s, k, deadline)
+            best = self._minimise(s, k, deadline, parts)
             support, residual, complete = best.support, best.residual, complete and best.complete
-        smaller = self._minimise(s, len(support) - 1, deadline) if support else None
+        smaller = self._minimise(s, len(support) - 1, deadline, parts) if support else None
         explanations = tuple(
             Explanation(nodes, value, self._solve(raw, nodes), edge=abs(value - epsilon) <= slack < epsilon)
             for nodes, value in ranked
@@ -171,9 +172,9 @@ class SupportDecoder:
             error[columns] = np.linalg.lstsq(local, raw[rows], rcond=DEPENDENT)[0] if local.size else 0.0
         return error
 
-    def _minimise(self, s: Array, size: int, deadline: float | None) -> _Search:
+    def _minimise(self, s: Array, size: int, deadline: float | None, parts: Array) -> _Search:
         search = _Search(float(np.linalg.norm(s)), limit=0, deadline=deadline, listing=False)
-        search.run(self._operator, self._groups, self.spans, s, size, self._usable)
+        search.run(self._operator, self._groups, self.spans, s, size, self._usable, parts)
         return search
 
 
@@ -192,11 +193,19 @@ class _Search:
     tested: int = 0
 
     def run(
-        self, operator: Any, groups: NodeColumns, spans: Spans, s: Array, size: int, usable: NDArray[np.bool_]
+        self,
+        operator: Any,
+        groups: NodeColumns,
+        spans: Spans,
+        s: Array,
+        size: int,
+        usable: NDArray[np.bool_],
+        parts: Array,
     ) -> None:
+        """Search all supports of at most `size` usable nodes; `parts` are the projections Q_jᵀs."""
         self._root, self._s = spans, s
         self._consider(())
-        self._descend(operator, groups, spans, s, size, usable.copy(), ())
+        self._descend(operator, groups, spans, s, size, usable.copy(), (), parts)
 
     def _consider(self, support: tuple[int, ...]) -> bool:
         """Judge one support directly; True when it explains the syndrome (or improves on the incumbent)."""
@@ -229,6 +238,7 @@ class _Search:
         left: int,
         usable: NDArray[np.bool_],
         prefix: tuple[int, ...],
+        parts: Array | None = None,
     ) -> None:
         energy = float(s @ s)
         if left == 0 or not usable.any() or np.sqrt(energy) <= self.radius * (self.listing or 1.0 - 1e-12):
@@ -237,7 +247,7 @@ class _Search:
             return
         # Projected bases have lost digits, and the scan must never lose a support: more slack below the root.
         slack = (1e-9 if not prefix else 1e-5) * float(self._s @ self._s)
-        parts = spans.project(s)
+        parts = spans.project(s) if parts is None else parts
         gains = np.einsum("ij,ij->i", parts, parts)
         usable = self._singles(gains, energy, slack, usable, prefix)
         if left == 1:
