@@ -19,6 +19,7 @@ NAMES: tuple[str, ...] = (
     "acquisition-policies",
     "relation-error",
     "benchmark-repair",
+    "benchmark-acquisition",
     "certificate-ladder",
     "rigour",
 )
