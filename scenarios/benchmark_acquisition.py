@@ -53,9 +53,9 @@ def scripted_run(fields: int, schedule: str, folder: Path) -> dict[str, Any]:
     from rrf_design.models.scripted import ScriptedModel
 
     items = {f"field {i}": ring(f"field {i}") for i in range(fields)}
-    settings = (
-        {"mode": "adaptive"} if schedule == "adaptive" else {"method": {"planned": "auto"}.get(schedule, schedule)}
-    )
+    settings: dict[str, Any] = {"method": "auto" if schedule == "planned" else "witness"}
+    if schedule == "adaptive":
+        settings = {"mode": "adaptive"}
     wall, cpu = time.perf_counter(), time.process_time()
     result = acquire(items, ScriptedModel(answer), budget=5.0 * fields, store=folder / "runs.sqlite", **settings)
     return {
