@@ -66,39 +66,43 @@ def _class(public: str, thing: type) -> Iterator[str]:
     yield _doc(thing)
     rows = list(_members(thing))
     if rows:
-        yield "\n".join(["| member | |", "| --- | --- |", *rows])
+        yield "\n".join(["| member | type | meaning |", "| --- | --- | --- |", *rows])
 
 
 def _members(thing: type) -> Iterator[str]:
     notes = _field_notes(thing)
     if issubclass(thing, Enum):
         for member in thing:
-            yield _row(f"{member.name} = {member.value!r}", notes.get(member.name, ""))
+            yield _row(f"{member.name} = {member.value!r}", "", notes.get(member.name, ("", ""))[1])
         return
     fields = getattr(thing, "__dataclass_fields__", None) or getattr(thing, "model_fields", {})
     for name in fields:
         if not name.startswith("_"):
-            yield _row(name, notes.get(name, ""))
+            yield _row(name, *notes.get(name, ("", "")))
     for name, member in vars(thing).items():
         if name.startswith("_") or name in fields:
             continue
         if isinstance(member, property) or type(member).__name__ == "cached_property":
-            yield _row(name, _first(inspect.getdoc(getattr(member, "fget", None) or member.func) or ""))
+            plain = getattr(member, "fget", None) or member.func
+            yield _row(name, _returns(plain), _first(inspect.getdoc(plain) or ""))
         elif inspect.isfunction(member) or isinstance(member, classmethod | staticmethod):
             plain = member.__func__ if isinstance(member, classmethod | staticmethod) else member
-            yield _row(
-                f"{name}{_signature(plain, method=not isinstance(member, staticmethod))}",
-                _first(inspect.getdoc(plain) or ""),
-            )
+            call = f"{name}{_signature(plain, method=not isinstance(member, staticmethod))}"
+            yield _row(call, _returns(plain), _first(inspect.getdoc(plain) or ""))
 
 
-def _row(name: str, text: str) -> str:
-    return f"| `{name.replace('|', chr(92) + '|')}` | {_first(text)} |"
+def _row(name: str, kind: str, text: str) -> str:
+    name, kind = (part.replace("|", "\\|") for part in (name, kind))
+    return f"| `{name}` | {f'`{kind}`' if kind else ''} | {_first(text)} |"
 
 
-def _field_notes(thing: type) -> dict[str, str]:
-    """Docstrings that stand under fields, for the class and those it is made from."""
-    notes: dict[str, str] = {}
+def _returns(thing: Any) -> str:
+    return str(thing.__annotations__.get("return", ""))
+
+
+def _field_notes(thing: type) -> dict[str, tuple[str, str]]:
+    """Type and docstring of each field, for the class and those it is made from."""
+    notes: dict[str, tuple[str, str]] = {}
     for base in reversed(thing.__mro__):
         if base.__module__.partition(".")[0] not in ("rrf_design", "solvers", "scenarios"):
             continue
@@ -106,21 +110,16 @@ def _field_notes(thing: type) -> dict[str, str]:
             body = ast.parse(textwrap.dedent(inspect.getsource(base))).body[0].body  # type: ignore[attr-defined]
         except (OSError, TypeError, SyntaxError):
             continue
-        for entry, after in itertools.pairwise(body):
-            target = (
-                entry.target
-                if isinstance(entry, ast.AnnAssign)
-                else entry.targets[0]
-                if isinstance(entry, ast.Assign)
-                else None
-            )
-            if (
-                isinstance(target, ast.Name)
-                and isinstance(after, ast.Expr)
-                and isinstance(after.value, ast.Constant)
-                and isinstance(after.value.value, str)
-            ):
-                notes[target.id] = " ".join(after.value.value.split())
+        for entry, after in itertools.pairwise([*body, ast.Pass()]):
+            if isinstance(entry, ast.AnnAssign) and isinstance(entry.target, ast.Name):
+                name, kind = entry.target.id, ast.unparse(entry.annotation)
+            elif isinstance(entry, ast.Assign) and isinstance(entry.targets[0], ast.Name):
+                name, kind = entry.targets[0].id, ""
+            else:
+                continue
+            described = isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant)
+            text = " ".join(str(after.value.value).split()) if described else ""  # type: ignore[attr-defined]
+            notes[name] = (re.sub(r"Annotated\[(\w+), .*\]", r"\1", kind), text)
     return notes
 
 

@@ -1,13 +1,14 @@
 """The documentation can't rot: its programs run, its commands print what it says, its links lead somewhere.
 
 A ```python block runs in a namespace shared by its file; a ```text block right after it is what it prints. In a
-```console block, lines after "$ " are commands and the lines below them their standard output, where a line "…" stands for
-any lines. A ```toml block whose first line is "# file: NAME" is written to that file first.
+```console block, lines after "$ " are commands and the lines below them their standard output, where "…" stands for the rest of
+a line or, alone, for any lines. A block below a line <!-- file: NAME --> is written to that file.
 """
 
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import io
 import re
 import shlex
@@ -22,7 +23,9 @@ from rrf_design.cli import main
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md"]
-FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+FENCE = re.compile(
+    r"^(?:<!-- file: (?P<file>[\w.-]+) -->\n)?```(?P<kind>\w*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +35,7 @@ class Block:
     line: int
     shows: str | None
     """The ```text block that follows at once."""
+    file: str | None
 
 
 def blocks(page: Path) -> Iterator[Block]:
@@ -39,16 +43,13 @@ def blocks(page: Path) -> Iterator[Block]:
     found = list(FENCE.finditer(text))
     for index, match in enumerate(found):
         after = found[index + 1] if index + 1 < len(found) else None
-        shows = (
-            after.group(2)
-            if after and after.group(1) == "text" and not text[match.end() : after.start()].strip()
-            else None
-        )
-        yield Block(match.group(1), match.group(2), text.count("\n", 0, match.start()) + 2, shows)
+        at_once = after is not None and after["kind"] == "text" and not text[match.end() : after.start()].strip()
+        line = text.count("\n", 0, match.start("text")) + 1
+        yield Block(match["kind"], match["text"], line, after["text"] if after and at_once else None, match["file"])
 
 
 def executable(page: Path) -> bool:
-    return any(block.kind in ("python", "console", "toml") for block in blocks(page))
+    return any(block.kind in ("python", "console") or block.file for block in blocks(page))
 
 
 @pytest.mark.parametrize("page", [p for p in PAGES if executable(p)], ids=lambda p: p.name)
@@ -66,8 +67,8 @@ def test_examples_do_what_they_say(page: Path, tmp_path: Path, monkeypatch: pyte
         elif block.kind == "console":
             for command, expected in commands(block.text):
                 assert fits(run(command), expected), f"{where}: {command}\nprinted\n{run.last}"  # type: ignore[attr-defined]
-        elif block.kind == "toml" and (name := re.match(r"# file: (\S+)\n", block.text)):
-            (tmp_path / name.group(1)).write_text(block.text, encoding="utf-8")
+        elif block.file is not None:
+            (tmp_path / block.file).write_text(block.text, encoding="utf-8")
 
 
 def commands(text: str) -> Iterator[tuple[str, list[str]]]:
@@ -94,7 +95,11 @@ def run(command: str) -> str:
 
 
 def fits(printed: str, expected: list[str]) -> bool:
-    pattern = "".join(r"(?:.*\n)*?" if line.strip() == "…" else re.escape(line.rstrip()) + r"\n" for line in expected)
+    lines = (
+        r"(?:.*\n)*?" if line.strip() == "…" else re.escape(line.rstrip()).replace("…", ".*") + r"\n"
+        for line in expected
+    )
+    pattern = "".join(lines)
     return not expected or re.fullmatch(pattern, tidy(printed) + "\n") is not None
 
 
@@ -119,3 +124,15 @@ def test_every_page_is_listed() -> None:
     index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
     for page in (ROOT / "docs").glob("*.md"):
         assert page.name == "index.md" or f"({page.name})" in index, page.name
+
+
+def test_the_references_name_what_there_is() -> None:
+    """Names and signatures; `make docs` writes both pages anew."""
+    spec = importlib.util.spec_from_file_location("make_api", ROOT / "docs" / "make_api.py")
+    assert spec is not None
+    assert spec.loader is not None
+    make_api = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(make_api)
+    for path, text in make_api.pages().items():
+        there = re.findall(r"^##.*$", path.read_text(encoding="utf-8"), re.MULTILINE)
+        assert there == re.findall(r"^##.*$", text, re.MULTILINE), f"{path.name} is out of date: run make docs"
