@@ -80,8 +80,15 @@ class Field:
         return adjacency
 
     @cached_property
+    def full(self) -> bool:
+        """Whether every pair of coordinates is coupled: one component, and nothing to gain from sparsity."""
+        return self.gram.nnz == self.gram.shape[0] ** 2 and bool(self.gram.data.all())
+
+    @cached_property
     def components(self) -> tuple[NDArray[np.int64], ...]:
         """Node lists of the connected components, by smallest node."""
+        if self.full:
+            return (np.arange(self.n),)
         _, labels = csgraph.connected_components(self.graph, directed=False)
         by_label = np.argsort(labels, kind="stable")
         cuts = np.flatnonzero(np.diff(labels[by_label])) + 1

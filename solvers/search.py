@@ -325,12 +325,12 @@ def _run_here(jobs: list[Any], progress: Callable[[float], None] | None) -> list
 def _parts(field: Field, size: int) -> list[Part]:
     """Dense components one by one, everything else together."""
     shrink = field.shrink(size)
+    degrees = None if field.full else np.diff(field.graph.indptr)
     parts: list[Part] = []
     rest = []
-    degrees = np.diff(field.graph.indptr)
     for nodes in field.components:
         n = len(nodes)
-        filled = degrees[nodes].sum() > 0.25 * n * (n - 1)
+        filled = degrees is None or degrees[nodes].sum() > 0.25 * n * (n - 1)
         small_enough = field.scalar or n * int(field.dims.max()) <= 3000
         if n > size > 1 and filled and small_enough and len(parts) < 16:
             parts.append(_dense_part(field, nodes, size, shrink))
@@ -342,8 +342,11 @@ def _parts(field: Field, size: int) -> list[Part]:
 
 
 def _dense_part(field: Field, nodes: NDArray[np.int64], size: int, shrink: float) -> Part:
-    columns = field.columns_of(nodes)
-    gram = field.gram[columns][:, columns].toarray() if len(columns) < len(field.groups.order) else field.gram.toarray()
+    if len(nodes) == field.n:
+        gram = field.gram.toarray()
+    else:
+        columns = field.columns_of(nodes)
+        gram = field.gram[columns][:, columns].toarray()
     gram = (gram + gram.T) * 0.5
     np.fill_diagonal(gram, gram.diagonal() * shrink)
     if field.scalar:

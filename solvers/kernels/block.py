@@ -10,7 +10,7 @@ import numpy as np
 from numba import njit
 
 from solvers.kernels.emit import CENTRE_SLACK, emit, emit_supersets, top_sum
-from solvers.kernels.linalg import cholesky, contraction, norm_bound, whiten
+from solvers.kernels.linalg import cholesky, contraction, norm_bound, reciprocal, whiten
 
 NORM_SLACK = 1e-11
 
@@ -20,9 +20,12 @@ def block_norms(matrix, offsets, n, factors, norms, blocks, sound, keep):
     """Whiten every pair: norms (n, n) and, if keep, the blocks themselves. sound[a]: M_aa is positive definite."""
     widest = factors.shape[1]
     scratch = np.empty((widest, widest))
+    square = np.empty((widest, widest))
     block = np.empty((widest, widest))
     for a in range(n):
         sound[a] = cholesky(matrix, offsets[a], offsets[a + 1] - offsets[a], factors[a])
+        if sound[a]:
+            reciprocal(factors[a], offsets[a + 1] - offsets[a])
     for a in range(n):
         norms[a, a] = 0.0
         da = offsets[a + 1] - offsets[a]
@@ -33,7 +36,11 @@ def block_norms(matrix, offsets, n, factors, norms, blocks, sound, keep):
             db = offsets[b + 1] - offsets[b]
             target = blocks[a, b] if keep else block
             whiten(matrix, offsets[a], da, offsets[b], db, factors[a], factors[b], target, scratch)
-            norms[a, b] = norms[b, a] = norm_bound(target, da, db)
+            norms[a, b] = norms[b, a] = norm_bound(target, da, db, square)
+            if keep:
+                for i in range(da):
+                    for j in range(db):
+                        blocks[b, a, j, i] = target[i, j]
 
 
 @njit(cache=True, nogil=True)
@@ -140,19 +147,25 @@ def _eliminate(
                 y[i, j] -= lower[i, t] * y[t, j]
         for j in range(width):
             y[i, j] /= lower[i, i]
-    rest = np.empty((width, width))
-    for i in range(width):
-        for j in range(width):
-            rest[i, j] = matrix[base + i, base + j]
-        for t in range(dim):
-            factor = y[t, i]
-            for j in range(width):
-                rest[i, j] -= factor * y[t, j]
     m = n - pivot - 1
     local = np.empty(m + 1, np.int64)
     for a in range(m + 1):
         local[a] = offsets[pivot + 1 + a] - base
+    rest = np.empty((width, width))  # upper blocks; mirrored where the next level reads all of it
+    for a in range(m):
+        first = local[a]
+        for i in range(first, local[a + 1]):
+            for j in range(first, width):
+                rest[i, j] = matrix[base + i, base + j]
+            for t in range(dim):
+                factor = y[t, i]
+                for j in range(first, width):
+                    rest[i, j] -= factor * y[t, j]
     last_three = remaining == 3
+    if not last_three:
+        for i in range(width):
+            for j in range(i):
+                rest[i, j] = rest[j, i]
     block_norms(rest, local, m, factors, norms, blocks, sound, last_three)
     order = np.empty(m, np.int64)
     first, alive = 0, 0
@@ -244,7 +257,7 @@ def _triples(cuts, names, n, prefix, length, norms, blocks, out, count):
                     exact = True
                     pair_ok = contraction(blocks[a, b], da, db, gap, pair_factor)
                 dc = cuts[c + 1] - cuts[c]
-                if not pair_ok or not _third_ok(blocks, a, b, c, da, db, dc, pair_factor, scratch):
+                if not pair_ok or not _third_ok(blocks, norms, a, b, c, da, db, dc, pair_factor, scratch):
                     count = emit(out, count, prefix, length, names[a], names[b], names[c])
                     if count > out.shape[0]:
                         return count
@@ -252,30 +265,37 @@ def _triples(cuts, names, n, prefix, length, norms, blocks, out, count):
 
 
 @njit(cache=True, nogil=True)
-def _entry(blocks, a, b, i, j):
-    """Entry (i, j) of C_ab, of which only the upper half of the pairs is stored."""
-    return blocks[a, b, i, j] if a < b else blocks[b, a, j, i]
+def _third_ok(blocks, norms, a, b, c, da, db, dc, pair_factor, scratch):
+    """Positive definiteness of I − C_acᵀC_ac − EᵀQ⁻¹E with E = C_bc − C_abᵀC_ac and Q = L Lᵀ = I − C_abᵀC_ab.
 
-
-@njit(cache=True, nogil=True)
-def _third_ok(blocks, a, b, c, da, db, dc, pair_factor, scratch):
-    """Positive definiteness of I − C_acᵀC_ac − FᵀF with F = L⁻¹(C_bc − C_abᵀC_ac), L Lᵀ = I − C_abᵀC_ab."""
+    ‖C_ac‖² + ‖E‖_F²/(1 − ‖C_ab‖²) < 1 is enough, and mostly true; else the block is formed and factorised.
+    """
     f, gap, factor = scratch[0], scratch[1], scratch[2]
+    ba, bc, ca = blocks[b, a], blocks[b, c], blocks[c, a]
+    energy = 0.0
     for j in range(dc):
         for i in range(db):
-            total = _entry(blocks, b, c, i, j)
+            total = bc[i, j]
             for t in range(da):
-                total -= blocks[a, b, t, i] * _entry(blocks, a, c, t, j)
+                total -= ba[i, t] * ca[j, t]
+            f[j, i] = total
+            energy += total * total
+    room = 1.0 - norms[a, b] ** 2
+    if room > 0.0 and norms[a, c] ** 2 + energy / room < 1.0 - NORM_SLACK:
+        return True
+    for j in range(dc):
+        for i in range(db):
+            total = f[j, i]
             for t in range(i):
-                total -= pair_factor[i, t] * f[t, j]
-            f[i, j] = total / pair_factor[i, i]
+                total -= pair_factor[i, t] * f[j, t]
+            f[j, i] = total / pair_factor[i, i]
     for i in range(dc):
         for j in range(i + 1):
             total = 1.0 if i == j else 0.0
             for t in range(da):
-                total -= _entry(blocks, a, c, t, i) * _entry(blocks, a, c, t, j)
+                total -= ca[i, t] * ca[j, t]
             for t in range(db):
-                total -= f[t, i] * f[t, j]
+                total -= f[i, t] * f[j, t]
             gap[i, j] = total
             gap[j, i] = total
     return cholesky(gap, 0, dc, factor)
@@ -306,7 +326,7 @@ def _through_root(offsets, nodes, n, root, size, norms, blocks, sound, out, coun
             if fine and sound[c] and 1.0 - x * x - y * y - z * z - 2.0 * x * y * z > NORM_SLACK and max(x, y, z) < 1.0:
                 continue
             dc = offsets[c + 1] - offsets[c]
-            if not (fine and sound[c]) or not _third_ok(blocks, root, b, c, dr, db, dc, factor, scratch):
+            if not (fine and sound[c]) or not _third_ok(blocks, norms, root, b, c, dr, db, dc, factor, scratch):
                 count = emit(out, count, prefix, 1, nodes[b], nodes[c], -1)
                 if count > out.shape[0]:
                     return count

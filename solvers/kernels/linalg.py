@@ -25,38 +25,56 @@ def cholesky(matrix, start, dim, factor):
 
 @njit(cache=True, nogil=True)
 def whiten(matrix, row, rows, column, columns, left, right, block, scratch):
-    """block[:rows, :columns] = L_left⁻¹ · matrix[row.., column..] · L_right⁻ᵀ."""
-    for j in range(columns):
-        for i in range(rows):
-            total = matrix[row + i, column + j]
-            for t in range(i):
-                total -= left[i, t] * scratch[t, j]
-            scratch[i, j] = total / left[i, i]
+    """block[:rows, :columns] = L_left⁻¹ · matrix[row.., column..] · L_right⁻ᵀ, for factors from `reciprocal`."""
+    for i in range(rows):
+        for j in range(columns):
+            scratch[i, j] = matrix[row + i, column + j]
+        for t in range(i):
+            weight = left[i, t]
+            for j in range(columns):
+                scratch[i, j] -= weight * scratch[t, j]
+        weight = left[i, i]
+        for j in range(columns):
+            scratch[i, j] *= weight
     for i in range(rows):
         for j in range(columns):
             total = scratch[i, j]
             for t in range(j):
                 total -= block[i, t] * right[j, t]
-            block[i, j] = total / right[j, j]
+            block[i, j] = total * right[j, j]
 
 
 @njit(cache=True, nogil=True)
-def norm_bound(block, rows, columns):
-    """An upper bound on the spectral norm: Frobenius, or (tr (CCᵀ)²)^¼ where Frobenius could matter."""
-    square = 0.0
+def reciprocal(factor, dim):
+    """Replace the diagonal of a Cholesky factor by its reciprocals: `whiten` multiplies, it does not divide."""
+    for i in range(dim):
+        factor[i, i] = 1.0 / factor[i, i]
+
+
+@njit(cache=True, nogil=True)
+def norm_bound(block, rows, columns, square):
+    """An upper bound on the spectral norm: Frobenius, or (tr (CCᵀ)⁴)^⅛ where Frobenius could matter."""
+    total = 0.0
     for i in range(rows):
         for j in range(columns):
-            square += block[i, j] * block[i, j]
-    if rows == 1 or columns == 1 or square < 0.01:
-        return np.sqrt(square)
-    fourth = 0.0
+            total += block[i, j] * block[i, j]
+    if rows == 1 or columns == 1 or total < 0.01:
+        return np.sqrt(total)
     for i in range(rows):
         for k in range(i + 1):
             dot = 0.0
             for j in range(columns):
                 dot += block[i, j] * block[k, j]
-            fourth += dot * dot if i == k else 2.0 * dot * dot
-    return np.sqrt(np.sqrt(fourth))
+            square[i, k] = dot
+            square[k, i] = dot
+    total = 0.0
+    for i in range(rows):
+        for k in range(i + 1):
+            dot = 0.0
+            for j in range(rows):
+                dot += square[i, j] * square[k, j]
+            total += dot * dot if i == k else 2.0 * dot * dot
+    return np.sqrt(np.sqrt(np.sqrt(total)))
 
 
 @njit(cache=True, nogil=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from solvers.kernels.linalg import cholesky, norm_bound, whiten
+from solvers.kernels.linalg import cholesky, norm_bound, reciprocal, whiten
 
 
 @njit(cache=True, nogil=True)
@@ -17,10 +17,13 @@ def sparse_block_centres(pointer, index, value, dims, diagonal, size):
     sound = np.empty(n, np.bool_)
     for i in range(n):
         sound[i] = cholesky(diagonal[i], 0, dims[i], factors[i])
+        if sound[i]:
+            reciprocal(factors[i], dims[i])
     central = np.zeros(n, np.bool_)
     best = np.zeros(max(size - 1, 1))
     block = np.empty((widest, widest))
     scratch = np.empty((widest, widest))
+    square = np.empty((widest, widest))
     for i in range(n):
         if not sound[i]:
             central[i] = True
@@ -33,7 +36,7 @@ def sparse_block_centres(pointer, index, value, dims, diagonal, size):
                 central[i] = True
                 continue
             whiten(value[e], 0, dims[i], 0, dims[j], factors[i], factors[j], block, scratch)
-            c = norm_bound(block, dims[i], dims[j])
+            c = norm_bound(block, dims[i], dims[j], square)
             if top > 0 and c > best[top - 1]:
                 t = top - 1
                 while t > 0 and best[t - 1] < c:
