@@ -3,39 +3,53 @@
 from __future__ import annotations
 
 import os
+import zipfile
+import zlib
 from collections.abc import Sequence
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
+from rrf_design.blocks import Anchor, Relation
 from rrf_design.errors import InputError
+from rrf_design.files import suggestion, write_bytes
 from rrf_design.problem import Problem
 
 if TYPE_CHECKING:
     import networkx as nx
 
     from rrf_design.operator import Operator
+    from solvers import NodeColumns
 
-_EDGE_KEYS = ("id", "transport", "offset", "weight", "family", "sigma", "covariance", "uncertainty", "cost")
+FORMAT = "rrf-operator/1"
+_EDGE_KEYS = tuple(name for name in Relation.model_fields if name not in ("tail", "head"))
 
 
 def from_graph(graph: nx.Graph, *, anchors: Sequence[Any] = (), **settings: Any) -> Problem:
     """A problem from a networkx graph (directed or not, multi or not).
 
-    Node attributes `dim`, `cost`, `metric`, `prompt`, `system`, `parser` and edge attributes with the keys of a
-    relation are used; other attributes are refused, so that nothing is dropped in silence. An undirected edge is
-    oriented as networkx iterates it. `anchors` are node names or anchor tables.
+    Node attributes with the keys of a node and edge attributes with the keys of a relation are used; others are
+    refused, so that nothing is dropped in silence. An undirected edge is oriented as networkx iterates it. `anchors`
+    are node names, anchor tables or `Anchor`s.
     """
-    nodes = [{"id": str(name), **attributes} for name, attributes in graph.nodes(data=True)]
+    try:
+        nodes = [{"id": str(name), **_python(attributes)} for name, attributes in graph.nodes(data=True)]
+        edges = list(graph.edges(data=True))
+    except (AttributeError, TypeError):
+        raise InputError(f"graph: must be a networkx graph, not {type(graph).__name__}") from None
     relations = []
-    for number, (tail, head, attributes) in enumerate(graph.edges(data=True), start=1):
-        unknown = set(attributes) - set(_EDGE_KEYS)
-        if unknown:
-            raise InputError(f"edge {tail!r} - {head!r}: unknown attribute {sorted(unknown)[0]!r}")
-        relations.append({"id": f"r{number}", "tail": str(tail), "head": str(head), **attributes})
-    tables = [a if isinstance(a, dict) else {"id": f"a-{a}", "node": str(a)} for a in anchors]
+    for number, (tail, head, attributes) in enumerate(edges, start=1):
+        for key in attributes:
+            if key not in _EDGE_KEYS:
+                raise InputError(
+                    f"edge {tail!r} - {head!r}: unknown attribute {key!r}{suggestion(str(key), _EDGE_KEYS)}"
+                )
+        relations.append({"id": f"r{number}", "tail": str(tail), "head": str(head), **_python(attributes)})
+    tables = [a if isinstance(a, dict | Anchor) else {"id": f"a-{a}", "node": str(a)} for a in anchors]
     return Problem(nodes=nodes, relations=relations, anchors=tables, **settings)
 
 
@@ -44,64 +58,151 @@ def from_matrix(
 ) -> Problem:
     """A problem whose B is the given matrix: one anchor per row, over the nodes that the row touches.
 
-    `groups` gives the columns of each node (lists of indices, or sizes of consecutive runs); default one each.
+    `groups` gives the columns of each node (lists of indices, or sizes of consecutive runs); default one each. Rows of
+    zeros say nothing and are left out.
     """
-    from solvers import column_groups
-
-    rows = sparse.csr_array(matrix, dtype=np.float64)
-    if not np.isfinite(rows.data).all():
-        raise InputError("matrix: holds a NaN or an infinity")
-    try:
-        columns = column_groups(groups, rows.shape[1])
-    except ValueError as error:
-        raise InputError(str(error)) from None
-    ids = [f"n{i}" for i in range(len(columns))] if names is None else [str(name) for name in names]
-    if len(ids) != len(columns):
-        raise InputError(f"names: {len(ids)} given for {len(columns)} nodes")
-    owner = np.empty(rows.shape[1], dtype=np.int64)
-    for node, indices in enumerate(columns):
-        owner[indices] = node
-    anchors = []
-    for r in range(rows.shape[0]):
-        touched = np.unique(owner[rows.indices[rows.indptr[r] : rows.indptr[r + 1]]])
-        if not len(touched):
-            continue  # a zero row says nothing and has no node to stand on
-        dense = rows[[r]].toarray()[0]
-        part = np.concatenate([dense[columns[i]] for i in touched])
-        anchors.append({"id": f"row{r}", "nodes": [ids[i] for i in touched], "rows": [part.tolist()]})
-    nodes = [{"id": name, "dim": len(indices)} for name, indices in zip(ids, columns, strict=True)]
-    return Problem(nodes=nodes, anchors=anchors, **settings)
+    rows = _csr(matrix)
+    columns, ids = _nodes(rows, groups, names)
+    cuts = np.arange(rows.shape[0] + 1)
+    blocks = [{"id": f"row{r}"} for r in range(rows.shape[0])]
+    return _rows_as_anchors(rows, columns, ids, cuts, blocks, settings)
 
 
 def save_operator(operator: Operator, path: str | os.PathLike[str]) -> None:
-    """Write B, its groups and target as .npz (plain arrays, no pickles)."""
+    """Write B, its nodes and blocks, and its target as .npz (plain arrays, no pickles)."""
     matrix = operator.matrix.tocsr()
+    stream = BytesIO()
     np.savez_compressed(
-        Path(path),
-        format=np.array("rrf-operator/1"),
+        stream,
+        format=np.array(FORMAT),
         data=matrix.data,
         indices=matrix.indices,
         indptr=matrix.indptr,
         shape=np.array(matrix.shape),
         node_offsets=operator.node_offsets,
         node_ids=np.array(operator.node_ids),
+        block_offsets=operator.block_offsets,
+        block_ids=np.array(operator.block_ids),
+        radii=operator.radii,
         target=operator.target,
     )
+    write_bytes(path, stream.getvalue())
 
 
 def load_operator(path: str | os.PathLike[str], **settings: Any) -> Problem:
-    """A problem from an .npz written by `save_operator`, or by hand with arrays `B` and (optionally) `groups` as sizes."""
+    """A problem from an .npz: of `save_operator`, of `scipy.sparse.save_npz`, or with arrays `B` and perhaps `groups` (sizes).
+
+    Every block of a saved operator comes back as one anchor with its rows, value and uncertainty.
+    """
+    arrays = _read(Path(path))
     try:
-        with np.load(Path(path), allow_pickle=False) as stored:
-            arrays = {name: stored[name] for name in stored.files}
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path}: not a readable .npz of plain arrays ({error})") from None
-    if "B" in arrays:
-        sizes = arrays["groups"].tolist() if "groups" in arrays else None
-        return from_matrix(arrays["B"], sizes, **settings)
-    missing = {"data", "indices", "indptr", "shape", "node_offsets"} - set(arrays)
-    if missing:
-        raise InputError(f"{path}: no array {sorted(missing)[0]!r}; expected an operator file or an array B")
-    matrix = sparse.csr_array((arrays["data"], arrays["indices"], arrays["indptr"]), shape=tuple(arrays["shape"]))
-    names = [str(name) for name in arrays["node_ids"]] if "node_ids" in arrays else None
-    return from_matrix(matrix, np.diff(arrays["node_offsets"]).tolist(), names=names, **settings)
+        if "B" in arrays:
+            sizes = np.atleast_1d(arrays["groups"]).tolist() if "groups" in arrays else None
+            return from_matrix(arrays["B"], sizes, **settings)
+        return _from_arrays(arrays, settings)
+    except KeyError as error:
+        raise InputError(f"{path}: no array {error}; expected an operator file or an array B") from None
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+    except (ValueError, TypeError, IndexError, OverflowError) as error:
+        raise InputError(f"{path}: the arrays don't fit together ({error})") from None
+
+
+def _from_arrays(arrays: dict[str, Any], settings: dict[str, Any]) -> Problem:
+    """`save_operator`'s arrays, or `scipy.sparse.save_npz`'s, which has neither nodes nor blocks."""
+    kind = arrays["format"].item() if "format" in arrays else FORMAT
+    form = {FORMAT: sparse.csr_array, b"csr": sparse.csr_array, b"csc": sparse.csc_array}.get(kind)
+    if form is None:
+        raise InputError(f"format {kind!r} is not one that can be read here; use {FORMAT}, csr or csc")
+    matrix = form((arrays["data"], arrays["indices"], arrays["indptr"]), shape=tuple(arrays["shape"].tolist()))
+    matrix.check_format(full_check=True)
+    rows = _csr(matrix)
+    sizes = np.diff(arrays["node_offsets"]).tolist() if "node_offsets" in arrays else None
+    if "block_offsets" not in arrays:
+        return from_matrix(rows, sizes, names=arrays.get("node_ids"), **settings)
+    columns, ids = _nodes(rows, sizes, arrays.get("node_ids"))
+    cuts, target = arrays["block_offsets"], arrays["target"]
+    if cuts[0] != 0 or cuts[-1] != rows.shape[0] or (np.diff(cuts) < 1).any() or len(target) != rows.shape[0]:
+        raise InputError("block_offsets and target must cover the rows")
+    blocks = []
+    for name, first, last, radius in zip(arrays["block_ids"], cuts[:-1], cuts[1:], arrays["radii"], strict=True):
+        block: dict[str, Any] = {"id": str(name), "uncertainty": float(radius)}
+        if not np.isnan(target[first:last]).any():
+            block["value"] = target[first:last].tolist()
+        blocks.append(block)
+    return _rows_as_anchors(rows, columns, ids, cuts, blocks, settings)
+
+
+def _rows_as_anchors(
+    rows: sparse.csr_array,
+    columns: NodeColumns,
+    ids: list[str],
+    cuts: NDArray[np.int64],
+    blocks: list[dict[str, Any]],
+    settings: dict[str, Any],
+) -> Problem:
+    """One anchor per block of rows, over the nodes that its rows touch."""
+    owner = np.empty(rows.shape[1], dtype=np.int64)
+    owner[columns.order] = np.repeat(np.arange(len(columns)), columns.sizes)
+    place = np.empty(rows.shape[1], dtype=np.int64)
+    anchors = []
+    for block, first, last in zip(blocks, cuts[:-1], cuts[1:], strict=True):
+        entries = slice(rows.indptr[first], rows.indptr[last])
+        touched = np.unique(owner[rows.indices[entries]]).tolist()
+        if not touched:
+            continue  # rows of zeros say nothing and have no node to stand on
+        local = np.concatenate([columns[i] for i in touched])
+        place[local] = np.arange(len(local))
+        dense = np.zeros((last - first, len(local)))
+        height = np.repeat(np.arange(last - first), np.diff(rows.indptr[first : last + 1]))
+        dense[height, place[rows.indices[entries]]] = rows.data[entries]
+        anchors.append({**block, "nodes": [ids[i] for i in touched], "rows": dense.tolist()})
+    nodes = [{"id": name, "dim": int(size)} for name, size in zip(ids, columns.sizes, strict=True)]
+    return Problem(nodes=nodes, anchors=anchors, **settings)
+
+
+def _csr(matrix: Any) -> sparse.csr_array:
+    """A sparse copy with real finite entries, or InputError."""
+    try:
+        given = matrix if sparse.issparse(matrix) else np.asarray(matrix)
+    except ValueError:
+        raise InputError("matrix: the rows differ in length") from None
+    if given.ndim != 2 or given.dtype.kind not in "biuf":
+        raise InputError(f"matrix: must be a rows × coordinates matrix of real numbers, not {type(matrix).__name__}")
+    rows = sparse.csr_array(given, dtype=np.float64, copy=True)
+    rows.sum_duplicates()
+    if not np.isfinite(rows.data).all():
+        raise InputError("matrix: holds a NaN or an infinity")
+    rows.eliminate_zeros()
+    return rows
+
+
+def _nodes(
+    rows: sparse.csr_array, groups: Sequence[Any] | None, names: Sequence[Any] | None
+) -> tuple[NodeColumns, list[str]]:
+    from solvers import column_groups
+
+    try:
+        columns = column_groups(groups, rows.shape[1])
+    except (ValueError, TypeError) as error:
+        raise InputError(str(error)) from None
+    ids = [f"n{i}" for i in range(len(columns))] if names is None else [str(name) for name in names]
+    if len(ids) != len(columns):
+        raise InputError(f"names: {len(ids)} given for {len(columns)} nodes")
+    return columns, ids
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        with path.open("rb") as stream:
+            stored = np.load(stream, allow_pickle=False)
+            return {name: stored[name] for name in stored.files}
+    except OSError as error:
+        raise InputError(f"{path}: can't be read ({(error.strerror or str(error)).lower()})") from None
+    except (ValueError, EOFError, KeyError, AttributeError, zipfile.BadZipFile, zlib.error, NotImplementedError):
+        raise InputError(f"{path}: not a readable .npz of plain arrays") from None
+
+
+def _python(attributes: dict[str, Any]) -> dict[str, Any]:
+    """Numpy's numbers and arrays as Python's; they are common on graphs."""
+    return {key: value.tolist() if hasattr(value, "tolist") else value for key, value in attributes.items()}

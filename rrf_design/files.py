@@ -113,10 +113,14 @@ def digest(problem: Problem) -> str:
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
     """Write a file whole or not at all; nothing is left behind when it fails."""
+    write_bytes(path, text.encode())
+
+
+def write_bytes(path: str | os.PathLike[str], content: bytes) -> None:
+    """The same for bytes."""
     temporary: Path | None = None
     try:
         target = Path(os.path.realpath(path))  # through a link, not over it
-        content = text.encode()
         if target.exists() and not target.is_file() and not target.is_dir():
             target.write_bytes(content)  # a pipe or a device can't be replaced
             return

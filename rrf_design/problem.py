@@ -168,7 +168,9 @@ def _check_ids(problem: Problem) -> None:
     for entry in (*problem.nodes, *problem.blocks, *problem.rules, *problem.tiers):
         kind = type(entry).__name__.lower()
         if entry.id in seen:
-            raise InputError(f"{kind} {entry.id!r}: the id is already taken by a {seen[entry.id]}; ids must be unique")
+            raise InputError(
+                f"{kind} {entry.id!r}: this id stands twice, first as {seen[entry.id]}; ids must be unique"
+            )
         seen[entry.id] = kind
 
 
