@@ -71,6 +71,8 @@ class Task:
     n_jobs: int | None = None
     time_limit: float | None = None
     seed: int = 0
+    confidence: float | None = None
+    """Probability that the noise is within ε, where ε comes from a sigma; None where ε is declared."""
 
 
 @dataclass(frozen=True, slots=True)

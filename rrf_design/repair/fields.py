@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -70,6 +71,7 @@ def make_task(
         n_jobs=n_jobs,
         time_limit=time_limit,
         seed=seed,
+        confidence=problem.confidence if epsilon is None and problem.sigma is not None else None,
     )
     return task, field
 
@@ -78,11 +80,16 @@ def noise_radius(problem: Problem, operator: Operator) -> float:
     """The problem's ε; or, with sigma, the radius that holds the noise of all rows with its confidence; else 0."""
     if problem.epsilon is not None:
         return problem.epsilon
-    if problem.sigma is None or not operator.shape[0]:
+    if problem.sigma is None:
         return 0.0
-    from scipy.stats import chi
+    return _chi_radius(problem.sigma, operator.shape[0], problem.confidence)
 
-    return float(problem.sigma * chi.ppf(problem.confidence, operator.shape[0]))
+
+@cache
+def _chi_radius(sigma: float, rows: int, confidence: float) -> float:
+    from rrf_design.certificates.noise import NoiseKind, radius
+
+    return radius(NoiseKind.CHI, sigma=sigma, rows=rows, confidence=confidence)
 
 
 def with_anchor_values(problem: Problem, operator: Operator, anchors: Mapping[str, Any]) -> Operator:

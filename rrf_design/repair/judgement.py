@@ -71,7 +71,8 @@ def _with_margin(
     sure = wanted is None or bound <= wanted
     missed = "" if sure else f" That misses the acceptable error δ = {wanted:g}."
     limits = f"{who} is {f'within {bound:.4g} of the truth' if bound else 'the truth, up to rounding,'} if at most"
-    limits += f" {task.k} answered node{'s are' if task.k > 1 else ' is'} wrong (γ = {gamma:.4g}).{missed}"
+    chance = "" if task.confidence is None else f", with probability at least {task.confidence:g}"
+    limits += f" {task.k} answered node{'s are' if task.k > 1 else ' is'} wrong{chance} (γ = {gamma:.4g}).{missed}"
     if outcome.proved and outcome.complete and many == 1:
         lead = f"no other set of at most {_nodes(task.k)} explains the data without these being wrong, and "
         if not outcome.explanations[0].support:

@@ -1,0 +1,65 @@
+"""Every certainty from what was proved, the margin, ε and k."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from rrf_design.repair.contract import Candidate, Certainty, Outcome
+from rrf_design.repair.design import Design
+from rrf_design.repair.fields import make_task
+from rrf_design.repair.judgement import judge
+
+
+@pytest.fixture
+def case(equality, answers):
+    problem = equality("complete", epsilon=0.1)
+    task, _ = make_task(problem, problem.operator(), answers(1, 1, 5, 1))
+    error = np.array([0.0, 0.0, 4.0, 0.0])
+    outcome = Outcome(error=error, method="exact", explanations=(Candidate((2,), 0.0, error),), proved=True)
+    return task, outcome, Design.of(task)
+
+
+def certainty(task, outcome, design, *, support=(2,), residual=0.0):
+    return judge(task, outcome, design, support=support, residual=residual)
+
+
+def test_table_of_verdicts(case):
+    task, outcome, design = case
+    two = (*outcome.explanations, Candidate((1,), 0.0, outcome.error))
+    assert certainty(*case).certainty is Certainty.UNIQUE
+    assert certainty(task, replace(outcome, explanations=two), design).certainty is Certainty.BOUNDED
+    assert certainty(task, replace(outcome, complete=False), design).certainty is Certainty.BOUNDED
+    assert certainty(task, replace(outcome, proved=False), design).certainty is Certainty.BOUNDED
+    assert certainty(task, replace(outcome, edge=True), design).certainty is Certainty.UNDECIDED
+    assert certainty(task, replace(outcome, heuristic=True), design).certainty is Certainty.HEURISTIC
+    assert certainty(*case, residual=0.2).certainty is Certainty.UNEXPLAINED
+    late = certainty(task, replace(outcome, complete=False), design, residual=0.2)
+    assert late.certainty is Certainty.UNDECIDED
+    assert certainty(*case, support=(1, 2)).certainty is Certainty.HEURISTIC
+
+
+def test_only_unique_and_bounded_are_guaranteed(case):
+    task, outcome, design = case
+    assert certainty(*case).guaranteed
+    for other in (replace(outcome, edge=True), replace(outcome, heuristic=True)):
+        verdict = certainty(task, other, design)
+        assert not verdict.guaranteed
+        assert verdict.error_bound is None
+
+
+def test_a_margin_that_was_not_proved_positive_is_undecided(case):
+    task, outcome, design = case
+    design.__dict__["facts"] = replace(design.facts, lower=0.0, others=0.0)
+    verdict = certainty(task, outcome, design)
+    assert verdict.certainty is Certainty.UNDECIDED
+    assert "not proved positive" in verdict.reason
+
+
+def test_rounding_counts_where_the_margin_is_tiny(case):
+    task, outcome, design = case
+    design.__dict__["facts"] = replace(design.facts, lower=1e-11, gamma=1e-11)
+    exact = replace(task, epsilon=0.0, tolerance=1e-12)
+    assert certainty(exact, outcome, design).error_bound == pytest.approx(0.2)
