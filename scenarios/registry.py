@@ -18,6 +18,7 @@ NAMES: tuple[str, ...] = (
     "real-model",
     "acquisition-policies",
     "relation-error",
+    "benchmark-margin",
     "benchmark-repair",
     "benchmark-acquisition",
     "certificate-ladder",
