@@ -11,7 +11,7 @@ from rrf_design import files
 from rrf_design.acquisition.design import Design, realised
 from rrf_design.acquisition.journal import Journal, Kind
 from rrf_design.acquisition.state import Buys, ItemState, RunState, Settled
-from rrf_design.acquisition.stopping import Because, goal
+from rrf_design.acquisition.stopping import Because, goal, robust_lower
 from rrf_design.errors import InputError, RRFError
 from rrf_design.problem import Problem
 
@@ -75,6 +75,8 @@ class ItemResult:
     k: int
     gamma: float
     gamma_lower: float
+    robust_lower: float
+    """The same when every block is off by its declared uncertainty."""
     goal: float | None
     selected: tuple[str, ...]
     answers: Mapping[str, tuple[float, ...]]
@@ -101,7 +103,7 @@ class ItemResult:
     @property
     def reached(self) -> bool:
         """The goal is certified; without a goal, that anything at all is promised."""
-        return self.gamma_lower > 0.0 if self.goal is None else self.gamma_lower >= self.goal
+        return self.robust_lower > 0.0 if self.goal is None else self.robust_lower >= self.goal
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -112,6 +114,7 @@ class ItemResult:
             "k": self.k,
             "gamma": self.gamma,
             "gamma_lower": self.gamma_lower,
+            "robust_lower": self.robust_lower,
             "goal": self.goal,
             "selected": list(self.selected),
             "answers": {name: list(value) for name, value in self.answers.items()},
@@ -268,9 +271,11 @@ def _item(item: str, design: Design, run: RunState) -> ItemResult:
     repairs = (run.result or {}).get("repairs", {})
     try:
         margin = design.settled_margin(state.held, state.failed)
-        value, lower = margin.value, margin.lower
+        value, lower, robust = margin.value, margin.lower, robust_lower(margin)
+        wanted = goal(problem, margin.operator.shape[0])
     except InputError:  # no answer could be read: an empty field promises nothing
-        value = lower = 0.0
+        value = lower = robust = 0.0
+        wanted = goal(problem)
     answers = state.values(Buys.ANSWER)
     stopped = state.stopped or {"because": "unfinished", "detail": ""}
     return ItemResult(
@@ -281,7 +286,8 @@ def _item(item: str, design: Design, run: RunState) -> ItemResult:
         k=problem.k,
         gamma=value,
         gamma_lower=lower,
-        goal=goal(problem),
+        robust_lower=robust,
+        goal=wanted,
         selected=tuple(name for name in state.settled if name not in design.given),
         answers=answers,
         failed={name: entry.outcome for name, entry in state.settled.items() if not entry.ok},

@@ -11,7 +11,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from fractions import Fraction
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -114,12 +113,28 @@ class AnyOf(Rule):
         return "(" + " or ".join(rule.describe() for rule in self.rules) + ")"
 
 
-def goal(problem: Problem) -> float | None:
-    """The margin to certify: the declared target, 2ε/δ, or the larger one of both; None when nothing is declared."""
+def goal(problem: Problem, rows: int | None = None) -> float | None:
+    """The margin to certify: the declared target, 2ε/δ, or the larger one of both; None when nothing is declared.
+
+    Where the noise is declared as sigma and confidence, ε is the χ radius for the number of rows the design has.
+    """
     wanted = [] if problem.target is None else [problem.target]
-    if problem.delta is not None and problem.epsilon is not None:
-        wanted.append(2.0 * problem.epsilon / problem.delta)
+    if problem.delta is not None:
+        epsilon = problem.epsilon
+        if epsilon is None and problem.sigma is not None and rows:
+            from rrf_design.certificates import NoiseKind, radius
+
+            epsilon = radius(NoiseKind.CHI, sigma=problem.sigma, rows=rows, confidence=problem.confidence)
+        if epsilon is not None:
+            wanted.append(2.0 * epsilon / problem.delta)
     return max(wanted, default=None)
+
+
+def robust_lower(margin: DesignMargin) -> float:
+    """What is left of the proven lower bound when every block is off by its declared radius."""
+    radii = margin.operator.radii
+    loss = math.sqrt(math.fsum(float(r) * float(r) for r in radii)) * (1 + 1e-12)
+    return max(0.0, margin.lower - loss) if loss else margin.lower
 
 
 class Target(Rule):
@@ -129,11 +144,12 @@ class Target(Rule):
         self.wanted = margin
 
     def check(self, view: View) -> Stop | None:
-        wanted = goal(view.problem) if self.wanted is None else self.wanted
-        if wanted is None:
+        if self.wanted is None and view.problem.target is None and view.problem.delta is None:
             return None
-        lower = view.margin().lower
-        if lower < wanted or lower <= 0.0:
+        margin = view.margin()
+        wanted = goal(view.problem, margin.operator.shape[0]) if self.wanted is None else self.wanted
+        lower = robust_lower(margin)
+        if wanted is None or lower < wanted or lower <= 0.0:
             return None
         return Stop(Because.TARGET, f"certified margin {lower:.6g} is at least {wanted:.6g}")
 
@@ -266,7 +282,3 @@ def summary(stops: Mapping[str, Stop | None]) -> str:
     if len(counts) == 1:
         return next(iter(counts))
     return ", ".join(f"{name}: {count}" for name, count in sorted(counts.items(), key=lambda e: (-e[1], e[0])))
-
-
-def as_float(amount: Fraction | float) -> float:
-    return float(amount) if math.isfinite(amount) else math.inf
