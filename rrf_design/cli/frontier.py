@@ -6,7 +6,18 @@ from typing import Annotated
 
 import typer
 
-from rrf_design.cli.output import AsJson, Jobs, ProblemFile, Seed, TimeLimit, print_json, say, table
+from rrf_design.cli.output import (
+    AsJson,
+    Jobs,
+    ProblemFile,
+    Quiet,
+    Seed,
+    TimeLimit,
+    print_json,
+    progress_bar,
+    say,
+    table,
+)
 from rrf_design.cli.plan import Corruptions, ObjectiveOption, Solver
 
 
@@ -23,6 +34,7 @@ def frontier(
     jobs: Jobs = 1,
     time_limit: TimeLimit = None,
     seed: Seed = 0,
+    quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
     """How does the best margin grow with money: every cost at which a larger margin becomes possible.
@@ -32,16 +44,17 @@ def frontier(
     from rrf_design.files import load
     from rrf_design.planning import frontier as make_frontier
 
-    result = make_frontier(
-        load(file),
-        budget=budget,
-        objective=objective,
-        k=k,
-        solver=solver,
-        n_jobs=jobs,
-        time_limit=time_limit,
-        seed=seed,
-    )
+    with progress_bar("frontier", quiet=quiet, time_limit=time_limit):
+        result = make_frontier(
+            load(file),
+            budget=budget,
+            objective=objective,
+            k=k,
+            solver=solver,
+            n_jobs=jobs,
+            time_limit=time_limit,
+            seed=seed,
+        )
     if as_json:
         print_json({"format": "rrf-frontier", "version": 1, **result.to_json()})
         raise typer.Exit(0)

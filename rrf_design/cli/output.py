@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator, Sequence
+import time
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -64,40 +65,76 @@ def note(text: str) -> None:
     console(stderr=True).print(text, markup=False, style="dim")
 
 
-Progress = Callable[[float, float, float], None]
-"""Called with the fraction that is done, the lower and the upper bound so far."""
+class Progress:
+    """A bar on standard error: how far, how long still, and the bounds so far, which are also told when interrupted.
+
+    Called with the fraction done and both bounds, as `solvers.margin` does, or with the bounds alone, as planners do; then
+    the time limit says how far it is. Not on a terminal it only remembers.
+    """
+
+    def __init__(self, what: str, *, time_limit: float | None, shown: bool) -> None:
+        self.what = what
+        self.bounds: tuple[float, float] | None = None
+        self._limit = time_limit
+        self._began = time.monotonic()
+        self._bar = _bar() if shown else None
+        self._task: Any = None
+
+    def __call__(self, *told: float) -> None:
+        *fraction, lower, upper = told
+        self.bounds = (lower, upper)
+        if self._bar is None:
+            return
+        if self._task is None:  # what is done in an instant shows no bar
+            self._bar.start()
+            self._task = self._bar.add_task(self.what, total=1.0 if fraction or self._limit else None, bounds="")
+        done = fraction[0] if fraction else (time.monotonic() - self._began) / self._limit if self._limit else None
+        self._bar.update(self._task, completed=done, bounds=f"between {lower:.6g} and {upper:.6g}")
+
+    def stop(self) -> None:
+        if self._bar is not None:
+            self._bar.stop()
 
 
 @contextmanager
-def progress_bar(what: str, *, quiet: bool = False) -> Iterator[Progress | None]:
-    """A bar on standard error with the time left and the bounds so far; nothing when quiet or not on a terminal.
+def progress_bar(what: str, *, quiet: bool = False, time_limit: float | None = None) -> Iterator[Progress]:
+    """A `Progress` for one long solve; nothing is shown when quiet or not on a terminal.
 
-    Yields what `solvers.margin` takes as `progress`. The bar appears with the first report, so that what is done in
-    an instant shows none. The first use on a machine compiles kernels, and says so.
+    The first use on a machine compiles kernels, and says so.
     """
     if not quiet:
         _tell_compiling()
-    if quiet or not sys.stderr.isatty():
-        yield None
-        return
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    progress = Progress(what, time_limit=time_limit, shown=not quiet and sys.stderr.isatty())
+    try:
+        yield progress
+    except KeyboardInterrupt as stop:
+        stop.add_note(progress_words(progress))
+        raise
+    finally:
+        progress.stop()
 
-    columns = [
+
+def progress_words(progress: Progress) -> str:
+    if progress.bounds is None:
+        return f"{progress.what}: nothing is proven yet"
+    lower, upper = progress.bounds
+    return f"{progress.what}: so far proven between {lower:.9g} and {upper:.9g}"
+
+
+def _bar() -> Any:
+    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
+
+    return Bar(
         TextColumn("{task.description}", markup=False),
         BarColumn(),
-        TextColumn("{task.percentage:>3.0f}%"),
         TimeElapsedColumn(),
         TextColumn("left:"),
         TimeRemainingColumn(),
         TextColumn("{task.fields[bounds]}", markup=False),
-    ]
-    with Progress(*columns, console=console(stderr=True), transient=True, disable=False) as bar:
-        task = bar.add_task(what, total=1.0, bounds="", visible=False)
-
-        def report(done: float, lower: float, upper: float) -> None:
-            bar.update(task, completed=done, visible=True, bounds=f"between {lower:.6g} and {upper:.6g}")
-
-        yield report
+        console=console(stderr=True),
+        transient=True,
+    )
 
 
 @cache
@@ -124,12 +161,12 @@ def _tell_compiling() -> None:
 def tell_interrupted(stop: BaseException) -> None:
     """One line about what an interrupted solver had proven, where it had proven anything."""
     margin = getattr(stop, "margin", None)
-    if margin is None:
-        note("interrupted")
-        return
-    note(
-        f"interrupted; so far the margin at k = {margin.k} is proven between {margin.lower:.9g} and {margin.upper:.9g}"
-    )
+    if margin is not None:
+        note(
+            f"interrupted; so far the margin at k = {margin.k} is proven between {margin.lower:.9g} and {margin.upper:.9g}"
+        )
+    else:
+        note("; ".join(["interrupted", *getattr(stop, "__notes__", [])]))
 
 
 def split_ids(select: str | None) -> list[str] | None:

@@ -7,7 +7,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rrf_design.cli.output import AsJson, Jobs, ProblemFile, Seed, TimeLimit, note, print_json, say, table
+from rrf_design.cli.output import (
+    AsJson,
+    Jobs,
+    ProblemFile,
+    Quiet,
+    Seed,
+    TimeLimit,
+    note,
+    print_json,
+    progress_bar,
+    say,
+    table,
+)
 
 if TYPE_CHECKING:
     from rrf_design.planning import Plan
@@ -46,6 +58,7 @@ def plan(
     jobs: Jobs = 1,
     time_limit: TimeLimit = None,
     seed: Seed = 0,
+    quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
     """What should I buy: the largest margin for a budget, or the cheapest design for a target.
@@ -56,23 +69,28 @@ def plan(
     from rrf_design.planning import plan as make_plan
     from rrf_design.planning import write_plan
     from rrf_design.planning.document import to_document
+    from rrf_design.planning.registry import wanted
 
     problem = load(file)
-    result = make_plan(
-        problem,
-        budget=budget,
-        target=target,
-        method=method,
-        objective=objective,
-        k=k,
-        solver=solver,
-        n_jobs=jobs,
-        time_limit=time_limit,
-        seed=seed,
-    )
+    what = "margin" if wanted(problem, budget, target)[1] is None else "cost"
+    with progress_bar(what, quiet=quiet, time_limit=time_limit) as progress:
+        result = make_plan(
+            problem,
+            budget=budget,
+            target=target,
+            method=method,
+            objective=objective,
+            k=k,
+            solver=solver,
+            n_jobs=jobs,
+            time_limit=time_limit,
+            seed=seed,
+            progress=progress,
+        )
     if output is not None:
         write_plan(result, output)
-        note(f"written to {output}")
+        if not quiet:
+            note(f"written to {output}")
     if as_json:
         print_json(to_document(result))
     else:

@@ -7,7 +7,7 @@ method and returns a `Plan`: the design, its exact margin, and a proven bound on
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol
@@ -144,6 +144,8 @@ class Goal:
     time_limit: float | None = None
     seed: int = 0
     n_jobs: int | None = None
+    progress: Callable[[float, float], None] | None = None
+    """Told the proven lower and upper bound so far: of the objective, or of the cost where there is a target."""
 
 
 class Planner(Protocol):

@@ -73,6 +73,10 @@ class Search:
         left = self.left()
         return left is not None and left <= 0.0
 
+    def _tell(self, lower: float, upper: float) -> None:
+        if self.goal.progress is not None:
+            self.goal.progress(lower, upper)
+
     def settle(self, threshold: float, budget: Fraction | None, *, hint: Mask, share: float = 1.0) -> Verdict:
         """Find a design within the budget whose objective reaches `threshold`, or prove that there is none."""
         limit = None if self.deadline is None else time.monotonic() + share * max(self.left() or 0.0, 0.0)
@@ -107,6 +111,7 @@ class Search:
         upper = relaxation_bound(arena, money, deadline=early)
         smallest = ZERO * arena.scale
         while not self.late():
+            self._tell(value, upper)
             tight = max(value * (1 + self.master.gap), smallest)
             if upper <= tight * (1 + 1e-15):
                 break
@@ -147,6 +152,7 @@ class Search:
             if solved.answer is Answer.INFEASIBLE:
                 return Cheapest(None, bound, impossible=True)
             bound = max(bound, solved.cost_bound)
+            self._tell(float(bound), float("inf") if best is None else float(market.cost(best)))
             if solved.values is None:
                 break
             mask = self._design(solved.values)

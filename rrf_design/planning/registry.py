@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from math import comb
 from typing import TYPE_CHECKING
 
@@ -83,21 +84,24 @@ def plan(
     n_jobs: int | None = None,
     time_limit: float | None = None,
     seed: int = 0,
+    progress: Callable[[float, float], None] | None = None,
 ) -> Plan:
     """What to buy: the largest margin within a budget, or the cheapest design that reaches a target.
 
     Without budget and target the problem's own are used; a problem with epsilon and delta has the target 2ε/δ. With both,
     the cheapest design within the budget. method "auto" proves optimality where that is realistic (a minute unless a
-    time limit is given) and is greedy on larger fields.
+    time limit is given) and is greedy on larger fields. `progress` is told the bounds so far: of the margin, or of the
+    cost where there is a target.
     """
     from rrf_design.planning.arena import Arena
 
-    goal = Goal(*wanted(problem, budget, target), time_limit=_seconds(time_limit), seed=seed, n_jobs=n_jobs)
+    budget, target = wanted(problem, budget, target)
+    goal = Goal(budget, target, _seconds(time_limit), seed, n_jobs, progress)
     arena = Arena(problem, k=k, objective=objective)
     if method == "auto":
         method = "optimal" if provable(arena) else "greedy"
         if method == "optimal" and time_limit is None:
-            goal = Goal(goal.budget, goal.target, AUTO_SECONDS, seed, n_jobs)
+            goal = replace(goal, time_limit=AUTO_SECONDS)
     return planner(method, solver=solver).plan(arena, goal)
 
 

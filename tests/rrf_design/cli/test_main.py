@@ -100,3 +100,21 @@ def test_completion_is_offered() -> None:
         check=False,
     )
     assert "explain" in made.stdout
+
+
+def test_ctrl_c_in_a_planner_tells_the_bounds_it_was_told(
+    run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Any
+) -> None:
+    import rrf_design.planning
+
+    def stopped(*_: object, progress: Callable[..., None], **__: object) -> None:
+        progress(0.25, 0.5)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(rrf_design.planning, "plan", stopped)
+    path = tmp_path / "p.toml"
+    path.write_text('[problem]\nk = 1\nbudget = 1.0\n[[nodes]]\nid = "a"\n')
+    made = run("plan", path, "--json")
+    assert made.code == 130
+    assert made.out == ""
+    assert "margin: so far proven between 0.25 and 0.5" in made.err
