@@ -1,0 +1,156 @@
+"""Transports act as they say; blocks refuse what can't be rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rrf_design import Anchor, InputError, Problem, Relation, Transport
+
+TRANSPORTS = [
+    ("identity", 3, 3, np.eye(3)),
+    ({}, 2, 2, np.eye(2)),
+    ({"scale": -2.5}, 2, 2, -2.5 * np.eye(2)),
+    ({"scale": 0}, 1, 1, np.zeros((1, 1))),
+    ({"permute": [2, 0, 1]}, 3, 3, np.array([[0, 0, 1], [1, 0, 0], [0, 1, 0]])),
+    ({"select": [2, 0]}, 3, 2, np.array([[0, 0, 1], [1, 0, 0]])),
+    ({"select": [0, 0, 1]}, 2, 3, np.array([[1, 0], [1, 0], [0, 1]])),
+    ({"matrix": [[1, 2, 3], [4, 5, 6]]}, 3, 2, np.array([[1, 2, 3], [4, 5, 6]])),
+]
+
+
+@pytest.mark.parametrize(("given", "tail_dim", "head_dim", "matrix"), TRANSPORTS)
+def test_a_transport_as_a_matrix(given: Any, tail_dim: int, head_dim: int, matrix: np.ndarray) -> None:
+    transport = Transport.model_validate(given)
+    assert np.array_equal(transport.as_matrix(tail_dim=tail_dim, head_dim=head_dim), matrix)
+    assert Transport.model_validate(transport.model_dump()) == transport
+
+
+@pytest.mark.parametrize(
+    ("given", "kind"),
+    [("identity", "identity"), ({"scale": 0.0}, "scale"), ({"permute": []}, "permute"), ({"select": [0]}, "select")],
+)
+def test_the_kind_of_a_transport(given: Any, kind: str) -> None:
+    assert Transport.model_validate(given).kind == kind
+
+
+def two(relation: dict[str, Any] | None = None, anchor: dict[str, Any] | None = None, **settings: Any) -> Problem:
+    """One relation from p (2 coordinates) to q (2) and one anchor on p; s has one coordinate."""
+    return Problem(
+        nodes=[{"id": "p", "dim": 2}, {"id": "q", "dim": 2}, {"id": "s"}],
+        relations=[{"id": "r", "tail": "p", "head": "q", **(relation or {})}],
+        anchors=[{"id": "a", "node": "p", **(anchor or {})}],
+        **settings,
+    )
+
+
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        ({"transport": "identiy"}, "unknown transport 'identiy'; use"),
+        ({"transport": 3}, "transport must be a table, not 3"),
+        ({"transport": {"scale": float("nan")}}, "transport.scale must be a finite number"),
+        ({"transport": {"scale": "3"}}, "transport.scale must be a number"),
+        ({"transport": {"scal": 1.0}}, "unknown key 'scal'; did you mean 'scale'?"),
+        ({"transport": {"scale": 1.0, "permute": [0, 1]}}, "a transport is one map, not scale and permute"),
+        ({"transport": {"matrix": [[1.0]]}}, "is 1×1, but maps dimension 2 to 2 and so must be 2×2"),
+        ({"transport": {"matrix": []}}, "non-empty list of rows of one length"),
+        ({"transport": {"matrix": [[1.0, 2.0], [1.0]]}}, "non-empty list of rows of one length"),
+        ({"transport": {"matrix": [[1.0, True], [1.0, 0.0]]}}, "transport.matrix[0][1] must be a number, not True"),
+        ({"transport": {"permute": [0, 0]}}, "[0, 0] is not a permutation of 0..1"),
+        ({"transport": {"permute": [0, 1, 2]}}, "permute has length 3, but the fibers have dimension 2"),
+        ({"transport": {"permute": [1.0, 0]}}, "transport.permute[0] must be a whole number"),
+        ({"transport": {"select": [0]}}, "select = [0] must name 2 coordinates of the tail"),
+        ({"transport": {"select": [0, 2]}}, "each below 2"),
+        ({"transport": {"select": [-1, 0]}}, "transport.select[0] must be greater than or equal to 0"),
+        ({"head": "s"}, "transport identity needs equal dimensions, but the tail has 2 and the head 1"),
+        ({"head": "s", "transport": {"permute": [1, 0]}}, "transport permute needs equal dimensions"),
+        ({"head": "s", "transport": {"select": [2]}}, "each below 2"),
+        ({"head": "qq"}, "unknown node 'qq'; did you mean 'q'?"),
+        ({"tail": "nowhere"}, "unknown node 'nowhere'"),
+        ({"offset": [1.0]}, "offset has length 1, but the block has 2 rows"),
+        ({"offset": float("inf")}, "offset must be a finite number"),
+        ({"offset": [0.0, float("nan")]}, "offset[1] must be a finite number"),
+        ({"offset": "0"}, "offset must be a number"),
+        ({"weight": 0}, "weight must be greater than 0, not 0"),
+        ({"weight": -1.0}, "weight must be greater than 0"),
+        ({"weight": float("inf")}, "weight must be a finite number"),
+        ({"sigma": 0}, "sigma must be greater than 0"),
+        ({"sigma": 1.0, "metric": 1.0}, "give only one of sigma and metric"),
+        ({"covariance": [[1.0]]}, "covariance must be 2×2"),
+        ({"covariance": [[1.0, 0.1], [0.2, 1.0]]}, "covariance is not symmetric"),
+        ({"covariance": [[1.0, 2.0], [2.0, 1.0]]}, "covariance is not positive definite"),
+        ({"covariance": [[1.0, 1.0], [1.0, 1.0]]}, "not positive definite; give [problem] a variance_floor or shrinkage"),
+        ({"covariance": [[0.0, 0.0], [0.0, 0.0]]}, "not positive definite"),
+        ({"covariance": [[1.0, 2.0], [float("nan"), 1.0]]}, "covariance[1][0] must be a finite number"),
+        ({"metric": [[1.0, 2.0], [2.0, 1.0]]}, "metric is not positive definite"),
+        ({"uncertainty": -1e-9}, "uncertainty must be greater than or equal to 0"),
+        ({"cost": -1}, "cost must be greater than or equal to 0"),
+        ({"requires": ["b"]}, "requires names the unknown block 'b'"),
+        ({"requires": "a"}, "requires must be a list"),
+        ({"excludes": ["p"]}, "excludes names the unknown block 'p'"),
+        ({"family": ""}, "family must be non-empty text"),
+        ({"famly": "x"}, "unknown key 'famly'; did you mean 'family'?"),
+        ({"sigma": 1e-320}, "too large for floating point"),
+        ({"transport": {"scale": 1e300}, "sigma": 1e-300}, "too large for floating point"),
+        ({"offset": 1e300, "sigma": 1e-300}, "too large for floating point"),
+    ],
+)
+def test_what_a_relation_refuses(bad: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        two(bad)
+    assert str(caught.value).startswith("relation 'r': ")
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        ({"rows": "ident"}, "rows = 'ident'; use \"identity\" or a list of rows"),
+        ({"rows": []}, "rows must be a non-empty list of rows of one length"),
+        ({"rows": [[1.0, 2.0], [1.0]]}, "rows must be a non-empty list of rows of one length"),
+        ({"rows": [[]]}, "rows have length 0, but the node has dimension 2"),
+        ({"rows": [[1.0]]}, "rows have length 1, but the node has dimension 2"),
+        ({"rows": [1.0, 2.0]}, "rows[0] must be a list"),
+        ({"rows": [[1.0, float("-inf")]]}, "rows[0][1] must be a finite number"),
+        ({"value": 1.0}, "value is one number, but the block has 2 rows; give a list"),
+        ({"value": [1.0]}, "value has length 1, but the block has 2 rows"),
+        ({"value": [1.0, float("nan")]}, "value[1] must be a finite number"),
+        ({"nodes": ["q"]}, "give exactly one of node and nodes"),
+        ({"node": None}, "give exactly one of node and nodes"),
+        ({"node": None, "nodes": []}, "nodes must name at least one node"),
+        ({"node": None, "nodes": ["p", "p"]}, "none of them twice"),
+        ({"node": None, "nodes": ["p", "q"], "rows": [[1.0, 0.0]]}, "the nodes together have dimension 4"),
+        ({"node": "P"}, "unknown node 'P'"),
+        ({"source": 3}, "source must be text"),
+        ({"valeu": 3}, "unknown key 'valeu'; did you mean 'value'?"),
+    ],
+)
+def test_what_an_anchor_refuses(bad: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        two(anchor=bad)
+    assert str(caught.value).startswith("anchor 'a': ")
+    assert message in str(caught.value)
+
+
+def test_a_family_has_one_weight() -> None:
+    with pytest.raises(InputError, match=r"anchor 'a': weight 2.0 differs from the weight 1.0 of 'r' in the same family 'f'"):
+        two({"family": "f"}, {"family": "f", "weight": 2.0})
+
+
+def test_a_family_name_never_meets_an_id() -> None:
+    problem = two({"family": "a"})
+    assert sorted(problem.family_size.values()) == [1, 1]
+
+
+def test_identity_rows_may_be_written_out() -> None:
+    assert Anchor(id="a", node="p", rows="identity") == Anchor(id="a", node="p")
+
+
+def test_blocks_name_their_nodes() -> None:
+    assert Relation(id="r", tail="x", head="y").nodes == ("x", "y")
+    assert Relation(id="r", tail="x", head="x").nodes == ("x",)
+    assert Anchor(id="a", node="x").nodes == ("x",)
+    assert Anchor(id="a", nodes=["y", "x"]).nodes == ("y", "x")
