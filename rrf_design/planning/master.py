@@ -7,10 +7,11 @@ point; their covering rows are relaxed by more than their feasibility tolerance,
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -79,7 +80,7 @@ class OrTools:
         )
         if time_limit is not None:
             solver.parameters.max_time_in_seconds = max(time_limit, 0.01)
-        status = solver.solve(model)
+        status = _interruptible(solver, model)
         if status == cp_model.INFEASIBLE:
             return Solved(Answer.INFEASIBLE)
         bound = Fraction(int(np.floor(solver.best_objective_bound)) if program.minimise else 0) * program.unit
@@ -87,6 +88,22 @@ class OrTools:
             return Solved(Answer.UNKNOWN, cost_bound=max(bound, Fraction(0)))
         values = np.array([solver.boolean_value(v) for v in variables], dtype=bool)
         return Solved(Answer.FOUND, values, bound, proven=status == cp_model.OPTIMAL)
+
+
+def _interruptible(solver: Any, model: Any) -> Any:
+    """Solve in a thread of its own, so that Ctrl-C reaches this one at once; the search is then told to stop."""
+    solver.parameters.catch_sigint_signal = False  # it would end this solve only, and the interrupt would be lost
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        status = pool.submit(solver.solve, model)
+        try:
+            while True:
+                try:
+                    return status.result(timeout=0.5)
+                except TimeoutError:
+                    continue
+        except BaseException:
+            solver.stop_search()
+            raise
 
 
 class Pulp:
@@ -101,7 +118,8 @@ class Pulp:
         import pulp
 
         model = pulp.LpProblem("master", pulp.LpMinimize)
-        variables = [pulp.LpVariable(f"x{i}", cat="Binary") for i in range(program.variables)]
+        make = getattr(model, "add_variable", pulp.LpVariable)  # PuLP 4 only makes variables of a model
+        variables = [make(f"x{i}", cat="Binary") for i in range(program.variables)]
         total = pulp.lpSum(int(c) * v for c, v in zip(program.cost, variables, strict=True) if c)
         model += total if program.minimise else pulp.LpAffineExpression()
         for number, row in enumerate(program.rows):
@@ -124,8 +142,11 @@ class Pulp:
         import pulp
 
         limit = None if time_limit is None else max(time_limit, 0.1)
-        name = self.solver or "PULP_CBC_CMD"
         known = pulp.listSolvers(onlyAvailable=True)
+        if not self.solver and "COIN_CMD" not in known:  # no CBC on the path: the one that comes with PuLP
+            bundled = getattr(pulp.PULP_CBC_CMD, "pulp_cbc_path", None)
+            return pulp.COIN_CMD(path=bundled, msg=False, timeLimit=limit)
+        name = self.solver or "COIN_CMD"
         if name not in known:
             raise MissingDependency(f"solver: PuLP finds no {name!r} on this machine; it finds {', '.join(known)}")
         return pulp.getSolver(name, msg=False, timeLimit=limit)

@@ -69,9 +69,7 @@ class Tracked:
         squares = np.square(image @ directions).sum(axis=1)
         blocks, place = np.unique(self.row_block[rows], return_inverse=True)
         energies = _sums(place, squares, len(blocks))
-        self._bound(
-            blocks, np.bincount(place.ravel(), weights=np.square(image @ witness.vector), minlength=len(blocks))
-        )
+        self._bound(blocks, _sums(place, np.square(image @ witness.vector), len(blocks)))
         spent, found = market.cost(self.mask), list[Offer]()
         for block, energy in zip(blocks, energies, strict=True):
             item = int(arena.block_item[block])

@@ -1,0 +1,50 @@
+"""rrf-design frontier: the curve as text and as JSON."""
+
+from __future__ import annotations
+
+import pytest
+
+TEXT = """
+[problem]
+name = "one answer"
+
+[[nodes]]
+id = "x"
+
+[[anchors]]
+id = "cheap"
+node = "x"
+cost = 1.0
+[[anchors]]
+id = "good"
+node = "x"
+weight = 4.0
+cost = 3.0
+"""
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "problem.toml"
+    path.write_text(TEXT)
+    return path
+
+
+def test_points(run, file):
+    ran = run("frontier", file, "--json")
+    assert ran.code == 0
+    assert [(p["cost"], p["selected"], p["status"]) for p in ran.json["points"]] == [
+        (0.0, [], "optimal"),
+        (1.0, ["cheap"], "optimal"),
+        (3.0, ["good"], "optimal"),
+        (4.0, ["cheap", "good"], "optimal"),
+    ]
+    assert [p["gamma"] for p in ran.json["points"]] == pytest.approx([0.0, 1.0, 2.0, 5**0.5])
+    assert ran.json["complete"]
+
+
+def test_text_and_limits(run, file):
+    assert "Nothing larger is possible for more money: proven." in run("frontier", file).out
+    assert len(run("frontier", file, "--budget", "3", "--json").json["points"]) == 3
+    assert "The curve may go on" in run("frontier", file, "--time-limit", "0").out
+    assert run("frontier", file, "--objective", "nonsense").code == 2

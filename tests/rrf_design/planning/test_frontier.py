@@ -1,0 +1,46 @@
+"""The frontier is exactly the set of undominated designs."""
+
+from __future__ import annotations
+
+import pytest
+from small import all_designs, best_within, random_problem
+
+from rrf_design.errors import InputError
+from rrf_design.planning import PlanStatus, frontier, plan
+from rrf_design.planning.costs import exact
+
+
+@pytest.mark.parametrize("features", [(), ("tiers",), ("nodes", "links")], ids="-".join)
+def test_every_undominated_design_is_a_point(features):
+    problem = random_problem(12, features=features, blocks=6)
+    designs = sorted(all_designs(problem), key=lambda d: (d[0], -d[1]))
+    steps, best = [], -1.0
+    for cost, value, _ in designs:
+        if value > best * (1 + 1e-6) + 1e-9 or best < 0:
+            steps.append((cost, value))
+            best = value
+    found = frontier(problem)
+    assert found.complete
+    assert [exact(p.cost) for p in found.points] == [cost for cost, _ in steps]
+    assert [p.gamma for p in found.points] == pytest.approx([value for _, value in steps], abs=1e-7)
+    assert all(p.status is PlanStatus.OPTIMAL for p in found.points)
+    assert all(problem.margin(p.selected).value == p.gamma for p in found.points)
+
+
+def test_a_point_is_what_plan_buys():
+    problem = random_problem(13, blocks=7)
+    curve = frontier(problem, budget=5.0)
+    for budget in (0.0, 1.0, 2.5, 5.0):
+        point = curve.best_within(budget)
+        assert point is not None
+        assert point.gamma == pytest.approx(plan(problem, budget=budget, method="optimal").gamma, rel=1e-6)
+    assert curve.points[-1].cost <= 5.0
+    assert best_within(all_designs(problem), 5.0) == pytest.approx(curve.points[-1].gamma)
+
+
+def test_stopped_early_says_so():
+    curve = frontier(random_problem(13, blocks=7), time_limit=0.0)
+    assert not curve.complete
+    assert len(curve.points) >= 1
+    with pytest.raises(InputError, match="budget: must be a number"):
+        frontier(random_problem(13), budget=-1.0)
