@@ -77,7 +77,7 @@ class Progress:
         self.bounds: tuple[float, float] | None = None
         self._limit = time_limit
         self._began = time.monotonic()
-        self._bar = _bar() if shown else None
+        self._bar = _bar(time_limit) if shown else None
         self._task: Any = None
 
     def __call__(self, *told: float) -> None:
@@ -121,16 +121,22 @@ def progress_words(progress: Progress) -> str:
     return f"{progress.what}: so far proven between {lower:.9g} and {upper:.9g}"
 
 
-def _bar() -> Any:
-    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+def _bar(time_limit: float | None) -> Any:
+    from rich.progress import BarColumn, ProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
     from rich.progress import Progress as Bar
+    from rich.text import Text
+
+    class AtMost(ProgressColumn):
+        """What is left until the time limit, where there is one."""
+
+        def render(self, task: Any) -> Text:
+            return Text(f"at most {max(0.0, (time_limit or 0.0) - (task.elapsed or 0.0)):.0f} s left")
 
     return Bar(
         TextColumn("{task.description}", markup=False),
         BarColumn(),
         TimeElapsedColumn(),
-        TextColumn("left:"),
-        TimeRemainingColumn(),
+        *([AtMost()] if time_limit else [TextColumn("left:"), TimeRemainingColumn()]),
         TextColumn("{task.fields[bounds]}", markup=False),
         console=console(stderr=True),
         transient=True,

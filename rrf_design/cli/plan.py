@@ -69,11 +69,12 @@ def plan(
     from rrf_design.planning import plan as make_plan
     from rrf_design.planning import write_plan
     from rrf_design.planning.document import to_document
-    from rrf_design.planning.registry import wanted
+    from rrf_design.planning.registry import AUTO_SECONDS, wanted
 
     problem = load(file)
     what = "margin" if wanted(problem, budget, target)[1] is None else "cost"
-    with progress_bar(what, quiet=quiet, time_limit=time_limit) as progress:
+    limit = AUTO_SECONDS if time_limit is None and method == "auto" else time_limit
+    with progress_bar(what, quiet=quiet, time_limit=limit) as progress:
         result = make_plan(
             problem,
             budget=budget,
