@@ -105,20 +105,25 @@ def enumerate_fields(energy: Energy) -> tuple[tuple[int, ...], int]:
 
 def elimination_order(energy: Energy) -> tuple[list[int], int]:
     """Greedy order (smallest joint table first) and the size of its largest table."""
-    scopes = [set(factor.nodes) for factor in energy.factors]
-    left = set(range(len(energy.sizes)))
+    near: list[set[int]] = [set() for _ in energy.sizes]
+    for factor in energy.factors:
+        for i in factor.nodes:
+            near[i].update(factor.nodes)
+            near[i].discard(i)
+
+    def cost(i: int) -> int:
+        return energy.sizes[i] * prod(energy.sizes[j] for j in near[i])
+
+    costs = {i: cost(i) for i in range(len(energy.sizes))}
     order, largest = [], 1
-    while left:
-        costs = {
-            i: prod(energy.sizes[j] for j in set().union({i}, *(scope for scope in scopes if i in scope)))
-            for i in sorted(left)
-        }
+    while costs:
         node = min(costs, key=costs.__getitem__)
-        largest = max(largest, costs[node])
-        joined: set[int] = set().union(*(scope for scope in scopes if node in scope)) - {node}
-        scopes = [scope for scope in scopes if node not in scope] + [joined]
+        largest = max(largest, costs.pop(node))
         order.append(node)
-        left.remove(node)
+        for i in near[node]:
+            near[i] |= near[node]
+            near[i] -= {i, node}
+            costs[i] = cost(i)
     return order, largest
 
 

@@ -205,7 +205,31 @@ class _Search:
         """Search all supports of at most `size` usable nodes; `parts` are the projections Q_jᵀs."""
         self._root, self._s = spans, s
         self._consider(())
+        if size > 2 and not self.listing:
+            self._greedy(operator, groups, spans, s, size, usable, parts)
         self._descend(operator, groups, spans, s, size, usable.copy(), (), parts)
+
+    def _greedy(
+        self,
+        operator: Any,
+        groups: NodeColumns,
+        spans: Spans,
+        s: Array,
+        size: int,
+        usable: NDArray[np.bool_],
+        parts: Array,
+    ) -> None:
+        """A good incumbent first: the best pair, then one best node at a time. The lower it is, the fewer branches."""
+        self._descend(operator, groups, spans, s, 2, usable.copy(), (), parts)
+        while 0 < len(self.support) < size and not self._stopped():
+            basis = span_of(spans.columns(self.support))
+            smaller = project_out(operator, basis)
+            rest = s - basis @ (basis.T @ s)
+            gains = np.square(build_spans(smaller, groups, scale=spans.scale).project(rest)).sum(axis=1)
+            gains[~usable] = 0.0
+            gains[list(self.support)] = 0.0
+            if not gains.any() or not self._consider((*self.support, int(np.argmax(gains)))):
+                return
 
     def _consider(self, support: tuple[int, ...]) -> bool:
         """Judge one support directly; True when it explains the syndrome (or improves on the incumbent)."""

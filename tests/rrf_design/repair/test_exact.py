@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 
@@ -150,3 +152,50 @@ def test_limits_are_said(equality, answers):
     fixed = rrf.repair(problem, dict.fromkeys(operator.node_ids, 0.0), anchors=anchors, method="exact", time_limit=0.0)
     assert fixed.certainty is Certainty.UNDECIDED
     assert not fixed.diagnostics.complete
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_claims_against_brute_force(seed):
+    """Certain repairs are the truth, and ambiguous data really have two explanations; erasures and all."""
+    rng = np.random.default_rng(70 + seed)
+    seen = set()
+    for _ in range(60):
+        n, k = int(rng.integers(3, 6)), int(rng.integers(1, 3))
+        B = rng.integers(-1, 2, size=(int(rng.integers(2, 9)), n)).astype(float)
+        B = B[np.abs(B).sum(axis=1) > 0]
+        if not len(B):
+            continue
+        problem = rrf.from_matrix(B, k=k)
+        truth = rng.integers(-3, 4, size=n).astype(float)
+        y = truth.copy()
+        for i in rng.choice(n, size=int(rng.integers(0, k + 1)), replace=False):
+            y[i] += rng.integers(1, 5)
+        gone = [i for i in range(n) if rng.random() < 0.15][: n - 1]
+        responses = {f"n{i}": None if i in gone else float(y[i]) for i in range(n)}
+        anchors = dict(zip(problem.operator().block_ids, (B @ truth).tolist(), strict=True))
+        fixed = rrf.repair(problem, responses, anchors=anchors)
+        seen.add(fixed.certainty)
+        assert fixed.certainty is not Certainty.UNEXPLAINED
+        if fixed.certainty in (Certainty.UNIQUE, Certainty.BOUNDED, Certainty.UNIQUE_HERE):
+            known = [i for i in range(n) if fixed.repaired[f"n{i}"] is not None]
+            assert [fixed.repaired[f"n{i}"][0] for i in known] == pytest.approx(truth[known], abs=1e-6)
+        else:
+            assert several_explanations(B, y, truth, gone, k)
+    assert {Certainty.UNIQUE, Certainty.AMBIGUOUS} <= seen
+
+
+def several_explanations(B, y, truth, gone, k):
+    """Whether more than one error on at most k answered nodes (and the erased ones) explains the data."""
+    answered = [i for i in range(B.shape[1]) if i not in gone]
+    s = B @ np.where(np.isin(np.arange(B.shape[1]), gone), 0.0, y) - B @ truth
+    errors = []
+    for part in combinations(answered, min(k, len(answered))):
+        columns = [*part, *gone]
+        e, _, rank, _ = np.linalg.lstsq(B[:, columns], s, rcond=1e-10)
+        if np.linalg.norm(B[:, columns] @ e - s) < 1e-9:
+            if rank < len(columns):
+                return True
+            full = np.zeros(B.shape[1])
+            full[columns] = e
+            errors.append(full)
+    return any(not np.allclose(errors[0], other) for other in errors)
