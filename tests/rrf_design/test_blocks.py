@@ -82,7 +82,10 @@ def two(relation: dict[str, Any] | None = None, anchor: dict[str, Any] | None = 
         ({"covariance": [[1.0]]}, "covariance must be 2×2"),
         ({"covariance": [[1.0, 0.1], [0.2, 1.0]]}, "covariance is not symmetric"),
         ({"covariance": [[1.0, 2.0], [2.0, 1.0]]}, "covariance is not positive definite"),
-        ({"covariance": [[1.0, 1.0], [1.0, 1.0]]}, "not positive definite; give [problem] a variance_floor or shrinkage"),
+        (
+            {"covariance": [[1.0, 1.0], [1.0, 1.0]]},
+            "not positive definite; give [problem] a variance_floor or shrinkage",
+        ),
         ({"covariance": [[0.0, 0.0], [0.0, 0.0]]}, "not positive definite"),
         ({"covariance": [[1.0, 2.0], [float("nan"), 1.0]]}, "covariance[1][0] must be a finite number"),
         ({"metric": [[1.0, 2.0], [2.0, 1.0]]}, "metric is not positive definite"),
@@ -136,7 +139,9 @@ def test_what_an_anchor_refuses(bad: dict[str, Any], message: str) -> None:
 
 
 def test_a_family_has_one_weight() -> None:
-    with pytest.raises(InputError, match=r"anchor 'a': weight 2.0 differs from the weight 1.0 of 'r' in the same family 'f'"):
+    with pytest.raises(
+        InputError, match=r"anchor 'a': weight 2.0 differs from the weight 1.0 of 'r' in the same family 'f'"
+    ):
         two({"family": "f"}, {"family": "f", "weight": 2.0})
 
 

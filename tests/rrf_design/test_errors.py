@@ -9,7 +9,9 @@ import pytest
 from rrf_design import errors
 
 
-@pytest.mark.parametrize("error", [e for _, e in inspect.getmembers(errors, inspect.isclass) if e.__module__ == errors.__name__])
+@pytest.mark.parametrize(
+    "error", [e for _, e in inspect.getmembers(errors, inspect.isclass) if e.__module__ == errors.__name__]
+)
 def test_every_error_has_the_one_root_and_exit_code_2(error: type[errors.RRFError]) -> None:
     assert issubclass(error, errors.RRFError)
     assert error.exit_code == 2
