@@ -214,7 +214,7 @@ def _witness(record: OperatorRecord, support: Sequence[int], direction: Any) -> 
 def _uncertainty(
     record: OperatorRecord, lower: float, standing: Any, size: int, spread: Uncertainty, time_limit: float | None
 ) -> dict[str, Any]:
-    eta = sqrt_up(squared_norm(record.radii))
+    eta = sqrt_up(squared_norm(record.radii[record.radii > 0]))
     shrunk = max(0.0, float_down(Fraction(lower) - Fraction(eta)))
     per_support: float | None = None
     if eta == 0.0:

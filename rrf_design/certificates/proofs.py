@@ -22,6 +22,8 @@ from rrf_design.errors import Refused
 
 CAPACITY = 2048  # rejected supports that are collected before they are settled one by one
 SLICE = 2_000_000  # float tests between two looks at the clock and at what was rejected
+FEW_NODES = 24  # fields smaller than this are enumerated without looking for centres
+TABLE_NODES = 1500  # dense fields of scalars up to this size are looked up in a plain table
 PAIR_LIMIT = 60_000_000  # pairs of nodes that share a row: beyond it the adjacency would not fit
 
 
@@ -48,8 +50,9 @@ def prove_floor(
     began = time.monotonic()
     radii2 = np.square(record.radii) if with_radii and record.radii.any() else np.zeros(0)
     gram = gram_blocks(record, size, radii2)
-    w = new_walk(gram, capacity=CAPACITY)
     shift = _largest_shift(gram, floor)
+    gram = _from_centres(record, gram, shift)
+    w = new_walk(gram, capacity=CAPACITY)
     settled: dict[bytes, Verdict] = {}
     escalated = 0
     while True:
@@ -74,6 +77,23 @@ def prove_floor(
                 (),
                 f"{int(w.state[TESTED])} supports were tested when the time limit of {time_limit:g} s was reached",
             )
+
+
+def _from_centres(record: OperatorRecord, gram: Any, shift: float) -> Any:
+    """Build supports from their centres only.
+
+    A support whose nodes are all dominated by their diagonal blocks (`relaxations.dominated`) is harmless. So every other
+    one holds a node that is not, a centre; with the centres ranked first it is built from one.
+    """
+    from rrf_design.certificates.relaxations import dominated
+
+    if len(record.node_ids) < FEW_NODES:
+        return gram
+    safe = dominated(record, int(gram.target.max()), shift)
+    order = np.argsort(safe, kind="stable")
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(order))
+    return gram._replace(roots=order[: int((~safe).sum())].astype(np.int64), rank=rank.astype(np.int64))
 
 
 def prove_listed(record: OperatorRecord, supports: list[tuple[int, ...]], *, floor: float) -> Proof:
@@ -145,12 +165,19 @@ def gram_blocks(record: OperatorRecord, size: int, radii2: NDArray[np.float64]) 
     loss += order * (1.0 + float(exact_diagonal.max(initial=0.0))) * 1e-300
     diagonal = exact_diagonal - loss
     diagonal -= 4.0 * UNIT * np.abs(exact_diagonal)
+    table = np.zeros((0, 0))
+    if record.columns == nodes <= TABLE_NODES and len(heads) > 0.2 * nodes * nodes:
+        table = np.zeros((nodes, nodes))
+        table[row, column] = gram.data
+        blocks = table.ravel()
     by_node = touch.T.tocsr()
     by_node.sort_indices()
     return Gram(
         sizes=dims.astype(np.int64),
         starts=starts,
         target=target,
+        roots=np.arange(nodes),
+        rank=np.arange(nodes),
         neighbour_starts=adjacency.indptr.astype(np.int64),
         neighbours=tails,
         edge_blocks=places[: len(heads)].copy(),
@@ -160,6 +187,7 @@ def gram_blocks(record: OperatorRecord, size: int, radii2: NDArray[np.float64]) 
         touch_starts=by_node.indptr.astype(np.int64),
         touched=by_node.indices.astype(np.int64),
         radii2=radii2,
+        table=table,
     )
 
 

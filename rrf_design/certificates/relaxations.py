@@ -33,22 +33,31 @@ def prove_dominance(record: OperatorRecord, size: int, *, floor: float, weights:
     nodes = len(record.node_ids)
     if weights.shape != (nodes,) or not (np.isfinite(weights) & (weights > 0)).all():
         return Proof(Verdict.UNDECIDED, 0, 0, (), "the weights of the dominance are not one positive number per node")
-    shift = floor * floor * (1 + 4 * UNIT)
-    scales, margins = _whiteners(record, shift)
-    if scales is None or margins.min(initial=1.0) <= 0.0:
-        return Proof(Verdict.UNDECIDED, nodes, 0, (), "a node alone is not above the claimed bound")
-    heads, tails, norms = _couplings(record, scales)
-    order = np.lexsort((-norms * weights[tails], heads))
-    heads, pulls = heads[order], (norms * weights[tails])[order]
-    rank = np.arange(len(heads)) - np.searchsorted(heads, heads)
-    kept = rank < size - 1
-    sums = np.bincount(heads[kept], weights=pulls[kept], minlength=nodes)
-    needed = sums * (1 + 2 * (size + 4) * UNIT) + TINY
-    have = margins * weights * (1 - 4 * UNIT)
+    have, needed = _dominance(record, size, floor * floor * (1 + 4 * UNIT), weights)
     worst = int(np.argmin(have - needed))
     if have[worst] >= needed[worst]:
         return Proof(Verdict.PROVED, nodes, 0)
     return Proof(Verdict.UNDECIDED, nodes, 0, (), f"node {record.node_ids[worst]} is not dominated by its diagonal")
+
+
+def dominated(record: OperatorRecord, size: int, shift: float) -> NDArray[np.bool_]:
+    """Nodes whose row of G − shift·I is dominated in every support, without scaling."""
+    have, needed = _dominance(record, size, shift, np.ones(len(record.node_ids)))
+    return np.asarray(have >= needed)
+
+
+def _dominance(record: OperatorRecord, size: int, shift: float, weights: Array) -> tuple[Array, Array]:
+    """a_i·w_i from below, and the sum of the size − 1 largest c_ij·w_j from above, for every node."""
+    nodes = len(record.node_ids)
+    scales, margins = _whiteners(record, shift)
+    if scales is None or margins.min(initial=1.0) <= 0.0:
+        return np.zeros(nodes), np.ones(nodes)
+    heads, tails, norms = _couplings(record, scales)
+    order = np.lexsort((-norms * weights[tails], heads))
+    heads, pulls = heads[order], (norms * weights[tails])[order]
+    kept = np.arange(len(heads)) - np.searchsorted(heads, heads) < size - 1
+    sums = np.bincount(heads[kept], weights=pulls[kept], minlength=nodes)
+    return margins * weights * (1 - 4 * UNIT), np.asarray(sums * (1 + 2 * (size + 4) * UNIT) + TINY, dtype=np.float64)
 
 
 def prove_dual(record: OperatorRecord, size: int, *, floor: float, triangle: Array) -> Proof:

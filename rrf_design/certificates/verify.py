@@ -261,7 +261,7 @@ class _Verifier:
     def uncertainty(self) -> str:
         claim = self.document["uncertainty"]
         eta, lower = Fraction(claim["eta"]), Fraction(self.document["margin"]["lower"])
-        if claim["eta"] < 0 or eta * eta < squared_norm(self.record.radii):
+        if claim["eta"] < 0 or eta * eta < squared_norm(self.record.radii[self.record.radii > 0]):
             raise Refused("uncertainty.eta: is smaller than the root of the sum of squared radii")
         if claim["global_lower"] != 0.0 and not 0 < Fraction(claim["global_lower"]) <= lower - eta:
             raise Refused("uncertainty.global_lower: is more than the margin minus eta")

@@ -107,3 +107,20 @@ def test_an_operator_whose_rows_touch_everything_is_refused(monkeypatch: pytest.
     monkeypatch.setattr("rrf_design.certificates.proofs.PAIR_LIMIT", 10)
     with pytest.raises(Refused, match="too dense"):
         prove_floor(make_record(np.ones((1, 5))), 2, floor=0.1)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_dense_fields_of_scalars_with_and_without_radii(seed: int) -> None:
+    """These are looked up in a table and eliminated row by row: another path through the same walk."""
+    rng = np.random.default_rng(seed)
+    matrix = rng.standard_normal((9, 7))
+    radii = rng.random(9) * 0.02
+    record = make_record(matrix, radii=radii)
+    for size in (1, 2, 3, 4):
+        value = brute_margin(matrix, [1] * 7, size)
+        assert prove_floor(record, size, floor=value * (1 - 1e-11)).verdict is Verdict.PROVED
+        assert prove_floor(record, size, floor=value * (1 + 1e-11)).verdict is Verdict.REFUTED
+        robust = value - np.linalg.norm(radii)  # every row touches every support
+        if robust > 0:
+            assert prove_floor(record, size, floor=robust * (1 - 1e-9), with_radii=True).verdict is Verdict.PROVED
+            assert prove_floor(record, size, floor=robust * (1 + 1e-9), with_radii=True).verdict is Verdict.REFUTED
