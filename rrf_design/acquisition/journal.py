@@ -122,7 +122,12 @@ class Journal:
         """A new run with its header and problems; returns its name, which sorts by time."""
         now = datetime.now(UTC)
         run = f"{now:%Y%m%d-%H%M%S}-{secrets.token_hex(3)}"
-        row = {"run": run, "format": FORMAT, "created": now.isoformat(timespec="seconds"), "header": self._json(header)}
+        row = {
+            "run": run,
+            "format": FORMAT,
+            "created": now.isoformat(timespec="microseconds"),
+            "header": self._json(header),
+        }
         rows = [
             {"run": run, "position": i, "item": item, "document": json.dumps(document)}
             for i, (item, document) in enumerate(problems.items())
@@ -196,7 +201,11 @@ class Journal:
         from sqlalchemy import select
 
         with self._errors("read"), self._connection.begin():
-            names = list(self._connection.execute(select(self._runs.c.run).order_by(self._runs.c.run)).scalars())
+            names = list(
+                self._connection.execute(
+                    select(self._runs.c.run).order_by(self._runs.c.created, self._runs.c.run)
+                ).scalars()
+            )
         if given == "last" and names:
             return str(names[-1])
         fitting = [name for name in names if name.startswith(given)]
@@ -213,7 +222,7 @@ class Journal:
         events, problems = self._events, self._problems
         with self._errors("read"), self._connection.begin():
             execute = self._connection.execute
-            runs = execute(self._runs.select().order_by(self._runs.c.run.desc())).all()
+            runs = execute(self._runs.select().order_by(self._runs.c.created.desc(), self._runs.c.run)).all()
             items = dict(_pairs(execute(select(problems.c.run, func.count()).group_by(problems.c.run))))
             settled = select(events.c.run, func.count()).where(events.c.kind == Kind.SETTLED.value)
             counts = dict(_pairs(execute(settled.group_by(events.c.run))))

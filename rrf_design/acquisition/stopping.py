@@ -224,6 +224,8 @@ class Exhausted(Rule):
             return Stop(Because.EXHAUSTED, "everything that could help has been bought")
         if affordable == 0:
             return Stop(Because.BUDGET, f"{left} purchases are left, and none of them is affordable", again=True)
+        if len(view.history) >= 2 and view.history[-1][1] > view.history[-2][1]:
+            return None  # the last round helped, so a proof that nothing helps is not worth its time yet
         margin = view.margin()
         ceiling = view.ceiling()
         # The two sides are bounds of nearly the same matrix; their rounding errors are no gain.

@@ -42,8 +42,8 @@ def runs(store: Store = None, as_json: AsJson = False) -> None:
     elif not found:
         say(f"{shown}: no runs yet")
     else:
-        cells = [(r.run, r.created, r.name, str(r.settled), r.stopped_because) for r in found]
-        table("", ["run", "began", "name", "purchases", "stopped because"], cells, right=[3])
+        cells = [(r.run, r.created[:19].replace("T", " "), r.name, str(r.settled), r.stopped_because) for r in found]
+        table("", ["run", "began (UTC)", "name", "purchases", "stopped because"], cells, right=[3])
 
 
 def show(

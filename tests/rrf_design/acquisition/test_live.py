@@ -166,6 +166,19 @@ def test_model_server_gone_and_back(tmp_path: Path, outcome: Outcome, slots: int
     assert resumed.lost == 0
 
 
+def test_a_team_shares_one_server(tmp_path: Path, server: str) -> None:
+    flaky = Flaky()
+    paused = go(ring(), tmp_path, scripted(flaky), store=server)
+    assert paused.stopped_because == "paused"
+    flaky.left = 99
+    with Journal(server) as journal, journal.holding(paused.run), pytest.raises(Refused, match="is working on it"):
+        go(None, tmp_path, scripted(flaky), store=server, resume=paused.run)
+    resumed = go(None, tmp_path, scripted(flaky), store=server, resume=paused.run)
+    assert flaky.calls == 5
+    assert resumed.repaired["n2"] == pytest.approx([7.0])
+    assert read_run(paused.run, store=server).purchases == resumed.purchases
+
+
 def test_a_wrong_key_does_not_burn_the_budget(tmp_path: Path) -> None:
     server = Flaky(Outcome.FAILED, after=0)
     paused = go(ring(), tmp_path, scripted(server))
