@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # operators are compared by what they are made from
 class Operator:
     """B = [D; A] in whitened coordinates. Rows come block by block in the problem's order."""
 
