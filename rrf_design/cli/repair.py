@@ -179,6 +179,9 @@ def _describe(name: str, result: Repair, values: Any) -> None:
         f" anchors {result.diagnostics.anchor_residual:.4g}), ε = {result.epsilon:g} (rounding {result.tolerance:.1g}),"
         f" error bound {bound}, method {result.method}, {result.diagnostics.seconds:.3g} s"
     )
+    recall = result.diagnostics.details.get("candidate_recall")
+    if recall is not None:
+        say(f"Candidate recall: {recall:.0%} of the nodes have the truth among their candidates")
     for note in result.notes:
         say(f"Note: {note}")
     if result.truth_error is not None:

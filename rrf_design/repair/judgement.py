@@ -74,9 +74,12 @@ def _with_margin(
     chance = "" if task.confidence is None else f", with probability at least {task.confidence:g}"
     limits += f" {task.k} answered node{'s are' if task.k > 1 else ' is'} wrong{chance} (γ = {gamma:.4g}).{missed}"
     if outcome.proved and outcome.complete and many == 1:
-        lead = f"no other set of at most {_nodes(task.k)} explains the data without these being wrong, and "
-        if not outcome.explanations[0].support:
-            lead = "the answers agree with everything that is measured, and "
+        found = len(outcome.explanations[0].support)
+        lead = "the answers agree with everything that is measured, and "
+        if found == task.k:
+            lead = f"no other set of at most {_nodes(task.k)} explains the data, and "
+        elif found:
+            lead = f"every set of at most {_nodes(task.k)} that explains the data includes this one, and "
         return Verdict(Certainty.UNIQUE, lead + limits, bound, sure)
     if outcome.proved and many > 1:
         lead = f"{many} different sets of nodes explain the data within ε, so who is wrong is open, but "

@@ -125,33 +125,48 @@ def _fields(text: str, suffix: str) -> dict[str, dict[str, Any]]:
 
 
 def _group(entries: Sequence[Any]) -> dict[str, dict[str, Any]]:
-    """Entries {node, value|text|status} of one or more fields, or whole fields {field, responses}."""
-    fields: dict[str, dict[str, Any]] = {}
+    """Entries {node, value|text|status} of one or more fields, or tables by node id, one per field.
+
+    Tables that name no `field` and no node twice are one field in several pieces.
+    """
     for number, entry in enumerate(entries, start=1):
         if not isinstance(entry, dict):
-            raise InputError(f"entry {number}: must be a table with node and value")
-        name = str(entry.get("field", "" if "node" in entry else number if len(entries) > 1 else ""))
+            raise InputError(f"entry {number}: must be a table")
+    tables = [_table(entry) for entry in entries]
+    named = [node for table in tables for node in table]
+    whole = len(set(named)) == len(named)
+    fields: dict[str, dict[str, Any]] = {}
+    for number, (entry, table) in enumerate(zip(entries, tables, strict=True), start=1):
+        name = str(entry.get("field", "" if whole or "node" in entry else number))
         content = fields.setdefault(name, {})
-        if isinstance(entry.get("responses"), dict):
-            content.update(entry["responses"])
-            continue
-        if "node" not in entry:
-            raise InputError(f"entry {number}: names no node")
-        node = str(entry["node"])
-        if node in content:
-            raise InputError(f"entry {number}: a second response for node {node!r}; put more samples into `samples`")
-        content[node] = {key: value for key, value in entry.items() if key != "field"}
+        for node, response in table.items():
+            if node in content:
+                raise InputError(
+                    f"entry {number}: a second response for node {node!r}; put more samples into `samples`"
+                )
+            content[node] = response
     if not fields:
         raise InputError("holds no responses")
     return fields
 
 
+def _table(entry: dict[str, Any]) -> dict[str, Any]:
+    """Responses by node id in one entry."""
+    if isinstance(entry.get("responses"), dict):
+        return dict(entry["responses"])
+    rest = {key: value for key, value in entry.items() if key != "field"}
+    return {str(rest["node"]): rest} if "node" in rest else rest
+
+
 def _csv_entries(text: str) -> list[dict[str, Any]]:
-    """Columns node and value (or value_0, value_1, …, or text), optionally status and field."""
-    reader = csv.DictReader(io.StringIO(text))
-    header = reader.fieldnames or []
+    """Long: columns node and value (or value_0, value_1, …, or text), perhaps status. Wide: one column per node.
+
+    Either may have a column `field`; a wide row is one field.
+    """
+    reader = csv.DictReader(io.StringIO(text), restkey="too many cells")
+    header = list(reader.fieldnames or [])
     if "node" not in header:
-        raise InputError("the first line must name the columns, among them node and value (or text)")
+        return [_wide(row, number) for number, row in enumerate(reader, start=1)]
     parts = [name for name in header if name.startswith("value_")]
     unknown = [name for name in header if name not in (*_KEYS, "field", *parts)]
     if unknown:
@@ -168,6 +183,18 @@ def _csv_entries(text: str) -> list[dict[str, Any]]:
             entry["value"] = found if len(found) > 1 else found[0]
         entries.append(entry)
     return entries
+
+
+def _wide(row: dict[str, Any], number: int) -> dict[str, Any]:
+    responses: dict[str, Any] = {}
+    for node, cell in row.items():
+        if node == "field":
+            continue
+        try:
+            responses[node] = float(cell) if cell else None
+        except (TypeError, ValueError):
+            responses[node] = cell  # raw text, for the node's parser
+    return {"field": row.get("field") or str(number), "responses": responses}
 
 
 def _number(cell: str, where: str) -> float:
@@ -242,11 +269,18 @@ def _is_number(entry: Any) -> bool:
 
 
 def _json(text: str, where: str) -> Any:
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        result = dict(pairs)
+        if len(result) != len(pairs):
+            keys = [key for key, _ in pairs]
+            raise InputError(f"the key {next(key for key in keys if keys.count(key) > 1)!r} stands twice in one table")
+        return result
+
     def reject(name: str) -> Any:
         raise InputError(f"{name} is not a number that can be used here; give a status instead")
 
     try:
-        return json.loads(text, parse_constant=reject)
+        return json.loads(text, parse_constant=reject, object_pairs_hook=once)
     except json.JSONDecodeError as error:
         raise InputError(f"{where + ': ' if where else ''}not valid JSON: {error}") from None
     except RecursionError:

@@ -36,10 +36,13 @@ def write(tmp_path, name, content):
         ("r.json", "17", "must be a table"),
         ("r.json", "{", "not valid JSON"),
         ("r.jsonl", '{"node": "c", "value": 1}\n{"node": "c", "value": 2}', "entry 2: a second response for node 'c'"),
-        ("r.jsonl", '{"value": 1}', "names no node"),
+        ("r.jsonl", '{"value": 1}', "no node 'value'"),
+        ("r.json", '{"c": 1, "c": 2}', "'c' stands twice"),
+        ("r.csv", "c,d\n1,2\n", "no node 'd'"),
+        ("r.json", "[3]", "entry 1: must be a table"),
         ("r.jsonl", "\n", "holds no responses"),
         ("r.jsonl", '{"node": "c", "value": 1}\n{', "line 2: not valid JSON"),
-        ("r.csv", "id,value\nc,1\n", "among them node and value"),
+        ("r.csv", "id,value\nc,1\n", "no node 'id'"),
         ("r.csv", "node,valeu\nc,1\n", "unknown column 'valeu'; did you mean 'value'"),
         ("r.csv", "node,value\nc,one\n", "'one' is not a number"),
         ("r.txt", "", "end in .json, .jsonl or .csv"),
@@ -70,6 +73,7 @@ def test_no_such_file(tmp_path, problem):
             '{"node": "a", "text": "17"}\n\n{"node": "b", "value": [1, 2]}\n{"node": "c", "status": "refusal"}\n',
         ),
         ("r.csv", "node,value_0,value_1,status\na,17,,\nb,1,2,\nc,,,refusal\n"),
+        ("r.jsonl", '{"a": 17, "b": [1, 2]}\n{"c": {"status": "refusal"}}\n'),
     ],
 )
 def test_forms(tmp_path, problem, name, content):
@@ -86,6 +90,18 @@ def test_several_fields(tmp_path, problem):
     assert fields[2].values["a"] == (2.0,)
     csv = write(tmp_path, "r.csv", "field,node,value\nx,a,1\nx,c,2\ny,a,3\n")
     assert [field.values for field in read_responses(problem, csv)] == [{"a": (1.0,), "c": (2.0,)}, {"a": (3.0,)}]
+
+
+def test_one_table_or_row_per_field(tmp_path, problem):
+    lines = write(tmp_path, "r.jsonl", '{"a": 1, "c": 2}\n{"a": 3, "c": 4}\n')
+    assert [(field.name, field.values["a"]) for field in read_responses(problem, lines)] == [
+        ("1", (1.0,)),
+        ("2", (3.0,)),
+    ]
+    wide = write(tmp_path, "r.csv", "a,c\n1,2\nit is 3,\n")
+    fields = read_responses(problem, wide)
+    assert [field.values for field in fields] == [{"a": (1.0,), "c": (2.0,)}, {"a": (3.0,)}]
+    assert fields[1].invalid == {"b": "missing", "c": "missing"}
 
 
 def test_what_the_parser_can_not_read_is_a_status(problem):
