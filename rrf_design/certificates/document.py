@@ -64,7 +64,15 @@ SECTIONS: Spec = {
     },
     "regime": {"name": str, "consequence": str},
     "budgets": [{"k": int, "lower": NUMBER, "upper": NUMBER, "witness": _SPARSE}],
-    "nullspace": {"status": str, "rho": MAYBE, "tau": MAYBE, "c1": MAYBE, "c2": MAYBE, "witness": (dict, type(None))},
+    "nullspace": {
+        "status": str,
+        "rho": MAYBE,
+        "tau": MAYBE,
+        "c1": MAYBE,
+        "c2": MAYBE,
+        "witness": (dict, type(None)),
+        "kernel": (dict, type(None)),
+    },
     "audit": {"residual": NUMBER, "pair": (dict, type(None)), "sensitivity": MAYBE},
     "assumptions": [str],
     "provenance": dict,
@@ -98,6 +106,7 @@ TOLERANCES: Spec = {
 }
 TAIL: Spec = {"norm": NUMBER, "image": NUMBER, "bound": MAYBE}
 PAIR: Spec = {"first": [str], "second": [str]}
+KERNEL: Spec = {"floor": NUMBER, "directions": [_SPARSE]}
 NULLSPACE_WITNESS: Spec = {"set": [str], "direction": [[NUMBER]]}
 
 
@@ -148,6 +157,7 @@ def check_form(document: Any) -> None:
         (bounds["tail"], TAIL, "error.tail."),
         (document["audit"]["pair"], PAIR, "audit.pair."),
         (document["nullspace"]["witness"], NULLSPACE_WITNESS, "nullspace.witness."),
+        (document["nullspace"]["kernel"], KERNEL, "nullspace.kernel."),
         (document["noise"]["blocks"], [str], "noise.blocks"),
     )
     for value, spec, where in optional:

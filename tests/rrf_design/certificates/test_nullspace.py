@@ -36,11 +36,40 @@ def test_a_positive_margin_does_not_certify_the_convex_decoder() -> None:
     assert "refuted" in check_nullspace(section, record, 1)
 
 
-def test_a_spread_kernel_is_left_open() -> None:
-    chain = np.array([[-1.0, 1.0, 0.0, 0.0], [0.0, -1.0, 1.0, 0.0], [0.0, 0.0, -1.0, 1.0]])
-    section = nullspace_section(make_record(chain), 1)
+def test_a_gauge_that_is_spread_out_is_certified() -> None:
+    """A triangle and an anchored pair: the kernel is one constant over three nodes, ρ₀ = 1/2."""
+    matrix = np.zeros((5, 5))
+    for row, (a, b) in enumerate([(0, 1), (1, 2), (2, 0), (3, 4)]):
+        matrix[row, a], matrix[row, b] = -1.0, 1.0
+    matrix[4, 3] = 1.0
+    record = make_record(matrix)
+    section = nullspace_section(record, 1)
+    assert section["status"] == NullSpace.CERTIFIED
+    assert section["rho"] == pytest.approx(0.5, rel=1e-6)
+    assert check_nullspace(section, record, 1).startswith("certified")
+    rng = np.random.default_rng(0)
+    gauge = np.array([1.0, 1.0, 1.0, 0.0, 0.0])
+    for noise in (0.0, 1e-3, 1.0):
+        for h in gauge + noise * rng.standard_normal((100, 5)):
+            size = np.sort(np.abs(h))
+            allowed = section["rho"] * size[:-1].sum() + section["tau"] * np.linalg.norm(matrix @ h)
+            assert size[-1] <= allowed * (1 + 1e-9)
+    for change in ({"rho": 0.4}, {"tau": section["tau"] / 2}, {"kernel": {**section["kernel"], "floor": 5.0}}):
+        with pytest.raises(Refused, match="nullspace"):
+            check_nullspace({**section, **change}, record, 1)
+    doubled = {**section["kernel"], "directions": section["kernel"]["directions"] * 2}
+    with pytest.raises(Refused, match="kernel"):
+        check_nullspace({**section, "kernel": doubled}, record, 1)
+
+
+def test_two_gauges_in_one_component_are_left_open() -> None:
+    wide = np.kron(
+        np.array([[-1.0, 1.0, 0, 0, 0], [0, -1.0, 1.0, 0, 0], [0, 0, -1.0, 1.0, 0], [0, 0, 0, -1, 1]]), np.eye(2)
+    )
+    record = make_record(wide, [2] * 5)
+    section = nullspace_section(record, 1)
     assert section["status"] == NullSpace.NOT_CERTIFIED
-    assert check_nullspace(section, make_record(chain), 1) == "not certified"
+    assert check_nullspace(section, record, 1) == "not certified"
 
 
 def test_large_operators_are_left_open(monkeypatch: pytest.MonkeyPatch) -> None:
