@@ -208,14 +208,15 @@ def _steered(
     """Among nearly worst supports, the witness of the one with the largest observed residual around it."""
     from solvers import supports_below
 
-    operator = design.operator(held, failed)
+    present = design.margin(held, failed)
+    operator = present.operator
     if not set(operator.node_ids) <= set(answers) or len(operator.node_ids) < 2:
         return None
     energy = {b: e for b, e in _residual_energy(design, operator.block_ids, answers, values).items() if e > BLIND}
     if not energy:
         return None  # the answers agree wherever they can be compared: nothing to steer by
     size = min(2 * design.problem.k, len(operator.node_ids))
-    limit = max(design.margin(held, failed).value * NEARLY, 1e-9)
+    limit = max(present.value * NEARLY, 1e-9)
     equal = supports_below(operator.matrix, operator.groups, size=size, threshold=limit, limit=MOST_SUPPORTS).supports
     touched = {
         block: {operator.node_index[name] for name in design.problem.block_by_id[block].nodes} for block in energy

@@ -8,6 +8,7 @@ once, and decides again when all of them are back, so that the order in which an
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -121,6 +122,8 @@ class Acquirer:
         for purchase in self.state.pending:
             if not purchase.deferred:
                 self._doubt(purchase)
+        # Items are finished roughly in order; those at the front that have stopped are not looked at again.
+        self._unstopped = deque(name for name, item in self.state.items.items() if item.stopped is None)
         self._flush()
 
     @property
@@ -161,12 +164,15 @@ class Acquirer:
     def ask(self, count: int = 1) -> tuple[Purchase, ...]:
         """Up to `count` purchases to fetch now; their intents are committed when this returns.
 
-        What needs no fetching (relations, values in the file) is settled on the way, intent and fact in one commit. An empty answer means: wait for what is under way, or,
-        if `finished`, that the run has stopped.
+        What needs no fetching (relations, values in the file) is settled on the way, intent and fact in one commit. An
+        empty answer means: wait for what is under way, or, if `finished`, that the run has stopped.
         """
         self._alive()
         result: list[Purchase] = []
-        for item, state in self.state.items.items():
+        for item in self._unstopped:
+            if len(result) >= count:
+                break
+            state = self.state.items[item]
             while len(result) < count:
                 if state.stopped is not None or (not state.round and (state.waiting or not self._advance(item))):
                     break
@@ -179,6 +185,8 @@ class Acquirer:
                 else:
                     result.append(purchase)
         self._flush()
+        while self._unstopped and self.state.items[self._unstopped[0]].stopped is not None:
+            self._unstopped.popleft()
         return tuple(result)
 
     def tell(self, *settlements: Settlement, flush: bool = True) -> None:
