@@ -9,7 +9,6 @@ its four calls and certifies nothing.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from scenarios.base import Context, Done, Expectation, Outcome, Part, Scenario, Table, Verdict
@@ -17,128 +16,12 @@ from scenarios.base import Context, Done, Expectation, Outcome, Part, Scenario, 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from rrf_design.problem import Problem
+    from scenarios.real.market import Play
     from scenarios.statistics import Interval
 
 POLICIES = ("optimal", "greedy", "random", "degree", "logdet", "eopt")
 LABELS = {"logdet": "D-optimal", "eopt": "E-optimal"}
-QUERIES = ("original", "second", "third", "fourth", "sample0", "sample1", "sample2", "sample3", "reflection")
-CHECK_COST = 8.0
-EPSILON = 0.25
-"""Answers are integers: half of the smallest disagreement is 0.5, and the noise of a relation is well below."""
-
-
-def market(
-    dim: int, k: int, target: float, asked: Mapping[str, Sequence[float] | None], anchored: Sequence[str]
-) -> Problem:
-    """What can still be bought: answers not asked yet, and checks. Answers that could not be read are gone."""
-    from rrf_design.problem import Problem
-
-    nodes = [
-        {"id": name, "dim": dim, **({} if name in asked else {"cost": 1.0})}
-        for name in QUERIES
-        if name not in asked or asked[name] is not None
-    ]
-    there = [str(node["id"]) for node in nodes]
-    typed = [name for name in there if name in QUERIES[:4]]
-    relations = [{"id": f"{a}~{b}", "tail": a, "head": b} for place, a in enumerate(typed) for b in typed[place + 1 :]]
-    # Samples repeat one prompt: four copies of one comparison share one weight, so asking again adds no information.
-    first = "original" if "original" in there else there[0]
-    for name in there:
-        if name.startswith("sample") and name != first:
-            relations.append({"id": f"{first}~{name}", "tail": first, "head": name, "family": "samples"})
-        elif name == "reflection" and name != first:
-            relations.append({"id": f"{first}~{name}", "tail": first, "head": name})
-    checks = [
-        {"id": f"check {name}", "node": name, **({} if name in anchored else {"cost": CHECK_COST})} for name in there
-    ]
-    return Problem(name="market", k=k, target=target, nodes=nodes, relations=relations, anchors=checks)
-
-
-@cache
-def choose(
-    policy: str, k: int, target: float, readable: tuple[str, ...], lost: tuple[str, ...], checked: tuple[str, ...]
-) -> tuple[str, ...]:
-    """What a policy buys next in this state; () when it has nothing to add. Margins of identity fields don't depend on the dimension."""
-    from rrf_design.planning import plan
-
-    state: dict[str, Sequence[float] | None] = {**dict.fromkeys(readable, (0.0,)), **dict.fromkeys(lost, None)}
-    problem = market(1, k, target, state, checked)
-    return tuple(plan(problem, target=target, method=policy, time_limit=10.0).selected)
-
-
-@cache
-def certified(k: int, readable: tuple[str, ...], lost: tuple[str, ...], checked: tuple[str, ...]) -> float:
-    """Proven lower bound on γ_k of what has been bought."""
-    if not readable:
-        return 0.0
-    state: dict[str, Sequence[float] | None] = {**dict.fromkeys(readable, (0.0,)), **dict.fromkeys(lost, None)}
-    return float(market(1, k, 0.0, state, checked).margin().lower)
-
-
-def buy(
-    recorded: Mapping[str, Sequence[float] | None], policy: str, *, k: int, target: float, seed: int
-) -> dict[str, Any]:
-    """Play one policy to its end: what was asked and checked, what it cost, and the margin that is certified."""
-    import numpy as np
-
-    asked: dict[str, Sequence[float] | None] = {"original": recorded["original"]}
-    checked: list[str] = []
-    cost, gamma = 1.0, 0.0
-    wares = [*QUERIES[1:], *(f"check {name}" for name in QUERIES)]
-    order = [wares[int(i)] for i in np.random.default_rng(seed).permutation(len(wares))]
-    for _ in range(len(wares)):
-        readable = tuple(name for name in QUERIES if asked.get(name) is not None)
-        lost = tuple(name for name in QUERIES if name in asked and asked[name] is None)
-        state = readable, lost, tuple(name for name in QUERIES if name in checked)
-        gamma = certified(k, *state)
-        if gamma >= target * (1 - 1e-9):
-            break
-        if policy == "random":
-            bought: Sequence[str] = [order.pop(0)] if order else []
-        else:
-            bought = choose(policy, k, target, *state)
-        checks = [name.removeprefix("check ") for name in bought if name.startswith("check ")]
-        names = dict.fromkeys([name for name in bought if name in QUERIES] + checks)
-        fresh = [name for name in names if name not in asked]
-        if not bought:
-            break
-        asked.update({name: recorded[name] for name in fresh})
-        usable = [name for name in checks if asked[name] is not None and name not in checked]
-        cost += len(fresh) + CHECK_COST * len(usable)
-        checked += usable
-    return {"asked": asked, "anchored": checked, "cost": cost, "gamma": gamma}
-
-
-def answer(
-    dim: int, k: int, asked: Mapping[str, Sequence[float] | None], anchored: Sequence[str], truth: Sequence[float]
-) -> list[float] | None:
-    """Repair what was bought; the checks say the truth. None when nothing could be read."""
-    import numpy as np
-
-    from rrf_design.repair import repair
-
-    values = {name: tuple(value) for name, value in asked.items() if value is not None}
-    if not values:
-        return None
-    problem = market(dim, k, 0.0, {name: asked[name] for name in asked}, anchored)
-    document = problem.model_dump(by_alias=True, exclude_defaults=True)
-    document["nodes"] = [node for node in document["nodes"] if node["id"] in values]
-    document["relations"] = [r for r in document.get("relations", ()) if r["tail"] in values and r["head"] in values]
-    document["anchors"] = [
-        {key: v for key, v in a.items() if key != "cost"} | {"value": list(truth)}
-        for a in document["anchors"]
-        if a["node"] in anchored
-    ]
-    fixed = repair(type(problem)(**document), values, method="exact", epsilon=EPSILON)
-    known = [value for value in fixed.repaired.values() if value is not None]
-    return [float(v) for v in np.round(np.median(np.array(known), axis=0), 6)]
-
-
-def vote(samples: Sequence[Sequence[float] | None]) -> Sequence[float] | None:
-    """The most frequent readable answer; among equals the first."""
-    readable = [tuple(value) for value in samples if value is not None]
-    return max(readable, key=readable.count, default=None)
+VOTING = "self-consistency voting"
 
 
 def parts(context: Context) -> list[Part]:
@@ -149,6 +32,7 @@ def parts(context: Context) -> list[Part]:
 def run(context: Context, part: Part) -> list[dict[str, Any]]:
     """One item, every policy and budget k."""
     from scenarios.real import fields, work
+    from scenarios.real.market import QUERIES, answer, buy, vote, vote_play
 
     item = work.item_of(part["task"], part["index"], seed=context["seed"])
     log = work.asker("", _log(context), context.directory).log
@@ -158,57 +42,31 @@ def run(context: Context, part: Part) -> list[dict[str, Any]]:
     recorded = {name: found[key] for name, key in zip(QUERIES, keys, strict=True)}
     rows = []
     for k, target in zip(context["k"], context["targets"], strict=True):
+        head = {"task": part["task"], "item": item.id, "k": k, "target": target}
         for policy in POLICIES:
-            played = buy(recorded, policy, k=k, target=target, seed=part["index"])
-            value = answer(len(truth), k, played["asked"], played["anchored"], truth)
-            wrong = sum(v is not None and not fields.same(v, truth) for v in played["asked"].values())
-            rows.append(
-                {
-                    "task": part["task"],
-                    "item": item.id,
-                    "k": k,
-                    "target": target,
-                    "policy": LABELS.get(policy, policy),
-                    "cost": played["cost"],
-                    "answers": len(played["asked"]),
-                    "unreadable": sum(v is None for v in played["asked"].values()),
-                    "checks": len(played["anchored"]),
-                    "gamma": played["gamma"],
-                    "certified": played["gamma"] >= target * (1 - 1e-9),
-                    "wrong_answers": wrong,
-                    "within_budget": wrong <= k,
-                    "right": value is not None and fields.same(value, truth),
-                }
-            )
-        chosen = vote([recorded[f"sample{i}"] for i in range(4)])
-        read = [recorded[f"sample{i}"] for i in range(4)]
-        wrong = sum(v is not None and not fields.same(v, truth) for v in read)
-        names = [f"sample{i}" for i in range(4)]
-        gamma = certified(
-            k,
-            tuple(name for name in names if recorded[name] is not None),
-            tuple(name for name in names if recorded[name] is None),
-            (),
-        )
-        rows.append(
-            {
-                "task": part["task"],
-                "item": item.id,
-                "k": k,
-                "target": target,
-                "policy": "self-consistency voting",
-                "cost": 4.0,
-                "answers": 4,
-                "unreadable": sum(v is None for v in read),
-                "checks": 0,
-                "gamma": gamma,
-                "certified": gamma >= target * (1 - 1e-9),
-                "wrong_answers": wrong,
-                "within_budget": wrong <= k,
-                "right": chosen is not None and fields.same(chosen, truth),
-            }
-        )
+            play = buy(recorded, policy, k=k, target=target, seed=part["index"])
+            value = answer(len(truth), k, play.asked, play.checked, truth)
+            rows.append({**head, "policy": LABELS.get(policy, policy), **_row(play, value, truth, k, target)})
+        play = vote_play(recorded, k=k)
+        rows.append({**head, "policy": VOTING, **_row(play, vote(list(play.asked.values())), truth, k, target)})
     return rows
+
+
+def _row(play: Play, value: Sequence[float] | None, truth: Sequence[float], k: int, target: float) -> dict[str, Any]:
+    from scenarios.real.fields import same
+
+    wrong = sum(v is not None and not same(v, truth) for v in play.asked.values())
+    return {
+        "cost": play.cost,
+        "answers": len(play.asked),
+        "unreadable": sum(v is None for v in play.asked.values()),
+        "checks": len(play.checked),
+        "gamma": play.gamma,
+        "certified": play.gamma >= target * (1 - 1e-9),
+        "wrong_answers": wrong,
+        "within_budget": wrong <= k,
+        "right": value is not None and same(value, truth),
+    }
 
 
 def _log(context: Context) -> str:
@@ -225,35 +83,11 @@ def _log(context: Context) -> str:
 
 
 def report(context: Context, done: Sequence[Done]) -> Outcome:
-    import numpy as np
-
     from scenarios.plots import bars
 
     rows = [row for part in done for row in part.value]
     policies = list(dict.fromkeys(row["policy"] for row in rows))
-    summary = []
-    for k, target in zip(context["k"], context["targets"], strict=True):
-        for policy in policies:
-            group = [r for r in rows if (r["k"], r["policy"]) == (k, policy)]
-            sure = [r for r in group if r["certified"]]
-            kept = [r for r in sure if r["within_budget"]]
-            costs = np.array([r["cost"] for r in group])
-            interval = _interval(costs, context["bootstrap"])
-            summary.append(
-                {
-                    "k": k,
-                    "target": target,
-                    "policy": policy,
-                    "items": len(group),
-                    "mean_cost": float(costs.mean()),
-                    "low": interval.low,
-                    "high": interval.high,
-                    "certified": float(np.mean([r["certified"] for r in group])),
-                    "right": float(np.mean([r["right"] for r in group])),
-                    "certified_within_budget": len(kept),
-                    "right_of_those": float(np.mean([r["right"] for r in kept])) if kept else None,
-                }
-            )
+    summary = [_summary(rows, k, policy, context["bootstrap"]) for k in context["k"] for policy in policies]
     first = {(s["k"], s["policy"]): s for s in summary}
     worse = [
         f"{policy} at k = {k}"
@@ -270,7 +104,7 @@ def report(context: Context, done: Sequence[Done]) -> Outcome:
         f"k = {k}: {gain:.2f} of {whole:.2f} calls saved" for k, (gain, whole) in zip(context["k"], saved, strict=True)
     )
     broken = [r for r in rows if r["certified"] and r["within_budget"] and not r["right"]]
-    voting = [s["certified"] for s in summary if s["policy"] == "self-consistency voting"]
+    voting = [s["certified"] for s in summary if s["policy"] == VOTING]
     return Outcome(
         verdicts=[
             Verdict.of("optimal", not worse, f"cheaper on average than the optimal plan: {', '.join(worse) or 'none'}"),
@@ -302,6 +136,28 @@ def report(context: Context, done: Sequence[Done]) -> Outcome:
         ],
         notes=[_sentence(context, first)],
     )
+
+
+def _summary(rows: Sequence[Mapping[str, Any]], k: int, policy: str, draws: int) -> dict[str, Any]:
+    import numpy as np
+
+    group = [r for r in rows if (r["k"], r["policy"]) == (k, policy)]
+    kept = [r for r in group if r["certified"] and r["within_budget"]]
+    costs = np.array([r["cost"] for r in group])
+    interval = _interval(costs, draws)
+    return {
+        "k": k,
+        "target": group[0]["target"],
+        "policy": policy,
+        "items": len(group),
+        "mean_cost": float(costs.mean()),
+        "low": interval.low,
+        "high": interval.high,
+        "certified": float(np.mean([r["certified"] for r in group])),
+        "right": float(np.mean([r["right"] for r in group])),
+        "certified_within_budget": len(kept),
+        "right_of_those": float(np.mean([r["right"] for r in kept])) if kept else None,
+    }
 
 
 def _interval(values: NDArray[Any], draws: int) -> Interval:

@@ -142,8 +142,10 @@ class Log:
             header = json.loads(lines[0])
         except (OSError, EOFError, ValueError, IndexError) as error:
             raise InputError(f"{path}: can't be read as an answer log ({error})") from None
-        if header.get("format") != FORMAT or header.get("version") != VERSION:
+        if not isinstance(header, dict) or header.get("format") != FORMAT or header.get("version") != VERSION:
             raise InputError(f"{path}: not an answer log of version {VERSION}")
+        if not {"identity", "model"} <= set(header):
+            raise InputError(f"{path}: the first line does not say which model answered")
         log = cls(header["identity"], spec=header["model"])
         log.extend(json.loads(line) for line in lines[1:])
         return log

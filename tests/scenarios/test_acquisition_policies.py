@@ -6,7 +6,8 @@ import pytest
 
 import scenarios
 from rrf_design.errors import InputError
-from scenarios.acquisition_policies import POLICIES, QUERIES, answer, buy, certified, market, vote
+from scenarios.acquisition_policies import POLICIES
+from scenarios.real.market import QUERIES, answer, buy, certified, market, vote
 from scenarios.runner import run_scenario
 
 ALL = dict.fromkeys(QUERIES, (5.0,))
@@ -23,22 +24,22 @@ def test_market_prices_and_shared_sample_weight() -> None:
 @pytest.mark.parametrize("policy", POLICIES)
 def test_every_policy_ends_with_a_certificate(policy: str) -> None:
     played = buy(ALL, policy, k=1, target=0.7, seed=0)
-    assert played["gamma"] >= 0.7 * (1 - 1e-9)
-    assert answer(1, 1, played["asked"], played["anchored"], (5.0,)) == [5.0]
+    assert played.gamma >= 0.7 * (1 - 1e-9)
+    assert answer(1, 1, played.asked, played.checked, (5.0,)) == [5.0]
 
 
 def test_optimal_is_never_dearer() -> None:
     lost = {**ALL, "second": None}
     for recorded in (ALL, lost):
-        costs = {policy: buy(recorded, policy, k=1, target=0.7, seed=1)["cost"] for policy in POLICIES}
+        costs = {policy: buy(recorded, policy, k=1, target=0.7, seed=1).cost for policy in POLICIES}
         assert costs["optimal"] == min(costs.values())
-    assert buy(lost, "optimal", k=1, target=0.7, seed=1)["cost"] > buy(ALL, "optimal", k=1, target=0.7, seed=1)["cost"]
+    assert buy(lost, "optimal", k=1, target=0.7, seed=1).cost > buy(ALL, "optimal", k=1, target=0.7, seed=1).cost
 
 
 def test_one_wrong_answer_is_repaired_and_votes_are_counted() -> None:
     recorded = {**ALL, "third": (9.0,)}
     played = buy(recorded, "optimal", k=1, target=0.7, seed=0)
-    assert answer(1, 1, played["asked"], played["anchored"], (5.0,)) == [5.0]
+    assert answer(1, 1, played.asked, played.checked, (5.0,)) == [5.0]
     assert answer(1, 1, {"original": None}, (), (5.0,)) is None
     assert vote([(1.0,), None, (2.0,), (2.0,)]) == (2.0,)
     assert vote([None]) is None
