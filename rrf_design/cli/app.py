@@ -59,7 +59,21 @@ def _root(
 
 
 # Each module has `register(app)`, which adds its verb (or verbs). Order here is the order in --help.
-VERBS = ("init", "margin", "plan", "frontier", "certify", "verify", "repair", "acquire", "runs", "explain", "report", "scenario", "demo")
+VERBS = (
+    "init",
+    "margin",
+    "explain",
+    "plan",
+    "frontier",
+    "certify",
+    "verify",
+    "repair",
+    "acquire",
+    "runs",
+    "report",
+    "demo",
+    "scenario",
+)
 
 for verb in VERBS:
     import_module(f"rrf_design.cli.{verb}").register(app)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rrf_design.cli.output import AsJson, Quiet, console, print_json, say, table
+from rrf_design.cli.output import AsJson, Quiet, console, print_json, say, table, tell_compiling
 
 if TYPE_CHECKING:
     from rrf_design.acquisition import Acquisition
@@ -37,10 +37,14 @@ def demo(
 
     Example: rrf-design demo
     """
+    from rrf_design import models
     from rrf_design.cli.acquire import certify_all
     from rrf_design.demo import judge, topics
     from rrf_design.errors import InputError
 
+    models.get(model)  # what is missing is said now, not after the planning
+    if not quiet:
+        tell_compiling()
     started = time.monotonic()
     try:
         out.mkdir(parents=True, exist_ok=True)

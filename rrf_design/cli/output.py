@@ -103,7 +103,7 @@ def progress_bar(what: str, *, quiet: bool = False, time_limit: float | None = N
     The first use on a machine compiles kernels, and says so.
     """
     if not quiet:
-        _tell_compiling()
+        tell_compiling()
     progress = Progress(what, time_limit=time_limit, shown=not quiet and sys.stderr.isatty())
     try:
         yield progress
@@ -144,7 +144,7 @@ def _bar(time_limit: float | None) -> Any:
 
 
 @cache
-def _tell_compiling() -> None:
+def tell_compiling() -> None:
     """One line when the first kernel is really compiled; silent when it comes from the cache."""
     from numba.core import event
 
