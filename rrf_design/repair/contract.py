@@ -188,7 +188,5 @@ class Repair:
     """Where ground truth was given: why the repair is not the truth; empty when it is."""
     truth_error: float | None = None
     selected: tuple[str, ...] = ()
-    scope: str = "global"
-    """"local" for nonlinear repairs: nothing is claimed outside a neighbourhood."""
     problem_digest: str = ""
     notes: tuple[str, ...] = ()

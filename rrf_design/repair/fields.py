@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 ROUNDING = 1e-12
 """Of the sizes that are added up in B y − c: more than the rounding of such a sum, less than any deliberate ε."""
 
+LARGEST = 1e150
+
 
 def make_task(
     problem: Problem,
@@ -53,6 +55,8 @@ def make_task(
     response = operator.stack(filled)
     if np.isnan(operator.target).any():
         operator.syndrome(filled)  # names the anchor whose value is missing
+    if max(float(np.abs(part).max(initial=0.0)) for part in (response, operator.target)) > LARGEST:
+        raise InputError(f"responses or anchor values are beyond {LARGEST:g}, where squares overflow; use other units")
     syndrome: Array = operator.matrix @ response - operator.target
     sizes = (abs(operator.matrix) if magnitudes is None else magnitudes) @ np.abs(response) + np.abs(operator.target)
     samples = {**field.samples, **({} if candidates is None else _candidates(problem, operator, candidates))}

@@ -42,6 +42,10 @@ class TestMessages:
         with pytest.raises(rrf.InputError, match="must map node ids"):
             rrf.repair(equality("star"), [1, 2, 3, 4])
 
+    def test_numbers_whose_squares_overflow(self, equality, answers):
+        with pytest.raises(rrf.InputError, match="squares overflow"):
+            rrf.repair(equality("star"), answers(1e200, 1, 1, 1))
+
     def test_candidates_of_an_unknown_node(self, equality, answers):
         with pytest.raises(rrf.InputError, match="candidates: no node 'x'"):
             rrf.repair(equality("star"), answers(1, 1, 1, 1), candidates={"x": [1]})
