@@ -16,6 +16,7 @@ import shutil
 import tomllib
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -137,7 +138,8 @@ def write_bytes(path: str | os.PathLike[str], content: bytes) -> None:
         raise InputError(f"{path}: can't be written ({_reason(error)})".replace("\0", "\\0")) from None
     finally:
         if temporary is not None:
-            temporary.unlink(missing_ok=True)
+            with suppress(OSError):  # it may never have come to be
+                temporary.unlink()
 
 
 def _reason(error: Exception) -> str:
@@ -272,4 +274,4 @@ def _plain(value: Any) -> Any:
         return {key: _plain(item) for key, item in value.items() if item is not None}
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]
-    return value
+    return value + 0.0 if isinstance(value, float) else value  # -0.0 is 0.0: equal problems have one digest

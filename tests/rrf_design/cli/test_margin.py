@@ -1,0 +1,185 @@
+"""`rrf-design margin`: the promised JSON, a table a user can act on, and one line for every mistake."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+Run = Callable[..., Any]
+
+TRIANGLE = """
+[problem]
+name = "triangle [and] isolate"
+k = 1
+nodes = [{ id = "a" }, { id = "b" }, { id = "c" }, { id = "d" }, { id = "e", cost = 0.5 }]
+relations = [
+  { id = "ab", tail = "a", head = "b" },
+  { id = "bc", tail = "b", head = "c" },
+  { id = "ac", tail = "a", head = "c" },
+  { id = "cd", tail = "c", head = "d", cost = 1.0 },
+  { id = "de", tail = "d", head = "e", cost = 1.0 },
+]
+anchors = [{ id = "a3", node = "d", value = 17, cost = 2 }, { id = "ab2", node = "a", cost = 1 }]
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "problem.toml"
+    head, entries = TRIANGLE.split("nodes =", 1)
+    path.write_text("nodes =" + entries + head)  # top-level keys come before [problem] in TOML
+    return path
+
+
+def test_the_json_keys(run: Run, file: Path) -> None:
+    made = run("margin", file, "--select", "a3", "--json")
+    assert made.code == 0
+    assert {"k", "gamma", "lower", "upper", "status", "support", "witness", "method"} <= set(made.json)
+    assert made.json["gamma"] == pytest.approx(1.0)
+    assert made.json["k"] == 1
+    assert made.json["status"] == "exact"
+    assert made.json["lower"] <= made.json["gamma"] <= made.json["upper"]
+    assert made.json["selected"] == ["a3"]
+    assert sorted(made.json["witness"]) == sorted(made.json["support"])
+    assert np.linalg.norm([x for part in made.json["witness"].values() for x in part]) == pytest.approx(1.0)
+
+
+def test_what_is_added_to_the_owned_blocks(run: Run, file: Path) -> None:
+    def gamma(*options: str) -> float:
+        return float(run("margin", file, "--json", *options).json["gamma"])
+
+    assert gamma() == 0.0
+    assert gamma("--select", "a3") == pytest.approx(1.0)
+    assert gamma("--select", " a3 , ab2,") == pytest.approx(1.0)
+    assert gamma("--select", "cd") == pytest.approx(np.sqrt(2 - np.sqrt(2)))
+    assert gamma("--all") > 0.7
+    assert gamma("--select", "a3", "--k", "2") == 0.0
+    assert gamma("--all", "--k", "2", "--jobs", "1", "--time-limit", "60", "--quiet") > 0.4
+
+
+def test_a_zero_margin_in_words(run: Run, file: Path) -> None:
+    made = run("margin", file)
+    assert made.code == 0
+    assert "triangle [and] isolate: γ_1 = 0" in made.out  # never taken for markup
+    assert "No method can guarantee to find 1 wrong answer: an error on d" in made.out
+    lines = [line.split() for line in made.out.splitlines()]
+    assert ["d", "100.0%", "1"] in lines
+    assert ["cd", "1", "1", "1"] in lines  # what would see it, most per cost first
+    assert ["e,", "de", "1.5", "1", "0.6667"] in lines  # with the query it needs
+    assert ["a3", "2", "1", "0.5"] in lines
+    order = [line[0] for line in lines if line and line[0] in ("cd", "e,", "a3")]
+    assert order == ["cd", "e,", "a3"]
+    assert not any(line[:1] == ["ab2"] for line in lines)  # on sale, but blind to it
+
+
+def test_a_positive_margin_in_words(run: Run, file: Path) -> None:
+    made = run("margin", file, "--select", "a3")
+    assert "γ_1 = 1  (exact; proven between" in made.out
+    assert "Any 1 wrong answer can be found" in made.out
+    assert "2ε/γ = 2 ε" in made.out
+    assert "blind to it: ab." in made.out or "blind to it: ac." in made.out or "blind to it: bc." in made.out
+    assert made.out.count("50.0%") == 2
+    everything = run("margin", file, "--all", "--k", "2")
+    assert "Any 2 wrong answers can be found" in everything.out
+    assert "on sale" not in everything.out
+
+
+def test_nothing_on_sale_would_see_it(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "p.json"
+    entries = {"nodes": [{"id": "a"}, {"id": "b"}], "anchors": [{"id": "x", "node": "a", "cost": 1}]}
+    path.write_text(json.dumps({**entries, "problem": {"k": 1}}))
+    made = run("margin", path, "--select", "x")
+    assert "on sale" not in made.out
+    path.write_text(json.dumps({**entries, "anchors": [*entries["anchors"], {"id": "y", "node": "b"}]}))
+    path.write_text(path.read_text().replace('"a", "cost": 1', '"b", "cost": 0'))
+    assert "Nothing that is on sale would see it." in run("margin", path).out
+
+
+def test_a_free_block_is_worth_most(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "p.json"
+    anchors = [{"id": "x", "node": "a", "cost": 1}, {"id": "y", "node": "a", "cost": 0}]
+    path.write_text(json.dumps({"nodes": [{"id": "a"}], "anchors": anchors}))
+    lines = [line.split() for line in run("margin", path).out.splitlines()]
+    assert lines.index(["y", "0", "1", "inf"]) < lines.index(["x", "1", "1", "1"])
+
+
+def test_long_lists_are_cut_and_counted(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "p.json"
+    nodes = [{"id": "hub", "dim": 9}, *({"id": f"n{i}", "dim": 9} for i in range(30))]
+    relations = [{"id": f"r{i}", "tail": "hub", "head": f"n{i}", "weight": 1e-3} for i in range(30)]
+    anchors = [{"id": f"a{i}", "node": f"n{i}"} for i in range(30)]
+    path.write_text(json.dumps({"nodes": nodes, "relations": relations, "anchors": anchors}))
+    out = run("margin", path).out
+    assert "more see it." in out
+    assert ", …" in out
+    assert len(out.splitlines()) < 30
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--k", "0"], "k must be a whole number of at least 1, not 0"),
+        (["--k", "-2"], "k must be a whole number of at least 1, not -2"),
+        (["--k", "1.5"], "Invalid value for '--k'"),
+        (["--select", "zz"], "select: nothing here is called 'zz'"),
+        (["--select", "a33"], "did you mean 'a3'?"),
+        (["--select", "a3", "--all"], "give --select or --all, not both"),
+        (["--time-limit", "-1"], "time_limit"),
+        (["--time-limit", "nan"], "time_limit"),
+    ],
+)
+def test_wrong_calls_are_one_line(run: Run, file: Path, options: list[str], message: str) -> None:
+    for more in ([], ["--json"]):
+        made = run("margin", file, *options, *more)
+        assert made.code == 2
+        assert made.out == ""
+        assert made.err.count("\n") == 1
+        assert message in made.err
+        assert made.err.startswith("rrf-design")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("[[nodes]]\nid = 'a'\nid2 = 3", "node 'a': unknown key 'id2'"),
+        ("[problem]\nk = 0\n[[nodes]]\nid = 'a'", "[problem]: k must be"),
+        ("[[nodes]]\nid = 'a\\nb'\n[[nodes]]\nid = \"a\"\ncost = nan", "cost must be a finite number"),
+        ('[[nodes]]\nid = "two\\nlines"\ncost = -1', "node 'two\\nlines': cost must be"),
+        ("[[nodes]]\nid = 'a'\ncost = 1.0", "no node has been asked"),
+        ("", "the field is empty"),
+        ("\0", "not valid TOML"),
+    ],
+)
+def test_wrong_files_are_one_line(run: Run, tmp_path: Path, content: str, message: str) -> None:
+    path = tmp_path / "p.toml"
+    path.write_text(content)
+    made = run("margin", path, "--json")
+    assert (made.code, made.out, made.err.count("\n")) == (2, "", 1)
+    assert message in made.err
+    assert "Traceback" not in made.err
+
+
+def test_a_missing_file_is_one_line(run: Run, tmp_path: Path) -> None:
+    made = run("margin", tmp_path / "none.toml")
+    assert (made.code, made.out, made.err.count("\n")) == (2, "", 1)
+    assert "no such file" in made.err
+
+
+def test_a_time_limit_is_never_called_exact(run: Run, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    path = tmp_path / "dense.json"
+    nodes = [{"id": f"n{i}"} for i in range(60)]
+    anchors = [{"id": "B", "nodes": [n["id"] for n in nodes], "rows": rng.normal(size=(40, 60)).tolist()}]
+    path.write_text(json.dumps({"problem": {"k": 4}, "nodes": nodes, "anchors": anchors}))
+    made = run("margin", path, "--time-limit", "0", "--json")
+    assert made.code == 0
+    assert made.json["status"] == "bounded"
+    assert made.json["lower"] < made.json["upper"]
+    text = run("margin", path, "--time-limit", "0")
+    assert "bounded; proven between" in text.out
+    assert ("It is not proven" in text.out) == (made.json["lower"] == 0.0)

@@ -1,0 +1,260 @@
+"""The same problem in Python, from a graph, from a matrix and from an .npz: equal margins, and no trust in stored arrays."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import pytest
+from scipy import sparse
+
+import rrf_design as rrf
+from rrf_design import Anchor, InputError, Problem
+
+EDGES = [("a", "b"), ("b", "c"), ("c", "d"), ("a", "c")]
+
+
+def written(k: int = 1) -> Problem:
+    return Problem(
+        k=k,
+        nodes=[{"id": n} for n in "abcd"],
+        relations=[{"id": f"r{i}", "tail": t, "head": h} for i, (t, h) in enumerate(EDGES, start=1)],
+        anchors=[{"id": "a-a", "node": "a"}],
+    )
+
+
+@pytest.mark.parametrize("kind", [nx.Graph, nx.DiGraph, nx.MultiGraph, nx.MultiDiGraph])
+def test_graphs_of_every_kind(kind: Any) -> None:
+    graph = kind()
+    graph.add_nodes_from("abcd")
+    graph.add_edges_from(EDGES)
+    made = rrf.from_graph(graph, anchors=["a"])
+    for k in (1, 2):
+        assert made.margin(k=k).value == pytest.approx(written().margin(k=k).value)
+    if graph.is_directed():
+        assert {(r.tail, r.head) for r in made.relations} == set(EDGES)
+
+
+def test_a_directed_graph_is_the_written_problem() -> None:
+    graph = nx.DiGraph()
+    graph.add_nodes_from("abcd")
+    graph.add_edges_from(sorted(EDGES))
+    same = written().model_copy(update={"relations": [
+        {"id": f"r{i}", "tail": t, "head": h} for i, (t, h) in enumerate(sorted(EDGES), start=1)
+    ], "k": 2})  # fmt: skip
+    assert rrf.from_graph(graph, anchors=["a"], k=2) == same
+
+
+def test_attributes_are_those_of_nodes_and_relations() -> None:
+    graph = nx.MultiDiGraph()
+    graph.add_node(0, dim=np.int64(2), metric=np.eye(2) * 2)
+    graph.add_node((1, "x"), cost=0.5, prompt="why?")
+    graph.add_edge(0, (1, "x"), id="first", transport={"select": [1]}, weight=np.float64(2.0), family="f", cost=1.0)
+    graph.add_edge(
+        0, (1, "x"), transport={"matrix": [[1.0, 2.0]]}, weight=2.0, family="f", requires=["first"], metric=3.0
+    )
+    made = rrf.from_graph(graph, anchors=[{"id": "v", "node": "0", "value": [1.0, 2.0]}, Anchor(id="w", node="0")])
+    assert [node.id for node in made.nodes] == ["0", "(1, 'x')"]
+    assert made.nodes[0].metric == ((2.0, 0.0), (0.0, 2.0))
+    assert [r.id for r in made.relations] == ["first", "r2"]
+    assert [a.id for a in made.anchors] == ["v", "w"]
+    assert made.family_size["f"] == 2
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (
+            lambda g: g.add_edge("a", "b", wieght=2.0),
+            "edge 'a' - 'b': unknown attribute 'wieght'; did you mean 'weight'?",
+        ),
+        (lambda g: g.add_edge("a", "b", tail="b"), "edge 'a' - 'b': unknown attribute 'tail'"),
+        (lambda g: g.add_node("a", dims=2), "node 'a': unknown key 'dims'; did you mean 'dim'?"),
+        (lambda g: g.add_edge(1, "1"), "node '1': this id stands twice"),
+        (lambda g: None, "nodes: the field is empty"),
+        (lambda g: g.add_edge("a", "b", weight=float("nan")), "relation 'r1': weight must be a finite number"),
+    ],
+)
+def test_wrong_graphs(make: Any, message: str) -> None:
+    graph = nx.Graph()
+    make(graph)
+    with pytest.raises(InputError) as caught:
+        rrf.from_graph(graph)
+    assert str(caught.value).startswith(message)
+
+
+def test_what_is_no_graph() -> None:
+    for thing in ("graph", None, 3, {"nodes": []}):
+        with pytest.raises(InputError, match="graph: must be a networkx graph"):
+            rrf.from_graph(thing)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="anchor 'a-9': unknown node '9'"):
+        rrf.from_graph(nx.path_graph(3), anchors=[9])
+    with pytest.raises(InputError, match="unknown key 'kk'"):
+        rrf.from_graph(nx.path_graph(3), kk=2)
+
+
+@pytest.mark.parametrize(
+    "form", [np.asarray, sparse.csr_array, sparse.csc_matrix, sparse.coo_array, lambda m: m.tolist()]
+)
+def test_a_raw_matrix(form: Any) -> None:
+    B = written().operator().matrix.toarray()
+    given = form(B)
+    before = np.array(B)
+    made = rrf.from_matrix(given, names=list("abcd"))
+    for k in (1, 2):
+        assert made.margin(k=k).value == pytest.approx(written().margin(k=k).value)
+        assert made.margin(k=k).support == written().margin(k=k).support
+    assert np.array_equal(given.toarray() if sparse.issparse(given) else given, before)  # the caller's stays as it was
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_groups_as_sizes_and_as_lists(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    B = rng.normal(size=(9, 7)) * (rng.random((9, 7)) < 0.6)
+    B[3] = 0.0
+    sizes = [2, 1, 3, 1]
+    by_size = rrf.from_matrix(B, sizes)
+    assert (by_size.operator().matrix.toarray() == B[[0, 1, 2, 4, 5, 6, 7, 8]]).all()
+    shuffle = rng.permutation(7)
+    lists = [np.flatnonzero(np.isin(shuffle, part)).tolist() for part in np.split(np.arange(7), np.cumsum(sizes)[:-1])]
+    by_list = rrf.from_matrix(B[:, shuffle], lists)
+    assert [n.dim for n in by_list.nodes] == sizes
+    assert by_list.margin().value == pytest.approx(by_size.margin().value)
+
+
+def test_whole_numbers_duplicates_and_empty_rows() -> None:
+    assert rrf.from_matrix(np.array([[1, 2], [0, 0]])).operator().matrix.toarray().tolist() == [[1.0, 2.0]]
+    twice = sparse.coo_array(([1.0, 2.0], ([0, 0], [1, 1])), shape=(1, 2))
+    assert rrf.from_matrix(twice).operator().matrix.toarray().tolist() == [[0.0, 3.0]]
+    assert rrf.from_matrix(np.zeros((0, 3))).margin().value == 0.0
+
+
+@pytest.mark.parametrize(
+    ("matrix", "options", "message"),
+    [
+        ("x", {}, "matrix: must be a rows × coordinates matrix of real numbers, not str"),
+        (None, {}, "matrix: must be"),
+        (np.zeros(3), {}, "matrix: must be"),
+        (np.zeros((2, 2, 2)), {}, "matrix: must be"),
+        ([[1j]], {}, "matrix: must be"),
+        (sparse.csr_array(np.array([[1j]])), {}, "matrix: must be"),
+        ([["a"]], {}, "matrix: must be"),
+        ([[10**400]], {}, "matrix: must be"),
+        ([[1, 2], [3]], {}, "matrix: the rows differ in length"),
+        ([[1, np.nan]], {}, "matrix: holds a NaN or an infinity"),
+        ([[1, np.inf]], {}, "matrix: holds a NaN or an infinity"),
+        (np.zeros((3, 0)), {}, "groups: the field is empty"),
+        (np.eye(3), {"groups": [1, 1]}, "groups: the sizes add up to 2, but the matrix has 3 columns"),
+        (np.eye(3), {"groups": [[0], [1, 1]]}, "groups: the lists must name each"),
+        (np.eye(3), {"groups": [0, 3]}, "groups: node 0 has size 0"),
+        (np.eye(3), {"groups": 3}, ""),
+        (np.eye(3), {"names": ["a"]}, "names: 1 given for 3 nodes"),
+        (np.eye(2), {"names": ["a", "a"]}, "node 'a': this id stands twice"),
+        (np.eye(2), {"k": 0}, "[problem]: k must be"),
+    ],
+)
+def test_wrong_matrices(matrix: Any, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        rrf.from_matrix(matrix, **options)
+    assert str(caught.value).startswith(message)
+
+
+def test_operators_come_back_from_npz(tmp_path: Path) -> None:
+    problem = Problem(
+        nodes=[{"id": "é", "dim": 2, "metric": 4.0}, {"id": "b"}, {"id": "later", "cost": 1.0}],
+        relations=[
+            {"id": "r", "tail": "é", "head": "b", "transport": {"select": [1]}, "offset": 0.5, "uncertainty": 0.1}
+        ],
+        anchors=[{"id": "x", "node": "é", "value": [1.0, 2.0], "sigma": 0.5}, {"id": "y", "node": "b"}],
+    )
+    path = tmp_path / "B.npz"
+    rrf.save_operator(problem.operator(), path)
+    again = rrf.load_operator(path, k=1, name="mine")
+    old, new = problem.operator(), again.operator()
+    assert again.name == "mine"
+    assert np.array_equal(new.matrix.toarray(), old.matrix.toarray())
+    assert np.array_equal(new.target, old.target, equal_nan=True)
+    assert (new.node_ids, new.block_ids) == (old.node_ids, old.block_ids)
+    assert np.array_equal(new.radii, old.radii)
+    assert again.margin().value == problem.margin().value
+    assert [p.name for p in tmp_path.iterdir()] == ["B.npz"]
+
+
+def test_npz_written_by_hand_and_by_scipy(tmp_path: Path) -> None:
+    B = np.array([[1.0, -1.0, 0.0], [0.0, 2.0, 1.0], [1.0, 0.0, 3.0]])
+    path = tmp_path / "B.npz"
+    np.savez(path, B=B)
+    assert rrf.load_operator(path) == rrf.from_matrix(B)
+    np.savez(path, B=B, groups=np.array([1, 2]))
+    assert rrf.load_operator(path) == rrf.from_matrix(B, [1, 2])
+    for form in (sparse.csr_array, sparse.csc_array):
+        sparse.save_npz(path, form(B))
+        assert rrf.load_operator(path) == rrf.from_matrix(B)
+
+
+GOOD: dict[str, Any] = {
+    "data": np.ones(3), "indices": np.array([0, 1, 2]), "indptr": np.array([0, 1, 2, 3]), "shape": np.array([3, 3]),
+    "node_offsets": np.array([0, 1, 3]), "node_ids": np.array(["a", "b"]), "block_offsets": np.array([0, 2, 3]),
+    "block_ids": np.array(["x", "y"]), "radii": np.zeros(2), "target": np.zeros(3),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        ({"indices": np.array([0, 1, 9])}, "don't fit together"),
+        ({"indices": np.array([0, 1, -2])}, "don't fit together"),
+        ({"indptr": np.array([0, 7, 2, 3])}, "don't fit together"),
+        ({"indptr": np.array([0, 1, 2, 2**40])}, "don't fit together"),
+        ({"shape": np.array([3])}, "don't fit together"),
+        ({"shape": np.array([-3, 3])}, "don't fit together"),
+        ({"data": np.array([1.0, np.nan, 1.0])}, "holds a NaN"),
+        ({"data": np.array(["a", "b", "c"])}, ""),
+        ({"node_offsets": np.array([0, 1, 2])}, "groups: the sizes add up to 2"),
+        ({"node_offsets": np.array([0, 3, 1])}, "groups: "),
+        ({"node_ids": np.array(["a"])}, "names: 1 given for 2 nodes"),
+        ({"block_offsets": np.array([0, 2, 9])}, "must cover the rows"),
+        ({"block_offsets": np.array([0, 3, 3])}, "must cover the rows"),
+        ({"block_offsets": np.array([1, 2, 3])}, "must cover the rows"),
+        ({"block_ids": np.array(["x"])}, "don't fit together"),
+        ({"block_ids": np.array(["x", "x"])}, "anchor 'x': this id stands twice"),
+        ({"radii": np.array([-1.0, 0.0])}, "anchor 'x': uncertainty must be"),
+        ({"target": np.zeros(2)}, "must cover the rows"),
+        ({"target": None}, "no array 'target'"),
+        ({"data": None}, "no array 'data'; expected an operator file or an array B"),
+        ({"format": np.array("other/9")}, "format 'other/9' is not one that can be read here"),
+        ({"B": np.eye(2)[0]}, "matrix: must be"),
+        ({"B": np.eye(2), "groups": np.array([0.5, 1.5])}, "groups: "),
+    ],
+)
+def test_stored_arrays_are_not_trusted(tmp_path: Path, bad: dict[str, Any], message: str) -> None:
+    path = tmp_path / "B.npz"
+    arrays = {name: value for name, value in {**GOOD, **bad}.items() if value is not None}
+    np.savez(path, **arrays)
+    with pytest.raises(InputError) as caught:
+        rrf.load_operator(path)
+    assert str(caught.value).startswith(f"{path}: ")
+    assert message in str(caught.value)
+
+
+def test_what_is_no_npz(tmp_path: Path) -> None:
+    np.savez(tmp_path / "good.npz", **GOOD)
+    assert rrf.load_operator(tmp_path / "good.npz").margin().value == 1.0
+    whole = (tmp_path / "good.npz").read_bytes()
+    (tmp_path / "text.npz").write_text("hello")
+    (tmp_path / "empty.npz").write_bytes(b"")
+    (tmp_path / "half.npz").write_bytes(whole[: len(whole) // 2])
+    (tmp_path / "torn.npz").write_bytes(whole[:200] + b"\xff" * 40 + whole[240:])
+    np.save(tmp_path / "one.npy", np.eye(2))
+    np.savez(tmp_path / "pickled.npz", B=np.array([{}], dtype=object), allow_pickle=True)
+    for name in ("text.npz", "empty.npz", "half.npz", "torn.npz", "one.npy", "pickled.npz"):
+        with pytest.raises(InputError, match=r"not a readable \.npz of plain arrays"):
+            rrf.load_operator(tmp_path / name)
+    with pytest.raises(InputError, match="no such file"):
+        rrf.load_operator(tmp_path / "none.npz")
+    with pytest.raises(InputError, match="is a directory"):
+        rrf.load_operator(tmp_path)
+    with pytest.raises(InputError, match="can't be written"):
+        rrf.save_operator(written().operator(), tmp_path / "none" / "B.npz")
