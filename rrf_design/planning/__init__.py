@@ -7,15 +7,18 @@ cuts (`cuts`), and reports margins computed by the exact engine.
 
 from __future__ import annotations
 
+from rrf_design.planning.arena import Arena
 from rrf_design.planning.contract import Goal, Objective, Plan, Planner, PlanStatus, Step
 from rrf_design.planning.document import read_plan, write_plan
 from rrf_design.planning.frontier import Frontier, Point, frontier
 from rrf_design.planning.portfolio import Aim, Portfolio, Share, portfolio
 from rrf_design.planning.registry import PLANNERS, plan, planner
+from rrf_design.planning.tracked import Tracked
 
 __all__ = [
     "PLANNERS",
     "Aim",
+    "Arena",
     "Frontier",
     "Goal",
     "Objective",
@@ -26,6 +29,7 @@ __all__ = [
     "Portfolio",
     "Share",
     "Step",
+    "Tracked",
     "frontier",
     "plan",
     "planner",

@@ -106,22 +106,6 @@ def _interruptible(solver: Any, model: Any) -> Any:
             raise
 
 
-def _interruptible(solver: Any, model: Any) -> Any:
-    """Solve in a thread of its own, so that Ctrl-C reaches this one at once; the search is then told to stop."""
-    solver.parameters.catch_sigint_signal = False  # it would end this solve only, and the interrupt would be lost
-    with ThreadPoolExecutor(max_workers=1) as pool:
-        status = pool.submit(solver.solve, model)
-        try:
-            while True:
-                try:
-                    return status.result(timeout=0.5)
-                except TimeoutError:
-                    continue
-        except BaseException:
-            solver.stop_search()
-            raise
-
-
 class Pulp:
     gap = 1e-5
     SLACK = 2e-6  # above the solvers' feasibility tolerance of 1e-6, in units of a row's right-hand side

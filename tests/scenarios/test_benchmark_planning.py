@@ -1,0 +1,23 @@
+"""The planning benchmark at a tiny size: it runs through, and a tiny size judges no speed."""
+
+from __future__ import annotations
+
+import json
+
+from scenarios import Context, Done, Status
+from scenarios.benchmark_planning import SCENARIO, sparse_field
+
+
+def test_tiny_run(tmp_path):
+    changes = {"nodes": 7, "chords": 6, "large": 8, "sparse": 700, "purchases": 3, "items": 10}
+    context = Context(SCENARIO.parameters(quick=True, changes=changes), True, tmp_path)
+    done = [Done(part, json.loads(json.dumps(SCENARIO.run(context, part))), 0.0) for part in SCENARIO.parts(context)]
+    outcome = SCENARIO.report(context, done)
+    SCENARIO.check(outcome)
+    assert {verdict.status for verdict in outcome.verdicts} == {Status.NOT_JUDGED}
+
+
+def test_the_sparse_field_has_what_it_says():
+    problem = sparse_field(300)
+    assert len(problem.on_sale) == 300
+    assert problem.k == 1
