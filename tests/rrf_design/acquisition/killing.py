@@ -10,6 +10,7 @@ import json
 import os
 import random
 import signal
+import sqlite3
 import sys
 import time
 from pathlib import Path
@@ -20,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from fields import one_wrong, ring  # type: ignore[import-not-found]
 
 from rrf_design.acquisition import acquire
-from rrf_design.acquisition.journal import Event, Journal, Kind
+from rrf_design.acquisition.journal import Event, Kind
 from rrf_design.acquisition.state import RunState
 from rrf_design.models.scripted import ScriptedModel
 
@@ -99,14 +100,29 @@ class Trial:
         self.compare(name, calm)
 
     def exists(self, name: str) -> bool:
-        if not (self.folder / f"{name}.sqlite").exists():
-            return False
-        with Journal(self.folder / f"{name}.sqlite") as journal:
-            return bool(journal.summaries())
+        """Whether the run itself was committed before the process died."""
+        return bool(self.read(name, "select run from rrf_runs"))
 
-    def events(self, name: str) -> tuple[Event, ...]:
-        with Journal(self.folder / f"{name}.sqlite") as journal:
-            return journal.events(journal.find("last"))
+    def events(self, name: str) -> list[Event]:
+        """The journal as the file has it, read without the code under test."""
+        rows = self.read(name, "select kind, body, purchase, attempt, at from rrf_events order by seq")
+        return [
+            Event(Kind(kind), json.loads(body), purchase, attempt, at) for kind, body, purchase, attempt, at in rows
+        ]
+
+    def read(self, name: str, query: str) -> list[Any]:
+        path = self.folder / f"{name}.sqlite"
+        if not path.exists():
+            return []
+        database = sqlite3.connect(path)
+        try:
+            return database.execute(query).fetchall()
+        except sqlite3.OperationalError as error:
+            if "no such table" not in str(error):
+                raise
+            return []  # killed before the tables were made
+        finally:
+            database.close()
 
     def check(self, name: str, before: set[tuple[str, str]]) -> set[tuple[str, str]]:
         """The promises, after every kill: budget, no settled answer lost, no call without an intent, none twice."""
@@ -119,7 +135,8 @@ class Trial:
                 item, thing = event.body["item"], event.body["name"]
                 assert thing not in state.items[item].settled, "bought again after it was settled"
                 intents[event.purchase or ""] = intents.get(event.purchase or "", 0) + 1
-        bill = (self.folder / f"{name}.bill").read_text().splitlines()
+        path = self.folder / f"{name}.bill"
+        bill = path.read_text().splitlines() if path.exists() else []
         for prompt in set(bill):
             item, number = prompt.removesuffix("?").split(": question ")
             purchase = f"n{number}" if item == "ring" else f"{item}\N{RIGHTWARDS ARROW}n{number}"

@@ -1,0 +1,89 @@
+"""From a node to a request, from a reply to a settlement, and what each purchase may cost at most."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from fields import scripted
+
+import rrf_design as rrf
+from rrf_design.acquisition.fetching import Fetcher
+from rrf_design.acquisition.sources import Unreachable
+from rrf_design.acquisition.state import Buys, ItemState, Purchase
+from rrf_design.models import Attempt, Outcome, PriceTable, Usage
+
+PRICES = PriceTable.load({"scripted": {"input": 0.001, "output": 0.01}})
+
+
+def problem(**node: Any) -> rrf.Problem:
+    given = {"id": "n", "prompt": "What is {a} + 1?", "variables": {"a": 6}, "system": "Be brief.", "max_tokens": 9}
+    return rrf.Problem(k=1, nodes=[given | node], anchors=[{"id": "A", "node": "n", "value": 7.0, "cost": 1.0}])
+
+
+def fetcher(script: Any = lambda request: "7", **options: Any) -> Fetcher:
+    return Fetcher({"": problem()}, scripted(script), known={}, **options)
+
+
+def ask(one: Fetcher) -> Any:
+    return one.fetch(Purchase("", "n", Buys.ANSWER, 0.0), ItemState())
+
+
+def test_the_request_is_what_the_node_says() -> None:
+    request = fetcher(seed=5).questions["", "n"].request
+    assert (request.prompt, request.system, request.max_tokens, request.seed) == ("What is 6 + 1?", "Be brief.", 9, 5)
+    assert request.grammar is None
+    assert fetcher(constrained=True).questions["", "n"].request.grammar is not None
+
+
+def test_a_prompt_without_variables_is_taken_as_it_is() -> None:
+    one = Fetcher({"": problem(variables=None, prompt="{braces}")}, scripted(), known={})
+    assert one.questions["", "n"].request.prompt == "{braces}"
+
+
+def test_answers_carry_their_evidence() -> None:
+    settled = ask(fetcher())
+    assert (settled.outcome, settled.value, settled.ok, settled.calls) == ("answered", (7.0,), True, 1)
+    assert settled.evidence["request"]["prompt"] == "What is 6 + 1?"
+    assert settled.evidence["parsed"]["canonical"] == "7"
+
+
+@pytest.mark.parametrize(
+    ("answer", "outcome"),
+    [
+        ("no number", "parse failure"),
+        ("", "empty"),
+        (Attempt(Outcome.TIMEOUT, usage=Usage(1, 0, 1)), "timeout"),
+        (Attempt(Outcome.FAILED, usage=Usage(calls=1)), "failed"),
+    ],
+)
+def test_failures_are_named_and_have_no_value(answer: Any, outcome: str) -> None:
+    settled = ask(fetcher(lambda request: answer))
+    assert (settled.outcome, settled.value, settled.ok) == (outcome, None, False)
+
+
+def test_nobody_there_means_nothing_bought() -> None:
+    with pytest.raises(Unreachable, match="unreachable: gone"):
+        ask(fetcher(lambda request: Attempt(Outcome.UNREACHABLE, usage=Usage(), detail="gone")))
+
+
+def test_the_ceiling_covers_what_a_call_can_cost() -> None:
+    one = fetcher(prices=PRICES)
+    terms = one.terms("", "n")
+    assert ask(one).money <= terms.ceiling
+    assert terms.local
+    assert fetcher().terms("", "n").ceiling == 0.0
+
+
+def test_what_is_known_needs_no_question() -> None:
+    one = Fetcher({"": problem(prompt=None)}, scripted(), known={"": {"n": 7.0}})
+    assert one.questions == {}
+    assert one.all_local
+
+
+def test_values_in_the_file_are_settled_at_once() -> None:
+    one = fetcher()
+    settled = one.instant(Purchase("", "A", Buys.ANCHOR, 1.0))
+    assert settled is not None
+    assert settled.value == (7.0,)
+    assert one.instant(Purchase("", "n", Buys.ANSWER, 0.0)) is None

@@ -1,0 +1,53 @@
+"""The problem as it turned out, and what a run says of itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fields import ring, scripted
+
+from rrf_design.acquisition import acquire, read_run
+from rrf_design.acquisition.header import header, revision, versions
+from rrf_design.acquisition.loop import Settings
+
+
+def go(tmp_path: Path, script: Any, **options: Any) -> Any:
+    return acquire(ring(), scripted(script), store=tmp_path / "r.sqlite", method="witness", **options)
+
+
+def test_erased_answers_are_told_to_the_repair(tmp_path: Path) -> None:
+    run = go(tmp_path, lambda request: "silence" if "question 4" in request.prompt else "7")
+    repair = run.items[0].repair
+    assert repair["erased"] == {"n4": "parse failure"}
+    assert repair["repaired"]["n4"] == pytest.approx([7.0])  # its neighbours determine it
+    assert "n4" not in run.items[0].problem.node_by_id
+
+
+def test_reached_needs_a_certified_goal(tmp_path: Path) -> None:
+    assert go(tmp_path, lambda request: "7").reached
+    assert not go(tmp_path, lambda request: "7", budget=0.0).reached
+
+
+def test_an_unfinished_run_reads_back_as_unfinished(tmp_path: Path) -> None:
+    def interrupted(request: Any) -> str:
+        if "question 3" in request.prompt:
+            raise KeyboardInterrupt
+        return "7"
+
+    paused = go(tmp_path, interrupted)
+    assert (paused.stopped_because, paused.detail) == ("paused", "interrupted")
+    found = read_run("last", store=tmp_path / "r.sqlite")
+    assert found.stopped_because == "paused"
+    assert found.repaired is None
+    assert not found.reached
+
+
+def test_headers_name_versions_and_hide_nothing_that_matters() -> None:
+    found = header({"": ring()}, scripted(), Settings(budget=2.0), 5, spec="scripted:x", options={"slots": 2, "f": len})
+    assert found["seed"] == 5
+    assert found["settings"]["budget"] == 2.0
+    assert found["options"] == {"slots": 2}
+    assert "numpy" in versions()
+    assert revision() == "" or len(revision()) == 40
