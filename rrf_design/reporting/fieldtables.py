@@ -86,19 +86,19 @@ def field_tables(view: FieldView, index: dict[str, int]) -> Markup:
     blocks.sort(key=lambda item: -view.energies.get(item[1].id, 0.0))
     drawn = "" if view.whole else " drawn"
     parts = [
-        *_folded(
+        *folded(
             f"Nodes{drawn}",
             table(columns, rows, right=[1, 3, 4], keys=[f"n{index[node.id]}" for node in nodes]),
             len(rows),
         ),
-        *_folded(f"Relations and anchors{drawn}", _block_table(view, blocks), len(blocks)),
+        *folded(f"Relations and anchors{drawn}", _block_table(view, blocks), len(blocks)),
     ]
     if not view.whole:
         parts += _totals(view)
     return join(parts)
 
 
-def _folded(heading: str, content: Markup, rows: int) -> list[Markup]:
+def folded(heading: str, content: Markup, rows: int) -> list[Markup]:
     """A long table waits behind its heading; on paper it is unfolded."""
     if rows <= FOLDED:
         return [tag("h3", heading), content]

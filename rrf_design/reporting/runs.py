@@ -8,17 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 from rrf_design.reporting.charts import Bar, Series, bar_chart, step_chart
 from rrf_design.reporting.designs import gamma
+from rrf_design.reporting.fieldtables import folded
 from rrf_design.reporting.fieldview import FieldView
 from rrf_design.reporting.graph import draw_field
-from rrf_design.reporting.markup import Child, Markup
+from rrf_design.reporting.markup import Child, Markup, tag
 from rrf_design.reporting.page import Card, Section, callout, cards, figure, number, page, prose, section, table
 from rrf_design.reporting.repairs import answers, repaired_view, vector, verdict
 
 if TYPE_CHECKING:
     from rrf_design.reporting.documents import Source
 
-MANY_ITEMS = 12
-"""Data sets of more fields than this show their fields in one table, not one section each."""
+MANY_ITEMS = 60
+"""Data sets of more fields than this show their wrong answers in one table, not field by field."""
 
 
 def run_page(source: Source) -> str:
@@ -28,11 +29,14 @@ def run_page(source: Source) -> str:
     parts = [section("In words", _words(data)), section("Money", _money(data))]
     if len(items) > 1:
         parts.append(section("The fields", *_items(items)))
-    for item in items if len(items) <= MANY_ITEMS else []:
-        parts += _item_sections(item, source, alone=len(items) == 1)
-    if len(items) > MANY_ITEMS:
         parts.append(section("Wrong answers, and what they became", _all_wrong(items)))
-    parts.append(section("Every purchase", _purchases(data["purchases"])))
+    if len(items) == 1:
+        parts += _item_sections(items[0], source)
+    elif len(items) <= MANY_ITEMS:
+        parts.append(section("Field by field", [_folded_item(item, source) for item in items]))
+    parts.append(
+        section("Every purchase", folded("All purchases", _purchases(data["purchases"]), len(data["purchases"])))
+    )
     header = data.get("header", {})
     title = str(header.get("name") or "run")
     return page(
@@ -49,8 +53,13 @@ def _figures(data: Mapping[str, Any]) -> list[Card]:
     reached = sum(_reached(item) for item in items)
     wrong = sum(len((item.get("repair") or {}).get("support") or ()) for item in items)
     ks = sorted({int(item["k"]) for item in items})
-    result = [Card("stopped because", str(data["stopped_because"]), "", "plain")]
-    if len(items) == 1:
+    alone = len(items) == 1
+    result = [
+        Card("stopped because", str(data["stopped_because"]))
+        if alone
+        else Card("fields", number(len(items)), f"stopped because: {data['stopped_because']}")
+    ]
+    if alone:
         item = items[0]
         goal = item.get("goal")
         wanted = "no goal named" if goal is None else f"goal {number(goal)}"
@@ -133,13 +142,24 @@ def _items(items: Sequence[Mapping[str, Any]]) -> list[Child]:
     return [figure(chart, caption="The certified margin of each field.", folded=len(items) > 10)]
 
 
-def _item_sections(item: Mapping[str, Any], source: Source, *, alone: bool) -> list[Section]:
-    name = "" if alone else f" of {item['item'] or item['name']}"
+def _folded_item(item: Mapping[str, Any], source: Source) -> Markup:
+    """Everything about one field of a data set, behind a line that sums it up."""
+    wrong = ", ".join((item.get("repair") or {}).get("support") or ()) or "none"
+    name, k = item["item"] or item["name"], int(item["k"])
+    summary = (
+        f"{name}: certified {gamma(k)} = {number(item['gamma_lower'], 4)}; wrong: {wrong}; {item['stopped_because']}"
+    )
+    inside = [[tag("h3", part.heading), part.content] for part in _item_sections(item, source)]
+    return tag("details", tag("summary", summary), inside)
+
+
+def _item_sections(item: Mapping[str, Any], source: Source) -> list[Section]:
+    alone = len(source.data["items"]) == 1
     repair = item.get("repair")
     parts = []
     curve = _trajectory(item, float(source.data["spent"]) if alone else None)
     if curve is not None:
-        parts.append(section(f"The margin{name} as it was bought", curve))
+        parts.append(section("The margin as it was bought", curve))
     content: list[Child] = []
     if repair and repair.get("repaired"):
         content += [verdict(repair), answers(repair)]
@@ -153,7 +173,7 @@ def _item_sections(item: Mapping[str, Any], source: Source, *, alone: bool) -> l
         content.append(
             table(["gave no value", "why"], rows, caption="Not every question was answered in a way that can be read")
         )
-    parts.append(section(f"Answers{name}, and what they became", *content))
+    parts.append(section("Answers, and what they became", *content))
     problem = source.problems.get(str(item["item"])) or (source.problem if alone else None)
     if problem is not None:
         known = {*problem.node_by_id, *problem.block_by_id}
@@ -162,7 +182,7 @@ def _item_sections(item: Mapping[str, Any], source: Source, *, alone: bool) -> l
             if repair and repair.get("repaired")
             else FieldView(problem, [n for n in item["selected"] if n in known])
         )
-        parts.append(section(f"The field{name}", draw_field(view)))
+        parts.append(section("The field", draw_field(view)))
     return parts
 
 

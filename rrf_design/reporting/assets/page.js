@@ -44,7 +44,7 @@
     const detail = field.querySelector(".detail");
     const idle = detail ? detail.textContent : "";
     const parts = all(field, "svg [data-nodes]");
-    const rows = all(document, "tr[data-key]");
+    const rows = all(field.closest("figure") || document, "tr[data-key]");
     let held = null;
     const light = (key) => {
       const chosen = parts.find((part) => part.dataset.key === key);

@@ -53,7 +53,7 @@ def test_a_problem_object_and_an_operator_file(tmp_path: Path, problem: Problem)
     write_report(problem, tmp_path / "a.html")
     rrf.save_operator(problem.operator(), tmp_path / "b.npz")
     write_report(tmp_path / "b.npz", tmp_path / "b.html")
-    assert "row0" in (tmp_path / "b.html").read_text(encoding="utf-8")
+    assert "isolate" in (tmp_path / "b.html").read_text(encoding="utf-8")
 
 
 def test_a_document_of_another_problem_is_refused(tmp_path: Path, problem: Problem) -> None:

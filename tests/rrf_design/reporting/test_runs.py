@@ -22,11 +22,20 @@ def test_a_run_shows_money_margin_answers_and_purchases(problem: Problem, live: 
 
 
 def test_many_fields_are_summed_up(live: dict[str, Any]) -> None:
-    items = [{**live["items"][0], "item": f"item {i}"} for i in range(30)]
+    items = [{**live["items"][0], "item": f"item {i}"} for i in range(80)]
     made = render(read({**live, "items": items}))
     assert "fields with their goal certified" in made
     assert "Wrong answers, and what they became" in made
     assert made.count("<h2>") == 5
+
+
+def test_some_fields_are_shown_one_by_one_folded(problem: Problem, live: dict[str, Any]) -> None:
+    items = [{**live["items"][0], "item": f"item {i}"} for i in range(3)]
+    made = render(read({**live, "items": items}, problem={"item 1": problem}))
+    assert "Field by field" in made
+    for i in range(3):
+        assert f"<summary>item {i}: certified γ₁" in made
+    assert made.count('class="field"') == 1
 
 
 def test_an_unfinished_run_has_no_repair(live: dict[str, Any]) -> None:
