@@ -187,7 +187,7 @@ def whole(problem: Problem) -> Operator:
             matrix, scaled = white @ matrix, white @ scaled
         metrics = _fiber_factors(problem.nodes)
         if metrics:  # B_i h_i = (B_i L⁻ᵀ) h̃_i
-            inverses = {start[name]: linalg.inv(factor.T) for name, factor in metrics.items()}
+            inverses = {start[name]: _inverse(factor).T for name, factor in metrics.items()}
             matrix = matrix @ _block_diagonal(inverses, shape[1])
     matrix = sparse.csr_array(matrix)
     matrix.eliminate_zeros()
@@ -221,6 +221,10 @@ def _check_finite(problem: Problem, operator: Operator, given: Array) -> None:
 
 def _fiber_factors(nodes: tuple[Node, ...]) -> dict[str, Array]:
     return {n.id: spd_factor(n.metric, n.dim, f"node {n.id!r}: metric") for n in nodes if n.metric is not None}
+
+
+def _inverse(factor: Array) -> Array:
+    return np.asarray(linalg.solve_triangular(factor, np.eye(len(factor)), lower=True))
 
 
 def _block_diagonal(parts: Mapping[int, Array], size: int) -> sparse.csr_array:

@@ -115,7 +115,7 @@ def row_whitener(problem: Problem, block: Relation | Anchor, rows: int) -> float
     if np.linalg.eigvalsh(covariance)[0] < -smallest:
         raise InputError(f"{where}: covariance is not positive definite")
     tau = problem.shrinkage
-    shrunk = (1 - tau) * covariance + tau * np.trace(covariance) / rows * np.eye(rows)
+    shrunk = (1 - tau) * covariance + tau * float(np.sum(np.diag(covariance) / rows)) * np.eye(rows)
     variances, vectors = np.linalg.eigh(shrunk)
     variances = np.maximum(variances, problem.variance_floor)
     if variances[0] <= smallest:  # then its inverse would be made of rounding errors
@@ -130,7 +130,7 @@ def symmetric(matrix: tuple[tuple[float, ...], ...], dim: int, where: str) -> Ar
     result = np.array(matrix, dtype=np.float64)
     if not np.allclose(result, result.T, rtol=1e-12, atol=0.0):
         raise InputError(f"{where} is not symmetric")
-    return (result + result.T) / 2
+    return result / 2 + result.T / 2
 
 
 def spd_factor(metric: float | tuple[tuple[float, ...], ...], dim: int, where: str) -> Array:

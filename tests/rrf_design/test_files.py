@@ -361,6 +361,7 @@ def test_other_formats_are_refused(call: Any) -> None:
 HOSTILE: list[Any] = [
     None, True, 0, -1, 1.5, 10**30, -(10**400), float("nan"), float("inf"), 1e308, 5e-324, "", "a", "identity", "\0", "é" * 50, [], [[]],
     [[[]]], {}, {"id": "a"}, [1.0], ["a", "a"], [[1.0, float("nan")]], {"scale": 1e308}, {"": {}}, 10**6, -0.0, "all",
+    2**63, [1e308] * 3, [[1e-200, 0], [0, 1e-200]], [[1e308, 0], [0, 1e308]], {"matrix": [[1e308, 1e308]]}, "b", "r1", ["r1"], 1e-308, 2,
 ]  # fmt: skip
 
 

@@ -266,3 +266,21 @@ def test_results_are_read_only() -> None:
         operator.target[0] = 1.0
     with pytest.raises(ValueError, match="read-only"):
         operator.radii[0] = 1.0
+
+
+@pytest.mark.parametrize("size", [1e-300, 1e-200, 1e200, 1e308])
+def test_extreme_metrics_and_covariances_stay_exact(size: float) -> None:
+    diagonal = [[size, 0.0], [0.0, 1.0]]
+    problem = Problem(
+        nodes=[{"id": "a", "dim": 2, "metric": diagonal}, {"id": "b", "dim": 2}],
+        anchors=[{"id": "x", "node": "a"}, {"id": "y", "node": "b", "metric": diagonal}],
+        shrinkage=0.0,
+    )
+    matrix = problem.operator().matrix
+    assert np.allclose(matrix.diagonal(), [size**-0.5, 1.0, size**0.5, 1.0], rtol=1e-14)
+    assert matrix.nnz == 4
+    scaled = [[size, 0.0], [0.0, size]]
+    noisy = Problem(
+        nodes=[{"id": "a", "dim": 2}], anchors=[{"id": "x", "node": "a", "covariance": scaled}], shrinkage=0.5
+    )
+    assert np.allclose(noisy.operator().matrix.diagonal(), size**-0.5, rtol=1e-14)
