@@ -206,18 +206,13 @@ def _steered(
     values: Mapping[str, tuple[float, ...]],
 ) -> Mapping[str, tuple[float, ...]] | None:
     """Among nearly worst supports, the witness of the one with the largest observed residual around it."""
-    from solvers import supports_below
-
-    present = design.margin(held, failed)
-    operator = present.operator
+    operator = design.margin(held, failed).operator
     if not set(operator.node_ids) <= set(answers) or len(operator.node_ids) < 2:
         return None
     energy = {b: e for b, e in _residual_energy(design, operator.block_ids, answers, values).items() if e > BLIND}
     if not energy:
         return None  # the answers agree wherever they can be compared: nothing to steer by
-    size = min(2 * design.problem.k, len(operator.node_ids))
-    limit = max(present.value * NEARLY, 1e-9)
-    equal = supports_below(operator.matrix, operator.groups, size=size, threshold=limit, limit=MOST_SUPPORTS).supports
+    equal = design.supports_below(held, failed, factor=NEARLY, most=MOST_SUPPORTS)
     touched = {
         block: {operator.node_index[name] for name in design.problem.block_by_id[block].nodes} for block in energy
     }

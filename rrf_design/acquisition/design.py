@@ -8,7 +8,7 @@ on what is bought. The next purchase is the paper's witness rule: the block that
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -22,8 +22,10 @@ from rrf_design.operator import Operator
 from rrf_design.problem import Problem
 
 if TYPE_CHECKING:
-    from solvers import Margin, MarginTracker
+    from solvers import Margin, MarginTracker, SupportValue
 
+Key = tuple[frozenset[str], frozenset[str]]
+Supports = tuple["SupportValue", ...]
 SMALL = 16
 """Up to so many nodes a margin is computed afresh faster than it is kept up to date."""
 _NONE = np.zeros(0, dtype=np.int64)
@@ -53,22 +55,57 @@ class _Tracked:
     tracker: MarginTracker
 
 
+@dataclass(slots=True)
+class Solved:
+    """What was computed about fields of one structure, by (held, failed): the items of a data set share it."""
+
+    margins: dict[Key, Margin] = field(default_factory=dict)
+    supports: dict[Key, tuple[SupportValue, ...]] = field(default_factory=dict)
+    ceilings: dict[tuple[Key, frozenset[str]], float] = field(default_factory=dict)
+
+
 class Design:
     """What can be said about a field's operator for any set of things held; holds no state of the run.
 
     `incremental` keeps the margin of larger fields up to date instead of computing it afresh. The value is the same; among
     equally bad witnesses another one may be shown than a fresh computation would find, so what decides by the witness
-    while answers come in (adaptive mode, which a resumed run must be able to repeat) does without.
+    while answers come in (adaptive mode, which a resumed run must be able to repeat) does without. Designs that are
+    given the same `shared` and are equal as matrices compute their margins once.
     """
 
-    def __init__(self, problem: Problem, *, incremental: bool = False) -> None:
+    def __init__(
+        self, problem: Problem, *, incremental: bool = False, shared: dict[bytes, Solved] | None = None
+    ) -> None:
         self.problem, self._incremental = problem, incremental
+        self._shared = {} if shared is None else shared
         self._tracked: _Tracked | None = None
-        self._margins: dict[tuple[frozenset[str], frozenset[str]], DesignMargin] = {}
+        self._margins: dict[Key, DesignMargin] = {}
 
     @cached_property
     def full(self) -> Operator:
         return self.problem.operator("all")
+
+    @cached_property
+    def _solved(self) -> Solved:
+        full, k = self.full, self.problem.k
+        owned = [block.id for block in self.problem.blocks if block.owned]
+        names = repr((k, full.node_ids, full.block_ids, sorted(self.given), owned))
+        arrays = (full.matrix.data, full.matrix.indices, full.matrix.indptr, full.node_offsets, full.block_offsets)
+        return self._shared.setdefault(names.encode() + b"".join(a.tobytes() for a in arrays), Solved())
+
+    def supports_below(self, held: Iterable[str], failed: Iterable[str], *, factor: float, most: int) -> Supports:
+        """Supports whose σ_min is within a factor of the margin (or numerically zero), worst first."""
+        from solvers import supports_below
+
+        key = (frozenset(held).difference(self._there), frozenset(failed))
+        if key not in self._solved.supports:
+            present = self.margin(*key)
+            operator = present.operator
+            size = min(2 * self.problem.k, len(operator.node_ids))
+            limit = max(present.value * factor, 1e-9)
+            found = supports_below(operator.matrix, operator.groups, size=size, threshold=limit, limit=most)
+            self._solved.supports[key] = found.supports
+        return self._solved.supports[key]
 
     @cached_property
     def given(self) -> frozenset[str]:
@@ -104,7 +141,9 @@ class Design:
             operator = self.operator(*key)
             if not operator.node_ids:
                 raise InputError("the field is empty: none of its answers could be read")
-            solved = self._solve(operator)
+            if key not in self._solved.margins:
+                self._solved.margins[key] = self._solve(operator)
+            solved = self._solved.margins[key]
             self._margins[key] = name_margin(operator, solved, selected=tuple(sorted(key[0])))
         return self._margins[key]
 
@@ -243,10 +282,15 @@ class Design:
         """
         from solvers import margin
 
-        everything = {*held, *(name for bundle in bundles for name in bundle.names)}
+        fresh = frozenset(name for bundle in bundles for name in bundle.names)
+        key = ((frozenset(held).difference(self._there), frozenset(failed)), fresh)
+        if key in self._solved.ceilings:
+            return self._solved.ceilings[key]
+        everything = {*held, *fresh}
         present = [n.id for n in self.problem.nodes if n.id in self.opened(held).difference(failed)]
         operator = restrict(self.full, self.active(everything, failed), present)
-        return float(margin(operator.matrix, operator.groups, k=self.problem.k).upper)
+        self._solved.ceilings[key] = float(margin(operator.matrix, operator.groups, k=self.problem.k).upper)
+        return self._solved.ceilings[key]
 
 
 def restrict(full: Operator, blocks: Iterable[str], nodes: Collection[str]) -> Operator:

@@ -16,7 +16,7 @@ from fractions import Fraction
 from typing import Any
 
 from rrf_design.acquisition import choosing
-from rrf_design.acquisition.design import Design, exact
+from rrf_design.acquisition.design import Design, Solved, exact
 from rrf_design.acquisition.journal import Event, Journal, Kind
 from rrf_design.acquisition.state import Buys, Doubt, Purchase, RunState, Settlement
 from rrf_design.acquisition.stopping import Because, Rule, Stop, View, default
@@ -106,7 +106,8 @@ class Acquirer:
             raise InputError("there is nothing to acquire: the data set is empty")
         self.settings = settings or Settings()
         agnostic = self.settings.mode is Mode.AGNOSTIC
-        self.designs = {item: Design(problem, incremental=agnostic) for item, problem in named.items()}
+        shared: dict[bytes, Solved] = {}
+        self.designs = {item: Design(problem, incremental=agnostic, shared=shared) for item, problem in named.items()}
         self.state = RunState(named)
         self.run = run
         self._journal, self._clock, self._watch = journal, clock, watch

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,8 +13,10 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 
 @pytest.fixture(scope="session")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def server() -> Iterator[str]:
+    """Its address. The folder is not pytest's: run by root, the server is another user, who may not enter that."""
     pgserver = pytest.importorskip("pgserver", reason="no PostgreSQL to test against: pip install pgserver")
-    found = pgserver.get_server(tmp_path_factory.mktemp("postgres"))
-    yield found.get_uri()
-    found.cleanup()
+    with tempfile.TemporaryDirectory(prefix="rrf-postgres-", ignore_cleanup_errors=True) as folder:
+        found = pgserver.get_server(folder)
+        yield found.get_uri()
+        found.cleanup()

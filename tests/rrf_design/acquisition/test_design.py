@@ -9,7 +9,7 @@ import pytest
 from fields import ring
 
 import rrf_design as rrf
-from rrf_design.acquisition.design import Design, exact, realised
+from rrf_design.acquisition.design import Design, Solved, exact, realised
 
 
 def costly() -> rrf.Problem:
@@ -90,6 +90,15 @@ def test_margins_kept_up_to_date_equal_margins_computed_afresh() -> None:
     assert design.margin(held[:2]).value == pytest.approx(problem.margin(held[:2]).value, abs=1e-9)
     failed = design.margin(held, ["n4"])
     assert "n4" not in failed.operator.node_ids
+
+
+def test_equal_fields_share_what_was_computed_and_others_do_not() -> None:
+    shared: dict[bytes, Solved] = {}
+    first, same, other = (Design(p, shared=shared) for p in (ring(), ring(name="same", target=0.3), ring(6)))
+    assert first.margin(["r1"]).solved is same.margin(["r1"]).solved
+    assert first.margin(["r1"]).operator is not same.margin(["r1"]).operator
+    assert other.margin(["r1"]).value == pytest.approx(ring(6).margin(["r1"]).value)
+    assert len(shared) == 2
 
 
 def test_failed_nodes_leave_the_field_and_take_their_rows_along() -> None:
