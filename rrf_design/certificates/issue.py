@@ -12,6 +12,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from math import comb
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,13 +28,15 @@ from rrf_design.certificates.record import INLINE_ENTRIES, OperatorRecord, recor
 from rrf_design.certificates.regime import CONSEQUENCE, ZERO, Finding, Regime, regime
 from rrf_design.certificates.uncertainty import Uncertainty, robust_floor
 from rrf_design.errors import InputError
-from rrf_design.files import digest, write_text
+from rrf_design.files import digest, from_document, to_document, write_text
 from rrf_design.margins import check_k
 
 if TYPE_CHECKING:
     from rrf_design.problem import Problem, Selection
 
-NEXT_BUDGET_NODES = 64  # up to this many nodes the next budget k + 1 is certified as well, unless told otherwise
+NEXT_BUDGET_SUPPORTS = (
+    5_000_000  # up to this many node sets the next budget k + 1 is certified as well, unless told otherwise
+)
 
 
 @dataclass(frozen=True)
@@ -305,7 +308,8 @@ def _noise_section(noise: Noise) -> dict[str, Any]:
 
 def _further(budgets: Sequence[int] | None, k: int, record: OperatorRecord) -> list[int]:
     if budgets is None:
-        return [k + 1] if len(record.node_ids) <= NEXT_BUDGET_NODES and 2 * k < len(record.node_ids) else []
+        nodes = len(record.node_ids)
+        return [k + 1] if 2 * k < nodes and comb(nodes, min(2 * k + 2, nodes)) <= NEXT_BUDGET_SUPPORTS else []
     return sorted({check_k(value, k) for value in budgets} - {k})
 
 
@@ -395,15 +399,11 @@ def _unwhitened(problem: Problem, select: Selection, k: int, time_limit: float |
     """The margin without whitening, where some rows are whitened: the two are to be compared (audit recipe)."""
     if not any(block.sigma is not None or block.covariance is not None for block in problem.blocks):
         return None
-    plain = {"sigma": None, "covariance": None}
-    bare = problem.model_copy(
-        update={
-            "relations": tuple(block.model_copy(update=plain) for block in problem.relations),
-            "anchors": tuple(block.model_copy(update=plain) for block in problem.anchors),
-        }
-    )
-    for name in ("blocks", "block_by_id"):  # cached on the original
-        bare.__dict__.pop(name, None)
+    document = to_document(problem)
+    for block in (*document.get("relations", ()), *document.get("anchors", ())):
+        block.pop("sigma", None)
+        block.pop("covariance", None)
+    bare = from_document(document)
     found = bare.margin(select, k=k, time_limit=time_limit)
     return {"lower": found.lower, "upper": found.upper}
 

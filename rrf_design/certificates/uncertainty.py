@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from rrf_design.certificates.exact import Verdict
 from rrf_design.certificates.proofs import prove_floor, support_radii
 from rrf_design.certificates.record import OperatorRecord
-from rrf_design.errors import InputError
+from rrf_design.errors import InputError, Refused
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,10 @@ def robust_floor(record: OperatorRecord, size: int, *, start: float, time_limit:
     for _ in range(64):
         if value <= 0.0:
             return 0.0
-        proof = prove_floor(record, size, floor=value, with_radii=True, time_limit=time_limit)
+        try:
+            proof = prove_floor(record, size, floor=value, with_radii=True, time_limit=time_limit)
+        except Refused:  # too dense to enumerate
+            return None
         if proof.verdict is Verdict.PROVED:
             return value
         if not proof.support:

@@ -39,6 +39,10 @@ def certify(
     support: Annotated[
         list[str] | None, typer.Option("--support", help="Node ids of a support to certify by itself; may be repeated.")
     ] = None,
+    budgets: Annotated[
+        str | None,
+        typer.Option("--budgets", help="Further values of k to certify, as 2,3; default: k + 1 if that is cheap."),
+    ] = None,
     junit: Annotated[Path | None, typer.Option("--junit", help="Write the outcome as JUnit XML.")] = None,
     jobs: Jobs = 1,
     time_limit: TimeLimit = 60.0,
@@ -76,6 +80,7 @@ def certify(
         noise=noise,
         amplitude=amplitude,
         supports=None if not support else [split_ids(names) or [] for names in support],
+        budgets=_whole_numbers(budgets),
         n_jobs=jobs,
         time_limit=time_limit,
     ).save(output)
@@ -93,12 +98,28 @@ def certify(
 
 def floor(value: float) -> str:
     """Nine digits, cut off rather than rounded: what is printed as proven is proven."""
-    from decimal import ROUND_FLOOR, Decimal
+    return _digits(value, "ROUND_FLOOR")
+
+
+def ceiling(value: float, digits: int = 9) -> str:
+    return _digits(value, "ROUND_CEILING", digits)
+
+
+def _digits(value: float, rounding: str, digits: int = 9) -> str:
+    from decimal import Decimal
 
     exact = Decimal(value)
-    return (
-        f"{float(exact.quantize(Decimal(1).scaleb(exact.adjusted() - 8), rounding=ROUND_FLOOR)):.9g}" if value else "0"
-    )
+    cut = exact.quantize(Decimal(1).scaleb(exact.adjusted() - digits + 1), rounding=rounding) if value else exact
+    return f"{float(cut):.{digits}g}"
+
+
+def _whole_numbers(text: str | None) -> list[int] | None:
+    from rrf_design.errors import InputError
+
+    try:
+        return None if text is None else [int(part) for part in text.split(",") if part.strip()]
+    except ValueError:
+        raise InputError(f"--budgets: {text!r} is not a list of whole numbers") from None
 
 
 def _describe(name: str, result: Certificate) -> None:
@@ -107,7 +128,7 @@ def _describe(name: str, result: Certificate) -> None:
     k = document["k"]
     say(f"{name}: γ_{k} ≥ {floor(margin['lower'])}, proven ({margin['status']}; rung: {margin['rung']})")
     rows = [
-        ("margin", f"{floor(margin['lower'])} to {margin['upper']:.9g}"),
+        ("margin", f"{floor(margin['lower'])} to {ceiling(margin['upper'])}"),
         (
             "with operator uncertainty",
             f"{floor(spread['robust_lower'])}  (eta {spread['eta']:.4g}, {spread['source']})",
@@ -116,13 +137,13 @@ def _describe(name: str, result: Certificate) -> None:
             "noise radius",
             "not stated" if document["noise"]["epsilon"] is None else f"{document['noise']['epsilon']:.6g}",
         ),
-        ("error bound", "none" if error["bound"] is None else f"{error['bound']:.6g}"),
+        ("error bound", "none" if error["bound"] is None else f"{ceiling(error['bound'], 6)}"),
         ("convex decoder", document["nullspace"]["status"]),
-        *((f"with k = {b['k']}", f"{floor(b['lower'])} to {b['upper']:.9g}") for b in document["budgets"]),
+        *((f"with k = {b['k']}", f"{floor(b['lower'])} to {ceiling(b['upper'])}") for b in document["budgets"]),
     ]
     if document["conditional"] is not None:
         part = document["conditional"]
-        rows.append(("on the listed supports only", f"{floor(part['lower'])} to {part['upper']:.9g}"))
+        rows.append(("on the listed supports only", f"{floor(part['lower'])} to {ceiling(part['upper'])}"))
     table("", ["what", "certified"], rows)
     nodes = ", ".join(document["witness"]["support"])
     pair = document["audit"]["pair"]

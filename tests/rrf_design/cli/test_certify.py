@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import pytest
 
 import rrf_design as rrf
-from rrf_design.cli.certify import floor
+from rrf_design.cli.certify import ceiling, floor
 
 TEXT = """
 [problem]
@@ -86,7 +86,8 @@ def test_text_for_people(run: Any, file: Path, tmp_path: Path) -> None:
 
 def test_what_is_printed_as_proven_is_not_rounded_up() -> None:
     assert floor(0.99999999995) == "0.999999999"
-    assert floor(0.0) == "0"
+    assert floor(0.0) == ceiling(0.0) == "0"
+    assert float(ceiling(1.0000000000000002)) > 1.0
     assert float(floor(1.23456789987e-7)) <= 1.23456789987e-7
 
 
@@ -107,6 +108,7 @@ def test_a_plan_is_certified_if_it_is_for_this_problem(run: Any, file: Path, tmp
         (["--plan", "none.json"], "no such file"),
         (["--rung", "best"], "rung: 'best'"),
         (["--select", "fxi"], "did you mean 'fix'"),
+        (["--budgets", "two"], "not a list of whole numbers"),
         (["--epsilon", "-1"], "epsilon must be"),
         (["--front-end", "magic", "--rung", "mixed-integer"], "magic"),
     ],
