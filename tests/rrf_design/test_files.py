@@ -393,7 +393,7 @@ def test_mutated_documents_only_ever_give_input_errors(data: st.DataObject) -> N
                 st.sampled_from(HOSTILE)
             )
         else:
-            document = replaced(document, path, data.draw(st.sampled_from(HOSTILE)))
+            document = replaced(document, path, copy.deepcopy(data.draw(st.sampled_from(HOSTILE))))
         if not isinstance(document, dict | list):
             break
     problem = attempt(from_document, document)
