@@ -33,7 +33,7 @@ def norm_ratio_above(block: NDArray[np.float64], vector: NDArray[np.float64]) ->
     image = float(np.linalg.norm(block @ vector))
     error = unit * float(np.linalg.norm(np.abs(block) @ np.abs(vector)))
     if error <= 1e-12 * image:
-        return (image + error) * (1.0 + unit) / float(np.linalg.norm(vector)) * (1.0 + unit)
+        return float((image + error) * (1.0 + unit) / float(np.linalg.norm(vector)) * (1.0 + unit))
     return _norm_ratio_in_balls(block, vector)
 
 

@@ -182,11 +182,7 @@ def _triples(matrix, nodes, n, pivot, prefix, length, work, live, out, count):
             continue
         quarter = 0.25 * (1.0 - CENTRE_SLACK) * rest[a]
         ya = y[a]
-        heavy = 0
-        for b in range(a + 1, n):
-            v = matrix[a, b] - ya * y[b]
-            heavy += v * v >= quarter * rest[b]
-        if heavy == 0:
+        if _count_heavy(matrix[a, a + 1 : n], y[a + 1 : n], rest[a + 1 : n], ya, quarter) == 0:
             continue
         for b in range(a + 1, n):
             if not rest[b] > 0.0:
@@ -200,6 +196,27 @@ def _triples(matrix, nodes, n, pivot, prefix, length, work, live, out, count):
 
 
 @njit(cache=True, nogil=True)
+def _count_heavy(row, y, rest, ya, quarter):
+    """How many b have v² ≥ quarter · M_bb; slices and a loop from zero, so that the compiler vectorises it."""
+    heavy = 0
+    for b in range(len(row)):
+        v = row[b] - ya * y[b]
+        heavy += v * v >= quarter * rest[b]
+    return heavy
+
+
+@njit(cache=True, nogil=True)
+def _count_harmful(row_a, row_b, y, rest, ya, yb, ra, rb, v, room):
+    """How many c have a 3×3 determinant that is not clearly positive."""
+    harmful = 0
+    for c in range(len(row_a)):
+        u = row_a[c] - ya * y[c]
+        w = row_b[c] - yb * y[c]
+        harmful += rest[c] * room + 2.0 * v * u * w - ra * w * w - rb * u * u <= 0.0
+    return harmful
+
+
+@njit(cache=True, nogil=True)
 def _third(matrix, nodes, n, pivot, a, b, v, y, rest, prefix, length, out, count):
     """For a heavy pair (a, b) of the remainder: every c that makes the 3×3 determinant not clearly positive."""
     ra, rb = rest[a], rest[b]
@@ -210,11 +227,8 @@ def _third(matrix, nodes, n, pivot, a, b, v, y, rest, prefix, length, out, count
             if c not in (a, b) and rest[c] > 0.0:
                 count = emit(out, count, prefix, length, nodes[a], nodes[b], nodes[c])
         return count
-    harmful = 0
-    for c in range(pivot + 1, n):
-        u = matrix[a, c] - ya * y[c]
-        w = matrix[b, c] - yb * y[c]
-        harmful += rest[c] * room + 2.0 * v * u * w - ra * w * w - rb * u * u <= 0.0
+    after = slice(pivot + 1, n)
+    harmful = _count_harmful(matrix[a, after], matrix[b, after], y[after], rest[after], ya, yb, ra, rb, v, room)
     if harmful == 2:  # a and b themselves, whose "determinant" is −PIVOT_SLACK · M_aa² M_bb by construction
         return count
     for c in range(pivot + 1, n):
