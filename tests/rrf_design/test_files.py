@@ -389,9 +389,8 @@ def test_mutated_documents_only_ever_give_input_errors(data: st.DataObject) -> N
         elif kind == "repeat" and isinstance(here, list) and here:
             here.append(copy.deepcopy(here[0]))
         elif kind == "add" and isinstance(here, dict):
-            here[data.draw(st.sampled_from(["k", "id", "nodes", "sigma", "metric", "x", "cost"]))] = data.draw(
-                st.sampled_from(HOSTILE)
-            )
+            key = data.draw(st.sampled_from(["k", "id", "nodes", "sigma", "metric", "x", "cost"]))
+            here[key] = copy.deepcopy(data.draw(st.sampled_from(HOSTILE)))
         else:
             document = replaced(document, path, copy.deepcopy(data.draw(st.sampled_from(HOSTILE))))
         if not isinstance(document, dict | list):
