@@ -44,17 +44,54 @@ _HOME = {
     "Refused": "rrf_design.errors",
 }
 
-__all__ = sorted([*_HOME, "__version__"])
+__all__ = [
+    "Anchor",
+    "BudgetError",
+    "DesignMargin",
+    "InputError",
+    "MissingDependency",
+    "Node",
+    "Operator",
+    "Problem",
+    "RRFError",
+    "Refused",
+    "Relation",
+    "RetryLater",
+    "Rule",
+    "Tier",
+    "Transport",
+    "__version__",
+    "acquire",
+    "certify",
+    "digest",
+    "dumps",
+    "from_graph",
+    "from_matrix",
+    "frontier",
+    "load",
+    "load_operator",
+    "loads",
+    "plan",
+    "portfolio",
+    "repair",
+    "save",
+    "save_operator",
+    "verify",
+]
 
 if TYPE_CHECKING:
+    from rrf_design.acquisition import acquire
     from rrf_design.blocks import Anchor, Relation, Rule, Tier, Transport
     from rrf_design.builders import from_graph, from_matrix, load_operator, save_operator
+    from rrf_design.certificates import certify, verify
     from rrf_design.errors import BudgetError, InputError, MissingDependency, Refused, RetryLater, RRFError
     from rrf_design.field import Node
     from rrf_design.files import digest, dumps, load, loads, save
     from rrf_design.margins import DesignMargin
     from rrf_design.operator import Operator
+    from rrf_design.planning import frontier, plan, portfolio
     from rrf_design.problem import Problem
+    from rrf_design.repair import repair
 
 
 def __getattr__(name: str) -> Any:
