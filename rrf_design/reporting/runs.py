@@ -206,7 +206,9 @@ def _trajectory(item: Mapping[str, Any], spent_at_end: float | None) -> Markup |
     )
     picture = step_chart(
         [series],
-        x_label="committed (unit of costs)",
+        x_label="committed (unit of costs)"
+        if spent_at_end is not None
+        else "committed by the whole run (unit of costs)",
         y_label=f"margin {gamma(k)}",
         target=item.get("goal"),
         target_name="goal",
