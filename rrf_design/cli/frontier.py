@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -13,6 +15,7 @@ from rrf_design.cli.output import (
     Quiet,
     Seed,
     TimeLimit,
+    note,
     print_json,
     progress_bar,
     say,
@@ -31,6 +34,7 @@ def frontier(
     objective: ObjectiveOption = None,
     k: Corruptions = None,
     solver: Solver = "ortools",
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Write the curve as a JSON document.")] = None,
     jobs: Jobs = 1,
     time_limit: TimeLimit = None,
     seed: Seed = 0,
@@ -41,7 +45,7 @@ def frontier(
 
     Example: rrf-design frontier problem.toml --time-limit 60
     """
-    from rrf_design.files import load
+    from rrf_design.files import load, write_text
     from rrf_design.planning import frontier as make_frontier
 
     with progress_bar("frontier", quiet=quiet, time_limit=time_limit):
@@ -55,8 +59,12 @@ def frontier(
             time_limit=time_limit,
             seed=seed,
         )
+    document = {"format": "rrf-frontier", "version": 1, **result.to_json()}
+    if output is not None:
+        write_text(output, json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+        note(f"written to {output}")
     if as_json:
-        print_json({"format": "rrf-frontier", "version": 1, **result.to_json()})
+        print_json(document)
         raise typer.Exit(0)
     say(f"{result.problem}: best {result.objective} for k = {result.k} by cost")
     rows = [(f"{p.cost:g}", f"{p.gamma:.6g}", str(p.status), ", ".join(p.selected)) for p in result.points]

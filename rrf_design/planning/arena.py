@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from rrf_design.planning.supports import SupportTable, Witness
     from rrf_design.problem import Problem
 
-TABLE_SUPPORTS = 200_000  # more supports than this are left to the engine's search
+TABLE_SUPPORTS = 20_000  # more supports than this are left to the engine's search, which is faster there
+ROBUST_SUPPORTS = 200_000  # the robust objective has no other way
 TABLE_COLUMNS = 600
 NULL = 1e-7  # σ below this times ‖B‖'s scale counts as null while searching; the engine has the last word
 
@@ -98,8 +99,8 @@ class Arena:
     def table(self) -> SupportTable | None:
         from rrf_design.planning.supports import SupportTable
 
-        size = min(self.size, self.n)
-        small = self.operator.shape[1] <= TABLE_COLUMNS and math.comb(self.n, size) <= TABLE_SUPPORTS
+        most = ROBUST_SUPPORTS if self.robust else TABLE_SUPPORTS
+        small = self.operator.shape[1] <= TABLE_COLUMNS and math.comb(self.n, min(self.size, self.n)) <= most
         return SupportTable(self) if small else None
 
     @cached_property

@@ -191,7 +191,7 @@ def _steps(data: Mapping[str, Any], k: int) -> Markup:
                 number(step["energy"], 4) if step.get("energy") is not None else "",
             ]
         )
-    columns = ["step", "buy", "asks", "cost", f"{gamma(k)} then", "hardest nodes then", "energy on the witness before"]
+    columns = ["step", "buy", "asks", "cost", f"{gamma(k)} then", "attacks an error on", "energy on the witness before"]
     return table(columns, rows, right=[0, 3, 4, 6])
 
 

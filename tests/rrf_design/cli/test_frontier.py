@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 TEXT = """
@@ -41,6 +43,12 @@ def test_points(run, file):
     ]
     assert [p["gamma"] for p in ran.json["points"]] == pytest.approx([0.0, 1.0, 2.0, 5**0.5])
     assert ran.json["complete"]
+
+
+def test_written_curve_is_the_printed_one(run, file, tmp_path):
+    ran = run("frontier", file, "--json", "-o", tmp_path / "curve.json")
+    assert json.loads((tmp_path / "curve.json").read_text()) == ran.json
+    assert (ran.json["format"], ran.json["version"]) == ("rrf-frontier", 1)
 
 
 def test_text_and_limits(run, file):

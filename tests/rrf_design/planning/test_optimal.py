@@ -42,6 +42,16 @@ def test_optimum_is_the_best_of_all_designs(features, k):
         assert found.gamma == problem.margin(found.selected).value
 
 
+@pytest.mark.parametrize("features", [("dims",), ("nodes", "links")], ids="-".join)
+def test_large_fields_ask_the_engine_instead_of_a_table(features, monkeypatch):
+    monkeypatch.setattr("rrf_design.planning.arena.TABLE_SUPPORTS", 0)
+    problem = random_problem(21, features=features, blocks=6)
+    assert Arena(problem).table is None
+    found = plan(problem, budget=4.0, method="optimal")
+    assert found.status is PlanStatus.OPTIMAL
+    assert found.gamma == pytest.approx(best_within(all_designs(problem), 4.0), rel=1e-8, abs=1e-9)
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_robust_optimum_is_the_best_of_all_designs(seed):
     problem = random_problem(seed, features=("radii",), blocks=6)
