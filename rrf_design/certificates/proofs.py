@@ -55,28 +55,31 @@ def prove_floor(
     w = new_walk(gram, capacity=CAPACITY)
     settled: dict[bytes, Verdict] = {}
     escalated = 0
+
+    def late() -> bool:
+        return time_limit is not None and time.monotonic() - began > time_limit
+
     while True:
         status = walk(gram, w, shift, floor, SLICE)
+        tested = int(w.state[TESTED])
         for row in w.rejected[: w.state[COUNT]]:
+            if late():  # what is not settled is not proved, even when the walk is complete
+                return Proof(Verdict.UNDECIDED, tested, escalated, (), _too_late(time_limit, tested))
             support = tuple(int(i) for i in row if i >= 0)
             verdict = _settle(record, support, floor, with_radii, settled)
             escalated += 1
             if verdict is not Verdict.PROVED:
                 names = ", ".join(record.node_ids[i] for i in support)
-                return Proof(verdict, int(w.state[TESTED]), escalated, support, f"it fails on the nodes {names}")
-            if time_limit is not None and time.monotonic() - began > time_limit:
-                break
+                return Proof(verdict, tested, escalated, support, f"it fails on the nodes {names}")
         w.state[COUNT] = 0
         if status == DONE:
-            return Proof(Verdict.PROVED, int(w.state[TESTED]), escalated)
-        if time_limit is not None and time.monotonic() - began > time_limit:
-            return Proof(
-                Verdict.UNDECIDED,
-                int(w.state[TESTED]),
-                escalated,
-                (),
-                f"{int(w.state[TESTED])} supports were tested when the time limit of {time_limit:g} s was reached",
-            )
+            return Proof(Verdict.PROVED, tested, escalated)
+        if late():
+            return Proof(Verdict.UNDECIDED, tested, escalated, (), _too_late(time_limit, tested))
+
+
+def _too_late(time_limit: float | None, tested: int) -> str:
+    return f"{tested} supports were tested when the time limit of {time_limit:g} s was reached"
 
 
 def _from_centres(record: OperatorRecord, gram: Any, shift: float) -> Any:
