@@ -20,6 +20,7 @@ _HOME = {
     "Problem": "rrf_design.problem",
     "Operator": "rrf_design.operator",
     "DesignMargin": "rrf_design.margins",
+    "component_criterion": "rrf_design.components",
     "load": "rrf_design.files",
     "loads": "rrf_design.files",
     "save": "rrf_design.files",
@@ -63,6 +64,7 @@ __all__ = [
     "__version__",
     "acquire",
     "certify",
+    "component_criterion",
     "digest",
     "dumps",
     "from_graph",
@@ -84,6 +86,7 @@ if TYPE_CHECKING:
     from rrf_design.blocks import Anchor, Relation, Rule, Tier, Transport
     from rrf_design.builders import from_graph, from_matrix, load_operator, save_operator
     from rrf_design.certificates import certify, verify
+    from rrf_design.components import component_criterion
     from rrf_design.errors import BudgetError, InputError, MissingDependency, Refused, RetryLater, RRFError
     from rrf_design.field import Node
     from rrf_design.files import digest, dumps, load, loads, save
