@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import select
 import signal
 import sqlite3
 import sys
@@ -38,6 +39,18 @@ class Shop(ScriptedModel):
     def attempt(self, request: Any) -> Any:
         os.write(self._bill, request.prompt.encode() + b"\n")
         return super().attempt(request)
+
+
+def ended(pid: int, seconds: float) -> bool:
+    """Wait for a child, but not longer than this."""
+    if not hasattr(os, "pidfd_open"):
+        time.sleep(seconds)
+        return False
+    handle = os.pidfd_open(pid)
+    try:
+        return bool(select.select([handle], [], [], seconds)[0])
+    finally:
+        os.close(handle)
 
 
 class Trial:
@@ -81,15 +94,9 @@ class Trial:
         settled: set[tuple[str, str]] = set()
         while True:
             pid = self.child(name, resume=self.exists(name))
-            deadline = time.perf_counter() + rng.uniform(0.0, 1.6 * length)
-            while time.perf_counter() < deadline:
-                done, status = os.waitpid(pid, os.WNOHANG)
-                if done:
-                    break
-                time.sleep(0.0005)
-            else:
+            if not ended(pid, rng.uniform(0.0, 1.6 * length)):
                 os.kill(pid, signal.SIGKILL)
-                _, status = os.waitpid(pid, 0)
+            _, status = os.waitpid(pid, 0)
             if os.WIFEXITED(status):
                 assert os.WEXITSTATUS(status) == 0, f"trial {self.number}: the child failed"
                 settled = self.check(name, settled)
