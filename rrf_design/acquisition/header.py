@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rrf_design import __version__, files
+from rrf_design.acquisition.secrets import secret_name
 from rrf_design.errors import Refused
 
 if TYPE_CHECKING:
@@ -44,7 +45,11 @@ def header(
         "digests": {item: files.digest(problem) for item, problem in problems.items()},
         "model": model.name,
         "spec": spec if isinstance(spec, str) else None,
-        "options": {name: value for name, value in options.items() if isinstance(value, str | int | float)},
+        "options": {
+            name: value
+            for name, value in options.items()
+            if isinstance(value, str | int | float) and not secret_name(name)
+        },
         "identity": dict(model.identity),
     }
 

@@ -19,7 +19,7 @@ from rrf_design.acquisition.header import header, same_model
 from rrf_design.acquisition.journal import Event, Journal
 from rrf_design.acquisition.loop import Acquirer, Mode, Settings
 from rrf_design.acquisition.result import Acquisition, collect, conclude
-from rrf_design.acquisition.secrets import Redactor, password_of
+from rrf_design.acquisition.secrets import Redactor, password_of, secret_name
 from rrf_design.acquisition.sources import Toolbox, Unreachable
 from rrf_design.acquisition.state import Buys, Doubt, Purchase, Settlement
 from rrf_design.acquisition.stopping import Because, Rule, summary
@@ -70,7 +70,9 @@ def acquire(
         settings = _settings(problems, before, budget, money, mode, batch, stop, method, doubt, time_limit)
         table = _prices(prices)
         spec, options = _spec(model, model_options, before)
+        redactor.add(str(value) for name, value in options.items() if secret_name(name))
         adapter = _model(spec, options, stack)
+        redactor.add(getattr(adapter, "secrets", ()))
         if settings.money is not None:
             if table is None:
                 raise InputError("a money budget needs a price table; give prices, or leave the money budget out")

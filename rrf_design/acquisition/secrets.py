@@ -20,12 +20,23 @@ _SHORTEST = 6
 """Shorter values are words ("none", "yes") rather than secrets, and hiding them would garble every text."""
 
 
+def secret_name(name: str) -> bool:
+    """Whether a variable or option of this name holds a secret."""
+    return _NAMES.search(name) is not None
+
+
 class Redactor:
     """Replaces every known secret in a text, or in a document on its way to JSON."""
 
     def __init__(self, extra: Iterable[str] = (), *, environment: Mapping[str, str] | None = None) -> None:
-        known = {value for name, value in (environment or os.environ).items() if _NAMES.search(name)}
-        known.update(extra)
+        given = os.environ if environment is None else environment
+        self._values = {value for name, value in given.items() if secret_name(name)}
+        self.add(extra)
+
+    def add(self, values: Iterable[str]) -> None:
+        """Hide these as well from now on."""
+        self._values.update(values)
+        known = self._values
         self._known = sorted((value for value in known if len(value.strip()) >= _SHORTEST), key=len, reverse=True)
         forms = [(value, quote(value, safe=""), json.dumps(value)[1:-1]) for value in self._known]
         parts = [re.escape(form) for group in forms for form in dict.fromkeys(group)]

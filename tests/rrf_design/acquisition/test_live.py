@@ -324,6 +324,13 @@ def test_secrets_reach_neither_journal_nor_document_nor_message(
     assert key not in str(caught.value)
 
 
+def test_a_secret_that_an_adapter_declares_is_hidden(tmp_path: Path) -> None:
+    model = scripted(lambda request: "7 (from declared-secret-123)")
+    model.secrets = ("declared-secret-123",)  # type: ignore[attr-defined]
+    run = go(ring(), tmp_path, model)
+    assert "declared-secret" not in json.dumps(answer_log(run.run, store=tmp_path / "runs.sqlite"))
+
+
 def test_the_answers_can_be_published_and_replayed(tmp_path: Path) -> None:
     run = go(ring(), tmp_path)
     records = answer_log(run.run, store=tmp_path / "runs.sqlite")

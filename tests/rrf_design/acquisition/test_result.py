@@ -45,7 +45,14 @@ def test_an_unfinished_run_reads_back_as_unfinished(tmp_path: Path) -> None:
 
 
 def test_headers_name_versions_and_hide_nothing_that_matters() -> None:
-    found = header({"": ring()}, scripted(), Settings(budget=2.0), 5, spec="scripted:x", options={"slots": 2, "f": len})
+    found = header(
+        {"": ring()},
+        scripted(),
+        Settings(budget=2.0),
+        5,
+        spec="scripted:x",
+        options={"slots": 2, "f": len, "api_key": "hush"},
+    )
     assert found["seed"] == 5
     assert found["settings"]["budget"] == 2.0
     assert found["options"] == {"slots": 2}

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from rrf_design.acquisition.secrets import HIDDEN, Redactor, password_of, without_password
+from rrf_design.acquisition.secrets import HIDDEN, Redactor, password_of, secret_name, without_password
 
 KEY = "not-a-real-key-1234567890"
 
@@ -28,6 +28,13 @@ def redactor() -> Redactor:
 )
 def test_texts(redactor: Redactor, text: str, clean: str) -> None:
     assert redactor.text(text) == clean
+
+
+def test_more_can_be_hidden_later(redactor: Redactor) -> None:
+    redactor.add(["given as an option"])
+    assert redactor.text(f"{KEY} given as an option") == f"{HIDDEN} {HIDDEN}"
+    assert secret_name("api_key")
+    assert not secret_name("base_url")
 
 
 def test_documents_are_cleaned_through_and_through() -> None:
