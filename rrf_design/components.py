@@ -49,7 +49,7 @@ def component_criterion(problem: Problem, select: Selection = None, *, k: int | 
     operator = problem.operator(select)
     graph = nx.Graph()
     graph.add_nodes_from(operator.node_ids)
-    anchored = set()
+    anchored: set[str] = set()
     for name in operator.block_ids:
         block = problem.block_by_id[name]
         if isinstance(block, Relation):

@@ -70,6 +70,7 @@ VERBS = (
     "repair",
     "acquire",
     "runs",
+    "parsers",
     "report",
     "demo",
     "scenario",

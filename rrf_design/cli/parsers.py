@@ -1,0 +1,97 @@
+"""rrf-design parsers: what parsers there are, and how much depends on which one is used."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from rrf_design.cli.output import AsJson, print_json, say, table
+
+Log = Annotated[
+    Path | None,
+    typer.Argument(
+        help="Answers: a run's log (.jsonl, see `show --answers`) or one text per line.", show_default=False
+    ),
+]
+Specs = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--parser", "-p", help='A parser by name, or as JSON: \'{"name": "choice", "options": ["a", "b"]}\'. Repeat.'
+    ),
+]
+
+
+def register(app: typer.Typer) -> None:
+    app.command("parsers")(parsers)
+
+
+def parsers(file: Log = None, specs: Specs = None, as_json: AsJson = False) -> None:
+    """How much depends on the parser: read the same answers with several, and see where they part.
+
+    Without a file, list the parsers. Exits with 1 when two of them read an answer differently.
+
+    Example: rrf-design parsers answers.jsonl -p integer-strict -p integer-last
+    """
+    from rrf_design.responses import parsers as known
+
+    if file is None:
+        if as_json:
+            print_json({"parsers": list(known.names())})
+        else:
+            say("\n".join(known.names()))
+        raise typer.Exit(0)
+    from rrf_design.responses import sensitivity
+
+    texts = read_texts(file)
+    chosen = [_spec(text) for text in specs or ("integer-strict", "integer-last", "integer-first")]
+    result = sensitivity(texts, chosen)
+    if as_json:
+        print_json(result.document())
+    else:
+        rows = [(name, f"{share:.1%}", str(result.violations[name])) for name, share in result.validity.items()]
+        table(f"{len(texts)} answers", ["parser", "read", "only loosely"], rows, right=[1, 2])
+        for index in result.disagreements[:20]:
+            readings = "; ".join(
+                f"{name}: {parsed.value if parsed.ok else parsed.status}"
+                for name, parsed in zip(result.parsers, result.parsed[index], strict=True)
+            )
+            say(f"answer {index + 1}: {readings}    {_short(texts[index])}")
+        say(f"{len(result.disagreements)} of {len(texts)} answers are read in more than one way.")
+    raise typer.Exit(1 if result.disagreements else 0)
+
+
+def read_texts(file: Path) -> list[str]:
+    """Answers of a log, or the lines of a text file."""
+    from rrf_design.errors import InputError
+
+    if file.suffix == ".jsonl":
+        from rrf_design.models import read_records
+
+        texts = [entry["reply"]["text"] for entry in read_records(file) if entry["reply"].get("text") is not None]
+    else:
+        try:
+            texts = [line for line in file.read_text(encoding="utf-8").splitlines() if line.strip()]
+        except (OSError, UnicodeDecodeError) as error:
+            raise InputError(f"{file}: can't be read as UTF-8 text ({error})") from None
+    if not texts:
+        raise InputError(f"{file}: holds no answers")
+    return texts
+
+
+def _spec(text: str) -> Any:
+    from rrf_design.errors import InputError
+
+    if not text.lstrip().startswith("{"):
+        return text
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        raise InputError(f"--parser {text}: not valid JSON ({error})") from None
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return repr(line if len(line) <= 60 else f"{line[:57]}...")
