@@ -150,7 +150,7 @@ class Search:
             solved = self.master.solve(program, time_limit=self.left(), seed=self.goal.seed)
             self.rounds += 1
             if solved.answer is Answer.INFEASIBLE:
-                return Cheapest(None, bound, impossible=True)
+                return Cheapest(best, bound, impossible=best is None)
             bound = max(bound, solved.cost_bound)
             self._tell(float(bound), float("inf") if best is None else float(market.cost(best)))
             if solved.values is None:
