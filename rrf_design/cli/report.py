@@ -66,6 +66,8 @@ def report(
         print_json({"kind": kind, "out": str(out), "bytes": len(text.encode())})
     else:
         say(f"Wrote {out}")
+        if not quiet and source.problem is None and not source.problems and source.kind != "rrf-scenario":
+            note("(give the problem file with --problem to have the field drawn too)")
         if not quiet:
             note(f"({kind}, {len(text.encode()) / 1024:.0f} kB, works offline)")
 
