@@ -136,3 +136,12 @@ def test_the_references_name_what_there_is() -> None:
     for path, text in make_api.pages().items():
         there = re.findall(r"^##.*$", path.read_text(encoding="utf-8"), re.MULTILINE)
         assert there == re.findall(r"^##.*$", text, re.MULTILINE), f"{path.name} is out of date: run make docs"
+
+
+def test_the_map_of_the_code_shows_every_room() -> None:
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    for house in ("rrf_design", "solvers"):
+        for path in (ROOT / house).iterdir():
+            if path.name.startswith(("_", ".")) or path.name == "py.typed":
+                continue
+            assert re.search(rf"\b{path.stem}\b", text), f"docs/architecture.md says nothing of {house}/{path.name}"
