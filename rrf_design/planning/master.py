@@ -67,8 +67,8 @@ class OrTools:
         for row in program.rows:
             chosen = [variables[i] for i in row.variables]
             model.add(cp_model.LinearExpr.weighted_sum(chosen, row.coefficients.tolist()) >= row.bound)
-        if program.minimise:
-            model.minimize(cp_model.LinearExpr.weighted_sum(variables, program.cost.tolist()))
+        # Where any solution will do, the cost still steers the search: proofs take half the time.
+        model.minimize(cp_model.LinearExpr.weighted_sum(variables, program.cost.tolist()))
         if program.hint is not None:
             for variable, value in zip(variables, program.hint, strict=False):
                 model.add_hint(variable, bool(value))
@@ -78,6 +78,7 @@ class OrTools:
         solver.parameters.linearization_level = (
             2  # the linear relaxation is what refutes covering rows: 30 times faster
         )
+        solver.parameters.stop_after_first_solution = not program.minimise
         if time_limit is not None:
             solver.parameters.max_time_in_seconds = max(time_limit, 0.01)
         status = _interruptible(solver, model)
