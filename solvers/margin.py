@@ -203,7 +203,7 @@ class Minimiser:
                 self._offer(support)
             if self._is_zero():
                 return True
-            theta = min(start, self.incumbent.sigma**2 * (1.0 - ULP_ROOM))
+            theta = min(start, found.theta, self.incumbent.sigma**2 * (1.0 - ULP_ROOM))
             if found.complete and self._proves_all(found.supports, theta):
                 self.proven = max(self.proven, theta)
                 return True

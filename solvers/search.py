@@ -247,6 +247,7 @@ def _task(
                 return Found(tuple(candidates), theta, False, tested)
             theta = float(values.min()) * (1.0 - ULP_ROOM)
             kept = {s for s, sure in zip(candidates, part.proven(candidates, theta), strict=True) if not sure}
+            kept.add(candidates[int(values.argmin())])  # the reason for the lower θ, though it is proven at it
             roots = roots[done:]
     finally:
         if timer is not None:

@@ -262,3 +262,22 @@ def test_the_caller_keeps_its_matrix():
     before = B.copy()
     margin(B, k=1)
     assert np.array_equal(B, before)
+
+
+def test_a_task_that_overflows_keeps_the_support_it_lowered_its_threshold_for() -> None:
+    """A field whose local search ends early and whose first roots hold more supports than a task keeps."""
+    import networkx as nx
+    import numpy as np
+
+    from solvers import support_margin
+
+    rng = np.random.default_rng([1, 64, 1])
+    graph = nx.gnm_random_graph(64, 192, seed=int(rng.integers(2**31)))
+    strong = set(rng.choice(64, 6, replace=False).tolist())
+    rows = np.zeros((192 + 64, 64))
+    for row, (a, b) in enumerate(graph.edges):
+        rows[row, a], rows[row, b] = -1.0, 1.0
+    rows[192:] = np.diag([1.0 if i in strong else 0.5 for i in range(64)])
+    values = [support_margin(rows, size=size).value for size in range(1, 7)]
+    assert values == sorted(values, reverse=True)
+    assert values[-1] < 1.0594
