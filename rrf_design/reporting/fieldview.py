@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from rrf_design.blocks import Anchor, Relation
 
 if TYPE_CHECKING:
+    from rrf_design.operator import Operator
     from rrf_design.problem import Problem
 
 WHOLE = 120
@@ -59,21 +60,8 @@ class FieldView:
 
     @cached_property
     def energies(self) -> dict[str, float]:
-        """‖C_j h‖² of the witness for every block, owned or not, at the weight it would have in B.
-
-        What rounding leaves of nothing (below 1e-18 of ‖C_j‖²) is 0: that block is blind to the witness.
-        """
-        if not self.witness:
-            return {}
-        operator = self.problem.operator("all")
-        whole = {name: np.zeros(self.problem.node_by_id[name].dim) for name in operator.node_ids}
-        whole.update({name: np.asarray(part, dtype=float) for name, part in self.witness.items() if name in whole})
-        seen = _by_block(np.square(operator.matrix @ operator.stack(whole)), operator.block_offsets)
-        size = _by_block(np.asarray(operator.matrix.multiply(operator.matrix).sum(axis=1)), operator.block_offsets)
-        return {
-            name: float(energy) if energy > BLIND * most else 0.0
-            for name, energy, most in zip(operator.block_ids, seen, size, strict=True)
-        }
+        """`witness_energies` for every block of the problem, owned or not."""
+        return witness_energies(self.problem, self.witness, self.problem.operator("all")) if self.witness else {}
 
     def block_status(self, block: Relation | Anchor) -> str:
         """ "owned", "bought", "sale", or "waiting" for an owned block that touches a node not asked yet."""
@@ -115,6 +103,21 @@ class FieldView:
     @property
     def whole(self) -> bool:
         return len(self.problem.nodes) <= WHOLE
+
+
+def witness_energies(problem: Problem, witness: Mapping[str, Sequence[float]], operator: Operator) -> dict[str, float]:
+    """‖C_j h‖² of a witness h for every block of an operator, at the weight it has in B.
+
+    What rounding leaves of nothing (below 1e-18 of ‖C_j‖²) is 0: that block is blind to the witness.
+    """
+    whole = {name: np.zeros(problem.node_by_id[name].dim) for name in operator.node_ids}
+    whole.update({name: np.asarray(part, dtype=float) for name, part in witness.items() if name in whole})
+    seen = _by_block(np.square(operator.matrix @ operator.stack(whole)), operator.block_offsets)
+    size = _by_block(np.asarray(operator.matrix.multiply(operator.matrix).sum(axis=1)), operator.block_offsets)
+    return {
+        name: float(energy) if energy > BLIND * most else 0.0
+        for name, energy, most in zip(operator.block_ids, seen, size, strict=True)
+    }
 
 
 def _by_block(values: NDArray[np.float64], offsets: NDArray[np.int64]) -> NDArray[np.float64]:

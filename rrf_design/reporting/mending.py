@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from rrf_design.reporting.fieldview import FieldView
+from rrf_design.reporting.fieldview import witness_energies
 
 if TYPE_CHECKING:
     from rrf_design.margins import DesignMargin
@@ -24,6 +24,8 @@ PLAN_SECONDS = 20.0
 """for at most so long,"""
 POSITIVE = 1e-6
 """and this margin stands for "positive" where the problem names none."""
+STEPS = 20
+"""Purchases after which buying witness by witness gives up: so much is a plan's business, not an explanation's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,12 +156,14 @@ def _witness_by_witness(
     """Buys what sees the current witness best per cost, again and again; then gives back what is not needed."""
     chosen: tuple[str, ...] = ()
     now = margin
+    everything = problem.operator("all")
     while not reaches(now.lower, goal):
         owned = {*margin.selected, *chosen}
-        view = FieldView(problem, now.selected, now.witness)
+        if len(chosen) >= STEPS:
+            return None
         offers = [
             (energy, with_needs(problem, name, owned))
-            for name, energy in view.energies.items()
+            for name, energy in witness_energies(problem, now.witness, everything).items()
             if energy > 0 and name not in owned and not problem.block_by_id[name].owned
         ]
         if not offers:
