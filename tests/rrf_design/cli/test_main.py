@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -37,6 +38,15 @@ VERBS = dict(verbs())
 def test_help_teaches_with_an_example(path: str) -> None:
     help_text = VERBS[path].help or ""
     assert f"Example: {path}" in inspect.cleandoc(help_text)
+
+
+@pytest.mark.parametrize("path", VERBS)
+def test_examples_are_calls_that_the_verb_takes(path: str) -> None:
+    for line in inspect.cleandoc(VERBS[path].help or "").splitlines():
+        if line.startswith("Example: "):
+            words = shlex.split(line.removeprefix("Example: "))
+            assert words[: len(path.split())] == path.split()
+            VERBS[path].make_context(path, words[len(path.split()) :])
 
 
 @pytest.mark.parametrize("path", VERBS)

@@ -48,6 +48,30 @@ def test_two_files(run: Run, problem: Path, tmp_path: Path) -> None:
     assert "problem against other" in (tmp_path / "x.html").read_text(encoding="utf-8")
 
 
+def test_a_plan_and_a_certificate_set_side_by_side(run: Run, problem: Path, tmp_path: Path) -> None:
+    plan, certificate, out = tmp_path / "plan.json", tmp_path / "certificate.json", tmp_path / "x.html"
+    assert run("plan", problem, "--target", 0.5, "-o", plan).code == 0
+    assert run("certify", problem, "--select", "first-test", "-o", certificate).code == 0
+    assert "--problem" in run("report", plan, "-o", out).err
+    assert run("report", plan, "--problem", problem, "-o", out, "--json").json["kind"] == "rrf-plan"
+    made = run("report", plan, "--compare", certificate, "--problem", problem, "-o", out, "--json")
+    assert made.json["kind"] == "comparison"
+    assert "plan against certificate" in out.read_text(encoding="utf-8")
+    assert run("report", plan, "--select", "all-tests", "-o", out).code == 2
+
+
+def test_a_run_by_its_name(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert "no journal of runs" in run("report", "last", "-o", "x.html").err
+    Path("p.toml").write_text(template("paraphrase"), encoding="utf-8")
+    Path("script.json").write_text('{"rules": [{"pattern": ".*", "text": "42"}]}')
+    assert run("acquire", "p.toml", "--model", "scripted:script.json", "--quiet").code == 0
+    made = run("report", "last", "-o", "x.html", "--json")
+    assert made.json["kind"] == "rrf-run"
+    assert "data-nodes=" in Path("x.html").read_text(encoding="utf-8")
+    assert run("report", "nonsense", "-o", "x.html").code == 2
+
+
 def test_wrong_calls_are_one_line(run: Run, problem: Path, tmp_path: Path) -> None:
     for arguments in (
         ("report", tmp_path / "none.json", "-o", tmp_path / "x.html"),
