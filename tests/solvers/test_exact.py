@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from fields import definite_above, upper_bound_holds
+from random_fields import definite_above, upper_bound_holds
 
 from solvers.exact import norm_ratio_above, proves_at_least, sqrt_below
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from fields import KINDS, graph_field, lower_bound_holds, random_field, upper_bound_holds
+from random_fields import KINDS, graph_field, lower_bound_holds, random_field, upper_bound_holds
 from scipy import sparse
 
 from solvers import Interrupted, Margin, Status, margin, margins, support_margin, supports_below, worst_supports

@@ -6,7 +6,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from fields import graph_field
+from random_fields import graph_field
 from scipy.sparse import csgraph
 
 from solvers.gram import make_field

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from fields import graph_field
+from random_fields import graph_field
 from scipy import sparse
 
 from solvers import MarginTracker, support_margin
