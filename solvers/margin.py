@@ -77,8 +77,7 @@ def support_margin(
     warm: Iterable[Support] = (),
 ) -> Margin:
     """The same over supports of at most `size` nodes, odd sizes included."""
-    if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 1:
-        raise ValueError(f"size: must be a whole number of at least 1, not {size!r}")
+    _check_call(size, n_jobs)
     if method not in METHODS:
         raise ValueError(f"method: {method!r} is not one of {', '.join(METHODS)}")
     if time_limit is not None and not time_limit >= 0:
@@ -105,6 +104,7 @@ def worst_supports(
     B: Any, groups: Any = None, *, size: int, count: int = 32, n_jobs: int | None = None
 ) -> tuple[SupportValue, ...]:
     """The `count` supports of `size` nodes (connected ones, and whole smaller components) with the least σ_min, worst first."""
+    _check_call(size, n_jobs)
     field = make_field(B, groups)
     search = Search(field, size)
     solver = Minimiser(field, size, n_jobs=n_jobs)
@@ -128,12 +128,22 @@ def supports_below(
     B: Any, groups: Any = None, *, size: int, threshold: float, limit: int = LIMIT, n_jobs: int | None = None
 ) -> SupportsBelow:
     """Every support of `size` nodes (connected, or a whole smaller component) whose σ_min is below `threshold`."""
+    _check_call(size, n_jobs)
+    if not 0 <= threshold < math.inf:
+        raise ValueError(f"threshold: must be a finite number of at least 0, not {threshold!r}")
     field = make_field(B, groups)
     scaled = math.ldexp(threshold, -field.exponent)
     found = Search(field, size).below(scaled * scaled, limit=limit, n_jobs=n_jobs)
     values = [value for value in (evaluate(field, s) for s in found.supports) if value.value < threshold]
     values.sort(key=lambda v: (v.value, v.support))
     return SupportsBelow(supports=tuple(values[:limit]), complete=found.complete and len(values) <= limit)
+
+
+def _check_call(size: Any, n_jobs: Any) -> None:
+    if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 1:
+        raise ValueError(f"size: must be a whole number of at least 1, not {size!r}")
+    if n_jobs is not None and (isinstance(n_jobs, bool) or not isinstance(n_jobs, int | np.integer) or n_jobs == 0):
+        raise ValueError(f"n_jobs: must be a number of processes, or -1 for all cores, not {n_jobs!r}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,6 +32,7 @@ PAIR = np.array([[-1.0, 1.0]])
         (PAIR, None, {"k": True}, "k: must be a whole number"),
         (PAIR, None, {"k": 1.5}, "k: must be a whole number"),
         (PAIR, None, {"k": 1, "method": "guess"}, "method: 'guess' is not one of"),
+        (PAIR, None, {"k": 1, "n_jobs": 0}, "n_jobs: must be a number of processes"),
         (PAIR, None, {"k": 1, "time_limit": -1}, "time_limit: must be a number of seconds"),
     ],
 )
