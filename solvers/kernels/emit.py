@@ -27,6 +27,15 @@ def emit(out, count, prefix, length, a, b, c):
 
 
 @njit(cache=True, nogil=True)
+def emit_path(out, count, node, chosen, last):
+    """Append node[chosen[0]], …, node[chosen[last]]; returns the new count."""
+    if count < out.shape[0]:
+        for t in range(out.shape[1]):
+            out[count, t] = node[chosen[t]] if t <= last else -1
+    return count + 1
+
+
+@njit(cache=True, nogil=True)
 def emit_supersets(out, count, prefix, length, candidates, start, stop, missing):
     """Append prefix + every choice of `missing` candidates from candidates[start:stop], until `out` is full."""
     if missing == 0:

@@ -11,6 +11,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from solvers.kernels.emit import emit_path
+
 
 @njit(cache=True, nogil=True)
 def sparse_centres(pointer, index, value, diagonal, size):
@@ -93,7 +95,7 @@ def scan_sparse(pointer, index, value, diagonal, rank, goal, roots, stop, out):
             size = level + 1
             if size == target:
                 if bad:
-                    count = _write(out, count, node, chosen, level)
+                    count = emit_path(out, count, node, chosen, level)
                 continue
             end = ends[level]
             w = node[position]
@@ -130,7 +132,7 @@ def scan_sparse(pointer, index, value, diagonal, rank, goal, roots, stop, out):
                 for p in range(position + 1, end):
                     if bad or not left[level + 1, p] > 0.0:
                         chosen[level + 1] = p
-                        count = _write(out, count, node, chosen, level + 1)
+                        count = emit_path(out, count, node, chosen, level + 1)
                 for p in range(ends[level], end):
                     place[node[p]] = -1
                 continue
@@ -141,11 +143,3 @@ def scan_sparse(pointer, index, value, diagonal, rank, goal, roots, stop, out):
         if stop[0] or count > out.shape[0]:
             return count, done
     return count, len(roots)
-
-
-@njit(cache=True, nogil=True)
-def _write(out, count, node, chosen, last):
-    if count < out.shape[0]:
-        for t in range(out.shape[1]):
-            out[count, t] = node[chosen[t]] if t <= last else -1
-    return count + 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from solvers.kernels.emit import emit_path
 from solvers.kernels.linalg import cholesky, norm_bound, reciprocal, whiten
 
 
@@ -95,7 +96,7 @@ def scan_sparse_blocks(pointer, index, value, dims, diagonal, rank, goal, roots,
             size = level + 1
             if size == target:
                 if bad:
-                    count = _write(out, count, node, chosen, level)
+                    count = emit_path(out, count, node, chosen, level)
                 continue
             end = ends[level]
             for p in range(position + 1, end):
@@ -126,7 +127,7 @@ def scan_sparse_blocks(pointer, index, value, dims, diagonal, rank, goal, roots,
                 for p in range(position + 1, end):
                     if bad or not cholesky(left[level + 1, p], 0, dims[node[p]], last):
                         chosen[level + 1] = p
-                        count = _write(out, count, node, chosen, level + 1)
+                        count = emit_path(out, count, node, chosen, level + 1)
                 for p in range(ends[level], end):
                     place[node[p]] = -1
                 continue
@@ -164,11 +165,3 @@ def _update(row, left, level, position, p, dw, dp, dims, node, chosen, factor):
             for s in range(dw):
                 total -= y[s, a] * y[s, b]
             after[a, b] = total
-
-
-@njit(cache=True, nogil=True)
-def _write(out, count, node, chosen, last):
-    if count < out.shape[0]:
-        for t in range(out.shape[1]):
-            out[count, t] = node[chosen[t]] if t <= last else -1
-    return count + 1
