@@ -188,11 +188,13 @@ class Search:
         return [(part, members) for part, members in result if members]
 
     def lowest(self, supports: Sequence[Support], *, count: int = 16) -> list[Support]:
-        """The few supports with the smallest λ_min, in plain floating point."""
+        """The few supports whose λ_min, in plain floating point, may be the smallest."""
         ranked = []
         for part, members in self.split(supports):
             ranked += list(zip(part.values(members).tolist(), members, strict=True))
-        return [support for _, support in sorted(ranked)[:count]]
+        ranked.sort()
+        scale = float(self.field.gram.diagonal().max(initial=0.0))
+        return [s for value, s in ranked[:count] if value <= ranked[0][0] * (1.0 + 1e-6) + 1e-12 * scale]
 
     def unproven(self, supports: Sequence[Support], theta: float) -> list[Support]:
         """Those that a Cholesky of the shrunk block does not prove to have λ_min ≥ θ."""
