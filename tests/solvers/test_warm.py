@@ -1,0 +1,23 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from solvers import margin
+from solvers.warm import KINDS, small_field, warm
+
+
+@pytest.mark.parametrize(("dim", "thin"), KINDS)
+def test_the_fields_are_of_their_kind_and_worth_asking(dim: int, thin: bool) -> None:
+    matrix, groups = small_field(dim, thin)
+    assert matrix.shape[1] == sum(groups)
+    assert hasattr(matrix, "tocsr") == thin
+    assert margin(matrix, groups, k=1).lower > 0
+
+
+def test_every_kernel_of_a_kind_is_met() -> None:
+    warm(1, True)
+    from solvers.kernels import sparse
+
+    assert sparse.scan_sparse.signatures
+    assert np.isfinite(small_field(1, True)[0].data).all()
