@@ -51,6 +51,8 @@ def api() -> str:
 
 def _entry(package: Any, public: str, seen: set[int]) -> Iterator[str]:
     thing = getattr(package, public)
+    if inspect.ismodule(thing):  # a package named like its main function is that function when called
+        thing = getattr(thing, public, thing)
     if public.startswith("__") or inspect.ismodule(thing) or id(thing) in seen:
         return
     seen.add(id(thing))
