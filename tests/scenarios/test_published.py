@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import html
 import json
 from pathlib import Path
 from typing import Any
@@ -19,52 +20,6 @@ CHANGES: dict[str, dict[str, Any]] = {
     "real-model": {"answers": str(ANSWERS)},
     "acquisition-policies": {"answers": str(ANSWERS)},
 }
-
-
-@pytest.fixture(scope="module")
-def ran(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Published]:
-    return {}
-
-
-@pytest.fixture
-def quick(
-    request: pytest.FixtureRequest, ran: dict[str, Published], tmp_path_factory: pytest.TempPathFactory
-) -> Published:
-    name = request.param
-    if name not in ran:
-        out = tmp_path_factory.mktemp(name)
-        ran[name] = run_scenario(scenarios.get(name), out, quick=True, changes=CHANGES.get(name))
-    return ran[name]
-
-
-each = pytest.mark.parametrize("quick", scenarios.names(), indirect=True)
-
-
-@each
-def test_quick_size_violates_nothing(quick: Published) -> None:
-    assert quick.violated == ()
-
-
-@each
-def test_published_report_has_the_same_shape(quick: Published) -> None:
-    name = quick.document["name"]
-    published = json.loads((REPORTS / name / "result.json").read_text(encoding="utf-8"))
-    assert published["size"] == "full"
-    for section, keys in (("expectations", ("key", "text", "paper")), ("figures", ("name",))):
-        mine, theirs = (
-            [{k: e[k] for k in keys} for e in document[section]] for document in (quick.document, published)
-        )
-        assert mine == theirs
-    assert set(quick.document["parameters"]) == set(published["parameters"])
-    for table in published["tables"]:
-        with (REPORTS / name / f"{table['name']}.csv").open(encoding="utf-8", newline="") as stream:
-            rows = list(csv.reader(stream))
-        assert rows[0] == table["columns"]
-        assert len(rows) - 1 == table["rows"]
-    shapes = [{t["name"]: t["columns"] for t in document["tables"]} for document in (quick.document, published)]
-    assert shapes[0] == shapes[1]
-    page = (REPORTS / name / "index.html").read_text(encoding="utf-8")
-    assert all(entry["seen"] == "" or _escaped(entry["seen"]) in page for entry in published["expectations"])
 
 
 # Tables whose rows don't depend on the size of the run, and the columns that name a row: the quick rows must stand in the published table.
@@ -91,16 +46,47 @@ ROWS: dict[str, dict[str, tuple[str, ...]]] = {
 }
 
 
-@pytest.mark.parametrize("quick", ROWS, indirect=True)
-def test_published_rows_come_out_again(quick: Published) -> None:
-    name = quick.document["name"]
-    for table, keys in ROWS[name].items():
-        mine, published = (_read(folder / f"{table}.csv", keys) for folder in (quick.directory, REPORTS / name))
-        assert mine
-        for key, row in mine.items():
-            assert key in published
-            for column, cell in row.items():
-                assert _same(cell, published[key][column]), (table, key, column)
+@pytest.mark.parametrize("name", scenarios.names())
+def test_what_is_published_can_be_made_again(name: str, tmp_path: Path) -> None:
+    """One quick run per scenario: it violates nothing, has the published shape, and repeats the published rows."""
+    quick = run_scenario(scenarios.get(name), tmp_path, quick=True, changes=CHANGES.get(name))
+    assert quick.violated == ()
+    published = json.loads((REPORTS / name / "result.json").read_text(encoding="utf-8"))
+    _check_shape(quick, published)
+    for table, keys in ROWS.get(name, {}).items():
+        _check_rows(quick, table, keys)
+
+
+def _check_shape(quick: Published, published: dict[str, Any]) -> None:
+    name = published["name"]
+    assert published["size"] == "full"
+    for section, keys in (("expectations", ("key", "text", "paper")), ("figures", ("name",))):
+        mine, theirs = (
+            [{k: e[k] for k in keys} for e in document[section]] for document in (quick.document, published)
+        )
+        assert mine == theirs
+    assert set(quick.document["parameters"]) == set(published["parameters"])
+    shapes = [{t["name"]: t["columns"] for t in document["tables"]} for document in (quick.document, published)]
+    assert shapes[0] == shapes[1]
+    for table in published["tables"]:
+        with (REPORTS / name / f"{table['name']}.csv").open(encoding="utf-8", newline="") as stream:
+            rows = list(csv.reader(stream))
+        assert rows[0] == table["columns"]
+        assert len(rows) - 1 == table["rows"]
+    page = (REPORTS / name / "index.html").read_text(encoding="utf-8")
+    assert all(
+        entry["seen"] == "" or html.escape(entry["seen"], quote=True) in page for entry in published["expectations"]
+    )
+
+
+def _check_rows(quick: Published, table: str, keys: tuple[str, ...]) -> None:
+    folders = quick.directory, REPORTS / quick.document["name"]
+    mine, published = (_read(folder / f"{table}.csv", keys) for folder in folders)
+    assert mine
+    for key, row in mine.items():
+        assert key in published
+        for column, cell in row.items():
+            assert _same(cell, published[key][column]), (table, key, column)
 
 
 def _read(path: Path, keys: tuple[str, ...]) -> dict[tuple[str, ...], dict[str, str]]:
@@ -126,9 +112,3 @@ def test_every_scenario_is_registered_once_and_asks_a_question() -> None:
         assert scenario.name == name
         assert scenario.question.endswith("?")
         assert scenario.expected
-
-
-def _escaped(text: str) -> str:
-    import html
-
-    return html.escape(text, quote=True)
