@@ -54,3 +54,12 @@ def test_samples_alone_certify_little() -> None:
 def test_without_a_log_it_says_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="run real-model first"):
         run_scenario(scenarios.get("acquisition-policies"), tmp_path, quick=True)
+
+
+def test_nothing_readable_ends_without_a_certificate() -> None:
+    lost = dict.fromkeys(QUERIES)
+    for policy in POLICIES:
+        play = buy(lost, policy, k=1, target=0.7, seed=0)
+        assert play.gamma == 0.0
+        assert play.checked == ()
+        assert play.cost <= len(QUERIES)
