@@ -93,7 +93,7 @@ def report(context: Context, done: Sequence[Done]) -> Outcome:
         f"{policy} at k = {k}"
         for k in context["k"]
         for policy in policies[1:-1]
-        if first[k, policy]["certified"] >= 1.0
+        if first[k, policy]["certified"] >= first[k, "optimal"]["certified"]
         and first[k, policy]["mean_cost"] < first[k, "optimal"]["mean_cost"] - 1e-9
     ]
     saved = [
@@ -134,7 +134,7 @@ def report(context: Context, done: Sequence[Done]) -> Outcome:
             )
             for k in context["k"]
         ],
-        notes=[_sentence(context, first)],
+        notes=[_sentence(context, first), _scope(context, first)],
     )
 
 
@@ -179,6 +179,17 @@ def _sentence(context: Context, first: Mapping[tuple[int, str], Mapping[str, Any
     )
 
 
+def _scope(context: Context, first: Mapping[tuple[int, str], Mapping[str, Any]]) -> str:
+    pieces = [
+        f"{first[k, 'optimal']['certified_within_budget']} of {first[k, 'optimal']['items']} items at k = {k}"
+        for k in context["k"]
+    ]
+    return (
+        f"The promise holds only where at most k of the bought answers are wrong: for the optimal plan {' and '.join(pieces)}. "
+        "This model is wrong more often than that, and no number of answers bought from it mends it; policies that buy a check are told the truth for its price."
+    )
+
+
 SCENARIO = Scenario(
     name="acquisition-policies",
     title="Acquisition policies on recorded answers",
@@ -197,7 +208,7 @@ SCENARIO = Scenario(
     },
     quick={"mathematics": 2, "code": 1, "ours": 3, "bootstrap": 50},
     expected=(
-        Expectation("optimal", "no policy that always certifies is cheaper on average than the optimal plan"),
+        Expectation("optimal", "no policy that certifies as often is cheaper on average than the optimal plan"),
         Expectation("witness", "buying by witness costs fewer calls than buying at random"),
         Expectation("promise", "a certified answer is right whenever at most k of the bought answers are wrong"),
         Expectation("voting", "self-consistency voting never reaches the certified bound"),
