@@ -67,7 +67,9 @@ def _check_shape(quick: Published, published: dict[str, Any]) -> None:
         assert mine == theirs
     assert set(quick.document["parameters"]) == set(published["parameters"])
     shapes = [{t["name"]: t["columns"] for t in document["tables"]} for document in (quick.document, published)]
-    assert shapes[0] == shapes[1]
+    assert list(shapes[0]) == list(shapes[1])
+    # A quick run may leave out columns (a budget that takes long), but can't have others.
+    assert all(set(columns) <= set(shapes[1][table]) for table, columns in shapes[0].items())
     for table in published["tables"]:
         with (REPORTS / name / f"{table['name']}.csv").open(encoding="utf-8", newline="") as stream:
             rows = list(csv.reader(stream))
