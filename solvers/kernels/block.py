@@ -10,14 +10,14 @@ import numpy as np
 from numba import njit
 
 from solvers.kernels.emit import CENTRE_SLACK, emit, emit_supersets, top_sum
-from solvers.kernels.linalg import cholesky, contraction, norm_bound, reciprocal, whiten
+from solvers.kernels.linalg import cholesky, contraction, norm_bound, reciprocal, whiten, whiten_four
 
 NORM_SLACK = 1e-11
 
 
 @njit(cache=True, nogil=True)
 def block_norms(matrix, offsets, n, factors, norms, blocks, sound, keep):
-    """Whiten every pair: norms (n, n) and, if keep, blocks[a, :, :, b] = C_ab. sound[a]: M_aa is positive definite."""
+    """Whiten every pair: norms (n, n) and, if keep, the blocks themselves. sound[a]: M_aa is positive definite."""
     widest = factors.shape[1]
     scratch = np.empty((widest, widest))
     square = np.empty((widest, widest))
@@ -26,9 +26,6 @@ def block_norms(matrix, offsets, n, factors, norms, blocks, sound, keep):
         sound[a] = cholesky(matrix, offsets[a], offsets[a + 1] - offsets[a], factors[a])
         if sound[a]:
             reciprocal(factors[a], offsets[a + 1] - offsets[a])
-    if n > 0 and offsets[n] == n * widest and sound[:n].all():
-        uniform_norms(matrix, n, widest, factors, norms, blocks, keep)
-        return
     for a in range(n):
         norms[a, a] = 0.0
         da = offsets[a + 1] - offsets[a]
@@ -37,102 +34,18 @@ def block_norms(matrix, offsets, n, factors, norms, blocks, sound, keep):
                 norms[a, b] = norms[b, a] = 2.0
                 continue
             db = offsets[b + 1] - offsets[b]
-            whiten(matrix, offsets[a], da, offsets[b], db, factors[a], factors[b], block, scratch)
-            norms[a, b] = norms[b, a] = norm_bound(block, da, db, square)
+            target = blocks[a, b] if keep else block
+            if da == 4 and db == 4:
+                norms[a, b] = norms[b, a] = whiten_four(
+                    matrix, offsets[a], offsets[b], factors[a], factors[b], target, square
+                )
+            else:
+                whiten(matrix, offsets[a], da, offsets[b], db, factors[a], factors[b], target, scratch)
+                norms[a, b] = norms[b, a] = norm_bound(target, da, db, square)
             if keep:
                 for i in range(da):
                     for j in range(db):
-                        blocks[a, i, j, b] = block[i, j]
-                        blocks[b, j, i, a] = block[i, j]
-
-
-@njit(cache=True, nogil=True)
-def uniform_norms(matrix, n, d, factors, norms, blocks, keep):
-    """The same where all nodes have d coordinates: each step runs over all partners b > a at once, so that it vectorises."""
-    lower = np.empty((d, d, n))  # lower[t, u, b]: entry (t, u) of the factor of b, reciprocal on the diagonal
-    for b in range(n):
-        for t in range(d):
-            for u in range(t + 1):
-                lower[t, u, b] = factors[b, t, u]
-    store = np.empty((d, d, n))
-    square = np.empty((d, d, n))
-    entry = np.empty(n)
-    for a in range(n):
-        norms[a, a] = 0.0
-        x = store[:, :, : n - a - 1]  # x[i, t, b]: entry (i, t) of C_ab, b counted from a + 1
-        for i in range(d):
-            for t in range(d):
-                x[i, t] = matrix[a * d + i, (a + 1) * d + t : n * d : d]
-                for s in range(i):
-                    _subtract(x[i, t], x[s, t], factors[a, i, s])
-                _scale(x[i, t], factors[a, i, i])
-        for i in range(d):
-            for t in range(d):
-                for u in range(t):
-                    _subtract_products(x[i, t], x[i, u], lower[t, u, a + 1 :])
-                _multiply(x[i, t], lower[t, t, a + 1 :])
-        total = entry[: n - a - 1]
-        _fourth_powers(x, square[:, :, : n - a - 1], total, d)
-        for b in range(n - a - 1):
-            norms[a, a + 1 + b] = norms[a + 1 + b, a] = np.sqrt(np.sqrt(np.sqrt(total[b])))
-        if keep:
-            blocks[a, :, :, a + 1 : n] = x
-            for b in range(n - a - 1):
-                for i in range(d):
-                    for t in range(d):
-                        blocks[a + 1 + b, t, i, a] = x[i, t, b]
-
-
-@njit(cache=True, nogil=True)
-def _subtract(target, other, weight):
-    for b in range(len(target)):
-        target[b] -= weight * other[b]
-
-
-@njit(cache=True, nogil=True)
-def _subtract_products(target, other, weights):
-    for b in range(len(target)):
-        target[b] -= other[b] * weights[b]
-
-
-@njit(cache=True, nogil=True)
-def _scale(target, weight):
-    for b in range(len(target)):
-        target[b] *= weight
-
-
-@njit(cache=True, nogil=True)
-def _multiply(target, weights):
-    for b in range(len(target)):
-        target[b] *= weights[b]
-
-
-@njit(cache=True, nogil=True)
-def _dots(target, left, right, d):
-    """target[b] = Σ_t left[t, b] · right[t, b]."""
-    for b in range(len(target)):
-        target[b] = left[0, b] * right[0, b]
-    for t in range(1, d):
-        one, other = left[t], right[t]
-        for b in range(len(target)):
-            target[b] += one[b] * other[b]
-
-
-@njit(cache=True, nogil=True)
-def _fourth_powers(x, square, total, d):
-    """total[b] = tr (CCᵀ)⁴ for every block C = x[:, :, b]."""
-    for i in range(d):
-        for k in range(i + 1):
-            _dots(square[i, k], x[i], x[k], d)
-            square[k, i] = square[i, k]
-    total[:] = 0.0
-    entry = np.empty(len(total))
-    for i in range(d):
-        for k in range(i + 1):
-            _dots(entry, square[i], square[k], d)
-            times = 1.0 if i == k else 2.0
-            for b in range(len(total)):
-                total[b] += times * entry[b] * entry[b]
+                        blocks[b, a, j, i] = target[i, j]
 
 
 @njit(cache=True, nogil=True)
@@ -176,7 +89,7 @@ def scan_blocks(matrix, offsets, nodes, roots, size, stop, out):
     prefix = np.empty(size, np.int64)
     factors = np.empty((n, widest, widest))
     norms = np.empty((n, n))
-    blocks = np.zeros((n, widest, widest, n))
+    blocks = np.empty((n, n, widest, widest))
     sound = np.empty(n, np.bool_)
     count = 0
     if size <= 3:
@@ -322,17 +235,11 @@ def _star(row, count, skip, sound, top):
 
 @njit(cache=True, nogil=True)
 def _triples(cuts, names, n, prefix, length, norms, blocks, out, count):
-    """Harmful triples among the whitened nodes (names[a] < 0: left out): heavy pairs first, then every third node.
-
-    After a heavy pair (a, b), c is harmless when ‖C_ac‖² + ‖E_c‖_F²/(1 − ‖C_ab‖²) < 1 with E_c = C_bc − C_baC_ac;
-    these energies are computed for all c at once. What is left is factorised.
-    """
-    widest = blocks.shape[1]
+    """Harmful triples among the whitened nodes (names[a] < 0: left out): heavy pairs first, then every third node."""
+    widest = blocks.shape[2]
     gap = np.empty((widest, widest))
     pair_factor = np.empty((widest, widest))
     scratch = np.empty((3, widest, widest))
-    energy = np.empty(n)
-    work = np.empty(n)
     for a in range(n):
         if names[a] < 0:
             continue
@@ -343,7 +250,7 @@ def _triples(cuts, names, n, prefix, length, norms, blocks, out, count):
                 continue
             db = cuts[b + 1] - cuts[b]
             sound = x < 1.0 - NORM_SLACK
-            looked, pair_ok = False, False
+            exact = False
             room = 1.0 - x * x - NORM_SLACK
             for c in range(n):
                 if c in (a, b) or names[c] < 0:
@@ -351,13 +258,13 @@ def _triples(cuts, names, n, prefix, length, norms, blocks, out, count):
                 y, z = norms[a, c], norms[b, c]
                 if sound and room - y * y - z * z - 2.0 * x * y * z > 0.0:
                     continue
-                if not looked:
-                    looked = True
-                    pair_ok = contraction(blocks[a, :, :, b], da, db, gap, pair_factor)
-                    _energies(blocks[a], blocks[b], a, da, db, energy, work)
-                if sound and y * y + energy[c] / (1.0 - x * x) < 1.0 - NORM_SLACK:
-                    continue
                 dc = cuts[c + 1] - cuts[c]
+                # ‖C_ac‖² + ‖E‖_F²/(1 − ‖C_ab‖²) < 1 is enough too, and mostly true
+                if sound and y * y + _energy(blocks, a, b, c, da, db, dc) / (1.0 - x * x) < 1.0 - NORM_SLACK:
+                    continue
+                if not exact:
+                    exact = True
+                    pair_ok = contraction(blocks[a, b], da, db, gap, pair_factor)
                 if not pair_ok or not _third_ok(blocks, a, b, c, da, db, dc, pair_factor, scratch):
                     count = emit(out, count, prefix, length, names[a], names[b], names[c])
                     if count > out.shape[0]:
@@ -366,32 +273,24 @@ def _triples(cuts, names, n, prefix, length, norms, blocks, out, count):
 
 
 @njit(cache=True, nogil=True)
-def _energies(from_a, from_b, a, da, db, energy, work):
-    """energy[c] = ‖C_bc − C_ba C_ac‖_F² for all c (meaningless at c = a and c = b)."""
-    widest = from_a.shape[0]
-    count = len(energy)
-    energy[:] = 0.0
-    weight = np.zeros(max(da, 4))
-    for i in range(db):
-        weight[:da] = from_b[i, :da, a]
-        for j in range(widest):
-            if widest == 4:  # the common signature: one pass, everything in registers
-                _energy_of_four(from_a[:, j, :count], from_b[i, j, :count], weight, energy)
-                continue
-            work[:] = from_b[i, j, :count]
+def _energy(blocks, a, b, c, da, db, dc):
+    """‖C_bc − C_ba C_ac‖_F²; constant loops for dimension four, which the compiler unrolls."""
+    energy = 0.0
+    if da == 4 and db == 4 and dc == 4:
+        for j in range(4):
+            x0, x1, x2, x3 = blocks[c, a, j, 0], blocks[c, a, j, 1], blocks[c, a, j, 2], blocks[c, a, j, 3]
+            for i in range(4):
+                total = blocks[c, b, j, i] - blocks[b, a, i, 0] * x0 - blocks[b, a, i, 1] * x1
+                total -= blocks[b, a, i, 2] * x2 + blocks[b, a, i, 3] * x3
+                energy += total * total
+        return energy
+    for j in range(dc):
+        for i in range(db):
+            total = blocks[c, b, j, i]
             for t in range(da):
-                _subtract(work, from_a[t, j, :count], weight[t])
-            for c in range(count):
-                energy[c] += work[c] * work[c]
-
-
-@njit(cache=True, nogil=True)
-def _energy_of_four(rows, base, weight, energy):
-    w0, w1, w2, w3 = weight[0], weight[1], weight[2], weight[3]
-    r0, r1, r2, r3 = rows[0], rows[1], rows[2], rows[3]
-    for c in range(len(energy)):
-        entry = base[c] - w0 * r0[c] - w1 * r1[c] - w2 * r2[c] - w3 * r3[c]
-        energy[c] += entry * entry
+                total -= blocks[b, a, i, t] * blocks[c, a, j, t]
+            energy += total * total
+    return energy
 
 
 @njit(cache=True, nogil=True)
@@ -400,9 +299,9 @@ def _third_ok(blocks, a, b, c, da, db, dc, pair_factor, scratch):
     f, gap, factor = scratch[0], scratch[1], scratch[2]
     for j in range(dc):
         for i in range(db):
-            total = blocks[b, i, j, c]
+            total = blocks[c, b, j, i]
             for t in range(da):
-                total -= blocks[b, i, t, a] * blocks[c, j, t, a]
+                total -= blocks[b, a, i, t] * blocks[c, a, j, t]
             for t in range(i):
                 total -= pair_factor[i, t] * f[j, t]
             f[j, i] = total / pair_factor[i, i]
@@ -410,7 +309,7 @@ def _third_ok(blocks, a, b, c, da, db, dc, pair_factor, scratch):
         for j in range(i + 1):
             total = 1.0 if i == j else 0.0
             for t in range(da):
-                total -= blocks[c, i, t, a] * blocks[c, j, t, a]
+                total -= blocks[c, a, i, t] * blocks[c, a, j, t]
             for t in range(db):
                 total -= f[i, t] * f[j, t]
             gap[i, j] = total
@@ -421,7 +320,7 @@ def _third_ok(blocks, a, b, c, da, db, dc, pair_factor, scratch):
 @njit(cache=True, nogil=True)
 def _through_root(offsets, nodes, n, root, size, norms, blocks, sound, out, count):
     """Harmful pairs or triples {root, b(, c)} with b, c after the root, where nothing has been eliminated before."""
-    widest = blocks.shape[1]
+    widest = blocks.shape[2]
     gap = np.empty((widest, widest))
     factor = np.empty((widest, widest))
     scratch = np.empty((3, widest, widest))
@@ -433,7 +332,7 @@ def _through_root(offsets, nodes, n, root, size, norms, blocks, sound, out, coun
         fine = sound[root] and sound[b]
         x = norms[root, b]
         if fine and (size == 3 or x >= 1.0 - NORM_SLACK):
-            fine = contraction(blocks[root, :, :, b], dr, db, gap, factor)
+            fine = contraction(blocks[root, b], dr, db, gap, factor)
         if size == 2:
             if not fine:
                 count = emit(out, count, prefix, 1, nodes[b], -1, -1)

@@ -45,6 +45,44 @@ def whiten(matrix, row, rows, column, columns, left, right, block, scratch):
 
 
 @njit(cache=True, nogil=True)
+def whiten_four(matrix, row, column, left, right, block, square):
+    """`whiten` and `norm_bound` for dimension four, the usual signature: constant loops, which the compiler unrolls."""
+    for j in range(4):
+        s0 = matrix[row, column + j] * left[0, 0]
+        s1 = (matrix[row + 1, column + j] - left[1, 0] * s0) * left[1, 1]
+        s2 = (matrix[row + 2, column + j] - left[2, 0] * s0 - left[2, 1] * s1) * left[2, 2]
+        s3 = (matrix[row + 3, column + j] - left[3, 0] * s0 - left[3, 1] * s1 - left[3, 2] * s2) * left[3, 3]
+        block[0, j], block[1, j], block[2, j], block[3, j] = s0, s1, s2, s3
+    r10, r20, r21, r30, r31, r32 = right[1, 0], right[2, 0], right[2, 1], right[3, 0], right[3, 1], right[3, 2]
+    d0, d1, d2, d3 = right[0, 0], right[1, 1], right[2, 2], right[3, 3]
+    for i in range(4):
+        x0 = block[i, 0] * d0
+        x1 = (block[i, 1] - x0 * r10) * d1
+        x2 = (block[i, 2] - x0 * r20 - x1 * r21) * d2
+        x3 = (block[i, 3] - x0 * r30 - x1 * r31 - x2 * r32) * d3
+        block[i, 0], block[i, 1], block[i, 2], block[i, 3] = x0, x1, x2, x3
+    for i in range(4):
+        for k in range(4):
+            square[i, k] = (
+                block[i, 0] * block[k, 0]
+                + block[i, 1] * block[k, 1]
+                + block[i, 2] * block[k, 2]
+                + block[i, 3] * block[k, 3]
+            )
+    total = 0.0
+    for i in range(4):
+        for k in range(4):
+            dot = (
+                square[i, 0] * square[k, 0]
+                + square[i, 1] * square[k, 1]
+                + square[i, 2] * square[k, 2]
+                + square[i, 3] * square[k, 3]
+            )
+            total += dot * dot
+    return np.sqrt(np.sqrt(np.sqrt(total)))
+
+
+@njit(cache=True, nogil=True)
 def reciprocal(factor, dim):
     """Replace the diagonal of a Cholesky factor by its reciprocals: `whiten` multiplies, it does not divide."""
     for i in range(dim):

@@ -34,7 +34,7 @@ def found_by(part, theta, limit=100_000):
     return {tuple(sorted(int(i) for i in row if i >= 0)) for row in rows}
 
 
-@pytest.mark.parametrize("dims", [1, 2, 3])
+@pytest.mark.parametrize("dims", [1, 2, 3, 4])
 @pytest.mark.parametrize("size", [2, 3, 4, 5, 6])
 @pytest.mark.parametrize("share", [0.0, 0.02, 0.3, 1.0])
 def test_kernels_name_exactly_the_harmful_supports(dims, size, share):
