@@ -69,6 +69,8 @@ class Field:
     @cached_property
     def graph(self) -> sparse.csr_array:
         """Node adjacency (no loops): where Ĝ has a nonzero block. A product that cancels in rounding is covered by `shrink`."""
+        if self.scalar:
+            return without_diagonal(self.gram)
         entries = self.gram.tocoo()
         owner = np.repeat(np.arange(self.n), self.dims)
         i, j = owner[entries.row], owner[entries.col]
@@ -122,6 +124,16 @@ class Field:
         result = np.zeros(len(self.groups.order))
         result[self.groups.order[self.columns_of(support)]] = vector
         return result
+
+
+def without_diagonal(gram: sparse.csr_array) -> sparse.csr_array:
+    """The off-diagonal nonzeros of a CSR matrix, indices sorted."""
+    if not gram.has_sorted_indices:
+        gram = gram.sorted_indices()
+    row = np.repeat(np.arange(gram.shape[0], dtype=gram.indices.dtype), np.diff(gram.indptr))
+    keep = (gram.indices != row) & (gram.data != 0.0)
+    kept = np.concatenate([[0], np.cumsum(keep)])
+    return sparse.csr_array((gram.data[keep], gram.indices[keep], kept[gram.indptr]), shape=gram.shape)
 
 
 def make_field(B: Any, groups: Any) -> Field:

@@ -256,7 +256,8 @@ class Minimiser:
         owner = np.repeat(np.arange(field.n), field.dims)
         pointer, index = gram.indptr.astype(np.int64), gram.indices.astype(np.int64)
         scores = star_scores(pointer, index, gram.data, owner, field.dims, self.search.size - 1)
-        starts = np.argsort(scores, kind="stable")[: max(16 if field.scalar else 6, field.n // 50)]
+        count = min(max(16 if field.scalar else 6, field.n // 50), 1000)
+        starts = np.argsort(scores, kind="stable")[:count]
         _, found = local_search(
             pointer, index, gram.data, field.offsets, owner, gram.diagonal(), starts, self.search.size, 8
         )

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from solvers.gram import Field
+from solvers.gram import Field, without_diagonal
 
 LIMIT = 4096  # supports kept per task before it stops to look at them
 TASKS = 32  # at most, per part of the field; how many depends on its size, never on the number of processes
@@ -367,10 +367,7 @@ def _sparse_part(
         goal[part] = min(size, len(part))
     if field.scalar:
         gram = field.gram if everything else field.gram[nodes][:, nodes]
-        entries = gram.tocoo()
-        keep = (entries.row != entries.col) & (entries.data != 0.0)
-        edges = sparse.csr_array((entries.data[keep], (entries.row[keep], entries.col[keep])), shape=gram.shape)
-        edges.sort_indices()
+        edges = field.graph if everything else without_diagonal(gram)
         arrays = (edges.indptr.astype(np.int64), edges.indices.astype(np.int64), edges.data, gram.diagonal() * shrink)
         return Part("sparse", nodes, (*arrays, goal[nodes]), size)
     dims = field.dims[nodes]
