@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from concurrent.futures import CancelledError
 
 import joblib
 import numpy as np
@@ -14,10 +15,7 @@ from solvers import support_margin
 distributed = pytest.importorskip("distributed", reason="the cluster extra is not installed")
 
 
-@pytest.mark.filterwarnings("default")
-def test_a_cluster_gives_the_same_answer_though_a_worker_dies():
-    B = np.random.default_rng(21).standard_normal((90, 130))
-    alone = support_margin(B, size=5)
+def _solve_while_a_worker_dies(B):
     killed = []
     with (
         distributed.LocalCluster(
@@ -33,7 +31,20 @@ def test_a_cluster_gives_the_same_answer_though_a_worker_dies():
                 os.kill(killed[0], signal.SIGKILL)
 
         with joblib.parallel_config(backend="dask"):
-            together = support_margin(B, size=5, progress=kill_one)
+            return support_margin(B, size=5, progress=kill_one), killed
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_cluster_gives_the_same_answer_though_a_worker_dies():
+    B = np.random.default_rng(21).standard_normal((90, 130))
+    alone = support_margin(B, size=5)
+    for attempt in range(2):  # a cluster that does not come up, or goes away whole, says nothing about the answer
+        try:
+            together, killed = _solve_while_a_worker_dies(B)
+            break
+        except (OSError, TimeoutError, CancelledError):
+            if attempt:
+                raise
     assert killed
     assert (together.value, together.lower, together.upper, together.support) == (
         alone.value,
