@@ -106,9 +106,10 @@ class Fetcher:
         from rrf_design.models import Outcome, record
 
         reply = self.model.ask(question.request)
-        if reply.outcome in (Outcome.UNREACHABLE, Outcome.RATE_LIMITED):
-            raise Unreachable(f"{reply.outcome.value.replace('_', ' ')}: {reply.detail}")
         money = self._prices.cost(self.model, reply.usage) if self._prices is not None else 0.0
+        # Nobody there and nothing charged: nothing was bought. Attempts that were charged are settled as what they cost.
+        if reply.outcome in (Outcome.UNREACHABLE, Outcome.RATE_LIMITED) and money == 0.0:
+            raise Unreachable(f"{reply.outcome.value.replace('_', ' ')}: {reply.detail}")
         if not reply.parseable:
             return Fetched(reply.outcome.value, None, money, reply.usage.calls, record(question.request, reply))
         parsed = question.parser.parse(reply.text)

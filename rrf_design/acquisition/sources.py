@@ -179,10 +179,10 @@ class Verifier(Source):
         prompt = render(self.request.prompt, seen | {"answer": asked.texts.get(self.anchor.nodes[0], "")})
         request = type(self.request)(**{**self.request.document(), "prompt": prompt})
         reply = self.model.ask(request)
-        if reply.outcome is Outcome.UNREACHABLE:
+        money = self.price(self.model, reply.usage) if self.price else 0.0
+        if reply.outcome in (Outcome.UNREACHABLE, Outcome.RATE_LIMITED) and money == 0.0:
             raise Unreachable(reply.detail)
         evidence = record(request, reply)
-        money = self.price(self.model, reply.usage) if self.price else 0.0
         calls = reply.usage.calls
         if not reply.parseable:
             return Fetched(reply.outcome.value, None, money, calls, evidence)

@@ -67,6 +67,13 @@ def test_nobody_there_means_nothing_bought() -> None:
         ask(fetcher(lambda request: Attempt(Outcome.UNREACHABLE, usage=Usage(), detail="gone")))
 
 
+def test_attempts_that_were_charged_are_settled_though_nobody_answered() -> None:
+    charged = Attempt(Outcome.UNREACHABLE, usage=Usage(10, 0, 1), detail="gone")
+    settled = ask(fetcher(lambda request: charged, prices=PRICES))
+    assert (settled.outcome, settled.value, settled.ok) == ("unreachable", None, False)
+    assert settled.money > 0.0
+
+
 def test_the_ceiling_covers_what_a_call_can_cost() -> None:
     one = fetcher(prices=PRICES)
     terms = one.terms("", "n")
