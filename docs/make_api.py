@@ -176,12 +176,11 @@ def command_line() -> str:
 
 
 def _verbs(path: str, command: Any) -> Iterator[tuple[str, Any]]:
-    inside = getattr(command, "commands", None)
-    if inside is None:
+    if not hasattr(command, "list_commands"):
         yield path, command
         return
-    for name, child in inside.items():
-        yield from _verbs(f"{path} {name}", child)
+    for name in command.list_commands(None):
+        yield from _verbs(f"{path} {name}", command.get_command(None, name))
 
 
 def _option(parameter: Any) -> str:

@@ -1,16 +1,78 @@
-"""All verbs in one typer application. Verb modules import nothing heavy at the top."""
+"""All verbs in one typer application. A verb's module is imported when the verb is called, so that `--help` is instant."""
 
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
 from typer.core import TyperGroup
 
 
+class Verb(NamedTuple):
+    """Where a verb lives, and its line in `rrf-design --help`: the first paragraph of its own help (a test says so)."""
+
+    module: str
+    line: str
+
+
+# Order here is the order in --help. Each module has `register(app)`, which adds its verb (or verbs).
+VERBS = {
+    "init": Verb("init", "Write a commented problem file for a common situation; without one, list them."),
+    "margin": Verb("margin", "How observable is a design: its margin γ_k, and the witness that is hardest to see."),
+    "explain": Verb(
+        "explain",
+        "Why is the margin zero, or small: who doesn't see the witness, and the purchases that would mend it.",
+    ),
+    "plan": Verb("plan", "What should I buy: the largest margin for a budget, or the cheapest design for a target."),
+    "frontier": Verb(
+        "frontier", "How does the best margin grow with money: every cost at which a larger margin becomes possible."
+    ),
+    "certify": Verb("certify", "Prove a lower bound on the margin, and write the proof down for anybody to check."),
+    "verify": Verb("verify", "Re-prove a certificate from its operator alone, with none of the code that made it."),
+    "repair": Verb("repair", "Which responses were wrong, by how much, what they become, and how sure that is."),
+    "acquire": Verb("acquire", "Run the loop, live: buy answers and checks until a stopping rule fires, then repair."),
+    "runs": Verb("runs", "What have I run? Newest first."),
+    "show": Verb("runs", "What did a run buy, and what came of it? Read from the journal; nothing is asked or bought."),
+    "parsers": Verb(
+        "parsers", "How much depends on the parser: read the same answers with several, and see where they part."
+    ),
+    "report": Verb("report", "Write one self-contained HTML page that works offline and prints well."),
+    "demo": Verb(
+        "demo",
+        "Ask a very small model easy questions in several wordings, and find out which answers are wrong.",
+    ),
+    "scenario": Verb("scenario", "Reproduce the paper's experiments, and more."),
+}
+
+START = """Start here:
+
+\b
+  rrf-design init paraphrase -o problem.toml      a commented problem file to edit
+  rrf-design explain problem.toml                 why its margin is zero, and what would help
+  rrf-design plan problem.toml -o plan.json       what to buy
+  rrf-design certify problem.toml --plan plan.json -o certificate.json
+  rrf-design report problem.toml -o design.html   a page to look at
+
+Every verb has --help with an example, and --json for programs."""
+
+
 class Verbs(TyperGroup):
     """All verbs; Ctrl-C in any of them tells the best bounds so far before the process ends with exit code 130."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(VERBS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        if cmd_name not in VERBS:
+            for known in VERBS:  # so that the nearest of all can be suggested
+                self.get_command(ctx, known)
+            return None
+        if cmd_name not in self.commands:
+            local = typer.Typer(rich_markup_mode=None)
+            import_module(f"rrf_design.cli.{VERBS[cmd_name].module}").register(local)
+            self.commands.update(typer.main.get_group(local).commands)
+        return self.commands[cmd_name]
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -22,13 +84,9 @@ class Verbs(TyperGroup):
             raise
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """The first paragraph of each verb's help, whole: a question cut off in the middle teaches nothing."""
-        verbs = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
-        rows = [
-            (name, " ".join((verb.help or "").split("\n\n")[0].split())) for name, verb in verbs if verb is not None
-        ]
+        """Each verb's line, whole: a question cut off in the middle teaches nothing."""
         with formatter.section("Commands"):
-            formatter.write_dl(rows)
+            formatter.write_dl([(name, verb.line) for name, verb in VERBS.items()])
 
 
 app = typer.Typer(
@@ -38,6 +96,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     help="Which questions to ask a language model, and which answers to check, so that wrong answers can't hide.",
+    epilog=START,
 )
 
 
@@ -56,25 +115,3 @@ def _root(
     ] = False,
 ) -> None:
     pass
-
-
-# Each module has `register(app)`, which adds its verb (or verbs). Order here is the order in --help.
-VERBS = (
-    "init",
-    "margin",
-    "explain",
-    "plan",
-    "frontier",
-    "certify",
-    "verify",
-    "repair",
-    "acquire",
-    "runs",
-    "parsers",
-    "report",
-    "demo",
-    "scenario",
-)
-
-for verb in VERBS:
-    import_module(f"rrf_design.cli.{verb}").register(app)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from rrf_design.cli.output import AsJson, print_json, say, table
+from rrf_design.cli.output import AsJson, Quiet, print_json, say, table
 
 SITUATIONS = {
     "paraphrase": "one question in several wordings, a calculator to check with",
@@ -27,6 +27,7 @@ def init(
     ] = None,
     out: Annotated[Path, typer.Option("--out", "-o", help="The file to write.")] = Path("problem.toml"),
     force: Annotated[bool, typer.Option("--force", help="Overwrite the file if it is there.")] = False,
+    quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
     """Write a commented problem file for a common situation; without one, list them.
@@ -52,7 +53,7 @@ def init(
     write_text(out, template(situation).replace(" FILE ", f" {out} "))
     if as_json:
         print_json({"file": str(out), "situation": situation})
-    else:
+    elif not quiet:
         say(f"Wrote {out}: {SITUATIONS[situation]}. Read it, then try: rrf-design explain {out}")
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 ProblemFile = Annotated[Path, typer.Argument(help="Problem file (.toml or .json).", show_default=False)]
 AsJson = Annotated[bool, typer.Option("--json", help="Print exactly one JSON object on standard output.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no messages on standard error.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="The answer only: no progress, no messages.")]
 Jobs = Annotated[int, typer.Option("--jobs", "-j", help="Processes to use; -1 for all cores.")]
 TimeLimit = Annotated[
     float | None, typer.Option("--time-limit", help="Seconds after which the best bounds so far are returned.")

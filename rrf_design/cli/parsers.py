@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from rrf_design.cli.output import AsJson, print_json, say, table
+from rrf_design.cli.output import AsJson, Quiet, print_json, say, table
 
 Log = Annotated[
     Path | None,
@@ -28,7 +28,7 @@ def register(app: typer.Typer) -> None:
     app.command("parsers")(parsers)
 
 
-def parsers(file: Log = None, specs: Specs = None, as_json: AsJson = False) -> None:
+def parsers(file: Log = None, specs: Specs = None, quiet: Quiet = False, as_json: AsJson = False) -> None:
     """How much depends on the parser: read the same answers with several, and see where they part.
 
     Without a file, list the parsers. Exits with 1 when two of them read an answer differently.

@@ -64,12 +64,11 @@ def report(
     write_text(out, text)
     if as_json:
         print_json({"kind": kind, "out": str(out), "bytes": len(text.encode())})
-    else:
+    elif not quiet:
         say(f"Wrote {out}")
-        if not quiet and source.problem is None and not source.problems and source.kind != "rrf-scenario":
+        if source.problem is None and not source.problems and source.kind != "rrf-scenario":
             note("(give the problem file with --problem to have the field drawn too)")
-        if not quiet:
-            note(f"({kind}, {len(text.encode()) / 1024:.0f} kB, works offline)")
+        note(f"({kind}, {len(text.encode()) / 1024:.0f} kB, works offline)")
 
 
 def _source(what: str, problem: Path | None, store: str | None, options: dict[str, Any]) -> Source:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from rrf_design.cli.acquire import Store, describe
-from rrf_design.cli.output import AsJson, print_json, say, table
+from rrf_design.cli.output import AsJson, Quiet, print_json, say, table
 
 
 def register(app: typer.Typer) -> None:
@@ -16,7 +16,7 @@ def register(app: typer.Typer) -> None:
     app.command("show")(show)
 
 
-def runs(store: Store = None, as_json: AsJson = False) -> None:
+def runs(store: Store = None, quiet: Quiet = False, as_json: AsJson = False) -> None:
     """What have I run? Newest first.
 
     Example: rrf-design runs
@@ -54,6 +54,7 @@ def show(
         Path | None,
         typer.Option("--answers", help="Write its raw answers here (.jsonl); `--model replay:FILE` reads them."),
     ] = None,
+    quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
     """What did a run buy, and what came of it? Read from the journal; nothing is asked or bought.

@@ -20,7 +20,7 @@ def register(app: typer.Typer) -> None:
     app.add_typer(group, name="scenario")
 
 
-def list_scenarios(as_json: AsJson = False) -> None:
+def list_scenarios(quiet: Quiet = False, as_json: AsJson = False) -> None:
     """The scenarios, each with the question it answers.
 
     Example: rrf-design scenario list

@@ -14,6 +14,7 @@ import pytest
 import typer
 
 import rrf_design
+from rrf_design.cli.app import VERBS as LINES
 from rrf_design.cli.app import app
 
 Run = Callable[..., Any]
@@ -21,12 +22,11 @@ Run = Callable[..., Any]
 
 def verbs() -> Iterator[tuple[str, Any]]:
     def walk(path: str, command: Any) -> Iterator[tuple[str, Any]]:
-        inside = getattr(command, "commands", None)
-        if inside is None:
+        if not hasattr(command, "list_commands"):
             yield path, command
         else:
-            for name, child in inside.items():
-                yield from walk(f"{path} {name}", child)
+            for name in command.list_commands(None):
+                yield from walk(f"{path} {name}", command.get_command(None, name))
 
     yield from walk("rrf-design", typer.main.get_command(app))
 
@@ -49,6 +49,25 @@ def test_examples_are_calls_that_the_verb_takes(path: str) -> None:
             VERBS[path].make_context(path, words[len(path.split()) :])
 
 
+@pytest.mark.parametrize("name", LINES)
+def test_the_line_of_a_verb_is_the_beginning_of_its_help(name: str) -> None:
+    """`--help` lists the verbs without importing them; this keeps the list honest."""
+    command = typer.main.get_command(app).get_command(None, name)  # type: ignore[attr-defined,arg-type]
+    first = inspect.cleandoc(command.help or "").split("\n\n")[0]
+    assert LINES[name].line == " ".join(first.split())
+
+
+def test_the_list_of_verbs_imports_none_of_them() -> None:
+    program = (
+        "import sys\nfrom rrf_design.cli import main\n"
+        "try:\n    main(['--help'])\nexcept SystemExit:\n    pass\n"
+        "print([name for name in sys.modules if name.startswith('rrf_design.cli.')], file=sys.stderr)"
+    )
+    made = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert made.stderr.strip() == "['rrf_design.cli.app']"
+    assert all(name in made.stdout for name in LINES)
+
+
 @pytest.mark.parametrize("path", VERBS)
 def test_every_verb_takes_json(path: str) -> None:
     assert any("--json" in parameter.opts for parameter in VERBS[path].params)
@@ -68,6 +87,10 @@ def test_a_wrong_call_is_one_line(run: Run, arguments: tuple[str, ...]) -> None:
     assert made.err.count("\n") == 1
     assert made.err.startswith("rrf-design")
     assert made.out == ""
+
+
+def test_a_mistyped_verb_is_told_the_nearest(run: Run) -> None:
+    assert "Did you mean 'explain'" in run("explan").err
 
 
 def test_without_arguments_the_help_is_shown(run: Run) -> None:
