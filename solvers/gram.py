@@ -50,12 +50,23 @@ class Field:
         return bool(self.offsets[-1] == self.n)
 
     @cached_property
-    def gram(self) -> sparse.csr_array:
-        """Ĝ over coordinates. A dense matrix product where B is dense: its rounding is covered all the same."""
+    def dense(self) -> NDArray[np.float64] | None:
+        """B as an array, where it is mostly nonzero and not large."""
         rows, columns = self.matrix.shape
         if self.matrix.nnz > 0.25 * rows * columns and columns <= 4000:
-            dense = self.matrix.toarray()
-            return sparse.csr_array(dense.T @ dense)
+            return np.asarray(self.matrix.toarray())
+        return None
+
+    @cached_property
+    def dense_gram(self) -> NDArray[np.float64]:
+        """Ĝ as an array, for the kernels that read it so."""
+        return np.asarray(self.gram.toarray()) if self.dense is None else self.dense.T @ self.dense
+
+    @cached_property
+    def gram(self) -> sparse.csr_array:
+        """Ĝ over coordinates. A dense matrix product where B is dense: its rounding is covered all the same."""
+        if self.dense is not None:
+            return compressed_rows(self.dense_gram)
         return (self.matrix.T @ self.matrix).tocsr()
 
     @cached_property
@@ -108,8 +119,10 @@ class Field:
         return np.concatenate([np.arange(self.offsets[i], self.offsets[i + 1]) for i in support])
 
     def restrict(self, support: Any) -> NDArray[np.float64]:
-        """B_S without its zero rows, dense."""
+        """B_S as an array; without its zero rows where B is sparse."""
         columns = self.columns_of(support)
+        if self.dense is not None:
+            return self.dense[:, columns]
         pointer, index = self.matrix.indptr, self.matrix.indices
         spans = [slice(int(pointer[c]), int(pointer[c + 1])) for c in columns]
         rows, place = np.unique(np.concatenate([index[span] for span in spans]), return_inverse=True)
@@ -124,6 +137,16 @@ class Field:
         result = np.zeros(len(self.groups.order))
         result[self.groups.order[self.columns_of(support)]] = vector
         return result
+
+
+def compressed_rows(dense: NDArray[Any]) -> sparse.csr_array:
+    """The CSR form of an array; at once where no entry is zero."""
+    if dense.size == 0 or not dense.all():
+        return sparse.csr_array(dense)
+    rows, columns = dense.shape
+    index = np.tile(np.arange(columns, dtype=np.int32), rows)
+    pointer = np.arange(0, rows * columns + 1, columns, dtype=np.int64 if rows * columns >= 2**31 else np.int32)
+    return sparse.csr_array((dense.ravel(), index, pointer), shape=dense.shape)
 
 
 def without_diagonal(gram: sparse.csr_array) -> sparse.csr_array:
@@ -149,7 +172,7 @@ def make_field(B: Any, groups: Any) -> Field:
             raise ValueError(f"B: must be a matrix, not an array of {dense.ndim} dimensions")
         if not (np.issubdtype(dense.dtype, np.number) or dense.dtype == bool):
             raise ValueError(f"B: must hold numbers, not {dense.dtype}")
-        matrix = sparse.csc_array(dense)
+        matrix = compressed_rows(dense.T).T
     if np.iscomplexobj(matrix.data):
         raise ValueError("B: must be real; stack real and imaginary parts as rows")
     if matrix.shape[1] == 0:

@@ -20,6 +20,7 @@ from scipy import sparse
 from solvers.gram import Field, without_diagonal
 
 LIMIT = 4096  # supports kept per task before it stops to look at them
+FIRST_LOOK = 16  # the same while looking for the minimum: the sooner θ falls, the less is left to search
 TASKS = 32  # at most, per part of the field; how many depends on its size, never on the number of processes
 ULP_ROOM = 2e-10  # θ = λ(1 − this): room for the proof below the incumbent, half of the gap that is left in λ
 
@@ -235,22 +236,27 @@ def _task(
         timer.start()
     kept: set[Support] = set()
     tested = 0
+    room = min(FIRST_LOOK, limit) if adapt else limit
     try:
         while True:
-            done, found = part.scan(theta, order, roots, stop, limit)
+            done, found = part.scan(theta, order, roots, stop, room)
             supports = _named(found)
             tested += done + len(supports)
             kept |= supports
             if done == len(roots):
                 return Found(tuple(sorted(kept)), theta, True, tested)
+            roots = roots[done:]
             candidates = sorted(kept)
             values = part.values(candidates) if candidates else np.array([theta])
-            if stop[0] or not adapt or not values.min() < theta * (1.0 - 1e-9):
+            lower = adapt and values.min() < theta * (1.0 - 1e-9)
+            if stop[0] or not (lower or room < limit):
                 return Found(tuple(candidates), theta, False, tested)
-            theta = float(values.min()) * (1.0 - ULP_ROOM)
-            kept = {s for s, sure in zip(candidates, part.proven(candidates, theta), strict=True) if not sure}
-            kept.add(candidates[int(values.argmin())])  # the reason for the lower θ, though it is proven at it
-            roots = roots[done:]
+            if lower:
+                theta = float(values.min()) * (1.0 - ULP_ROOM)
+                kept = {s for s, sure in zip(candidates, part.proven(candidates, theta), strict=True) if not sure}
+                kept.add(candidates[int(values.argmin())])  # the reason for the lower θ, though it is proven at it
+            else:  # all of them near θ: look at more at a time
+                room = min(8 * room, limit)
     finally:
         if timer is not None:
             timer.cancel()
@@ -346,7 +352,7 @@ def _parts(field: Field, size: int) -> list[Part]:
 
 def _dense_part(field: Field, nodes: NDArray[np.int64], size: int, shrink: float) -> Part:
     if len(nodes) == field.n:
-        gram = field.gram.toarray()
+        gram = field.dense_gram
     else:
         columns = field.columns_of(nodes)
         gram = field.gram[columns][:, columns].toarray()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from solvers.kernels.emit import CENTRE_SLACK, emit, emit_supersets, top_sum
+from solvers.kernels.emit import CENTRE_SLACK, centres_first, emit, emit_supersets, top_sum
 from solvers.kernels.linalg import cholesky, contraction, norm_bound, reciprocal, whiten, whiten_four
 
 NORM_SLACK = 1e-11
@@ -59,16 +59,11 @@ def block_centres(matrix, offsets, size):
     sound = np.empty(n, np.bool_)
     factors = np.empty((n, widest, widest))
     block_norms(matrix, offsets, n, factors, norms, np.empty((0, 0, 0, 0)), sound, False)
-    order = np.empty(n, np.int64)
-    first, last = 0, n
+    stars = np.full(n, np.inf)
     for a in range(n):
-        if not sound[a] or top_sum(norms[a], n, a, size - 1) > 1.0 - CENTRE_SLACK:
-            order[first] = a
-            first += 1
-        else:
-            last -= 1
-            order[last] = a
-    return order, first
+        if sound[a]:
+            stars[a] = top_sum(norms[a], n, a, size - 1)
+    return centres_first(stars)
 
 
 @njit(cache=True, nogil=True)
@@ -172,8 +167,6 @@ def _eliminate(
             for j in range(i):
                 rest[i, j] = rest[j, i]
     block_norms(rest, local, m, factors, norms, blocks, sound, last_three)
-    order = np.empty(m, np.int64)
-    first, alive = 0, 0
     for a in range(m):
         if not sound[a]:  # harmful with any company: report and leave out
             prefix[length] = nodes[pivot + 1 + a]
@@ -184,29 +177,23 @@ def _eliminate(
                     others[k] = nodes[pivot + 1 + b]
                     k += 1
             count = emit_supersets(out, count, prefix, length + 1, others, 0, k, remaining - 1)
-    for a in range(m):
-        if sound[a] and not last_three:
-            row = norms[a]
-            if _star(row, m, a, sound, remaining - 1) > 1.0 - CENTRE_SLACK:
-                order[alive] = order[first]
-                order[first] = a
-                first += 1
-                alive += 1
-                continue
-        if sound[a]:
-            order[alive] = a
-            alive += 1
+    cuts[0] = 0
     if last_three:
-        cuts[0] = 0
-        for i in range(m):
-            names[i] = nodes[pivot + 1 + i]
-            cuts[i + 1] = local[i + 1]
         for a in range(m):
-            if not sound[a]:
-                names[a] = -1
+            names[a] = nodes[pivot + 1 + a] if sound[a] else -1
+            cuts[a + 1] = local[a + 1]
         return m, m, count
-    if first > 0:
-        cuts[0] = 0
+    alive = 0
+    stars = np.full(m, -1.0)  # unsound nodes end up last, and out of the way
+    for a in range(m):
+        if not sound[a]:
+            norms[:m, a] = 0.0
+    for a in range(m):
+        if sound[a]:
+            alive += 1
+            stars[a] = top_sum(norms[a], m, a, remaining - 1)
+    order, centres = centres_first(stars)
+    if centres > 0:
         for i in range(alive):
             a = order[i]
             names[i] = nodes[pivot + 1 + a]
@@ -217,20 +204,7 @@ def _eliminate(
                 for r in range(local[a + 1] - local[a]):
                     for c in range(local[b + 1] - local[b]):
                         target[cuts[i] + r, cuts[j] + c] = rest[local[a] + r, local[b] + c]
-    return alive, first, count
-
-
-@njit(cache=True, nogil=True)
-def _star(row, count, skip, sound, top):
-    best = np.zeros(top)
-    for j in range(count):
-        if j != skip and sound[j] and row[j] > best[top - 1]:
-            t = top - 1
-            while t > 0 and best[t - 1] < row[j]:
-                best[t] = best[t - 1]
-                t -= 1
-            best[t] = row[j]
-    return best.sum()
+    return alive, centres, count
 
 
 @njit(cache=True, nogil=True)

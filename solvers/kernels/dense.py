@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from solvers.kernels.emit import CENTRE_SLACK, PIVOT_SLACK, emit, emit_supersets, top_sum
+from solvers.kernels.emit import CENTRE_SLACK, PIVOT_SLACK, centres_first, emit, emit_supersets, top_sum
 
 
 @njit(cache=True, nogil=True)
@@ -20,26 +20,19 @@ def centre_order(matrix, size):
     scale = np.empty(n)
     for i in range(n):
         scale[i] = 1.0 / np.sqrt(matrix[i, i]) if matrix[i, i] > 0.0 else np.inf
-    order = np.empty(n, np.int64)
+    stars = np.full(n, np.inf)
     row = np.empty(n)
-    first, last = 0, n
     for i in range(n):
-        central = not np.isfinite(scale[i])
-        if not central:
+        if np.isfinite(scale[i]):
+            alone = True  # no coupling of 1 or more
             for j in range(n):
-                if matrix[i, j] == 0.0:
-                    row[j] = 0.0
-                else:
+                row[j] = 0.0
+                if matrix[i, j] != 0.0:
                     row[j] = abs(matrix[i, j]) * scale[i] * scale[j]
-                    central = central or (j != i and row[j] >= 1.0)
-            central = central or top_sum(row, n, i, size - 1) > 1.0 - CENTRE_SLACK
-        if central:
-            order[first] = i
-            first += 1
-        else:
-            last -= 1
-            order[last] = i
-    return order, first
+                    alone = alone and (j == i or row[j] < 1.0)
+            if alone:
+                stars[i] = top_sum(row, n, i, size - 1)
+    return centres_first(stars)
 
 
 @njit(cache=True, nogil=True)
@@ -135,26 +128,22 @@ def _eliminate(matrix, nodes, n, pivot, prefix, length, remaining, target, targe
     for i in range(m):
         a = live[i]
         scale[i] = 1.0 / np.sqrt(matrix[a, a] - y[a] * y[a])
-    order = np.empty(m, np.int64)
+    stars = np.empty(m)
     row = np.empty(m)
-    first, last = 0, m
     for i in range(m):
         a = live[i]
         for j in range(m):
             row[j] = abs(matrix[a, live[j]] - y[a] * y[live[j]]) * scale[i] * scale[j]
-        if top_sum(row, m, i, remaining - 1) > 1.0 - CENTRE_SLACK:
-            order[first] = a
-            first += 1
-        else:
-            last -= 1
-            order[last] = a
-    if first > 0:
+        stars[i] = top_sum(row, m, i, remaining - 1)
+    order, centres = centres_first(stars)
+    if centres > 0:
         for i in range(m):
-            a = order[i]
+            a = live[order[i]]
             target_nodes[i] = nodes[a]
             for j in range(m):
-                target[i, j] = matrix[a, order[j]] - y[a] * y[order[j]]
-    return m, first, count
+                b = live[order[j]]
+                target[i, j] = matrix[a, b] - y[a] * y[b]
+    return m, centres, count
 
 
 @njit(cache=True, nogil=True)

@@ -1,14 +1,23 @@
-"""All pairs of nodes in one pass: the last two levels of a support search (called by solvers/decoding/search.py).
+"""All pairs of nodes in one pass: the last two levels of a support search (called by solvers/decoding/traversal.py).
 
-With orthonormal bases the gain of a pair is ‖b_i‖² + ‖L⁻¹(b_j − C_ijᵀ b_i)‖² with LLᵀ = I − C_ijᵀC_ij, and just the sum
-of the two gains when the spans are orthogonal. So overlapping pairs are arithmetic on one small block each, and of
-all the others only those with the largest sums need be looked at.
+With bases Q_i, Q_j and b = Qᵀs, the residual of the pair exceeds ρ exactly when the bordered Gram matrix
+
+    [ I      C_ij   b_i       ]
+    [ C_ijᵀ  I      b_j       ]
+    [ b_iᵀ   b_jᵀ   ‖s‖² − ρ² ]
+
+is positive definite. Every diagonal entry is shrunk by a bound on all rounding errors in the matrix and in its
+elimination (`shift` of both nodes plus `base`, in units of ‖s‖ in the last row), so an elimination that runs through
+proves in exact arithmetic that the pair doesn't explain s. The others are reported.
 """
 
 from __future__ import annotations
 
 import numpy as np
 from numba import njit
+
+ROOM = 64.0 * 2.0**-53
+"""Rounding of the scalar test itself, in units of ‖s‖²: a dozen operations on numbers of at most a few ‖s‖²."""
 
 
 @njit(cache=True, fastmath=False)
@@ -25,26 +34,30 @@ def adjacent(pointers, neighbours, i, j):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, fastmath=False)
-def pair_gain(block, first, second, gain, work, delicate):  # type: ignore[no-untyped-def]
-    """Gain of an overlapping pair; -1.0 when a pivot falls below `delicate` and floats can't be trusted."""
+def pair_gain(block, first, second, gain, diagonal, work):  # type: ignore[no-untyped-def]
+    """bᵀM⁻¹b of an overlapping pair whose Gram matrix M has this diagonal; inf when a pivot is not positive."""
     d = first.shape[0]
-    total = gain
+    total = gain / diagonal
     for a in range(d):
         for c in range(a + 1):
-            value = 1.0 if a == c else 0.0
+            value = 0.0
             for r in range(d):
                 value -= block[r, a] * block[r, c]
+            value /= diagonal
+            if a == c:
+                value += diagonal
             for r in range(c):
                 value -= work[a, r] * work[c, r]
             if a == c:
-                if value < delicate:
-                    return -1.0
+                if value <= 0.0:
+                    return np.inf
                 work[a, a] = np.sqrt(value)
             else:
                 work[a, c] = value / work[c, c]
-        value = second[a]
+        value = 0.0
         for r in range(d):
             value -= block[r, a] * first[r]
+        value = second[a] + value / diagonal
         for r in range(a):
             value -= work[a, r] * work[r, d]
         work[a, d] = value / work[a, a]
@@ -53,16 +66,49 @@ def pair_gain(block, first, second, gain, work, delicate):  # type: ignore[no-un
 
 
 @njit(cache=True, fastmath=False)
-def scan_pairs(pointers, neighbours, blocks, parts, gains, order, allowed, threshold, full, delicate, found, doubtful):  # type: ignore[no-untyped-def]
-    """Best pair of allowed nodes, all pairs with gain ≥ threshold, and all pairs that floats can't judge.
+def overlapping_gain(block, first, second, gain_i, gain_j, shift, top, scale, work):  # type: ignore[no-untyped-def]
+    """-1.0 when the overlapping pair is proven to gain less than `top`, else its gain (inf when that is unknown)."""
+    d = first.shape[0]
+    diagonal = 1.0 - shift
+    if diagonal <= 0.5:
+        return np.inf
+    bound = top - shift * scale
+    if d == 1:
+        c = block[0, 0]
+        rest = diagonal * diagonal - c * c
+        if rest <= 0.0:
+            return np.inf
+        gain = diagonal * (gain_i + gain_j) - 2.0 * c * first[0] * second[0]
+        if gain < bound * rest - ROOM * scale:
+            return -1.0
+        return gain / rest
+    square = 0.0
+    for a in range(d):
+        for b in range(d):
+            square += block[a, b] * block[a, b]
+    # The gain is at most the sum of both over λ_min(M); cheaper than an elimination, and enough for most pairs.
+    if square < 0.99 and gain_i + gain_j < bound * (diagonal - np.sqrt(square)) - ROOM * scale:
+        return -1.0
+    gain = pair_gain(block, first, second, gain_i, diagonal, work)
+    if gain < bound - ROOM * scale:
+        return -1.0
+    return gain
 
-    `order` sorts the nodes by falling gain, `full` says that every pair overlaps. `found` and `doubtful` are (cap, 2)
-    buffers; the counts returned may exceed the caps. Returns (best gain, i, j, pairs found, pairs doubtful).
+
+@njit(cache=True, fastmath=False)
+def scan_pairs(
+    pointers, neighbours, blocks, parts, gains, bounds, order, allowed, shift, base, top, scale, full, seek, found
+):  # type: ignore[no-untyped-def]
+    """All pairs of allowed nodes that are not proven to gain less than `top` = ‖s‖² − ρ²; `scale` is ‖s‖² at the root.
+
+    Pairs that don't overlap add their gains: `bounds` are proven bounds on those, and `order` sorts the nodes by them,
+    falling; `full` says that every pair overlaps. `found` is a (cap, 2) buffer; the count returned may exceed the cap.
+    With `seek`, top rises to the best gain seen, and that pair is returned. Returns (count, i, j).
     """
     n, d = parts.shape
     work = np.zeros((d, d + 1))
-    best, best_i, best_j = -1.0, -1, -1
-    count, doubts = 0, 0
+    best_i, best_j = -1, -1
+    count = 0
     for i in range(n):
         if not allowed[i]:
             continue
@@ -70,52 +116,75 @@ def scan_pairs(pointers, neighbours, blocks, parts, gains, order, allowed, thres
             j = neighbours[place]
             if j <= i or not allowed[j]:
                 continue
-            upper = gains[i] + gains[j]
-            need = min(best, threshold)
-            if d == 1:
-                c = blocks[place, 0, 0]
-                rest = 1.0 - c * c
-                gain = upper - 2.0 * c * parts[i, 0] * parts[j, 0]
-                if rest >= delicate and gain < need * rest:
-                    continue
-                gain = -1.0 if rest < delicate else gain / rest
-            else:
-                square = 0.0
-                for a in range(d):
-                    for b in range(d):
-                        square += blocks[place, a, b] * blocks[place, a, b]
-                if square < 0.999 and upper < need * (1.0 - np.sqrt(square)):
-                    continue
-                gain = pair_gain(blocks[place], parts[i], parts[j], gains[i], work, delicate)
+            gain = overlapping_gain(
+                blocks[place], parts[i], parts[j], gains[i], gains[j], shift[i] + shift[j] + base, top, scale, work
+            )
             if gain < 0.0:
-                if doubts < doubtful.shape[0]:
-                    doubtful[doubts, 0], doubtful[doubts, 1] = i, j
-                doubts += 1
                 continue
-            if gain > best:
-                best, best_i, best_j = gain, i, j
-            if gain >= threshold:
-                if count < found.shape[0]:
-                    found[count, 0], found[count, 1] = i, j
-                count += 1
-    if not full:
-        for x in range(n):
-            i = order[x]
-            if not allowed[i]:
+            if seek:
+                if top < gain < np.inf:
+                    top, best_i, best_j = gain, i, j
                 continue
-            if 2.0 * gains[i] < min(best, threshold):
+            if count < found.shape[0]:
+                found[count, 0], found[count, 1] = i, j
+            count += 1
+    if full:
+        return count, best_i, best_j
+    for x in range(n):
+        i = order[x]
+        if not allowed[i]:
+            continue
+        if 2.0 * bounds[i] + base * scale < top:
+            break
+        for y in range(x + 1, n):
+            j = order[y]
+            if bounds[i] + bounds[j] + base * scale < top:
                 break
-            for y in range(x + 1, n):
-                j = order[y]
-                upper = gains[i] + gains[j]
-                if upper <= best and upper < threshold:
-                    break
-                if not allowed[j] or adjacent(pointers, neighbours, i, j):
-                    continue
-                if upper > best:
-                    best, best_i, best_j = upper, min(i, j), max(i, j)
-                if upper >= threshold:
+            if not allowed[j] or adjacent(pointers, neighbours, i, j):
+                continue
+            if seek:
+                if gains[i] + gains[j] > top:
+                    top, best_i, best_j = gains[i] + gains[j], min(i, j), max(i, j)
+                continue
+            if count < found.shape[0]:
+                found[count, 0], found[count, 1] = min(i, j), max(i, j)
+            count += 1
+    return count, best_i, best_j
+
+
+@njit(cache=True, fastmath=False)
+def scan_rows(rows, parts, gains, shift, top, scale, found):  # type: ignore[no-untyped-def]
+    """The same for scalar nodes seen through a few rows (count, n) only, their columns brought to unit length there.
+
+    A residual over some of the rows is never more than the whole, so what a few rows exclude is excluded: without
+    the Gram matrix of all rows.
+    """
+    height, n = rows.shape
+    overlap = np.empty(n)
+    diagonal = 1.0 - shift
+    square = diagonal * diagonal
+    bound = top - shift * scale
+    count = 0
+    for i in range(n - 1):
+        for j in range(i + 1, n):
+            overlap[j] = rows[0, i] * rows[0, j]
+        for r in range(1, height):
+            factor = rows[r, i]
+            for j in range(i + 1, n):
+                overlap[j] += factor * rows[r, j]
+        twice, gain = 2.0 * parts[i], gains[i]
+        survivors = 0
+        for j in range(i + 1, n):
+            c = overlap[j]
+            value = diagonal * (gain + gains[j]) - twice * c * parts[j] - bound * (square - c * c) + ROOM * scale
+            # With nearly dependent columns square − c² is not positive, and then nothing is proven.
+            survivors += (value >= 0.0) | (square <= c * c)
+        if survivors:
+            for j in range(i + 1, n):
+                c = overlap[j]
+                value = diagonal * (gain + gains[j]) - twice * c * parts[j] - bound * (square - c * c) + ROOM * scale
+                if value >= 0.0 or square <= c * c:
                     if count < found.shape[0]:
-                        found[count, 0], found[count, 1] = min(i, j), max(i, j)
+                        found[count, 0], found[count, 1] = i, j
                     count += 1
-    return best, best_i, best_j, count, doubts
+    return count
