@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from rrf_design.reporting.charts import Series, line_chart
 from rrf_design.reporting.designs import bounds_words, gamma
 from rrf_design.reporting.fieldview import FieldView
@@ -29,6 +31,7 @@ from rrf_design.reporting.page import (
 )
 
 if TYPE_CHECKING:
+    from rrf_design.problem import Problem
     from rrf_design.reporting.documents import Source
 
 REGIMES = {"information": "bad", "noise": "unsure", "computation": "good"}
@@ -176,8 +179,19 @@ def _view(source: Source) -> FieldView:
     assert source.problem is not None
     known = {*source.problem.node_by_id, *source.problem.block_by_id}
     selected = [name for name in source.data["problem"]["selected"] if name in known]
-    witness = dict(zip(source.data["witness"]["support"], source.data["witness"]["direction"], strict=True))
-    return FieldView(source.problem, selected, witness)
+    return FieldView(source.problem, selected, _in_units_of_answers(source.problem, source.data["witness"]))
+
+
+def _in_units_of_answers(problem: Problem, witness: Mapping[str, Any]) -> dict[str, tuple[float, ...]]:
+    """A certificate's witness is over the operator's columns; where a node has a metric, its answers are scaled by it."""
+    operator = problem.operator("all")
+    place = {name: i for i, name in enumerate(operator.node_ids)}
+    column = np.zeros(operator.shape[1])
+    known = [name for name in witness["support"] if name in place]
+    for name, part in zip(witness["support"], witness["direction"], strict=True):
+        if name in place:
+            column[operator.groups[place[name]]] = part
+    return operator.unstack(column, only=tuple(place[name] for name in known))
 
 
 def _witness(data: Mapping[str, Any]) -> Section:

@@ -85,13 +85,14 @@ def field_tables(view: FieldView, index: dict[str, int]) -> Markup:
     blocks = [(j, b) for j, b in enumerate(problem.blocks) if near.issuperset(b.nodes)]
     blocks.sort(key=lambda item: -view.energies.get(item[1].id, 0.0))
     drawn = "" if view.whole else " drawn"
+    follows = not view.whole  # a large field's tables follow what is drawn
     parts = [
         *folded(
             f"Nodes{drawn}",
-            table(columns, rows, right=[1, 3, 4], keys=[f"n{index[node.id]}" for node in nodes]),
+            table(columns, rows, right=[1, 3, 4], keys=[f"n{index[node.id]}" for node in nodes], follows=follows),
             len(rows),
         ),
-        *folded(f"Relations and anchors{drawn}", _block_table(view, blocks), len(blocks)),
+        *folded(f"Relations and anchors{drawn}", _block_table(view, blocks, follows=follows), len(blocks)),
     ]
     if not view.whole:
         parts += _totals(view)
@@ -102,10 +103,12 @@ def folded(heading: str, content: Markup, rows: int) -> list[Markup]:
     """A long table waits behind its heading; on paper it is unfolded."""
     if rows <= FOLDED:
         return [tag("h3", heading), content]
-    return [tag("details", tag("summary", f"{heading} ({number(rows)} rows)"), content)]
+    return [
+        tag("details", tag("summary", f"{heading} (", tag("span", number(rows), class_="count"), " rows)"), content)
+    ]
 
 
-def _block_table(view: FieldView, blocks: Sequence[tuple[int, Relation | Anchor]]) -> Markup:
+def _block_table(view: FieldView, blocks: Sequence[tuple[int, Relation | Anchor]], *, follows: bool) -> Markup:
     rows = []
     for _, block in blocks:
         relation = isinstance(block, Relation)
@@ -125,7 +128,7 @@ def _block_table(view: FieldView, blocks: Sequence[tuple[int, Relation | Anchor]
             ]
         )
     columns = ["block", "kind", "nodes", "map", "family", "state", "cost", "energy on the witness ‖C h‖²"]
-    return table(columns, rows, right=[6, 7], keys=[f"b{j}" for j, _ in blocks])
+    return table(columns, rows, right=[6, 7], keys=[f"b{j}" for j, _ in blocks], follows=follows)
 
 
 def _totals(view: FieldView) -> list[Markup]:
@@ -138,7 +141,10 @@ def _totals(view: FieldView) -> list[Markup]:
     rows.sort(key=lambda row: row[0])
     parts = components(view)
     loose = [part for part in parts if part.anchors == 0]
-    shown = [[part.example, number(part.nodes), number(part.anchors)] for part in parts]
+    alike: dict[tuple[int, int], list[str]] = defaultdict(list)
+    for part in parts:
+        alike[part.nodes, part.anchors].append(part.example)
+    shown = [[number(len(found)), number(n), number(a), found[0]] for (n, a), found in alike.items()]
     return [
         tag("h3", "The whole field, by family"),
         table(["family", *(WORDS[kind] for kind in kinds), "all"], rows, right=range(1, 6)),
@@ -147,5 +153,5 @@ def _totals(view: FieldView) -> list[Markup]:
             f"{number(len(parts))} connected parts; {number(len(loose))} of them hold no anchor, which leaves an error shared by"
             " all their nodes invisible wherever the transports allow one."
         ),
-        table(["contains", "nodes", "anchors"], shown, right=[1, 2], most=30),
+        table(["parts", "nodes in each", "anchors in each", "one of them contains"], shown, right=[0, 1, 2], most=30),
     ]

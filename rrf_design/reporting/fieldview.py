@@ -1,7 +1,7 @@
 """What a drawing of the field shows: which nodes and blocks, what they are to this design, and how well each sees the witness.
 
-A small field is drawn whole. Of a large one only the neighbourhood of the witness is drawn, and the rest is told in
-numbers: how many of each kind, and which components no anchor holds.
+A small field is drawn whole. Of a large one the neighbourhood of the witness is drawn, or of any node the reader looks up,
+and the rest is told in numbers: how many of each kind, and which components no anchor holds.
 """
 
 from __future__ import annotations
@@ -52,16 +52,25 @@ class FieldView:
         return open_nodes(self.problem, self.problem.resolve(list(self.selected)))
 
     @cached_property
+    def _everything(self) -> Operator:
+        return self.problem.operator("all")
+
+    @cached_property
     def shares(self) -> dict[str, float]:
-        """How much of the witness's squared length lies on each node."""
-        raw = {name: float(np.square(np.asarray(part, dtype=float)).sum()) for name, part in self.witness.items()}
+        """How much of the witness's squared length lies on each node, in the fiber metrics: `DesignMargin.shares`."""
+        if not self.witness:
+            return {}
+        operator = self._everything
+        stacked = np.square(operator.stack(_whole(self.problem, self.witness, operator)))
+        place = {name: i for i, name in enumerate(operator.node_ids)}
+        raw = {name: float(stacked[operator.groups[place[name]]].sum()) for name in self.witness if name in place}
         total = sum(raw.values())
         return {name: value / total for name, value in raw.items()} if total > 0 else {}
 
     @cached_property
     def energies(self) -> dict[str, float]:
         """`witness_energies` for every block of the problem, owned or not."""
-        return witness_energies(self.problem, self.witness, self.problem.operator("all")) if self.witness else {}
+        return witness_energies(self.problem, self.witness, self._everything) if self.witness else {}
 
     def block_status(self, block: Relation | Anchor) -> str:
         """ "owned", "bought", "sale", or "waiting" for an owned block that touches a node not asked yet."""
@@ -86,16 +95,21 @@ class FieldView:
         names = [node.id for node in self.problem.nodes]
         if len(names) <= WHOLE:
             return tuple(names)
+        return self.nearest(NEIGHBOURHOOD)
+
+    def nearest(self, most: int) -> tuple[str, ...]:
+        """At most so many nodes, breadth first from the witness and the wrong responses, in the problem's order."""
+        names = [node.id for node in self.problem.nodes]
         neighbours: defaultdict[str, list[str]] = defaultdict(list)
         for block in self.problem.blocks:
             for name in block.nodes:
                 neighbours[name].extend(other for other in block.nodes if other != name)
         start = [*self.witness, *self.wrong] or names[:1]
-        found = dict.fromkeys(start[:NEIGHBOURHOOD])
+        found = dict.fromkeys(start[:most])
         queue = deque(found)
-        while queue and len(found) < NEIGHBOURHOOD:
+        while queue and len(found) < most:
             for other in neighbours[queue.popleft()]:
-                if other not in found and len(found) < NEIGHBOURHOOD:
+                if other not in found and len(found) < most:
                     found[other] = None
                     queue.append(other)
         return tuple(name for name in names if name in found)
@@ -110,14 +124,22 @@ def witness_energies(problem: Problem, witness: Mapping[str, Sequence[float]], o
 
     What rounding leaves of nothing (below 1e-18 of ‖C_j‖²) is 0: that block is blind to the witness.
     """
-    whole = {name: np.zeros(problem.node_by_id[name].dim) for name in operator.node_ids}
-    whole.update({name: np.asarray(part, dtype=float) for name, part in witness.items() if name in whole})
-    seen = _by_block(np.square(operator.matrix @ operator.stack(whole)), operator.block_offsets)
+    whole = operator.stack(_whole(problem, witness, operator))
+    seen = _by_block(np.square(operator.matrix @ whole), operator.block_offsets)
     size = _by_block(np.asarray(operator.matrix.multiply(operator.matrix).sum(axis=1)), operator.block_offsets)
     return {
         name: float(energy) if energy > BLIND * most else 0.0
         for name, energy, most in zip(operator.block_ids, seen, size, strict=True)
     }
+
+
+def _whole(
+    problem: Problem, witness: Mapping[str, Sequence[float]], operator: Operator
+) -> dict[str, NDArray[np.float64]]:
+    """The witness on every node of the operator: zero where it has nothing."""
+    whole = {name: np.zeros(problem.node_by_id[name].dim) for name in operator.node_ids}
+    whole.update({name: np.asarray(part, dtype=float) for name, part in witness.items() if name in whole})
+    return whole
 
 
 def _by_block(values: NDArray[np.float64], offsets: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -11,20 +11,20 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 
 from rrf_design.blocks import Anchor, Relation
+from rrf_design.reporting.explorer import COLOURS, carried
 from rrf_design.reporting.fieldtables import block_words, field_tables, node_words
-from rrf_design.reporting.fieldview import WORDS, FieldView, family_of, transport_words
+from rrf_design.reporting.fieldview import NEIGHBOURHOOD, WORDS, FieldView, family_of, transport_words
 from rrf_design.reporting.layout import Point, free_angles, positions
 from rrf_design.reporting.markup import Markup, tag
 from rrf_design.reporting.page import number
 
 RADIUS = 13.0
-COLOURS = 7
 LABELLED_EDGES = 24
 MOST_EDGES = 600
 
 
 def draw_field(view: FieldView) -> Markup:
-    """The drawing with its controls, legend and tables; a large field as its witness's neighbourhood and numbers."""
+    """The drawing with its controls, legend and tables; a large field as a neighbourhood that can be chosen, and numbers."""
     drawn = set(view.drawn_nodes)
     index = {node.id: i for i, node in enumerate(view.problem.nodes)}
     blocks = [(j, b) for j, b in enumerate(view.problem.blocks) if drawn.issuperset(b.nodes)]
@@ -40,8 +40,9 @@ def draw_field(view: FieldView) -> Markup:
             "div",
             _controls(view),
             tag("div", svg, class_="drawing"),
-            tag("output", "Point at, tab to or tap anything in the drawing.", class_="detail", aria_live="polite"),
+            tag("output", _hint(view), class_="detail", aria_live="polite"),
             _legend(view),
+            None if view.whole else carried(view),
             class_="field",
         ),
         tag("figcaption", _caption(view, len(blocks))),
@@ -59,17 +60,57 @@ def _caption(view: FieldView, shown: int) -> str:
     )
 
 
+def _hint(view: FieldView) -> str:
+    more = "" if view.whole else " Double-click a node, or press Enter on it, for its neighbourhood."
+    return (
+        "Point at, tab to or tap anything in the drawing. Zoom with the buttons, +, − and 0, Ctrl and the wheel, or two fingers;"
+        f" drag or use the arrow keys to move.{more}"
+    )
+
+
 def _controls(view: FieldView) -> Markup:
     boxes = []
     if view.problem.on_sale:
         boxes.append(("nosale", "what is still on sale"))
     boxes.append(("nolabels", "names"))
+    find = tag(
+        "span",
+        tag("label", "Find a node ", tag("input", type="search", autocomplete="off", data_act="find")),
+        tag("datalist"),
+        _button("go", "Show"),
+        class_="group",
+    )
+    around = None
+    if not view.whole:
+        sizes = [
+            tag("option", str(many), value=str(many), selected=many == NEIGHBOURHOOD)
+            for many in (NEIGHBOURHOOD // 2, NEIGHBOURHOOD, 2 * NEIGHBOURHOOD)
+        ]
+        around = tag(
+            "span",
+            _button("around", "Around the chosen node", disabled=True),
+            tag("label", "Nodes drawn ", tag("select", sizes, data_act="size")),
+            _button("back", "Back to the witness" if view.witness else "Back to the first"),
+            class_="group",
+        )
+    zoom = [
+        _button("out", "−", title="Zoom out"),
+        _button("in", "+", title="Zoom in"),
+        _button("whole", "Whole drawing"),
+    ]
+    ticks = [tag("label", tag("input", type="checkbox", checked=True, data_hides=h), words) for h, words in boxes]
     return tag(
         "div",
-        "Show: ",
-        [tag("label", tag("input", type="checkbox", checked=True, data_hides=hides), words) for hides, words in boxes],
+        tag("span", "Show: ", ticks, class_="group"),
+        tag("span", zoom, class_="group", role="group", aria_label="Zoom"),
+        find,
+        around,
         class_="controls",
     )
+
+
+def _button(act: str, words: str, *, title: str | None = None, disabled: bool = False) -> Markup:
+    return tag("button", words, type="button", data_act=act, title=title, aria_label=title, disabled=disabled)
 
 
 def _svg(
@@ -111,8 +152,8 @@ def _svg(
         viewBox=f"0 0 {width:.0f} {height:.0f}",
         width=f"{width:.0f}",
         height=f"{height:.0f}",
-        class_="large" if width > 640 else None,
         role="group",
+        tabindex="0",
         aria_label=words,
     )
 
@@ -212,7 +253,7 @@ def _node(view: FieldView, i: int, name: str, place: Point) -> Markup:
     parts.append(tag("text", label, x=x, y=y + RADIUS + 16, text_anchor="middle", class_="name"))
     if share is not None:
         parts.append(tag("text", f"{share:.0%}", x=x + RADIUS + 5, y=y - RADIUS + 2, class_="share"))
-    return tag("g", *parts, class_=" ".join(state), data_nodes=str(i), data_key=f"n{i}", tabindex="0")
+    return tag("g", *parts, class_=" ".join(state), data_nodes=str(i), data_key=f"n{i}", data_name=name, tabindex="0")
 
 
 def _legend(view: FieldView) -> Markup:

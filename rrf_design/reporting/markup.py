@@ -29,8 +29,12 @@ def escape(value: object) -> Markup:
     """Text as markup; control and direction-changing characters become visible, so that they can't disguise a page."""
     if isinstance(value, Markup):
         return value
-    text = _CONTROL.sub(lambda found: f"\\u{ord(found.group()):04x}", str(value))
-    return Markup(html.escape(text, quote=True))
+    return Markup(html.escape(visible(str(value)), quote=True))
+
+
+def visible(text: str) -> str:
+    """Text in which nothing changes how the rest is shown."""
+    return _CONTROL.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
 
 
 def join(*children: Child) -> Markup:

@@ -118,8 +118,10 @@ def table(
     right: Sequence[int] = (),
     most: int = MANY,
     keys: Sequence[str] | None = None,
+    follows: bool = False,
 ) -> Markup:
-    """A table: `right` are the columns of numbers, `keys` tie rows to elements of a drawing (data-key).
+    """A table: `right` are the columns of numbers, `keys` tie rows to elements of a drawing (data-key), and a table that
+    `follows` is filled anew when another part of the field is drawn.
 
     More than eight rows get a search box. More than `most` are cut, and the table says so.
     """
@@ -150,7 +152,13 @@ def table(
         search,
         tag(
             "div",
-            tag("table", tag("caption", caption) if caption else None, tag("thead", head), tag("tbody", body)),
+            tag(
+                "table",
+                tag("caption", caption) if caption else None,
+                tag("thead", head),
+                tag("tbody", body),
+                class_="follows" if follows else None,
+            ),
             class_="scroll",
             tabindex="0",
             role="region",
@@ -189,7 +197,7 @@ def page(
     facts: Sequence[tuple[str, str]] = (),
 ) -> str:
     """The whole document. `lead` stands above the contents; `facts` (digests, versions, dates) at the foot."""
-    style, script = asset("page.css"), asset("page.js")
+    style, script = asset("page.css"), Markup(asset("page.js") + asset("field.js"))
     policy = f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; img-src data:; base-uri 'none'; form-action 'none'"
     anchors = [f"part-{i}" for i in range(1, len(sections) + 1)]
     contents = None

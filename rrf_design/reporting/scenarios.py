@@ -28,7 +28,10 @@ def scenario_page(source: Source) -> str:
     verdicts = data.get("expectations", [])
     parts = [
         section(
-            "What was expected, and what came", _expectations(verdicts), [prose(note) for note in data.get("notes", [])]
+            "What was expected, and what came",
+            _expectations(verdicts),
+            [prose(_revision(item)) for item in verdicts if item.get("revised")],
+            [prose(note) for note in data.get("notes", [])],
         )
     ]
     folder = source.path.parent if source.path is not None else None
@@ -50,12 +53,15 @@ def scenario_page(source: Source) -> str:
     facts = [(str(name), _short(value)) for name, value in environment.items()]
     facts.append(("finished", str(data.get("finished", "not said"))))
     met = sum(item["status"] == "met" for item in verdicts)
+    revised = sum(bool(item.get("revised")) for item in verdicts)
     lead = cards(
         [
             Card(
                 "conditions met",
                 f"{met} of {len(verdicts)}",
-                "stated before the run",
+                f"stated before the run, {revised} of them changed after a first result"
+                if revised
+                else "stated before the run",
                 "good" if met == len(verdicts) else "bad",
             ),
             Card("parts", number(data.get("parts")), f"{number(data.get('part_seconds'), 3)} s of computing"),
@@ -80,6 +86,13 @@ def _expectations(verdicts: list[Mapping[str, Any]]) -> Markup:
         row: list[Child] = [tag("span", sign, str(item["status"]), class_=kind), str(item.get("text", ""))]
         rows.append([*row, *([str(item.get("paper", ""))] if paper else []), str(item.get("seen", ""))])
     return table(["verdict", "condition", *(["paper"] if paper else []), "seen"], rows)
+
+
+def _revision(item: Mapping[str, Any]) -> str:
+    return (
+        "Changed after a first result had been seen, and weaker evidence for it: "
+        f"{item.get('text', '')} ({item['revised']})"
+    )
 
 
 def _inside(folder: Path, name: str) -> Path:

@@ -131,6 +131,12 @@ def test_it_prints(open_page: Open, design: str) -> None:
     view = open_page(design)
     view.emulate_media(media="print")
     assert not view.locator(".controls").is_visible()
+    view.locator("[data-act=in]").evaluate("button => button.click()")
+    zoomed = view_box(view)
+    view.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+    assert view_box(view)[2] > zoomed[2]  # paper shows the whole drawing
+    view.evaluate("window.dispatchEvent(new Event('afterprint'))")
+    assert view_box(view) == zoomed
     assert view.pdf(format="A4")[:5] == b"%PDF-"
 
 
@@ -148,3 +154,88 @@ def test_a_field_of_ten_thousand_nodes_is_usable(open_page: Open) -> None:
     node.focus()
     assert "of the witness" in view.locator(".detail").inner_text()
     assert "60 of 10" in view.locator("figcaption").inner_text()
+    first = view.locator("table.follows tbody").first.inner_text()
+
+    view.get_by_label("Find a node").fill("n7777")
+    assert view.locator("datalist option").first.get_attribute("value") == "n7777"
+    view.keyboard.press("Enter")
+    assert "neighbourhood of n7777: 60 of 10" in view.locator("figcaption").inner_text()
+    assert view.locator("svg .node.centre text").first.text_content() == "n7777"
+    assert view.locator(".drawing .node").count() == 60
+    rows = view.locator("table.follows").first.locator("tbody tr")
+    assert rows.count() == 60
+    assert rows.filter(has_text="n7777").count() == 1
+    assert view.evaluate("document.getElementsByTagName('*').length") < 6000
+
+    other = view.locator("svg .node", has_text="n2592")  # by the keyboard alone
+    other.focus()
+    view.keyboard.press("Enter")
+    assert "neighbourhood of n2592" in view.locator("figcaption").inner_text()
+    view.get_by_label("Nodes drawn").select_option("30")
+    assert view.locator(".drawing .node").count() == 30
+    view.get_by_label("Find a node").fill("no such node")
+    view.get_by_role("button", name="Show").click()
+    assert "No node has" in view.locator(".detail").inner_text()
+    view.get_by_role("button", name="Back to the witness").click()
+    assert "around the witness" in view.locator("figcaption").inner_text()
+    assert view.locator(".drawing .node.witness").count() == 2
+    assert view.locator("table.follows tbody").first.inner_text() == first
+
+
+def test_a_large_field_with_hostile_names_is_explored_as_text(open_page: Open) -> None:
+    nodes = [{"id": f"{HOSTILE}{i}"} for i in range(130)]
+    relations = [
+        {"id": f"{HOSTILE}r{i}", "tail": f"{HOSTILE}{i - 1}", "head": f"{HOSTILE}{i}", "family": HOSTILE}
+        for i in range(1, 130)
+    ]
+    remarks = {f"{HOSTILE}77": HOSTILE}
+    view_of = FieldView(Problem(nodes=nodes, relations=relations), (), {f"{HOSTILE}3": [1.0]}, (), remarks)
+    view = open_page(page("large", [section("field", draw_field(view_of))]))
+    view.get_by_label("Find a node").fill(f"{HOSTILE}77")
+    view.keyboard.press("Enter")
+    assert "<script>window.hacked" in view.locator("figcaption").inner_text()
+    assert view.locator(".drawing .node").count() == 60
+    assert view.evaluate("window.hacked") is None
+    assert view.locator("img").count() == 0
+    assert view.locator("script").count() == 1
+
+
+def view_box(view: Any) -> list[float]:
+    return [float(part) for part in view.locator(".field .drawing svg").get_attribute("viewBox").split()]
+
+
+def test_the_drawing_zooms_and_moves(open_page: Open, design: str) -> None:
+    view = open_page(design)
+    whole = view_box(view)
+    view.get_by_role("button", name="Zoom in").click()
+    near = view_box(view)
+    assert near[2] == pytest.approx(whole[2] / 1.4, rel=1e-2)
+    view.locator(".field .drawing svg").focus()
+    view.keyboard.press("ArrowRight")
+    assert view_box(view)[0] > near[0]
+    view.keyboard.press("+")
+    assert view_box(view)[2] < near[2]
+    box = view.locator(".field .drawing svg").bounding_box()
+    before = view_box(view)
+    view.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    view.mouse.down()
+    view.mouse.move(box["x"] + box["width"] / 2 + 40, box["y"] + box["height"] / 2 + 20, steps=4)
+    view.mouse.up()
+    assert view_box(view)[0] < before[0]
+    assert "dimmed" not in (view.locator(".field").get_attribute("class") or "").split()
+    view.keyboard.press("0")
+    assert view_box(view) == whole
+    assert view.get_by_role("button", name="Zoom out").is_disabled()
+    view.mouse.move(box["x"] + 5, box["y"] + 5)
+    view.keyboard.down("Control")
+    view.mouse.wheel(0, -300)
+    view.keyboard.up("Control")
+    view.wait_for_function("document.querySelector('.field .drawing svg').classList.contains('zoomed')")
+
+
+def test_a_node_is_found_by_its_name(open_page: Open, design: str) -> None:
+    view = open_page(design)
+    view.get_by_label("Find a node").fill("trip")
+    view.get_by_role("button", name="Show").click()
+    assert "node tripled" in view.locator(".detail").inner_text()
+    assert "dimmed" in view.locator(".field").get_attribute("class")

@@ -30,6 +30,19 @@ def test_energies_are_those_of_the_operator(problem: Problem) -> None:
     assert sum(view.shares.values()) == pytest.approx(1.0)
 
 
+def test_shares_are_measured_in_the_fiber_metrics() -> None:
+    field = Problem(
+        nodes=[{"id": "a", "dim": 2, "metric": [[4.0, 1.0], [1.0, 9.0]]}, {"id": "b", "dim": 2, "metric": 25.0}],
+        relations=[{"id": "r", "tail": "a", "head": "b"}],
+        anchors=[{"id": "x", "node": "a", "rows": [[1.0, 0.5]]}],
+    )
+    margin = field.margin()
+    shares = FieldView(field, margin.selected, margin.witness).shares
+    assert shares == pytest.approx(margin.shares, abs=1e-12)
+    plain = {name: float(np.square(part).sum()) for name, part in margin.witness.items()}
+    assert shares["b"] != pytest.approx(plain["b"] / sum(plain.values()), abs=0.05)
+
+
 def test_a_large_field_is_cut_to_the_neighbourhood_of_the_witness() -> None:
     nodes = [{"id": f"n{i}"} for i in range(500)]
     relations = [{"id": f"r{i}", "tail": f"n{i}", "head": f"n{i + 1}"} for i in range(499)]
