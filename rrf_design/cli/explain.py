@@ -18,6 +18,7 @@ from rrf_design.cli.output import (
     say,
     split_ids,
     table,
+    unit_numbers,
 )
 
 if TYPE_CHECKING:
@@ -65,8 +66,7 @@ def _describe(name: str, found: Explanation) -> None:
         + ("" if found.wanted is None else f", wanted {found.wanted:.6g}")
     )
     say(words(found))
-    shares = found.view.shares
-    rows = [(n, f"{shares[n]:.1%}", ", ".join(f"{x:.4g}" for x in margin.witness[n][:6])) for n in margin.support]
+    rows = [(name, f"{share:.1%}", unit_numbers(margin.witness[name])) for name, share in found.view.shares.items()]
     table("", ["witness node", "share", "direction"], rows, right=[1])
     if found.sees:
         table(

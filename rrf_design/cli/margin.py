@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import inf
 from typing import TYPE_CHECKING, Annotated
 
@@ -20,6 +20,7 @@ from rrf_design.cli.output import (
     say,
     split_ids,
     table,
+    unit_numbers,
 )
 
 if TYPE_CHECKING:
@@ -71,21 +72,22 @@ def _describe(problem: Problem, found: DesignMargin) -> None:
         f"{problem.name}: γ_{found.k} = {found.value:.6g}"
         f"  ({found.status}; proven between {found.lower:.9g} and {found.upper:.9g})"
     )
-    rows = [(name, f"{share:.1%}", _numbers(found.witness[name])) for name, share in found.shares.items()]
+    view = FieldView(problem, found.selected, found.witness)
+    rows = [(name, f"{share:.1%}", unit_numbers(found.witness[name])) for name, share in view.shares.items()]
     table("", ["witness node", "share", "direction"], rows, right=[1])
-    energy = FieldView(problem, found.selected, found.witness).energies
+    energy = view.energies
     design = sorted(found.operator.block_ids, key=lambda name: -energy[name])
     sees = [(name, f"{energy[name]:.4g}") for name in design if energy[name] > 0]
     if sees:
         table("", ["block that sees it", "energy"], sees[:SHOWN], right=[1])
         _more(len(sees), "see it")
-    on_witness = set(found.support)
+    on_witness = set(view.shares)
     blind = [n for n in design if energy[n] == 0 and on_witness.intersection(problem.block_by_id[n].nodes)]
     if blind:
         say(f"On these nodes, but blind to it: {', '.join(blind[:SHOWN])}.")
         _more(len(blind), "are")
     _offers(problem, found, energy)
-    say(_meaning(found))
+    say(_meaning(found, list(view.shares)))
 
 
 def _offers(problem: Problem, found: DesignMargin, energy: Mapping[str, float]) -> None:
@@ -108,8 +110,8 @@ def _offers(problem: Problem, found: DesignMargin, energy: Mapping[str, float]) 
         say("Nothing that is on sale would see it.")
 
 
-def _meaning(found: DesignMargin) -> str:
-    nodes = ", ".join(found.support[:SHOWN])
+def _meaning(found: DesignMargin, carriers: Sequence[str]) -> str:
+    nodes = ", ".join(carriers[:SHOWN])
     answers = f"{found.k} wrong answer{'s' if found.k > 1 else ''}"
     if found.value == 0.0:
         return (
@@ -125,10 +127,6 @@ def _meaning(found: DesignMargin) -> str:
         f"Any {answers} can be found; noise of size ε can hide an error of up to 2ε/γ = {2 / found.lower:.4g} ε, most"
         f" easily on {nodes}."
     )
-
-
-def _numbers(values: tuple[float, ...]) -> str:
-    return ", ".join(f"{x:.4g}" for x in values[:6]) + (", …" if len(values) > 6 else "")
 
 
 def _more(count: int, what: str) -> None:

@@ -175,6 +175,13 @@ def tell_interrupted(stop: BaseException) -> None:
         note("; ".join(["interrupted", *getattr(stop, "__notes__", [])]))
 
 
+def unit_numbers(values: Sequence[float], most: int = 6) -> str:
+    """Coordinates of a unit vector; what rounding leaves of nothing is 0."""
+    largest = max((abs(x) for x in values), default=0.0)
+    shown = ", ".join(f"{x:.4g}" if abs(x) > 1e-12 * max(largest, 1e-300) else "0" for x in values[:most])
+    return shown + (", …" if len(values) > most else "")
+
+
 def split_ids(select: str | None) -> list[str] | None:
     return None if select is None else [part.strip() for part in select.split(",") if part.strip()]
 

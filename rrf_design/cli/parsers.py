@@ -23,6 +23,18 @@ Specs = Annotated[
     ),
 ]
 
+WORDS = {
+    "integer-strict": "the whole answer is one integer",
+    "integer-last": "the last integer that stands on its own",
+    "integer-first": "the first integer that stands on its own",
+    "rational": "a fraction, an integer or a decimal, exactly",
+    "decimal": "a decimal number",
+    "yes-no": "yes is 1, no is 0; as many as `count` says",
+    "json": "the number at `field` of a JSON object, or a list of `dim` numbers",
+    "choice": "one of `options`, as a one and zeros; with `letters`, also by A, B, C",
+    "code": "a Python function `entry`, run in the sandbox on `tests`: one integer each",
+}
+
 
 def register(app: typer.Typer) -> None:
     app.command("parsers")(parsers)
@@ -39,9 +51,10 @@ def parsers(file: Log = None, specs: Specs = None, quiet: Quiet = False, as_json
 
     if file is None:
         if as_json:
-            print_json({"parsers": list(known.names())})
+            print_json({"parsers": list(known.names()), "reads": {name: WORDS[name] for name in known.names()}})
         else:
-            say("\n".join(known.names()))
+            table("", ["parser", "reads"], [(name, WORDS[name]) for name in known.names()])
+            say('In a problem file: parser = "decimal", or with options: parser = { name = "json", field = "total" }')
         raise typer.Exit(0)
     from rrf_design.responses import sensitivity
 

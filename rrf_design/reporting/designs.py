@@ -193,7 +193,7 @@ def _offers(found: Explanation) -> list[Child]:
 def nothing_helps(found: Explanation, goal: str) -> str:
     """What to do when no purchase was found that reaches the goal."""
     claim = "Nothing on sale reaches" if found.proven else "Nothing was found on sale that reaches"
-    nodes = " or ".join(found.margin.support[:3])
+    nodes = " or ".join(list(found.view.shares)[:3])
     return f"{claim} {goal}. Put up for sale an anchor on {nodes}, or a relation from there to other nodes."
 
 

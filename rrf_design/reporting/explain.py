@@ -80,7 +80,7 @@ def explain(
     margin = problem.margin(select, k=k, **options)
     view = FieldView(problem, margin.selected, margin.witness)
     energies = view.energies
-    inside = set(margin.support)
+    inside = set(view.shares)
     design = [problem.block_by_id[name] for name in margin.operator.block_ids]
     sees = {b.id: energies[b.id] for b in sorted(design, key=lambda b: -energies[b.id]) if energies[b.id] > 0}
     blind = tuple(b.id for b in design if b.id not in sees and inside.intersection(b.nodes))
@@ -104,7 +104,7 @@ def wanted_margin(problem: Problem) -> float | None:
 def _cause(problem: Problem, margin: DesignMargin, view: FieldView) -> Cause:
     if margin.value > 0:
         return Cause.WEAK
-    inside = set(margin.support)
+    inside = set(view.shares)
     touching = [
         b for b in problem.blocks if view.block_status(b) in ("owned", "bought") and inside.intersection(b.nodes)
     ]
@@ -127,14 +127,15 @@ def _is_anchor(problem: Problem, name: str) -> bool:
 def words(explanation: Explanation) -> str:
     """The whole explanation as a few sentences."""
     margin = explanation.margin
-    nodes = _list(margin.support)
+    carriers = tuple(explanation.view.shares)
+    nodes = _list(carriers)
     answers = f"{margin.k} wrong answer{'s' if margin.k > 1 else ''}"
     if explanation.cause is Cause.UNTOUCHED:
-        many = len(margin.support) > 1
+        many = len(carriers) > 1
         text = f"Nothing in this design touches {nodes}: whatever {'they answer' if many else 'it answers'}, no relation and no anchor notices."
     elif explanation.cause is Cause.SHARED:
         text = (
-            f"{nodes} form a connected part of {len(margin.support)} node{'s' if len(margin.support) > 1 else ''} without an anchor. If they are wrong"
+            f"{nodes} form a connected part of {len(carriers)} node{'s' if len(carriers) > 1 else ''} without an anchor. If they are wrong"
             f" together, in the way the relations carry an error along, every relation still holds: consistent, and false."
         )
     elif explanation.cause is Cause.CANCELLING:

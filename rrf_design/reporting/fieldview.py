@@ -27,6 +27,9 @@ WHOLE = 120
 NEIGHBOURHOOD = 60
 """Nodes drawn of a larger field."""
 
+NOTHING = 1e-12
+"""A node with less of the witness's squared length than this carries none of it; what rounding leaves is far below."""
+
 BLIND = 1e-18
 """A block whose energy is below this part of its own squared norm does not see the witness; that is far above rounding."""
 
@@ -57,7 +60,7 @@ class FieldView:
 
     @cached_property
     def shares(self) -> dict[str, float]:
-        """How much of the witness's squared length lies on each node, in the fiber metrics: `DesignMargin.shares`."""
+        """How much of the witness's squared length each node carries that carries any, as `DesignMargin.shares` has it."""
         if not self.witness:
             return {}
         operator = self._everything
@@ -65,7 +68,7 @@ class FieldView:
         place = {name: i for i, name in enumerate(operator.node_ids)}
         raw = {name: float(stacked[operator.groups[place[name]]].sum()) for name in self.witness if name in place}
         total = sum(raw.values())
-        return {name: value / total for name, value in raw.items()} if total > 0 else {}
+        return {name: value / total for name, value in raw.items() if value > NOTHING * total} if total > 0 else {}
 
     @cached_property
     def energies(self) -> dict[str, float]:

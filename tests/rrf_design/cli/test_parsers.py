@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from rrf_design.cli import main
+from rrf_design.cli.parsers import WORDS
+from rrf_design.responses.parsers import names
 
 
 def call(*arguments: str) -> int:
@@ -19,6 +21,10 @@ def call(*arguments: str) -> int:
 def test_it_lists_the_parsers(capsys):
     assert call("parsers") == 0
     assert "integer-last" in capsys.readouterr().out.split()
+
+
+def test_every_parser_is_described():
+    assert tuple(WORDS) == names()
 
 
 def test_it_finds_where_parsers_part(tmp_path: Path, capsys):
