@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.sparse import csgraph
 
 from solvers.groups import NodeColumns, column_groups
 
 UNIT = 2.0**-53
+MOST_PRODUCTS = 16  # per nonzero of B, for rows to be called short
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,7 @@ class Field:
     matrix: sparse.csc_array  # (rows, coordinates), columns sorted by node
     exponent: int  # caller's matrix = matrix · 2**exponent
     groups: NodeColumns  # the caller's; column j here is the caller's column groups.order[j]
+    rows: sparse.csr_array | None = None  # the same matrix by rows, where it came so
 
     @property
     def offsets(self) -> NDArray[np.int64]:
@@ -64,10 +65,35 @@ class Field:
 
     @cached_property
     def gram(self) -> sparse.csr_array:
-        """Ĝ over coordinates. A dense matrix product where B is dense: its rounding is covered all the same."""
+        """Ĝ over coordinates."""
         if self.dense is not None:
             return compressed_rows(self.dense_gram)
-        return (self.matrix.T @ self.matrix).tocsr()
+        return (self.couplings + sparse.diags_array(self.diagonal)).tocsr()
+
+    @property
+    def couplings(self) -> sparse.csr_array:
+        """The off-diagonal nonzeros of Ĝ."""
+        return self._assembled[0]
+
+    @property
+    def diagonal(self) -> NDArray[np.float64]:
+        """Of Ĝ."""
+        return self._assembled[1]
+
+    @cached_property
+    def _assembled(self) -> tuple[sparse.csr_array, NDArray[np.float64]]:
+        """A dense matrix product where B is dense: its rounding is covered all the same."""
+        if self.dense is not None:
+            return without_diagonal(self.gram), self.dense_gram.diagonal().copy()
+        rows = self.matrix.tocsr() if self.rows is None else self.rows
+        if np.sum(np.diff(rows.indptr).astype(np.float64) ** 2) > MOST_PRODUCTS * rows.nnz:
+            gram = (self.matrix.T @ rows).tocsr()
+            gram.sort_indices()
+            return without_diagonal(gram), np.asarray(gram.diagonal())
+        from solvers.kernels.assemble import gram_of_rows
+
+        pointer, index, value, diagonal = gram_of_rows(*_arrays(rows), rows.shape[1])
+        return _csr(pointer, index, value), diagonal
 
     @cached_property
     def column_nonzeros(self) -> int:
@@ -75,13 +101,13 @@ class Field:
 
     @cached_property
     def column_norms(self) -> NDArray[np.float64]:
-        return np.asarray(np.sqrt(self.gram.diagonal()))
+        return np.asarray(np.sqrt(self.diagonal))
 
     @cached_property
     def graph(self) -> sparse.csr_array:
         """Node adjacency (no loops): where Ĝ has a nonzero block. A product that cancels in rounding is covered by `shrink`."""
         if self.scalar:
-            return without_diagonal(self.gram)
+            return self.couplings
         entries = self.gram.tocoo()
         owner = np.repeat(np.arange(self.n), self.dims)
         i, j = owner[entries.row], owner[entries.col]
@@ -95,18 +121,22 @@ class Field:
     @cached_property
     def full(self) -> bool:
         """Whether every pair of coordinates is coupled: one component, and nothing to gain from sparsity."""
-        return self.gram.nnz == self.gram.shape[0] ** 2 and bool(self.gram.data.all())
+        order = len(self.diagonal)
+        return bool(self.couplings.nnz == order * (order - 1))
 
     @cached_property
     def components(self) -> tuple[NDArray[np.int64], ...]:
         """Node lists of the connected components, by smallest node."""
         if self.full:
             return (np.arange(self.n),)
-        _, labels = csgraph.connected_components(self.graph, directed=False)
+        from solvers.kernels.assemble import component_labels
+
+        labels = component_labels(*_arrays(self.graph)[:2])
+        if not labels.any():
+            return (np.arange(self.n),)
         by_label = np.argsort(labels, kind="stable")
         cuts = np.flatnonzero(np.diff(labels[by_label])) + 1
-        parts = np.split(by_label, cuts)
-        return tuple(sorted((np.sort(part) for part in parts), key=lambda part: int(part[0])))
+        return tuple(np.split(by_label, cuts))
 
     def shrink(self, size: int) -> float:
         """1 − c·q for supports of `size` nodes: what the diagonal is multiplied by before a proof."""
@@ -150,19 +180,29 @@ def compressed_rows(dense: NDArray[Any]) -> sparse.csr_array:
 
 
 def without_diagonal(gram: sparse.csr_array) -> sparse.csr_array:
-    """The off-diagonal nonzeros of a CSR matrix, indices sorted."""
-    if not gram.has_sorted_indices:
-        gram = gram.sorted_indices()
-    row = np.repeat(np.arange(gram.shape[0], dtype=gram.indices.dtype), np.diff(gram.indptr))
-    keep = (gram.indices != row) & (gram.data != 0.0)
-    kept = np.concatenate([[0], np.cumsum(keep)])
-    return sparse.csr_array((gram.data[keep], gram.indices[keep], kept[gram.indptr]), shape=gram.shape)
+    """The off-diagonal nonzeros of a CSR matrix."""
+    from solvers.kernels.assemble import off_diagonal
+
+    return _csr(*off_diagonal(*_arrays(gram)))
+
+
+def _arrays(matrix: sparse.csr_array | sparse.csc_array) -> tuple[NDArray[Any], ...]:
+    """(pointer, index, value) as the kernels read them."""
+    return matrix.indptr.astype(np.int64, copy=False), matrix.indices.astype(np.int64, copy=False), matrix.data
+
+
+def _csr(pointer: NDArray[np.int64], index: NDArray[np.int64], value: NDArray[np.float64]) -> sparse.csr_array:
+    """A square matrix of these arrays; the constructor would copy them to shorter integers."""
+    n = len(pointer) - 1
+    matrix = sparse.csr_array((n, n))
+    matrix.indptr, matrix.indices, matrix.data = pointer, index, value
+    return matrix
 
 
 def make_field(B: Any, groups: Any) -> Field:
     """Check B and groups; ValueError names the argument and what is wrong with it."""
     if sparse.issparse(B):
-        matrix = sparse.csc_array(B)
+        matrix = B if B.format in ("csr", "csc") else sparse.csr_array(B)
     else:
         try:
             dense = np.asarray(B)
@@ -177,21 +217,27 @@ def make_field(B: Any, groups: Any) -> Field:
         raise ValueError("B: must be real; stack real and imaginary parts as rows")
     if matrix.shape[1] == 0:
         raise ValueError("B: has no columns; the field is empty")
+    columns = column_groups(groups, matrix.shape[1])
     given = matrix.data
     data = given.astype(np.float64)
     if np.issubdtype(given.dtype, np.integer) and not np.array_equal(data.astype(given.dtype), given):
         raise ValueError("B: holds integers beyond 2**53, which doubles can't represent exactly")
-    if not np.isfinite(data).all():
+    size = np.abs(data)
+    largest = size.max(initial=0.0)
+    if not np.isfinite(largest):
         raise ValueError("B: holds a NaN or an infinity")
-    columns = column_groups(groups, matrix.shape[1])
-    largest = np.abs(data).max(initial=0.0)
     exponent = int(np.frexp(largest)[1]) if largest > 0 else 0
-    if largest > 0 and np.abs(data[data != 0]).min() < largest * 1e-150:
+    if size.min(initial=np.inf, where=size > 0.0) < largest * 1e-150:
         raise ValueError("B: its entries differ by more than 150 orders of magnitude; rescale the field")
-    matrix = sparse.csc_array((np.ldexp(data, -exponent), matrix.indices, matrix.indptr), shape=matrix.shape)
-    matrix.sum_duplicates()
-    matrix.eliminate_zeros()
+    kind = sparse.csr_array if matrix.format == "csr" else sparse.csc_array
+    scaled = kind((np.ldexp(data, -exponent), matrix.indices, matrix.indptr), shape=matrix.shape)
+    if not scaled.has_canonical_format:
+        scaled = scaled.copy()  # the indices are the caller's until here
+        scaled.sum_duplicates()
+    if not size.all():
+        scaled.eliminate_zeros()
     if not np.array_equal(columns.order, np.arange(len(columns.order))):
-        matrix = matrix[:, columns.order]
-    matrix.sort_indices()
-    return Field(matrix=matrix, exponent=exponent, groups=columns)
+        scaled = scaled[:, columns.order]
+    by_column = scaled.tocsc()
+    by_column.sort_indices()
+    return Field(matrix=by_column, exponent=exponent, groups=columns, rows=scaled if scaled.format == "csr" else None)

@@ -110,8 +110,8 @@ def worst_supports(
     solver = Minimiser(field, size, n_jobs=n_jobs)
     best = solver.solve(())
     low = math.ldexp(best.upper, -field.exponent) ** 2
-    theta = max(low * 1.1, float(np.max(field.gram.diagonal(), initial=0.0)) * 1e-6)
-    top = float(np.max(field.gram.diagonal(), initial=0.0)) * 1.01
+    theta = max(low * 1.1, float(np.max(field.diagonal, initial=0.0)) * 1e-6)
+    top = float(np.max(field.diagonal, initial=0.0)) * 1.01
     values: list[SupportValue] = []
     for _ in range(40):
         found = search.below(theta, limit=64 * count, n_jobs=n_jobs)
@@ -252,16 +252,14 @@ class Minimiser:
     def _local_supports(self) -> list[Support]:
         from solvers.kernels.local import local_search, star_scores
 
-        gram, field = self.field.gram, self.field
+        field = self.field
+        edges = (field.couplings.indptr, field.couplings.indices, field.couplings.data)
         owner = np.repeat(np.arange(field.n), field.dims)
-        pointer, index = gram.indptr.astype(np.int64), gram.indices.astype(np.int64)
-        scores = star_scores(pointer, index, gram.data, owner, field.dims, self.search.size - 1)
+        scores = star_scores(*edges, owner, field.dims, field.diagonal, self.search.size - 1)
         count = min(max(16 if field.scalar else 6, field.n // 50), 1000)
-        starts = np.argsort(scores, kind="stable")[:count]
-        _, found = local_search(
-            pointer, index, gram.data, field.offsets, owner, gram.diagonal(), starts, self.search.size, 8
-        )
-        weakest = int(np.argmin(gram.diagonal()))
+        starts = np.argpartition(scores, count - 1)[:count] if count < field.n else np.arange(field.n)
+        _, found = local_search(*edges, field.offsets, owner, field.diagonal, starts, self.search.size, 8)
+        weakest = int(np.argmin(field.diagonal))
         return [tuple(sorted(int(i) for i in found if i >= 0)), (int(owner[weakest]),)]
 
     def _offer(self, support: Support) -> None:

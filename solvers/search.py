@@ -48,6 +48,7 @@ class Part:
         """Positions in search order, centres first, and how many those are."""
         from solvers.kernels import block, dense, sparse_block
         from solvers.kernels import sparse as sparse_kernel
+        from solvers.kernels.emit import CENTRE_SLACK
 
         if self.kind == "dense":
             return dense.centre_order(_minus(self.arrays[0], theta), self.size)  # type: ignore[no-any-return]
@@ -55,14 +56,16 @@ class Part:
             return block.block_centres(_minus(self.arrays[0], theta), self.arrays[1], self.size)  # type: ignore[no-any-return]
         if self.kind == "sparse":
             pointer, index, value, diagonal, _ = self.arrays
-            central = sparse_kernel.sparse_centres(pointer, index, value, diagonal - theta, self.size)
+            stars = sparse_kernel.sparse_stars(pointer, index, value, diagonal - theta, self.size)
         else:
             pointer, index, value, dims, diagonal, _ = self.arrays
-            central = sparse_block.sparse_block_centres(
+            stars = sparse_block.sparse_block_stars(
                 pointer, index, value, dims, _minus_blocks(diagonal, theta), self.size
             )
-        order = np.concatenate([np.flatnonzero(central), np.flatnonzero(~central)])
-        return order, int(central.sum())
+        central = stars > 1.0 - CENTRE_SLACK
+        centres = np.flatnonzero(central)
+        centres = centres[np.argsort(-stars[centres], kind="stable")]
+        return np.concatenate([centres, np.flatnonzero(~central)]), len(centres)
 
     def scan(
         self, theta: float, order: NDArray[np.int64], roots: NDArray[np.int64], stop: NDArray[np.int64], limit: int
@@ -194,7 +197,7 @@ class Search:
         for part, members in self.split(supports):
             ranked += list(zip(part.values(members).tolist(), members, strict=True))
         ranked.sort()
-        scale = float(self.field.gram.diagonal().max(initial=0.0))
+        scale = float(self.field.diagonal.max(initial=0.0))
         return [s for value, s in ranked[:count] if value <= ranked[0][0] * (1.0 + 1e-6) + 1e-12 * scale]
 
     def unproven(self, supports: Sequence[Support], theta: float) -> list[Support]:
@@ -207,7 +210,7 @@ class Search:
 
 def gershgorin(search: Search) -> float:
     """The largest θ (by bisection) at which no node can be a centre: a rigorous bound that needs no search at all."""
-    low, high = 0.0, float(search.field.gram.diagonal().min())
+    low, high = 0.0, float(search.field.diagonal.min())
     for _ in range(30):
         middle = 0.5 * (low + high)
         if all(part.centres(middle)[1] == 0 for part in search.parts):
@@ -372,9 +375,9 @@ def _sparse_part(
     for part in components:
         goal[part] = min(size, len(part))
     if field.scalar:
-        gram = field.gram if everything else field.gram[nodes][:, nodes]
-        edges = field.graph if everything else without_diagonal(gram)
-        arrays = (edges.indptr.astype(np.int64), edges.indices.astype(np.int64), edges.data, gram.diagonal() * shrink)
+        edges = field.graph if everything else without_diagonal(field.gram[nodes][:, nodes])
+        diagonal = (field.diagonal if everything else field.diagonal[nodes]) * shrink
+        arrays = (edges.indptr, edges.indices, edges.data, diagonal)
         return Part("sparse", nodes, (*arrays, goal[nodes]), size)
     dims = field.dims[nodes]
     widest = int(dims.max())

@@ -110,7 +110,7 @@ class MarginTracker:
         solver = Minimiser(self._field, self.size, n_jobs=self.n_jobs)
         self._solved = solver.solve(warm)
         low = math.ldexp(self._solved.upper, -self._field.exponent) ** 2
-        typical = float(np.median(self._field.gram.diagonal()))
+        typical = float(np.median(self._field.diagonal))
         level = low * 1.5 if low > 1e-6 * typical else 1e-3 * typical
         self._fill(solver.search, level, floor=low * (1.0 + 1e-6))
 

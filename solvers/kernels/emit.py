@@ -66,16 +66,23 @@ def emit_supersets(out, count, prefix, length, candidates, start, stop, missing)
 
 
 @njit(cache=True, nogil=True)
+def keep_largest(best, top, candidate):
+    """Insert a candidate into the descending list best[:top] of the largest so far."""
+    if top > 0 and candidate > best[top - 1]:
+        t = top - 1
+        while t > 0 and best[t - 1] < candidate:
+            best[t] = best[t - 1]
+            t -= 1
+        best[t] = candidate
+
+
+@njit(cache=True, nogil=True)
 def top_sum(row, count, skip, top):
     """Sum of the `top` largest entries of row[:count] (non-negative), leaving out position `skip`."""
     best = np.zeros(top)
     for j in range(count):
-        if j != skip and row[j] > best[top - 1]:
-            t = top - 1
-            while t > 0 and best[t - 1] < row[j]:
-                best[t] = best[t - 1]
-                t -= 1
-            best[t] = row[j]
+        if j != skip:
+            keep_largest(best, top, row[j])
     total = 0.0
     for t in range(top):
         total += best[t]

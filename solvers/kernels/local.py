@@ -1,55 +1,62 @@
-"""A good first incumbent: grow a support along its own witness, then swap nodes while that helps."""
+"""A good first incumbent: grow a support along its own witness, then swap nodes while that helps.
+
+(pointer, index, value) are the off-diagonal nonzeros of Ĝ over coordinates, diagonal the rest; owner is the node of each.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 from numba import njit
 
+from solvers.kernels.emit import keep_largest
+
 
 @njit(cache=True, nogil=True)
-def star_scores(pointer, index, value, owner, dims, top):
-    """For every node a cheap guess of how low a support through it can go: least diagonal minus its `top` strongest couplings."""
+def star_scores(pointer, index, value, owner, dims, diagonal, top):
+    """For every node a cheap guess of how low a support through it can go.
+
+    Scalar nodes: what eliminating its `top` most harmful neighbours would leave of its own pivot. Blocks: least diagonal
+    minus the `top` largest couplings.
+    """
     n = len(dims)
-    score = np.full(n, np.inf)
-    strength = np.zeros(n)
+    score = np.empty(n)
     best = np.zeros(max(top, 1))
+    if len(owner) == n:
+        inverse = 1.0 / np.maximum(diagonal, 1e-300)
+        for i in range(n):
+            best[:] = 0.0
+            for e in range(pointer[i], pointer[i + 1]):
+                keep_largest(best, top, value[e] * value[e] * inverse[index[e]])
+            score[i] = diagonal[i] - best.sum()
+        return score
+    strength = np.zeros(n)
     offset = 0
     for i in range(n):
         touched = 0
-        seen = np.empty(0, np.int64)
         total = 0
+        score[i] = diagonal[offset : offset + dims[i]].min()
         for a in range(dims[i]):
             total += pointer[offset + a + 1] - pointer[offset + a]
         seen = np.empty(total, np.int64)
         for a in range(dims[i]):
             for e in range(pointer[offset + a], pointer[offset + a + 1]):
                 j = owner[index[e]]
-                if index[e] == offset + a:
-                    score[i] = min(score[i], value[e])
                 if j != i:
                     if strength[j] == 0.0:
                         seen[touched] = j
                         touched += 1
                     strength[j] += value[e] * value[e] + 1e-300
-        if score[i] == np.inf:
-            score[i] = 0.0
         best[:] = 0.0
         for t in range(touched):
-            s = np.sqrt(strength[seen[t]])
+            keep_largest(best, top, np.sqrt(strength[seen[t]]))
             strength[seen[t]] = 0.0
-            if top > 0 and s > best[top - 1]:
-                u = top - 1
-                while u > 0 and best[u - 1] < s:
-                    best[u] = best[u - 1]
-                    u -= 1
-                best[u] = s
         score[i] -= best.sum()
         offset += dims[i]
     return score
 
 
 @njit(cache=True, nogil=True)
-def _restrict(pointer, index, value, offsets, support, size, place):
+def _restrict(pointer, index, value, diagonal, offsets, support, size, place):
     """G_SS as a dense matrix; place must be −1 everywhere and is left so."""
     width = 0
     for t in range(size):
@@ -59,6 +66,7 @@ def _restrict(pointer, index, value, offsets, support, size, place):
     result = np.zeros((width, width))
     for t in range(size):
         for c in range(offsets[support[t]], offsets[support[t] + 1]):
+            result[place[c], place[c]] = diagonal[c]
             for e in range(pointer[c], pointer[c + 1]):
                 if place[index[e]] >= 0:
                     result[place[c], place[index[e]]] = value[e]
@@ -124,7 +132,7 @@ def local_search(pointer, index, value, offsets, owner, diagonal, starts, size, 
     for start in starts:
         support[0] = start
         count = 1
-        values, vectors = np.linalg.eigh(_restrict(pointer, index, value, offsets, support, 1, place))
+        values, vectors = np.linalg.eigh(_restrict(pointer, index, value, diagonal, offsets, support, 1, place))
         low, vector = values[0], vectors[:, 0].copy()
         while count < size:
             j = _best_addition(pointer, index, value, offsets, owner, support, count, vector, low, coupling, diagonal)
@@ -132,7 +140,7 @@ def local_search(pointer, index, value, offsets, owner, diagonal, starts, size, 
                 break
             support[count] = j
             count += 1
-            values, vectors = np.linalg.eigh(_restrict(pointer, index, value, offsets, support, count, place))
+            values, vectors = np.linalg.eigh(_restrict(pointer, index, value, diagonal, offsets, support, count, place))
             low, vector = values[0], vectors[:, 0].copy()
         for _ in range(rounds):  # swap out the node that carries least, regrow
             if count < 2:
@@ -150,13 +158,13 @@ def local_search(pointer, index, value, offsets, owner, diagonal, starts, size, 
                 if t != weakest:
                     trial[k] = support[t]
                     k += 1
-            values, vectors = np.linalg.eigh(_restrict(pointer, index, value, offsets, trial, k, place))
+            values, vectors = np.linalg.eigh(_restrict(pointer, index, value, diagonal, offsets, trial, k, place))
             v = vectors[:, 0].copy()
             j = _best_addition(pointer, index, value, offsets, owner, trial, k, v, values[0], coupling, diagonal)
             if j < 0 or j == support[weakest]:
                 break
             trial[k] = j
-            values, vectors = np.linalg.eigh(_restrict(pointer, index, value, offsets, trial, count, place))
+            values, vectors = np.linalg.eigh(_restrict(pointer, index, value, diagonal, offsets, trial, count, place))
             if values[0] >= low * (1.0 - 1e-12):
                 break
             low, vector = values[0], vectors[:, 0].copy()

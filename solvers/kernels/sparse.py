@@ -11,39 +11,38 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from solvers.kernels.emit import emit_path
+from solvers.kernels.emit import CENTRE_SLACK, emit_path, keep_largest
 
 
 @njit(cache=True, nogil=True)
-def sparse_centres(pointer, index, value, diagonal, size):
-    """Nodes that can be the centre of a harmful set of `size` nodes; a node without a positive pivot always is one."""
+def sparse_stars(pointer, index, value, diagonal, size):
+    """For every node the sum of its size − 1 largest normalised couplings, or a bound on it below 1: more can be a centre.
+
+    Infinite for a node without a positive pivot, and for its neighbours.
+    """
     n = len(diagonal)
-    central = np.zeros(n, np.bool_)
-    best = np.zeros(max(size - 1, 1))
+    stars = np.empty(n)
+    root = np.empty(n)  # 0 where there is no positive pivot
     for i in range(n):
-        if not diagonal[i] > 0.0:
-            central[i] = True
+        root[i] = 1.0 / np.sqrt(diagonal[i]) if diagonal[i] > 0.0 else 0.0
+    steepest = root.max() if root.min() > 0.0 else np.inf
+    best = np.zeros(max(size - 1, 1))
+    top = size - 1
+    for i in range(n):
+        best[:] = 0.0
+        for e in range(pointer[i], pointer[i + 1]):
+            keep_largest(best, top, abs(value[e]))
+        stars[i] = best[:top].sum() * root[i] * steepest
+        if stars[i] <= 1.0 - 2.0 * CENTRE_SLACK:  # a bound that needs no neighbour's diagonal will do
             continue
         best[:] = 0.0
-        top = size - 1
+        forced = root[i] == 0.0
         for e in range(pointer[i], pointer[i + 1]):
-            j = index[e]
-            if not diagonal[j] > 0.0:
-                central[i] = central[i] or value[e] != 0.0
-                continue
-            c = abs(value[e]) / np.sqrt(diagonal[i] * diagonal[j])
-            if top > 0 and c > best[top - 1]:
-                t = top - 1
-                while t > 0 and best[t - 1] < c:
-                    best[t] = best[t - 1]
-                    t -= 1
-                best[t] = c
-        total = 0.0
-        for t in range(top):
-            total += best[t]
-        if total > 1.0 - 1e-9:
-            central[i] = True
-    return central
+            scale = root[index[e]]
+            forced = forced or scale == 0.0
+            keep_largest(best, top, abs(value[e]) * root[i] * scale)
+        stars[i] = np.inf if forced else best[:top].sum()
+    return stars
 
 
 @njit(cache=True, nogil=True)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from solvers.kernels.emit import emit_path
+from solvers.kernels.emit import emit_path, keep_largest
 from solvers.kernels.linalg import cholesky, norm_bound, reciprocal, whiten
 
 
 @njit(cache=True, nogil=True)
-def sparse_block_centres(pointer, index, value, dims, diagonal, size):
-    """As `sparse_centres`. Edge e from i to j holds value[e, :dims[i], :dims[j]]; diagonal is (n, D, D)."""
+def sparse_block_stars(pointer, index, value, dims, diagonal, size):
+    """As `sparse_stars`. Edge e from i to j holds value[e, :dims[i], :dims[j]]; diagonal is (n, D, D)."""
     n = len(dims)
     widest = diagonal.shape[1]
     factors = np.zeros((n, widest, widest))
@@ -20,33 +20,25 @@ def sparse_block_centres(pointer, index, value, dims, diagonal, size):
         sound[i] = cholesky(diagonal[i], 0, dims[i], factors[i])
         if sound[i]:
             reciprocal(factors[i], dims[i])
-    central = np.zeros(n, np.bool_)
+    stars = np.empty(n)
     best = np.zeros(max(size - 1, 1))
     block = np.empty((widest, widest))
     scratch = np.empty((widest, widest))
     square = np.empty((widest, widest))
     for i in range(n):
-        if not sound[i]:
-            central[i] = True
-            continue
         best[:] = 0.0
         top = size - 1
+        forced = not sound[i]
         for e in range(pointer[i], pointer[i + 1]):
             j = index[e]
-            if not sound[j]:
-                central[i] = True
-                continue
+            if forced or not sound[j]:
+                forced = True
+                break
             whiten(value[e], 0, dims[i], 0, dims[j], factors[i], factors[j], block, scratch)
             c = norm_bound(block, dims[i], dims[j], square)
-            if top > 0 and c > best[top - 1]:
-                t = top - 1
-                while t > 0 and best[t - 1] < c:
-                    best[t] = best[t - 1]
-                    t -= 1
-                best[t] = c
-        if best.sum() > 1.0 - 1e-9:
-            central[i] = True
-    return central
+            keep_largest(best, top, c)
+        stars[i] = np.inf if forced else best[:top].sum()
+    return stars
 
 
 @njit(cache=True, nogil=True)
