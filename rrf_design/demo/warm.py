@@ -1,0 +1,38 @@
+"""Compile everything that the demo and a first problem need: `python -m rrf_design.demo.warm`, at set-up.
+
+Solvers, decoders and the verifier keep their kernels in a cache, each compiled on first use. Certifying, verifying and
+repairing a small field meets those that `solvers.warm` can't know of.
+"""
+
+from __future__ import annotations
+
+
+def main(n_jobs: int = 2) -> None:
+    """The solvers' kernels, then those of certificates, of their verifier and of repair."""
+    from solvers.warm import main as warm_solvers
+
+    warm_solvers(n_jobs)
+    use_everything()
+
+
+def use_everything() -> None:
+    """Certify, verify and repair six wordings of one question, one answer of them wrong: each takes its usual path."""
+    from rrf_design.certificates import certify, verify
+    from rrf_design.problem import Problem
+    from rrf_design.repair import repair
+
+    names = "abcdef"
+    pairs = [(x, y) for i, x in enumerate(names) for y in names[:i]]
+    problem = Problem(
+        k=2,
+        epsilon=0.1,
+        nodes=[{"id": name} for name in names],
+        relations=[{"id": x + y, "tail": x, "head": y} for x, y in pairs],
+        anchors=[{"id": "check", "node": "a", "value": 42.0}],
+    )
+    verify(certify(problem))
+    repair(problem, {**dict.fromkeys(names, 42.0), "b": 17.0})
+
+
+if __name__ == "__main__":
+    main()
