@@ -8,7 +8,7 @@ JOBS ?= 2
 help:
 	@echo "make demo     the whole story in about a minute, on the embedded model"
 	@echo "make test     ruff, mypy and the test suite"
-	@echo "make reports  run every scenario at full size and publish it in reports/"
+	@echo "make reports  run every scenario at full size and publish it in reports/ (error 1: all ran, some condition is violated)"
 	@echo "make docs     write the API reference and the command-line page anew"
 	@echo "make clean    remove the virtual environment and caches"
 

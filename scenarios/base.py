@@ -1,6 +1,7 @@
 """What a scenario is, what it returns, and nothing about how it is run or shown.
 
-The acceptance conditions are data that exist before the run (`Scenario.expected`); the run can only add a verdict to each.
+The acceptance conditions are data that exist before the run (`Scenario.expected`); the run can only add a verdict to each. One that was changed after a
+first result had been seen says so (`Expectation.revised`).
 A condition that a run can't decide (a quick size, too few items) is `not judged`, with the reason, and never `met`.
 """
 
@@ -9,11 +10,26 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 Cell = str | int | float | bool | None
 Part = Mapping[str, Any]
+
+
+def public(value: Any) -> Any:
+    """A parameter as it is published: a file or folder by its name, never by where it lies on a machine.
+
+    `gguf:/somewhere/x.gguf`, `/somewhere/x.gguf` and `x.gguf` name the same weights; their hash stands in the answer log.
+    """
+    if not isinstance(value, str):
+        return value
+    kind, colon, rest = value.partition(":")
+    if value.endswith(".gguf"):
+        return PurePath(value.removeprefix("gguf:")).name
+    if colon and Path(rest).is_absolute():
+        return f"{kind}:{PurePath(rest).name}"
+    return PurePath(value).name if Path(value).is_absolute() else value
 
 
 class Status(StrEnum):
@@ -29,6 +45,8 @@ class Expectation:
     key: str
     text: str
     paper: str = ""
+    revised: str = ""
+    """What was changed about it after a first result had been seen, and why; such a condition is weaker evidence, and pages say so."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -376,7 +376,11 @@ SCENARIO = Scenario(
             "growth", "sparse field, 100,000 nodes, 300,000 relations, k = 2: twice the nodes cost under 2.3 times"
         ),
         Expectation("memory", "and it stays under 2 GB"),
-        Expectation("cores", "two cores: at least 1.7 times one, on a field of some ten seconds"),
+        Expectation(
+            "cores",
+            "two cores: at least 1.7 times one, on a field of some ten seconds",
+            revised="at first a smaller field; now a larger one, and not judged where two independent loops gain nothing either",
+        ),
         Expectation("exact", "every margin of the benchmark is exact, the one at 1,000,000 nodes included"),
         Expectation("same", "one and two processes give the same answer"),
     ),

@@ -14,12 +14,9 @@ from scenarios.base import Cell, Outcome
 MARKS = {"met": "✓ met", "violated": "✗ violated", "not judged": "– not judged"}
 INDEX = (
     "Each page was made by `rrf-design scenario run NAME`. Conditions stand in the code before a run and are all "
-    "reported, violations included. Four were changed after a first result had been seen, and are weaker evidence for it: "
-    "published-replay (the pooled value; both printed values are checked now), acquisition-policies (the condition on the "
-    "optimal plan, and ε from 0.25 to 0.01), benchmark-repair (the dense field is judged with its factorisation at hand; "
-    "started cold it misses 500×), benchmark-margin (two cores: a larger field, and not judged where two independent "
-    "loops gain nothing either)."
+    "reported, violations included."
 )
+REVISED = "Changed after a first result had been seen, and weaker evidence for it"
 
 
 def show(cell: Cell) -> str:
@@ -38,6 +35,7 @@ def markdown_page(document: Mapping[str, Any], outcome: Outcome) -> str:
         *(_m(text) for text in document["about"].split("\n\n")),
         "## What was expected, and what came",
         _markdown_rows(*_expectations(document)),
+        *_revised([document], named=False),
         *(_m(note) for note in document["notes"]),
         *(f"![{_m(figure.caption)}]({figure.name}.svg)" for figure in outcome.figures),
     ]
@@ -55,12 +53,16 @@ def html_index(documents: Sequence[Mapping[str, Any]]) -> str:
     from rrf_design.reporting import page, section, table
     from rrf_design.reporting.markup import tag
 
+    revised = revisions(documents, named=True)
     rows = [
         [tag("a", d["title"], href=f"{d['name']}/index.html"), d["question"], _summary(d), d["size"]] for d in documents
     ]
     return page(
         "Scenarios",
-        [section("All scenarios", table(["scenario", "question", "conditions", "size"], rows))],
+        [
+            section("All scenarios", table(["scenario", "question", "conditions", "size"], rows)),
+            *([section("Conditions that were revised", *(tag("p", text) for text in revised))] if revised else []),
+        ],
         subtitle=INDEX.replace("`", ""),
     )
 
@@ -71,10 +73,30 @@ def markdown_index(documents: Sequence[Mapping[str, Any]]) -> str:
     ]
     return (
         "\n\n".join(
-            ["# Scenarios", INDEX, _markdown_rows(["scenario", "question", "conditions", "size"], rows, raw=True)]
+            [
+                "# Scenarios",
+                INDEX,
+                _markdown_rows(["scenario", "question", "conditions", "size"], rows, raw=True),
+                *_revised(documents, named=True),
+            ]
         )
         + "\n"
     )
+
+
+def revisions(documents: Sequence[Mapping[str, Any]], *, named: bool) -> list[str]:
+    """One line per condition that is not what it was before its first result."""
+    return [
+        f"{document['name'] + ': ' if named else ''}{entry['text']} ({entry['revised']})"
+        for document in documents
+        for entry in document["expectations"]
+        if entry.get("revised")
+    ]
+
+
+def _revised(documents: Sequence[Mapping[str, Any]], *, named: bool) -> list[str]:
+    lines = revisions(documents, named=named)
+    return [f"{REVISED}:", "\n".join(f"- {_m(line)}" for line in lines)] if lines else []
 
 
 def _counts(document: Mapping[str, Any]) -> dict[str, int]:

@@ -251,7 +251,13 @@ SCENARIO = Scenario(
         Expectation("misses", "designs with zero margin miss it at some node", "below 100 %"),
         Expectation("cells", "all forty printed cells (percent exact, error) follow from the placements"),
         Expectation("spearman", "the four printed rank correlations follow from them", "0.397, 0.506, 0.460, 0.385"),
-        Expectation("pooled", "both printed pooled rank correlations follow from them", "0.451 and 0.449"),
+        Expectation(
+            "pooled",
+            "both printed pooled rank correlations follow from them",
+            "0.451 and 0.449",
+            revised="at first only one printed value was expected, and it was not met; the paper prints two, and which of them follows depends on "
+            "whether equal margins are tied",
+        ),
         Expectation("permutation", "the within-item permutation test rejects chance on them", "0.00050"),
         Expectation("prediction", "γ₁ adds to the grouped prediction of recovery", "gain 0.033, coefficient 3.653"),
         Expectation("budget", "at k = 2 every relation-only design has margin zero"),

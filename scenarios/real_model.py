@@ -7,6 +7,7 @@ from typing import Any
 
 from scenarios.base import Context, Done, Expectation, Figure, Outcome, Part, Scenario, Table, Verdict
 
+PAPER_ITEMS = {"mathematics": 128, "code": 64}
 PAPER_MODELS = ("Qwen2.5-0.5B-Instruct", "Phi-3-mini-4k-instruct")
 
 
@@ -68,7 +69,7 @@ def report(context: Context, done: Sequence[Done]) -> Outcome:
         verdicts=_verdicts(context, documents, used, model, rows, tests),
         tables=tables,
         figures=figures,
-        notes=_notes(documents, rows, model, len(used)),
+        notes=_notes(documents, rows, model, used),
         files={work.PUBLISHED: used.dumps()},
     )
 
@@ -154,19 +155,48 @@ def _figure(cells: Table) -> Figure:
     )
 
 
-def _notes(documents: Sequence[Any], rows: Sequence[Any], model: str, answers: int) -> list[str]:
+def _notes(documents: Sequence[Any], rows: Sequence[Any], model: str, log: Any) -> list[str]:
     replayed = {
         task: len({r["item"] for r in rows if r["task"] == task})
         for task in dict.fromkeys(d["task"] for d in documents)
     }
     listed = ", ".join(f"{task} {count}" for task, count in replayed.items())
+    weights = f" (SHA-256 {log.identity['sha256']})" if "sha256" in log.identity else ""
     return [
-        f"Model: {model}; {answers} distinct answers. Items with a right and a wrong answer, which can be replayed: {listed}.",
+        f"Model: {model}{weights}; {len(log)} distinct answers. Items with a right and a wrong answer, which can be replayed: {listed}.",
+        *_part_of_protocol(documents),
+        _how_asked([str(entry.get("at", "")) for entry in log.entries]),
         "Items called ours (sums and products of small numbers in four wordings) are not in the paper; they are there because a small model "
         "answers too few of the paper's.",
         "The wording of the paper's prompts and its code specifications are not published; ours follow its description. Its catalogue, not its "
         "text, decides the sizes of the operands (the text says five-digit sums, the catalogue has three-digit ones).",
     ]
+
+
+def _part_of_protocol(documents: Sequence[Any]) -> list[str]:
+    """Said where fewer items were asked than the paper has."""
+    counts = {task: sum(d["task"] == task for d in documents) for task in PAPER_ITEMS}
+    if counts == PAPER_ITEMS:
+        return []
+    listed = ", ".join(f"{counts[task]} of {whole} {task} items" for task, whole in PAPER_ITEMS.items())
+    return [f"This is a part of the protocol: {listed}, the first of each list; families with few items say little."]
+
+
+def _how_asked(times: Sequence[str]) -> str:
+    """How the answers came about, from the times in the log."""
+    live = sorted(time for time in times if time)
+    rest = len(times) - len(live)
+    told = (
+        f"{len(live)} answers were asked by this command, one after the other, from {live[0]} to {live[-1]}."
+        if live
+        else ""
+    )
+    other = (
+        f"{rest} answers were recorded beforehand by another program that asks the same requests; the log has no times for them."
+        if rest
+        else ""
+    )
+    return f"{told} {other}".strip()
 
 
 SCENARIO = Scenario(

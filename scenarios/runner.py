@@ -24,7 +24,7 @@ from typing import Any
 
 from rrf_design.errors import InputError
 from rrf_design.files import write_text
-from scenarios.base import Context, Done, Outcome, Part, Scenario, Table
+from scenarios.base import Context, Done, Outcome, Part, Scenario, Table, public
 from scenarios.journal import Journal, canonical, plain
 
 FORMAT = "rrf-scenario"
@@ -70,7 +70,8 @@ def run_scenario(
     except OSError as error:
         raise InputError(f"{directory}: can't be created ({error.strerror or error})") from None
     context = Context(parameters, quick, directory)
-    journal = Journal(directory / "parts.jsonl", scenario=scenario.name, parameters=parameters, resume=resume)
+    shown = {name: public(value) for name, value in parameters.items()}
+    journal = Journal(directory / "parts.jsonl", scenario=scenario.name, parameters=shown, resume=resume)
     parts = [plain(part) for part in scenario.parts(context)]
     start = time.perf_counter()
     _run_parts(scenario, context, parts, journal, jobs=jobs, progress=progress)
@@ -134,7 +135,7 @@ def _document(
             "question": scenario.question,
             "about": "\n\n".join(" ".join(part.split()) for part in scenario.about.split("\n\n")),
             "size": "quick" if context.quick else "full",
-            "parameters": context.parameters,
+            "parameters": {name: public(value) for name, value in context.parameters.items()},
             "expectations": [
                 {
                     **asdict(expectation),
@@ -210,6 +211,17 @@ def csv_text(table: Table) -> str:
     return buffer.getvalue()
 
 
+def _with_revisions(document: dict[str, Any]) -> dict[str, Any]:
+    """What the code says about revised conditions, for a document that was written before it said so."""
+    from scenarios import registry
+
+    if document["name"] in registry.names():
+        known = {e.key: e.revised for e in registry.get(document["name"]).expected}
+        for entry in document["expectations"]:
+            entry.setdefault("revised", known.get(entry["key"], ""))
+    return document
+
+
 def write_index(out: Path) -> None:
     """One page over all scenarios in OUT, from their result.json files."""
     from scenarios import pages, registry
@@ -218,7 +230,7 @@ def write_index(out: Path) -> None:
     for path in out.glob("*/result.json"):
         document = json.loads(path.read_text(encoding="utf-8"))
         if document.get("format") == FORMAT:
-            documents.append(document)
+            documents.append(_with_revisions(document))
     order = {name: place for place, name in enumerate(registry.names())}
     documents.sort(key=lambda d: (order.get(d["name"], len(order)), d["name"]))
     write_text(out / "index.html", pages.html_index(documents))

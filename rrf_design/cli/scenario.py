@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import traceback
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from rrf_design.cli.output import AsJson, Jobs, Quiet, note, print_json, say, table
+from rrf_design.errors import RRFError
 
 
 def register(app: typer.Typer) -> None:
@@ -63,7 +65,10 @@ def run(
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
-    """Run a scenario and write its data, plots and pages to OUT/NAME. Exit code 1: a condition was violated.
+    """Run a scenario and write its data, plots and pages to OUT/NAME.
+
+    Exit code 1: it ran, and a condition was violated. 2: it could not run, and one line says why. 3: it crashed. With `all` the others
+    go on, and the worst code counts.
 
     Example: rrf-design scenario run anchor-transition --out results --jobs 2
     """
@@ -75,24 +80,50 @@ def run(
         changes["model"] = model
     wanted = scenarios.names() if name == "all" else (name,)
     documents: list[dict[str, Any]] = []
-    violated = False
+    stopped: dict[str, str] = {}
+    code = 0
     for each in wanted:
-        published = run_scenario(
-            scenarios.get(each),
-            out,
-            quick=quick,
-            jobs=jobs,
-            resume=resume,
-            changes=_known(changes, each, among=wanted),
-            progress=(lambda text: None) if quiet else note,
-        )
-        documents.append(dict(published.document))
-        violated = violated or bool(published.violated)
-        if not as_json:
-            _describe(published.document, published.directory)
-    if as_json:
-        print_json(documents[0] if name != "all" else {"scenarios": documents})
-    raise typer.Exit(1 if violated else 0)
+        try:
+            published = run_scenario(
+                scenarios.get(each),
+                out,
+                quick=quick,
+                jobs=jobs,
+                resume=resume,
+                changes=_known(changes, each, among=wanted),
+                progress=(lambda text: None) if quiet else note,
+            )
+        except RRFError as error:
+            if name != "all":
+                raise
+            stopped[each], code = f"did not run: {error}", max(code, error.exit_code)
+        except Exception as error:
+            traceback.print_exc()
+            stopped[each], code = f"crashed: {type(error).__name__}: {error}", 3
+        else:
+            documents.append(dict(published.document))
+            code = max(code, 1 if published.violated else 0)
+            if not as_json:
+                _describe(published.document, published.directory)
+    if as_json and name == "all":
+        print_json({"scenarios": documents, "stopped": stopped})
+    elif as_json and documents:
+        print_json(documents[0])
+    elif name == "all":
+        say(_summary(documents))
+    for each, reason in stopped.items():
+        note(f"{each} {reason}")
+    raise typer.Exit(code)
+
+
+def _summary(documents: list[dict[str, Any]]) -> str:
+    bad = [f"{d['name']} {_violated(d)} of {len(d['expectations'])}" for d in documents if _violated(d)]
+    listed = f": conditions violated in {', '.join(bad)}" if bad else ", no condition violated"
+    return f"{len(documents)} scenarios ran{listed}"
+
+
+def _violated(document: Any) -> int:
+    return sum(e["status"] == "violated" for e in document["expectations"])
 
 
 def _changes(settings: list[str]) -> dict[str, Any]:
@@ -125,4 +156,5 @@ def _describe(document: Any, directory: Path) -> None:
     say(f"{document['name']}: {document['question']}")
     rows = [(e["status"], e["text"], e["seen"]) for e in document["expectations"]]
     table("", ["verdict", "condition", "seen"], rows)
+    say(f"Ran: {_violated(document)} of {len(rows)} conditions violated.")
     say(f"Pages, tables and raw data: {directory}")

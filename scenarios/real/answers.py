@@ -81,15 +81,22 @@ class Log:
         """How the model was asked for; answers of another one are never mixed in."""
         self._entries: dict[str, dict[str, Any]] = {}
 
-    def add(self, request: Request, reply: Reply) -> None:
+    def add(self, request: Request, reply: Reply, *, at: str = "") -> None:
+        """Keep an answer, and when it came: a page says from these times how its answers came about."""
         if not self.identity:
             self.identity = dict(reply.identity)
+        elif self.identity != dict(reply.identity):
+            raise InputError(
+                f"the recorded answers are those of {self.identity}, and this answer comes from {dict(reply.identity)}; "
+                "answers of two backends are never mixed: use another --out directory"
+            )
         entry = {
             "request": request.document(),
             "text": reply.text,
             "outcome": reply.outcome.value,
             "usage": reply.usage.document(),
             "seconds": round(reply.latency, 4),
+            "at": at,
         }
         self._entries.setdefault(_key(request), entry)
 

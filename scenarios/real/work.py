@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict
+from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from typing import Any
 from rrf_design.models import Model, Request
 from rrf_design.models import get as get_model
 from rrf_design.responses.sandbox import Sandbox
+from scenarios.base import public
 from scenarios.real import answers, arithmetic, designs, fields, marks, programs, replay
 from scenarios.real.choices import BASELINES, baseline, natural_repair
 
@@ -35,12 +37,13 @@ class Asker:
     def __init__(self, model: str, recorded: str | None, directory: Path) -> None:
         self._spec = model
         self._model: Model | None = None
-        self._file = directory / f"asked-{_safe(model)}.jsonl"
-        self.log = answers.Log(spec=model)
+        name = public(model)
+        self._file = directory / f"asked-{_safe(name)}.jsonl"
+        self.log = answers.Log(spec=name)
         published = directory / PUBLISHED
         if recorded:
             self.log = answers.Log.read(recorded)
-        elif published.is_file() and (found := answers.Log.read(published)).spec == model:
+        elif published.is_file() and (found := answers.Log.read(published)).spec == name:
             self.log = found
         if self._file.is_file():
             self._load()
@@ -50,7 +53,8 @@ class Asker:
             return
         if self._model is None:
             self._model = get_model(self._spec)
-        self.log.add(request, self._model.ask(request))
+        reply = self._model.ask(request)
+        self.log.add(request, reply, at=datetime.now(UTC).isoformat(timespec="seconds"))
         with self._file.open("a", encoding="utf-8") as stream:
             entry = {"identity": self.log.identity, **self.log.entries[-1]}
             stream.write(json.dumps(entry, ensure_ascii=False) + "\n")

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from rrf_design import InputError
-from scenarios.base import Context, Done, Expectation, Outcome, Part, Scenario, Status, Table, Verdict
+from scenarios.base import Context, Done, Expectation, Outcome, Part, Scenario, Status, Table, Verdict, public
 from scenarios.plots import lines
-from scenarios.runner import run_scenario
+from scenarios.runner import run_scenario, write_index
 
 
 def _parts(context: Context) -> list[Part]:
@@ -96,6 +96,57 @@ def test_violations_are_published(tmp_path: Path) -> None:
     assert published.violated == ("small",)
     assert published.document["expectations"][0]["status"] == Status.VIOLATED
     assert "violated" in (tmp_path / "README.md").read_text()
+
+
+def test_revised_conditions_are_told_on_every_page(tmp_path: Path) -> None:
+    before = run_scenario(TOY, tmp_path)
+    assert "had been seen" not in (before.directory / "README.md").read_text() + (tmp_path / "README.md").read_text()
+    reason = "it was nine, and a first run missed it"
+    revised = replace(TOY, expected=(replace(TOY.expected[0], revised=reason),))
+    published = run_scenario(revised, tmp_path)
+    assert published.document["expectations"][0]["revised"] == reason
+    for page in ("toy/README.md", "toy/index.html", "README.md", "index.html"):
+        assert reason in (tmp_path / page).read_text(), page
+
+
+def test_an_older_document_gets_its_revisions_from_the_code(tmp_path: Path) -> None:
+    (tmp_path / "published-replay").mkdir()
+    old = {
+        "format": "rrf-scenario",
+        "name": "published-replay",
+        "title": "t",
+        "question": "q",
+        "size": "full",
+        "expectations": [{"key": "pooled", "text": "both pooled values", "status": "met"}],
+    }
+    (tmp_path / "published-replay" / "result.json").write_text(json.dumps(old))
+    write_index(tmp_path)
+    assert "published-replay: both pooled values (at first" in (tmp_path / "README.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        ("/somewhere/x.gguf", "x.gguf"),
+        ("gguf:/somewhere/x.gguf", "x.gguf"),
+        ("x.gguf", "x.gguf"),
+        ("transformers:/home/model", "transformers:model"),
+        ("transformers:owner/model", "transformers:owner/model"),
+        ("/somewhere/answers.jsonl.gz", "answers.jsonl.gz"),
+        ("embedded", "embedded"),
+        (7, 7),
+        (None, None),
+    ],
+)
+def test_parameters_are_published_without_the_machine_s_paths(value: object, shown: object) -> None:
+    assert public(value) == shown
+
+
+def test_paths_stay_out_of_everything_that_is_written(tmp_path: Path) -> None:
+    toy = replace(TOY, full={**TOY.full, "model": "embedded"})
+    published = run_scenario(toy, tmp_path, changes={"model": str(tmp_path / "x.gguf")})
+    assert published.document["parameters"]["model"] == "x.gguf"
+    assert all(str(tmp_path) not in file.read_text() for file in published.directory.iterdir())
 
 
 def test_every_expectation_needs_its_verdict(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -46,5 +47,32 @@ def test_violations_set_the_exit_code(run: Run, tmp_path: Path, monkeypatch: Any
     monkeypatch.setattr(module, "DEFECT_LIMIT", 1e-30)
     ran = run("scenario", "run", "consistency-truth", "--quick", "--out", tmp_path, "--quiet")
     assert ran.code == 1
-    assert "violated" in ran.out
+    assert "Ran: 1 of" in ran.out
+    assert "conditions violated" in ran.out
     assert ran.err == ""
+
+
+def test_all_goes_on_and_tells_what_ran_from_what_did_not(run: Run, tmp_path: Path, monkeypatch: Any) -> None:
+    """Violated, not runnable and crashed are three things, and each has its own exit code."""
+    import scenarios
+    import scenarios.consistency_truth as violating
+    import scenarios.worked_examples as crashing
+
+    monkeypatch.setattr(scenarios, "names", lambda: ("acquisition-policies", "consistency-truth", "worked-examples"))
+    monkeypatch.setattr(violating, "DEFECT_LIMIT", 1e-30)
+    missing = run("scenario", "run", "all", "--quick", "--out", tmp_path, "--quiet")
+    assert missing.code == 2
+    assert "2 scenarios ran: conditions violated in consistency-truth 1 of" in missing.out
+    assert "acquisition-policies did not run: " in missing.err
+    assert "Traceback" not in missing.err
+
+    def crash(*_: object) -> None:
+        raise ZeroDivisionError("broken on purpose")
+
+    broken = replace(crashing.SCENARIO, report=crash)
+    monkeypatch.setattr(crashing, "SCENARIO", broken)
+    crashed = run("scenario", "run", "all", "--quick", "--out", tmp_path, "--quiet", "--json")
+    assert crashed.code == 3
+    assert [d["name"] for d in crashed.json["scenarios"]] == ["consistency-truth"]
+    assert crashed.json["stopped"]["worked-examples"] == "crashed: ZeroDivisionError: broken on purpose"
+    assert "Traceback" in crashed.err

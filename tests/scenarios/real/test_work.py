@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -70,6 +72,32 @@ def test_asker_asks_once_and_remembers(tmp_path: Path, monkeypatch: pytest.Monke
     work.ask(item, again, seed=0)
     assert len(asked) == 9
     assert again.log.identity == fake.IDENTITY
+
+
+def test_answers_of_two_backends_are_never_mixed(tmp_path: Path) -> None:
+    item = arithmetic.items(1)[0]
+    log = fake.write_log(tmp_path / "log.gz", [item])
+    with pytest.raises(InputError, match="never mixed"):
+        log.add(answers.node_requests(arithmetic.items(2)[1])[0], replace(fake.reply("7"), identity={"model": "other"}))
+
+
+def test_weights_are_named_by_their_file_and_never_by_its_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Stub:
+        def ask(self, request: object) -> object:
+            return fake.reply("7")
+
+    monkeypatch.setattr(work, "get_model", lambda spec: Stub())
+    item = arithmetic.items(1)[0]
+    source = work.Asker(f"gguf:{tmp_path}/some.gguf", None, tmp_path)
+    work.ask(item, source, seed=0)
+    assert all(entry["at"].endswith("+00:00") for entry in source.log.entries)
+    (tmp_path / work.PUBLISHED).write_bytes(source.log.dumps())
+    assert str(tmp_path) not in gzip.decompress(source.log.dumps()).decode()
+    next(tmp_path.glob("asked-*")).unlink()
+    # The same file elsewhere is the same subject: its published answers are used.
+    assert len(work.Asker("elsewhere/some.gguf", None, tmp_path).log) == len(source.log)
 
 
 def test_mode_takes_the_most_frequent_then_the_first() -> None:
