@@ -115,8 +115,8 @@ class Block(Entry):
 
     @model_validator(mode="after")
     def _one_noise(self) -> Self:
-        given = [name for name in ("sigma", "covariance", "metric") if getattr(self, name) is not None]
-        if len(given) > 1:
+        if (self.sigma is not None) + (self.covariance is not None) + (self.metric is not None) > 1:
+            given = [name for name in ("sigma", "covariance", "metric") if getattr(self, name) is not None]
             raise ValueError(f"give only one of {' and '.join(given)}")
         return self
 

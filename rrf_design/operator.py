@@ -22,7 +22,7 @@ from scipy import linalg, sparse
 from rrf_design.blocks import Relation
 from rrf_design.errors import InputError
 from rrf_design.field import Node
-from rrf_design.rows import bare_target, block_entries, block_height, family_scale, row_whitener, spd_factor
+from rrf_design.rows import bare_target, block_entries, family_scale, row_whitener, spd_factor
 
 if TYPE_CHECKING:
     from rrf_design.problem import Problem, Selection
@@ -152,7 +152,8 @@ def assemble(problem: Problem, select: Selection = None) -> Operator:
 def whole(problem: Problem) -> Operator:
     """The rows of every block over every node, weighted, whitened and in the metrics; InputError names what doesn't fit."""
     offsets = _offsets([node.dim for node in problem.nodes])
-    start = dict(zip((node.id for node in problem.nodes), offsets.tolist(), strict=False))
+    starts = offsets.tolist()
+    place = {node.id: range(starts[i], starts[i + 1]) for i, node in enumerate(problem.nodes)}
     rows, columns, values, target = array("q"), array("q"), array("d"), array("d")
     heights: list[int] = []
     factors: list[float] = []
@@ -160,11 +161,10 @@ def whole(problem: Problem) -> Operator:
     for block in problem.blocks:
         top = len(target)
         try:
-            for row, name, column, value in block_entries(problem, block):
-                rows.append(top + row)
-                columns.append(start[name] + column)
-                values.append(value)
-            height = block_height(problem, block)
+            height, own_rows, own_columns, own_values = block_entries(block, place)
+            rows.extend([top + row for row in own_rows])
+            columns.extend(own_columns)
+            values.extend(own_values)
             target.extend(bare_target(block, height))
         except ValueError as error:
             raise InputError(f"{block.title}: {error}") from None
@@ -187,7 +187,7 @@ def whole(problem: Problem) -> Operator:
             matrix, scaled = white @ matrix, white @ scaled
         metrics = _fiber_factors(problem.nodes)
         if metrics:  # B_i h_i = (B_i L⁻ᵀ) h̃_i
-            inverses = {start[name]: _inverse(factor).T for name, factor in metrics.items()}
+            inverses = {place[name].start: _inverse(factor).T for name, factor in metrics.items()}
             matrix = matrix @ _block_diagonal(inverses, shape[1])
     matrix = sparse.csr_array(matrix)
     matrix.eliminate_zeros()

@@ -137,9 +137,10 @@ def _check(problem: Problem) -> None:
         raise InputError("nodes: the field is empty; declare at least one node")
     _check_ids(problem)
     family: dict[str, Block] = {}
+    nodes = problem.node_by_id
     for block in problem.blocks:
         for name in block.nodes:
-            if name not in problem.node_by_id:
+            if name not in nodes:
                 raise InputError(f"{block.title}: unknown node {name!r}{_nearest(name, problem.node_by_id)}")
         first = family.setdefault(block.family_name, block)
         if first.weight != block.weight:
@@ -164,8 +165,16 @@ def _check(problem: Problem) -> None:
 
 
 def _check_ids(problem: Problem) -> None:
+    entries: tuple[Node | Block | Rule | Tier, ...] = (
+        *problem.nodes,
+        *problem.blocks,
+        *problem.rules,
+        *problem.tiers,
+    )
+    if len({entry.id for entry in entries}) == len(entries):
+        return
     seen: dict[str, str] = {}
-    for entry in (*problem.nodes, *problem.blocks, *problem.rules, *problem.tiers):
+    for entry in entries:
         kind = type(entry).__name__.lower()
         if entry.id in seen:
             raise InputError(

@@ -7,9 +7,9 @@ declared covariance after shrinkage and floor, or by the factor of a declared me
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Mapping
 from math import sqrt
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,48 +23,51 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 
-def block_entries(problem: Problem, block: Relation | Anchor) -> Iterator[tuple[int, str, int, float]]:
-    """The bare rows of a block as (row, node, coordinate, value), repeated places to be added."""
-    node = problem.node_by_id
+class Entries(NamedTuple):
+    """Entries of a matrix of `height` rows as coordinates; repeated places are to be added."""
+
+    height: int
+    rows: list[int]
+    columns: list[int]
+    values: list[float]
+
+
+def block_entries(block: Relation | Anchor, columns: Mapping[str, range]) -> Entries:
+    """The bare rows of a block, where node i has columns[i]; ValueError when the shapes don't fit."""
     if isinstance(block, Relation):
-        tail_dim, head_dim = node[block.tail].dim, node[block.head].dim
+        tail, head = columns[block.tail], columns[block.head]
+        height = len(head)
+        own = list(range(height))
         if block.transport.matrix is None:
-            picks, factor = block.transport.picks(tail_dim=tail_dim, head_dim=head_dim)
-            for row, column in enumerate(picks):
-                yield row, block.tail, column, -factor
-        else:
-            transport = block.transport.as_matrix(tail_dim=tail_dim, head_dim=head_dim)
-            for row, column in np.argwhere(transport).tolist():
-                yield row, block.tail, column, -float(transport[row, column])
-        for row in range(head_dim):
-            yield row, block.head, row, 1.0
-        return
-    places = [(name, column) for name in block.nodes for column in range(node[name].dim)]
+            picks, factor = block.transport.picks(tail_dim=len(tail), head_dim=height)
+            return Entries(height, own + own, [*[tail[c] for c in picks], *head], [-factor] * height + [1.0] * height)
+        transport = block.transport.as_matrix(tail_dim=len(tail), head_dim=height)
+        rows, places = np.nonzero(transport)
+        values = (-transport[rows, places]).tolist()
+        return Entries(height, rows.tolist() + own, [*[tail[c] for c in places], *head], values + [1.0] * height)
+    over = [column for name in block.nodes for column in columns[name]]
     if block.rows is None:
-        for row, (name, column) in enumerate(places):
-            yield row, name, column, 1.0
-        return
-    for row, numbers in enumerate(block.rows):
-        if len(numbers) != len(places):
+        return Entries(len(over), list(range(len(over))), over, [1.0] * len(over))
+    for numbers in block.rows:
+        if len(numbers) != len(over):
             what = "the node has" if len(block.nodes) == 1 else "the nodes together have"
-            raise ValueError(f"rows have length {len(numbers)}, but {what} dimension {len(places)}")
-        for (name, column), value in zip(places, numbers, strict=True):
-            yield row, name, column, value
-
-
-def block_height(problem: Problem, block: Relation | Anchor) -> int:
-    if isinstance(block, Relation):
-        return problem.node_by_id[block.head].dim
-    return sum(problem.node_by_id[name].dim for name in block.nodes) if block.rows is None else len(block.rows)
+            raise ValueError(f"rows have length {len(numbers)}, but {what} dimension {len(over)}")
+    height = len(block.rows)
+    rows_of = [row for row in range(height) for _ in over]
+    return Entries(height, rows_of, over * height, [value for numbers in block.rows for value in numbers])
 
 
 def block_rows(problem: Problem, block: Relation | Anchor) -> dict[str, Array]:
     """The bare rows of a block as one (rows, dim) part per node; ValueError when the shapes don't fit."""
-    height = block_height(problem, block)
-    parts = {name: np.zeros((height, problem.node_by_id[name].dim)) for name in block.nodes}
-    for row, name, column, value in block_entries(problem, block):
-        parts[name][row, column] += value
-    return parts
+    columns: dict[str, range] = {}
+    width = 0
+    for name in block.nodes:
+        columns[name] = range(width, width + problem.node_by_id[name].dim)
+        width = columns[name].stop
+    entries = block_entries(block, columns)
+    together = np.zeros((entries.height, width))
+    np.add.at(together, (entries.rows, entries.columns), entries.values)
+    return {name: together[:, place.start : place.stop] for name, place in columns.items()}
 
 
 def block_target(block: Relation | Anchor, rows: int) -> Array:
