@@ -146,7 +146,8 @@ class Field:
 
     def columns_of(self, support: Any) -> NDArray[np.int64]:
         """Coordinates (in node order) of a set of nodes."""
-        return np.concatenate([np.arange(self.offsets[i], self.offsets[i + 1]) for i in support])
+        nodes = np.asarray(support, np.int64)
+        return np.repeat(self.offsets[nodes], self.dims[nodes]) + within(self.dims[nodes])
 
     def restrict(self, support: Any) -> NDArray[np.float64]:
         """B_S as an array; without its zero rows where B is sparse."""
@@ -167,6 +168,12 @@ class Field:
         result = np.zeros(len(self.groups.order))
         result[self.groups.order[self.columns_of(support)]] = vector
         return result
+
+
+def within(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """0, …, d − 1 for every size d, one after the other."""
+    ends = np.cumsum(sizes)
+    return np.arange(ends[-1] if len(ends) else 0) - np.repeat(ends - sizes, sizes)
 
 
 def compressed_rows(dense: NDArray[Any]) -> sparse.csr_array:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from solvers.gram import Field, without_diagonal
+from solvers.gram import Field, within, without_diagonal
 
 LIMIT = 4096  # supports kept per task before it stops to look at them
 FIRST_LOOK = 16  # the same while looking for the minimum: the sooner θ falls, the less is left to search
@@ -381,10 +381,12 @@ def _sparse_part(
         return Part("sparse", nodes, (*arrays, goal[nodes]), size)
     dims = field.dims[nodes]
     widest = int(dims.max())
-    columns = field.columns_of(nodes)
-    gram = field.gram[columns][:, columns].tocoo()
-    inside = np.concatenate([np.arange(d) for d in dims])
-    padded = np.repeat(np.arange(len(nodes)), dims) * widest + inside
+    if everything:
+        gram = field.gram.tocoo()
+    else:
+        columns = field.columns_of(nodes)
+        gram = field.gram[columns][:, columns].tocoo()
+    padded = np.repeat(np.arange(len(nodes)), dims) * widest + within(dims)
     shape = (len(nodes) * widest, len(nodes) * widest)
     blocks = sparse.bsr_array(
         sparse.csr_array((gram.data, (padded[gram.row], padded[gram.col])), shape=shape), blocksize=(widest, widest)
