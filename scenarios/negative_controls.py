@@ -6,12 +6,13 @@ no model needed.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from scenarios.base import Context, Done, Expectation, Outcome, Part, Scenario, Table, Verdict
+from scenarios.base import Context, Done, Expectation, Figure, Outcome, Part, Scenario, Table, Verdict
 
 EXPERIMENT = "controls"
+KINDS = {"as they are": "", "shuffled": "shuffled_"}
 
 
 def parts(context: Context) -> list[Part]:
@@ -143,6 +144,21 @@ def report(context: Context, done: Sequence[Done]) -> Outcome:
             ),
         ],
         tables=[Table.of(name, group, caption=f"Control: {name}.", shown=10) for name, group in rows.items()],
+        figures=[_figure(shuffle)],
+    )
+
+
+def _figure(shuffle: Mapping[str, Any]) -> Figure:
+    from scenarios.plots import bars
+
+    labels = {"spearman": "Spearman", "auc_gain": "gain in AUC"}
+    pairs = [(f"{label}, {kind}", prefix + key) for key, label in labels.items() for kind, prefix in KINDS.items()]
+    return bars(
+        "shuffled",
+        [label for label, _ in pairs],
+        [shuffle[key] for _, key in pairs],
+        y="association with recovery",
+        caption="Margins predict recovery; the same margins shuffled inside items predict nothing.",
     )
 
 

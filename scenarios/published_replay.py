@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from scenarios.base import Context, Done, Expectation, Outcome, Part, Scenario, Table, Verdict
+from scenarios.base import Context, Done, Expectation, Figure, Outcome, Part, Scenario, Table, Verdict
 
 # Published (paper, "Real-error replay by task, model, and operator design"): per stratum the number of fields, then percent exact and
 # error of one_relation, paired_relations and three_node_chain, and Spearman's rho. The other designs repeat these or read 100 and 0.
@@ -225,6 +225,7 @@ def report(context: Context, done: Sequence[Done]) -> Outcome:
             ),
             Table.of("cells", cells, caption="Every cell of the printed replay table, computed from the placements."),
         ],
+        figures=[_figure(cells)],
         notes=[
             "Where a pair of nodes has no other relation, both of its nodes explain a disagreement. The printed percentages are those of a "
             "decoder that takes the first of equal explanations; which of the two it is can't be known from the data, and that is what "
@@ -232,6 +233,25 @@ def report(context: Context, done: Sequence[Done]) -> Outcome:
             "The paper prints two pooled correlations. The first follows when equal margins are tied; the second when the margins of the scalar and "
             "of the eight-dimensional fibers, which are equal but were computed separately, are told apart by their last digits.",
         ],
+    )
+
+
+def _figure(cells: Sequence[dict[str, Any]]) -> Figure:
+    from scenarios.plots import points
+
+    series = {
+        stratum: (
+            [c["published_exact"] for c in cells if c["stratum"] == stratum],
+            [c["exact"] for c in cells if c["stratum"] == stratum],
+        )
+        for stratum in PUBLISHED
+    }
+    return points(
+        "printed-and-computed",
+        series,
+        x="percent exactly repaired, printed",
+        y="computed from the designs",
+        caption="One point per stratum and design; agreement is the diagonal.",
     )
 
 

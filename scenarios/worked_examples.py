@@ -6,14 +6,14 @@ One function per example; each returns cases (what, computed, expected). A case 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from scenarios.base import Context, Done, Expectation, Outcome, Part, Scenario, Table, Verdict
+from scenarios.base import Context, Done, Expectation, Figure, Outcome, Part, Scenario, Table, Verdict
 
 Array = NDArray[np.float64]
 
@@ -337,6 +337,20 @@ def report(context: Context, done: Sequence[Done]) -> Outcome:
             )
         ],
         tables=[Table.of("cases", rows, caption="Every worked example.", shown=None)],
+        figures=[_figure(rows)],
+    )
+
+
+def _figure(rows: Sequence[Mapping[str, Any]]) -> Figure:
+    from scenarios.plots import points
+
+    stated = [r for r in rows if not isinstance(r["expected"], str)]
+    return points(
+        "stated-and-computed",
+        {"cases": ([r["expected"] for r in stated], [r["computed"] for r in stated])},
+        x="as the paper states it",
+        y="computed",
+        caption=f"The {len(stated)} cases with a stated number; agreement is the diagonal.",
     )
 
 
