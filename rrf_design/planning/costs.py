@@ -152,6 +152,11 @@ class Market:
         return free
 
     @cached_property
+    def plain(self) -> bool:
+        """Single prices and nothing else: every set of items within the budget is admissible."""
+        return bool((self.unbound | self.banned).all()) and not self.bundled.any()
+
+    @cached_property
     def floor_prices(self) -> NDArray[np.float64]:
         """The least that each item can add to a bill: for bounds only."""
         return np.array([float(p) for p in self._floors])

@@ -5,6 +5,8 @@ A unit vector h on a set of open nodes gives γ² ≤ Σ_j x_j ‖C_j h‖². Fo
 choices than the same inequality with t free. Rows are rounded to integers so that they can only become weaker: what an
 integer solver proves from them holds for the real numbers.
 
+Stronger still are the rows of `hulls`, so the master gets a witness only where they don't cut its design off.
+
 With a query not asked yet in its support the row is switched off until that query is open. Radii (the robust objective)
 add rows that speak of one support only: with exactly these blocks on it, this support stays below the target.
 """
@@ -12,12 +14,14 @@ add rows that speak of one support only: with exactly these blocks on it, this s
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rrf_design.planning.costs import Mask
+from rrf_design.planning.hulls import Hull, Surroundings
 
 if TYPE_CHECKING:
     from rrf_design.planning.arena import Arena
@@ -57,14 +61,41 @@ class Pool:
         self._energies: list[Array] = []
         self._owned: list[float] = []
         self._gates: list[tuple[int, ...]] = []
+        self._master: set[int] = set()  # witnesses that the master is given
         self._patterns: dict[bytes, _Pattern] = {}
-        self._seen: set[bytes] = set()
+        self._hulls: dict[tuple[bytes, bytes, tuple[int, ...]], Hull] = {}
+        self._raised = 0
+        self._seen: dict[bytes, int] = {}
         self._stacked: tuple[Array, Array] | None = None
 
-    def __len__(self) -> int:
-        return len(self._owned) + len(self._patterns)
+    @cached_property
+    def around(self) -> Surroundings:
+        return Surroundings(self.arena)
 
-    def add(self, witness: Witness, design: Mask | None = None) -> bool:
+    @property
+    def rows_known(self) -> int:
+        """How many rows the master was ever given: unchanged means that nothing was learnt."""
+        return len(self._master) + len(self._patterns) + len(self._hulls) + self._raised
+
+    def add_hull(self, support: tuple[int, ...], shares: Array, target: float) -> bool:
+        """Keep the row around a support that these shares of the variable blocks miss by most; False when there is none."""
+        around = self.around[support]
+        weights = around.violated(shares, target)
+        if weights is None:
+            return False
+        spread = around.spread(weights)
+        used = np.flatnonzero(spread)
+        order = used[np.argsort(around.members[used])]
+        # Overlapping supports often lead to one and the same left side: the largest bound is the row.
+        key = (around.members[order].tobytes(), spread[order].tobytes(), around.gates)
+        bound, known = around.bound(weights, target), self._hulls.get(key)
+        if known is not None and known.target >= target and (known.bound is None or known.bound >= (bound or np.inf)):
+            return False
+        self._raised += known is not None
+        self._hulls[key] = Hull(around, weights, target, bound)
+        return True
+
+    def add(self, witness: Witness, design: Mask | None = None, *, master: bool = False) -> bool:
         """Keep a witness as a cut; with radii also the pattern of `design` on its support. False: known already."""
         arena = self.arena
         energies = arena.energies(witness)
@@ -72,18 +103,20 @@ class Pool:
         gates = tuple(int(arena.node_item[i]) for i in nodes if arena.node_item[i] >= 0)
         if arena.robust and len(nodes) == 1:  # a single node is always a connected support: its radii count in full
             energies = energies - np.square(arena.radii) * self._touching(tuple(nodes))
-        fresh = self._keep(energies, gates)
+        fresh = self._keep(energies, gates, master=master)
         if arena.robust and design is not None:
             fresh |= self._keep_pattern(witness, design)
         return fresh
 
-    def _keep(self, energies: Array, gates: tuple[int, ...]) -> bool:
+    def _keep(self, energies: Array, gates: tuple[int, ...], *, master: bool) -> bool:
         row = energies[self.arena.variable]
         owned = float(energies[self.arena.permanent].sum())
         key = np.round(np.append(row, owned), 10).tobytes() + bytes(str(gates), "ascii")
-        if key in self._seen:
+        number = self._seen.setdefault(key, len(self._owned))
+        if master:
+            self._master.add(number)
+        if number < len(self._owned):
             return False
-        self._seen.add(key)
         self._energies.append(row)
         self._owned.append(owned)
         self._gates.append(gates)
@@ -143,21 +176,46 @@ class Pool:
     def rows(self, target: float, variable_of: NDArray[np.int64]) -> list[Row]:
         """Covering rows for a squared objective of at least `target`.
 
-        `variable_of` maps variable blocks to the program's variables. Equal rows are kept once.
+        `variable_of` maps variable blocks to the program's variables. Of rows with equal left sides one is kept.
         """
         energies, owned = self.stacked()
         result: dict[bytes, Row] = {}
-        for row, base, gates in zip(energies, owned, self._gates, strict=True):
-            need = target * (1 - SLACK) - base * (1 + SLACK) - SLACK * target
-            if need <= 0.0:
-                continue
-            made = _covering(row * (1 + SLACK), need, gates, variable_of)
-            result.setdefault(made.variables.tobytes() + made.coefficients.tobytes() + str(made.bound).encode(), made)
+        for number in sorted(self._master):
+            need = target * (1 - SLACK) - owned[number] * (1 + SLACK) - SLACK * target
+            if need > 0.0:
+                _keep_stronger(
+                    result, _covering(energies[number] * (1 + SLACK), need, self._gates[number], variable_of)
+                )
+        for hull in self._hulls.values():
+            made = _counting(hull, target, variable_of)
+            if made is not None:
+                _keep_stronger(result, made)
         for pattern in self._patterns.values():
             if pattern.value < np.sqrt(target) * (1 - SLACK):
-                made = _forbidding(pattern, variable_of)
-                result.setdefault(made.variables.tobytes() + made.coefficients.tobytes(), made)
+                _keep_stronger(result, _forbidding(pattern, variable_of))
         return list(result.values())
+
+
+def _keep_stronger(rows: dict[bytes, Row], row: Row) -> None:
+    """Of rows with equal left sides only the largest bound counts."""
+    key = row.variables.tobytes() + row.coefficients.tobytes()
+    if key not in rows or rows[key].bound < row.bound:
+        rows[key] = row
+
+
+def _counting(hull: Hull, target: float, variable_of: NDArray[np.int64]) -> Row | None:
+    """The hull row for a target; None when this target asks nothing of it."""
+    around, weights, bound = hull.around, hull.weights, hull.at(target)
+    if bound == 0:
+        return None
+    need = 1 if bound is None else bound  # None: no purchase suffices, unless a query of the support is left closed
+    coefficients = np.minimum(around.spread(weights), need).astype(np.int64)
+    used = np.flatnonzero(coefficients) if bound is not None else np.zeros(0, dtype=np.int64)
+    variables, coefficients = variable_of[around.members[used]], coefficients[used]
+    if around.gates:
+        variables = np.append(variables, np.array(around.gates, dtype=np.int64))
+        coefficients = np.append(coefficients, np.full(len(around.gates), -need, dtype=np.int64))
+    return Row(variables, coefficients, need - need * len(around.gates))
 
 
 def _covering(energies: Array, need: float, gates: tuple[int, ...], variable_of: NDArray[np.int64]) -> Row:

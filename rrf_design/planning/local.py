@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -84,25 +83,25 @@ class Climber:
         return found.value
 
     def _neighbours(self, mask: Mask) -> NDArray[np.bool_]:
-        """Everything one more purchase, or one purchase exchanged for one or two others, leads to."""
+        """Everything one more purchase, or one purchase exchanged for another, leads to."""
         market, seen, result = self.arena.market, set(), list[Mask]()
-        items = np.flatnonzero(~market.banned)
-        outs = [mask, *(market.drop(mask, int(i)) for i in np.flatnonzero(mask & ~market.banned))]
-        for base in outs:
-            spent = market.cost(base)
-            for item in items[~mask[items]]:
+        items = np.flatnonzero(~market.banned & ~mask)
+        for base in [mask, *(market.drop(mask, int(i)) for i in np.flatnonzero(mask & ~market.banned))]:
+            for item in items[self._affordable(base, items)]:
                 after = market.add(base, int(item))
                 key = np.packbits(after).tobytes()
-                if key not in seen and self._fits(after, int(item), spent):
+                if key not in seen and (market.plain or market.admits(after, self.budget)):
                     seen.add(key)
                     result.append(after)
         return np.array(result, dtype=bool).reshape(len(result), len(mask))
 
-    def _fits(self, after: Mask, item: int, spent: Fraction) -> bool:
+    def _affordable(self, base: Mask, items: NDArray[np.int64]) -> Mask:
+        """Which single items the budget leaves money for; exact unless they come with others or in tiers."""
+        if self.budget is None:
+            return np.ones(len(items), dtype=bool)
         market = self.arena.market
-        if self.budget is not None and not market.tiers and spent + market.floor(item) > self.budget:
-            return False
-        return market.admits(after, self.budget)
+        left = self.budget - market.cost(base)
+        return np.array([market.tiered[i] or market.floor(int(i)) <= left for i in items], dtype=bool)
 
     def _disturbed(self) -> Mask:
         """The incumbent without a few purchases, and the money spent again by the greedy."""
@@ -130,19 +129,25 @@ def tidy(arena: Arena, mask: Mask, floor: float) -> Mask:
 
 
 def teach(arena: Arena, mask: Mask, target: float, *, rng: np.random.Generator, count: int) -> float:
-    """Evaluate a design against an objective `target`; cut it off, and as much with it as its supports allow."""
+    """Evaluate a design against an objective `target`; cut it off, and as much with it as its supports allow.
+
+    The master gets the hull row of each support, and witnesses only where that row lets the design pass.
+    """
     found = arena.evaluate(mask, count=count, below=target)
     present = arena.active(mask)
+    shares = present[arena.variable].astype(np.float64)
     items = arena.block_item
     prices = np.zeros(len(items))
     prices[items >= 0] = arena.market.floor_prices[items[items >= 0]]  # owned blocks have no item, and cost nothing
+    weak = dict.fromkeys(witness.support for witness in found.witnesses)
+    cut = {support for support in weak if arena.pool.add_hull(support, shares, target * target)}
     for number, witness in enumerate(found.witnesses):
-        arena.pool.add(witness, mask)
-        if arena.robust or witness.value >= target:
+        arena.pool.add(witness, mask, master=witness.support not in cut)
+        if arena.robust or witness.support in cut or witness.value >= target:
             continue
         orders = [prices + 1e-3 * rng.random(len(prices)), rng.random(len(prices))]
         for order in orders if number < count // 2 else orders[:1]:
-            arena.pool.add(lifted(arena, witness, present, target * target, order))
+            arena.pool.add(lifted(arena, witness, present, target * target, order), master=True)
     return found.value
 
 

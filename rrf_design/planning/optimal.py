@@ -25,13 +25,19 @@ from rrf_design.planning.greedy import best_prefix, witness_greedy
 from rrf_design.planning.local import Climber, teach, tidy
 from rrf_design.planning.master import Answer, Master, front_end
 from rrf_design.planning.outcome import ZERO, finish, starting_design
-from rrf_design.planning.program import Structure
+from rrf_design.planning.program import Structure, relaxed
 
 if TYPE_CHECKING:
     from rrf_design.planning.arena import Arena
 
 CUTS = 40  # supports taught per design that is cut off
+RESTARTS = 3  # of the local search before the proof begins: the proof itself finds what is left to gain
 PROOF = 0.6  # share of the time for the proof of optimality, before a smaller claim is tried
+TIGHTENED = 12  # rounds of hull rows before the master is asked
+FRESH = 60  # rows added in one of them
+STALLED = 0.005  # they end when the linear bound on the cost rises by less
+LOOKED_AT = 100  # supports looked at for them
+WEAK = 1.5  # supports whose λ_min exceeds the target by this factor are not
 LADDER = (0.3, 0.1, 0.03, 0.01)
 
 
@@ -65,6 +71,7 @@ class Search:
         self.rng = np.random.default_rng(goal.seed)
         self.deadline = None if goal.time_limit is None else time.monotonic() + goal.time_limit
         self.rounds = 0
+        self.tightened = np.inf
 
     def left(self) -> float | None:
         return None if self.deadline is None else self.deadline - time.monotonic()
@@ -80,6 +87,9 @@ class Search:
     def settle(self, threshold: float, budget: Fraction | None, *, hint: Mask, share: float = 1.0) -> Verdict:
         """Find a design within the budget whose objective reaches `threshold`, or prove that there is none."""
         limit = None if self.deadline is None else time.monotonic() + share * max(self.left() or 0.0, 0.0)
+        if threshold < self.tightened:  # rows for a threshold hold for higher ones as well
+            self.tightened = threshold
+            self._tighten(threshold * threshold, budget, deadline=limit)
         while not self.late():
             program = self.structure.program(target=threshold * threshold, budget=budget, hint=hint)
             left = None if limit is None else limit - time.monotonic()
@@ -92,12 +102,38 @@ class Search:
             if solved.values is None:
                 break
             mask = self._design(solved.values)
-            known = len(self.arena.pool)
+            known = self.arena.pool.rows_known
             if teach(self.arena, mask, threshold, rng=self.rng, count=CUTS) >= threshold:
                 return Verdict(reached=mask)
-            if len(self.arena.pool) == known:
+            if self.arena.pool.rows_known == known:
                 break  # the rows can't be told apart from the design's own: undecided at this resolution
         return Verdict()
+
+    def _tighten(self, target: float, budget: Fraction | None, *, deadline: float | None) -> None:
+        """Hull rows at the cheapest fractional designs, until those find no more: the master then starts from a tight bound."""
+        pool, cost = self.arena.pool, -np.inf
+        for _ in range(TIGHTENED):
+            program = self.structure.program(target=target, budget=None)
+            values = relaxed(program)
+            if values is None or (deadline is not None and time.monotonic() > deadline):
+                return
+            before, cost = cost, float(program.cost @ values)
+            if cost < before + STALLED * abs(before) or (budget is not None and cost > budget / program.unit + 0.5):
+                return  # the linear bound has settled, or no design within the budget is left: the master proves it
+            shares, fresh = values[self.structure.variable_of], 0
+            for support in self._weak(shares, target):
+                fresh += pool.add_hull(support, shares, target)
+                if fresh >= FRESH:
+                    break
+            if not fresh:
+                return
+
+    def _weak(self, shares: np.ndarray, target: float) -> list[tuple[int, ...]]:
+        """Supports to look at in a fractional design: the weakest of all, or on large fields those seen before."""
+        table = self.arena.table
+        if table is None or self.arena.market.node_items:
+            return self.arena.pool.around.supports()
+        return table.weakest(shares, below=WEAK * target, count=LOOKED_AT)
 
     def _design(self, values: np.ndarray) -> Mask:
         return self.arena.market.close(values[: len(self.arena.market.items)])
@@ -107,8 +143,7 @@ class Search:
         arena = self.arena
         mask, value = incumbent, arena.value(incumbent)
         money = None if budget is None else float(budget)
-        early = None if self.deadline is None else time.monotonic() + 0.2 * max(self.left() or 0.0, 0.0)
-        upper = relaxation_bound(arena, money, deadline=early)
+        upper = bound_from_cuts(arena, money)
         smallest = ZERO * arena.scale
         while not self.late():
             self._tell(value, upper)
@@ -121,6 +156,7 @@ class Search:
             elif verdict.reached is not None:
                 mask, value = verdict.reached, arena.value(verdict.reached)
             else:
+                upper = min(upper, relaxation_bound(arena, money, deadline=self.deadline))
                 mask, upper = self._ladder(budget, mask, upper)
                 value = arena.value(mask)
                 break
@@ -156,14 +192,14 @@ class Search:
             if solved.values is None:
                 break
             mask = self._design(solved.values)
-            known = len(arena.pool)
+            known = arena.pool.rows_known
             if teach(arena, mask, threshold, rng=self.rng, count=CUTS) >= threshold:
                 if best is None or market.cost(mask) < market.cost(best):
                     best = mask
                 if solved.proven:
                     bound = max(bound, min(market.cost(mask), solved.cost_bound))
                     break
-            elif len(arena.pool) == known:
+            elif arena.pool.rows_known == known:
                 break
             if best is not None and market.cost(best) <= bound:
                 break
@@ -207,5 +243,5 @@ def first_incumbent(search: Search, start: Mask) -> Mask:
     climber = Climber(
         arena, Goal(budget=goal.budget, seed=goal.seed, time_limit=limit), steps[-1].after if steps else start
     )
-    climber.climb()
+    climber.climb(RESTARTS)
     return climber.mask

@@ -147,6 +147,23 @@ class Structure:
         return rows
 
 
+def relaxed(program: Program) -> NDArray[np.float64] | None:
+    """(variables,) of least cost when they may be fractional; None when there are none. A guide, never a proof."""
+    from scipy.optimize import linprog
+    from scipy.sparse import csr_array
+
+    lengths = [len(row.variables) for row in program.rows]
+    if not sum(lengths):
+        return np.zeros(program.variables)
+    scales = np.array([max(float(np.abs(row.coefficients).max(initial=1)), 1.0) for row in program.rows])
+    entries = np.concatenate([row.coefficients for row in program.rows]) / np.repeat(scales, lengths)
+    columns = np.concatenate([row.variables for row in program.rows])
+    matrix = csr_array((-entries, columns, np.cumsum([0, *lengths])), shape=(len(scales), program.variables))
+    bounds = np.array([float(row.bound) for row in program.rows]) / scales
+    solved = linprog(program.cost.astype(np.float64), A_ub=matrix, b_ub=-bounds, bounds=(0, 1), method="highs")
+    return np.clip(solved.x, 0.0, 1.0) if solved.status == 0 else None
+
+
 def _row(variables: list[int], coefficients: list[int], bound: int) -> Row:
     return Row(np.array(variables, dtype=np.int64), np.array(coefficients, dtype=np.int64), bound)
 

@@ -1,7 +1,8 @@
 """Separation: which supports of a design are hard to see, and along which directions.
 
-Small fields keep the column indices of all supports and find every λ_min(G_SS) in one batched call; large fields ask the
-margin engine. The values steer the planners; a reported margin is always the engine's.
+Small fields keep the column indices of all supports. A threshold is tested on all of them at once, by one elimination over
+whole arrays (ALGORITHMS, fact 3), and eigenvalues are computed only of those that fail; large fields ask the margin engine.
+The values steer the planners; a reported margin is always the engine's.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from rrf_design.planning.arena import Arena, Evaluation
 
 Array = NDArray[np.float64]
+RECENT = 32  # supports remembered as the worst of the last design
+STRIDE = 97  # without such a memory, every so-manieth support gives a first level
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +50,7 @@ class SupportTable:
         self.arena = arena
         self.dense = arena.operator.matrix.toarray()
         self._classes: dict[int, tuple[_Class, ...]] = {}
+        self._recent: dict[tuple[int, int], NDArray[np.int64]] = {}
         touch = np.zeros((len(arena.block_nodes), arena.n))
         for j, nodes in enumerate(arena.block_nodes):
             touch[j, list(nodes)] = 1.0
@@ -71,58 +75,93 @@ class SupportTable:
         rows = self.dense[self.arena.rows(active)]
         gram = rows.T @ rows
         size = min(self.arena.size, int(opened.sum()))
+        level = None if below is None else max(below, NULL * self.arena.scale)
         value, candidates = np.inf, []
-        for part in [c for s in (range(1, size + 1) if self.arena.robust else [size]) for c in self.classes(s)]:
-            kept = part if opened.all() else _within(part, opened)
+        everything = bool(opened.all())
+        sizes = range(1, size + 1) if self.arena.robust else (size,)
+        for key, part in [((s, number), c) for s in sizes for number, c in enumerate(self.classes(s))]:
+            kept = part if everything else _within(part, opened)
             if not len(kept.supports):
                 continue
-            blocks = gram[kept.columns[:, :, None], kept.columns[:, None, :]]
-            values = np.sqrt(np.maximum(least_eigenvalues(blocks), 0.0))
             if self.arena.robust:
-                values = values - self._radii(kept, active)
+                values = np.sqrt(np.maximum(least_eigenvalues(_blocks(gram, kept.columns)), 0.0))
+                which, values = np.arange(len(values)), values - self._radii(kept, active)
+            else:
+                recent = self._recent.get(key) if everything else None
+                which, values = _lowest_of(kept.columns, gram, level=level, many=count > 1, recent=recent)
+                if everything:
+                    self._recent[key] = which[np.argsort(values, kind="stable")[:RECENT]]
             value = min(value, float(values.min()))
-            order = _lowest(values, count, None if below is None else max(below, NULL * self.arena.scale))
-            candidates += [(float(values[i]), kept, int(i), blocks[i]) for i in order]
+            order = _lowest(values, count, level)
+            candidates += [(float(values[i]), kept, int(which[i])) for i in order]
         candidates.sort(key=lambda item: (item[0], tuple(item[1].supports[item[2]])))
-        found = [w for item in candidates[:count] for w in self._directions(*item, below=below, rows=rows)]
+        found = self._directions(candidates[:count], below=below, rows=rows, gram=gram)
         return Evaluation(value if value > NULL * self.arena.scale else 0.0, tuple(found))
 
     def fractional(self, shares: Array, *, below: float, count: int) -> list[Witness]:
         """Worst directions of a design that holds shares x_j of its variable blocks, with xᵀ-weighted hᵀGh under `below`."""
+        gram = self._fractional_gram(shares)
+        found = []
+        for part in self.classes(min(self.arena.size, self.arena.n)):
+            which, values = _below(part.columns, gram, below)
+            for i in _lowest(values, count, below):
+                vector = np.linalg.eigh(_blocks(gram, part.columns[which[i]][None])[0])[1][:, 0].copy()
+                found.append(Witness(tuple(part.supports[which[i]].tolist()), vector, float(values[i])))
+        return found
+
+    def weakest(self, shares: Array, *, below: float, count: int) -> list[tuple[int, ...]]:
+        """Supports with λ_min under `below` in such a design, least first: where a cut is likely to be found."""
+        gram = self._fractional_gram(shares)
+        found = []
+        for part in self.classes(min(self.arena.size, self.arena.n)):
+            which, values = _below(part.columns, gram, below)
+            found += [
+                (float(values[i]), tuple(part.supports[which[i]].tolist())) for i in _lowest(values, count, below)
+            ]
+        return [support for _, support in sorted(found)[:count]]
+
+    def _fractional_gram(self, shares: Array) -> Array:
         weights = self.arena.permanent.astype(np.float64)
         weights[self.arena.variable] = shares
         rows = self.dense * np.sqrt(np.maximum(self.arena.rows(weights), 0.0))[:, None]
-        gram = rows.T @ rows
-        found = []
-        for part in self.classes(min(self.arena.size, self.arena.n)):
-            blocks = gram[part.columns[:, :, None], part.columns[:, None, :]]
-            values = least_eigenvalues(blocks)
-            for i in _lowest(values, count, below):
-                vector = np.linalg.eigh(blocks[i])[1][:, 0].copy()
-                found.append(Witness(tuple(int(n) for n in part.supports[i]), vector, float(values[i])))
-        return found
+        return np.asarray(rows.T @ rows)
 
     def _directions(
-        self, value: float, part: _Class, i: int, block: Array, *, below: float | None, rows: Array
+        self, found: Sequence[tuple[float, _Class, int]], *, below: float | None, rows: Array, gram: Array
     ) -> list[Witness]:
-        """The worst direction of a support, and its others that are as bad (at margin zero: the whole null space)."""
+        """The worst direction of each support, and its others that are as bad (at margin zero: the whole null space)."""
         from rrf_design.planning.arena import NULL
 
-        support = tuple(int(node) for node in part.supports[i])
         null = NULL * self.arena.scale
-        eigenvalues, vectors = np.linalg.eigh(block)
-        sigma = np.sqrt(np.maximum(eigenvalues, 0.0))
-        if sigma[0] <= null:  # squaring has lost what tells zero from tiny: take the directions from B itself
-            _, strengths, right = np.linalg.svd(rows[:, part.columns[i]])
-            vectors = right[::-1].T
-            sigma = np.append(strengths, np.zeros(len(right) - len(strengths)))[::-1]
-            value = value - math.sqrt(max(float(eigenvalues[0]), 0.0)) + float(sigma[0])
-        cut = max(below or 0.0, float(sigma[0]) * (1 + 1e-9), null)
-        return [
-            Witness(support, np.ascontiguousarray(vectors[:, c]), value if c == 0 else float(sigma[c]))
-            for c in range(len(sigma))
-            if c == 0 or sigma[c] < cut
-        ]
+        result: list[list[Witness]] = [[] for _ in found]
+        by_width: dict[int, list[int]] = {}
+        for number, (_, part, _) in enumerate(found):
+            by_width.setdefault(part.columns.shape[1], []).append(number)
+        for width, numbers in by_width.items():
+            columns = np.array([found[number][1].columns[found[number][2]] for number in numbers]).reshape(-1, width)
+            squares, vectors = np.linalg.eigh(_blocks(gram, columns))
+            sigma = np.sqrt(np.maximum(squares, 0.0))
+            blind = (
+                sigma[:, 0] <= null
+            )  # squaring has lost what tells zero from tiny: take these directions from B itself
+            if blind.any():
+                stack = rows[:, columns[blind]].transpose(1, 0, 2)
+                _, strengths, right = np.linalg.svd(stack, full_matrices=len(rows) < width)
+                vectors[blind] = right[:, ::-1].transpose(0, 2, 1)
+                sigma[blind] = 0.0
+                sigma[blind, width - strengths.shape[1] :] = strengths[:, ::-1]
+            for at, number in enumerate(numbers):
+                value, part, i = found[number]
+                support = tuple(part.supports[i].tolist())
+                if blind[at]:
+                    value += float(sigma[at, 0]) - math.sqrt(max(float(squares[at, 0]), 0.0))
+                cut = max(below or 0.0, float(sigma[at, 0]) * (1 + 1e-9), null)
+                result[number] = [
+                    Witness(support, np.ascontiguousarray(vectors[at, :, c]), value if c == 0 else float(sigma[at, c]))
+                    for c in range(width)
+                    if c == 0 or sigma[at, c] < cut
+                ]
+        return [witness for listed in result for witness in listed]
 
     def _radii(self, part: _Class, active: Mask) -> Array:
         """η_S of every connected support; −∞ for the others, whose parts are supports of their own."""
@@ -149,6 +188,57 @@ def _class(supports: NDArray[np.int64], ends: NDArray[np.int64], widths: NDArray
 def _within(part: _Class, opened: Mask) -> _Class:
     keep = opened[part.supports].all(axis=1)
     return _Class(part.supports[keep], part.columns[keep])
+
+
+def _lowest_of(
+    columns: NDArray[np.int64], gram: Array, *, level: float | None, many: bool, recent: NDArray[np.int64] | None
+) -> tuple[NDArray[np.int64], Array]:
+    """Supports with σ_min below the level, the least one at any rate; without a level the least, or all when `many`."""
+    if level is not None:
+        which, squares = _below(columns, gram, level * level)
+    elif many:
+        which, squares = np.arange(len(columns)), least_eigenvalues(_blocks(gram, columns))
+    if (level is None and not many) or not len(which):
+        # What was worst lately nearly is so now: few supports lie below it.
+        some = np.arange(0, len(columns), STRIDE) if recent is None else recent
+        least = float(least_eigenvalues(_blocks(gram, columns[some])).min())
+        which, squares = _below(columns, gram, least * (1 + 1e-9) if least > 0 else 0.0)
+        if not len(which):
+            which, squares = some, least_eigenvalues(_blocks(gram, columns[some]))
+    return which, np.sqrt(np.maximum(squares, 0.0))
+
+
+def _below(columns: NDArray[np.int64], gram: Array, level: float) -> tuple[NDArray[np.int64], Array]:
+    """Supports that fail the threshold test at `level`, and their λ_min."""
+    entries = [[gram[columns[:, i], columns[:, j]] for j in range(i + 1)] for i in range(columns.shape[1])]
+    which = np.flatnonzero(~definite(entries, level))
+    return which, least_eigenvalues(_blocks(gram, columns[which]))
+
+
+def _blocks(gram: Array, columns: NDArray[np.int64]) -> Array:
+    """(supports, width, width) from (supports, width) columns."""
+    return gram[columns[:, :, None], columns[:, None, :]]
+
+
+def definite(entries: list[list[Array]], shift: float | Array) -> Mask:
+    """Which of many symmetric matrices A have A − shift·I positive definite, by one elimination over whole arrays.
+
+    `entries[i][j]`, j ≤ i, holds one entry of every matrix; the lists are not changed. In floating point: a matrix within a
+    few ulps of its trace may be judged either way.
+    """
+    width = len(entries)
+    work = [list(row) for row in entries]
+    for i in range(width):
+        work[i][i] = work[i][i] - shift
+    good = np.ones(work[0][0].shape, dtype=bool)
+    for k in range(width):
+        good &= work[k][k] > 0.0
+        pivot = np.where(good, work[k][k], 1.0)
+        for i in range(k + 1, width):
+            factor = work[i][k] / pivot
+            for j in range(k + 1, i + 1):
+                work[i][j] = work[i][j] - factor * work[j][k]
+    return good
 
 
 def _lowest(values: Array, count: int, below: float | None) -> NDArray[np.int64]:
