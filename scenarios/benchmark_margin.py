@@ -351,7 +351,7 @@ SCENARIO = Scenario(
         ],
         "sparse": 100_000,
         "million": 1_000_000,
-        "cores": {"nodes": 260, "size": 6},
+        "cores": {"nodes": 320, "size": 6},
     },
     quick={
         "rounds": 1,

@@ -256,7 +256,8 @@ class Minimiser:
         edges = (field.couplings.indptr, field.couplings.indices, field.couplings.data)
         owner = np.repeat(np.arange(field.n), field.dims)
         scores = star_scores(*edges, owner, field.dims, field.diagonal, self.search.size - 1)
-        count = min(max(16 if field.scalar else 6, field.n // 50), 1000)
+        few = (16 if field.scalar else 6) * 4 ** max(self.search.size - 4, 0)  # a scan grows faster than that
+        count = min(max(few, field.n // 50), 1000)
         starts = np.argpartition(scores, count - 1)[:count] if count < field.n else np.arange(field.n)
         _, found = local_search(*edges, field.offsets, owner, field.diagonal, starts, self.search.size, 8)
         weakest = int(np.argmin(field.diagonal))
