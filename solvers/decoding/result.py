@@ -26,7 +26,11 @@ class Explanation:
 
 @dataclass(frozen=True, slots=True)
 class Decoding:
-    """The exact decoder's answer to one syndrome."""
+    """The exact decoder's answer to one syndrome.
+
+    When `verified`, it is a proof in exact arithmetic for B, s and the radius ε + tolerance as the floats they are: the
+    listed supports leave at most the radius, every other minimal one of at most k nodes leaves more.
+    """
 
     support: tuple[int, ...]
     error: Array  # (coordinates,): ê, zero outside support and known nodes
@@ -45,14 +49,23 @@ class Decoding:
     tested: int
     """Supports judged one by one; the rest was excluded by arithmetic."""
     known: tuple[int, ...] = ()
+    undecided: tuple[tuple[int, ...], ...] = ()
+    """Supports too near the radius for floats and too large for rationals: they may explain the data, or not."""
+    zero_rule: bool = False
+    """Directions below 1e-10 of their node's length, but not exactly zero, were taken for zero (the paper's rule)."""
 
     def __post_init__(self) -> None:
         self.error.setflags(write=False)
 
     @property
+    def verified(self) -> bool:
+        """Nothing was cut short, left undecided, or settled by the zero rule alone."""
+        return self.complete and not self.undecided and not self.zero_rule
+
+    @property
     def unique(self) -> bool:
         """Proved: exactly one minimal support of at most k nodes explains the data."""
-        return self.complete and len(self.explanations) == 1
+        return self.complete and len(self.explanations) == 1 and not self.undecided
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,20 +1,26 @@
 """Exact support search: min ‖e‖₀ with ‖Be − s‖ ≤ ε, all other supports that explain s, and the k-sparse minimiser.
 
-`SupportDecoder` prepares a design once; the search itself is in `solvers.decoding.traversal`.
+`SupportDecoder` prepares a design once; the search itself is in `solvers.decoding.traversal`. What it says about which
+supports explain s holds in exact arithmetic for B, s and ε + tolerance as the floats they are: supports are excluded by
+tests that carry a bound on every rounding error, and where such a bound can't tell they are decided in rationals.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from solvers.decoding import rational
+from solvers.decoding.levels import Basis, Level
 from solvers.decoding.result import Decoding, Explanation
-from solvers.decoding.spans import DEPENDENT, as_operator, build_spans, local_part, project_out, span_of
-from solvers.decoding.traversal import Search
+from solvers.decoding.spans import DEPENDENT, Spans, as_operator, local_part, tamed
+from solvers.decoding.traversal import Search, Told
 from solvers.groups import NodeColumns, column_groups
 
 Array = NDArray[np.float64]
@@ -42,21 +48,21 @@ class SupportDecoder:
         self.known = tuple(sorted({int(i) for i in known}))
         if self.known and not 0 <= self.known[0] <= self.known[-1] < len(self._groups):
             raise ValueError(f"known: nodes are numbered 0..{len(self._groups) - 1}, got {list(self.known)}")
-        operator = self._original
-        self._known_basis = np.zeros((operator.shape[0], 0))
-        scale = None
+        self._level = Level.root(tamed(self._original, self._groups), self._groups)
+        self._known_basis = None
         if self.known:
-            scale = build_spans(operator, self._groups).scale
-            self._known_basis = span_of(_dense(operator, self._columns(self.known)))
-            operator = project_out(operator, self._known_basis)
-        self._operator = operator
-        self.spans = build_spans(operator, self._groups, scale=scale)
+            self._known_basis = Basis.of(self._level.spans, self.known)
+            self._level = self._level.without(self.known, self._known_basis)
         self._usable = np.ones(len(self._groups), dtype=np.bool_)
         self._usable[list(self.known)] = False
 
     @property
     def nodes(self) -> int:
         return len(self._groups)
+
+    @property
+    def spans(self) -> Spans:
+        return self._level.spans
 
     @property
     def usable(self) -> NDArray[np.bool_]:
@@ -71,54 +77,62 @@ class SupportDecoder:
         tolerance: float | None = None,
         limit: int = 64,
         time_limit: float | None = None,
+        progress: Told | None = None,
     ) -> Decoding:
         """Smallest support of at most k nodes with residual ≤ ε (plus `tolerance`), and every minimal other one.
 
         When none explains the syndrome, the support of at most k nodes with the least residual. `limit` caps the list
-        of explanations; the result says when it, or `time_limit`, cut the search short.
+        of explanations; the result says when it, or `time_limit`, cut the search short. `progress` is called now and
+        then with the share that is done, the best support so far, its residual, and whether that explains the syndrome.
         """
-        raw = _vector(syndrome, self._operator.shape[0])
+        raw = _vector(syndrome, self._original.shape[0])
         if k < 0:
             raise ValueError(f"k must not be negative, got {k}")
         if not epsilon >= 0.0:
             raise ValueError(f"epsilon must be a number of at least 0, got {epsilon!r}")
-        s = self._without_known(raw)
         slack = ROUNDING * float(np.linalg.norm(raw)) if tolerance is None else float(tolerance)
         deadline = None if time_limit is None else time.monotonic() + time_limit
-        parts = self.spans.project(s)
-        search = Search(epsilon + slack, limit=limit, deadline=deadline, listing=True)
-        search.run(self._operator, self._groups, self.spans, s, k, self._usable, parts)
+        task = _Task.of(self, raw, epsilon + slack, deadline, progress)
+        search = task.search(k, listing=True, limit=limit)
         found = _minimal(search.found)
         complete = search.complete
         ranked = sorted(found, key=lambda item: (len(item[0]), item[1], item[0]))
         if ranked:
             support, residual = ranked[0]
         else:
-            best = self._minimise(s, k, deadline, parts)
+            best = task.search(k, listing=False)
             support, residual, complete = best.support, best.residual, complete and best.complete
-        smaller = self._minimise(s, len(support) - 1, deadline, parts) if support else None
+        smaller = task.search(len(support) - 1, listing=False) if support else None
         explanations = tuple(
-            Explanation(nodes, value, self._solve(raw, nodes), edge=abs(value - epsilon) <= slack < epsilon)
+            Explanation(
+                nodes,
+                value / task.unit,
+                self._solve(raw, nodes),
+                edge=abs(value / task.unit - epsilon) <= slack < epsilon,
+            )
             for nodes, value in ranked
         )
         return Decoding(
             support=support,
             error=explanations[0].error if explanations else self._solve(raw, support),
-            residual=residual,
+            residual=residual / task.unit,
             explained=bool(found),
             explanations=explanations,
             complete=complete,
-            best_smaller=np.inf if smaller is None else smaller.residual,
+            best_smaller=np.inf if smaller is None else smaller.residual / task.unit,
             epsilon=epsilon,
             tolerance=slack,
             k=k,
             tested=search.tested,
             known=self.known,
+            undecided=tuple(part for part in search.undecided if not any(set(f) <= set(part) for f, _ in found)),
+            zero_rule=search.zero_rule,
         )
 
     def residual(self, syndrome: Any, support: Sequence[int]) -> float:
         """‖Be − s‖ at the best error on `support` (and the known nodes)."""
-        return self.spans.residual(tuple(support), self._without_known(_vector(syndrome, self._operator.shape[0])))
+        s, _ = self.without_known(_vector(syndrome, self._original.shape[0]))
+        return float(np.linalg.norm(self.basis(tuple(support)).leave(s) if len(support) else s))
 
     def free_dimensions(self, support: Sequence[int]) -> int:
         """Dimension of the errors on support and known nodes that change nothing: 0 when the error there is determined."""
@@ -149,23 +163,115 @@ class SupportDecoder:
             return slice(None), self._original[:, columns]
         return local_part(self._original, columns)
 
-    def _without_known(self, s: Array) -> Array:
-        for _ in range(2 if self._known_basis.shape[1] else 0):
-            s = s - self._known_basis @ (self._known_basis.T @ s)
-        return s
+    def basis(self, support: tuple[int, ...]) -> Basis:
+        """An orthonormal basis of the support's columns, known nodes projected out, with its proven error."""
+        return Basis.of(self.spans, support)
+
+    def without_known(self, s: Array) -> tuple[Array, float]:
+        """Syndromes (..., rows) with the known nodes projected out, and a bound on the error of that relative to ‖s‖."""
+        basis = self._known_basis
+        if basis is None:
+            return s, 0.0
+        return basis.leave(basis.leave(s)), min(2.0 * basis.moves, 2.2)
+
+    def decide(self, s: Array, support: tuple[int, ...], radius: float) -> bool | None:
+        """Whether the support (with the known nodes) leaves at most `radius`, in rationals; None when it is too large."""
+        columns = self._columns((*self.known, *support))
+        if not len(columns):
+            return rational.within(np.zeros((len(s), 0)), s, radius)
+        rows, local = self._local(columns)
+        wide = np.zeros((len(s), len(columns)))
+        wide[rows] = local
+        return rational.within(wide, s, radius)
+
+    def by_zero_rule(self, support: tuple[int, ...], basis: Basis) -> bool:
+        """Whether a direction of the support was dropped as too short that is not exactly dependent on the others."""
+        if not (basis.dropped or self._level.dropped):
+            return False
+        return self._exact_rank((*self.known, *support)) != self._level.rank + len(basis.vectors)
 
     def _solve(self, raw: Array, support: tuple[int, ...]) -> Array:
-        """The least-squares error on support and known nodes; of least norm where they leave it free."""
+        """The least-squares error on support and known nodes; of least norm (in units of each node) where they leave it free."""
         error = np.zeros(self._original.shape[1])
-        columns = self._columns((*self.known, *support))
+        nodes = (*self.known, *support)
+        columns = self._columns(nodes)
         if len(columns):
             rows, local = self._local(columns)
-            error[columns] = np.linalg.lstsq(local, raw[rows], rcond=DEPENDENT)[0] if local.size else 0.0
+            if local.size:
+                sizes = self._groups.sizes[list(nodes)]
+                peaks = np.maximum.reduceat(np.abs(local).max(axis=0), np.cumsum(sizes) - sizes)
+                units = np.repeat(1.0 / np.where(peaks > 1e-300, peaks, 1.0), sizes)
+                error[columns] = np.linalg.lstsq(local * units, raw[rows], rcond=DEPENDENT)[0] * units
         return error
 
-    def _minimise(self, s: Array, size: int, deadline: float | None, parts: Array) -> Search:
-        search = Search(float(np.linalg.norm(s)), limit=0, deadline=deadline, listing=False)
-        search.run(self._operator, self._groups, self.spans, s, size, self._usable, parts)
+    def _touching(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Nodes with an entry in one of these rows of B."""
+        if isinstance(self._original, np.ndarray):
+            columns = np.flatnonzero(np.any(self._original[rows] != 0.0, axis=0))
+        else:
+            columns = self._by_row[rows].indices
+        return np.unique(self._owner[columns])
+
+    @cached_property
+    def _by_row(self) -> Any:
+        return self._original.tocsr()
+
+    @cached_property
+    def _owner(self) -> NDArray[np.int64]:
+        owner = np.empty(self._original.shape[1], dtype=np.int64)
+        owner[self._groups.order] = np.repeat(np.arange(len(self._groups)), self._groups.sizes)
+        return owner
+
+    def _exact_rank(self, nodes: tuple[int, ...]) -> int | None:
+        return rational.rank(self._local(self._columns(nodes))[1]) if nodes else 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Task:
+    """One syndrome, brought to a size around one by a power of two (which rounds nothing) and rid of known nodes."""
+
+    decoder: SupportDecoder
+    raw: Array
+    radius: float
+    unit: float
+    s: Array
+    blur: float
+    parts: Array
+    deadline: float | None
+    progress: Told | None
+
+    @classmethod
+    def of(
+        cls, decoder: SupportDecoder, raw: Array, radius: float, deadline: float | None, progress: Told | None
+    ) -> _Task:
+        largest = max(float(raw.max(initial=0.0)), -float(raw.min(initial=0.0)))
+        unit = 2.0 ** -min(max(np.frexp(largest)[1], -1000), 1000) if largest > 0 else 1.0
+        s, blur = decoder.without_known(raw * unit)
+        return cls(
+            decoder,
+            raw,
+            radius,
+            unit,
+            s,
+            blur * float(np.linalg.norm(raw * unit)),
+            decoder.spans.project(s),
+            deadline,
+            progress,
+        )
+
+    def search(self, size: int, *, listing: bool, limit: int = 0) -> Search:
+        decoder = self.decoder
+        search = Search(
+            self.radius * self.unit if listing else float(np.linalg.norm(self.s)),
+            listing,
+            lambda support: decoder.decide(self.raw, support, self.radius),
+            decoder._touching,
+            decoder._exact_rank,
+            limit=limit,
+            deadline=self.deadline,
+            progress=self.progress,
+        )
+        search.run(decoder._level, self.s, self.blur, size, decoder._usable, self.parts)
         return search
 
 
@@ -176,11 +282,6 @@ def _minimal(found: list[tuple[tuple[int, ...], float]]) -> list[tuple[tuple[int
         if not any(set(other) <= set(support) for other, _ in kept):
             kept.append((support, value))
     return kept
-
-
-def _dense(operator: Any, columns: NDArray[np.int64]) -> Array:
-    part = operator[:, columns]
-    return np.asarray(part if isinstance(part, np.ndarray) else part.toarray())
 
 
 def _rank(matrix: Array) -> int:

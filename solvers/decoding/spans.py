@@ -1,8 +1,11 @@
-"""The field seen by a support search: one orthonormal basis per node, and how the bases overlap.
+"""The field seen by a support search: one orthonormal basis per node, how the bases overlap, and how wrong they can be.
 
 Which supports explain a syndrome depends only on the column spans of the nodes, so each block B_j is replaced by an
 orthonormal basis Q_j of its span (padded with zero columns to one common width). Then G_jj = I, the gain of one node
 is ‖Q_jᵀs‖², two nodes whose spans are orthogonal add their gains exactly, and a column that says nothing has gain 0.
+
+Each Q_j is B_jW_j for some W_j, up to the rounding of that one product: `error` bounds it, so that `Q_j − error` spans
+exactly what B_j spans, and a proof about the spans is a proof about B.
 """
 
 from __future__ import annotations
@@ -26,16 +29,34 @@ WELL_CONDITIONED = 1e-4
 """Relative eigenvalue of a node's Gram block above which orthonormalising from it costs four digits at most."""
 DENSE_SHARE = 0.2
 """Matrices with more nonzeros than this share of their entries are handled as dense."""
+UNIT = 2.0**-53
+"""Relative rounding of one float operation."""
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """A sparse matrix in compressed columns, without the checks that cost more than the work on small ones."""
+
+    indptr: NDArray[Any]
+    indices: NDArray[Any]
+    data: Array
+    shape: tuple[int, int]
+
+    @classmethod
+    def of(cls, matrix: Any) -> Columns:
+        return cls(matrix.indptr, matrix.indices, matrix.data, matrix.shape)
 
 
 @dataclass(frozen=True)
 class Spans:
     """Bases of all nodes side by side: column block j of `basis` is Q_j, `width` columns each."""
 
-    basis: Any  # (rows, n * width), ndarray or csc_array
+    basis: Any  # (rows, n * width), ndarray or Columns
     width: int
     nodes: int
     scale: Array  # (n,): length of the node's longest direction in the original operator
+    error: Array  # (n,): bound on ‖Q_j − Q‖ for some Q that spans exactly what the node spans
+    dropped: NDArray[np.bool_]  # (n,): directions were taken for zero that are perhaps not exactly zero
 
     @property
     def dense(self) -> bool:
@@ -43,68 +64,53 @@ class Spans:
 
     def project(self, vector: Array) -> Array:
         """Q_jᵀ v for all nodes, as (n, width)."""
-        return np.asarray(self.basis.T @ vector).reshape(self.nodes, self.width)
+        basis = self.basis
+        if self.dense:
+            return np.asarray(basis.T @ vector).reshape(self.nodes, self.width)
+        from solvers.kernels.support_spans import column_products
+
+        products: Array = column_products(basis.indptr, basis.indices, basis.data, vector)
+        return products.reshape(self.nodes, self.width)
 
     @cached_property
-    def overlap(self) -> tuple[NDArray[np.int32], NDArray[np.int32], Array]:
-        """C_ij = Q_iᵀQ_j for all overlapping pairs: row pointers, neighbours (sorted), blocks (count, width, width).
+    def overlap(self) -> tuple[NDArray[np.int64], NDArray[np.int64], Array]:
+        """C_ij = Q_iᵀQ_j for overlapping pairs i < j: row pointers, neighbours (sorted), blocks (count, width, width).
 
-        Blocks with i > j need not be filled: pairs are looked at once.
+        Dense bases list all pairs, and what stands at i ≥ j is not to be read.
         """
         n, d = self.nodes, self.width
         if self.dense:
             gram = dsyrk(1.0, self.basis.T, lower=1).T
             if d > 1:
                 gram = np.ascontiguousarray(gram.reshape(n, d, n, d).transpose(0, 2, 1, 3))
-            blocks = gram.reshape(n * n, d, d)
-            pointers = np.arange(0, n * n + 1, n, dtype=np.int32)
-            return pointers, np.tile(np.arange(n, dtype=np.int32), n), blocks
-        gram = (self.basis.T @ self.basis).tocsr()
-        if d > 1:
-            gram = gram.tobsr(blocksize=(d, d))
-        gram.sort_indices()
-        blocks = np.ascontiguousarray(gram.data).reshape(-1, d, d)
-        return gram.indptr.astype(np.int32), gram.indices.astype(np.int32), blocks
+            return np.arange(0, n * n + 1, n), np.tile(np.arange(n), n), gram.reshape(n * n, d, d)
+        from solvers.kernels.support_spans import sparse_overlap
+
+        basis = self.basis
+        found: tuple[NDArray[np.int64], NDArray[np.int64], Array]
+        found = sparse_overlap(basis.indptr, basis.indices, basis.data, basis.shape[0], d)
+        return found
 
     @cached_property
-    def by_row(self) -> Any:
-        return None if self.dense else self.basis.tocsr()
+    def shift(self) -> Array:
+        """(n,): what each node adds to the perturbation of a bordered Gram matrix: ‖Q_jᵀQ_j − I‖ and 4‖Q_j − Q‖."""
+        height, d = self.basis.shape[0], self.width
+        if d == 1:  # a column divided by its computed length
+            return np.asarray(4.0 * self.error + 1.1 * (height + 8) * UNIT)
+        blocks = _diagonal_blocks(self.basis, self.nodes, d)
+        skew = blocks - np.eye(d)
+        empty = np.einsum("naa->na", blocks) == 0.0  # padding: b and C vanish there, so the unit diagonal does no harm
+        np.einsum("naa->na", skew)[empty] = 0.0
+        measured = np.sqrt(np.einsum("nab,nab->n", skew, skew)) + 1.1 * d * (height + 3) * UNIT
+        return np.asarray(measured + 4.0 * self.error)
 
-    def touching(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Nodes whose span is not blind to all of these rows."""
-        columns: NDArray[np.int64]
+    def columns(self, support: tuple[int, ...]) -> tuple[Any, Array]:
+        """The bases of a support over the rows they touch: those rows, and the columns as (|S| * width, rows)."""
+        index = (np.array(support, dtype=np.int64)[:, None] * self.width + np.arange(self.width)).ravel()
         if self.dense:
-            columns = np.flatnonzero(np.any(self.basis[rows] != 0.0, axis=0))
-        else:
-            part = self.by_row[rows]
-            columns = part.indices[part.data != 0.0].astype(np.int64)
-        return np.unique(columns // self.width)
-
-    def columns(self, support: tuple[int, ...]) -> Array:
-        """The bases of a support, dense (rows, |S| * width)."""
-        index = self._index(support)
-        if self.dense:
-            return np.asarray(self.basis[:, index])
+            return slice(None), np.ascontiguousarray(self.basis[:, index].T)
         rows, local = local_part(self.basis, index)
-        result = np.zeros((self.basis.shape[0], len(index)))
-        result[rows] = local
-        return result
-
-    def residual(self, support: tuple[int, ...], vector: Array) -> float:
-        """‖(I − Π_S) v‖, from an orthonormal basis of the span and not from a difference of squares."""
-        if not support:
-            return float(np.linalg.norm(vector))
-        index = self._index(support)
-        if self.dense:
-            return float(np.linalg.norm(vector - _onto(self.basis[:, index], vector)))
-        rows, local = local_part(self.basis, index)
-        rest = vector.copy()
-        if len(rows):
-            rest[rows] -= _onto(local, vector[rows])
-        return float(np.linalg.norm(rest))
-
-    def _index(self, support: tuple[int, ...]) -> NDArray[np.int64]:
-        return (np.array(support)[:, None] * self.width + np.arange(self.width)).ravel()
+        return rows, np.ascontiguousarray(local.T)
 
 
 def local_part(matrix: Any, columns: NDArray[np.int64]) -> tuple[NDArray[np.int64], Array]:
@@ -119,12 +125,6 @@ def local_part(matrix: Any, columns: NDArray[np.int64]) -> tuple[NDArray[np.int6
         local[where[first:last], column] = matrix.data[cut]
         first = last
     return rows, local
-
-
-def _onto(columns: Array, vector: Array) -> Array:
-    left, values, _ = np.linalg.svd(columns, full_matrices=False)
-    left = left[:, values > DEPENDENT]
-    return np.asarray(left @ (left.T @ vector))
 
 
 def as_operator(matrix: Any) -> Any:
@@ -147,36 +147,76 @@ def as_operator(matrix: Any) -> Any:
     return result if size <= 2**16 or np.count_nonzero(result) > DENSE_SHARE * size else sparse.csc_array(result)
 
 
-def build_spans(operator: Any, groups: NodeColumns, *, scale: Array | None = None) -> Spans:
+def column_squares(operator: Any) -> Array:
+    """Squared length of every column."""
+    if isinstance(operator, np.ndarray):
+        return np.asarray(np.einsum("ij,ij->j", operator, operator))
+    return np.asarray(np.bincount(_owner(operator), operator.data * operator.data, minlength=operator.shape[1]), float)
+
+
+def _owner(operator: Any) -> NDArray[np.int64]:
+    return np.repeat(np.arange(operator.shape[1]), np.diff(operator.indptr))
+
+
+def tamed(operator: Any, groups: NodeColumns) -> Any:
+    """The operator; with nodes scaled by powers of two where squares would overflow or vanish. Spans stay what they are."""
+    with np.errstate(over="ignore", under="ignore"):
+        squares = column_squares(operator)
+    if not operator.shape[0] or (squares.min() > 1e-200 and squares.max() < 1e200):
+        return operator
+    wild = np.flatnonzero(~((squares > 1e-200) & (squares < 1e200)))
+    dense = isinstance(operator, np.ndarray)
+    if not (operator[:, wild] if dense else np.diff(operator.indptr)[wild]).any():  # columns of zeros do no harm
+        return operator
+    columns = abs(operator).max(axis=0)
+    largest = np.asarray(columns if isinstance(columns, np.ndarray) else columns.toarray()).ravel()
+    node = np.maximum.reduceat(largest[groups.order], groups.offsets[:-1])
+    exponents = np.zeros(len(largest), dtype=np.int64)
+    exponents[groups.order] = np.repeat(np.frexp(node)[1], groups.sizes)
+    if dense:
+        return np.ldexp(operator, -exponents)
+    data = np.ldexp(operator.data, -exponents[_owner(operator)])
+    return sparse.csc_array((data, operator.indices, operator.indptr), shape=operator.shape)
+
+
+def build_spans(operator: Any, groups: NodeColumns, *, scale: Array | None = None, noise: Array | None = None) -> Spans:
     """Bases of every node's columns; `scale` keeps the lengths of an operator this one was projected from.
 
-    Well-conditioned nodes are orthonormalised all at once from their Gram blocks; the others one by one by SVD, since
-    a Gram matrix squares the condition number.
+    `noise` (n,) bounds how far each node's columns are from the exact ones (Frobenius). Well-conditioned nodes are
+    orthonormalised all at once from their Gram blocks; the others one by one by SVD, since a Gram matrix squares the
+    condition number.
     """
     n = len(groups)
     width = int(groups.sizes.max())
     if width == 1:
-        return _scalar_spans(operator, groups, scale)
+        return _scalar_spans(operator, groups, scale, noise)
     padded = _padded(operator, groups, width)
-    values, vectors = np.linalg.eigh(_diagonal_blocks(padded, n, width))
+    blocks = _diagonal_blocks(padded, n, width)
+    values, vectors = np.linalg.eigh(blocks)
     values = np.maximum(values, 0.0)
     lengths = np.sqrt(values[:, -1]) if scale is None else scale
     useful = values > WELL_CONDITIONED * np.square(lengths)[:, None]
     plain = useful.sum(axis=1) == groups.sizes
     factors = np.where(useful & plain[:, None], 1.0 / np.sqrt(np.where(useful, values, 1.0)), 0.0)
     whiteners = vectors * factors[:, None, :]
+    given = np.zeros(n) if noise is None else noise
+    sizes = np.sqrt(np.einsum("naa->n", blocks))
+    error = np.sqrt(np.square(factors).sum(axis=1)) * (1.1 * (width + 3) * UNIT * sizes + 1.1 * given)
+    odd = np.flatnonzero(~plain)
+    bases = [_orthonormal(operator, groups[j], float(lengths[j]), float(given[j])) for j in odd]
+    error[odd] = [basis.error for basis in bases]
+    dropped = np.zeros(n, dtype=np.bool_)
+    dropped[odd] = [basis.dropped for basis in bases]
     if isinstance(padded, np.ndarray):
-        basis = np.matmul(padded.reshape(-1, n, width).transpose(1, 0, 2), whiteners)
-        basis = np.ascontiguousarray(basis.transpose(1, 0, 2)).reshape(-1, n * width)
-        for j in np.flatnonzero(~plain):
-            left = _orthonormal(operator[:, groups[j]], lengths[j])
-            basis[:, j * width : j * width + left.shape[1]] = left
-        return Spans(basis, width, n, lengths)
+        result = np.matmul(padded.reshape(-1, n, width).transpose(1, 0, 2), whiteners)
+        result = np.ascontiguousarray(result.transpose(1, 0, 2)).reshape(-1, n * width)
+        for j, basis in zip(odd, bases, strict=True):
+            result[basis.rows, j * width : j * width + basis.columns.shape[1]] = basis.columns
+        return Spans(result, width, n, lengths, error, dropped)
     blocks = sparse.bsr_array((whiteners, np.arange(n), np.arange(n + 1)), shape=(n * width, n * width))
-    basis = (padded @ blocks.tocsc()) + _delicate_bases(operator, groups, np.flatnonzero(~plain), lengths, width)
-    basis = sparse.csc_array(basis)
-    basis.eliminate_zeros()
-    return Spans(basis, width, n, lengths)
+    thin = sparse.csc_array((padded @ blocks.tocsc()) + _delicate_bases(bases, odd, padded.shape, width))
+    thin.eliminate_zeros()
+    return Spans(Columns.of(thin), width, n, lengths, error, dropped)
 
 
 def _padded(operator: Any, groups: NodeColumns, width: int) -> Any:
@@ -203,55 +243,68 @@ def _diagonal_blocks(padded: Any, n: int, width: int) -> Array:
     if isinstance(padded, np.ndarray):
         parts = padded.reshape(-1, n, width)
         return np.asarray(np.matmul(parts.transpose(1, 2, 0), parts.transpose(1, 0, 2)))
-    gram = sparse.coo_array(padded.T @ padded)
-    rows, columns = gram.coords
-    same = rows // width == columns // width
-    result = np.zeros((n, width, width))
-    result[rows[same] // width, rows[same] % width, columns[same] % width] = gram.data[same]
-    return result
+    from solvers.kernels.support_spans import node_grams
+
+    grams: Array = node_grams(padded.indptr, padded.indices, padded.data, padded.shape[0], width)
+    return grams
 
 
-def _delicate_bases(operator: Any, groups: NodeColumns, nodes: Any, lengths: Array, width: int) -> Any:
-    """Sparse bases of the nodes that need an SVD of their own."""
-    rows: list[NDArray[np.int64]] = []
-    columns: list[NDArray[np.int64]] = []
-    entries: list[Array] = []
-    for j in nodes:
-        where, local = local_part(operator, groups[j])
-        left = _orthonormal(local, lengths[j])
-        r, c = np.nonzero(left)
-        rows.append(where[r].astype(np.int64))
-        columns.append(c + j * width)
-        entries.append(left[r, c])
-    shape = (operator.shape[0], len(groups) * width)
-    if not rows:
+@dataclass(frozen=True, slots=True)
+class _NodeBasis:
+    rows: Any
+    columns: Array  # (rows, rank)
+    error: float
+    dropped: bool
+
+
+def _delicate_bases(bases: list[_NodeBasis], nodes: Any, shape: tuple[int, int], width: int) -> Any:
+    """Sparse bases of the nodes that needed an SVD of their own."""
+    if not bases:
         return sparse.csc_array(shape)
+    rows, columns, entries = [], [], []
+    for j, basis in zip(nodes, bases, strict=True):
+        r, c = np.nonzero(basis.columns)
+        rows.append(basis.rows[r].astype(np.int64))
+        columns.append(c + j * width)
+        entries.append(basis.columns[r, c])
     return sparse.csc_array((np.concatenate(entries), (np.concatenate(rows), np.concatenate(columns))), shape=shape)
 
 
-def _orthonormal(columns: Array, length: float) -> Array:
-    left, values, _ = np.linalg.svd(columns, full_matrices=False)
-    return np.asarray(left[:, values > DEPENDENT * length]) if length > 0.0 else left[:, :0]
+def _orthonormal(operator: Any, columns: NDArray[np.int64], length: float, noise: float) -> _NodeBasis:
+    """B_jW with W from the SVD, and not the left singular vectors: the error of a product is known."""
+    if isinstance(operator, np.ndarray):
+        rows: Any = slice(None)
+        local = operator[:, columns]
+    else:
+        rows, local = local_part(operator, columns)
+    if not length > 0.0 or not local.any():
+        # exactly zero columns say nothing; what rounding may have left out is in the noise
+        return _NodeBasis(rows, local[:, :0], 0.0, noise > 0.0)
+    _, values, right = np.linalg.svd(local, full_matrices=False)
+    useful = values > DEPENDENT * length
+    whitener = right[useful].T / values[useful]
+    error = float(np.linalg.norm(whitener)) * (
+        1.1 * (len(columns) + 2) * UNIT * float(np.linalg.norm(local)) + 1.1 * noise
+    )
+    most = min(np.count_nonzero(local.any(axis=0)), np.count_nonzero(local.any(axis=1)))
+    return _NodeBasis(rows, local @ whitener, error, bool(useful.sum() < most or (noise > 0.0 and not useful.all())))
 
 
-def _scalar_spans(operator: Any, groups: NodeColumns, scale: Array | None) -> Spans:
+def _scalar_spans(operator: Any, groups: NodeColumns, scale: Array | None, noise: Array | None) -> Spans:
     ordered = np.array_equal(groups.order, np.arange(operator.shape[1]))
     matrix = operator if ordered else operator[:, groups.order]
-    dense = isinstance(matrix, np.ndarray)
-    if dense:
-        norms = np.sqrt(np.einsum("ij,ij->j", matrix, matrix))
-    else:
-        owner = np.repeat(np.arange(matrix.shape[1]), np.diff(matrix.indptr))
-        norms = np.sqrt(np.bincount(owner, np.square(matrix.data), minlength=matrix.shape[1]))
+    norms = np.sqrt(column_squares(matrix))
     lengths = norms if scale is None else scale
-    factors = np.divide(1.0, norms, out=np.zeros_like(norms), where=norms > DEPENDENT * lengths)
-    if dense:
-        return Spans(matrix * factors, 1, len(groups), lengths)
-    scaled = sparse.csc_array((matrix.data * factors[owner], matrix.indices, matrix.indptr), shape=matrix.shape)
-    if not factors.all():
-        scaled = scaled.copy()  # it shares its pattern with the operator, which must keep its own
-        scaled.eliminate_zeros()
-    return Spans(scaled, 1, len(groups), lengths)
+    useful = norms > DEPENDENT * lengths
+    factors = np.divide(1.0, norms, out=np.zeros_like(norms), where=useful)
+    if noise is None:
+        error, dropped = np.full(len(groups), 1.1 * UNIT), ~useful & (norms > 0.0)
+    else:
+        error, dropped = 1.1 * (UNIT + noise * factors), ~useful & (noise > 0.0)
+    if isinstance(matrix, np.ndarray):
+        return Spans(matrix * factors, 1, len(groups), lengths, error, dropped)
+    basis = Columns(matrix.indptr, matrix.indices, matrix.data * factors[_owner(matrix)], matrix.shape)
+    return Spans(basis, 1, len(groups), lengths, error, dropped)
 
 
 def project_out(operator: Any, basis: Array) -> Any:

@@ -2,13 +2,15 @@
 
 For each support of at most k nodes the table keeps an orthonormal basis U_S of its span; the residuals of all
 syndromes are then ‖s − U_S U_Sᵀ s‖, one product per support for the whole batch, and the errors of all fields that
-chose one support share one pseudo-inverse.
+chose one support share one pseudo-inverse. Each basis comes with a proven error, so that a residual is on the right
+side of ε in exact arithmetic, or so near that it is decided in rationals.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
 from math import comb
 from typing import Any
@@ -16,8 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.decoding.search import ROUNDING
-from solvers.decoding.spans import DEPENDENT, build_spans, project_out, span_of
+from solvers.decoding.search import ROUNDING, SupportDecoder
+from solvers.decoding.spans import DEPENDENT, UNIT
 from solvers.groups import column_groups
 
 Array = NDArray[np.float64]
@@ -38,9 +40,10 @@ class BatchDecoding:
     minimal: NDArray[np.bool_]  # (N, supports): the inclusion-minimal supports that explain the syndrome
     best_smaller: Array  # (N,): least residual of all supports with fewer nodes than the chosen one; inf for none
     tolerance: Array  # (N,)
+    verified: NDArray[np.bool_]  # (N,): every support was proved to lie on its side of ε, none by the zero rule
 
     def __post_init__(self) -> None:
-        for name in ("chosen", "residual", "error", "explained", "minimal", "best_smaller", "tolerance"):
+        for name in ("chosen", "residual", "error", "explained", "minimal", "best_smaller", "tolerance", "verified"):
             getattr(self, name).setflags(write=False)
 
 
@@ -53,23 +56,18 @@ class SupportTable:
 
     def __init__(self, B: Any, groups: Any = None, *, k: int, known: Sequence[int] = ()) -> None:
         dense = np.asarray(B.toarray() if hasattr(B, "toarray") else B, dtype=np.float64)
-        columns = column_groups(groups, dense.shape[1])
-        self.known = tuple(sorted({int(i) for i in known}))
-        rest = [i for i in range(len(columns)) if i not in set(self.known)]
+        self._decoder = decoder = SupportDecoder(dense, groups, known=known)
+        self.known = decoder.known
+        rest = np.flatnonzero(decoder.usable).tolist()
         if not table_fits(len(rest), k):
             raise ValueError(f"more than {LARGEST} supports; use SupportDecoder")
         self.supports = tuple(part for size in range(k + 1) for part in combinations(rest, size))
-        index = np.concatenate([columns[i] for i in self.known]) if self.known else np.zeros(0, dtype=np.int64)
-        base = span_of(dense[:, index])
-        projected = project_out(dense, base) if self.known else dense
-        scale = build_spans(dense, columns).scale
-        spans = build_spans(projected, columns, scale=scale)
-        self._base = base
-        self._bases = tuple(
-            _basis(spans.columns(part)) if part else np.zeros((dense.shape[0], 0)) for part in self.supports
-        )
+        columns = column_groups(groups, dense.shape[1])
+        self._bases = tuple(decoder.basis(part) for part in self.supports)
         self._columns = tuple(
-            np.concatenate([columns[i] for i in (*self.known, *part)]) if self.known or part else index
+            np.concatenate([columns[i] for i in (*self.known, *part)])
+            if self.known or part
+            else np.zeros(0, dtype=np.int64)
             for part in self.supports
         )
         self._dense = dense
@@ -79,21 +77,39 @@ class SupportTable:
             for whole in self.supports
         )
 
+    @cached_property
+    def _by_rule(self) -> NDArray[np.bool_]:
+        """Supports whose directions were dropped by the zero rule and are not exactly dependent."""
+        decoder = self._decoder
+        return np.array(
+            [decoder.by_zero_rule(part, basis) for part, basis in zip(self.supports, self._bases, strict=True)]
+        )
+
     def decode(self, syndromes: Any, *, epsilon: float = 0.0, tolerance: Any = None) -> BatchDecoding:
         """Decode the rows of `syndromes` (N, rows); ties go to the smaller support, then the smaller residual."""
         raw = np.atleast_2d(np.asarray(syndromes, dtype=np.float64))
         if raw.shape[1] != self._dense.shape[0] or not np.isfinite(raw).all():
             raise ValueError(f"syndromes must be finite and have {self._dense.shape[0]} columns, one per row of B")
         count = len(raw)
+        lengths = np.linalg.norm(raw, axis=1)
         slack = np.broadcast_to(
-            ROUNDING * np.linalg.norm(raw, axis=1) if tolerance is None else np.asarray(tolerance, dtype=np.float64),
-            (count,),
+            ROUNDING * lengths if tolerance is None else np.asarray(tolerance, dtype=np.float64), (count,)
         )
-        data = raw - (raw @ self._base) @ self._base.T
+        data, blur = self._decoder.without_known(raw)
+        radius = epsilon + slack
         residuals = np.empty((count, len(self.supports)))
+        errors = np.empty(len(self.supports))
         for position, basis in enumerate(self._bases):
-            residuals[:, position] = np.linalg.norm(data - (data @ basis) @ basis.T, axis=1)
-        good = residuals <= (epsilon + slack)[:, None]
+            span = basis.wide(raw.shape[1])
+            residuals[:, position] = np.linalg.norm(data - (data @ span) @ span.T, axis=1)
+            errors[position] = basis.moves + blur + (raw.shape[1] + 4) * UNIT
+        good = residuals <= radius[:, None]
+        verified = np.full(count, not self._by_rule.any())
+        near = np.abs(residuals - radius[:, None]) <= 1.01 * errors * lengths[:, None]
+        for i, position in np.argwhere(near):
+            exact = self._decoder.decide(raw[i], self.supports[position], float(radius[i]))
+            good[i, position] = good[i, position] if exact is None else exact
+            verified[i] &= exact is not None
         minimal = good.copy()
         for position, below in enumerate(self._below):
             if len(below):
@@ -111,7 +127,7 @@ class SupportTable:
                 error[np.ix_(rows, columns)] = raw[rows] @ inverse.T
         picked = residuals[np.arange(count), chosen]
         smaller = np.where(sizes < sizes[chosen][:, None], residuals, np.inf).min(axis=1)
-        return BatchDecoding(chosen, self.supports, picked, error, explained, minimal, smaller, slack.copy())
+        return BatchDecoding(chosen, self.supports, picked, error, explained, minimal, smaller, slack.copy(), verified)
 
     def solve(self, position: int, syndrome: Array) -> tuple[float, Array]:
         """Residual and least-squares error of one syndrome on one support of the table."""
@@ -120,8 +136,3 @@ class SupportTable:
         if len(columns):
             error[columns] = np.linalg.lstsq(self._dense[:, columns], syndrome, rcond=DEPENDENT)[0]
         return float(np.linalg.norm(self._dense @ error - syndrome)), error
-
-
-def _basis(columns: Array) -> Array:
-    left, values, _ = np.linalg.svd(columns, full_matrices=False)
-    return np.asarray(left[:, values > DEPENDENT])

@@ -1,81 +1,79 @@
 """The traversal of the support search: branch on nodes that must be met, then scan the last two levels at once.
 
 Three facts replace the loop over supports. (1) With orthonormal bases the last two levels are one pass over pairs
-(`solvers.kernels.support_pairs`), shared by all syndromes of a design. (2) Rows that no node of S touches keep their
-residual, so S must meet the nodes of any set of rows whose energy exceeds ε²: on sparse fields that is a handful of
-nodes, and branching on them (each branch without its predecessors) lists every support once. (3) Every survivor is
-judged again by an orthonormal basis of its own span, so the float slack of the scan can only add work, never lose
-a support. With an incumbent in the place of ε the same branching minimises the residual.
+(`solvers.kernels.support_pairs`); on dense fields a few loud rows exclude most pairs before a Gram matrix is needed.
+(2) Rows that no node of S touches keep their residual, so S must meet the nodes of any set of rows whose energy
+exceeds ε²: on sparse fields that is a handful of nodes, and branching on them (each branch without its predecessors)
+lists every support once. (3) A support is excluded only by a test that holds in exact arithmetic, whatever was
+rounded; every survivor is judged by a basis of its own with a proven error, and in rationals where that can't tell.
+With an incumbent in the place of ε the same branching minimises the residual.
 """
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.decoding.spans import Spans, build_spans, project_out, span_of
-from solvers.groups import NodeColumns
+from solvers.decoding.levels import Basis, Level
+from solvers.decoding.spans import UNIT
 
 Array = NDArray[np.float64]
+Told = Callable[[float, tuple[int, ...], float, bool], None]
 
-DELICATE = 1e-4
-"""Pairs of spans with a pivot of I − CᵀC below this are judged one by one."""
 BUFFER = 256
 """Pairs that a scan returns at first; when there are more, it is repeated with room for all."""
+LOUD = 12
+"""Rows that the first scan of a dense field looks at."""
+TELLING = 0.1
+"""Seconds between two reports of progress."""
 
 
 @dataclass
 class Search:
-    """One traversal. Listing keeps `radius` and collects; minimising lowers it to the best residual found."""
+    """One traversal. Listing keeps `radius` and collects; minimising lowers it to the best residual found.
+
+    `decide` judges a support against the radius in exact arithmetic (None: it can't), `touching` names the nodes
+    whose columns are not zero on all of the given rows.
+    """
 
     radius: float
-    limit: int
-    deadline: float | None
     listing: bool
+    decide: Callable[[tuple[int, ...]], bool | None]
+    touching: Callable[[NDArray[np.int64]], NDArray[np.int64]]
+    exact_rank: Callable[[tuple[int, ...]], int | None]
+    limit: int = 0
+    deadline: float | None = None
+    progress: Told | None = None
     found: list[tuple[tuple[int, ...], float]] = field(default_factory=list)
+    undecided: list[tuple[int, ...]] = field(default_factory=list)
     support: tuple[int, ...] = ()
     residual: float = np.inf
     complete: bool = True
+    zero_rule: bool = False
+    """A direction below the zero rule, but not exactly zero, was taken for zero."""
     tested: int = 0
 
-    def run(
-        self,
-        operator: Any,
-        groups: NodeColumns,
-        spans: Spans,
-        s: Array,
-        size: int,
-        usable: NDArray[np.bool_],
-        parts: Array,
-    ) -> None:
-        """Search all supports of at most `size` usable nodes; `parts` are the projections Q_jᵀs."""
-        self._root, self._s = spans, s
+    def run(self, level: Level, s: Array, blur: float, size: int, usable: NDArray[np.bool_], parts: Array) -> None:
+        """Search all supports of at most `size` usable nodes; `parts` are Q_jᵀs, `blur` bounds the error of s."""
+        self._root, self._s, self._blur = level, s, blur
+        self._scale = float(s @ s)
+        self._share, self._told = (0.0, 1.0), time.monotonic()
         self._consider(())
         if size > 2 and not self.listing:
-            self._greedy(operator, groups, spans, s, size, usable, parts)
-        self._descend(operator, groups, spans, s, size, usable.copy(), (), parts)
+            self._greedy(level, s, size, usable, parts)
+        self._descend(level, s, blur, size, usable.copy(), parts)
 
-    def _greedy(
-        self,
-        operator: Any,
-        groups: NodeColumns,
-        spans: Spans,
-        s: Array,
-        size: int,
-        usable: NDArray[np.bool_],
-        parts: Array,
-    ) -> None:
+    def _greedy(self, level: Level, s: Array, size: int, usable: NDArray[np.bool_], parts: Array) -> None:
         """A good incumbent first: the best pair, then one best node at a time. The lower it is, the fewer branches."""
-        self._descend(operator, groups, spans, s, 2, usable.copy(), (), parts)
+        self._descend(level, s, self._blur, 2, usable.copy(), parts)
         while 0 < len(self.support) < size and not self._stopped():
-            basis = span_of(spans.columns(self.support))
-            smaller = project_out(operator, basis)
-            rest = s - basis @ (basis.T @ s)
-            gains = np.square(build_spans(smaller, groups, scale=spans.scale).project(rest)).sum(axis=1)
+            basis = Basis.of(level.spans, self.support)
+            gains = np.square(level.without(self.support, basis).spans.project(basis.leave(s))).sum(axis=1)
             gains[~usable] = 0.0
             gains[list(self.support)] = 0.0
             if not gains.any() or not self._consider((*self.support, int(np.argmax(gains)))):
@@ -85,17 +83,35 @@ class Search:
         """Judge one support directly; True when it explains the syndrome (or improves on the incumbent)."""
         self.tested += 1
         support = tuple(sorted(support))
-        value = self._root.residual(support, self._s)
+        length = float(np.sqrt(self._scale))
+        dropped, value, error = False, length, (len(self._s) + 4) * UNIT * length + self._blur
+        if support:
+            basis = Basis.of(self._root.spans, support)
+            dropped, value = basis.dropped or self._root.dropped, float(np.linalg.norm(basis.leave(self._s)))
+            error += basis.moves * length
         better = value < self.residual
         if better:
             self.residual, self.support = value, support
         if not self.listing:
             self.radius = min(self.radius, self.residual)
             return better
-        if value <= self.radius:
+        return self._verdict(support, value, error, dropped)
+
+    def _verdict(self, support: tuple[int, ...], value: float, error: float, dropped: bool) -> bool:
+        """Whether the support explains: by the error bound of its residual, else in exact arithmetic."""
+        explains: bool | None = value <= self.radius
+        outside = value - error > self.radius
+        if not (value + error <= self.radius or (outside and not dropped)):
+            exact = self.decide(support)
+            if outside and exact is not False:
+                self.zero_rule = True  # only along directions that the zero rule takes for none, or nobody knows
+            else:
+                explains = exact
+        if explains is None:
+            self.undecided.append(support)
+        elif explains:
             self.found.append((support, value))
-            return True
-        return False
+        return bool(explains)
 
     def _stopped(self) -> bool:
         late = self.deadline is not None and time.monotonic() > self.deadline
@@ -104,107 +120,208 @@ class Search:
         return not self.complete
 
     def _descend(
-        self,
-        operator: Any,
-        groups: NodeColumns,
-        spans: Spans,
-        s: Array,
-        left: int,
-        usable: NDArray[np.bool_],
-        prefix: tuple[int, ...],
-        parts: Array | None = None,
+        self, level: Level, s: Array, blur: float, left: int, usable: NDArray[np.bool_], parts: Array | None = None
     ) -> None:
-        energy = float(s @ s)
-        if left == 0 or not usable.any() or np.sqrt(energy) <= self.radius * (self.listing or 1.0 - 1e-12):
+        if left == 0 or not usable.any() or self._stopped():
             return
-        if self._stopped():
-            return
-        # Projected bases have lost digits, and the scan must never lose a support: more slack below the root.
-        slack = (1e-9 if not prefix else 1e-5) * float(self._s @ self._s)
+        spans = level.spans
         parts = spans.project(s) if parts is None else parts
-        gains = np.einsum("ij,ij->i", parts, parts)
-        usable = self._singles(gains, energy, slack, usable, prefix)
+        scan = _Scan.of(level, s, blur, parts, usable, self._scale)
+        self._settle(level, usable)
+        prefix = level.prefix[len(self._root.prefix) :]
+        usable = self._singles(scan, usable, prefix)
         if left == 1:
             return
         if left == 2:
-            self._pairs(spans, parts, gains, energy - self.radius**2 - slack, usable, prefix)
+            self._pairs(scan, usable, prefix)
             return
-        branch = self._must_meet(spans, s)
+        branch = self._must_meet(level, s, blur)
         branch = branch[usable[branch]]
-        for i in branch[np.argsort(-gains[branch], kind="stable")]:
+        low, high = self._share
+        for place, i in enumerate(branch[np.argsort(-scan.gains[branch], kind="stable")]):
+            self._share = (low + (high - low) * place / len(branch), low + (high - low) * (place + 1) / len(branch))
+            self._tell()
             if self._stopped():
                 return
             usable[i] = False  # later branches do without it, so that each support is listed once
-            basis = span_of(spans.columns((int(i),)))
-            smaller = project_out(operator, basis)
-            self._descend(
-                smaller,
-                groups,
-                build_spans(smaller, groups, scale=spans.scale),
-                s - basis @ (basis.T @ s),
-                left - 1,
-                usable.copy(),
-                (*prefix, int(i)),
-            )
+            basis = Basis.of(spans, (int(i),))
+            rest = basis.leave(basis.leave(s))
+            moved = 1.01 * (blur + min(2.0 * basis.moves, 2.2) * float(np.linalg.norm(s)))
+            self._descend(level.without((int(i),), basis), rest, moved, left - 1, usable.copy())
+        self._share = (low, high)
 
-    def _singles(
-        self, gains: Array, energy: float, slack: float, usable: NDArray[np.bool_], prefix: tuple[int, ...]
-    ) -> NDArray[np.bool_]:
+    def _tell(self) -> None:
+        if self.progress is not None and time.monotonic() - self._told >= TELLING:
+            self._told = time.monotonic()
+            self.progress(self._share[0], self.support, self.residual, bool(self.found))
+
+    def _top(self, energy: float) -> float:
+        """The gain that a support must reach. A minimiser asks for an improvement in the ninth digit."""
+        radius = self.radius if self.listing else self.radius * (1.0 - 1e-9)
+        return energy - radius * radius * (1.0 + 4.0 * UNIT)
+
+    def _settle(self, level: Level, usable: NDArray[np.bool_]) -> None:
+        """Directions that were dropped as too short: are they exactly dependent, or is that the zero rule's doing?"""
+        if not self.listing or self.zero_rule:
+            return
+        spans = level.spans
+        for j in np.flatnonzero(spans.dropped & usable):
+            _, columns = spans.columns((int(j),))
+            rank = level.rank + int(columns.any(axis=1).sum())
+            if self.exact_rank((*level.prefix, int(j))) != rank:
+                self.zero_rule = True
+                return
+        if level.dropped and self.exact_rank(level.prefix) != level.rank:
+            self.zero_rule = True
+
+    def _singles(self, scan: _Scan, usable: NDArray[np.bool_], prefix: tuple[int, ...]) -> NDArray[np.bool_]:
         """Judge the last-node candidates; nodes that finish an explanation are not needed in larger ones."""
         usable = usable.copy()
-        masked = np.where(usable, gains, -1.0)
         if not self.listing:
-            near = np.flatnonzero(masked >= max(masked.max() - slack, energy - self.radius**2 - slack))
-            for j in near[np.argsort(-masked[near], kind="stable")]:
-                self._consider((*prefix, int(j)))
-            return usable
-        for j in np.flatnonzero(masked >= energy - self.radius**2 - slack):
+            self._consider((*prefix, int(np.argmax(np.where(usable, scan.gains, -1.0)))))
+        open_nodes = np.flatnonzero(usable & (scan.reach >= self._top(scan.energy)))
+        for j in open_nodes[np.argsort(-scan.gains[open_nodes], kind="stable")]:
             if self._stopped():
                 break
-            if self._consider((*prefix, int(j))):
+            if self._consider((*prefix, int(j))) and self.listing:
                 usable[j] = False
         return usable
 
-    def _pairs(
-        self,
-        spans: Spans,
-        parts: Array,
-        gains: Array,
-        threshold: float,
-        usable: NDArray[np.bool_],
-        prefix: tuple[int, ...],
-    ) -> None:
-        from solvers.kernels.support_pairs import scan_pairs
-
-        pointers, neighbours, blocks = spans.overlap
-        usable = usable & (spans.scale > 0)
-        order = np.argsort(-gains, kind="stable")
-        full = len(neighbours) == spans.nodes**2
-        if not self.listing:  # first the best pair, then every pair within the slack of it
-            slack = (1e-9 if not prefix else 1e-5) * float(self._s @ self._s)
-            empty = np.zeros((0, 2), dtype=np.int64)
-            best = scan_pairs(
-                pointers, neighbours, blocks, parts, gains, order, usable, np.inf, full, DELICATE, empty, empty
-            )[0]
-            threshold = max(threshold, best - 2 * slack)
-        size = BUFFER
-        while True:
-            found, doubtful = np.zeros((size, 2), dtype=np.int64), np.zeros((size, 2), dtype=np.int64)
-            *_, count, doubts = scan_pairs(
-                pointers, neighbours, blocks, parts, gains, order, usable, threshold, full, DELICATE, found, doubtful
-            )
-            if max(count, doubts) <= size or (self.listing and self.limit and size >= 64 * self.limit + 4096):
-                break
-            size = max(count, doubts)
-        for i, j in (*found[:count].tolist(), *doubtful[:doubts].tolist()):
+    def _pairs(self, scan: _Scan, usable: NDArray[np.bool_], prefix: tuple[int, ...]) -> None:
+        top = self._top(scan.energy)
+        pairs = scan.loud_pairs(usable, self.radius) if self.listing else None
+        if pairs is None:
+            if not self.listing:  # first the best pair, so that only what improves on it is looked at
+                best = scan.best_pair(usable, top)
+                if best is not None:
+                    self._consider((*prefix, *best))
+                top = self._top(scan.energy)
+            most = 64 * self.limit + 4096 if self.listing and self.limit else None
+            pairs, all_of_them = scan.pairs(usable, top, most)
+            self.complete = self.complete and all_of_them
+        for i, j in pairs:
             if self._stopped():
                 return
             self._consider((*prefix, i, j))
-        self.complete = self.complete and max(count, doubts) <= size
+            self._tell()
 
-    def _must_meet(self, spans: Spans, s: Array) -> NDArray[np.int64]:
-        """Nodes that every support with residual ≤ radius must meet: those of the fewest rows with energy > radius²."""
-        order = np.argsort(-np.abs(s), kind="stable")
-        running = np.cumsum(np.square(s[order]))
-        needed = int(np.searchsorted(running, (self.radius * (1 + 1e-9)) ** 2, side="right")) + 1
-        return spans.touching(np.sort(order[:needed]))
+    def _must_meet(self, level: Level, s: Array, blur: float) -> NDArray[np.int64]:
+        """Nodes that every support with residual ≤ radius must meet: those of the fewest rows with energy > radius².
+
+        Rows that the prefix touches are seen by all its neighbours once it is projected out; other rows are as given.
+        """
+        enough = ((self.radius + blur) * (1.0 + 1e-9)) ** 2
+        outside = np.flatnonzero(~level.covered)
+        inside = not float(s[outside] @ s[outside]) > enough
+        rows = np.arange(len(s)) if inside else outside
+        order = rows[np.argsort(-np.abs(s[rows]), kind="stable")]
+        needed = int(np.searchsorted(np.cumsum(np.square(s[order])), enough, side="right")) + 1
+        chosen = order[:needed]
+        return self.touching(np.union1d(chosen, np.flatnonzero(level.covered)) if inside else chosen)
+
+
+@dataclass(frozen=True, slots=True)
+class _Scan:
+    """One level prepared for the tests of its last two nodes."""
+
+    level: Level
+    s: Array
+    parts: Array
+    gains: Array
+    energy: float
+    scale: float
+    base: float
+    reach: Array  # (n,): proven bounds on the gains of single nodes
+
+    @classmethod
+    def of(cls, level: Level, s: Array, blur: float, parts: Array, usable: NDArray[np.bool_], scale: float) -> _Scan:
+        spans = level.spans
+        energy, width, height = float(s @ s), spans.width, len(s)
+        scale = max(scale, energy, 1e-300)
+        base = 1.1 * (2 * width + 1) * (height + 2 * width + 6) * UNIT + 4.0 * blur / float(np.sqrt(scale))
+        gains = np.einsum("ij,ij->i", parts, parts)
+        margin = 1.0 - spans.shift - base
+        clear = margin > 0.9
+        reach = np.where(clear, gains / np.where(clear, margin, 1.0) + (spans.shift + base) * scale, np.inf)
+        return cls(level, s, parts, gains, energy, scale, base, reach)
+
+    def loud_pairs(self, usable: NDArray[np.bool_], radius: float) -> list[tuple[int, int]] | None:
+        """On a dense field of scalars as given, the pairs that a few loud rows leave over; None when they leave too many."""
+        spans = self.level.spans
+        if spans.width > 1 or not spans.dense or self.level.noise is not None or min(spans.basis.shape) < 4 * LOUD:
+            return None
+        from solvers.kernels.support_pairs import ROOM, scan_rows
+
+        rows = np.argpartition(np.abs(self.s), -LOUD)[-LOUD:]
+        loud = spans.basis[rows]
+        some = usable.nonzero()[0]
+        loud = loud if len(some) == spans.nodes else np.ascontiguousarray(loud[:, some])
+        norms = np.sqrt(np.einsum("ij,ij->j", loud, loud))
+        if norms.min(initial=1.0) < 1e-100:
+            return None
+        loud /= norms
+        heard = self.s[rows]
+        energy = float(heard @ heard)
+        square = radius * radius * (1.0 + 4.0 * UNIT)
+        parts = heard @ loud
+        found = np.empty((4 * len(some), 2), dtype=np.int64)
+        shift = 5.0 * (LOUD + 12) * UNIT
+        count = scan_rows(loud, parts, parts * parts, shift, energy - square, energy, found)
+        if count > len(found):
+            return None
+        if count <= 2:  # as a rule the one that explains; judging it needs no second scan
+            return [(int(some[i]), int(some[j])) for i, j in found[:count]]
+        i, j = some[found[:count]].T
+        c = np.einsum("ij,ij->j", spans.basis[:, i], spans.basis[:, j])
+        shifts = spans.shift[i] + spans.shift[j] + self.base
+        diagonal = 1.0 - shifts
+        rest = diagonal * diagonal - c * c
+        gain = diagonal * (self.gains[i] + self.gains[j]) - 2.0 * c * self.parts[i, 0] * self.parts[j, 0]
+        bound = self.energy - square - shifts * self.scale
+        left = (rest <= 0.0) | (gain >= bound * rest - ROOM * self.scale)
+        return list(zip(i[left].tolist(), j[left].tolist(), strict=True))
+
+    def best_pair(self, usable: NDArray[np.bool_], top: float) -> tuple[int, int] | None:
+        _, i, j = self._scan(usable, top, True, np.zeros((0, 2), dtype=np.int64))
+        return (int(i), int(j)) if i >= 0 else None
+
+    def pairs(self, usable: NDArray[np.bool_], top: float, most: int | None) -> tuple[list[tuple[int, int]], bool]:
+        """All pairs that may gain `top`, or the first `most` of them; and whether these are all."""
+        size = BUFFER
+        while True:
+            found = np.zeros((size, 2), dtype=np.int64)
+            count, _, _ = self._scan(usable, top, False, found)
+            if count <= size or (most is not None and size >= most):
+                break
+            size = count if most is None else min(count, most)
+        return [(int(i), int(j)) for i, j in found[:count]], count <= size
+
+    def _scan(self, usable: NDArray[np.bool_], top: float, seek: bool, found: NDArray[np.int64]) -> Any:
+        from solvers.kernels.support_pairs import scan_pairs
+
+        spans = self.level.spans
+        usable = usable & (spans.scale > 0)
+        pointers, neighbours, blocks = spans.overlap
+        clear = usable & (spans.shift < 0.05)
+        diagonal = 1.0 - 2.0 * spans.shift[clear].max(initial=0.0) - self.base
+        bounds = np.where(clear & (diagonal > 0.5), self.gains / max(diagonal, 0.5) + spans.shift * self.scale, np.inf)
+        bounds[~usable] = -np.inf
+        order = np.argsort(-bounds, kind="stable")
+        full = len(neighbours) == spans.nodes**2
+        return scan_pairs(
+            pointers,
+            neighbours,
+            blocks,
+            self.parts,
+            self.gains,
+            bounds,
+            order,
+            usable,
+            spans.shift,
+            self.base,
+            top,
+            self.scale,
+            full,
+            seek,
+            found,
+        )

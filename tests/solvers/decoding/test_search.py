@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from itertools import combinations
+from math import sqrt
+from operator import mul
 
 import numpy as np
 import pytest
@@ -173,3 +176,103 @@ def test_every_sparse_error_is_recovered_wherever_the_margin_is_positive(seed):
         for item in found.explanations:
             assert np.linalg.norm(B @ item.error - B @ e - noise) <= epsilon + 1e-9
     assert positive > 150
+
+
+def squared_distance(columns, s):
+    """dist(s, span)² by Gram–Schmidt in rationals: no code shared with the decoder."""
+    rest, basis = [Fraction(float(x)) for x in s], []
+    for column in columns:
+        vector = [Fraction(float(x)) for x in column]
+        for other in basis:
+            factor = sum(map(mul, vector, other)) / sum(map(mul, other, other))
+            vector = [x - factor * y for x, y in zip(vector, other, strict=True)]
+        if any(vector):
+            basis.append(vector)
+            factor = sum(map(mul, rest, vector)) / sum(map(mul, vector, vector))
+            rest = [x - factor * y for x, y in zip(rest, vector, strict=True)]
+    return sum(x * x for x in rest)
+
+
+def exactly(B, groups, s, k, radius, known):
+    """All minimal supports within the radius, in rationals."""
+    minimal = []
+    for size in range(k + 1):
+        for support in combinations([i for i in range(len(groups)) if i not in known], size):
+            if not any(set(other) <= set(support) for other in minimal):
+                columns = [B[:, c] for i in (*known, *support) for c in groups[i]]
+                if squared_distance(columns, s) <= Fraction(radius) ** 2:
+                    minimal.append(support)
+    return sorted(minimal)
+
+
+def adversarial_field(seed):
+    """Integers, thirds, huge and tiny units, nearly dependent nodes; a radius within one bit of some support's residual."""
+    rng = np.random.default_rng([7, seed])
+    n, k, rows = int(rng.integers(3, 6)), int(rng.integers(1, 4)), int(rng.integers(2, 7))
+    dims = rng.integers(1, 3, size=n)
+    groups = np.split(np.arange(dims.sum()), np.cumsum(dims)[:-1])
+    B = rng.integers(-2, 3, size=(rows, int(dims.sum()))).astype(float)
+    kind = seed % 5
+    if kind == 1:
+        B /= 3.0
+    elif kind == 2:
+        B += 10.0 ** -int(rng.integers(4, 15)) * rng.integers(-1, 2, size=B.shape)
+    elif kind == 3:
+        B = (
+            rng.normal(size=B.shape)
+            * 10.0 ** int(rng.integers(-130, 130))
+            * 10.0 ** rng.integers(-3, 4, size=(rows, 1))
+        )
+    elif kind == 4:
+        B *= np.repeat(2.0 ** rng.integers(-300, 300, size=n), dims)
+    e = np.zeros(B.shape[1])
+    for i in rng.choice(n, size=int(rng.integers(0, k + 1)), replace=False):
+        e[groups[i]] = rng.integers(-3, 4, size=len(groups[i])) / (np.abs(B[:, groups[i]]).max() or 1.0)
+    s = B @ e + rng.choice([0.0, 1e-12, 1e-3, 0.1]) * rng.integers(-1, 2, size=rows)
+    known = (int(rng.integers(0, n)),) if seed % 4 == 3 else ()
+    tie = rng.choice(n, size=int(rng.integers(0, k + 1)), replace=False)
+    radius = sqrt(squared_distance([B[:, c] for i in (*known, *tie) for c in groups[i]], s))
+    return B, groups, s, k, max(0.0, radius + int(rng.integers(-1, 2)) * np.spacing(radius)), known
+
+
+@pytest.mark.parametrize("storage", [np.array, sparse.csc_array])
+def test_near_ties_are_decided_as_rationals_decide_them(storage, monkeypatch):
+    """Whatever is verified is so, to the last bit; and only the zero rule keeps anything from being verified."""
+    monkeypatch.setattr("solvers.decoding.search.as_operator", storage)
+    verified = 0
+    for seed in range(160):
+        B, groups, s, k, radius, known = adversarial_field(seed)
+        found = decode_support(B, groups, syndrome=s, k=k, epsilon=radius, tolerance=0.0, limit=0, known=known)
+        assert found.verified != found.zero_rule
+        if found.verified:
+            verified += 1
+            assert sorted(item.support for item in found.explanations) == exactly(B, groups, s, k, radius, known)
+    assert verified > 120
+
+
+def test_the_zero_rule_is_named_where_it_decides():
+    """Exact arithmetic explains s by a difference of huge errors; the paper's rule takes the two columns for one."""
+    B = np.array([[1.0, 1.0], [0.0, 1e-13]])
+    found = decode_support(B, syndrome=[0.0, 1.0], k=2, epsilon=0.5)
+    assert found.zero_rule
+    assert not found.verified
+    assert not found.explained
+    clear = decode_support(np.array([[1.0, 2.0], [0.0, 0.0]]), syndrome=[0.0, 1.0], k=2, epsilon=0.5)
+    assert clear.verified  # exactly parallel: no rule needed
+    assert not clear.explained
+
+
+def test_what_is_too_large_for_rationals_is_undecided(monkeypatch):
+    monkeypatch.setattr("solvers.decoding.rational.LARGEST", 0)
+    found = decode_support(np.array([[1.0], [0.0]]), syndrome=[3.0, 0.1], k=1, epsilon=0.1, tolerance=0.0)
+    assert found.undecided == ((0,),)
+    assert not found.verified
+    assert not found.unique
+
+
+def test_nodes_of_very_different_size_are_solved_each_in_its_unit():
+    B = np.diag([1.0, 1e-14, 1e-200, 1e200])
+    found = decode_support(B, syndrome=[1.0, 2e-14, 3e-200, 0.0], k=3, tolerance=0.0)
+    np.testing.assert_allclose(found.error, [1.0, 2.0, 3.0, 0.0])
+    assert found.verified
+    assert found.unique

@@ -4,10 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from exact_matrices import floats, projector, rationals
 from scipy import sparse
 
-from solvers.decoding.spans import as_operator, build_spans, local_part, project_out, span_of
+from solvers.decoding.spans import as_operator, build_spans, local_part, project_out, span_of, tamed
 from solvers.groups import column_groups
+
+
+def dense_columns(spans, node, height):
+    rows, columns = spans.columns((node,))
+    result = np.zeros((height, spans.width))
+    result[rows] = columns.T
+    return result
 
 
 @pytest.mark.parametrize("storage", [np.array, sparse.csc_array])
@@ -20,7 +28,7 @@ def test_bases_are_orthonormal_and_span_the_node(storage):
     groups = column_groups([[0, 1], [2, 3], [4, 10, 9], [6], [7, 8], [5]], 11)
     spans = build_spans(storage(B), groups)
     for j, columns in enumerate(groups):
-        basis = spans.columns((j,))
+        basis = dense_columns(spans, j, 30)
         used = basis[:, np.linalg.norm(basis, axis=0) > 0.5]
         assert used.shape[1] == np.linalg.matrix_rank(B[:, columns], tol=1e-9)
         np.testing.assert_allclose(used.T @ used, np.eye(used.shape[1]), atol=1e-9)
@@ -40,7 +48,7 @@ def test_overlap_is_the_same_dense_and_sparse(dims):
             for place in range(pointers[i], pointers[i + 1]):
                 j = int(neighbours[place])
                 if j > i:
-                    expected = spans.columns((i,)).T @ spans.columns((j,))
+                    expected = dense_columns(spans, i, 8).T @ dense_columns(spans, j, 8)
                     np.testing.assert_allclose(blocks[place], expected, atol=1e-12)
 
 
@@ -73,3 +81,35 @@ def test_local_part():
     np.testing.assert_array_equal(rows, [0, 1, 3])
     np.testing.assert_array_equal(local, [[0, 1], [2, 0], [3, 4]])
     assert local_part(matrix, np.array([2]))[1].shape == (0, 1)
+
+
+@pytest.mark.parametrize("storage", [np.array, sparse.csc_array])
+def test_the_error_of_a_basis_is_bounded(storage):
+    """For some W, B_jW is within the bound of Q_j: checked with the best W there is, in rationals."""
+    rng = np.random.default_rng(4)
+    B = rng.normal(size=(9, 6))
+    B[:, 3] = B[:, 2] + 1e-7 * rng.normal(size=9)
+    groups = column_groups([2, 2, 2], 6)
+    spans = build_spans(storage(B), groups)
+    assert spans.error[0] < 1e-13 < spans.error[1] < 1e-6
+    for j, columns in enumerate(groups):
+        Q = rationals(dense_columns(spans, j, 9))
+        gap = floats(Q - projector(B[:, columns]) * Q)
+        assert np.linalg.norm(gap) <= spans.error[j]
+
+
+def test_exact_zeros_are_no_matter_of_the_zero_rule():
+    B = np.array([[1.0, 0.0, 1.0, 3.0], [0.0, 0.0, 0.0, 0.0], [1.0, 0.0, 0.0, 1e-13]])
+    spans = build_spans(B, column_groups([2, 2], 4))
+    assert spans.dropped.tolist() == [False, True]
+    assert build_spans(B, column_groups(None, 4)).dropped.tolist() == [False] * 4
+
+
+@pytest.mark.parametrize("storage", [np.array, sparse.csc_array])
+def test_taming_changes_no_span(storage):
+    B = np.array([[3e-200, 1.0, 0.0], [4e-200, 0.0, 0.0]])
+    groups = column_groups(None, 3)
+    spans = build_spans(tamed(storage(B), groups), groups)
+    np.testing.assert_allclose(dense_columns(spans, 0, 2)[:, 0], [0.6, 0.8])
+    untouched = storage(B[:, 1:])
+    assert tamed(untouched, column_groups(None, 2)) is untouched
