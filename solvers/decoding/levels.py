@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.decoding.spans import DEPENDENT, UNIT, Spans, build_spans, column_squares, project_out
+from solvers.decoding.spans import DEPENDENT, UNIT, Spans, build_spans, column_squares, project_out, tamed
 from solvers.groups import NodeColumns
 
 Array = NDArray[np.float64]
@@ -77,7 +77,12 @@ class Level:
 
     @classmethod
     def root(cls, operator: Any, groups: NodeColumns) -> Level:
-        spans = build_spans(operator, groups)
+        """The field as given; nodes of extreme length are rescaled, which changes no span."""
+        with np.errstate(over="ignore", under="ignore"):
+            squares = column_squares(operator)
+        mild = tamed(operator, groups, squares)
+        spans = build_spans(mild, groups, squares=squares if mild is operator else None)
+        operator = mild
         return cls(operator, operator, groups, spans, None, np.zeros(operator.shape[0], dtype=np.bool_))
 
     def without(self, nodes: tuple[int, ...], basis: Basis) -> Level:

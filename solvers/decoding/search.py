@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from solvers.decoding import rational
 from solvers.decoding.levels import Basis, Level
 from solvers.decoding.result import Decoding, Explanation
-from solvers.decoding.spans import DEPENDENT, Spans, as_operator, local_part, tamed
-from solvers.decoding.traversal import Search, Told
+from solvers.decoding.spans import DEPENDENT, Spans, as_operator, local_part
+from solvers.decoding.traversal import Scan, Search, Told
 from solvers.groups import NodeColumns, column_groups
 
 Array = NDArray[np.float64]
@@ -48,7 +48,7 @@ class SupportDecoder:
         self.known = tuple(sorted({int(i) for i in known}))
         if self.known and not 0 <= self.known[0] <= self.known[-1] < len(self._groups):
             raise ValueError(f"known: nodes are numbered 0..{len(self._groups) - 1}, got {list(self.known)}")
-        self._level = Level.root(tamed(self._original, self._groups), self._groups)
+        self._level = Level.root(self._original, self._groups)
         self._known_basis = None
         if self.known:
             self._known_basis = Basis.of(self._level.spans, self.known)
@@ -234,9 +234,7 @@ class _Task:
     raw: Array
     radius: float
     unit: float
-    s: Array
-    blur: float
-    parts: Array
+    scan: Scan
     deadline: float | None
     progress: Told | None
 
@@ -247,22 +245,13 @@ class _Task:
         largest = max(float(raw.max(initial=0.0)), -float(raw.min(initial=0.0)))
         unit = 2.0 ** -min(max(np.frexp(largest)[1], -1000), 1000) if largest > 0 else 1.0
         s, blur = decoder.without_known(raw * unit)
-        return cls(
-            decoder,
-            raw,
-            radius,
-            unit,
-            s,
-            blur * float(np.linalg.norm(raw * unit)),
-            decoder.spans.project(s),
-            deadline,
-            progress,
-        )
+        scan = Scan.of(decoder._level, s, blur * float(np.linalg.norm(raw * unit)) if blur else 0.0)
+        return cls(decoder, raw, radius, unit, scan, deadline, progress)
 
     def search(self, size: int, *, listing: bool, limit: int = 0) -> Search:
         decoder = self.decoder
         search = Search(
-            self.radius * self.unit if listing else float(np.linalg.norm(self.s)),
+            self.radius * self.unit if listing else float(np.sqrt(self.scan.energy)),
             listing,
             lambda support: decoder.decide(self.raw, support, self.radius),
             decoder._touching,
@@ -271,7 +260,7 @@ class _Task:
             deadline=self.deadline,
             progress=self.progress,
         )
-        search.run(decoder._level, self.s, self.blur, size, decoder._usable, self.parts)
+        search.run(self.scan, size, decoder._usable)
         return search
 
 

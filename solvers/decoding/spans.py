@@ -139,12 +139,18 @@ def as_operator(matrix: Any) -> Any:
         if result.ndim != 2:
             raise ValueError(f"B must be a matrix, not an array of {result.ndim} dimensions")
         values = result
-    if not np.isfinite(values).all():
+    if not _finite(values):
         raise ValueError("B holds a NaN or an infinity")
     size = result.shape[0] * result.shape[1]
     if sparse.issparse(result):
         return result.toarray() if size <= 4096 or result.nnz > DENSE_SHARE * size else result
     return result if size <= 2**16 or np.count_nonzero(result) > DENSE_SHARE * size else sparse.csc_array(result)
+
+
+def _finite(values: Array) -> bool:
+    with np.errstate(over="ignore", invalid="ignore"):
+        quick = np.isfinite(np.vdot(values, values))  # a sum of squares is finite only if they are: half the time
+    return bool(quick or np.isfinite(values).all())
 
 
 def column_squares(operator: Any) -> Array:
@@ -158,10 +164,8 @@ def _owner(operator: Any) -> NDArray[np.int64]:
     return np.repeat(np.arange(operator.shape[1]), np.diff(operator.indptr))
 
 
-def tamed(operator: Any, groups: NodeColumns) -> Any:
+def tamed(operator: Any, groups: NodeColumns, squares: Array) -> Any:
     """The operator; with nodes scaled by powers of two where squares would overflow or vanish. Spans stay what they are."""
-    with np.errstate(over="ignore", under="ignore"):
-        squares = column_squares(operator)
     if not operator.shape[0] or (squares.min() > 1e-200 and squares.max() < 1e200):
         return operator
     wild = np.flatnonzero(~((squares > 1e-200) & (squares < 1e200)))
@@ -179,17 +183,25 @@ def tamed(operator: Any, groups: NodeColumns) -> Any:
     return sparse.csc_array((data, operator.indices, operator.indptr), shape=operator.shape)
 
 
-def build_spans(operator: Any, groups: NodeColumns, *, scale: Array | None = None, noise: Array | None = None) -> Spans:
+def build_spans(
+    operator: Any,
+    groups: NodeColumns,
+    *,
+    scale: Array | None = None,
+    noise: Array | None = None,
+    squares: Array | None = None,
+) -> Spans:
     """Bases of every node's columns; `scale` keeps the lengths of an operator this one was projected from.
 
-    `noise` (n,) bounds how far each node's columns are from the exact ones (Frobenius). Well-conditioned nodes are
+    `noise` (n,) bounds how far each node's columns are from the exact ones (Frobenius), `squares` are the columns' squared
+    lengths where the caller has them. Well-conditioned nodes are
     orthonormalised all at once from their Gram blocks; the others one by one by SVD, since a Gram matrix squares the
     condition number.
     """
     n = len(groups)
     width = int(groups.sizes.max())
     if width == 1:
-        return _scalar_spans(operator, groups, scale, noise)
+        return _scalar_spans(operator, groups, scale, noise, squares)
     padded = _padded(operator, groups, width)
     blocks = _diagonal_blocks(padded, n, width)
     values, vectors = np.linalg.eigh(blocks)
@@ -290,10 +302,12 @@ def _orthonormal(operator: Any, columns: NDArray[np.int64], length: float, noise
     return _NodeBasis(rows, local @ whitener, error, bool(useful.sum() < most or (noise > 0.0 and not useful.all())))
 
 
-def _scalar_spans(operator: Any, groups: NodeColumns, scale: Array | None, noise: Array | None) -> Spans:
+def _scalar_spans(
+    operator: Any, groups: NodeColumns, scale: Array | None, noise: Array | None, squares: Array | None
+) -> Spans:
     ordered = np.array_equal(groups.order, np.arange(operator.shape[1]))
     matrix = operator if ordered else operator[:, groups.order]
-    norms = np.sqrt(column_squares(matrix))
+    norms = np.sqrt(column_squares(matrix) if squares is None else squares[groups.order])
     lengths = norms if scale is None else scale
     useful = norms > DEPENDENT * lengths
     factors = np.divide(1.0, norms, out=np.zeros_like(norms), where=useful)

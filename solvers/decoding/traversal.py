@@ -58,22 +58,20 @@ class Search:
     """A direction below the zero rule, but not exactly zero, was taken for zero."""
     tested: int = 0
 
-    def run(self, level: Level, s: Array, blur: float, size: int, usable: NDArray[np.bool_], parts: Array) -> None:
-        """Search all supports of at most `size` usable nodes; `parts` are Q_jᵀs, `blur` bounds the error of s."""
-        self._root, self._s, self._blur = level, s, blur
-        self._scale = float(s @ s)
+    def run(self, scan: Scan, size: int, usable: NDArray[np.bool_]) -> None:
+        """Search all supports of at most `size` usable nodes."""
+        self._root = scan
         self._share, self._told = (0.0, 1.0), time.monotonic()
         self._consider(())
         if size > 2 and not self.listing:
-            self._greedy(level, s, size, usable, parts)
-        self._descend(level, s, blur, size, usable.copy(), parts)
+            self._greedy(scan, size, usable)
+        self._descend(scan, size, usable)
 
-    def _greedy(self, level: Level, s: Array, size: int, usable: NDArray[np.bool_], parts: Array) -> None:
+    def _greedy(self, scan: Scan, size: int, usable: NDArray[np.bool_]) -> None:
         """A good incumbent first: the best pair, then one best node at a time. The lower it is, the fewer branches."""
-        self._descend(level, s, self._blur, 2, usable.copy(), parts)
+        self._descend(scan, 2, usable)
         while 0 < len(self.support) < size and not self._stopped():
-            basis = Basis.of(level.spans, self.support)
-            gains = np.square(level.without(self.support, basis).spans.project(basis.leave(s))).sum(axis=1)
+            gains = scan.below(self.support).gains
             gains[~usable] = 0.0
             gains[list(self.support)] = 0.0
             if not gains.any() or not self._consider((*self.support, int(np.argmax(gains)))):
@@ -83,11 +81,13 @@ class Search:
         """Judge one support directly; True when it explains the syndrome (or improves on the incumbent)."""
         self.tested += 1
         support = tuple(sorted(support))
-        length = float(np.sqrt(self._scale))
-        dropped, value, error = False, length, (len(self._s) + 4) * UNIT * length + self._blur
+        level, s = self._root.level, self._root.s
+        length = value = float(np.sqrt(self._root.energy))
+        dropped, error = False, (len(s) + 4) * UNIT * length + self._root.blur
         if support:
-            basis = Basis.of(self._root.spans, support)
-            dropped, value = basis.dropped or self._root.dropped, float(np.linalg.norm(basis.leave(self._s)))
+            basis = Basis.of(level.spans, support)
+            rest = basis.leave(s)
+            dropped, value = basis.dropped or level.dropped, float(np.sqrt(rest @ rest))
             error += basis.moves * length
         better = value < self.residual
         if better:
@@ -119,23 +119,19 @@ class Search:
             self.complete = False
         return not self.complete
 
-    def _descend(
-        self, level: Level, s: Array, blur: float, left: int, usable: NDArray[np.bool_], parts: Array | None = None
-    ) -> None:
+    def _descend(self, scan: Scan, left: int, usable: NDArray[np.bool_]) -> None:
         if left == 0 or not usable.any() or self._stopped():
             return
-        spans = level.spans
-        parts = spans.project(s) if parts is None else parts
-        scan = _Scan.of(level, s, blur, parts, usable, self._scale)
+        level = scan.level
         self._settle(level, usable)
-        prefix = level.prefix[len(self._root.prefix) :]
+        prefix = level.prefix[len(self._root.level.prefix) :]
         usable = self._singles(scan, usable, prefix)
         if left == 1:
             return
         if left == 2:
             self._pairs(scan, usable, prefix)
             return
-        branch = self._must_meet(level, s, blur)
+        branch = self._must_meet(scan)
         branch = branch[usable[branch]]
         low, high = self._share
         for place, i in enumerate(branch[np.argsort(-scan.gains[branch], kind="stable")]):
@@ -144,10 +140,7 @@ class Search:
             if self._stopped():
                 return
             usable[i] = False  # later branches do without it, so that each support is listed once
-            basis = Basis.of(spans, (int(i),))
-            rest = basis.leave(basis.leave(s))
-            moved = 1.01 * (blur + min(2.0 * basis.moves, 2.2) * float(np.linalg.norm(s)))
-            self._descend(level.without((int(i),), basis), rest, moved, left - 1, usable.copy())
+            self._descend(scan.below((int(i),)), left - 1, usable)
         self._share = (low, high)
 
     def _tell(self) -> None:
@@ -174,7 +167,7 @@ class Search:
         if level.dropped and self.exact_rank(level.prefix) != level.rank:
             self.zero_rule = True
 
-    def _singles(self, scan: _Scan, usable: NDArray[np.bool_], prefix: tuple[int, ...]) -> NDArray[np.bool_]:
+    def _singles(self, scan: Scan, usable: NDArray[np.bool_], prefix: tuple[int, ...]) -> NDArray[np.bool_]:
         """Judge the last-node candidates; nodes that finish an explanation are not needed in larger ones."""
         usable = usable.copy()
         if not self.listing:
@@ -187,7 +180,7 @@ class Search:
                 usable[j] = False
         return usable
 
-    def _pairs(self, scan: _Scan, usable: NDArray[np.bool_], prefix: tuple[int, ...]) -> None:
+    def _pairs(self, scan: Scan, usable: NDArray[np.bool_], prefix: tuple[int, ...]) -> None:
         top = self._top(scan.energy)
         pairs = scan.loud_pairs(usable, self.radius) if self.listing else None
         if pairs is None:
@@ -205,12 +198,13 @@ class Search:
             self._consider((*prefix, i, j))
             self._tell()
 
-    def _must_meet(self, level: Level, s: Array, blur: float) -> NDArray[np.int64]:
+    def _must_meet(self, scan: Scan) -> NDArray[np.int64]:
         """Nodes that every support with residual ≤ radius must meet: those of the fewest rows with energy > radius².
 
         Rows that the prefix touches are seen by all its neighbours once it is projected out; other rows are as given.
         """
-        enough = ((self.radius + blur) * (1.0 + 1e-9)) ** 2
+        level, s = scan.level, scan.s
+        enough = ((self.radius + scan.blur) * (1.0 + 1e-9)) ** 2
         outside = np.flatnonzero(~level.covered)
         inside = not float(s[outside] @ s[outside]) > enough
         rows = np.arange(len(s)) if inside else outside
@@ -221,29 +215,40 @@ class Search:
 
 
 @dataclass(frozen=True, slots=True)
-class _Scan:
+class Scan:
     """One level prepared for the tests of its last two nodes."""
 
     level: Level
-    s: Array
-    parts: Array
-    gains: Array
+    s: Array  # (rows,): what the prefix leaves of the syndrome
+    blur: float
+    """Bound on the error of s."""
+    parts: Array  # (n, width): Q_jᵀs
+    gains: Array  # (n,): ‖Q_jᵀs‖²
     energy: float
     scale: float
+    """‖s‖² at the root, the unit of rounding errors."""
     base: float
     reach: Array  # (n,): proven bounds on the gains of single nodes
 
     @classmethod
-    def of(cls, level: Level, s: Array, blur: float, parts: Array, usable: NDArray[np.bool_], scale: float) -> _Scan:
+    def of(cls, level: Level, s: Array, blur: float, scale: float = 0.0) -> Scan:
         spans = level.spans
         energy, width, height = float(s @ s), spans.width, len(s)
         scale = max(scale, energy, 1e-300)
         base = 1.1 * (2 * width + 1) * (height + 2 * width + 6) * UNIT + 4.0 * blur / float(np.sqrt(scale))
+        parts = spans.project(s)
         gains = np.einsum("ij,ij->i", parts, parts)
-        margin = 1.0 - spans.shift - base
-        clear = margin > 0.9
-        reach = np.where(clear, gains / np.where(clear, margin, 1.0) + (spans.shift + base) * scale, np.inf)
-        return cls(level, s, parts, gains, energy, scale, base, reach)
+        shift = spans.shift + base
+        reach = gains / np.maximum(1.0 - shift, 0.5) + shift * scale
+        if shift.max() > 0.1:
+            reach[shift > 0.1] = np.inf
+        return cls(level, s, blur, parts, gains, energy, scale, base, reach)
+
+    def below(self, nodes: tuple[int, ...]) -> Scan:
+        """One level down, with these nodes projected out."""
+        basis = Basis.of(self.level.spans, nodes)
+        moved = 1.01 * (self.blur + min(2.0 * basis.moves, 2.2) * float(np.sqrt(self.energy)))
+        return Scan.of(self.level.without(nodes, basis), basis.leave(basis.leave(self.s)), moved, self.scale)
 
     def loud_pairs(self, usable: NDArray[np.bool_], radius: float) -> list[tuple[int, int]] | None:
         """On a dense field of scalars as given, the pairs that a few loud rows leave over; None when they leave too many."""
