@@ -214,15 +214,15 @@ class Market:
         return result
 
     @cached_property
-    def _units(self) -> tuple[Fraction, NDArray[Any]]:
-        """A common unit of all prices, and the prices in it; Python's whole numbers where 64 bits could overflow."""
+    def units(self) -> tuple[Fraction, NDArray[Any]]:
+        """A common unit of all single prices, and these in it (0 in a tier); Python's whole numbers where 64 bits could overflow."""
         denominator = lcm(*(price.denominator for price in self.prices), 1)
         whole = [0 if tiered else int(p * denominator) for p, tiered in zip(self.prices, self.tiered, strict=True)]
         small = sum(whole) < 1 << 62
         return Fraction(1, denominator), np.array(whole, dtype=np.int64 if small else object)
 
     def cost(self, mask: Mask) -> Fraction:
-        unit, whole = self._units
+        unit, whole = self.units
         total = int(whole[mask].sum()) * unit
         for tier in self.tiers:
             total += tier.price(int(mask[tier.items].sum()))
@@ -230,7 +230,7 @@ class Market:
 
     def costs(self, masks: NDArray[np.bool_]) -> tuple[NDArray[Any], Fraction]:
         """(designs,) costs in whole units, and the unit."""
-        unit, whole = self._units
+        unit, whole = self.units
         if self.tiers:
             prices = [self.cost(mask) for mask in masks]
             unit = Fraction(1, lcm(unit.denominator, *(price.denominator for price in prices)))

@@ -78,7 +78,7 @@ class Pool:
         return len(self._master) + len(self._patterns) + len(self._hulls) + self._raised
 
     def add_hull(self, support: tuple[int, ...], shares: Array, target: float) -> bool:
-        """Keep the row around a support that these shares of the variable blocks miss by most; False when there is none."""
+        """Keep the row around a support that these shares of the variable blocks miss by most; False: they miss none."""
         around = self.around[support]
         weights = around.violated(shares, target)
         if weights is None:
@@ -89,10 +89,9 @@ class Pool:
         # Overlapping supports often lead to one and the same left side: the largest bound is the row.
         key = (around.members[order].tobytes(), spread[order].tobytes(), around.gates)
         bound, known = around.bound(weights, target), self._hulls.get(key)
-        if known is not None and known.target >= target and (known.bound is None or known.bound >= (bound or np.inf)):
-            return False
-        self._raised += known is not None
-        self._hulls[key] = Hull(around, weights, target, bound)
+        if known is None or (known.bound is not None and (bound is None or bound > known.bound)):
+            self._raised += known is not None
+            self._hulls[key] = Hull(around, weights, target, bound)
         return True
 
     def add(self, witness: Witness, design: Mask | None = None, *, master: bool = False) -> bool:

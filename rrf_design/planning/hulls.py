@@ -144,7 +144,14 @@ class Surroundings:
         self.arena = arena
         self.position = np.full(len(arena.block_nodes), -1, dtype=np.int64)
         self.position[arena.variable] = np.arange(len(arena.variable))
-        self._parts: dict[tuple[int, tuple[int, ...]], Array] = {}
+        self.nodes = tuple(tuple(sorted(set(nodes))) for nodes in arena.block_nodes)
+        self.on_sale = tuple(tuple(j for j in blocks if self.position[j] >= 0) for blocks in arena.touching)
+        self.held = tuple(tuple(j for j in blocks if self.position[j] < 0) for blocks in arena.touching)
+        self._owned: Array | None = None
+        if arena.table is not None:
+            rows = arena.table.dense[arena.rows(arena.permanent)]
+            self._owned = rows.T @ rows
+        self._parts: dict[tuple[int, tuple[int, ...]], bytes] = {}
         self._known: dict[tuple[int, ...], Around] = {}
 
     def __getitem__(self, support: tuple[int, ...]) -> Around:
@@ -156,28 +163,23 @@ class Surroundings:
         return list(self._known)
 
     def _look(self, support: tuple[int, ...]) -> Around:
-        arena = self.arena
-        sizes = [len(arena.columns[i]) for i in support]
-        ends = np.cumsum([0, *sizes])
-        place = {i: np.arange(a, b) for i, a, b in zip(support, ends[:-1], ends[1:], strict=True)}
-        owned = np.zeros((ends[-1], ends[-1]))
+        arena, inside = self.arena, set(support)
+        owned = self._owned_part(support)
         kinds: dict[tuple[tuple[int, ...], bytes], list[int]] = {}
-        wide: dict[tuple[tuple[int, ...], bytes], Array] = {}
-        for block in sorted({j for i in support for j in arena.touching[i]}):
-            nodes = tuple(sorted(i for i in arena.block_nodes[block] if i in place))
+        for block in sorted({j for i in support for j in self.on_sale[i]}):
+            nodes = tuple(i for i in self.nodes[block] if i in inside)
             part = self._part(block, nodes)
-            where = np.concatenate([place[i] for i in nodes])
-            if self.position[block] < 0:
-                owned[np.ix_(where, where)] += part
-            elif part.any():
-                key = (nodes, part.tobytes())
-                kinds.setdefault(key, []).append(int(self.position[block]))
-                if key not in wide:
-                    wide[key] = np.zeros_like(owned)
-                    wide[key][np.ix_(where, where)] = part
+            if part:
+                kinds.setdefault((nodes, part), []).append(int(self.position[block]))
         order = sorted(kinds, key=lambda key: (-len(kinds[key]), kinds[key]))
-        for key in order[MOST_KINDS:]:
-            owned += len(kinds[key]) * wide[key]
+        ends = np.cumsum([0, *(len(arena.columns[i]) for i in support)])
+        place = {i: np.arange(a, b) for i, a, b in zip(support, ends[:-1], ends[1:], strict=True)}
+        grams = np.zeros((len(order), *owned.shape))
+        for number, (nodes, part) in enumerate(order):
+            where = np.concatenate([place[i] for i in nodes])
+            grams[number, where[:, None], where] = np.frombuffer(part).reshape(len(where), len(where))
+        for number, key in enumerate(order[MOST_KINDS:], start=MOST_KINDS):
+            owned = owned + len(kinds[key]) * grams[number]
         kept = order[:MOST_KINDS]
         return Around(
             gates=tuple(int(arena.node_item[i]) for i in support if arena.node_item[i] >= 0),
@@ -185,15 +187,24 @@ class Surroundings:
             sizes=np.array([len(kinds[key]) for key in kept], dtype=np.int64),
             caps=_caps([len(kinds[key]) for key in kept]),
             owned=owned,
-            grams=np.array([wide[key] for key in kept]).reshape(len(kept), *owned.shape),
+            grams=grams[:MOST_KINDS],
         )
 
-    def _part(self, block: int, nodes: tuple[int, ...]) -> Array:
-        """C_jᵀC_j on some of the block's own nodes; plus zero, so that equal matrices have equal bytes."""
+    def _owned_part(self, support: tuple[int, ...]) -> Array:
+        """G of what is owned on the support, from its few rows."""
+        columns = np.concatenate([self.arena.columns[i] for i in support])
+        if self._owned is not None:
+            return np.asarray(self._owned[columns[:, None], columns])
+        grams = [self.arena.block_gram(j, columns) for j in sorted({j for i in support for j in self.held[i]})]
+        return sum(grams, np.zeros((len(columns), len(columns))))
+
+    def _part(self, block: int, nodes: tuple[int, ...]) -> bytes:
+        """C_jᵀC_j on some of the block's own nodes, as bytes to compare; empty when it sees nothing there."""
         key = (block, nodes)
         if key not in self._parts:
             columns = np.concatenate([self.arena.columns[i] for i in nodes])
-            self._parts[key] = self.arena.block_gram(block, columns) + 0.0
+            part = self.arena.block_gram(block, columns) + 0.0  # no negative zeros: equal matrices have equal bytes
+            self._parts[key] = part.tobytes() if part.any() else b""
         return self._parts[key]
 
 

@@ -100,8 +100,8 @@ class Climber:
         if self.budget is None:
             return np.ones(len(items), dtype=bool)
         market = self.arena.market
-        left = self.budget - market.cost(base)
-        return np.array([market.tiered[i] or market.floor(int(i)) <= left for i in items], dtype=bool)
+        unit, whole = market.units
+        return np.asarray(whole[items] <= (self.budget - market.cost(base)) // unit, dtype=bool)
 
     def _disturbed(self) -> Mask:
         """The incumbent without a few purchases, and the money spent again by the greedy."""

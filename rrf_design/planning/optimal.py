@@ -120,12 +120,12 @@ class Search:
             before, cost = cost, float(program.cost @ values)
             if cost < before + STALLED * abs(before) or (budget is not None and cost > budget / program.unit + 0.5):
                 return  # the linear bound has settled, or no design within the budget is left: the master proves it
-            shares, fresh = values[self.structure.variable_of], 0
+            shares, known = values[self.structure.variable_of], pool.rows_known
             for support in self._weak(shares, target):
-                fresh += pool.add_hull(support, shares, target)
-                if fresh >= FRESH:
+                pool.add_hull(support, shares, target)
+                if pool.rows_known >= known + FRESH:
                     break
-            if not fresh:
+            if pool.rows_known == known:
                 return
 
     def _weak(self, shares: np.ndarray, target: float) -> list[tuple[int, ...]]:
