@@ -44,6 +44,12 @@ class Part:
             return float(self.arrays[0].size * n ** max(self.size - 4, 0) / math.factorial(max(self.size - 4, 1)))
         return (len(self.arrays[1]) / max(n, 1)) ** self.size * 10.0
 
+    @property
+    def noise(self) -> float:
+        """An eigenvalue below this may be rounding of a Gram matrix, and is no reason to lower θ."""
+        diagonal = self.arrays[0].diagonal() if self.kind in ("dense", "block") else self.arrays[-2]
+        return 1e-9 * float(np.max(diagonal, initial=0.0))
+
     def centres(self, theta: float) -> tuple[NDArray[np.int64], int]:
         """Positions in search order, centres first, and how many those are."""
         from solvers.kernels import block, dense, sparse_block
@@ -251,7 +257,7 @@ def _task(
             roots = roots[done:]
             candidates = sorted(kept)
             values = part.values(candidates) if candidates else np.array([theta])
-            lower = adapt and values.min() < theta * (1.0 - 1e-9)
+            lower = adapt and part.noise < values.min() < theta * (1.0 - 1e-9)
             if stop[0] or not (lower or room < limit):
                 return Found(tuple(candidates), theta, False, tested)
             if lower:

@@ -282,3 +282,12 @@ def test_a_task_that_overflows_keeps_the_support_it_lowered_its_threshold_for() 
     values = [support_margin(rows, size=size).value for size in range(1, 7)]
     assert values == sorted(values, reverse=True)
     assert values[-1] < 1.0594
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_rounding_of_an_ill_scaled_field_is_no_reason_to_lower_the_threshold(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    B = rng.standard_normal((26, 13)) * 10.0 ** rng.integers(-6, 7, 13)
+    found = support_margin(B, size=5)
+    assert found.status == "exact"
+    assert found.value == pytest.approx(support_margin(B, size=5, method="enumerate").value, rel=1e-9)
