@@ -5,11 +5,7 @@ S of the target size (smaller sets follow by interlacing, unconnected ones becau
 diagonal). Enumeration is ESU: a set is built from its smallest node, and a node joins the list of candidates when
 the first member that touches it does. The list is one stack, shared by all depths.
 
-Why a floating-point factorisation is a proof here. Let A be the float matrix that is factorised, u the unit
-roundoff, n its order. If the factorisation runs through, A + Δ ⪰ 0 with |Δ_ij| ≤ γ_{n+1}/(1−γ_{n+1})·√(a_ii a_jj)
-whatever the order of the operations; and the rounding error of forming G is at most γ_m ‖b_i‖‖b_j‖, with m the
-entries of the column. An error matrix bounded by c·d_i·d_j is ⪯ n·c·diag(d_i²). So it is enough to take
-n·(γ_m + γ_{n+1})·g_ii off every diagonal entry beforehand, once for all supports: `diagonal` comes in lowered.
+A factorisation in floating point that runs through is a proof, since the diagonal comes in lowered (see `gram`).
 This module shares nothing with `solvers`, and `fastmath` stays off: reassociation would void the bound.
 """
 
@@ -25,7 +21,7 @@ UNIT = 2.0**-53
 DONE, PAUSED, FULL = 0, 1, 2
 
 # Slots of the integer state vector.
-ROOT, DEPTH, COUNT, TESTED, SEEN, FIRSTS = 0, 1, 2, 3, 4, 5
+ROOT, DEPTH, COUNT, TESTED = 0, 1, 2, 3
 
 
 class Gram(NamedTuple):
@@ -45,7 +41,6 @@ class Gram(NamedTuple):
     touch_starts: NDArray[np.int64]  # row blocks of each node: for the radius of a support
     touched: NDArray[np.int64]
     radii2: NDArray[np.float64]  # squared radius of each row block; empty: no uncertainty
-    table: NDArray[np.float64]  # (nodes, nodes) G itself for small dense fields of scalars, else empty
 
 
 class Walk(NamedTuple):
@@ -75,7 +70,7 @@ def new_walk(gram: Gram, *, capacity: int) -> Walk:
     levels = size + 2
     wide = nodes + 1 if order == size else 0  # all nodes scalar
     return Walk(
-        state=np.zeros(6, dtype=np.int64),
+        state=np.zeros(4, dtype=np.int64),
         stack=np.zeros(nodes + 1, dtype=np.int64),
         begin=np.zeros(levels, dtype=np.int64),
         end=np.zeros(levels, dtype=np.int64),
@@ -161,10 +156,6 @@ def passes_on_its_own(gram: Gram, w: Walk, size: int, floor: float) -> bool:
                 total += gram.radii2[block]
     raised = floor + np.sqrt(total * (1.0 + 1e-12)) * (1.0 + 1e-14)
     shift = raised * raised * (1.0 + 1e-14)
-    if len(gram.table):
-        for level in range(1, size):  # `append_node` reads blocks by edge; they lie in the table here
-            for other in range(level):
-                w.edge_at[other, w.chosen[level]] = w.chosen[other] * len(gram.table) + w.chosen[level]
     at = 0
     for level in range(size):
         if not append_node(gram, w, w.scratch, at, level, shift):
@@ -180,8 +171,6 @@ def eliminate(gram: Gram, w: Walk, depth: int, place: int, known: int, fill: int
     positive. Candidates from `known` on are new: no earlier member touches them, so their earlier entries are zero."""
     stack, blocks, diagonal = w.stack, gram.blocks, gram.diagonal
     edge_at, solved, rest = w.edge_at[depth], w.solved, w.rest
-    tabled = len(gram.table) > 0
-    row = gram.table[w.chosen[depth]] if tabled else rest[0]
     for index in range(known, fill):
         base = diagonal[stack[index]]
         rest[depth, index] = (base - shift) - 4.0 * UNIT * (abs(base) + shift)
@@ -193,11 +182,8 @@ def eliminate(gram: Gram, w: Walk, depth: int, place: int, known: int, fill: int
         return False
     inverse = 1.0 / np.sqrt(pivot)
     for index in range(place + 1, fill):
-        if tabled:
-            value = row[stack[index]]
-        else:
-            block = edge_at[stack[index]]
-            value = blocks[block] if block >= 0 else 0.0
+        block = edge_at[stack[index]]
+        value = blocks[block] if block >= 0 else 0.0
         for level in range(depth):
             value -= solved[level, place] * solved[level, index]
         value *= inverse
@@ -213,18 +199,13 @@ def take(gram: Gram, w: Walk, depth: int, node: int, place: int, root: int, shif
     known = w.end[depth] if depth else 0
     fill = known
     w.chosen[depth] = node
-    if (
-        len(gram.table) == 0 or w.state[SEEN] < len(gram.sizes) - gram.rank[root]
-    ):  # else every later node is a candidate already
-        for e in range(gram.neighbour_starts[node], gram.neighbour_starts[node + 1]):
-            other = gram.neighbours[e]
-            if len(gram.table) == 0:
-                w.edge_at[depth, other] = gram.edge_blocks[e]
-            if gram.rank[other] > gram.rank[root] and w.seen[other] == 0:
-                w.seen[other] = 1
-                w.stack[fill] = other
-                fill += 1
-        w.state[SEEN] += fill - known
+    for e in range(gram.neighbour_starts[node], gram.neighbour_starts[node + 1]):
+        other = gram.neighbours[e]
+        w.edge_at[depth, other] = gram.edge_blocks[e]
+        if gram.rank[other] > gram.rank[root] and w.seen[other] == 0:
+            w.seen[other] = 1
+            w.stack[fill] = other
+            fill += 1
     if not w.sound[depth]:
         w.sound[depth + 1] = False
     elif w.rest.shape[1]:
@@ -233,56 +214,6 @@ def take(gram: Gram, w: Walk, depth: int, node: int, place: int, root: int, shif
         w.sound[depth + 1] = append_node(gram, w, w.factor, w.offsets[depth], depth, shift)
     w.offsets[depth + 1] = w.offsets[depth] + gram.sizes[node]
     return fill
-
-
-@njit(cache=True)  # type: ignore[untyped-decorator]
-def centres_first(gram: Gram, w: Walk, size: int, shift: float) -> int:
-    """After the root of a dense field has been eliminated: put the candidates that the remainder does not dominate
-    first, and return how many they are. A support without any of them is harmless.
-
-    M_ij = g_ij − y_i·y_j carries at most 16 units of √(g_ii·g_jj), which is paid for; row i is dominated when the size − 2
-    largest |M_ij|/√M_jj sum to at most √M_ii. Everything is rounded towards "not dominated".
-    """
-    count = w.end[1]
-    stack, y, pivots = w.stack, w.solved[0], w.rest[1]
-    weights = np.zeros(count)
-    norms = np.zeros(count)
-    for p in range(count):
-        norms[p] = np.sqrt(abs(gram.table[stack[p], stack[p]])) * (1.0 + 1e-12)
-        if pivots[p] > 0.0:
-            weights[p] = (1.0 + 1e-12) / np.sqrt(pivots[p])
-    central = np.zeros(count, dtype=np.bool_)
-    top = np.zeros(size - 2)
-    for p in range(count):
-        if not pivots[p] > 0.0:
-            central[p] = True
-            continue
-        row = gram.table[stack[p]]
-        top[:] = 0.0
-        for q in range(count):
-            if q == p:
-                continue
-            if not pivots[q] > 0.0:
-                top[:] = np.inf
-                break
-            pull = (abs(row[stack[q]] - y[p] * y[q]) + 16.0 * UNIT * norms[p] * norms[q]) * weights[q]
-            if pull > top[0]:
-                place = 0
-                while place + 1 < len(top) and pull > top[place + 1]:
-                    top[place] = top[place + 1]
-                    place += 1
-                top[place] = pull
-        own = pivots[p] - 16.0 * UNIT * norms[p] * norms[p]
-        central[p] = not np.sum(top) * (1.0 + 1e-12) <= own * weights[p] * (1.0 - 4e-12)
-    old = stack[:count].copy()
-    firsts = 0
-    for wanted in (True, False):
-        for p in range(count):
-            if central[p] == wanted:
-                stack[firsts] = old[p]
-                firsts += 1
-    eliminate(gram, w, 0, -1, 0, count, shift)
-    return int(np.sum(central))
 
 
 @njit(cache=True)  # type: ignore[untyped-decorator]
@@ -298,9 +229,6 @@ def give_back(gram: Gram, w: Walk, depth: int) -> None:
     """Undo `take` for the last of `depth` chosen nodes."""
     for index in range(w.begin[depth], w.end[depth]):
         w.seen[w.stack[index]] = 0
-    w.state[SEEN] -= w.end[depth] - w.begin[depth]
-    if len(gram.table):
-        return
     node = w.chosen[depth - 1]
     for e in range(gram.neighbour_starts[node], gram.neighbour_starts[node + 1]):
         w.edge_at[depth - 1, gram.neighbours[e]] = -1
@@ -319,16 +247,12 @@ def walk(gram: Gram, w: Walk, shift: float, floor: float, budget: int) -> int:
         size = gram.target[root]
         if w.state[DEPTH] == 0:
             w.seen[root] = 1
-            w.state[SEEN] = 1
             w.sound[0] = True
             w.offsets[0] = 0
             w.begin[1] = 0
             w.end[1] = take(gram, w, 0, root, -1, root, shift)
             w.pointer[1] = 0
             w.state[DEPTH] = 1
-            w.state[FIRSTS] = w.end[1]
-            if size >= 4 and len(gram.table) and w.sound[1] and w.state[SEEN] == len(gram.sizes) - gram.rank[root]:
-                w.state[FIRSTS] = centres_first(gram, w, size, shift)
         depth = w.state[DEPTH]
         if depth >= size - 1:  # the last node: every candidate completes a support (a single root is one already)
             last = w.end[depth] if size > 1 else 1
@@ -354,7 +278,7 @@ def walk(gram: Gram, w: Walk, shift: float, floor: float, budget: int) -> int:
                         w.state[COUNT] = found + 1
                         if found + 1 == len(w.rejected):
                             return FULL
-        if depth < size - 1 and w.pointer[depth] < (w.state[FIRSTS] if depth == 1 else w.end[depth]):
+        if depth < size - 1 and w.pointer[depth] < w.end[depth]:
             index = w.pointer[depth]
             w.pointer[depth] = index + 1
             w.begin[depth + 1] = w.end[depth]

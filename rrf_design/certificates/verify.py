@@ -1,7 +1,6 @@
 """The verifier: re-proves every number of a certificate from the operator alone, and trusts nobody.
 
-It imports nothing of `solvers`. Margins are proved again by plain connected enumeration with verified Cholesky factors
-(`proofs`, `enumeration`), or from the certificate's own weights or dual matrix (`relaxations`); witnesses, radii, error
+It imports nothing of `solvers`. Margins are proved again by enumeration with verified Cholesky factors (`proofs`), or from the certificate's own weights or dual matrix (`relaxations`); witnesses, radii, error
 bounds and the regime are checked in rational and ball arithmetic. Text and provenance prove nothing and are held
 by the content digest. A claim that is weaker than the truth is true; a claim that can't be re-proved is refused.
 """

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from rrf_design.certificates.enumeration import COUNT, DONE, TESTED, new_walk, walk
-from rrf_design.certificates.proofs import gram_blocks
+from rrf_design.certificates.gram import field_of
 
 from .conftest import make_record
 
@@ -34,7 +34,8 @@ def connected_sets(graph: nx.Graph, size: int) -> set[frozenset[int]]:
 @pytest.mark.parametrize("size", [1, 2, 3, 4, 5])
 def test_each_connected_support_once(seed: int, size: int) -> None:
     graph = nx.gnp_random_graph(9, 0.25, seed=seed)
-    gram = gram_blocks(make_record(incidence(graph)), size, np.zeros(0))
+    gram = field_of(make_record(incidence(graph)), size, np.zeros(0), plain=True).gram
+    assert gram is not None
     w = new_walk(gram, capacity=7)
     seen = []
     while True:  # an impossible threshold rejects everything, so `rejected` lists what was visited
