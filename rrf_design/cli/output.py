@@ -75,6 +75,7 @@ class Progress:
     def __init__(self, what: str, *, time_limit: float | None, shown: bool) -> None:
         self.what = what
         self.bounds: tuple[float, float] | None = None
+        self.words = ""
         self._limit = time_limit
         self._began = time.monotonic()
         self._bar = _bar(time_limit) if shown else None
@@ -83,13 +84,22 @@ class Progress:
     def __call__(self, *told: float) -> None:
         *fraction, lower, upper = told
         self.bounds = (lower, upper)
+        self._show(fraction[0] if fraction else None, f"between {lower:.6g} and {upper:.6g}")
+
+    def tell(self, fraction: float, words: str) -> None:
+        """For work that has more to say than two bounds."""
+        self.words = words
+        self._show(fraction, words)
+
+    def _show(self, fraction: float | None, text: str) -> None:
         if self._bar is None:
             return
+        timed = fraction is None and self._limit is not None
         if self._task is None:  # what is done in an instant shows no bar
             self._bar.start()
-            self._task = self._bar.add_task(self.what, total=1.0 if fraction or self._limit else None, bounds="")
-        done = fraction[0] if fraction else (time.monotonic() - self._began) / self._limit if self._limit else None
-        self._bar.update(self._task, completed=done, bounds=f"between {lower:.6g} and {upper:.6g}")
+            self._task = self._bar.add_task(self.what, total=1.0 if timed or fraction is not None else None, bounds="")
+        done = (time.monotonic() - self._began) / (self._limit or 1.0) if timed else fraction
+        self._bar.update(self._task, completed=done, bounds=text)
 
     def stop(self) -> None:
         if self._bar is not None:
@@ -108,13 +118,16 @@ def progress_bar(what: str, *, quiet: bool = False, time_limit: float | None = N
     try:
         yield progress
     except KeyboardInterrupt as stop:
-        stop.add_note(progress_words(progress))
+        if progress.words or getattr(stop, "margin", None) is None:  # a margin has its own bounds, to the moment
+            stop.add_note(progress_words(progress))
         raise
     finally:
         progress.stop()
 
 
 def progress_words(progress: Progress) -> str:
+    if progress.words:
+        return f"{progress.what}: {progress.words}"
     if progress.bounds is None:
         return f"{progress.what}: nothing is proven yet"
     lower, upper = progress.bounds
@@ -166,13 +179,13 @@ def tell_compiling() -> None:
 
 def tell_interrupted(stop: BaseException) -> None:
     """One line about what an interrupted solver had proven, where it had proven anything."""
-    margin = getattr(stop, "margin", None)
-    if margin is not None:
+    margin, notes = getattr(stop, "margin", None), getattr(stop, "__notes__", [])
+    if margin is not None and not notes:
         note(
             f"interrupted; so far the margin at k = {margin.k} is proven between {margin.lower:.9g} and {margin.upper:.9g}"
         )
     else:
-        note("; ".join(["interrupted", *getattr(stop, "__notes__", [])]))
+        note("; ".join(["interrupted", *notes]))
 
 
 def unit_numbers(values: Sequence[float], most: int = 6) -> str:

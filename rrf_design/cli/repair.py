@@ -12,10 +12,12 @@ from rrf_design.cli.output import (
     AsJson,
     Jobs,
     ProblemFile,
+    Quiet,
     Seed,
     Select,
     TimeLimit,
     print_json,
+    progress_bar,
     say,
     split_ids,
     table,
@@ -52,6 +54,7 @@ def repair(
     jobs: Jobs = 1,
     time_limit: TimeLimit = None,
     seed: Seed = 0,
+    quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
     """Which responses were wrong, by how much, what they become, and how sure that is.
@@ -84,10 +87,12 @@ def repair(
     if penalty is not None:
         options["penalty"] = penalty
     if len(fields) > 1:
-        raise typer.Exit(_many(problem, fields, truths, options, output, as_json))
+        raise typer.Exit(_many(problem, fields, truths, options, output=output, quiet=quiet, as_json=as_json))
     if truths is not None and len(truths) != 1:
         raise InputError(f"{truth}: holds {len(truths)} fields, but {responses} holds one")
-    result = repair_one(problem, fields[0], truth=None if truths is None else truths[0].values, **options)
+    known = None if truths is None else truths[0].values
+    with progress_bar("repair", quiet=quiet) as progress:
+        result = repair_one(problem, fields[0], truth=known, progress=progress.tell, **options)
     document = _document(result)
     if output is not None:
         _write(output, document)
@@ -99,7 +104,14 @@ def repair(
 
 
 def _many(
-    problem: Problem, fields: Sequence[Any], truths: Any, options: dict[str, Any], output: Path | None, as_json: bool
+    problem: Problem,
+    fields: Sequence[Any],
+    truths: Any,
+    options: dict[str, Any],
+    *,
+    output: Path | None,
+    quiet: bool,
+    as_json: bool,
 ) -> int:
     from rrf_design.errors import InputError
     from rrf_design.repair import repair_many
@@ -111,7 +123,8 @@ def _many(
         if missing:
             raise InputError(f"--truth: no field {missing[0]!r}")
         known = [by_name[item.name] for item in fields]
-    batch = repair_many(problem, fields, truths=known, **options)
+    with progress_bar("repair", quiet=quiet) as progress:
+        batch = repair_many(problem, fields, truths=known, progress=progress.tell, **options)
     names = [item.name for item in fields]
     document = {
         "format": "rrf-repair-batch",

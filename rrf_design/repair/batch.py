@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rrf_design.errors import InputError
-from rrf_design.repair.contract import Candidate, Outcome, Repair, Task
+from rrf_design.repair.contract import Candidate, Outcome, Repair, Task, Told
 from rrf_design.repair.design import Design
-from rrf_design.repair.exact import Exact
+from rrf_design.repair.exact import ZERO_RULE, Exact
 from rrf_design.repair.fields import make_task
 from rrf_design.repair.responses_file import ResponseField
 from rrf_design.repair.run import choose, finish, refuse_calibration_fields
@@ -77,11 +77,13 @@ def repair_many(
     seed: int = 0,
     n_jobs: int | None = None,
     time_limit: float | None = None,
+    progress: Told | None = None,
     **options: Any,
 ) -> RepairBatch:
     """`repair` for every field. One problem for all, or one for each; `anchors` gives each field its anchor values.
 
-    `time_limit` is per field. The result does not depend on `n_jobs`.
+    `time_limit` is per field. The result does not depend on `n_jobs`. `progress` is called now and then with the share
+    that is done and what is known so far.
     """
     from rrf_design.problem import Problem
 
@@ -103,18 +105,50 @@ def repair_many(
         "time_limit": time_limit,
         "options": options,
     }
+    count = _Count(len(jobs), progress)
     # The same chunks whatever n_jobs is, so that products are rounded alike; in one process they share their designs.
     parts = [jobs[a : a + CHUNK] for a in range(0, len(jobs), CHUNK)]
     if n_jobs in (None, 0, 1) or len(parts) == 1:
         designs: dict[str, Design] = {}
-        done = [_run(part, settings, designs) for part in parts]
+        running = (_run(part, settings, designs, count) for part in parts)
     else:
         from joblib import Parallel, delayed
 
-        done = Parallel(n_jobs=n_jobs)(delayed(_run)(part, settings, {}) for part in parts)
+        running = Parallel(n_jobs=n_jobs, return_as="generator")(delayed(_run)(part, settings, {}) for part in parts)
+    done = []
+    for part in running:
+        done.append(part)
+        count.finished(part.items)
     items = tuple(item for part in done for item in part.items)
     keys = {key for part in done for key in part.keys}
     return RepairBatch(items, len(keys), time.perf_counter() - started)
+
+
+class _Count:
+    """How many fields are decoded, and what became of those that are finished; told not more often than people read."""
+
+    def __init__(self, total: int, progress: Told | None) -> None:
+        self._total, self._progress, self._told = total, progress, time.monotonic()
+        self._decoded, self._done = 0, 0
+        self._certainties: Counter[str] = Counter()
+
+    def finished(self, items: Sequence[Repair]) -> None:
+        self._certainties.update(str(item.certainty) for item in items)
+        self._done += len(items)
+        self._decoded = self._done
+        self._tell(now=True)
+
+    def decoded(self) -> None:
+        self._decoded += 1
+        self._tell(now=time.monotonic() - self._told > 0.1)
+
+    def _tell(self, *, now: bool) -> None:
+        if self._progress is None or not now:
+            return
+        self._told = time.monotonic()
+        kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(self._certainties.items()))
+        words = f"{self._done} of {self._total} fields are finished" + (f": {kinds}" if kinds else "")
+        self._progress(self._decoded / max(1, self._total), words)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +168,9 @@ class _Done:
     keys: frozenset[str]
 
 
-def _run(jobs: Sequence[_Job], settings: Mapping[str, Any], designs: dict[str, Design]) -> _Done:
+def _run(
+    jobs: Sequence[_Job], settings: Mapping[str, Any], designs: dict[str, Design], count: _Count | None = None
+) -> _Done:
     """Repair a run of fields; `designs` remembers what depends on the operator alone."""
     from rrf_design.files import digest
 
@@ -171,7 +207,7 @@ def _run(jobs: Sequence[_Job], settings: Mapping[str, Any], designs: dict[str, D
     items: list[Repair | None] = [None] * len(jobs)
     for whole, positions in groups.items():
         started = time.perf_counter()
-        outcomes = _decode([tasks[i][0] for i in positions], designs[whole], settings["method"])
+        outcomes = _decode([tasks[i][0] for i in positions], designs[whole], settings["method"], count)
         seconds = (time.perf_counter() - started) / len(positions)
         for i, (outcome, why) in zip(positions, outcomes, strict=True):
             task, field = tasks[i]
@@ -190,20 +226,26 @@ def _run(jobs: Sequence[_Job], settings: Mapping[str, Any], designs: dict[str, D
     return _Done(tuple(item for item in items if item is not None), frozenset(groups))
 
 
-def _decode(tasks: list[Task], design: Design, method: str) -> list[tuple[Outcome, str]]:
+def _decode(tasks: list[Task], design: Design, method: str, count: _Count | None) -> list[tuple[Outcome, str]]:
     from solvers.decoding import SupportTable, table_fits
 
     decoder, why = choose(method, tasks[0])
     if not isinstance(decoder, Exact):
         for task in tasks:
             refuse_calibration_fields(task)
-        return [(choose(method, task)[0].decode(task), why) for task in tasks]
+        return [(_counted(choose(method, task)[0].decode(task), count), why) for task in tasks]
     free = len(design.operator.node_ids) - len(design.erased)
     radii = {task.epsilon for task in tasks}
     if len(tasks) < 4 or not table_fits(free, design.k) or len(radii) > 1:
-        return [(decoder.with_decoder(task, design.decoder), why) for task in tasks]
+        return [(_counted(decoder.with_decoder(task, design.decoder), count), why) for task in tasks]
     table = SupportTable(design.operator.matrix, design.operator.groups, k=design.k, known=design.erased)
     return [(outcome, why) for outcome in _from_table(tasks, table, radii.pop())]
+
+
+def _counted(outcome: Outcome, count: _Count | None) -> Outcome:
+    if count is not None:
+        count.decoded()
+    return outcome
 
 
 def _from_table(tasks: list[Task], table: SupportTable, epsilon: float) -> list[Outcome]:
@@ -215,21 +257,26 @@ def _from_table(tasks: list[Task], table: SupportTable, epsilon: float) -> list[
     for i, task in enumerate(tasks):
         residual, slack = float(batch.residual[i]), task.tolerance
         chosen = int(batch.chosen[i])
-        found = [Candidate(batch.supports[chosen], residual, batch.error[i])] if batch.explained[i] else []
+        edge = abs(residual - epsilon) <= slack < epsilon
+        found = [Candidate(batch.supports[chosen], residual, batch.error[i], edge)] if batch.explained[i] else []
         for j in np.flatnonzero(batch.minimal[i]):
             if j != chosen:
                 other, error = table.solve(int(j), task.syndrome)
-                found.append(Candidate(batch.supports[j], other, error))
+                found.append(Candidate(batch.supports[j], other, error, abs(other - epsilon) <= slack < epsilon))
         outcomes.append(
             Outcome(
                 error=batch.error[i],
                 method="exact",
                 explanations=tuple(found),
                 proved=True,
-                edge=bool(found) and abs(residual - epsilon) <= slack < epsilon,
+                edge=bool(found) and edge,
+                undecided=batch.undecided[i],
+                zero_rule=batch.zero_rule,
                 gap=0.0,
                 objective=float(len(batch.supports[chosen])) if found else residual,
                 best_smaller=float(batch.best_smaller[i]),
+                notes=(ZERO_RULE,) if batch.zero_rule else (),
+                details={"verified": not batch.zero_rule and not batch.undecided[i]},
             )
         )
     return outcomes

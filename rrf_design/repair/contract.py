@@ -8,7 +8,7 @@ what it proved about it); `repair` turns that into a `Repair` in the user's name
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
@@ -26,6 +26,9 @@ Values = tuple[float, ...]
 
 FORMAT = "rrf-repair"
 VERSION = 1
+
+Told = Callable[[float, str], None]
+"""Called now and then while a repair runs: the share that is done, and what is known so far in words."""
 
 
 class Certainty(StrEnum):
@@ -71,6 +74,7 @@ class Task:
     n_jobs: int | None = None
     time_limit: float | None = None
     seed: int = 0
+    progress: Told | None = None
     confidence: float | None = None
     """Probability that the noise is within ε, where ε comes from a sigma; None where ε is declared."""
 
@@ -82,11 +86,17 @@ class Candidate:
     support: tuple[int, ...]
     residual: float
     error: Array
+    edge: bool = False
+    """The residual is so near ε that rounding of the syndrome decides."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a decoder found and proved. `proved` means: `explanations` lists every minimal support of at most k nodes."""
+    """What a decoder found and proved.
+
+    `proved` means: in exact arithmetic, `explanations` lists every minimal support of at most k nodes that leaves at most
+    ε + tolerance, except for what `undecided` and `zero_rule` say.
+    """
 
     error: Array  # (coordinates,): ê
     method: str
@@ -96,6 +106,10 @@ class Outcome:
     """The residual is so near ε that rounding decides."""
     complete: bool = True
     """False when a limit cut the work short."""
+    undecided: tuple[tuple[int, ...], ...] = ()
+    """Supports that may explain the data or not: too near ε for floats, too large for rationals."""
+    zero_rule: bool = False
+    """Directions below 1e-10 of their node's length were taken for zero, though they are not exactly zero."""
     heuristic: bool = False
     unknown: tuple[int, ...] = ()
     """Erased nodes for which the method has no value."""
@@ -129,6 +143,8 @@ class Alternative:
     support: tuple[str, ...]
     repaired: Mapping[str, Values | None]
     residual: float
+    edge: bool = False
+    """Its residual is ε to within the rounding of the data, so it may be no explanation."""
     free: int = 0
     """Dimensions along which these nodes could change without anything that is measured changing."""
 

@@ -5,6 +5,7 @@ A batch of ten thousand fields asks the same few questions of the same matrix; t
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -46,12 +47,17 @@ class Design:
     ) -> None:
         self.operator, self.k, self.erased = operator, k, erased
         self._options: dict[str, Any] = {"n_jobs": n_jobs, "time_limit": time_limit}
+        self._told: Callable[[float, float, float], None] | None = None
         self._null: dict[tuple[int, ...], Array] = {}
         self._unseen: dict[tuple[int, ...], tuple[Candidate, ...]] = {}
 
     @classmethod
     def of(cls, task: Task) -> Design:
         return cls(task.operator, k=task.k, erased=task.erased, n_jobs=task.n_jobs, time_limit=task.time_limit)
+
+    def watch(self, told: Callable[[float, float, float], None]) -> None:
+        """Have the share that is done and both bounds told while the margin is computed."""
+        self._told = told
 
     @cached_property
     def facts(self) -> DesignFacts:
@@ -63,7 +69,7 @@ class Design:
             found = erasure_margin(matrix, groups, known=self.erased, k=self.k, **self._options)
             label = f"erasures, {found.method}"
             return DesignFacts(found.value, found.lower, found.support, found.direction, label, found.others)
-        solved = margin(matrix, groups, k=self.k, **self._options)
+        solved = margin(matrix, groups, k=self.k, progress=self._told, **self._options)
         return DesignFacts(
             solved.value, solved.lower, solved.support, np.array(solved.direction), solved.method, solved.lower
         )

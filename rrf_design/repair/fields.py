@@ -11,7 +11,7 @@ import numpy as np
 
 from rrf_design.errors import InputError
 from rrf_design.margins import check_k
-from rrf_design.repair.contract import Array, Task, Values
+from rrf_design.repair.contract import Array, Task, Told, Values
 from rrf_design.repair.responses_file import ResponseField, collect
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rrf_design.problem import Problem
 
 ROUNDING = 1e-12
-"""Of the sizes that are added up in B y − c: more than the rounding of such a sum, less than any deliberate ε."""
+"""Of the sizes that are added up in B y − c: the rounding of sums of thousands of terms, less than any deliberate ε."""
 
 LARGEST = 1e150
 
@@ -37,6 +37,7 @@ def make_task(
     n_jobs: int | None = None,
     time_limit: float | None = None,
     seed: int = 0,
+    progress: Told | None = None,
     magnitudes: Any = None,
 ) -> tuple[Task, ResponseField]:
     """The task, and the responses it was made from. `anchors` replaces anchor values of the problem for this field.
@@ -68,16 +69,23 @@ def make_task(
         erased=tuple(operator.node_index[name] for name in operator.node_ids if name in field.invalid),
         k=check_k(k, problem.k),
         epsilon=noise_radius(problem, operator) if epsilon is None else _check_epsilon(epsilon),
-        tolerance=ROUNDING * float(np.linalg.norm(sizes)),
+        tolerance=_rounding(operator) * float(np.linalg.norm(sizes)),
         values=field.values,
         candidates=samples,
         options={} if options is None else options,
         n_jobs=n_jobs,
         time_limit=time_limit,
+        progress=progress,
         seed=seed,
         confidence=problem.confidence if epsilon is None and problem.sigma is not None else None,
     )
     return task, field
+
+
+def _rounding(operator: Operator) -> float:
+    """A bound on the relative rounding of the sums in B y − c, so that no true explanation is lost to it."""
+    longest = int(np.diff(operator.matrix.tocsr().indptr).max(initial=0))
+    return max(ROUNDING, (longest + 2) * 2.0**-52)
 
 
 def noise_radius(problem: Problem, operator: Operator) -> float:

@@ -29,20 +29,24 @@ class Verdict:
 def judge(task: Task, outcome: Outcome, design: Design, *, support: tuple[int, ...], residual: float) -> Verdict:
     """Certainty, its reason, and the error bound that holds."""
     facts = design.facts
-    radius = task.epsilon + task.tolerance
+    # A support that was proved to explain is not refused because its residual was rounded once more.
+    radius = (task.epsilon + task.tolerance) * (1.0 + 1e-9 * bool(outcome.proved and outcome.explanations))
+    unexplained = residual > radius
     k, many = task.k, len(outcome.explanations)
     if outcome.heuristic:
         return Verdict(Certainty.HEURISTIC, f"{outcome.method} promises nothing about wrong answers.", None, False)
     if outcome.edge:
         reason = f"the residual {residual:.6g} is ε = {task.epsilon:g} to within rounding, so floats can't decide."
         return Verdict(Certainty.UNDECIDED, reason, None, False)
-    if residual > radius and not outcome.complete:
+    if unexplained and outcome.undecided:
+        return Verdict(Certainty.UNDECIDED, _open_sets(task, outcome), None, False)
+    if unexplained and not outcome.complete:
         return Verdict(Certainty.UNDECIDED, "a limit ended the search before an explanation was found.", None, False)
-    if residual > radius:
+    if unexplained:
         reason = (
             f"no error on at most {_nodes(k)} leaves a residual within ε = {task.epsilon:g} (the least is"
             f" {residual:.4g}): more answers are wrong than k = {k}, an anchor or relation is, or the noise is larger."
-            if outcome.proved
+            if outcome.proved and not outcome.explanations
             else f"the answer found leaves a residual of {residual:.4g}, above ε = {task.epsilon:g}."
         )
         return Verdict(Certainty.UNEXPLAINED, reason, None, False)
@@ -73,6 +77,8 @@ def _with_margin(
     limits = f"{who} is {f'within {bound:.4g} of the truth' if bound else 'the truth, up to rounding,'} if at most"
     chance = "" if task.confidence is None else f", with probability at least {task.confidence:g}"
     limits += f" {task.k} answered node{'s are' if task.k > 1 else ' is'} wrong{chance} (γ = {gamma:.4g}).{missed}"
+    if outcome.proved and outcome.undecided:
+        return Verdict(Certainty.BOUNDED, f"{_open_sets(task, outcome)} But {limits}", bound, sure)
     if outcome.proved and outcome.complete and many == 1:
         found = len(outcome.explanations[0].support)
         lead = "the answers agree with everything that is measured, and "
@@ -83,6 +89,8 @@ def _with_margin(
         return Verdict(Certainty.UNIQUE, lead + limits, bound, sure)
     if outcome.proved and many > 1:
         lead = f"{many} different sets of nodes explain the data within ε, so who is wrong is open, but "
+        if any(item.edge for item in outcome.explanations):
+            lead = f"{many} different sets of nodes explain the data within ε or on its edge, so who is wrong is open, but "
         return Verdict(Certainty.BOUNDED, lead + limits, bound, sure)
     return Verdict(Certainty.BOUNDED, limits, bound, sure)
 
@@ -100,10 +108,18 @@ def _at_zero_margin(task: Task, outcome: Outcome, design: Design, support: tuple
         where = ", ".join(names[i] for i in hidden[0].support)
         reason = f"{promise}, and in these data {where} could be wrong as well without any trace."
         return Verdict(Certainty.AMBIGUOUS, reason, None, False, hidden)
+    if outcome.undecided:
+        return Verdict(Certainty.UNDECIDED, f"{promise}. {_open_sets(task, outcome)}", None, False)
     if outcome.proved and outcome.complete:
         reason = f"{promise}; these data have one explanation only, but this design can't promise that."
         return Verdict(Certainty.UNIQUE_HERE, reason, None, False)
     return Verdict(Certainty.AMBIGUOUS, promise + ".", None, False)
+
+
+def _open_sets(task: Task, outcome: Outcome) -> str:
+    names = task.operator.node_ids
+    sets = " or ".join(f"{{{', '.join(names[i] for i in part)}}}" for part in outcome.undecided[:6])
+    return f"{sets} may explain the data too: the residual is ε to within what floats can tell."
 
 
 def _nodes(count: int) -> str:

@@ -19,6 +19,7 @@ from rrf_design.repair.contract import (
     Outcome,
     Repair,
     Task,
+    Told,
     Values,
 )
 from rrf_design.repair.design import Design
@@ -90,6 +91,7 @@ def repair(
     seed: int = 0,
     n_jobs: int | None = None,
     time_limit: float | None = None,
+    progress: Told | None = None,
     **options: Any,
 ) -> Repair:
     """Which responses were wrong, and what they should have been.
@@ -97,7 +99,7 @@ def repair(
     `responses` maps node ids to numbers, lists, raw text (for nodes with a parser) or None, or is a path. `method` is
     auto, exact, convex, discrete, min-sum, majority, median or mode. ε is the argument, else the problem's epsilon,
     else the radius of its sigma and confidence, else 0 with the stated rounding tolerance. `truth` is used for nothing
-    but the failure labels. `options` go to the decoder (convex: penalty, weights; discrete: solver, beta, mu, depth).
+    but the failure labels. `progress` is called now and then with the share that is done and what is known so far. `options` go to the decoder (convex: penalty, weights; discrete: solver, beta, mu, depth).
     """
     operator = problem.operator(select)
     task, field = make_task(
@@ -112,12 +114,15 @@ def repair(
         n_jobs=n_jobs,
         time_limit=time_limit,
         seed=seed,
+        progress=progress,
     )
     decoder, why = choose(method, task)
     refuse_calibration_fields(task)
     started = time.perf_counter()
     design = Design.of(task)
     outcome = decoder.decode(task)
+    if progress is not None:
+        design.watch(_so_far(task, outcome))
     return finish(
         task,
         field,
@@ -129,6 +134,18 @@ def repair(
         seconds=time.perf_counter() - started,
         notes=(why,) if why else (),
     )
+
+
+def _so_far(task: Task, outcome: Outcome) -> Callable[[float, float, float], None]:
+    """Progress of the margin, which comes last: the answer is there, what it is worth is not."""
+    edited = [name for name, i in task.operator.node_index.items() if outcome.error[task.operator.groups[i]].any()]
+    found = ", ".join(name for name in edited if task.operator.node_index[name] not in task.erased) or "no answer"
+
+    def told(share: float, lower: float, upper: float) -> None:
+        assert task.progress is not None
+        task.progress(share, f"found wrong: {found}; without its margin yet, γ is between {lower:.4g} and {upper:.4g}")
+
+    return told
 
 
 def choose(method: str, task: Task) -> tuple[Decoder, str]:
@@ -255,7 +272,7 @@ def _alternatives(task: Task, outcome: Outcome, verdict: Verdict, edited: tuple[
 def _alternative(task: Task, error: Array, item: Candidate, *, free: int) -> Alternative:
     names = tuple(task.operator.node_ids[i] for i in item.support)
     values = task.operator.unstack(task.response - error, only=item.support)
-    return Alternative(names, {name: None if free else values[name] for name in names}, item.residual, free)
+    return Alternative(names, {name: None if free else values[name] for name in names}, item.residual, item.edge, free)
 
 
 def _by_kind(task: Task, misfit: Array) -> tuple[float, float]:

@@ -40,10 +40,12 @@ class BatchDecoding:
     minimal: NDArray[np.bool_]  # (N, supports): the inclusion-minimal supports that explain the syndrome
     best_smaller: Array  # (N,): least residual of all supports with fewer nodes than the chosen one; inf for none
     tolerance: Array  # (N,)
-    verified: NDArray[np.bool_]  # (N,): every support was proved to lie on its side of ε, none by the zero rule
+    undecided: tuple[tuple[tuple[int, ...], ...], ...]  # (N,): supports that floats can't judge and rationals won't
+    zero_rule: bool
+    """Some support has directions below 1e-10 of their node's length that were taken for zero (the paper's rule)."""
 
     def __post_init__(self) -> None:
-        for name in ("chosen", "residual", "error", "explained", "minimal", "best_smaller", "tolerance", "verified"):
+        for name in ("chosen", "residual", "error", "explained", "minimal", "best_smaller", "tolerance"):
             getattr(self, name).setflags(write=False)
 
 
@@ -78,12 +80,10 @@ class SupportTable:
         )
 
     @cached_property
-    def _by_rule(self) -> NDArray[np.bool_]:
-        """Supports whose directions were dropped by the zero rule and are not exactly dependent."""
-        decoder = self._decoder
-        return np.array(
-            [decoder.by_zero_rule(part, basis) for part, basis in zip(self.supports, self._bases, strict=True)]
-        )
+    def zero_rule(self) -> bool:
+        """A support's directions were dropped by the zero rule that are not exactly dependent."""
+        pairs = zip(self.supports, self._bases, strict=True)
+        return any(self._decoder.by_zero_rule(part, basis) for part, basis in pairs)
 
     def decode(self, syndromes: Any, *, epsilon: float = 0.0, tolerance: Any = None) -> BatchDecoding:
         """Decode the rows of `syndromes` (N, rows); ties go to the smaller support, then the smaller residual."""
@@ -104,12 +104,13 @@ class SupportTable:
             residuals[:, position] = np.linalg.norm(data - (data @ span) @ span.T, axis=1)
             errors[position] = basis.moves + blur + (raw.shape[1] + 4) * UNIT
         good = residuals <= radius[:, None]
-        verified = np.full(count, not self._by_rule.any())
+        undecided: list[list[tuple[int, ...]]] = [[] for _ in range(count)]
         near = np.abs(residuals - radius[:, None]) <= 1.01 * errors * lengths[:, None]
         for i, position in np.argwhere(near):
             exact = self._decoder.decide(raw[i], self.supports[position], float(radius[i]))
-            good[i, position] = good[i, position] if exact is None else exact
-            verified[i] &= exact is not None
+            good[i, position] = bool(exact)
+            if exact is None:
+                undecided[i].append(self.supports[position])
         minimal = good.copy()
         for position, below in enumerate(self._below):
             if len(below):
@@ -127,7 +128,18 @@ class SupportTable:
                 error[np.ix_(rows, columns)] = raw[rows] @ inverse.T
         picked = residuals[np.arange(count), chosen]
         smaller = np.where(sizes < sizes[chosen][:, None], residuals, np.inf).min(axis=1)
-        return BatchDecoding(chosen, self.supports, picked, error, explained, minimal, smaller, slack.copy(), verified)
+        return BatchDecoding(
+            chosen,
+            self.supports,
+            picked,
+            error,
+            explained,
+            minimal,
+            smaller,
+            slack.copy(),
+            tuple(map(tuple, undecided)),
+            self.zero_rule,
+        )
 
     def solve(self, position: int, syndrome: Array) -> tuple[float, Array]:
         """Residual and least-squares error of one syndrome on one support of the table."""

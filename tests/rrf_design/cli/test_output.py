@@ -45,6 +45,18 @@ def test_a_bar_on_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
     assert "between 0.125 and 0.2" in capsys.readouterr().err
 
 
+def test_words_take_the_place_of_bounds(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    import rich.console
+
+    terminal = rich.console.Console(stderr=True, force_terminal=True, width=160, color_system=None)
+    monkeypatch.setattr(output, "console", lambda *, stderr=False: terminal)
+    progress = output.Progress("repair", time_limit=None, shown=True)
+    progress.tell(0.5, "best so far, not proven: a")
+    progress.stop()
+    assert "best so far, not proven: a" in capsys.readouterr().err
+    assert output.progress_words(progress) == "repair: best so far, not proven: a"
+
+
 def test_ids_are_split_at_commas() -> None:
     assert output.split_ids(None) is None
     assert output.split_ids(" a, b ,,c") == ["a", "b", "c"]

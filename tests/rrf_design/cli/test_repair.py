@@ -146,3 +146,55 @@ def test_faults_are_one_line_and_exit_code_two(run, files, content, options, mes
     assert message in ran.err
     assert ran.err.count("\n") == 1
     assert ran.out == ""
+
+
+def test_ctrl_c_in_the_search_tells_the_best_explanation_and_writes_nothing(run, files, tmp_path, monkeypatch):
+    from solvers.decoding import SupportDecoder
+
+    def stopped(self, syndrome, *, progress, **options):
+        progress(0.25, (2,), 0.0, True)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(SupportDecoder, "decode", stopped)
+    problem, responses = files
+    target = tmp_path / "repair.json"
+    ran = run("repair", problem, "-r", responses(GOOD), "--all", "--json", "-o", target)
+    assert ran.code == 130
+    assert ran.out == ""
+    assert "best so far, not proven: tripled; it explains the data" in ran.err
+    assert not target.exists()
+
+
+def test_ctrl_c_in_the_margin_tells_what_was_found_and_that_its_margin_is_missing(run, files, monkeypatch):
+    import solvers
+
+    def stopped(*_, progress, **__):
+        progress(0.5, 0.0, 1.5)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(solvers, "margin", stopped)
+    problem, responses = files
+    ran = run("repair", problem, "-r", responses(GOOD), "--all")
+    assert ran.code == 130
+    assert "found wrong: tripled; without its margin yet, γ is between 0 and 1.5" in ran.err
+    assert "unique" not in ran.out + ran.err
+
+
+def test_ctrl_c_in_a_batch_tells_what_is_finished(run, files, monkeypatch):
+    import rrf_design.repair.batch as batch
+
+    whole = batch._run
+
+    def stopped(jobs, *rest):
+        if len(jobs) == 1:
+            raise KeyboardInterrupt
+        return whole(jobs, *rest)
+
+    monkeypatch.setattr(batch, "CHUNK", 2)
+    monkeypatch.setattr(batch, "_run", stopped)
+    problem, responses = files
+    lines = "\n".join(json.dumps({"field": name, "responses": GOOD}) for name in "abc")
+    ran = run("repair", problem, "-r", responses(lines, "many.jsonl"), "--all", "--json")
+    assert ran.code == 130
+    assert ran.out == ""
+    assert "2 of 3 fields are finished: 2 unique" in ran.err

@@ -111,3 +111,17 @@ def test_failures_are_counted(equality, answers):
     batch = repair_many(equality("complete"), [answers(1, 1, 1, 4), answers(2, 2, 2, 2)], truths=[truth, truth])
     assert batch.failures()["shared error"] == 1
     assert batch.failures()["optimisation"] == 0
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_progress_counts_fields_and_certainties(n_jobs, equality, monkeypatch):
+    monkeypatch.setattr("rrf_design.repair.batch.CHUNK", 3)
+    told = []
+    repair_many(
+        equality("complete"),
+        [{f"n{j}": float(j == 0) for j in range(4)}] * 7,
+        n_jobs=n_jobs,
+        progress=lambda share, words: told.append((share, words)),
+    )
+    assert told[-1] == (1.0, "7 of 7 fields are finished: 7 unique")
+    assert told[0][0] < told[-1][0]

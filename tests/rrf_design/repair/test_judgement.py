@@ -63,3 +63,27 @@ def test_rounding_counts_where_the_margin_is_tiny(case):
     design.__dict__["facts"] = replace(design.facts, lower=1e-11, gamma=1e-11)
     exact = replace(task, epsilon=0.0, tolerance=1e-12)
     assert certainty(exact, outcome, design).error_bound == pytest.approx(0.2)
+
+
+def test_supports_that_could_not_be_decided_keep_who_is_wrong_open(case):
+    task, outcome, design = case
+    open_ = replace(outcome, undecided=((0, 1),))
+    verdict = certainty(task, open_, design)
+    assert verdict.certainty is Certainty.BOUNDED  # the values are within the bound whoever is wrong
+    assert "{n0, n1} may explain the data too" in verdict.reason
+    none = certainty(task, replace(open_, explanations=()), design, residual=0.2)
+    assert none.certainty is Certainty.UNDECIDED
+
+
+def test_a_proof_outranks_the_last_rounding_of_the_residual(case):
+    task, outcome, design = case
+    radius = task.epsilon + task.tolerance
+    assert certainty(*case, residual=np.nextafter(radius, 1.0)).certainty is Certainty.UNIQUE
+    unproved = replace(outcome, proved=False, explanations=())
+    assert certainty(task, unproved, design, residual=np.nextafter(radius, 1.0)).certainty is Certainty.UNEXPLAINED
+
+
+def test_explanations_on_the_edge_are_said_to_be(case):
+    task, outcome, design = case
+    two = (*outcome.explanations, Candidate((1,), 0.1, outcome.error, edge=True))
+    assert "within ε or on its edge" in certainty(task, replace(outcome, explanations=two), design).reason
