@@ -112,7 +112,8 @@ class Arena:
     @cached_property
     def scale(self) -> float:
         """Largest column norm with everything bought: what zero is measured against."""
-        squares = self.operator.matrix.multiply(self.operator.matrix).sum(axis=0)
+        matrix = self.operator.matrix
+        squares = np.bincount(matrix.indices, weights=np.square(matrix.data), minlength=matrix.shape[1])
         return float(np.sqrt(np.max(squares, initial=0.0))) or 1.0
 
     def opened(self, mask: Mask) -> Mask:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from math import lcm
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 Mask = NDArray[np.bool_]
 
 
+@lru_cache(maxsize=4096)
 def exact(price: float) -> Fraction:
     """A price or budget as the decimal it was written as."""
     return Fraction(repr(float(price)))

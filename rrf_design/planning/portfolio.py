@@ -7,6 +7,7 @@ designs at once by batched eigenvalues, and items that are equal as matrices sha
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -90,7 +91,7 @@ class Curve:
 
     def reaching(self, value: float) -> int | None:
         """Index of the cheapest design whose objective is at least `value`."""
-        at = int(np.searchsorted(np.array(self.values), value * (1 - REACHED)))
+        at = bisect_left(self.values, value * (1 - REACHED))
         return at if at < len(self.values) else None
 
 
@@ -263,8 +264,9 @@ def enumerate_designs(arena: Arena, goal: Goal) -> Curve:
     masks, units, unit = _admissible(arena, goal)
     values = design_values(arena, masks)
     order = np.lexsort((-values, units))
+    before = np.maximum.accumulate(np.append(-1.0, values[order]))[:-1]
     best, kept = -1.0, []
-    for i in order:
+    for i in order[values[order] > before]:  # records; of those that hardly differ the cheaper one is enough
         if values[i] > best * (1 + REACHED) + 1e-300 or best < 0:
             best = float(values[i])
             kept.append(int(i))
@@ -315,8 +317,11 @@ def design_values(arena: Arena, masks: NDArray[np.bool_]) -> NDArray[np.float64]
         opened = np.array([arena.opened(mask) for mask in masks])
     width = arena.operator.shape[1]
     everywhere = np.arange(width)
-    grams = np.array([arena.block_gram(j, everywhere).ravel() for j in range(len(arena.block_nodes))])
-    stacked = (present.astype(np.float64) @ grams.reshape(len(grams), -1)).reshape(len(masks), width, width)
+    grams = np.array([arena.block_gram(j, everywhere) for j in range(len(arena.block_nodes))]).reshape(
+        -1, width * width
+    )
+    # Entries first, so that each support picks whole rows of numbers.
+    stacked = np.ascontiguousarray((grams.T @ present.T.astype(np.float64)).reshape(width, width, len(masks)))
     sizes = np.minimum(arena.size, opened.sum(axis=1))
     least = np.full(len(masks), np.inf)
     for size in np.unique(sizes[sizes > 0]):
@@ -324,8 +329,8 @@ def design_values(arena: Arena, masks: NDArray[np.bool_]) -> NDArray[np.float64]
             columns = np.concatenate([arena.columns[i] for i in support])
             there = (sizes == size) & opened[:, list(support)].all(axis=1)
             if there.any():
-                values = least_eigenvalues(stacked[:, columns[:, None], columns[None, :]])
-                least = np.where(there, np.minimum(least, values), least)
+                values = least_eigenvalues(np.moveaxis(stacked[columns[:, None], columns[None, :]], 2, 0))
+                np.minimum(least, values, out=least, where=there)
     result = np.sqrt(np.maximum(np.where(np.isfinite(least), least, 0.0), 0.0))
     return np.where(result > NULL * arena.scale, result, 0.0)
 
