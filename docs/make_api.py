@@ -28,7 +28,9 @@ PACKAGES = (
     "rrf_design.models",
     "rrf_design.responses",
     "rrf_design.reporting",
+    "rrf_design.testing",
     "scenarios",
+    "scenarios.conformance",
 )
 NOTE = "<!-- Written by docs/make_api.py from docstrings; change those and run `make docs`. -->"
 

@@ -49,6 +49,8 @@ class Bought:
     price: float
     money: float
     attempt: int
+    at: float = 0.0
+    """When it was settled: seconds since 1970."""
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -61,6 +63,7 @@ class Bought:
             "price": self.price,
             "money": self.money,
             "attempt": self.attempt,
+            "at": self.at,
         }
 
 
@@ -262,7 +265,16 @@ def answer_log(run: str, *, store: str | os.PathLike[str] | None = None) -> list
 
 def _bought(item: str, entry: Settled) -> Bought:
     return Bought(
-        item, entry.name, entry.buys, entry.outcome, entry.ok, entry.value, entry.price, entry.money, entry.attempt
+        item,
+        entry.name,
+        entry.buys,
+        entry.outcome,
+        entry.ok,
+        entry.value,
+        entry.price,
+        entry.money,
+        entry.attempt,
+        entry.at,
     )
 
 

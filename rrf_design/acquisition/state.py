@@ -106,6 +106,8 @@ class Settled:
     attempt: int
     text: str = ""
     """The model's own words, where there are any."""
+    at: float = 0.0
+    """When it was settled: seconds since 1970."""
 
 
 @dataclass(slots=True)
@@ -242,6 +244,7 @@ class RunState:
             body["money"],
             event.attempt,
             (body["evidence"].get("reply") or {}).get("text", ""),
+            event.at,
         )
         self.settled_price += exact(body["price"])
         self.settled_money += exact(body["money"])
@@ -270,6 +273,7 @@ class RunState:
                 price=purchase.price,
                 money=purchase.ceiling,
                 attempt=purchase.attempt,
+                at=event.at,
             )
             return
         item.round.insert(0, purchase.name)

@@ -182,7 +182,8 @@ class _Scale:
         high += pad * span
         if low != 0.0:
             low -= pad * span
-        return cls(low, high, start, end, _round_ticks(low, high))
+        whole = all(v == int(v) for v in finite)  # counts have no tick at 1.2
+        return cls(low, high, start, end, _round_ticks(low, high, least=1.0 if whole and span >= 1 else 0.0))
 
     def __call__(self, value: float) -> float:
         if self.log:
@@ -190,8 +191,8 @@ class _Scale:
         return self.start + (value - self.low) / (self.high - self.low) * (self.end - self.start)
 
 
-def _round_ticks(low: float, high: float, about: int = 5) -> tuple[float, ...]:
-    raw = (high - low) / about
+def _round_ticks(low: float, high: float, *, about: int = 5, least: float = 0.0) -> tuple[float, ...]:
+    raw = max((high - low) / about, least)
     size = 10.0 ** math.floor(math.log10(raw))
     stride = next(m * size for m in (1, 2, 2.5, 5, 10) if m * size >= raw * 0.999)
     first = math.ceil(low / stride - 1e-9)
@@ -233,7 +234,8 @@ def _draw(item: Series, index: int, x: _Scale, y: _Scale, step: bool) -> Markup:
     parts: list[Markup] = []
     if item.lower is not None and item.upper is not None:
         top = list(_path(item.x, item.upper, x, y, step))
-        bottom = list(_path(item.x, item.lower, x, y, step))
+        known = [low if math.isfinite(low) else value for low, value in zip(item.lower, item.y, strict=True)]
+        bottom = list(_path(item.x, known, x, y, step))
         outline = " L".join([*top, *reversed(bottom)])
         parts.append(tag("path", d=f"M{outline} Z", class_="band"))
         for here, low, high in zip(item.x, item.lower, item.upper, strict=True):
@@ -246,7 +248,7 @@ def _draw(item: Series, index: int, x: _Scale, y: _Scale, step: bool) -> Markup:
             continue
         words = f"{item.name}{': ' + item.labels[i] if item.labels else ''} at {number(here)}: {number(value)}"
         if item.lower is not None and item.upper is not None:
-            words += f", between {number(item.lower[i])} and {number(item.upper[i])}"
+            words += f", lower bound {number(item.lower[i])}, upper bound {number(item.upper[i])}"
         parts.append(tag("circle", tag("title", words), cx=x(here), cy=y(value), r=11.0, class_="hit"))
         parts.append(_marker(index, x(here), y(value)))
     return tag("g", *parts, class_=f"c{index % 7}")

@@ -102,7 +102,11 @@ def render(source: Source) -> str:
         return design_page(Design(source.problem, tuple(source.data.get("selected", ()))), **source.options)
     module, _, name = _PAGES[source.kind].partition(":")
     make: Callable[[Source], str] = getattr(import_module(module), name)
-    return make(source)
+    try:
+        return make(source)
+    except (KeyError, TypeError, AttributeError, IndexError, ValueError) as error:
+        where = f"{source.path}: " if source.path is not None else "report: "
+        raise InputError(f"{where}the {source.kind} document is damaged ({type(error).__name__}: {error})") from error
 
 
 def design_of(source: Source) -> Design:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from rrf_design.blocks import Anchor, Relation
 from rrf_design.reporting.fieldview import WORDS, FieldView, components, family_of, transport_words
 from rrf_design.reporting.markup import Markup, join, tag
-from rrf_design.reporting.page import number, prose, table
+from rrf_design.reporting.page import number, prose, table, without_empty
 
 FOLDED = 15
 """Tables of more rows are folded."""
@@ -127,8 +127,20 @@ def _block_table(view: FieldView, blocks: Sequence[tuple[int, Relation | Anchor]
                 "" if energy is None else energy_words(energy),
             ]
         )
-    columns = ["block", "kind", "nodes", "map", "family", "state", "cost", "energy on the witness ‖C h‖²"]
-    return table(columns, rows, right=[6, 7], keys=[f"b{j}" for j, _ in blocks], follows=follows)
+    columns = [
+        "block",
+        "kind",
+        "nodes",
+        "map",
+        "family",
+        "state",
+        "cost (unit of costs)",
+        "energy on the witness, ‖C h‖²",
+    ]
+    keys = [f"b{j}" for j, _ in blocks]
+    if follows:  # the page's script fills all columns
+        return table(columns, rows, right=[6, 7], keys=keys, follows=True)
+    return without_empty(columns, rows, right=[6, 7], keys=keys)
 
 
 def _totals(view: FieldView) -> list[Markup]:

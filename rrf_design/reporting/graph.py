@@ -197,9 +197,19 @@ def _relation(
         ),
     ]
     if labelled and block.transport.scale is not None:
-        parts.append(tag("text", transport_words(block), x=middle[0] + 9, y=middle[1] - 7, class_="name soft"))
+        parts.append(_edge_label(transport_words(block), middle, angle))
     nodes = " ".join(str(index[name]) for name in block.nodes)
     return tag("g", *parts, class_=f"c{colour} {_line(status)}", data_nodes=nodes, data_key=f"b{j}", tabindex="0")
+
+
+def _edge_label(words: str, middle: Point, angle: float) -> Markup:
+    """A word beside the middle of a line, on its lower side: above it a node's share of the witness may stand."""
+    turned = math.radians(angle)
+    down = 1.0 if math.cos(turned) >= 0 else -1.0
+    nx, ny = -down * math.sin(turned), down * math.cos(turned)
+    side = "middle" if abs(nx) < 0.4 else ("start" if nx > 0 else "end")
+    x, y = middle[0] + 11 * nx, middle[1] + 11 * ny + 5
+    return tag("text", words, x=x, y=y, text_anchor=side, class_="name soft")
 
 
 def _line(status: str) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-EDGE = 105.0
+EDGE = 120.0
 """Wanted length of a relation, in units of the drawing."""
 APART = 62.0
 """Least distance between two nodes."""

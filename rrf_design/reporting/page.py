@@ -169,6 +169,25 @@ def table(
     )
 
 
+def without_empty(
+    columns: Sequence[str],
+    rows: Sequence[Sequence[Child]],
+    *,
+    right: Sequence[int] = (),
+    caption: str = "",
+    keys: Sequence[str] | None = None,
+) -> Markup:
+    """A table of the columns that say anything."""
+    kept = [i for i in range(len(columns)) if not rows or any(row[i] not in ("", None) for row in rows)]
+    return table(
+        [columns[i] for i in kept],
+        [[row[i] for i in kept] for row in rows],
+        right=[place for place, i in enumerate(kept) if i in right],
+        caption=caption,
+        keys=keys,
+    )
+
+
 def figure(picture: Picture, *, caption: str, folded: bool = False) -> Markup:
     """A drawing with its caption and, beside it, its table (`folded` where the table is long)."""
     beside = picture.table
@@ -179,7 +198,7 @@ def figure(picture: Picture, *, caption: str, folded: bool = False) -> Markup:
         tag("div", picture.svg, class_="drawing"),
         tag("figcaption", caption),
         tag("div", beside, class_="beside"),
-        class_="figure",
+        class_="figure" if folded else "figure pair",
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
+from math import inf, nan
 from typing import TYPE_CHECKING, Any
 
 from rrf_design.reporting.charts import Series, step_chart
@@ -11,11 +12,16 @@ from rrf_design.reporting.designs import facts_of, gamma
 from rrf_design.reporting.fieldview import FieldView
 from rrf_design.reporting.graph import draw_field
 from rrf_design.reporting.markup import Child, Markup
-from rrf_design.reporting.page import Card, callout, cards, figure, number, page, prose, section, table
+from rrf_design.reporting.page import Card, callout, cards, figure, number, page, prose, section, table, without_empty
 
 if TYPE_CHECKING:
     from rrf_design.problem import Problem
     from rrf_design.reporting.documents import Source
+
+MOST_BOUNDS = 40
+"""Designs on a curve whose bounds a page computes anew, since documents carry those of the last only."""
+BOUND_SECONDS = 5.0
+"""For each of them, where the caller names no time limit."""
 
 STATUS = {
     "optimal": ("good", "proven: no design within the budget and the rules does better by more than the stated gap"),
@@ -55,12 +61,12 @@ def frontier_page(source: Source) -> str:
     costs = [float(p["cost"]) for p in points]
     values = [float(p["gamma"]) for p in points]
     uppers = [
-        float(p["upper_bound"]) if p.get("upper_bound") is not None else v for p, v in zip(points, values, strict=True)
+        max(float(p["upper_bound"]), v) if p.get("upper_bound") is not None else inf
+        for p, v in zip(points, values, strict=True)
     ]
+    lowers = [low for low, _ in _bounds(source, [p["selected"] for p in points], str(data.get("objective")), k)]
     words = [f"{len(p['selected'])} bought, {p['status']}" for p in points]
-    series = Series(
-        "best margin", costs, values, values, [max(u, v) for u, v in zip(uppers, values, strict=True)], words
-    )
+    series = Series("best margin", costs, values, lowers, uppers, words)
     picture = step_chart(
         [series],
         x_label="money spent (unit of costs)",
@@ -69,8 +75,17 @@ def frontier_page(source: Source) -> str:
         target_name="target",
     )
     rows: list[Sequence[Child]] = [
-        [number(p["cost"]), number(p["gamma"]), str(p["status"]), ", ".join(p["selected"]) or "nothing"] for p in points
+        [
+            number(p["cost"]),
+            number(v),
+            number(low, 7),
+            number(up, 7),
+            str(p["status"]),
+            ", ".join(p["selected"]) or "nothing",
+        ]
+        for p, v, low, up in zip(points, values, lowers, uppers, strict=True)
     ]
+    columns = ["cost (unit of costs)", gamma(k), "proven at least", "nothing for this money beats", "status", "buys"]
     positive = next((p for p in points if p["gamma"] > 0), None)
     text = (
         "No amount of money on this frontier buys a positive margin."
@@ -83,10 +98,11 @@ def frontier_page(source: Source) -> str:
             "How the margin grows with money",
             figure(
                 picture,
-                caption=f"The best {gamma(k)} for each amount; the band reaches up to what is not yet excluded.",
+                caption=f"The best {gamma(k)} for each amount: proven from below for the design that is named, and from above for"
+                " every design of that cost. The band is what is not yet settled.",
             ),
         ),
-        section("What each point buys", table(["cost", gamma(k), "status", "buys"], rows, right=[0, 1])),
+        section("What each point buys", table(columns, rows, right=[0, 1, 2, 3])),
     ]
     if source.problem is not None and points:
         parts.append(section("The field at the last point", draw_field(_view(source.problem, points[-1]))))
@@ -136,7 +152,7 @@ def _facts(source: Source) -> list[tuple[str, str]]:
 
 
 def _figures(data: Mapping[str, Any], k: int) -> list[Card]:
-    kind, meaning = STATUS.get(str(data["status"]), ("plain", ""))
+    kind, meaning = _status(data)
     lower, upper = data.get("gamma_lower"), data.get("gamma_upper")
     proven = (
         f"proven between {number(lower, 7)} and {number(upper, 7)}" if lower is not None and upper is not None else ""
@@ -150,7 +166,7 @@ def _figures(data: Mapping[str, Any], k: int) -> list[Card]:
             "in the unit of the file's costs" + ("" if budget is None else f"; budget {number(budget)}"),
         ),
         Card(
-            "best possible",
+            f"best possible {gamma(k)}",
             number(data["upper_bound"]),
             f"proven bound on every admissible design; gap {number(100 * data['gap'], 3)} %",
         ),
@@ -158,8 +174,16 @@ def _figures(data: Mapping[str, Any], k: int) -> list[Card]:
     ]
 
 
-def _words(data: Mapping[str, Any], k: int) -> Markup:
+def _status(data: Mapping[str, Any]) -> tuple[str, str]:
+    """The sign and the meaning of a plan's status; a plan for a target is about cost."""
     kind, meaning = STATUS.get(str(data["status"]), ("plain", ""))
+    if data["status"] == "optimal" and data.get("cost_bound") is not None:
+        meaning = "proven: no design that reaches the target costs less"
+    return kind, meaning
+
+
+def _words(data: Mapping[str, Any], k: int) -> Markup:
+    kind, meaning = _status(data)
     bought = ", ".join(data["selected"][:12]) + (
         f" and {len(data['selected']) - 12} more" if len(data["selected"]) > 12 else ""
     )
@@ -191,8 +215,16 @@ def _steps(data: Mapping[str, Any], k: int) -> Markup:
                 number(step["energy"], 4) if step.get("energy") is not None else "",
             ]
         )
-    columns = ["step", "buy", "asks", "cost", f"{gamma(k)} then", "attacks an error on", "energy on the witness before"]
-    return table(columns, rows, right=[0, 3, 4, 6])
+    columns = [
+        "step",
+        "buy",
+        "asks",
+        "cost (unit of costs)",
+        f"{gamma(k)} then",
+        "attacks an error on",
+        "energy on the witness before, ‖C h‖²",
+    ]
+    return without_empty(columns, rows, right=[0, 3, 4, 6])
 
 
 def _curve(source: Source, k: int) -> Markup | None:
@@ -203,15 +235,35 @@ def _curve(source: Source, k: int) -> Markup | None:
     xs = list(accumulate(float(step["cost"]) for step in steps))
     ys = [float(step["gamma"]) for step in steps]
     words = [str(step["block"]) for step in steps]
+    prefixes = [
+        [name for step in steps[:many] for name in (*step.get("opened", ()), step["block"])]
+        for many in range(1, len(steps) + 1)
+    ]
     if source.problem is not None and _same_margin(source.problem, str(data.get("objective"))):
-        xs, ys, words = [0.0, *xs], [source.problem.margin(k=k, **source.options).value, *ys], ["owned already", *words]
+        start = source.problem.margin(k=k, **source.options)
+        xs, ys, words, prefixes = [0.0, *xs], [start.value, *ys], ["owned already", *words], [[], *prefixes]
+    bounds = _bounds(source, prefixes, str(data.get("objective")), k)
+    if data.get("gamma_lower") is not None and data.get("gamma_upper") is not None:
+        bounds[-1] = (float(data["gamma_lower"]), float(data["gamma_upper"]))
+    series = Series("margin", xs, ys, [low for low, _ in bounds], [high for _, high in bounds], words)
     picture = step_chart(
-        [Series("margin", xs, ys, labels=words)],
+        [series],
         x_label="money spent (unit of costs)",
         y_label=f"margin {gamma(k)}",
         target=data.get("target"),
     )
-    return figure(picture, caption=f"The margin {gamma(k)} as the plan is bought.", folded=len(steps) > 12)
+    caption = f"The margin {gamma(k)} as the plan is bought, with its proven lower and upper bounds."
+    return figure(picture, caption=caption, folded=len(steps) > 12)
+
+
+def _bounds(source: Source, designs: Sequence[Sequence[str]], objective: str, k: int) -> list[tuple[float, float]]:
+    """Proven bounds of the margin of each design; not known without the problem, or of another objective's margin."""
+    problem = source.problem
+    if problem is None or len(designs) > MOST_BOUNDS or not _same_margin(problem, objective):
+        return [(nan, nan)] * len(designs)
+    options = {**source.options, "time_limit": source.options.get("time_limit") or BOUND_SECONDS}
+    found = [problem.margin(problem.resolve(list(names)), k=k, **options) for names in designs]
+    return [(margin.lower, margin.upper) for margin in found]
 
 
 def _same_margin(problem: Problem, objective: str) -> bool:
@@ -224,5 +276,5 @@ def _view(problem: Problem, data: Mapping[str, Any]) -> FieldView:
     witness = data.get("witness")
     selected = problem.resolve(list(data["selected"]))
     if not witness:
-        witness = problem.margin(selected).witness
+        witness = problem.margin(selected, time_limit=BOUND_SECONDS).witness
     return FieldView(problem, selected, witness)

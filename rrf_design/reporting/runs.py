@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,19 @@ from rrf_design.reporting.fieldtables import folded
 from rrf_design.reporting.fieldview import FieldView
 from rrf_design.reporting.graph import draw_field
 from rrf_design.reporting.markup import Child, Markup, tag
-from rrf_design.reporting.page import Card, Section, callout, cards, figure, number, page, prose, section, table
+from rrf_design.reporting.page import (
+    Card,
+    Section,
+    callout,
+    cards,
+    figure,
+    number,
+    page,
+    prose,
+    section,
+    table,
+    without_empty,
+)
 from rrf_design.reporting.repairs import answers, repaired_view, vector, verdict
 
 if TYPE_CHECKING:
@@ -26,7 +39,7 @@ def run_page(source: Source) -> str:
     """The page of a run document; with its problems (item to Problem) the fields are drawn too."""
     data = source.data
     items = data["items"]
-    parts = [section("In words", _words(data)), section("Money", _money(data))]
+    parts = [section("In words", _words(data)), section("Money", *_money(data))]
     if len(items) > 1:
         parts.append(section("The fields", *_items(items)))
         parts.append(section("Wrong answers, and what they became", _all_wrong(items)))
@@ -120,16 +133,45 @@ def _words(data: Mapping[str, Any]) -> Markup:
     return callout(prose(text), prose(goal + waiting), kind="good" if good else "unsure")
 
 
-def _money(data: Mapping[str, Any]) -> Markup:
-    bought = data["purchases"]
-    steps = [0.0, *accumulate(float(p["price"]) for p in bought)]
+def _money(data: Mapping[str, Any]) -> list[Child]:
+    bought = sorted(data["purchases"], key=lambda p: float(p.get("at") or 0.0))
+    settings = data.get("header", {}).get("settings") or {}
+    times, unit = _times(data, bought)
+    parts: list[Child] = [_spent(bought, times, unit, "price", "spent (unit of costs)", settings.get("budget"))]
+    if data.get("money"):
+        parts.append(
+            _spent(bought, times, unit, "money", "paid to the model's provider (its currency)", settings.get("money"))
+        )
+    return parts
+
+
+def _spent(
+    bought: Sequence[Mapping[str, Any]], times: list[float], unit: str, what: str, label: str, limit: float | None
+) -> Markup:
+    steps = [0.0, *accumulate(float(p.get(what) or 0.0) for p in bought)]
     names = ["start", *(f"{p['item'] + ' ' if p['item'] else ''}{p['name']}" for p in bought)]
-    series = Series("spent", list(range(len(steps))), steps, labels=names)
-    budget = (data.get("header", {}).get("settings") or {}).get("budget")
-    picture = step_chart(
-        [series], x_label="purchases, in order", y_label="spent (unit of costs)", target=budget, target_name="budget"
-    )
-    return figure(picture, caption="Money spent, purchase by purchase.", folded=len(steps) > 12)
+    series = Series(label, times, steps, labels=names)
+    picture = step_chart([series], x_label=unit, y_label=label, target=limit, target_name="budget")
+    return figure(picture, caption=f"Money over time: {label}, purchase by purchase.", folded=len(steps) > 12)
+
+
+def _times(data: Mapping[str, Any], bought: Sequence[Mapping[str, Any]]) -> tuple[list[float], str]:
+    """When each purchase was settled, after the run's beginning; only their order where the document has no times."""
+    moments = [float(p.get("at") or 0.0) for p in bought]
+    if not moments or min(moments) <= 0:
+        return [float(i) for i in range(len(bought) + 1)], "purchases, in order"
+    created = data.get("header", {}).get("created")
+    began = min(moments[0], datetime.fromisoformat(str(created)).timestamp() if created else moments[0])
+    size, unit = next(((s, u) for s, u in _UNITS if moments[-1] - began >= 2 * s), _UNITS[-1])
+    return [0.0, *((moment - began) / size for moment in moments)], f"time since the beginning ({unit})"
+
+
+_UNITS = ((86400.0, "days"), (3600.0, "hours"), (60.0, "minutes"), (1.0, "seconds"))
+
+
+def _moment(purchase: Mapping[str, Any]) -> str:
+    at = float(purchase.get("at") or 0.0)
+    return datetime.fromtimestamp(at, tz=UTC).strftime("%Y-%m-%d %H:%M:%S") if at > 0 else ""
 
 
 def _items(items: Sequence[Mapping[str, Any]]) -> list[Child]:
@@ -248,11 +290,13 @@ def _purchases(bought: Sequence[Mapping[str, Any]]) -> Markup:
             str(p["outcome"]),
             "" if p["value"] is None else vector(p["value"]),
             number(p["price"]),
-            number(int(p["attempt"])),
+            number(int(p["attempt"]) + 1),
+            _moment(p),
         ]
         for p in bought
     ]
-    return table(["field", "purchase", "what", "outcome", "value", "price", "attempt"], rows, right=[5, 6])
+    columns = ["field", "purchase", "what", "outcome", "value", "price (unit of costs)", "attempt", "settled (UTC)"]
+    return without_empty(columns, rows, right=[5, 6])
 
 
 def _facts(data: Mapping[str, Any]) -> list[tuple[str, str]]:

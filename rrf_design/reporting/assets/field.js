@@ -2,7 +2,7 @@
 // All text enters as text nodes; nothing here makes markup from data.
 (() => {
   const SVG = "http://www.w3.org/2000/svg";
-  const EDGE = 105, APART = 62, MARGIN = 46, RADIUS = 13, MOST_EDGES = 600, LABELLED = 24, COLOURS = 7;
+  const EDGE = 120, APART = 62, MARGIN = 46, RADIUS = 13, MOST_EDGES = 600, LABELLED = 24, COLOURS = 7;
   const STATES = [["owned", ""], ["bought", "bought"], ["on sale", "sale"], ["waits for a node that is not asked", "sale"]];
   const all = (root, selector) => Array.from(root.querySelectorAll(selector));
   const clamp = (value, low, high) => Math.min(Math.max(value, low), high);
@@ -216,7 +216,12 @@
         make("path", { d: "M-6,-4.5 L6,0 L-6,4.5 Z", class: "arrow", transform: `translate(${fixed(middle[0])} ${fixed(middle[1])}) rotate(${fixed(angle)})` }),
       ];
       const word = this.data.words[map];
-      if (labelled && word.startsWith("×")) parts.push(make("text", { x: middle[0] + 9, y: middle[1] - 7, class: "name soft" }, word));
+      if (labelled && word.startsWith("×")) {
+        const turned = (angle * Math.PI) / 180, down = Math.cos(turned) >= 0 ? 1 : -1;
+        const nx = -down * Math.sin(turned), ny = down * Math.cos(turned);
+        const side = Math.abs(nx) < 0.4 ? "middle" : nx > 0 ? "start" : "end";
+        parts.push(make("text", { x: middle[0] + 11 * nx, y: middle[1] + 11 * ny + 5, "text-anchor": side, class: "name soft" }, word));
+      }
       return make("g", { class: `c${colour} ${line}`, "data-nodes": nodes.join(" "), "data-key": `b${j}`, tabindex: "0" }, ...parts);
     }
 

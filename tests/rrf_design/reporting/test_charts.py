@@ -24,6 +24,19 @@ def test_every_value_and_bound_is_in_the_table() -> None:
     assert made.summary in made.svg
 
 
+def test_counts_have_whole_ticks() -> None:
+    made = line_chart([Series("m", [1, 2], [0.5, 0.25])], x_label="k", y_label="y")
+    assert ">1.2<" not in made.svg
+    assert ">2<" in made.svg
+
+
+def test_a_bound_that_is_not_known_is_not_drawn_and_said() -> None:
+    nan = float("nan")
+    made = line_chart([Series("m", [0, 1], [0.5, 0.25], [nan, 0.2], [nan, nan])], x_label="x", y_label="y")
+    assert "nan" not in made.svg
+    assert made.table.count("not known") == 3
+
+
 def test_bounds_are_drawn_where_they_differ() -> None:
     made = line_chart([LINE], x_label="x", y_label="y")
     assert made.svg.count('class="whisker"') == 2

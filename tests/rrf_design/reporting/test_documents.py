@@ -62,6 +62,13 @@ def test_a_document_of_another_problem_is_refused(tmp_path: Path, problem: Probl
         read(document, problem=problem)
 
 
+def test_a_damaged_document_is_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "plan.json"
+    path.write_text(json.dumps({"format": "rrf-plan", "version": 1, "selected": []}))
+    with pytest.raises(InputError, match=r"plan\.json: the rrf-plan document is damaged"):
+        write_report(path, tmp_path / "out.html")
+
+
 def test_a_design_needs_its_problem() -> None:
     with pytest.raises(InputError, match="--problem"):
         design_of(read({"format": "rrf-plan/1", "selected": []}))

@@ -18,6 +18,7 @@ from rrf_design.reporting.page import (
     prose,
     section,
     table,
+    without_empty,
 )
 
 
@@ -91,3 +92,10 @@ def test_a_state_has_a_sign_besides_its_colour() -> None:
 def test_small_pieces_escape() -> None:
     assert code("<b>") == "<code>&lt;b&gt;</code>"
     assert bullets(["<", "b"]) == "<ul><li>&lt;</li><li>b</li></ul>"
+
+
+def test_columns_that_say_nothing_are_left_out() -> None:
+    made = without_empty(["a", "b", "c"], [["1", "", "3"], ["4", None, "6"]], right=[2])
+    assert "<th" in made
+    assert ">b</th>" not in made
+    assert made.count('class="right"') == 3

@@ -25,6 +25,18 @@ def test_a_plan_says_what_to_buy_and_how_far_from_the_best_it_is(problem: Proble
     assert 'class="anchor bought"' in made
 
 
+def test_every_step_of_a_plan_has_its_proven_bounds(problem: Problem, plan: Any) -> None:
+    made = render(read(plan, problem=problem))
+    assert "with its proven lower and upper bounds" in made
+    bought: list[str] = []
+    for step in plan.trajectory:
+        bought += [*step.opened, step.block]
+        margin = problem.margin(bought)
+        words = f"lower bound {margin.lower:.5g}, upper bound {margin.upper:.5g}"
+        assert f"{step.block} at" in made
+        assert words in made
+
+
 def test_a_plan_without_its_problem_has_no_drawing(plan: Any) -> None:
     made = render(read(plan)).partition("<script>")[0]
     assert "data-nodes=" not in made
@@ -48,6 +60,18 @@ def test_a_frontier_has_a_point_for_every_step(problem: Problem) -> None:
     made = render(read(found, problem=problem))
     assert made.count('class="hit"') == len(found.points)
     assert "The first positive margin costs" in made
+    for point in found.points:
+        assert f"lower bound {problem.margin(point.selected).lower:.5g}, upper bound {point.upper_bound:.5g}" in made
+
+
+def test_a_frontier_without_its_problem_claims_no_lower_bound(problem: Problem) -> None:
+    made = render(read(rrf.frontier(problem)))
+    assert "lower bound not known" in made
+    assert "proven at least" in made
+
+
+def test_the_name_of_a_frontier(problem: Problem) -> None:
+    made = render(read(rrf.frontier(problem), problem=problem))
     assert "Frontier of small field" in made
 
 
