@@ -86,14 +86,15 @@ class Field:
         if self.dense is not None:
             return without_diagonal(self.gram), self.dense_gram.diagonal().copy()
         rows = self.matrix.tocsr() if self.rows is None else self.rows
-        if np.sum(np.diff(rows.indptr).astype(np.float64) ** 2) > MOST_PRODUCTS * rows.nnz:
+        products = float(np.sum(np.diff(rows.indptr).astype(np.float64) ** 2))
+        if products > MOST_PRODUCTS * rows.nnz:
             gram = (self.matrix.T @ rows).tocsr()
             gram.sort_indices()
             return without_diagonal(gram), np.asarray(gram.diagonal())
-        from solvers.kernels.assemble import gram_of_rows
+        from solvers.kernels.assemble import couplings_of_rows, squared_norms
 
-        pointer, index, value, diagonal = gram_of_rows(*_arrays(rows), rows.shape[1])
-        return _csr(pointer, index, value), diagonal
+        ends = np.zeros(rows.shape[1] + 1, np.int32 if products < 2**31 else np.int64)
+        return _csr(*couplings_of_rows(*_arrays(rows), ends)), squared_norms(_arrays(self.matrix)[0], self.matrix.data)
 
     @cached_property
     def column_nonzeros(self) -> int:

@@ -11,23 +11,22 @@ from numba import njit
 
 
 @njit(cache=True, nogil=True)
-def gram_of_rows(pointer, column, value, n):
-    """(pointer, index, value, diagonal) of BᵀB from the rows of B, which should be short: a row of L makes L(L − 1) products.
+def couplings_of_rows(pointer, column, value, ends):
+    """(pointer, index, value) of BᵀB off its diagonal, from the rows of B, which should be short: L entries make L(L − 1) products.
 
-    Both halves add the same products in the same order, so the result is symmetric to the last bit.
+    ends are n + 1 zeros, as short as the number of products allows: they are read out of order. Both halves add the same
+    products in the same order, so the result is symmetric to the last bit.
     """
-    ends = np.zeros(n + 1, np.int64)
+    n = len(ends) - 1
     for r in range(len(pointer) - 1):
         for e in range(pointer[r], pointer[r + 1]):
             ends[column[e] + 1] += pointer[r + 1] - pointer[r] - 1
     for i in range(n):
         ends[i + 1] += ends[i]
     products = np.empty((ends[n], 2))  # (other column, product) side by side: one place in memory, not two
-    diagonal = np.zeros(n)
     for r in range(len(pointer) - 1):
         for e in range(pointer[r], pointer[r + 1]):
             i, weight = column[e], value[e]
-            diagonal[i] += weight * weight
             for f in range(pointer[r], pointer[r + 1]):
                 if f != e:
                     products[ends[i], 0] = column[f]
@@ -62,7 +61,17 @@ def gram_of_rows(pointer, column, value, n):
                 live += 1
         end = live
         kept[i + 1] = end
-    return kept, index[:end], values[:end], diagonal
+    return kept, index[:end], values[:end]
+
+
+@njit(cache=True, nogil=True)
+def squared_norms(pointer, value):
+    """Of the columns of a CSC matrix."""
+    result = np.zeros(len(pointer) - 1)
+    for i in range(len(result)):
+        for e in range(pointer[i], pointer[i + 1]):
+            result[i] += value[e] * value[e]
+    return result
 
 
 @njit(cache=True, nogil=True)
@@ -87,7 +96,7 @@ def off_diagonal(pointer, index, value):
 def component_labels(pointer, index):
     """For every node the smallest node of its connected component (the pattern must be symmetric)."""
     n = len(pointer) - 1
-    parent = np.arange(n)
+    parent = np.arange(n).astype(np.int32)
     for i in range(n):
         root = i
         for e in range(pointer[i], pointer[i + 1]):

@@ -22,7 +22,7 @@ def star_scores(pointer, index, value, owner, dims, diagonal, top):
     score = np.empty(n)
     best = np.zeros(max(top, 1))
     if len(owner) == n:
-        inverse = 1.0 / np.maximum(diagonal, 1e-300)
+        inverse = (1.0 / np.maximum(diagonal, 1e-30)).astype(np.float32)  # a guess; half the memory read out of order
         for i in range(n):
             best[:] = 0.0
             for e in range(pointer[i], pointer[i + 1]):

@@ -29,10 +29,10 @@ def sparse_stars(pointer, index, value, diagonal, size):
     best = np.zeros(max(size - 1, 1))
     top = size - 1
     for i in range(n):
-        best[:] = 0.0
+        largest = 0.0
         for e in range(pointer[i], pointer[i + 1]):
-            keep_largest(best, top, abs(value[e]))
-        stars[i] = best[:top].sum() * root[i] * steepest
+            largest = max(largest, abs(value[e]))
+        stars[i] = min(top, pointer[i + 1] - pointer[i]) * largest * root[i] * steepest
         if stars[i] <= 1.0 - 2.0 * CENTRE_SLACK:  # a bound that needs no neighbour's diagonal will do
             continue
         best[:] = 0.0

@@ -122,9 +122,7 @@ def scan_pairs(
                 continue
             both = shift[i] + shift[j] + base
             if d == 1:
-                gain = scalar_gain(
-                    blocks[place, 0, 0], parts[i, 0], parts[j, 0], gains[i], gains[j], both, top, scale
-                )
+                gain = scalar_gain(blocks[place, 0, 0], parts[i, 0], parts[j, 0], gains[i], gains[j], both, top, scale)
             else:
                 gain = block_gain(blocks[place], parts[i], parts[j], gains[i], gains[j], both, top, scale, work)
             if gain < 0.0:

@@ -8,19 +8,21 @@ from scipy import sparse
 from scipy.sparse import csgraph
 
 from solvers.gram import make_field
-from solvers.kernels.assemble import component_labels, gram_of_rows, off_diagonal
+from solvers.kernels.assemble import component_labels, couplings_of_rows, off_diagonal, squared_norms
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_gram_of_rows_is_the_product(seed: int) -> None:
+def test_couplings_and_norms_are_the_product(seed: int) -> None:
     rng = np.random.default_rng(seed)
     shape = (int(rng.integers(1, 40)), int(rng.integers(1, 30)))
     matrix = sparse.random_array(shape, density=0.15, rng=rng, data_sampler=lambda size: rng.integers(-3, 4, size))
     rows = sparse.csr_array(matrix.astype(float))
     rows.eliminate_zeros()
-    pointer, index, value, diagonal = gram_of_rows(
-        rows.indptr.astype(np.int64), rows.indices.astype(np.int64), rows.data, shape[1]
+    pointer, index, value = couplings_of_rows(
+        rows.indptr.astype(np.int64), rows.indices.astype(np.int64), rows.data, np.zeros(shape[1] + 1, np.int32)
     )
+    columns = rows.tocsc()
+    diagonal = squared_norms(columns.indptr.astype(np.int64), columns.data)
     expected = (rows.T @ rows).toarray()
     found = sparse.csr_array((value, index, pointer), shape=expected.shape)
     assert found.has_canonical_format
