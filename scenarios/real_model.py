@@ -39,11 +39,12 @@ def report(context: Context, done: Sequence[Done]) -> Outcome:
         for role, _, request in fields.requests(item, source.log, seed=context["seed"]):
             requests.setdefault(f"{document['task']}/{role}", []).append(request)
     used = source.log.subset(request for group in requests.values() for request in group)
+    again = work.asked_again(used, context["again"], context.directory)
     rows = [{"stratum": f"{row['task']}, {model}", **row} for d in documents for row in d["replay"]]
     tables = [
         natural.summary(documents, model),
         natural.families(documents),
-        natural.budgets(used, requests),
+        natural.budgets(used, requests, again),
         natural.repairs(documents),
         audits.consistency(documents),
         audits.shared_examples(documents),
@@ -69,8 +70,8 @@ def report(context: Context, done: Sequence[Done]) -> Outcome:
         verdicts=_verdicts(context, documents, used, model, rows, tests),
         tables=tables,
         figures=figures,
-        notes=_notes(documents, rows, model, used),
-        files={work.PUBLISHED: used.dumps()},
+        notes=_notes(documents, rows, model, used, again),
+        files={work.PUBLISHED: used.dumps(), **({work.AGAIN: again.dumps()} if len(again) else {})},
     )
 
 
@@ -155,7 +156,7 @@ def _figure(cells: Table) -> Figure:
     )
 
 
-def _notes(documents: Sequence[Any], rows: Sequence[Any], model: str, log: Any) -> list[str]:
+def _notes(documents: Sequence[Any], rows: Sequence[Any], model: str, log: Any, again: Any) -> list[str]:
     replayed = {
         task: len({r["item"] for r in rows if r["task"] == task})
         for task in dict.fromkeys(d["task"] for d in documents)
@@ -165,7 +166,7 @@ def _notes(documents: Sequence[Any], rows: Sequence[Any], model: str, log: Any) 
     return [
         f"Model: {model}{weights}; {len(log)} distinct answers. Items with a right and a wrong answer, which can be replayed: {listed}.",
         *_part_of_protocol(documents),
-        _how_asked([str(entry.get("at", "")) for entry in log.entries]),
+        _how_asked(log, again),
         "Items called ours (sums and products of small numbers in four wordings) are not in the paper; they are there because a small model "
         "answers too few of the paper's.",
         "The wording of the paper's prompts and its code specifications are not published; ours follow its description. Its catalogue, not its "
@@ -182,21 +183,26 @@ def _part_of_protocol(documents: Sequence[Any]) -> list[str]:
     return [f"This is a part of the protocol: {listed}, the first of each list; families with few items say little."]
 
 
-def _how_asked(times: Sequence[str]) -> str:
-    """How the answers came about, from the times in the log."""
-    live = sorted(time for time in times if time)
-    rest = len(times) - len(live)
-    told = (
-        f"{len(live)} answers were asked by this command, one after the other, from {live[0]} to {live[-1]}."
-        if live
-        else ""
-    )
-    other = (
-        f"{rest} answers were recorded beforehand by another program that asks the same requests; the log has no times for them."
-        if rest
-        else ""
-    )
-    return f"{told} {other}".strip()
+def _how_asked(log: Any, again: Any) -> str:
+    """How the answers came about, from the times in the logs."""
+    live, rest = _times(log), len(log) - len(_times(log))
+    told = [f"{len(live)} answers were asked by this command from {live[0]} to {live[-1]}."] if live else []
+    if rest:
+        told.append(
+            f"{rest} answers were recorded beforehand, by a program that asks the same requests through the same adapter."
+        )
+    if len(again):
+        when = _times(again)
+        told.append(
+            f"{len(again)} of the questions were asked once more by this command"
+            + (f", from {when[0]} to {when[-1]}" if when else "")
+            + f": {again.same_words(log)} answers came back word for word."
+        )
+    return " ".join(told)
+
+
+def _times(log: Any) -> list[str]:
+    return sorted(str(entry["at"]) for entry in log.entries if entry.get("at"))
 
 
 SCENARIO = Scenario(
@@ -209,10 +215,11 @@ SCENARIO = Scenario(
 
     Any model: rrf-design scenario run real-model --model openai:NAME (or transformers:NAME-OR-PATH, or the path of a GGUF file). The paper's strata
     are --model transformers:Qwen/Qwen2.5-0.5B-Instruct and --model transformers:microsoft/Phi-3-mini-4k-instruct. Recorded answers are used instead of
-    asking with --set answers=FILE.jsonl.gz; the log of this run is answers.jsonl.gz, and a run into the same directory asks only what it lacks.""",
+    asking with --set answers=FILE.jsonl.gz, and compared with a second recording with --set again=FILE.jsonl.gz; the log of this run is answers.jsonl.gz, and a run into the same directory asks only what it lacks.""",
     full={
         "model": "embedded",
         "answers": None,
+        "again": None,
         "mathematics": 128,
         "code": 64,
         "ours": 64,

@@ -122,6 +122,14 @@ class Log:
         log.extend(self.entry(request) for request in requests)
         return log
 
+    def same_words(self, other: Log) -> int:
+        """How many of these answers stand in the other log word for word."""
+        return sum(
+            other._entries[key]["text"] == entry["text"]
+            for key, entry in self._entries.items()
+            if key in other._entries
+        )
+
     def __contains__(self, request: Request) -> bool:
         return _key(request) in self._entries
 
@@ -131,6 +139,10 @@ class Log:
     @property
     def entries(self) -> Sequence[Mapping[str, Any]]:
         return list(self._entries.values())
+
+    @property
+    def requests(self) -> Sequence[Request]:
+        return [Request.from_document(entry["request"]) for entry in self._entries.values()]
 
     @property
     def usage(self) -> Usage:

@@ -58,12 +58,13 @@ def families(documents: Sequence[Document]) -> Table:
     return Table.of("families", rows, caption="Percent right by family.")
 
 
-def budgets(log: answers.Log, requests: dict[str, list[Request]]) -> Table:
-    """Calls per item as declared, and the tokens and seconds of the distinct requests, by task and role."""
+def budgets(log: answers.Log, requests: dict[str, list[Request]], again: answers.Log) -> Table:
+    """Calls per item as declared, and the tokens and seconds of the distinct requests, by task and role; how many came back the same."""
     rows = []
     for name, asked in requests.items():
         task, role = name.split("/")
         own = log.subset(asked).entries
+        twice = again.subset(request for request in asked if request in again)
         usage = sum((Usage(**e["usage"]) for e in own), Usage())
         rows.append(
             {
@@ -74,11 +75,16 @@ def budgets(log: answers.Log, requests: dict[str, list[Request]]) -> Table:
                 "input_tokens": usage.input_tokens,
                 "output_tokens": usage.output_tokens,
                 "seconds": sum(e["seconds"] for e in own),
+                "asked_again": len(twice),
+                "same_words": twice.same_words(log),
             }
         )
     calls = ", ".join(f"{name} {count}" for name, count in CALLS.items())
     return Table.of(
-        "budgets", rows, caption=f"What was asked. Calls per item by method: {calls}. Replay makes no call at all."
+        "budgets",
+        rows,
+        caption=f"What was asked, and how many answers came back word for word where a question was asked again. Calls per item by "
+        f"method: {calls}. Replay makes no call at all.",
     )
 
 
@@ -111,5 +117,6 @@ def repairs(documents: Sequence[Document]) -> Table:
         "repairs",
         rows,
         caption="Repair of the natural fields. Fields with more than k wrong answers violate the theorem's assumption; the last columns count "
-        "those that don't.",
+        "those that don't. At γ_k = 0 several sets of answers explain the data equally well, and which one is taken is the decoder's order: those rows are one of "
+        "several possible outcomes.",
     )

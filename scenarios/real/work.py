@@ -14,6 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from rrf_design.errors import InputError
 from rrf_design.models import Model, Request
 from rrf_design.models import get as get_model
 from rrf_design.responses.sandbox import Sandbox
@@ -22,6 +23,7 @@ from scenarios.real import answers, arithmetic, designs, fields, marks, programs
 from scenarios.real.choices import BASELINES, baseline, natural_repair
 
 PUBLISHED = "answers.jsonl.gz"
+AGAIN = "again.jsonl.gz"
 
 
 def item_of(task: str, index: int, *, seed: int) -> answers.Item:
@@ -52,12 +54,18 @@ class Asker:
         if request in self.log:
             return
         if self._model is None:
-            self._model = get_model(self._spec)
+            self._model = self._start()
         reply = self._model.ask(request)
         self.log.add(request, reply, at=datetime.now(UTC).isoformat(timespec="seconds"))
         with self._file.open("a", encoding="utf-8") as stream:
             entry = {"identity": self.log.identity, **self.log.entries[-1]}
             stream.write(json.dumps(entry, ensure_ascii=False) + "\n")
+
+    def _start(self) -> Model:
+        try:
+            return get_model(self._spec)
+        except InputError as error:
+            raise InputError(f"{error}; without it, give recorded answers with --set answers=FILE.jsonl.gz") from None
 
     def _load(self) -> None:
         for line in self._file.read_text(encoding="utf-8").splitlines():
@@ -78,6 +86,17 @@ def _safe(text: str) -> str:
 @cache
 def asker(model: str, recorded: str | None, directory: Path) -> Asker:
     return Asker(model, recorded, directory)
+
+
+def asked_again(log: answers.Log, recorded: str | None, directory: Path) -> answers.Log:
+    """Answers of the same backend to questions that the log holds already: as told, else as published, else none."""
+    path = Path(recorded) if recorded else directory / AGAIN
+    if not recorded and not path.is_file():
+        return answers.Log(log.identity, spec=log.spec)
+    again = answers.Log.read(path)
+    if again.identity != log.identity:
+        raise InputError(f"{path}: these answers are those of {again.identity}, not of {log.identity}; leave them out")
+    return again.subset(request for request in again.requests if request in log)
 
 
 @cache

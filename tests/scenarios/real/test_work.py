@@ -81,6 +81,24 @@ def test_answers_of_two_backends_are_never_mixed(tmp_path: Path) -> None:
         log.add(answers.node_requests(arithmetic.items(2)[1])[0], replace(fake.reply("7"), identity={"model": "other"}))
 
 
+def test_questions_asked_again_are_compared_word_for_word(tmp_path: Path) -> None:
+    item = arithmetic.items(1)[0]
+    log = fake.write_log(tmp_path / "log.gz", [item])
+    first, second, *_ = (request for _, _, request in fields.requests(item, log, seed=0))
+    again = answers.Log(fake.IDENTITY, spec="fake")
+    again.add(first, fake.reply(log.text(first)), at="2026-01-01T00:00:00+00:00")
+    again.add(second, fake.reply("something else"))
+    again.add(answers.node_requests(arithmetic.items(2)[1])[0], fake.reply("not in the log"))
+    (tmp_path / work.AGAIN).write_bytes(again.dumps())
+    found = work.asked_again(log, None, tmp_path)
+    assert (len(found), found.same_words(log)) == (2, 1)
+    assert len(work.asked_again(log, None, tmp_path / "nowhere")) == 0
+    other = answers.Log({"model": "other"}, spec="other")
+    (tmp_path / "other.gz").write_bytes(other.dumps())
+    with pytest.raises(InputError, match="leave them out"):
+        work.asked_again(log, str(tmp_path / "other.gz"), tmp_path)
+
+
 def test_weights_are_named_by_their_file_and_never_by_its_place(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
