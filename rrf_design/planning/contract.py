@@ -87,7 +87,7 @@ class Plan:
     budget: float | None = None
     target: float | None = None
     cost_bound: float | None = None
-    """For a target: no design that costs less reaches it."""
+    """No design that costs less reaches the target; without a target, no cheaper design has the margin of this one."""
     gamma_lower: float = 0.0
     gamma_upper: float = 0.0
     support: tuple[str, ...] = ()
@@ -104,6 +104,11 @@ class Plan:
         return self.target is None or (
             self.status is not PlanStatus.INFEASIBLE and self.value >= self.target * (1 - REACHED)
         )
+
+    @property
+    def least_cost(self) -> bool:
+        """Whether it is proven that nothing cheaper is as good: reaches the target, or has this margin."""
+        return self.cost == 0.0 or (self.cost_bound is not None and self.cost_bound >= self.cost)
 
     @property
     def left_over(self) -> float | None:
@@ -125,6 +130,7 @@ class Plan:
             "budget": self.budget,
             "target": self.target,
             "cost_bound": self.cost_bound,
+            "least_cost": self.least_cost,
             "gamma_lower": self.gamma_lower,
             "gamma_upper": self.gamma_upper,
             "support": list(self.support),

@@ -65,7 +65,7 @@ def from_document(document: Any, problem: Problem | None = None) -> Plan:
 
 
 def _plan(document: dict[str, Any]) -> Plan:
-    fields = {key: value for key, value in document.items() if key not in ("format", "version")}
+    fields = {key: value for key, value in document.items() if key not in ("format", "version", "least_cost")}
     fields["selected"] = tuple(str(name) for name in fields["selected"])
     fields["status"] = PlanStatus(fields["status"])
     fields["objective"] = Objective(fields["objective"])

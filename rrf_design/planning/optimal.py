@@ -38,6 +38,7 @@ FRESH = 60  # rows added in one of them
 STALLED = 0.005  # they end when the linear bound on the cost rises by less
 LOOKED_AT = 100  # supports looked at for them
 WEAK = 1.5  # supports whose λ_min exceeds the target by this factor are not
+EQUAL = 1e-12  # margins closer than this (relatively) are equal, and the cheaper design is better
 LADDER = (0.3, 0.1, 0.03, 0.01)
 
 
@@ -87,9 +88,7 @@ class Search:
     def settle(self, threshold: float, budget: Fraction | None, *, hint: Mask, share: float = 1.0) -> Verdict:
         """Find a design within the budget whose objective reaches `threshold`, or prove that there is none."""
         limit = None if self.deadline is None else time.monotonic() + share * max(self.left() or 0.0, 0.0)
-        if threshold < self.tightened:  # rows for a threshold hold for higher ones as well
-            self.tightened = threshold
-            self._tighten(threshold * threshold, budget, deadline=limit)
+        self._tighten(threshold, budget, deadline=limit)
         while not self.late():
             program = self.structure.program(target=threshold * threshold, budget=budget, hint=hint)
             left = None if limit is None else limit - time.monotonic()
@@ -109,8 +108,11 @@ class Search:
                 break  # the rows can't be told apart from the design's own: undecided at this resolution
         return Verdict()
 
-    def _tighten(self, target: float, budget: Fraction | None, *, deadline: float | None) -> None:
+    def _tighten(self, threshold: float, budget: Fraction | None, *, deadline: float | None) -> None:
         """Hull rows at the cheapest fractional designs, until those find no more: the master then starts from a tight bound."""
+        if threshold >= self.tightened * (1 - 1e-6):  # rows for a threshold hold for higher ones as well
+            return
+        self.tightened, target = threshold, threshold * threshold
         pool, cost = self.arena.pool, -np.inf
         for _ in range(TIGHTENED):
             program = self.structure.program(target=target, budget=None)
@@ -174,11 +176,14 @@ class Search:
                     mask = verdict.reached
         return mask, upper
 
-    def minimise(self, target: float, budget: Fraction | None, incumbent: Mask | None) -> Cheapest:
-        """The cheapest design whose objective reaches the target."""
+    def minimise(
+        self, target: float, budget: Fraction | None, incumbent: Mask | None, *, slack: float = REACHED / 2
+    ) -> Cheapest:
+        """The cheapest design whose objective reaches the target, to the relative slack."""
         arena, market = self.arena, self.arena.market
-        threshold = target * (1 - REACHED / 2)
+        threshold = target * (1 - slack)
         best, bound = incumbent, Fraction(0)
+        self._tighten(threshold, budget, deadline=self.deadline)
         while not self.late():
             program = self.structure.program(
                 target=threshold * threshold, budget=budget, minimise=True, hint=best if best is not None else None
@@ -224,14 +229,35 @@ class Optimal:
 
 
 def best_plan(search: Search, start: Mask, *, method: str) -> Plan:
-    """Largest objective within the budget; among equals found on the way, without purchases that do nothing."""
+    """Largest objective within the budget, and of the designs that have it the cheapest."""
     arena, goal = search.arena, search.goal
     incumbent = first_incumbent(search, start)
     budget = None if goal.budget is None else exact(goal.budget)
     mask, upper = search.maximise(budget, incumbent)
-    mask = tidy(arena, mask, arena.value(mask))
     upper = min(upper, bound_from_cuts(arena, goal.budget))
-    return finish(arena, mask, goal, method=method, start=start & mask, upper=upper, gap=search.master.gap * 1.01)
+    mask, least = cheapest_equal(search, start, mask, upper)
+    gap = search.master.gap * 1.01
+    return finish(arena, mask, goal, method=method, start=start & mask, upper=upper, gap=gap, cost_bound=least)
+
+
+def cheapest_equal(search: Search, start: Mask, mask: Mask, upper: float) -> tuple[Mask, Fraction | None]:
+    """A design as good as this one, without purchases that do nothing; when this one is proven to be the best, the cheapest
+    of all the best, with the proven bound on their cost. `start` is the cheapest design of all."""
+    arena, structure = search.arena, search.structure
+    value = arena.value(mask)
+    if upper > max(value * (1 + search.master.gap), ZERO * arena.scale) * (1 + 1e-12):
+        return tidy(arena, mask, value), None
+    if value == 0.0:
+        return start, arena.market.cost(start)
+    mask = tidy(arena, mask, value)
+    cost = arena.market.cost(mask)
+    if cost == 0:
+        return mask, cost
+    # All costs are whole units, so anything cheaper costs at most one unit less; rounded prices leave that open.
+    found = search.minimise(value, cost - structure.unit if structure.whole else cost, None, slack=EQUAL)
+    if found.impossible:
+        return mask, cost if structure.whole else None
+    return (mask if found.mask is None else found.mask), found.bound
 
 
 def first_incumbent(search: Search, start: Mask) -> Mask:

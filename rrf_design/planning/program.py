@@ -63,8 +63,17 @@ class Structure:
 
     @cached_property
     def unit(self) -> Fraction:
+        return Fraction(1, min(self._denominator, FINEST))
+
+    @property
+    def whole(self) -> bool:
+        """Every cost is a whole number of units: nothing was rounded."""
+        return self._denominator <= FINEST
+
+    @cached_property
+    def _denominator(self) -> int:
         prices = [*self.arena.market.prices, *(p for tier in self.arena.market.tiers for p in tier.prices)]
-        return Fraction(1, min(lcm(*(p.denominator for p in prices), 1), FINEST))
+        return lcm(*(p.denominator for p in prices), 1)
 
     @cached_property
     def cost(self) -> NDArray[np.int64]:

@@ -42,6 +42,28 @@ def test_optimum_is_the_best_of_all_designs(features, k):
         assert found.gamma == problem.margin(found.selected).value
 
 
+@pytest.mark.parametrize("features", FEATURES, ids="-".join)
+def test_of_the_best_designs_the_cheapest_is_bought(features):
+    for seed in range(3):
+        problem = random_problem(40 + seed, features=features, blocks=7)
+        designs = all_designs(problem)
+        for budget in (2.5, 5.0):
+            best = best_within(designs, budget)
+            if best is None:
+                continue
+            found = plan(problem, budget=budget, method="optimal")
+            least = min(cost for cost, value, _ in designs if cost <= exact(budget) and value >= best * (1 - 1e-9))
+            assert exact(found.cost) == least
+            assert found.least_cost
+            assert found.to_json()["least_cost"] is True
+
+
+def test_a_cost_that_was_not_proven_least_is_not_called_so():
+    problem = random_problem(40, blocks=7)
+    assert not plan(problem, budget=5.0, method="greedy").least_cost
+    assert not plan(problem, budget=5.0, method="optimal", time_limit=0.0).least_cost
+
+
 @pytest.mark.parametrize("features", [("dims",), ("nodes", "links")], ids="-".join)
 def test_large_fields_ask_the_engine_instead_of_a_table(features, monkeypatch):
     monkeypatch.setattr("rrf_design.planning.arena.TABLE_SUPPORTS", 0)
