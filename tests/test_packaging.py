@@ -42,6 +42,7 @@ def test_the_wheel_holds_what_is_needed_and_nothing_else(wheel: Path) -> None:
         "scenarios/py.typed",
         "rrf_design/reporting/assets/page.css",
         "rrf_design/reporting/assets/page.js",
+        "rrf_design/reporting/assets/field.js",
         "rrf_design/templates/paraphrase.toml",
     ):
         assert needed in names

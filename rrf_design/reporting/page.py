@@ -216,8 +216,6 @@ def page(
     facts: Sequence[tuple[str, str]] = (),
 ) -> str:
     """The whole document. `lead` stands above the contents; `facts` (digests, versions, dates) at the foot."""
-    style, script = asset("page.css"), Markup(asset("page.js") + asset("field.js"))
-    policy = f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; img-src data:; base-uri 'none'; form-action 'none'"
     anchors = [f"part-{i}" for i in range(1, len(sections) + 1)]
     contents = None
     if len(sections) > 2:
@@ -229,6 +227,9 @@ def page(
         tag("section", tag("h2", part.heading), part.content, id=anchor)
         for part, anchor in zip(sections, anchors, strict=True)
     ]
+    drawn = any('class="field"' in part.content for part in sections)
+    style, script = asset("page.css"), Markup(asset("page.js") + (asset("field.js") if drawn else ""))
+    policy = f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; img-src data:; base-uri 'none'; form-action 'none'"
     foot = tag("footer", tag("dl", [[tag("dt", name), tag("dd", value)] for name, value in facts])) if facts else None
     head = tag(
         "head",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import csv
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,7 +36,8 @@ def scenario_page(source: Source) -> str:
     ]
     folder = source.path.parent if source.path is not None else None
     if folder is not None and data.get("figures"):
-        parts.append(section("Figures", [_figure(folder, item) for item in data["figures"]]))
+        numbers = _numbers(data.get("tables", []), first=len(parts) + 2)
+        parts.append(section("Figures", [_figure(folder, item) for item in data["figures"]], numbers))
     if folder is not None:
         parts += [
             section(str(item["name"]), prose(str(item.get("caption", ""))), _table(folder, item))
@@ -93,6 +94,15 @@ def _revision(item: Mapping[str, Any]) -> str:
         "Changed after a first result had been seen, and weaker evidence for it: "
         f"{item.get('text', '')} ({item['revised']})"
     )
+
+
+def _numbers(tables: Sequence[Mapping[str, Any]], *, first: int) -> Markup | None:
+    """Where the numbers behind the figures stand: tables are the sections from `first` on."""
+    links = [tag("a", str(item["name"]), href=f"#part-{place}") for place, item in enumerate(tables, start=first)]
+    if not links:
+        return None
+    listed = [child for i, link in enumerate(links) for child in ((", " if i else ""), link)]
+    return prose("The same as tables: ", listed, ".")
 
 
 def _inside(folder: Path, name: str) -> Path:

@@ -20,6 +20,14 @@ def test_everything_of_a_small_field_is_drawn_and_in_a_table(problem: Problem) -
     assert made.count('data-key="b') == 2 * len(problem.blocks)
 
 
+def test_the_script_of_drawings_comes_with_drawings_only(problem: Problem) -> None:
+    from rrf_design.reporting import page, prose, section
+
+    marker = "stress majorisation"
+    assert marker in page("t", [section("s", draw_field(FieldView(problem)))]).lower()
+    assert marker not in page("t", [section("s", prose("no drawing"))]).lower()
+
+
 def test_states_have_their_own_line_and_square(problem: Problem) -> None:
     made = drawn(problem, ["a3"])
     assert 'class="anchor bought"' in made

@@ -47,6 +47,8 @@ def test_a_directory_becomes_a_page(tmp_path: Path) -> None:
     assert "alert(1)" not in made
     assert "0.14286" in made
     assert "40 more rows in curve.csv" in made
+    assert 'The same as tables: <a href="#part-3">curve</a>' in made
+    assert '<section id="part-3"><h2>curve</h2>' in made
 
 
 def test_files_elsewhere_are_not_read(tmp_path: Path) -> None:
