@@ -116,13 +116,28 @@ def progress_bar(what: str, *, quiet: bool = False, time_limit: float | None = N
         tell_compiling()
     progress = Progress(what, time_limit=time_limit, shown=not quiet and sys.stderr.isatty())
     try:
-        yield progress
+        with _interrupts():
+            yield progress
     except KeyboardInterrupt as stop:
         if progress.words or getattr(stop, "margin", None) is None:  # a margin has its own bounds, to the moment
             stop.add_note(progress_words(progress))
         raise
     finally:
         progress.stop()
+
+
+@contextmanager
+def _interrupts() -> Iterator[None]:
+    """Ctrl-C inside a compiled kernel comes out as a SystemError with the interrupt as its cause; make it one again."""
+    try:
+        yield
+    except SystemError as fault:
+        cause: BaseException | None = fault
+        while isinstance(cause, SystemError):
+            cause = cause.__cause__
+        if isinstance(cause, KeyboardInterrupt):
+            raise cause from None
+        raise
 
 
 def progress_words(progress: Progress) -> str:

@@ -60,3 +60,19 @@ def test_words_take_the_place_of_bounds(monkeypatch: pytest.MonkeyPatch, capsys:
 def test_ids_are_split_at_commas() -> None:
     assert output.split_ids(None) is None
     assert output.split_ids(" a, b ,,c") == ["a", "b", "c"]
+
+
+def test_an_interrupt_inside_a_kernel_is_an_interrupt() -> None:
+    """Compiled code returns a result though the interrupt is set; the interpreter makes a SystemError of that, twice over."""
+
+    def kernel() -> None:
+        inner = SystemError("returned a result with an exception set")
+        inner.__cause__ = KeyboardInterrupt()
+        raise SystemError("returned a result with an exception set") from inner
+
+    with pytest.raises(KeyboardInterrupt) as caught, output.progress_bar("repair", quiet=True) as progress:
+        progress.tell(0.5, "best so far, not proven: a")
+        kernel()
+    assert caught.value.__notes__ == ["repair: best so far, not proven: a"]
+    with pytest.raises(SystemError), output.progress_bar("repair", quiet=True):
+        raise SystemError("of another kind")
