@@ -65,14 +65,14 @@ def test_ids_are_split_at_commas() -> None:
 def test_an_interrupt_inside_a_kernel_is_an_interrupt() -> None:
     """Compiled code returns a result though the interrupt is set; the interpreter makes a SystemError of that, twice over."""
 
-    def kernel() -> None:
+    def kernel(progress: output.Progress) -> None:
+        progress.tell(0.5, "best so far, not proven: a")
         inner = SystemError("returned a result with an exception set")
         inner.__cause__ = KeyboardInterrupt()
         raise SystemError("returned a result with an exception set") from inner
 
     with pytest.raises(KeyboardInterrupt) as caught, output.progress_bar("repair", quiet=True) as progress:
-        progress.tell(0.5, "best so far, not proven: a")
-        kernel()
+        kernel(progress)
     assert caught.value.__notes__ == ["repair: best so far, not proven: a"]
     with pytest.raises(SystemError), output.progress_bar("repair", quiet=True):
         raise SystemError("of another kind")
