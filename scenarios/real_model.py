@@ -44,6 +44,7 @@ def report(context: Context, done: Sequence[Done]) -> Outcome:
     tables = [
         natural.summary(documents, model),
         natural.families(documents),
+        natural.variants(documents),
         natural.budgets(used, requests, again),
         natural.repairs(documents),
         audits.consistency(documents),

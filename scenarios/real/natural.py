@@ -58,6 +58,32 @@ def families(documents: Sequence[Document]) -> Table:
     return Table.of("families", rows, caption="Percent right by family.")
 
 
+def variants(documents: Sequence[Document]) -> Table:
+    """Each of the four transformed queries by itself; and the items that it alone gets right or wrong."""
+    rows = []
+    for task, group in by_task(documents).items():
+        answered = [nodes_of(d) for d in group]
+        for number in range(answers.NODES):
+            right = [nodes[number][1] for nodes in answered]
+            others = [[ok for place, (_, ok) in enumerate(nodes) if place != number] for nodes in answered]
+            rows.append(
+                {
+                    "task": task,
+                    "query": number,
+                    "items": len(group),
+                    "right": percent(right),
+                    "readable": percent([nodes[number][0].value is not None for nodes in answered]),
+                    "only_right_here": sum(own and not any(rest) for own, rest in zip(right, others, strict=True)),
+                    "only_wrong_here": sum(not own and all(rest) for own, rest in zip(right, others, strict=True)),
+                }
+            )
+    return Table.of(
+        "variants",
+        rows,
+        caption="Percent right by transformed query. Where one query fails on nearly every item, mixed items come from the query rather than from the item.",
+    )
+
+
 def budgets(log: answers.Log, requests: dict[str, list[Request]], again: answers.Log) -> Table:
     """Calls per item as declared, and the tokens and seconds of the distinct requests, by task and role; how many came back the same."""
     rows = []
