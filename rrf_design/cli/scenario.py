@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from rrf_design.cli.output import AsJson, Jobs, Quiet, note, print_json, say, table
-from rrf_design.errors import RRFError
+from rrf_design.errors import MissingDependency, RRFError
 
 
 def register(app: typer.Typer) -> None:
@@ -97,6 +97,13 @@ def run(
             if name != "all":
                 raise
             stopped[each], code = f"did not run: {error}", max(code, error.exit_code)
+        except ModuleNotFoundError as error:
+            missing = MissingDependency(
+                f"scenario {each}: needs {error.name}; get it with: pip install 'rrf-design[scenarios]'"
+            )
+            if name != "all":
+                raise missing from None
+            stopped[each], code = f"did not run: {missing}", max(code, missing.exit_code)
         except Exception as error:
             traceback.print_exc()
             stopped[each], code = f"crashed: {type(error).__name__}: {error}", 3

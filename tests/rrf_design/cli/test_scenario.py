@@ -41,6 +41,19 @@ def test_wrong_calls_are_one_line(run: Run, tmp_path: Path) -> None:
         assert len(ran.err.strip().splitlines()) == 1
 
 
+def test_a_missing_extra_is_one_line(run: Run, tmp_path: Path, monkeypatch: Any) -> None:
+    import scenarios.runner
+
+    def missing(*_: object, **__: object) -> None:
+        raise ModuleNotFoundError("No module named 'matplotlib'", name="matplotlib")
+
+    monkeypatch.setattr(scenarios.runner, "run_scenario", missing)
+    ran = run("scenario", "run", "worked-examples", "--out", tmp_path)
+    assert ran.code == 2
+    assert ran.err.strip().endswith("needs matplotlib; get it with: pip install 'rrf-design[scenarios]'")
+    assert len(ran.err.strip().splitlines()) == 1
+
+
 def test_violations_set_the_exit_code(run: Run, tmp_path: Path, monkeypatch: Any) -> None:
     import scenarios.consistency_truth as module
 
