@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from rrf_design.problem import Problem
 
 TABLE_SUPPORTS = 20_000  # more supports than this are left to the engine's search, which is faster there
-ROBUST_SUPPORTS = 200_000  # the robust objective has no other way
 TABLE_COLUMNS = 600
 NULL = 1e-7  # σ below this times ‖B‖'s scale counts as null while searching; the engine has the last word
 
@@ -56,10 +55,6 @@ class Arena:
         self.operator: Operator = self.problem.operator("all")
         self._values: dict[bytes, float] = {}
         self._index()
-        if self.robust and self.table is None:
-            raise InputError(
-                "objective robust: the field is too large for it; plan for gamma, and certify the plan with its radii"
-            )
 
     def _index(self) -> None:
         problem, market, op = self.problem, self.market, self.operator
@@ -99,8 +94,8 @@ class Arena:
     def table(self) -> SupportTable | None:
         from rrf_design.planning.supports import SupportTable
 
-        most = ROBUST_SUPPORTS if self.robust else TABLE_SUPPORTS
-        small = self.operator.shape[1] <= TABLE_COLUMNS and math.comb(self.n, min(self.size, self.n)) <= most
+        supports = math.comb(self.n, min(self.size, self.n))
+        small = self.operator.shape[1] <= TABLE_COLUMNS and supports <= TABLE_SUPPORTS
         return SupportTable(self) if small else None
 
     @cached_property
@@ -215,6 +210,15 @@ class Arena:
         operator = self._sliced(mask)
         solved = margin(operator.matrix, operator.groups, k=self.k, n_jobs=n_jobs)
         return name_margin(operator, solved, selected=self.market.names(mask))
+
+    def confirm_value(self, mask: Mask, confirmed: DesignMargin, *, n_jobs: int | None = None) -> float:
+        """The objective of the design by the exact engine: γ itself, or a proven lower bound on γ − η."""
+        from rrf_design.planning.robust import robust_value
+
+        if not self.robust:
+            return confirmed.value
+        found = robust_value(self, mask, n_jobs=n_jobs)
+        return max(found.value if found.exact else found.lower, 0.0)
 
     def _sliced(self, mask: Mask) -> Operator:
         """The operator of a design: what `Problem.operator` assembles, without assembling it again where that is slow."""

@@ -130,7 +130,7 @@ def _best_for(search: Search, cost: Fraction, incumbent: Mask) -> tuple[Mask, fl
 def _point(search: Search, mask: Mask, upper: float, *, proven: bool = True) -> Point:
     arena = search.arena
     confirmed = arena.confirm(mask, n_jobs=search.goal.n_jobs)
-    value = min(confirmed.value, arena.value(mask)) if arena.robust else confirmed.value
+    value = arena.confirm_value(mask, confirmed, n_jobs=search.goal.n_jobs)
     zero = value == 0.0 and upper <= ZERO * arena.scale * (1 + 1e-9)
     upper = 0.0 if zero else max(upper, value)
     closed = upper <= value * (1 + 1.01 * search.master.gap)

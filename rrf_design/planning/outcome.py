@@ -83,7 +83,7 @@ def finish(
 
     market = arena.market
     confirmed = arena.confirm(mask, n_jobs=goal.n_jobs)
-    value = min(confirmed.value, arena.value(mask)) if arena.robust else confirmed.value
+    value = arena.confirm_value(mask, confirmed, n_jobs=goal.n_jobs)
     if upper is None:
         upper = bound_from_cuts(arena, goal.budget)
     if value == 0.0 and upper <= ZERO * max(1.0, arena.scale):

@@ -345,8 +345,8 @@ def _confirm(
         mask: Mask = np.unpackbits(np.frombuffer(packed, np.uint8), count=len(arena.market.items)).astype(bool)
         key = _shape(arena) + packed
         if key not in known:
-            gamma = arena.confirm(mask).value
-            known[key] = (gamma, arena.value(mask) if arena.robust else gamma)
+            confirmed = arena.confirm(mask)
+            known[key] = (confirmed.value, arena.confirm_value(mask, confirmed))
         gamma, value = known[key]
         reached = target is None or value >= target * (1 - REACHED)
         result.append(

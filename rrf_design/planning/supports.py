@@ -269,6 +269,13 @@ def by_engine(arena: Arena, mask: Mask, *, count: int, below: float | None) -> E
     from rrf_design.planning.arena import NULL, Evaluation
     from solvers import margin, supports_below
 
+    if arena.robust:
+        from rrf_design.planning.robust import robust_value
+
+        least = robust_value(arena, mask, count=count)
+        kept = [w for w in least.witnesses if below is None or w.value < below] or list(least.witnesses[:1])
+        value = least.value if least.exact else least.lower
+        return Evaluation(value if value > NULL * arena.scale else 0.0, tuple(kept))
     opened = np.flatnonzero(arena.opened(mask))
     rows = arena.operator.matrix[np.flatnonzero(arena.rows(arena.active(mask)))]
     if len(opened) < arena.n:
