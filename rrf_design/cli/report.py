@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rrf_design.cli.output import AsJson, Jobs, Quiet, Select, TimeLimit, note, print_json, say, split_ids
+from rrf_design.cli.output import AsJson, Jobs, Quiet, Select, TimeLimit, note, print_json, progress_bar, say, split_ids
 
 if TYPE_CHECKING:
     from rrf_design.reporting.documents import Source
@@ -51,16 +51,17 @@ def report(
     from rrf_design.files import write_text
     from rrf_design.reporting.documents import read, render
 
-    source = _source(what, problem, store, {"n_jobs": jobs, "time_limit": time_limit})
-    if select is not None:
-        source = _selecting(source, select)
-    if compare is not None or compare_select is not None:
-        other = source if compare is None else read(compare, problem=problem)
-        if compare_select is not None or compare is None:
-            other = _selecting(other, compare_select or "")
-        text, kind = _comparison(source, other), "comparison"
-    else:
-        text, kind = render(source), source.kind
+    with progress_bar("margin", quiet=quiet) as progress:
+        source = _source(what, problem, store, {"n_jobs": jobs, "time_limit": time_limit, "progress": progress})
+        if select is not None:
+            source = _selecting(source, select)
+        if compare is not None or compare_select is not None:
+            other = source if compare is None else read(compare, problem=problem)
+            if compare_select is not None or compare is None:
+                other = _selecting(other, compare_select or "")
+            text, kind = _comparison(source, other), "comparison"
+        else:
+            text, kind = render(source), source.kind
     write_text(out, text)
     if as_json:
         print_json({"kind": kind, "out": str(out), "bytes": len(text.encode())})
