@@ -198,9 +198,7 @@ class SupportDecoder:
         if len(columns):
             rows, local = self._local(columns)
             if local.size:
-                sizes = self._groups.sizes[list(nodes)]
-                peaks = np.maximum.reduceat(np.abs(local).max(axis=0), np.cumsum(sizes) - sizes)
-                units = np.repeat(1.0 / np.where(peaks > 1e-300, peaks, 1.0), sizes)
+                units = _units(local, self._groups.sizes[list(nodes)])
                 error[columns] = np.linalg.lstsq(local * units, raw[rows], rcond=DEPENDENT)[0] * units
         return error
 
@@ -271,6 +269,14 @@ def _minimal(found: list[tuple[tuple[int, ...], float]]) -> list[tuple[tuple[int
         if not any(set(other) <= set(support) for other, _ in kept):
             kept.append((support, value))
     return kept
+
+
+def _units(local: Array, sizes: NDArray[np.int64]) -> Array:
+    """One over the largest entry of each node's columns: the zero rule is about each node in its own unit."""
+    peaks = np.abs(local).max(axis=0)
+    if len(sizes) < len(peaks):
+        peaks = np.repeat(np.maximum.reduceat(peaks, np.cumsum(sizes) - sizes), sizes)
+    return np.asarray(1.0 / np.where(peaks > 1e-300, peaks, 1.0))
 
 
 def _rank(matrix: Array) -> int:

@@ -110,21 +110,15 @@ class Spans:
         if self.dense:
             return slice(None), np.ascontiguousarray(self.basis[:, index].T)
         rows, local = local_part(self.basis, index)
-        return rows, np.ascontiguousarray(local.T)
+        return rows, local.T
 
 
 def local_part(matrix: Any, columns: NDArray[np.int64]) -> tuple[NDArray[np.int64], Array]:
     """Rows that these columns of a csc_array touch, and the dense block of them; much cheaper than slicing it."""
-    starts, ends = matrix.indptr[columns].tolist(), matrix.indptr[columns + 1].tolist()
-    cuts = [slice(a, b) for a, b in zip(starts, ends, strict=True)]
-    rows, where = np.unique(np.concatenate([matrix.indices[cut] for cut in cuts]), return_inverse=True)
-    local = np.zeros((len(rows), len(columns)))
-    first = 0
-    for column, cut in enumerate(cuts):
-        last = first + cut.stop - cut.start
-        local[where[first:last], column] = matrix.data[cut]
-        first = last
-    return rows, local
+    from solvers.kernels.support_spans import touched_part
+
+    rows, block = touched_part(matrix.indptr, matrix.indices, matrix.data, columns)
+    return rows, block.T
 
 
 def as_operator(matrix: Any) -> Any:

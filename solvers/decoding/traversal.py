@@ -158,7 +158,7 @@ class Search:
         if not self.listing or self.zero_rule:
             return
         spans = level.spans
-        for j in np.flatnonzero(spans.dropped & usable):
+        for j in np.flatnonzero(spans.dropped & usable) if spans.dropped.any() else ():
             _, columns = spans.columns((int(j),))
             rank = level.rank + int(columns.any(axis=1).sum())
             if self.exact_rank((*level.prefix, int(j))) != rank:
@@ -173,6 +173,8 @@ class Search:
         if not self.listing:
             self._consider((*prefix, int(np.argmax(np.where(usable, scan.gains, -1.0)))))
         open_nodes = np.flatnonzero(usable & (scan.reach >= self._top(scan.energy)))
+        if not len(open_nodes):
+            return usable
         for j in open_nodes[np.argsort(-scan.gains[open_nodes], kind="stable")]:
             if self._stopped():
                 break
@@ -307,11 +309,6 @@ class Scan:
         spans = self.level.spans
         usable = usable & (spans.scale > 0)
         pointers, neighbours, blocks = spans.overlap
-        clear = usable & (spans.shift < 0.05)
-        diagonal = 1.0 - 2.0 * spans.shift[clear].max(initial=0.0) - self.base
-        bounds = np.where(clear & (diagonal > 0.5), self.gains / max(diagonal, 0.5) + spans.shift * self.scale, np.inf)
-        bounds[~usable] = -np.inf
-        order = np.argsort(-bounds, kind="stable")
         full = len(neighbours) == spans.nodes**2
         return scan_pairs(
             pointers,
@@ -319,8 +316,6 @@ class Scan:
             blocks,
             self.parts,
             self.gains,
-            bounds,
-            order,
             usable,
             spans.shift,
             self.base,

@@ -100,13 +100,25 @@ def block_gain(block, first, second, gain_i, gain_j, shift, top, scale, work):  
 
 
 @njit(cache=True, fastmath=False)
-def scan_pairs(
-    pointers, neighbours, blocks, parts, gains, bounds, order, allowed, shift, base, top, scale, full, seek, found
-):  # type: ignore[no-untyped-def]
+def gain_bounds(gains, allowed, shift, base, scale):  # type: ignore[no-untyped-def]
+    """Proven bounds on what each node adds to a pair that doesn't overlap; inf where too little is known."""
+    largest = 0.0
+    for i in range(len(gains)):
+        if allowed[i] and shift[i] < 0.05:
+            largest = max(largest, shift[i])
+    diagonal = 1.0 - 2.0 * largest - base
+    bounds = np.full(len(gains), -np.inf)
+    for i in range(len(gains)):
+        if allowed[i]:
+            bounds[i] = gains[i] / diagonal + shift[i] * scale if shift[i] < 0.05 and diagonal > 0.5 else np.inf
+    return bounds
+
+
+@njit(cache=True, fastmath=False)
+def scan_pairs(pointers, neighbours, blocks, parts, gains, allowed, shift, base, top, scale, full, seek, found):  # type: ignore[no-untyped-def]
     """All pairs of allowed nodes that are not proven to gain less than `top` = ‖s‖² − ρ²; `scale` is ‖s‖² at the root.
 
-    Pairs that don't overlap add their gains: `bounds` are proven bounds on those, and `order` sorts the nodes by them,
-    falling; `full` says that every pair overlaps. `found` is a (cap, 2) buffer; the count returned may exceed the cap.
+    Pairs that don't overlap add their gains; `full` says that every pair overlaps. `found` is a (cap, 2) buffer; the count returned may exceed the cap.
     With `seek`, top rises to the best gain seen, and that pair is returned. Returns (count, i, j).
     """
     n, d = parts.shape
@@ -136,6 +148,8 @@ def scan_pairs(
             count += 1
     if full:
         return count, best_i, best_j
+    bounds = gain_bounds(gains, allowed, shift, base, scale)
+    order = np.argsort(-bounds, kind="mergesort")
     for x in range(n):
         i = order[x]
         if not allowed[i]:

@@ -110,6 +110,32 @@ def column_products(pointers, rows, values, vector):  # type: ignore[no-untyped-
 
 
 @njit(cache=True, fastmath=False)
+def touched_part(pointers, rows, values, columns):  # type: ignore[no-untyped-def]
+    """The rows that some columns touch, sorted, and these columns over them, as (columns, rows)."""
+    total = 0
+    for column in columns:
+        total += pointers[column + 1] - pointers[column]
+    touched = np.empty(total, dtype=np.int64)
+    place = 0
+    for column in columns:
+        for entry in range(pointers[column], pointers[column + 1]):
+            touched[place] = rows[entry]
+            place += 1
+    touched.sort()
+    count = 0
+    for place in range(total):
+        if place == 0 or touched[place] != touched[place - 1]:
+            touched[count] = touched[place]
+            count += 1
+    touched = touched[:count].copy()
+    block = np.zeros((len(columns), count))
+    for index in range(len(columns)):
+        for entry in range(pointers[columns[index]], pointers[columns[index] + 1]):
+            block[index, np.searchsorted(touched, rows[entry])] = values[entry]
+    return touched, block
+
+
+@njit(cache=True, fastmath=False)
 def node_grams(pointers, rows, values, height, width):  # type: ignore[no-untyped-def]
     """Q_jᵀQ_j of every node of a matrix in compressed columns, as (n, width, width)."""
     n = (len(pointers) - 1) // width

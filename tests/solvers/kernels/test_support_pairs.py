@@ -22,16 +22,12 @@ def scan(spans, s, top, *, allowed=None, seek=False):
     found = np.zeros((100, 2), dtype=np.int64)
     allowed = np.ones(spans.nodes, dtype=bool) if allowed is None else allowed
     full = len(neighbours) == spans.nodes**2
-    bounds = gains * (1 + 1e-12) + spans.shift * float(s @ s)
-    order = np.argsort(-bounds)
     count, i, j = scan_pairs(
         pointers,
         neighbours,
         blocks,
         parts,
         gains,
-        bounds,
-        order,
         allowed,
         spans.shift,
         1e-14,
