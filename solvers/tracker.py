@@ -98,6 +98,16 @@ class MarginTracker:
             groups=self._field.groups,
         )
 
+    def supports_at(self, sigma: float, *, limit: int) -> tuple[Support, ...]:
+        """Supports with σ_min of at most `sigma` (and a rounding error), worst first: up to `limit` of those that are known.
+
+        Known are all below the level that the tracker keeps; when too many lie there to keep, only the witness's support.
+        """
+        if not self._complete:
+            return (self._solved.support,)
+        scaled = math.ldexp(sigma, -self._field.exponent)
+        return self._pool.at_most(scaled * scaled, limit)
+
     def _refresh(self) -> None:
         """Search the whole field and fill the pool up to a level that holds a few hundred supports."""
         self.refreshes += 1
@@ -215,6 +225,13 @@ class _Pool:
     @property
     def best(self) -> Support:
         return self._supports[int(np.argmin(self._values))]
+
+    def at_most(self, level: float, limit: int) -> tuple[Support, ...]:
+        """Supports with λ at or below a level, least first; equal ones by their nodes, so that the order is always the same."""
+        room = 4 * self._width * UNIT * np.abs(self._blocks).max(axis=(1, 2), initial=0.0, where=self._blocks < 1e300)
+        low = np.flatnonzero(self._values <= level + room)
+        rounded = [(float(np.round(self._values[m], 14)), self._supports[m]) for m in low]
+        return tuple(support for _, support in sorted(rounded)[:limit])
 
     def take(self, supports: Sequence[Support], blocks: NDArray[np.float64]) -> None:
         """Add supports with their (shrunk) Gram blocks."""

@@ -102,23 +102,36 @@ def attack(arena: Arena, now: Evaluation) -> tuple[NDArray[np.float64], Witness 
 
 
 def null_span(arena: Arena, witnesses: tuple[Witness, ...]) -> list[Witness]:
-    """An orthonormal basis of the span of null witnesses, as witnesses over the union of their supports."""
+    """An orthonormal basis of the span of null witnesses, each vector over a few overlapping supports."""
     from rrf_design.planning.arena import NULL
     from rrf_design.planning.supports import Witness
 
     null = [w for w in witnesses if w.value <= NULL * arena.scale]
-    nodes = tuple(sorted({i for w in null for i in w.support}))
-    sizes = [len(arena.columns[i]) for i in nodes]
-    start = dict(zip(nodes, np.cumsum([0, *sizes]), strict=False))
-    stacked = np.zeros((sum(sizes), len(null)))
-    for column, w in enumerate(null):
-        at = 0
-        for i in w.support:
-            width = len(arena.columns[i])
-            stacked[start[i] : start[i] + width, column] = w.vector[at : at + width]
-            at += width
-    basis, strengths, _ = np.linalg.svd(stacked, full_matrices=False)
-    return [Witness(nodes, basis[:, c], 0.0) for c in np.flatnonzero(strengths > 1e-6 * max(strengths[0], 1e-300))]
+    found = []
+    for members in overlapping([w.support for w in null]):
+        nodes = tuple(sorted({i for m in members for i in null[m].support}))
+        ends = np.cumsum([0, *(len(arena.columns[i]) for i in nodes)])
+        place = {i: np.arange(a, b) for i, a, b in zip(nodes, ends[:-1], ends[1:], strict=True)}
+        stacked = np.zeros((ends[-1], len(members)))
+        for column, m in enumerate(members):
+            stacked[np.concatenate([place[i] for i in null[m].support]), column] = null[m].vector
+        basis, strengths, _ = np.linalg.svd(stacked, full_matrices=False)
+        found += [
+            Witness(nodes, basis[:, c], 0.0) for c in np.flatnonzero(strengths > 1e-6 * max(strengths[0], 1e-300))
+        ]
+    return found
+
+
+def overlapping(supports: list[tuple[int, ...]]) -> list[list[int]]:
+    """Positions of supports, grouped so that those of different groups share no node."""
+    group_of: dict[int, int] = {}
+    groups: dict[int, list[int]] = {}
+    for m, support in enumerate(supports):
+        groups[m] = [m]
+        for other in {group_of[i] for i in support if i in group_of}:
+            groups[m] += groups.pop(other)
+        group_of.update((i, m) for joined in groups[m] for i in supports[joined])
+    return [sorted(members) for members in groups.values()]
 
 
 def offers(

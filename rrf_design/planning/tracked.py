@@ -2,6 +2,7 @@
 
 A `MarginTracker` keeps the supports near the minimum and looks again only at those that a purchase touches; the blocks that
 see a witness are those on its few nodes. So a step costs a small part of a margin from scratch, however large the field.
+At margin zero a block is scored by what it sees of the span of all null vectors on the supports that the tracker keeps.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from rrf_design.planning.arena import Arena
 from rrf_design.planning.bounds import knapsack
 from rrf_design.planning.contract import REACHED, Goal
 from rrf_design.planning.costs import Mask, exact
-from rrf_design.planning.greedy import Offer, Purchase
+from rrf_design.planning.greedy import NULL_WITNESSES, Offer, Purchase, null_span
 from rrf_design.planning.supports import Witness
 
 if TYPE_CHECKING:
@@ -60,26 +61,35 @@ class Tracked:
             self.tracker.add_rows(op.matrix[int(op.block_offsets[block]) : int(op.block_offsets[block + 1])])
 
     def _best(self, now: Margin) -> tuple[Offer | None, Witness]:
-        """The best offer against the worst witness, or against the null space of its support."""
+        """The best offer against the worst witness, or at margin zero against the whole null space that is known."""
         arena, market = self.arena, self.arena.market
         columns = np.concatenate([arena.columns[i] for i in now.support])
-        rows, image = self._rows(columns)
         witness = Witness(now.support, now.direction[columns].copy(), now.value)
-        directions = witness.vector[:, None] if now.value > 0 else self._null(rows, image)
-        squares = np.square(image @ directions).sum(axis=1)
-        blocks, place = np.unique(self.row_block[rows], return_inverse=True)
-        energies = _sums(place, squares, len(blocks))
-        self._bound(blocks, _sums(place, np.square(image @ witness.vector), len(blocks)))
+        seen = self._seen(witness)
+        self._bound(seen)
+        energies = seen if now.value > 0 else self._seen(*null_span(arena, self._null(witness)))
+        floor = 1e-12 * max(energies.values(), default=0.0)
         spent, found = market.cost(self.mask), list[Offer]()
-        for block, energy in zip(blocks, energies, strict=True):
+        for block, energy in energies.items():
             item = int(arena.block_item[block])
-            if item < 0 or self.mask[item] or market.banned[item] or energy <= 1e-12 * energies.max():
+            if item < 0 or self.mask[item] or market.banned[item] or energy <= floor:
                 continue
             after = market.add(self.mask, item)
             price = market.cost(after) - spent
             if (self.budget is None or spent + price <= self.budget) and market.extendable(after):
-                found.append(Offer(item, after, float(energy), price))
+                found.append(Offer(item, after, energy, price))
         return min(found, key=lambda offer: offer.rank, default=None), witness
+
+    def _seen(self, *directions: Witness) -> dict[int, float]:
+        """Σ ‖C_j h‖² of every block, bought or not, that touches one of the directions."""
+        result: dict[int, float] = {}
+        for h in directions:
+            rows, image = self._rows(np.concatenate([self.arena.columns[i] for i in h.support]))
+            blocks, place = np.unique(self.row_block[rows], return_inverse=True)
+            energies = np.bincount(place.ravel(), weights=np.square(image @ h.vector), minlength=len(blocks))
+            for block, energy in zip(blocks.tolist(), energies.tolist(), strict=True):
+                result[block] = result.get(block, 0.0) + energy
+        return result
 
     def _rows(self, columns: NDArray[np.int64]) -> tuple[NDArray[np.int64], Array]:
         """Rows of all blocks, bought or not, that touch these columns, and their entries there."""
@@ -90,30 +100,31 @@ class Tracked:
         image[place.ravel(), np.repeat(np.arange(len(columns)), stop - start)] = self.by_column.data[where]
         return rows.astype(np.int64), image
 
-    def _null(self, rows: NDArray[np.int64], image: Array) -> Array:
-        """An orthonormal basis of the null space of the design on the support."""
-        held = self.arena.permanent[self.row_block[rows]]
-        items = self.arena.block_item[self.row_block[rows]]
-        held |= (items >= 0) & self.mask[items]
-        width = image.shape[1]
-        if not held.any():
-            return np.eye(width)
-        _, strengths, right = np.linalg.svd(image[held], full_matrices=True)
-        rank = int((strengths > 1e-9 * self.arena.scale).sum())
-        return np.asarray(right[min(rank, width - 1) :].T)
+    def _null(self, worst: Witness) -> tuple[Witness, ...]:
+        """Null vectors of the design on the supports where the tracker finds any, the worst witness's first."""
+        supports = dict.fromkeys((worst.support, *self.tracker.supports_at(0.0, limit=NULL_WITNESSES)))
+        found = []
+        for support in supports:
+            columns = np.concatenate([self.arena.columns[i] for i in support])
+            rows, image = self._rows(columns)
+            items = self.arena.block_item[self.row_block[rows]]
+            held = self.arena.permanent[self.row_block[rows]] | ((items >= 0) & self.mask[items])
+            right, rank = np.eye(len(columns)), 0
+            if held.any():
+                _, strengths, right = np.linalg.svd(image[held], full_matrices=True)
+                rank = int((strengths > 1e-9 * self.arena.scale).sum())
+            found += [Witness(support, right[c].copy(), 0.0) for c in range(rank, len(columns))]
+        return tuple(found) or (worst,)
 
-    def _bound(self, blocks: NDArray[np.int64], energies: Array) -> None:
+    def _bound(self, energies: dict[int, float]) -> None:
         """γ² ≤ what is owned sees of the witness, plus the best that the budget can add to it."""
-        items = self.arena.block_item[blocks]
-        owned = float(energies[items < 0].sum())
-        square = owned + knapsack(energies[items >= 0], self.prices[items[items >= 0]], self.goal.budget)
+        items = self.arena.block_item[np.array(list(energies), dtype=np.int64)]
+        values = np.array(list(energies.values()))
+        owned = float(values[items < 0].sum())
+        square = owned + knapsack(values[items >= 0], self.prices[items[items >= 0]], self.goal.budget)
         self.upper = min(self.upper, float(np.sqrt(square)) * (1 + 1e-12))
 
 
 def local_to_blocks(arena: Arena) -> bool:
     """Whether this way applies: a large field whose queries have all been asked."""
     return arena.table is None and not arena.market.node_items and not arena.robust
-
-
-def _sums(place: NDArray[np.int64], values: Array, count: int) -> Array:
-    return np.bincount(place.ravel(), weights=values, minlength=count).astype(np.float64)

@@ -49,3 +49,14 @@ def test_rows_must_fit():
         tracker.add_rows(np.ones((1, 2)))
     with pytest.raises(ValueError, match="rows: hold a NaN"):
         tracker.add_rows(np.array([[np.nan, 0, 0]]))
+
+
+def test_supports_at_the_minimum_are_named_in_a_fixed_order():
+    rows = np.zeros((3, 6))
+    for pair in range(3):
+        rows[pair, 2 * pair : 2 * pair + 2] = [1.0, -1.0]
+    tracker = MarginTracker(rows, size=2)
+    assert tracker.supports_at(0.0, limit=10) == ((0, 1), (2, 3), (4, 5))
+    assert tracker.supports_at(0.0, limit=2) == ((0, 1), (2, 3))
+    tracker.add_rows(np.eye(6)[:1])
+    assert tracker.supports_at(0.0, limit=10) == ((2, 3), (4, 5))

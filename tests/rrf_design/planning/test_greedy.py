@@ -10,6 +10,7 @@ import rrf_design as rrf
 from rrf_design.planning import plan
 from rrf_design.planning.arena import Arena
 from rrf_design.planning.contract import Goal
+from rrf_design.planning.greedy import overlapping, witness_greedy
 from rrf_design.planning.tracked import Tracked
 
 
@@ -124,6 +125,28 @@ def _place(steps, arena, name):
     return 1 + [arena.market.items[s.item] for s in steps].index(name)
 
 
+@pytest.mark.parametrize("k", [1, 2])
+def test_at_margin_zero_large_fields_use_every_null_vector_too(k):
+    """The tracked greedy scores by the same span of null vectors as the table's, so both buy the same in the same order."""
+    for seed in range(4):
+        problem = random_problem(80 + seed, nodes=8, blocks=14, k=k, features=("dims",) if seed % 2 else ())
+        arena = Arena(problem)
+        steps = Tracked(arena, Goal(budget=9.0), arena.market.empty()).run()
+        reference = witness_greedy(arena, Goal(budget=9.0), start=arena.market.empty())
+        zeros = 1 + sum(
+            step.value == 0.0 for step in reference
+        )  # the first purchase after the last zero is scored so too
+        assert [s.item for s in steps[:zeros]] == [s.item for s in reference[:zeros]]
+        assert [s.energy for s in steps[:zeros]] == pytest.approx([s.energy for s in reference[:zeros]])
+
+
+def test_a_block_that_many_invisible_errors_share_is_bought_first(pairs, monkeypatch):
+    monkeypatch.setattr("rrf_design.planning.arena.TABLE_SUPPORTS", 0)
+    link = {"id": "link", "tail": "n0", "head": "n11", "cost": 1.0}
+    both = pairs.model_copy(update={"relations": (*pairs.relations, type(pairs.relations[0])(**link))})
+    assert plan(both, budget=6.0, method="greedy").trajectory[0].block == "link"
+
+
 def test_stops_at_the_target(pairs):
     found = plan(pairs, target=0.5, method="greedy")
     assert found.cost == 6.0
@@ -131,3 +154,8 @@ def test_stops_at_the_target(pairs):
     missed = plan(pairs, budget=3.0, target=0.5, method="greedy")
     assert not missed.reached
     assert "not decided" in " ".join(missed.notes) or missed.status == "infeasible"
+
+
+def test_supports_are_grouped_by_shared_nodes():
+    assert overlapping([(0, 1), (2, 3), (1, 4), (5,), (3, 4)]) == [[3], [0, 1, 2, 4]]
+    assert overlapping([]) == []
