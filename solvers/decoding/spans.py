@@ -57,6 +57,8 @@ class Spans:
     scale: Array  # (n,): length of the node's longest direction in the original operator
     error: Array  # (n,): bound on ‖Q_j − Q‖ for some Q that spans exactly what the node spans
     dropped: NDArray[np.bool_]  # (n,): directions were taken for zero that are perhaps not exactly zero
+    factors: Array | None = None
+    """(n,): what the columns of `basis` are yet to be multiplied by; dense scalar fields do it when it is needed."""
 
     @property
     def dense(self) -> bool:
@@ -66,11 +68,14 @@ class Spans:
         """Q_jᵀ v for all nodes, as (n, width)."""
         basis = self.basis
         if self.dense:
-            return np.asarray(basis.T @ vector).reshape(self.nodes, self.width)
+            products = basis.T @ vector
+            if self.factors is not None:
+                products *= self.factors
+            return np.asarray(products).reshape(self.nodes, self.width)
         from solvers.kernels.support_spans import column_products
 
-        products: Array = column_products(basis.indptr, basis.indices, basis.data, vector)
-        return products.reshape(self.nodes, self.width)
+        products = column_products(basis.indptr, basis.indices, basis.data, vector)
+        return np.asarray(products).reshape(self.nodes, self.width)
 
     @cached_property
     def overlap(self) -> tuple[NDArray[np.int64], NDArray[np.int64], Array]:
@@ -80,7 +85,7 @@ class Spans:
         """
         n, d = self.nodes, self.width
         if self.dense:
-            gram = dsyrk(1.0, self.basis.T, lower=1).T
+            gram = dsyrk(1.0, (self.basis if self.factors is None else self.basis * self.factors).T, lower=1).T
             if d > 1:
                 gram = np.ascontiguousarray(gram.reshape(n, d, n, d).transpose(0, 2, 1, 3))
             return np.arange(0, n * n + 1, n), np.tile(np.arange(n), n), gram.reshape(n * n, d, d)
@@ -108,7 +113,8 @@ class Spans:
         """The bases of a support over the rows they touch: those rows, and the columns as (|S| * width, rows)."""
         index = (np.array(support, dtype=np.int64)[:, None] * self.width + np.arange(self.width)).ravel()
         if self.dense:
-            return slice(None), np.ascontiguousarray(self.basis[:, index].T)
+            columns = np.ascontiguousarray(self.basis[:, index].T)
+            return slice(None), columns if self.factors is None else columns * self.factors[index, None]
         rows, local = local_part(self.basis, index)
         return rows, local.T
 
@@ -310,7 +316,7 @@ def _scalar_spans(
     else:
         error, dropped = 1.1 * (UNIT + noise * factors), ~useful & (noise > 0.0)
     if isinstance(matrix, np.ndarray):
-        return Spans(matrix * factors, 1, len(groups), lengths, error, dropped)
+        return Spans(matrix, 1, len(groups), lengths, error, dropped, factors)
     basis = Columns(matrix.indptr, matrix.indices, matrix.data * factors[_owner(matrix)], matrix.shape)
     return Spans(basis, 1, len(groups), lengths, error, dropped)
 

@@ -264,7 +264,7 @@ class Scan:
         some = usable.nonzero()[0]
         loud = loud if len(some) == spans.nodes else np.ascontiguousarray(loud[:, some])
         norms = np.sqrt(np.einsum("ij,ij->j", loud, loud))
-        if norms.min(initial=1.0) < 1e-100:
+        if not (norms > 1e-100 * spans.scale[some]).all():
             return None
         loud /= norms
         heard = self.s[rows]
@@ -279,7 +279,7 @@ class Scan:
         if count <= 2:  # as a rule the one that explains; judging it needs no second scan
             return [(int(some[i]), int(some[j])) for i, j in found[:count]]
         i, j = some[found[:count]].T
-        c = np.einsum("ij,ij->j", spans.basis[:, i], spans.basis[:, j])
+        c = np.einsum("ij,ij->i", spans.columns(tuple(i))[1], spans.columns(tuple(j))[1])
         shifts = spans.shift[i] + spans.shift[j] + self.base
         diagonal = 1.0 - shifts
         rest = diagonal * diagonal - c * c
