@@ -24,6 +24,8 @@ _HOME = {
     "bootstrap_radius": "uncertainty",
     "concentration_radius": "uncertainty",
     "parser_radius": "uncertainty",
+    "calibrate": "calibration",
+    "read_calibration": "calibration",
     "LocalCertificate": "local",
     "local_certificate": "local",
     "curvature_bound": "local",
@@ -40,16 +42,19 @@ __all__ = [
     "Uncertainty",
     "Verification",
     "bootstrap_radius",
+    "calibrate",
     "certify",
     "concentration_radius",
     "curvature_bound",
     "local_certificate",
     "parser_radius",
     "radius",
+    "read_calibration",
     "verify",
 ]
 
 if TYPE_CHECKING:
+    from rrf_design.certificates.calibration import calibrate, read_calibration
     from rrf_design.certificates.errors import Tail, Tolerances
     from rrf_design.certificates.issue import Certificate, certify
     from rrf_design.certificates.ladder import Rung

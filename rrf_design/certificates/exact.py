@@ -102,8 +102,28 @@ def _rational_pivots(gram: list[list[fmpq]], shift: fmpq) -> Verdict:
     return Verdict.PROVED
 
 
+def whole_numbers(values: Any) -> tuple[list[int], int]:
+    """Doubles as whole numbers times one power of two: exactly values[i] = numbers[i]·2^(−exponent)."""
+    pairs = [float(x).as_integer_ratio() for x in values]
+    exponent = max((denominator.bit_length() - 1 for _, denominator in pairs), default=0)
+    return [n << (exponent - d.bit_length() + 1) for n, d in pairs], exponent
+
+
 def squared_norm(vector: Any) -> Fraction:
-    return sum((Fraction(float(x)) ** 2 for x in vector), Fraction(0))
+    numbers, exponent = whole_numbers(vector)
+    return Fraction(sum(n * n for n in numbers), 1 << (2 * exponent))
+
+
+def squared_image(columns: Any, vector: Any) -> Fraction:
+    """‖Ch‖² exactly, for columns in compressed form and one number per column."""
+    data, first = whole_numbers(columns.data)
+    weights, second = whole_numbers(vector)
+    rows, starts = columns.indices.tolist(), columns.indptr.tolist()
+    image: dict[int, int] = {}
+    for column, weight in enumerate(weights):
+        for place in range(starts[column], starts[column + 1]):
+            image[rows[place]] = image.get(rows[place], 0) + data[place] * weight
+    return Fraction(sum(x * x for x in image.values()), 1 << (2 * (first + second)))
 
 
 def sqrt_up(value: Fraction) -> float:

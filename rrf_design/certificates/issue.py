@@ -20,7 +20,7 @@ import numpy as np
 
 from rrf_design.certificates.document import FORMAT, VERSION, content_digest
 from rrf_design.certificates.errors import Tail, Tolerances, error_section
-from rrf_design.certificates.exact import float_down, sqrt_up, squared_norm
+from rrf_design.certificates.exact import float_down, sqrt_up, squared_image, squared_norm
 from rrf_design.certificates.ladder import Rung, climb, listed
 from rrf_design.certificates.noise import Noise, NoiseKind, joint_confidence, radius
 from rrf_design.certificates.nullspace import nullspace_section
@@ -140,9 +140,10 @@ def certify(
     spread = Uncertainty() if uncertainty is None else uncertainty
     radii = np.array(operator.radii)
     for name, value in spread.radii.items():
-        if name not in operator.block_index:
-            raise InputError(f"uncertainty: {name!r} is not a block of this design")
-        radii[operator.block_index[name]] = value
+        if name not in problem.block_by_id:
+            raise InputError(f"uncertainty: {name!r} is not a block of this problem")
+        if name in operator.block_index:
+            radii[operator.block_index[name]] = value
     record = record_of(operator, radii=radii)
     options: dict[str, Any] = {"time_limit": time_limit, "n_jobs": n_jobs, "front_end": front_end}
     standing = climb(record, budget, rung=Rung(rung), **options)
@@ -201,15 +202,9 @@ def _witness(record: OperatorRecord, support: Sequence[int], direction: Any) -> 
     nodes = [int(i) for i in support]
     starts = record.node_starts
     parts = [[float(x) for x in np.asarray(direction)[starts[i] : starts[i + 1]]] for i in nodes]
-    vector = [Fraction(x) for part in parts for x in part]
-    image: dict[int, Fraction] = {}
-    block = record.by_column[:, record.columns_of(nodes)]
-    for column, x in enumerate(vector):
-        for place in range(block.indptr[column], block.indptr[column + 1]):
-            row = int(block.indices[place])
-            image[row] = image.get(row, Fraction(0)) + Fraction(float(block.data[place])) * x
-    image2 = sum((x * x for x in image.values()), Fraction(0))
-    length2 = sum((x * x for x in vector), Fraction(0))
+    vector = [x for part in parts for x in part]
+    image2 = squared_image(record.by_column[:, record.columns_of(nodes)], vector)
+    length2 = squared_norm(vector)
     named = {"support": [record.node_ids[i] for i in nodes], "direction": parts}
     return named, image2, sqrt_up(image2 / length2)
 

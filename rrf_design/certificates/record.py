@@ -22,7 +22,7 @@ from rrf_design.errors import InputError, Refused
 if TYPE_CHECKING:
     from rrf_design.operator import Operator
 
-INLINE_ENTRIES = 20_000
+INLINE_ENTRIES = 5_000
 """Operators with more nonzeros than this go to a file."""
 FILE_FORMAT = "rrf-certificate-operator/1"
 _INTEGERS = ("node_sizes", "block_sizes", "indptr", "indices")

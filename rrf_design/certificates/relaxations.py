@@ -40,12 +40,6 @@ def prove_dominance(record: OperatorRecord, size: int, *, floor: float, weights:
     return Proof(Verdict.UNDECIDED, nodes, 0, (), f"node {record.node_ids[worst]} is not dominated by its diagonal")
 
 
-def dominated(record: OperatorRecord, size: int, shift: float) -> NDArray[np.bool_]:
-    """Nodes whose row of G − shift·I is dominated in every support, without scaling."""
-    have, needed = _dominance(record, size, shift, np.ones(len(record.node_ids)))
-    return np.asarray(have >= needed)
-
-
 def _dominance(record: OperatorRecord, size: int, shift: float, weights: Array) -> tuple[Array, Array]:
     """a_i·w_i from below, and the sum of the size − 1 largest c_ij·w_j from above, for every node."""
     nodes = len(record.node_ids)

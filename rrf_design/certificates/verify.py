@@ -18,7 +18,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from rrf_design.certificates.document import check_form, parse
-from rrf_design.certificates.exact import Verdict, squared_norm
+from rrf_design.certificates.exact import Verdict, squared_image, squared_norm
 from rrf_design.certificates.noise import NoiseKind, covers, joint_confidence
 from rrf_design.certificates.proofs import Proof, prove_floor, prove_listed
 from rrf_design.certificates.record import ARRAYS, OperatorRecord, load_record, record_from_lists
@@ -195,17 +195,11 @@ class _Verifier:
             raise Refused(f"{where}.support: must name 1 to {size} different nodes of the operator")
         if [len(part) for part in claim["direction"]] != [int(self.record.node_sizes[i]) for i in nodes]:
             raise Refused(f"{where}.direction: does not fit the nodes of the support")
-        vector = [Fraction(float(x)) for part in claim["direction"] for x in part]
-        length2 = sum((x * x for x in vector), Fraction(0))
+        vector = [float(x) for part in claim["direction"] for x in part]
+        length2 = squared_norm(vector)
         if not Fraction(1, 4) < length2 < 4:
             raise Refused(f"{where}.direction: is not of unit length")
-        part = self.record.by_column[:, self.record.columns_of(nodes)]
-        image: dict[int, Fraction] = {}
-        for column, x in enumerate(vector):
-            for place in range(part.indptr[column], part.indptr[column + 1]):
-                row = int(part.indices[place])
-                image[row] = image.get(row, Fraction(0)) + Fraction(float(part.data[place])) * x
-        return sum((x * x for x in image.values()), Fraction(0)), length2
+        return squared_image(self.record.by_column[:, self.record.columns_of(nodes)], vector), length2
 
     def margin(self) -> str:
         claim = self.document["margin"]

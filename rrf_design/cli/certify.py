@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rrf_design.cli.output import AsJson, Jobs, ProblemFile, Select, TimeLimit, print_json, say, split_ids, table
+from rrf_design.cli.output import AsJson, Jobs, ProblemFile, Seed, Select, TimeLimit, print_json, say, split_ids, table
 
 if TYPE_CHECKING:
     from rrf_design.certificates import Certificate
@@ -36,6 +36,16 @@ def certify(
     confidence: Annotated[float | None, typer.Option("--confidence", help="Of the radius made from sigma.")] = None,
     noise: Annotated[str | None, typer.Option("--noise", help="chi (default), gaussian or subgaussian.")] = None,
     amplitude: Annotated[float | None, typer.Option("--amplitude", help="Bound on the norm of the error.")] = None,
+    calibration: Annotated[
+        Path | None,
+        typer.Option(
+            "--calibration",
+            help="Calibration data by block id (.json, .jsonl, .csv): repeated estimates, or parser errors; sets the radii.",
+        ),
+    ] = None,
+    calibration_confidence: Annotated[
+        float, typer.Option("--calibration-confidence", help="That all calibrated radii hold together.")
+    ] = 0.95,
     support: Annotated[
         list[str] | None, typer.Option("--support", help="Node ids of a support to certify by itself; may be repeated.")
     ] = None,
@@ -46,6 +56,7 @@ def certify(
     junit: Annotated[Path | None, typer.Option("--junit", help="Write the outcome as JUnit XML.")] = None,
     jobs: Jobs = 1,
     time_limit: TimeLimit = 60.0,
+    seed: Seed = 0,
     as_json: AsJson = False,
 ) -> None:
     """Prove a lower bound on the margin, and write the proof down for anybody to check.
@@ -66,6 +77,11 @@ def certify(
         from rrf_design.planning import read_plan
 
         chosen = list(read_plan(plan, problem).selected)
+    spread = None
+    if calibration is not None:
+        from rrf_design.certificates import read_calibration
+
+        spread = read_calibration(problem, calibration, confidence=calibration_confidence, seed=seed)
     began = time.monotonic()
     result = prove(
         problem,
@@ -79,6 +95,7 @@ def certify(
         confidence=confidence,
         noise=noise,
         amplitude=amplitude,
+        uncertainty=spread,
         supports=None if not support else [split_ids(names) or [] for names in support],
         budgets=_whole_numbers(budgets),
         n_jobs=jobs,

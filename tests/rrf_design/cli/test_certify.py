@@ -91,6 +91,26 @@ def test_what_is_printed_as_proven_is_not_rounded_up() -> None:
     assert float(floor(1.23456789987e-7)) <= 1.23456789987e-7
 
 
+def test_calibration_data_set_the_radii(run: Any, file: Path, tmp_path: Path) -> None:
+    data = tmp_path / "calibration.csv"
+    data.write_text("block,errors,trials,effect\nab,1,100,0.5\nfix,0,100,0.5\n")
+    made = tmp_path / "c.json"
+    arguments = ("certify", file, "--select", "fix", "-o", made, "--calibration", data, "--json")
+    result = run(*arguments, "--calibration-confidence", 0.9)
+    assert result.code == 0
+    assert result.json["robust_lower"] < result.json["gamma_lower"]
+    section = json.loads(made.read_text())["uncertainty"]
+    assert section["confidence"] == 0.9
+    assert "Clopper" in section["source"]
+    assert rrf.verify(made).valid
+    assert run(*arguments, "--require", 0.99).code == 1
+    data.write_text("block,errors,trials,effect\nabc,1,100,0.5\n")
+    wrong = run(*arguments)
+    assert wrong.code == 2
+    assert wrong.err.count("\n") == 1
+    assert "there is no block 'abc'" in wrong.err
+
+
 def test_a_plan_is_certified_if_it_is_for_this_problem(run: Any, file: Path, tmp_path: Path) -> None:
     plan = tmp_path / "plan.json"
     assert run("plan", file, "--target", 0.9, "-o", plan).code == 0

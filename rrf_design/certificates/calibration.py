@@ -1,0 +1,249 @@
+"""Radii η_j from calibration data: a file of repeated estimates of blocks, or of how often their parser was wrong.
+
+A file (JSON, JSON lines or CSV) holds, by block id, `samples` of what the block's matrix was estimated to be (the
+transport of a relation, the rows of an anchor), with a `deviation` that no single one exceeds or without; or `errors` in
+`trials` of the parser behind the block, and the `effect` of one misreading. All in the units of the problem file; weights,
+whitening and metrics are applied here. A radius is the distance from the declared matrix to the mean of the samples, plus
+the statistical radius around that mean. Each block gets its share of the failure probability, so that all radii hold together.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rrf_design.certificates.uncertainty import Uncertainty, bootstrap_radius, concentration_radius, parser_radius
+from rrf_design.errors import InputError
+
+if TYPE_CHECKING:
+    from rrf_design.blocks import Anchor, Relation
+    from rrf_design.problem import Problem
+
+KEYS = ("block", "sample", "samples", "deviation", "errors", "trials", "effect")
+
+
+def read_calibration(
+    problem: Problem, path: str | os.PathLike[str], *, confidence: float = 0.95, seed: int = 0
+) -> Uncertainty:
+    """The radii a calibration file gives, holding together with this probability; InputError names what doesn't fit."""
+    path = Path(path)
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: can't be read as UTF-8 text ({error})") from None
+    try:
+        return calibrate(problem, _by_block(_entries(text, path.suffix.lower())), confidence=confidence, seed=seed)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+
+
+def calibrate(
+    problem: Problem, data: Mapping[str, Mapping[str, Any]], *, confidence: float = 0.95, seed: int = 0
+) -> Uncertainty:
+    """The same for calibration data in memory: block id to `samples`, `deviation`, `errors`, `trials`, `effect`."""
+    if not 0.0 < confidence < 1.0:
+        raise InputError(f"confidence must lie between 0 and 1, not {confidence!r}")
+    if not data:
+        raise InputError("holds no calibration data")
+    from rrf_design.files import suggestion
+
+    for name, entry in data.items():
+        if name not in problem.block_by_id:
+            raise InputError(f"there is no block {name!r}{suggestion(name, problem.block_by_id)}")
+        for key in entry:
+            if key not in KEYS[2:]:
+                raise InputError(f"block {name!r}: unknown key {key!r}{suggestion(key, KEYS)}")
+        if "samples" not in entry and "errors" not in entry:
+            raise InputError(f"block {name!r}: give samples, or errors, trials and effect")
+    claims = sum(("samples" in entry) + ("errors" in entry) for entry in data.values())
+    share = 1.0 - (1.0 - confidence) / claims
+    radii: dict[str, float] = {}
+    sources: set[str] = set()
+    for name, entry in data.items():
+        radii[name] = 0.0
+        try:
+            if "samples" in entry:
+                radii[name] += _from_samples(problem, name, entry, share, seed, sources)
+            elif "deviation" in entry:
+                raise InputError("deviation belongs to samples; there are none")
+            if "errors" in entry:
+                radii[name] += _from_errors(problem, name, entry, share, sources)
+            elif "trials" in entry or "effect" in entry:
+                raise InputError("trials and effect belong to errors; there are none")
+        except InputError as error:
+            raise InputError(f"block {name!r}: {error}") from None
+    words = ", ".join(sorted(sources))
+    if any(block.uncertainty > 0 and block.id not in radii for block in problem.blocks):
+        words += "; the others as declared in the problem"
+    return Uncertainty(radii, f"calibration of {len(radii)} of {len(problem.blocks)} blocks: {words}", confidence)
+
+
+def _from_samples(
+    problem: Problem, name: str, entry: Mapping[str, Any], confidence: float, seed: int, sources: set[str]
+) -> float:
+    block = problem.block_by_id[name]
+    declared, left, right = _declared(problem, block)
+    stack = left @ _stack(entry["samples"], declared.shape) @ right
+    bias = float(np.linalg.norm(stack.mean(axis=0) - left @ declared @ right, 2))
+    if "deviation" in entry:
+        sources.add("repeated queries, matrix Bernstein")
+        deviation = _number(entry["deviation"], "deviation") * _norm(left) * _norm(right)
+        return bias + concentration_radius(stack, deviation=deviation, confidence=confidence)
+    sources.add("repeated queries, bootstrap (asymptotic)")
+    return bias + bootstrap_radius(stack, confidence=confidence, seed=seed)
+
+
+def _from_errors(problem: Problem, name: str, entry: Mapping[str, Any], confidence: float, sources: set[str]) -> float:
+    for key in ("trials", "effect"):
+        if key not in entry:
+            raise InputError(f"errors need {key}")
+    counts = [_number(entry[key], key) for key in ("errors", "trials")]
+    if any(value != int(value) for value in counts):
+        raise InputError("errors and trials must be whole numbers")
+    _, left, right = _declared(problem, problem.block_by_id[name])
+    effect = _number(entry["effect"], "effect") * _norm(left) * _norm(right)
+    sources.add("parser error rates, Clopper and Pearson")
+    return parser_radius(int(counts[0]), int(counts[1]), effect=effect, confidence=confidence)
+
+
+def _declared(
+    problem: Problem, block: Relation | Anchor
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """What is calibrated (a relation's transport, an anchor's rows), and what stands left and right of it in B."""
+    from rrf_design.blocks import Relation
+    from rrf_design.rows import block_rows, family_scale, whitener
+
+    parts = block_rows(problem, block)
+    nodes = (block.tail,) if isinstance(block, Relation) else block.nodes
+    declared = np.hstack([parts[name] for name in nodes])
+    if isinstance(block, Relation):
+        declared = -declared  # the rows say z_head − T z_tail
+    white = whitener(problem, block, len(declared))
+    left = family_scale(problem, block) * (np.eye(len(declared)) if white is None else white)
+    right = np.eye(declared.shape[1])
+    place = 0
+    for name in nodes:
+        dim, factor = problem.node_by_id[name].dim, problem.whole.fiber_factors.get(name)
+        if factor is not None:
+            right[place : place + dim, place : place + dim] = np.linalg.inv(factor).T
+        place += dim
+    return declared, left, right
+
+
+def _stack(samples: Any, shape: tuple[int, ...]) -> NDArray[np.float64]:
+    """Samples as (repeats, rows, columns); one sample is a matrix, a list of its entries row by row, or a number."""
+    if not isinstance(samples, list):
+        raise InputError("samples must be a list")
+    result = []
+    for number, sample in enumerate(samples, start=1):
+        try:
+            entries = np.asarray(sample, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise InputError(f"sample {number}: must be a matrix of numbers") from None
+        flat = entries.ndim <= 1 and entries.size == math.prod(shape)
+        if (entries.shape != shape and not flat) or not np.isfinite(entries).all():
+            raise InputError(
+                f"sample {number}: expected {shape[0]}×{shape[1]} finite numbers, got shape {entries.shape}"
+            )
+        result.append(entries.reshape(shape))
+    return np.array(result).reshape(-1, *shape)
+
+
+def _norm(matrix: NDArray[np.float64]) -> float:
+    return float(np.linalg.norm(matrix, 2)) * (1 + 1e-12)
+
+
+def _number(value: Any, key: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
+        raise InputError(f"{key} must be a number of at least 0, not {value!r}")
+    return float(value)
+
+
+def _by_block(entries: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Entries of one block together: its samples are collected, anything else may stand once."""
+    found: dict[str, dict[str, Any]] = {}
+    for number, entry in enumerate(entries, start=1):
+        name = entry.get("block")
+        if not isinstance(name, str):
+            raise InputError(f"entry {number}: names no block")
+        mine = found.setdefault(name, {})
+        for key, value in entry.items():
+            if key == "sample":
+                mine.setdefault("samples", []).append(value)
+            elif key == "samples" and isinstance(value, list):
+                mine.setdefault("samples", []).extend(value)
+            elif key != "block" and mine.setdefault(key, value) != value:
+                raise InputError(f"block {name!r}: two values of {key}: {mine[key]!r} and {value!r}")
+    return found
+
+
+def _entries(text: str, suffix: str) -> list[dict[str, Any]]:
+    if suffix == ".csv":
+        return _csv_entries(text)
+    if suffix == ".jsonl":
+        lines = [(number, line) for number, line in enumerate(text.splitlines(), start=1) if line.strip()]
+        found = [_json(line, f"line {number}: ") for number, line in lines]
+    elif suffix == ".json":
+        document = _json(text, "")
+        if isinstance(document, dict):
+            wrong = [name for name, entry in document.items() if not isinstance(entry, dict)]
+            if wrong:
+                raise InputError(f"block {wrong[0]!r}: must be a table")
+            return [{**entry, "block": name} for name, entry in document.items()]
+        found = document if isinstance(document, list) else [document]
+    else:
+        raise InputError(f"calibration data end in .json, .jsonl or .csv, not {suffix or 'nothing'!r}")
+    for number, entry in enumerate(found, start=1):
+        if not isinstance(entry, dict):
+            raise InputError(f"entry {number}: must be a table")
+    return list(found)
+
+
+def _csv_entries(text: str) -> list[dict[str, Any]]:
+    """One row per repeat (block, sample: entries row by row, apart by spaces) or per parser (block, errors, trials, effect)."""
+    from rrf_design.files import suggestion
+
+    reader = csv.DictReader(io.StringIO(text), restkey="too many cells")
+    for name in reader.fieldnames or []:
+        if name not in KEYS or name == "samples":
+            raise InputError(f"unknown column {name!r}{suggestion(str(name), KEYS)}")
+    entries = []
+    for row in reader:
+        entry: dict[str, Any] = {}
+        for key, cell in row.items():
+            if not cell:
+                continue
+            if key not in KEYS:
+                raise InputError(f"line {reader.line_num}: too many cells")
+            try:
+                numbers = [] if key == "block" else [float(part) for part in cell.split()]
+            except ValueError:
+                raise InputError(f"line {reader.line_num}: {key} {cell!r} is not a number") from None
+            entry[key] = (
+                cell if key == "block" else numbers if key == "sample" else numbers[0] if len(numbers) == 1 else cell
+            )
+        entries.append(entry)
+    return entries
+
+
+def _json(text: str, where: str) -> Any:
+    def reject(name: str) -> Any:
+        raise InputError(f"{where}{name} is not a number that can be used here")
+
+    try:
+        return json.loads(text, parse_constant=reject)
+    except json.JSONDecodeError as error:
+        raise InputError(f"{where}not valid JSON: {error}") from None
+    except RecursionError:
+        raise InputError("nested too deeply") from None
