@@ -22,7 +22,7 @@ from rrf_design.acquisition.result import Acquisition, collect, conclude
 from rrf_design.acquisition.secrets import Redactor, password_of, secret_name
 from rrf_design.acquisition.sources import Toolbox, Unreachable
 from rrf_design.acquisition.state import Buys, Doubt, Purchase, Settlement
-from rrf_design.acquisition.stopping import Because, Rule, summary
+from rrf_design.acquisition.stopping import Because, Rule, restore, summary
 from rrf_design.errors import InputError
 from rrf_design.problem import Problem
 
@@ -61,7 +61,7 @@ def acquire(
 
     `problem` is one problem or a mapping from item names to problems (a data set under one budget). `model` is a name
     (default "embedded"; when resuming, what the run began with) or an adapter object. `budget` counts the costs of the problem file (default: the problem's own), `money` what the calls really cost by the price table `prices`. With `resume`
-    the problem is read from the journal. `reviews` is a filled-in review file, `review_file` where to write the open ones.
+    the problem is read from the journal, and so are budget, money and `stop` where they are not given again. `reviews` is a filled-in review file, `review_file` where to write the open ones.
     """
     redactor = Redactor(password_of(os.fspath(store)) if store is not None else ())
     with contextlib.ExitStack() as stack:
@@ -242,6 +242,8 @@ def _settings(
         policy = Doubt(doubt) if doubt is not None else None
     except ValueError as error:
         raise InputError(f"{error}; modes are agnostic and adaptive, doubt is again or skip") from None
+    if stop is None and "rule" in old:
+        stop = restore(old["rule"])
     if policy is Doubt.SAME:
         raise InputError("doubt: 'same' is chosen by the program where nothing can be charged twice; use again or skip")
     return Settings(

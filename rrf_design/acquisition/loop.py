@@ -19,7 +19,7 @@ from rrf_design.acquisition import choosing
 from rrf_design.acquisition.design import Design, Solved, exact
 from rrf_design.acquisition.journal import Event, Journal, Kind
 from rrf_design.acquisition.state import Buys, Doubt, Purchase, RunState, Settlement
-from rrf_design.acquisition.stopping import Because, Rule, Stop, View, default
+from rrf_design.acquisition.stopping import Because, Rule, Stop, View, default, record
 from rrf_design.blocks import Anchor
 from rrf_design.errors import InputError, Refused
 from rrf_design.margins import DesignMargin
@@ -44,7 +44,7 @@ class Terms:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How a run decides. Everything here is part of its header and fixed for its life, except `budget` on resume."""
+    """How a run decides. Everything here is part of its header and fixed for its life, except `budget`, `money` and `stop`, where they are given on resume."""
 
     budget: float | None = None
     money: float | None = None
@@ -76,6 +76,7 @@ class Settings:
             "mode": self.mode.value,
             "batch": self.batch,
             "stop": self.rule.describe(),
+            "rule": record(self.rule),
             "method": self.method,
             "doubt": (self.doubt or Doubt.AGAIN).value,
         }

@@ -11,7 +11,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from rrf_design.errors import InputError
 
 if TYPE_CHECKING:
     from rrf_design.margins import DesignMargin
@@ -273,6 +275,38 @@ class Seconds(Rule):
 def default() -> Rule:
     """A proof that the goal is met, or that the bottleneck is elsewhere, or that nothing affordable helps."""
     return Target() | Validity() | Recall() | Exhausted()
+
+
+_KINDS: Mapping[str, type[Rule]] = {
+    "target": Target,
+    "validity": Validity,
+    "recall": Recall,
+    "gain": Gain,
+    "exhausted": Exhausted,
+    "calls": Calls,
+    "seconds": Seconds,
+}
+
+
+def record(rule: Rule) -> dict[str, Any]:
+    """A rule as the journal keeps it, so that a resumed run stops where the run would have; see `restore`."""
+    if isinstance(rule, AllOf | AnyOf):
+        return {"all" if isinstance(rule, AllOf) else "any": [record(part) for part in rule.rules]}
+    name = next((name for name, kind in _KINDS.items() if type(rule) is kind), None)
+    return {"own": rule.describe()} if name is None else {name: vars(rule)}
+
+
+def restore(document: Mapping[str, Any]) -> Rule:
+    """The rule that `record` wrote down; InputError where it was a class of the caller's own."""
+    ((name, content),) = document.items()
+    if name in ("all", "any"):
+        parts = [restore(part) for part in content]
+        return AllOf(*parts) if name == "all" else AnyOf(*parts)
+    if name not in _KINDS:
+        raise InputError(f"the run was begun with a stopping rule of its own ({content}); give `stop` again")
+    rule = _KINDS[name].__new__(_KINDS[name])
+    vars(rule).update(content)
+    return rule
 
 
 def summary(stops: Mapping[str, Stop | None]) -> str:

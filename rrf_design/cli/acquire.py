@@ -50,7 +50,7 @@ def acquire(
         float | None, typer.Option("--money", help="What the calls may really cost, by the price table.")
     ] = None,
     prices: Annotated[Path | None, typer.Option("--prices", help="Price table (.toml or .json).")] = None,
-    max_calls: Annotated[int | None, typer.Option("--max-calls", help="Stop after so many model calls.")] = None,
+    max_calls: Annotated[int | None, typer.Option("--max-calls", help="Stop after so many model calls (a round under way is finished).")] = None,
     max_seconds: Annotated[float | None, typer.Option("--max-seconds", help="Stop after so much working time.")] = None,
     min_gain: Annotated[
         float | None, typer.Option("--min-gain", help="Stop when a round gains less margin per cost.")
@@ -249,8 +249,11 @@ def _responses(problem: Any, path: Path) -> dict[str, Any]:
 
 
 def _rules(max_calls: int | None, max_seconds: float | None, min_gain: float | None) -> Any:
+    """None without options: the default of a new run, what a resumed one was begun with."""
     from rrf_design.acquisition import stopping
 
+    if max_calls is None and max_seconds is None and min_gain is None:
+        return None
     rule = stopping.default()
     if max_calls is not None:
         rule = rule | stopping.Calls(max_calls)

@@ -347,3 +347,12 @@ def test_every_purchase_has_an_intent_before_its_settlement(tmp_path: Path) -> N
     settled = [event.purchase for event in events if event.kind is Kind.SETTLED]
     assert len(settled) == len(run.purchases)
     assert all(places[Kind.INTENT, name] < places[Kind.SETTLED, name] for name in settled)
+
+
+def test_a_resumed_run_keeps_the_rules_it_was_begun_with(tmp_path: Path) -> None:
+    first = go(ring(budget=9.0), tmp_path, stop=Calls(2))
+    again = go(None, tmp_path, resume=first.run)
+    assert first.stopped_because == again.stopped_because == "calls used up"
+    assert again.spent == first.spent
+    more = go(None, tmp_path, resume=first.run, stop=default())
+    assert more.spent > first.spent

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -24,7 +25,10 @@ from rrf_design.acquisition.stopping import (
     Target,
     Validity,
     View,
+    default,
     goal,
+    record,
+    restore,
     robust_lower,
     summary,
 )
@@ -154,3 +158,30 @@ def test_shared_hallucination_does_not_stop_the_run(tmp_path: Any) -> None:
     repair = run.items[0].repair
     assert repair is not None
     assert not repair["guaranteed"]  # two wrong answers are more than k = 1, and the run says so
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        default(),
+        Target(0.4) & (Calls(7) | Seconds(1.5)),
+        Gain(0.01) | Validity(0.5, after=3) | Recall(0.2, after=9) | Exhausted(),
+    ],
+)
+def test_a_recorded_rule_comes_back_the_same(rule: Rule) -> None:
+    document = json.loads(json.dumps(record(rule)))
+    back = restore(document)
+    assert back.describe() == rule.describe()
+    assert record(back) == document
+
+
+def test_a_rule_of_ones_own_must_be_given_again() -> None:
+    class Mine(Rule):
+        def check(self, view: View) -> Stop | None:
+            return None
+
+        def describe(self) -> str:
+            return "when I say so"
+
+    with pytest.raises(rrf.InputError, match=r"of its own \(when I say so\); give `stop` again"):
+        restore(record(Target() | Mine()))
