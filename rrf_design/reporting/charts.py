@@ -123,7 +123,7 @@ def bar_chart(
             tag("text", _clip(bar.name, 24), x=float(left - 8), y=y + 14, text_anchor="end"),
             tag("rect", x=float(left), y=y, width=max(end - left, 0.0), height=float(row - 10), class_="bar"),
         ]
-        if bar.lower is not None and bar.upper is not None and bar.upper > bar.lower:
+        if bar.lower is not None and bar.upper is not None and scale(bar.upper) - scale(bar.lower) > 2:
             inside.append(_whisker(scale(bar.lower), scale(bar.upper), y + (row - 10) / 2))
             end = max(end, scale(bar.upper))
         inside.append(tag("text", number(bar.value, 4), x=end + 6, y=y + 14))

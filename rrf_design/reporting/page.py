@@ -188,17 +188,14 @@ def without_empty(
     )
 
 
-def figure(picture: Picture, *, caption: str, folded: bool = False) -> Markup:
-    """A drawing with its caption and, beside it, its table (`folded` where the table is long)."""
-    beside = picture.table
-    if folded:
-        beside = tag("details", tag("summary", "The same as a table"), picture.table)
+def figure(picture: Picture, *, caption: str) -> Markup:
+    """A drawing with its caption and, beside it, its table, which scrolls where it is long."""
     return tag(
         "figure",
         tag("div", picture.svg, class_="drawing"),
         tag("figcaption", caption),
-        tag("div", beside, class_="beside"),
-        class_="figure" if folded else "figure pair",
+        tag("div", picture.table, class_="beside"),
+        class_="figure pair",
     )
 
 

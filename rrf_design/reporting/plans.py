@@ -253,7 +253,7 @@ def _curve(source: Source, k: int) -> Markup | None:
         target=data.get("target"),
     )
     caption = f"The margin {gamma(k)} as the plan is bought, with its proven lower and upper bounds."
-    return figure(picture, caption=caption, folded=len(steps) > 12)
+    return figure(picture, caption=caption)
 
 
 def _bounds(source: Source, designs: Sequence[Sequence[str]], objective: str, k: int) -> list[tuple[float, float]]:

@@ -122,7 +122,7 @@ def _reached(item: Mapping[str, Any]) -> bool:
 def _words(data: Mapping[str, Any]) -> Markup:
     items = data["items"]
     good = all(_reached(item) for item in items)
-    detail = f": {data['detail']}" if data.get("detail") else ""
+    detail = f": {data['detail']}" if data.get("detail") and len(items) == 1 else ""  # else one after the other
     text = f"Stopped because: {data['stopped_because']}{detail}."
     goal = (
         "Every field has the margin it was to have, proven."
@@ -152,7 +152,7 @@ def _spent(
     names = ["start", *(f"{p['item'] + ' ' if p['item'] else ''}{p['name']}" for p in bought)]
     series = Series(label, times, steps, labels=names)
     picture = step_chart([series], x_label=unit, y_label=label, target=limit, target_name="budget")
-    return figure(picture, caption=f"Money over time: {label}, purchase by purchase.", folded=len(steps) > 12)
+    return figure(picture, caption=f"Money over time: {label}, purchase by purchase.")
 
 
 def _times(data: Mapping[str, Any], bought: Sequence[Mapping[str, Any]]) -> tuple[list[float], str]:
@@ -177,11 +177,17 @@ def _moment(purchase: Mapping[str, Any]) -> str:
 def _items(items: Sequence[Mapping[str, Any]]) -> list[Child]:
     k = sorted({int(item["k"]) for item in items})
     bars = [
-        Bar(str(item["item"] or item["name"]), float(item["gamma_lower"]), note=str(item["stopped_because"]))
+        Bar(
+            str(item["item"] or item["name"]),
+            float(item["gamma_lower"]),
+            float(item["gamma_lower"]),
+            float(item["gamma"]),
+            str(item["stopped_because"]),
+        )
         for item in items
     ]
     chart = bar_chart(bars, label="field", value_label=f"certified margin (k = {', '.join(map(str, k))})")
-    return [figure(chart, caption="The certified margin of each field.", folded=len(items) > 10)]
+    return [figure(chart, caption="The certified margin of each field.")]
 
 
 def _folded_item(item: Mapping[str, Any], source: Source) -> Markup:
@@ -255,11 +261,7 @@ def _trajectory(item: Mapping[str, Any], spent_at_end: float | None) -> Markup |
         target=item.get("goal"),
         target_name="goal",
     )
-    return figure(
-        picture,
-        caption=f"{gamma(k)} before each purchase and at the end, with its proven lower bound.",
-        folded=len(rounds) > 12,
-    )
+    return figure(picture, caption=f"{gamma(k)} before each purchase and at the end, with its proven lower bound.")
 
 
 def _all_wrong(items: Sequence[Mapping[str, Any]]) -> Markup:
