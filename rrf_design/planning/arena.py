@@ -134,7 +134,7 @@ class Arena:
 
     def energies(self, witness: Witness) -> NDArray[np.float64]:
         """‖C_j h‖² for every block of the problem, bought or not."""
-        image = self._by_column[:, self._columns_of(witness.support)] @ witness.vector
+        image = self._by_column[:, self.columns_of(witness.support)] @ witness.vector
         return np.bincount(self._row_block, weights=np.square(image), minlength=len(self.block_nodes)).astype(
             np.float64
         )
@@ -160,8 +160,10 @@ class Arena:
             self.operator.matrix.tocsc() if self.operator.shape[1] > TABLE_COLUMNS else self.operator.matrix.toarray()
         )
 
-    def _columns_of(self, support: tuple[int, ...]) -> NDArray[np.int64]:
-        return np.concatenate([self.columns[i] for i in support])
+    def columns_of(self, support: tuple[int, ...]) -> NDArray[np.int64]:
+        """Columns of some nodes, in their order; without listing those of all nodes of a large field."""
+        ends = self.operator.node_offsets
+        return np.concatenate([np.arange(ends[i], ends[i + 1]) for i in support])
 
     @cached_property
     def touching(self) -> tuple[tuple[int, ...], ...]:
@@ -240,7 +242,7 @@ class Arena:
 
     def witness_names(self, witness: Witness) -> dict[str, tuple[float, ...]]:
         full = np.zeros(self.operator.shape[1])
-        full[self._columns_of(witness.support)] = witness.vector
+        full[self.columns_of(witness.support)] = witness.vector
         return self.operator.unstack(full, only=witness.support)
 
 

@@ -114,7 +114,7 @@ def lifted(arena: Arena, witness: Witness, present: NDArray[np.bool_], target: f
     `present` says which blocks the design holds. A design that holds only these misses the (squared) target, so one of
     the others must be bought; the fewer are left, the stronger the cut. `order` ranks blocks, lowest added first.
     """
-    columns = np.concatenate([arena.columns[i] for i in witness.support])
+    columns = arena.columns_of(witness.support)
     touching = sorted({j for i in witness.support for j in arena.touching[i]}, key=lambda j: order[j])
     gram = np.zeros((len(columns), len(columns)))
     absent = []

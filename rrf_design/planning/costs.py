@@ -218,7 +218,9 @@ class Market:
     def units(self) -> tuple[Fraction, NDArray[Any]]:
         """A common unit of all single prices, and these in it (0 in a tier); Python's whole numbers where 64 bits could overflow."""
         denominator = lcm(*(price.denominator for price in self.prices), 1)
-        whole = [0 if tiered else int(p * denominator) for p, tiered in zip(self.prices, self.tiered, strict=True)]
+        whole = [p.numerator * (denominator // p.denominator) for p in self.prices]
+        for i in np.flatnonzero(self.tiered):
+            whole[i] = 0
         small = sum(whole) < 1 << 62
         return Fraction(1, denominator), np.array(whole, dtype=np.int64 if small else object)
 

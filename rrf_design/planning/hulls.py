@@ -192,7 +192,7 @@ class Surroundings:
 
     def _owned_part(self, support: tuple[int, ...]) -> Array:
         """G of what is owned on the support, from its few rows."""
-        columns = np.concatenate([self.arena.columns[i] for i in support])
+        columns = self.arena.columns_of(support)
         if self._owned is not None:
             return np.asarray(self._owned[columns[:, None], columns])
         grams = [self.arena.block_gram(j, columns) for j in sorted({j for i in support for j in self.held[i]})]
@@ -202,7 +202,7 @@ class Surroundings:
         """C_jᵀC_j on some of the block's own nodes, as bytes to compare; empty when it sees nothing there."""
         key = (block, nodes)
         if key not in self._parts:
-            columns = np.concatenate([self.arena.columns[i] for i in nodes])
+            columns = self.arena.columns_of(nodes)
             part = self.arena.block_gram(block, columns) + 0.0  # no negative zeros: equal matrices have equal bytes
             self._parts[key] = part.tobytes() if part.any() else b""
         return self._parts[key]

@@ -63,7 +63,7 @@ class Tracked:
     def _best(self, now: Margin) -> tuple[Offer | None, Witness]:
         """The best offer against the worst witness, or at margin zero against the whole null space that is known."""
         arena, market = self.arena, self.arena.market
-        columns = np.concatenate([arena.columns[i] for i in now.support])
+        columns = arena.columns_of(now.support)
         witness = Witness(now.support, now.direction[columns].copy(), now.value)
         seen = self._seen(witness)
         self._bound(seen)
@@ -84,7 +84,7 @@ class Tracked:
         """Σ ‖C_j h‖² of every block, bought or not, that touches one of the directions."""
         result: dict[int, float] = {}
         for h in directions:
-            rows, image = self._rows(np.concatenate([self.arena.columns[i] for i in h.support]))
+            rows, image = self._rows(self.arena.columns_of(h.support))
             blocks, place = np.unique(self.row_block[rows], return_inverse=True)
             energies = np.bincount(place.ravel(), weights=np.square(image @ h.vector), minlength=len(blocks))
             for block, energy in zip(blocks.tolist(), energies.tolist(), strict=True):
@@ -105,7 +105,7 @@ class Tracked:
         supports = dict.fromkeys((worst.support, *self.tracker.supports_at(0.0, limit=NULL_WITNESSES)))
         found = []
         for support in supports:
-            columns = np.concatenate([self.arena.columns[i] for i in support])
+            columns = self.arena.columns_of(support)
             rows, image = self._rows(columns)
             items = self.arena.block_item[self.row_block[rows]]
             held = self.arena.permanent[self.row_block[rows]] | ((items >= 0) & self.mask[items])
