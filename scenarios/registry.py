@@ -23,6 +23,7 @@ NAMES: tuple[str, ...] = (
     "benchmark-planning",
     "benchmark-repair",
     "benchmark-acquisition",
+    "benchmark-certificates",
     "certificate-ladder",
     "rigour",
 )
