@@ -23,7 +23,12 @@ def register(app: typer.Typer) -> None:
 
 def init(
     situation: Annotated[
-        str | None, typer.Argument(help="One of: " + ", ".join(SITUATIONS) + ".", show_default=False)
+        str | None,
+        typer.Argument(
+            help="One of: " + ", ".join(SITUATIONS) + ".",
+            show_default=False,
+            autocompletion=lambda incomplete: [name for name in SITUATIONS if name.startswith(incomplete)],
+        ),
     ] = None,
     out: Annotated[Path, typer.Option("--out", "-o", help="The file to write.")] = Path("problem.toml"),
     force: Annotated[bool, typer.Option("--force", help="Overwrite the file if it is there.")] = False,

@@ -49,8 +49,17 @@ def list_scenarios(quiet: Quiet = False, as_json: AsJson = False) -> None:
         table("", ["scenario", "question"], [(s.name, s.question) for s in found])
 
 
+def _beginning(incomplete: str) -> list[str]:
+    """Names for shell completion."""
+    import scenarios
+
+    return [name for name in (*scenarios.names(), "all") if name.startswith(incomplete)]
+
+
 def run(
-    name: Annotated[str, typer.Argument(help="A scenario's name, or `all`.", show_default=False)],
+    name: Annotated[
+        str, typer.Argument(help="A scenario's name, or `all`.", show_default=False, autocompletion=_beginning)
+    ],
     out: Annotated[Path, typer.Option("--out", "-o", help="Directory for the results.")] = Path("results"),
     quick: Annotated[bool, typer.Option("--quick", help="The small size that CI runs.")] = False,
     jobs: Jobs = 1,

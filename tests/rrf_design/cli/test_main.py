@@ -118,12 +118,21 @@ def test_ctrl_c_tells_the_bounds_so_far(run: Run, monkeypatch: pytest.MonkeyPatc
     assert "k = 1" in made.err
 
 
-def test_completion_is_offered() -> None:
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        ("exp", "explain"),
+        ("init par", "paraphrase"),
+        ("scenario run anchor", "anchor-transition"),
+        ("plan --bud", "--budget"),
+    ],
+)
+def test_completion_is_offered(typed: str, offered: str) -> None:
     environment = {
         **os.environ,
         "_RRF_DESIGN_COMPLETE": "complete_bash",
-        "COMP_WORDS": "rrf-design exp",
-        "COMP_CWORD": "1",
+        "COMP_WORDS": f"rrf-design {typed}",
+        "COMP_CWORD": str(len(typed.split())),
     }
     made = subprocess.run(
         [sys.executable, "-c", "from rrf_design.cli import main; main()"],
@@ -132,7 +141,7 @@ def test_completion_is_offered() -> None:
         env=environment,
         check=False,
     )
-    assert "explain" in made.stdout
+    assert offered in made.stdout.split()
 
 
 def test_ctrl_c_in_a_planner_tells_the_bounds_it_was_told(
