@@ -107,6 +107,8 @@ TOLERANCES: Spec = {
 TAIL: Spec = {"norm": NUMBER, "image": NUMBER, "bound": MAYBE}
 PAIR: Spec = {"first": [str], "second": [str]}
 KERNEL: Spec = {"floor": NUMBER, "directions": [_SPARSE]}
+DUAL: Spec = {"dual": [[NUMBER]]}
+"""Two ways to carry the null-space property of an operator with a kernel."""
 NULLSPACE_WITNESS: Spec = {"set": [str], "direction": [[NUMBER]]}
 
 
@@ -149,7 +151,7 @@ def check_form(document: Any) -> None:
     if proof.get("kind") not in PROOFS or RUNGS.get(rung) != proof["kind"]:
         raise Refused(f"margin: the rung {rung!r} does not go with a proof of kind {proof.get('kind')!r}")
     matches(proof, PROOFS[proof["kind"]], "margin.proof.")
-    bounds = document["error"]
+    bounds, kernel = document["error"], document["nullspace"]["kernel"]
     optional = (
         (document["conditional"], CONDITIONAL, "conditional."),
         (bounds["minimax"], MINIMAX, "error.minimax."),
@@ -157,7 +159,7 @@ def check_form(document: Any) -> None:
         (bounds["tail"], TAIL, "error.tail."),
         (document["audit"]["pair"], PAIR, "audit.pair."),
         (document["nullspace"]["witness"], NULLSPACE_WITNESS, "nullspace.witness."),
-        (document["nullspace"]["kernel"], KERNEL, "nullspace.kernel."),
+        (kernel, DUAL if kernel and "dual" in kernel else KERNEL, "nullspace.kernel."),
         (document["noise"]["blocks"], [str], "noise.blocks"),
     )
     for value, spec, where in optional:

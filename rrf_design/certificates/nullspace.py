@@ -5,6 +5,7 @@ For all h and |S| ≤ k: ‖h_S‖₂ ≤ (ρ/√k)·‖h_Sᶜ‖₂,₁ + τ‖
 Certified, too, when the kernel is spanned by directions u_c on disjoint node sets (one gauge per component), each with
 ‖u_S‖ ≤ (ρ₀/√k)·‖u_Sᶜ‖₂,₁: with G + βΣu_c u_cᵀ ⪰ t² and ‖Bu_c‖ ≤ r, h = Σα_c u_c + w, w ⊥ u_c, the triangle inequality gives
 κ = r/(t·min‖u_Sᶜ‖₂,₁), ρ = ρ₀ + (√k + ρ₀√n)·κ/(1 − κ√n), τ = (1 + ρ₀√(n/k))/(t·(1 − κ√n)).
+Certified, too, for any kernel on a small field, by a dual matrix (`duality`).
 Refuted by a direction h (nearly) in the kernel with more weight on k nodes than spread over the others: then no ρ < 1
 works with any τ up to the stated one. Where neither is found: not certified, which says nothing about the truth.
 """
@@ -19,13 +20,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rrf_design.certificates.duality import DUAL_COORDINATES, RHO, dual_constants, dual_rows, lightest_direction
 from rrf_design.certificates.exact import float_up, sqrt_down, sqrt_up, squared_image, squared_norm
 from rrf_design.certificates.record import OperatorRecord
 from rrf_design.certificates.relaxations import positive_definite
 from rrf_design.errors import Refused
 
 SMALL = 400  # coordinates up to which it is tried
-RHO = 2.0**-20
 CLEARLY = 0.1  # a unit direction that breaks the property by this much is witness enough
 STARTS = 16  # nodes from which a refutation is looked for
 LEAST_TAU = 1e3  # a refutation below this would only say that the constants are bad
@@ -52,11 +53,16 @@ def nullspace_section(record: OperatorRecord, k: int) -> dict[str, Any]:
         return section if _injective(record, tau) else {"status": str(NullSpace.NOT_CERTIFIED), **nothing}
     kernel = right[values <= 1e-7 * max(scale, 1e-30)]
     found = _concentrated(record, kernel, k)
+    if found is None and k == 1 and record.columns == len(record.node_ids) <= DUAL_COORDINATES:
+        found = lightest_direction(record, kernel)
     if found is None:
         gauges = _disjoint(record, kernel)
         floor = float(values[len(values) - len(kernel) - 1]) if len(kernel) < len(values) else 1.0
-        basis = None if gauges is None else {"floor": 0.999 * floor, "directions": gauges}
-        constants = None if basis is None else _spread_constants(basis, record, k)
+        basis: dict[str, Any] | None = None if gauges is None else {"floor": 0.999 * floor, "directions": gauges}
+        constants = None if basis is None else _kernel_constants(basis, record, k)
+        if constants is None and record.columns <= DUAL_COORDINATES:
+            basis = {"dual": dual_rows(record, kernel).tolist()}
+            constants = _kernel_constants(basis, record, k)
         if constants is None:
             return {"status": str(NullSpace.NOT_CERTIFIED), **nothing}
         rho, tau = constants
@@ -90,7 +96,7 @@ def check_nullspace(claim: dict[str, Any], record: OperatorRecord, k: int) -> st
         if any(claim[key] < value for key, value in _constants(claim["rho"], claim["tau"]).items()):
             raise Refused("nullspace: c1 or c2 is smaller than rho and tau imply")
         if claim["kernel"] is not None:
-            constants = _spread_constants(claim["kernel"], record, k)
+            constants = _kernel_constants(claim["kernel"], record, k)
             if constants is None or claim["rho"] < constants[0] or claim["tau"] < constants[1]:
                 raise Refused("nullspace: the kernel does not carry rho and tau")
         elif not _injective(record, claim["tau"]):
@@ -154,6 +160,11 @@ def _disjoint(record: OperatorRecord, kernel: NDArray[np.float64]) -> list[dict[
             parts = [x.tolist() for x in np.split(direction, ends[:-1])]
             result.append({"support": [record.node_ids[i] for i in nodes], "direction": parts})
     return result
+
+
+def _kernel_constants(basis: dict[str, Any], record: OperatorRecord, k: int) -> tuple[float, float] | None:
+    """ρ and τ, rounded up, from what the certificate says about the kernel; None when it doesn't carry them."""
+    return dual_constants(basis["dual"], record, k) if "dual" in basis else _spread_constants(basis, record, k)
 
 
 def _spread_constants(basis: dict[str, Any], record: OperatorRecord, k: int) -> tuple[float, float] | None:

@@ -62,7 +62,7 @@ def prove_dual(record: OperatorRecord, size: int, *, floor: float, triangle: Arr
     dual = np.zeros((order, order))
     dual[np.tril_indices(order)] = triangle
     dual += np.tril(dual, -1).T
-    norms = _block_norms(record, dual)
+    norms = block_norms(record, dual)
     top = np.sort(norms, axis=1)[:, -size:].sum(axis=1).max() * (1 + 2 * (size + 2) * UNIT)
     cover = min(float(top), float(size * norms.max()) * (1 + 4 * UNIT))
     dense = record.matrix.toarray()
@@ -118,7 +118,7 @@ def norm_up(blocks: Array) -> Array:
     return np.asarray(np.minimum(top, frobenius) + TINY)
 
 
-def _block_norms(record: OperatorRecord, matrix: Array) -> Array:
+def block_norms(record: OperatorRecord, matrix: Array) -> Array:
     """‖M_ij‖ for all pairs of nodes, bounded from above."""
     nodes, starts = len(record.node_ids), record.node_starts
     result = np.zeros((nodes, nodes))

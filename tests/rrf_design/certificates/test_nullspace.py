@@ -62,14 +62,25 @@ def test_a_gauge_that_is_spread_out_is_certified() -> None:
         check_nullspace({**section, "kernel": doubled}, record, 1)
 
 
-def test_two_gauges_in_one_component_are_left_open() -> None:
+def test_two_gauges_in_one_component_are_certified_on_small_fields_and_left_open_on_larger_ones(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A chain of five answers in the plane: both coordinates are free, ρ = 1/4."""
     wide = np.kron(
         np.array([[-1.0, 1.0, 0, 0, 0], [0, -1.0, 1.0, 0, 0], [0, 0, -1.0, 1.0, 0], [0, 0, 0, -1, 1]]), np.eye(2)
     )
     record = make_record(wide, [2] * 5)
     section = nullspace_section(record, 1)
-    assert section["status"] == NullSpace.NOT_CERTIFIED
-    assert check_nullspace(section, record, 1) == "not certified"
+    assert section["status"] == NullSpace.CERTIFIED
+    assert section["rho"] == pytest.approx(0.25, rel=5e-3)
+    assert check_nullspace(section, record, 1).startswith("certified")
+    monkeypatch.setattr("rrf_design.certificates.nullspace.DUAL_COORDINATES", 9)
+    monkeypatch.setattr("rrf_design.certificates.duality.DUAL_COORDINATES", 9)
+    left = nullspace_section(record, 1)
+    assert left["status"] == NullSpace.NOT_CERTIFIED
+    assert check_nullspace(left, record, 1) == "not certified"
+    with pytest.raises(Refused, match="kernel"):
+        check_nullspace(section, record, 1)
 
 
 def test_large_operators_are_left_open(monkeypatch: pytest.MonkeyPatch) -> None:
