@@ -87,6 +87,8 @@ def read_texts(file: Path) -> list[str]:
     else:
         try:
             texts = [line for line in file.read_text(encoding="utf-8").splitlines() if line.strip()]
+        except FileNotFoundError:
+            raise InputError(f"{file}: no such file") from None
         except (OSError, UnicodeDecodeError) as error:
             raise InputError(f"{file}: can't be read as UTF-8 text ({error})") from None
     if not texts:

@@ -73,6 +73,11 @@ def test_every_verb_takes_json(path: str) -> None:
     assert any("--json" in parameter.opts for parameter in VERBS[path].params)
 
 
+@pytest.mark.parametrize("path", VERBS)
+def test_every_verb_can_be_quiet(path: str) -> None:
+    assert any("--quiet" in parameter.opts for parameter in VERBS[path].params)
+
+
 def test_the_version(run: Run) -> None:
     made = run("--version")
     assert (made.code, made.out.strip()) == (0, rrf_design.__version__)
