@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import comb
@@ -21,7 +21,7 @@ import numpy as np
 from rrf_design.certificates.document import FORMAT, VERSION, content_digest
 from rrf_design.certificates.errors import Tail, Tolerances, error_section
 from rrf_design.certificates.exact import float_down, sqrt_up, squared_image, squared_norm
-from rrf_design.certificates.ladder import Rung, climb, listed
+from rrf_design.certificates.ladder import Progress, Rung, climb, listed
 from rrf_design.certificates.noise import Noise, NoiseKind, joint_confidence, radius
 from rrf_design.certificates.nullspace import nullspace_section
 from rrf_design.certificates.record import INLINE_ENTRIES, OperatorRecord, record_of
@@ -97,9 +97,18 @@ class Certificate:
     def save(self, path: str | os.PathLike[str]) -> Certificate:
         """Write the document, and a large operator beside it."""
         path = Path(path)
+        beside = None
         if self.document["operator"]["storage"] == "file":
-            self.record.save(path.parent / self.document["operator"]["file"])
-        write_text(path, json.dumps(self.document, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+            beside = path.parent / self.document["operator"]["file"]
+        new = beside is not None and not beside.exists()
+        try:
+            if beside is not None:
+                self.record.save(beside)
+            write_text(path, json.dumps(self.document, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+        except BaseException:  # Ctrl-C too: no operator without its certificate
+            if new and beside is not None:
+                beside.unlink(missing_ok=True)
+            raise
         return Certificate(self.document, self.record, self.required, path)
 
 
@@ -124,12 +133,14 @@ def certify(
     front_end: str = "ortools",
     time_limit: float | None = 60.0,
     n_jobs: int | None = None,
+    progress: Progress | None = None,
 ) -> Certificate:
     """What can be promised about the owned blocks plus `select`.
 
     `epsilon`, `sigma`, `confidence`, `amplitude` and `delta` replace the problem's. `noise` chooses how sigma becomes a radius
     ("gaussian", "chi", "subgaussian"; default chi). `budgets` are further values of k to certify; `supports` a family of node
-    sets for a bound that holds relative to it only. `time_limit` applies to each search. InputError for what doesn't fit.
+    sets for a bound that holds relative to it only. `time_limit` applies to each search. `progress` hears of the share done and the bounds
+    proven so far. InputError for what doesn't fit.
     """
     budget = check_k(k, problem.k)
     if rung not in set(Rung):
@@ -146,11 +157,17 @@ def certify(
             radii[operator.block_index[name]] = value
     record = record_of(operator, radii=radii)
     options: dict[str, Any] = {"time_limit": time_limit, "n_jobs": n_jobs, "front_end": front_end}
-    standing = climb(record, budget, rung=Rung(rung), **options)
+    standing = climb(record, budget, rung=Rung(rung), progress=progress, **options)
     witness, image2, upper = _witness(record, standing.support, standing.direction)
     lower = min(standing.lower, upper)
     exact = lower >= upper * (1 - 1e-6) or upper <= ZERO
-    loss = _uncertainty(record, lower, standing, 2 * budget, spread, time_limit)
+
+    def told(done: float, *_: float) -> None:  # what follows changes nothing about these bounds
+        if progress is not None:
+            progress(done, lower, upper)
+
+    told(1.0)
+    loss = _uncertainty(record, lower, standing, 2 * budget, spread, time_limit, told)
     known = _noise(problem, operator, epsilon=epsilon, sigma=sigma, confidence=confidence, kind=noise)
     joint = joint_confidence(known.confidence, spread.confidence)
     error = error_section(
@@ -187,7 +204,7 @@ def certify(
         "noise": _noise_section(known),
         "error": error,
         "regime": {"name": str(verdict), "consequence": CONSEQUENCE[verdict]},
-        "budgets": _budgets(record, _further(budgets, budget, record), options),
+        "budgets": _budgets(record, _further(budgets, budget, record), options, told),
         "nullspace": nullspace_section(record, budget),
         "audit": _audit(witness, image2, upper, budget),
         "assumptions": _assumptions(budget, known, spread, record, tail),
@@ -210,7 +227,13 @@ def _witness(record: OperatorRecord, support: Sequence[int], direction: Any) -> 
 
 
 def _uncertainty(
-    record: OperatorRecord, lower: float, standing: Any, size: int, spread: Uncertainty, time_limit: float | None
+    record: OperatorRecord,
+    lower: float,
+    standing: Any,
+    size: int,
+    spread: Uncertainty,
+    time_limit: float | None,
+    told: Callable[..., None],
 ) -> dict[str, Any]:
     eta = sqrt_up(squared_norm(record.radii[record.radii > 0]))
     shrunk = max(0.0, float_down(Fraction(lower) - Fraction(eta)))
@@ -218,7 +241,8 @@ def _uncertainty(
     if eta == 0.0:
         per_support = lower
     elif standing.proof["kind"] == "enumeration" and lower > 0.0:
-        per_support = robust_floor(record, size, start=_start(record, size, lower), time_limit=time_limit)
+        start = _start(record, size, lower)
+        per_support = robust_floor(record, size, start=start, time_limit=time_limit, progress=told)
     elif lower == 0.0:
         per_support = 0.0
     known = [shrunk] + ([] if per_support is None else [per_support])
@@ -308,16 +332,21 @@ def _further(budgets: Sequence[int] | None, k: int, record: OperatorRecord) -> l
     return sorted({check_k(value, k) for value in budgets} - {k})
 
 
-def _budgets(record: OperatorRecord, further: list[int], options: dict[str, Any]) -> list[dict[str, Any]]:
+def _budgets(
+    record: OperatorRecord, further: list[int], options: dict[str, Any], told: Callable[..., None]
+) -> list[dict[str, Any]]:
     """γ for larger budgets: what is left if more answers are wrong than was thought."""
     from rrf_design.certificates.proofs import prove_floor
 
     result = []
     for k in further:
-        standing = climb(record, k, rung=Rung.BRANCH_AND_BOUND, **options)
+        try:
+            standing = climb(record, k, rung=Rung.BRANCH_AND_BOUND, progress=told, **options)
+        except KeyboardInterrupt:  # the bounds that were reached for this k are not those that were asked for
+            raise KeyboardInterrupt from None
         witness, _, upper = _witness(record, standing.support, standing.direction)
         lower = min(standing.lower, upper)
-        proof = prove_floor(record, 2 * k, floor=lower, time_limit=options["time_limit"])
+        proof = prove_floor(record, 2 * k, floor=lower, time_limit=options["time_limit"], progress=told)
         result.append(
             {"k": k, "lower": lower if proof.verdict == "proved" else 0.0, "upper": upper, "witness": witness}
         )

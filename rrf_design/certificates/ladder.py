@@ -7,7 +7,7 @@ proven is an estimate, and an estimate is never a certificate.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -23,6 +23,10 @@ from rrf_design.errors import InputError
 SLACKS = (1e-9, 1e-7, 1e-5, 1e-3, 1e-2, 0.1)  # by how much a float bound is lowered, in turn, until its proof holds
 SEMIDEFINITE_ORDER = 300  # coordinates up to which `auto` tries the dual; the proof itself takes more
 LEAST = 1e-100  # smaller lower bounds are reported as zero: nothing that is derived from them is a finite number
+
+
+Progress = Callable[[float, float, float], None]
+"""Called with the share of the search that is done, and the bounds on the margin that are proven so far."""
 
 
 class Rung(StrEnum):
@@ -54,6 +58,7 @@ def climb(
     time_limit: float | None,
     n_jobs: int | None,
     front_end: str = "ortools",
+    progress: Progress | None = None,
 ) -> Standing:
     """Lower bound by the asked rung, or by the best that size and time allow; the upper side always from the search."""
     from solvers import margin
@@ -62,7 +67,7 @@ def climb(
     relaxed = rung in (Rung.MIXED_INTEGER, Rung.SEMIDEFINITE, Rung.DOMINANCE)
     # a relaxation needs no complete search, only a witness for the upper side
     share = 0.0 if relaxed else time_limit
-    found = margin(record.matrix, groups, k=k, n_jobs=n_jobs, time_limit=share)
+    found = margin(record.matrix, groups, k=k, n_jobs=n_jobs, time_limit=share, progress=progress)
     lower = float(found.lower) if found.lower >= LEAST else 0.0
     notes = [f"search: {found.method}, {found.status}"]
     if relaxed:

@@ -11,6 +11,7 @@ grows, so only the largest supports need be looked at.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,15 +46,17 @@ def prove_floor(
     with_radii: bool = False,
     time_limit: float | None = None,
     plain: bool = False,
+    progress: Callable[[float], None] | None = None,
 ) -> Proof:
     """Prove σ_min(B_S) ≥ floor (+ η_S with radii) for every node set of at most `size` nodes, or refute it.
 
     `plain` looks at every connected set and prunes nothing: slow and obvious, what the quick way is tested against.
+    `progress` hears what share of the search is done.
     """
     if floor <= 0.0 and not with_radii:
         return Proof(Verdict.PROVED, 0, 0)
     from rrf_design.certificates import centres
-    from rrf_design.certificates.enumeration import COUNT, DONE, TESTED, new_walk, walk
+    from rrf_design.certificates.enumeration import COUNT, DONE, ROOT, TESTED, Walk, new_walk, walk
     from rrf_design.certificates.gram import field_of
 
     deadline = None if time_limit is None else time.monotonic() + time_limit
@@ -68,7 +71,7 @@ def prove_floor(
     if field.gram is not None:
         gram = field.gram if plain or len(record.node_ids) < FEW_NODES else _from_centres(field.gram, shift)
         searches.append((walk, gram, new_walk(gram, capacity=CAPACITY)))
-    for search, part, memory in searches:
+    for number, (search, part, memory) in enumerate(searches):
         status = None
         while status != DONE:
             status = search(part, memory, shift, floor, SLICE)
@@ -83,10 +86,21 @@ def prove_floor(
                     names = ", ".join(record.node_ids[i] for i in support)
                     return Proof(verdict, seen, escalated, support, f"it fails on the nodes {names}")
             memory.state[COUNT] = 0
+            if progress is not None:
+                walked = isinstance(memory, Walk)
+                done = memory.state[ROOT] / max(len(part.roots), 1) if walked else _hunted(memory)
+                progress((number + float(done)) / len(searches))
             if status != DONE and deadline is not None and time.monotonic() > deadline:
                 return Proof(Verdict.UNDECIDED, seen, escalated, (), _too_late(time_limit, seen))
         tested += int(memory.state[TESTED])
     return Proof(Verdict.PROVED, tested, escalated)
+
+
+def _hunted(memory: Any) -> float:
+    """What share of the centres of a dense component has been dealt with."""
+    from rrf_design.certificates.centres import LEVEL
+
+    return float((memory.place[0] - (memory.state[LEVEL] > 0)) / max(int(memory.centres[0]), 1))
 
 
 def _too_late(time_limit: float | None, tested: int) -> str:

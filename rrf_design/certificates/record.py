@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rrf_design.errors import InputError, Refused
+from rrf_design.errors import Refused
 
 if TYPE_CHECKING:
     from rrf_design.operator import Operator
@@ -162,13 +162,9 @@ class OperatorRecord:
         buffer = io.BytesIO()
         arrays: dict[str, Any] = {name: np.asarray(getattr(self, name)) for name in ARRAYS}
         np.savez_compressed(buffer, format=np.array(FILE_FORMAT), **arrays)
-        path = Path(path)
-        temporary = path.with_name(f".{path.name}.part")
-        try:
-            temporary.write_bytes(buffer.getvalue())
-            os.replace(temporary, path)
-        except OSError as error:
-            raise InputError(f"{path}: can't be written ({error.strerror or error})") from None
+        from rrf_design.files import write_bytes  # not at the top: the verifier only reads
+
+        write_bytes(path, buffer.getvalue())
 
 
 def record_of(operator: Operator, *, radii: NDArray[np.float64] | None = None) -> OperatorRecord:

@@ -6,7 +6,7 @@ from a parser's error rate. `robust_floor` then finds the largest t with σ_min(
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -76,7 +76,14 @@ def parser_radius(errors: int, trials: int, *, effect: float, confidence: float 
     return p * effect * (1 + 1e-12)
 
 
-def robust_floor(record: OperatorRecord, size: int, *, start: float, time_limit: float | None = None) -> float | None:
+def robust_floor(
+    record: OperatorRecord,
+    size: int,
+    *,
+    start: float,
+    time_limit: float | None = None,
+    progress: Callable[[float], None] | None = None,
+) -> float | None:
     """The largest provable t with σ_min(B_S) ≥ t + η_S for all supports; None when it can't be settled in time.
 
     Thresholds only: a refuted t names a support, whose own value is the next t. `start` is any upper bound.
@@ -86,7 +93,7 @@ def robust_floor(record: OperatorRecord, size: int, *, start: float, time_limit:
         if value <= 0.0:
             return 0.0
         try:
-            proof = prove_floor(record, size, floor=value, with_radii=True, time_limit=time_limit)
+            proof = prove_floor(record, size, floor=value, with_radii=True, time_limit=time_limit, progress=progress)
         except Refused:  # too dense to enumerate
             return None
         if proof.verdict is Verdict.PROVED:

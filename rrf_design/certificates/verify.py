@@ -68,8 +68,17 @@ class Documented(Protocol):
     def record(self) -> OperatorRecord: ...
 
 
-def verify(certificate: str | os.PathLike[str] | Documented, *, time_limit: float | None = None) -> Verification:
-    """Re-prove a certificate, from its file or the object. Never raises for a bad certificate: it is refused."""
+def verify(
+    certificate: str | os.PathLike[str] | Documented,
+    *,
+    time_limit: float | None = None,
+    progress: Callable[[float, float, float], None] | None = None,
+) -> Verification:
+    """Re-prove a certificate, from its file or the object. Never raises for a bad certificate: it is refused.
+
+    `progress` hears what share of a search is done, and what is re-proved of the margin so far: nothing below, the
+    witness above.
+    """
     checks: list[Check] = []
     try:
         if isinstance(certificate, Documented):
@@ -77,7 +86,7 @@ def verify(certificate: str | os.PathLike[str] | Documented, *, time_limit: floa
         else:
             path = Path(certificate)
             document, attached, folder = parse(_read(path)), None, path.parent
-        _Verifier(document, attached, folder, checks, time_limit).run()
+        _Verifier(document, attached, folder, checks, time_limit, progress).run()
     except Refused as refusal:
         return Verification(False, None, str(refusal), None, tuple(checks))
     lower, robust = float(document["margin"]["lower"]), float(document["uncertainty"]["robust_lower"])
@@ -105,11 +114,14 @@ class _Verifier:
         folder: Path | None,
         checks: list[Check],
         time_limit: float | None,
+        progress: Callable[[float, float, float], None] | None,
     ) -> None:
         self.document = document
         self.attached = attached
         self.folder = folder
         self.checks = checks
+        self.progress = progress
+        self.proved = False  # the lower bound of the margin
         self.deadline = None if time_limit is None else time.monotonic() + time_limit
 
     def run(self) -> None:
@@ -131,6 +143,7 @@ class _Verifier:
         for name, step in steps:
             began = time.monotonic()
             detail = step()
+            self.proved = self.proved or name == "margin"
             self.checks.append(Check(name, detail, time.monotonic() - began))
 
     def form(self) -> str:
@@ -210,9 +223,7 @@ class _Verifier:
                 raise Refused("margin.lower: a positive bound needs a proof")
             return "a lower bound of zero needs no proof"
         if proof["kind"] == "enumeration":
-            return self._prove(
-                prove_floor(self.record, size, floor=claim["lower"], time_limit=self._left()), "margin.lower"
-            )
+            return self._prove(self._floor(size, claim["lower"]), "margin.lower")
         if proof["kind"] == "dominance":
             weights = np.array(proof["weights"], dtype=np.float64)
             return self._prove(
@@ -228,8 +239,14 @@ class _Verifier:
             raise Refused(f"{where}: the claim can't be re-proved; {proof.reason}")
         return f"{proof.tested} tests, {proof.escalated} of them in exact arithmetic"
 
-    def _left(self) -> float | None:
-        return None if self.deadline is None else max(0.0, self.deadline - time.monotonic())
+    def _floor(self, size: int, floor: float, *, with_radii: bool = False) -> Proof:
+        def told(done: float) -> None:
+            if self.progress is not None:
+                proved = self.document["margin"]["lower"] if self.proved else 0.0
+                self.progress(done, proved, self.document["margin"]["upper"])
+
+        left = None if self.deadline is None else max(0.0, self.deadline - time.monotonic())
+        return prove_floor(self.record, size, floor=floor, with_radii=with_radii, time_limit=left, progress=told)
 
     def conditional(self) -> str:
         claim = self.document["conditional"]
@@ -275,8 +292,7 @@ class _Verifier:
             raise Refused("uncertainty.support_lower: is negative")
         if not self.record.radii.any() and claimed <= self.document["margin"]["lower"]:
             return "no block has a radius: the margin itself"
-        proof = prove_floor(self.record, 2 * self.k, floor=claimed, with_radii=True, time_limit=self._left())
-        return self._prove(proof, "uncertainty.support_lower")
+        return self._prove(self._floor(2 * self.k, claimed, with_radii=True), "uncertainty.support_lower")
 
     def noise(self) -> str:
         claim = self.document["noise"]
@@ -362,6 +378,5 @@ class _Verifier:
             self._above(claim["upper"], f"{where}.upper")
             if not 0.0 <= claim["lower"] <= claim["upper"]:
                 raise Refused(f"{where}: the bounds are out of order")
-            proof = prove_floor(self.record, 2 * last, floor=claim["lower"], time_limit=self._left())
-            self._prove(proof, f"{where}.lower")
+            self._prove(self._floor(2 * last, claim["lower"]), f"{where}.lower")
         return f"{len(self.document['budgets'])} further budgets"

@@ -7,7 +7,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rrf_design.cli.output import AsJson, Jobs, ProblemFile, Seed, Select, TimeLimit, print_json, say, split_ids, table
+from rrf_design.cli.output import (
+    AsJson,
+    Jobs,
+    ProblemFile,
+    Quiet,
+    Seed,
+    Select,
+    TimeLimit,
+    print_json,
+    progress_bar,
+    say,
+    split_ids,
+    table,
+)
 
 if TYPE_CHECKING:
     from rrf_design.certificates import Certificate
@@ -57,6 +70,7 @@ def certify(
     jobs: Jobs = 1,
     time_limit: TimeLimit = 60.0,
     seed: Seed = 0,
+    quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
     """Prove a lower bound on the margin, and write the proof down for anybody to check.
@@ -83,24 +97,26 @@ def certify(
 
         spread = read_calibration(problem, calibration, confidence=calibration_confidence, seed=seed)
     began = time.monotonic()
-    result = prove(
-        problem,
-        chosen,
-        k=k,
-        rung=rung,
-        front_end=front_end,
-        require=require,
-        epsilon=epsilon,
-        sigma=sigma,
-        confidence=confidence,
-        noise=noise,
-        amplitude=amplitude,
-        uncertainty=spread,
-        supports=None if not support else [split_ids(names) or [] for names in support],
-        budgets=_whole_numbers(budgets),
-        n_jobs=jobs,
-        time_limit=time_limit,
-    ).save(output)
+    with progress_bar("margin", quiet=quiet) as progress:
+        result = prove(
+            problem,
+            chosen,
+            k=k,
+            rung=rung,
+            front_end=front_end,
+            require=require,
+            epsilon=epsilon,
+            sigma=sigma,
+            confidence=confidence,
+            noise=noise,
+            amplitude=amplitude,
+            uncertainty=spread,
+            supports=None if not support else [split_ids(names) or [] for names in support],
+            budgets=_whole_numbers(budgets),
+            n_jobs=jobs,
+            time_limit=time_limit,
+            progress=progress,
+        ).save(output)
     fault = None if result.met else f"required {require!r}, proven {result.robust_lower!r}"
     if junit is not None:
         from rrf_design.cli.junit import write_junit

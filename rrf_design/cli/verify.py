@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from rrf_design.cli.output import AsJson, TimeLimit, print_json, say, table
+from rrf_design.cli.output import AsJson, Quiet, TimeLimit, print_json, progress_bar, say, table
 
 
 def register(app: typer.Typer) -> None:
@@ -21,6 +21,7 @@ def verify(
     ] = None,
     junit: Annotated[Path | None, typer.Option("--junit", help="Write the outcome as JUnit XML.")] = None,
     time_limit: TimeLimit = None,
+    quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
     """Re-prove a certificate from its operator alone, with none of the code that made it.
@@ -29,7 +30,8 @@ def verify(
     """
     from rrf_design.certificates.verify import verify as prove
 
-    result = prove(certificate, time_limit=time_limit)
+    with progress_bar("verification", quiet=quiet) as progress:
+        result = prove(certificate, time_limit=time_limit, progress=progress)
     fault = None if result.valid else result.reason
     if fault is None and require is not None and (result.robust_lower or 0.0) < require:
         fault = f"required {require!r}, proven {result.robust_lower!r}"

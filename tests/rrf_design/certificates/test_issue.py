@@ -149,3 +149,31 @@ def test_saving(tmp_path: Path) -> None:
 def test_input_errors(options: dict[str, object], message: str) -> None:
     with pytest.raises(InputError, match=message):
         rrf.certify(triangle(), ["fix"], **options)  # type: ignore[arg-type]
+
+
+def test_nothing_is_left_when_saving_is_interrupted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rrf_design.certificates.issue.INLINE_ENTRIES", 3)
+    certificate = rrf.certify(triangle(), ["fix"])
+
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("rrf_design.certificates.issue.write_text", stop)
+        with pytest.raises(KeyboardInterrupt):
+            certificate.save(tmp_path / "c.json")
+    assert list(tmp_path.iterdir()) == []
+    certificate.save(tmp_path / "c.json")
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_progress_hears_bounds_that_hold() -> None:
+    heard: list[tuple[float, float, float]] = []
+    certificate = rrf.certify(triangle(), ["fix"], budgets=[2], progress=lambda *told: heard.append(told))
+    assert heard
+    assert all(0.0 <= done <= 1.0 for done, _, _ in heard)
+    assert all(lower <= certificate.gamma_upper and upper >= certificate.gamma_lower for _, lower, upper in heard)
+    again: list[tuple[float, float, float]] = []
+    assert rrf.verify(certificate, progress=lambda *told: again.append(told)).valid
+    assert again[0][1] == 0.0  # nothing is re-proved before the search is through
+    assert again[-1][1] == certificate.gamma_lower

@@ -145,3 +145,39 @@ def test_something_else_is_no_plan(run: Any, file: Path, tmp_path: Path) -> None
     for content in ("[]", "{}", "no json"):
         (tmp_path / "p.json").write_text(content)
         assert run("certify", file, "--plan", tmp_path / "p.json", "-o", tmp_path / "c.json").code == 2
+
+
+def test_ctrl_c_tells_what_is_proven_and_writes_nothing(
+    run: Any, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("rrf_design.certificates.issue._budgets", stop)
+    result = run("certify", file, "--select", "fix", "-o", tmp_path / "c.json", "--json")
+    assert result.code == 130
+    assert result.out == ""
+    assert "margin: so far proven between 1 and 1" in result.err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["problem.toml"]
+
+
+def test_ctrl_c_while_a_larger_budget_is_searched_tells_the_margin_that_was_asked_for(
+    run: Any, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import rrf_design.certificates.issue as issue
+    from solvers.margin import Interrupted
+
+    whole = issue.climb
+
+    def climb(record: Any, k: int, **options: Any) -> Any:
+        found = whole(record, k, **options)
+        if k == 2:
+            from solvers import margin
+
+            raise Interrupted(margin(record.matrix, k=2))
+        return found
+
+    monkeypatch.setattr(issue, "climb", climb)
+    result = run("certify", file, "--select", "fix", "--budgets", 2, "-o", tmp_path / "c.json")
+    assert result.code == 130
+    assert "margin: so far proven between 1 and 1" in result.err

@@ -53,3 +53,15 @@ def test_no_such_file(run: Any, tmp_path: Path) -> None:
     result = run("verify", tmp_path / "none.json")
     assert result.code == 2
     assert "no such file" in result.err
+
+
+def test_ctrl_c_tells_what_was_re_proved(run: Any, certificate: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stopped(*_: Any, progress: Any, **__: Any) -> None:
+        progress(0.5)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("rrf_design.certificates.verify.prove_floor", stopped)
+    result = run("verify", certificate, "--json")
+    assert result.code == 130
+    assert result.out == ""
+    assert "verification: so far proven between 0 and 0.618" in result.err
