@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -21,7 +21,10 @@ from rrf_design.cli.output import (
     say,
     table,
 )
-from rrf_design.cli.plan import Corruptions, ObjectiveOption, Solver
+from rrf_design.cli.plan import SYMBOLS, Corruptions, ObjectiveOption, Solver
+
+if TYPE_CHECKING:
+    from rrf_design.planning import Point
 
 
 def register(app: typer.Typer) -> None:
@@ -48,7 +51,7 @@ def frontier(
     from rrf_design.files import load, write_text
     from rrf_design.planning import frontier as make_frontier
 
-    with progress_bar("frontier", quiet=quiet, time_limit=time_limit):
+    with progress_bar("frontier", quiet=quiet) as progress:
         result = make_frontier(
             load(file),
             budget=budget,
@@ -58,6 +61,7 @@ def frontier(
             n_jobs=jobs,
             time_limit=time_limit,
             seed=seed,
+            progress=progress.tell,
         )
     document = {"format": "rrf-frontier", "version": 1, **result.to_json()}
     if output is not None:
@@ -66,9 +70,15 @@ def frontier(
     if as_json:
         print_json(document)
         raise typer.Exit(0)
-    say(f"{result.problem}: best {result.objective} for k = {result.k} by cost")
-    rows = [(f"{p.cost:g}", f"{p.gamma:.6g}", str(p.status), ", ".join(p.selected)) for p in result.points]
-    table("", ["cost", "γ", "status", "buy"], rows, right=[0, 1])
+    say(f"{result.problem}: the largest {SYMBOLS[result.objective]} for k = {result.k} that each amount of money buys")
+    rows = [(f"{p.cost:g}", f"{p.value:.6g}", _proven(p), ", ".join(p.selected)) for p in result.points]
+    table("", ["cost", SYMBOLS[result.objective], "", "buy"], rows, right=[0, 1])
     limit = "for more money" if result.budget is None else f"within {result.budget:g}"
     say(f"Nothing larger is possible {limit}: proven." if result.complete else "The curve may go on: time ran out.")
     raise typer.Exit(0)
+
+
+def _proven(point: Point) -> str:
+    if str(point.status) == "optimal":
+        return "proven best"
+    return f"at most {point.upper_bound:.6g} is possible"

@@ -25,6 +25,18 @@ if TYPE_CHECKING:
     from rrf_design.planning import Plan
 
 NODES_SHOWN = 6
+SYMBOLS = {"gamma": "γ", "gamma_sigma": "γ_Σ", "robust": "γ − η"}
+MEANINGS = {
+    "gamma": "rows as they are weighted",
+    "gamma_sigma": "rows divided by their declared noise",
+    "robust": "noise divided out, and what the blocks' uncertainty can take away subtracted",
+}
+PLANNERS = {
+    "optimal": "witness cuts",
+    "greedy": "the witness greedy",
+    "lookahead": "the witness greedy with look-ahead",
+    "local": "greedy and exchanges",
+}
 
 Method = Annotated[
     str,
@@ -107,7 +119,8 @@ def describe(result: Plan, *, explain: bool) -> None:
         bought = step.block + (f" (asks {', '.join(step.opened)})" if step.opened else "")
         rows.append((str(number), bought, f"{step.cost:g}", _nodes(step.support), f"{step.gamma:.6g}"))
     if rows:
-        table("", ["", "buy", "cost", "because of an error on", "γ then"], rows, right=[0, 2, 4])
+        then = f"{SYMBOLS[str(result.objective)]} then"
+        table("", ["", "buy", "cost", "because of an error on", then], rows, right=[0, 2, 4])
     if explain:
         for step in result.trajectory:
             parts = "; ".join(f"{n}: {', '.join(f'{x:.4g}' for x in part)}" for n, part in step.witness.items())
@@ -119,11 +132,21 @@ def describe(result: Plan, *, explain: bool) -> None:
 
 
 def headline(result: Plan) -> str:
-    names = {"gamma": "γ", "gamma_sigma": "γ_Σ", "robust": "γ − η"}
-    value = f"{names[str(result.objective)]}_{result.k} = {result.value:.6g}"
+    """The answer, how sure it is, what was maximised, and who found it."""
+    objective = str(result.objective)
+    value = f"{SYMBOLS[objective]}_{result.k} = {result.value:.6g}"
     spent = f"for {result.cost:g}" + (f" of {result.budget:g}" if result.budget is not None else "")
     goal = "" if result.target is None else f", target {result.target:g}"
-    return f"{value} {spent}{goal}  ({result.status}; {result.method}; objective {result.objective})"
+    found = PLANNERS.get(result.method, f"the {result.method} baseline")
+    return f"{value} {spent}{goal} ({_sure(result)}; found by {found}; objective {objective}: {MEANINGS[objective]})"
+
+
+def _sure(result: Plan) -> str:
+    if str(result.status) == "infeasible":
+        return "the target is out of reach: proven"
+    if str(result.status) == "feasible":
+        return "not proven to be best"
+    return "proven to be the cheapest" if result.target is not None else "proven to be the best"
 
 
 def _verdict(result: Plan) -> str:
@@ -133,7 +156,10 @@ def _verdict(result: Plan) -> str:
             return f"No design that reaches the target costs less: proven.{left}"
         return f"The target is reached; a design that reaches it costs at least {result.cost_bound or 0:g}.{left}"
     if str(result.status) == "optimal":
-        return f"No design within the budget does better: proven to a relative gap of {result.gap:.1g}.{left}"
+        least = ", and none that does as well costs less" if result.least_cost else ""
+        open_cost = "" if result.least_cost else " Whether a cheaper one does as well was not decided."
+        gap = f"proven to a relative gap of {result.gap:.1g}"
+        return f"No design within the budget does better{least}: {gap}.{open_cost}{left}"
     return f"At most {result.upper_bound:.6g} is possible: this plan is within {result.gap:.2%} of the best.{left}"
 
 

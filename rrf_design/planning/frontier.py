@@ -6,11 +6,13 @@ Both are proven, so the points are exactly the undominated designs; under a time
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from rrf_design.errors import InputError
+from rrf_design.planning.bounds import bound_from_cuts
 from rrf_design.planning.contract import Goal, Objective, PlanStatus
 from rrf_design.planning.costs import Mask, exact
 from rrf_design.planning.local import tidy
@@ -86,8 +88,12 @@ def frontier(
     time_limit: float | None = None,
     seed: int = 0,
     most_points: int = 1000,
+    progress: Callable[[float, str], None] | None = None,
 ) -> Frontier:
-    """Cost against best margin, from buying nothing up to `budget` (default: everything)."""
+    """Cost against best margin, from buying nothing up to `budget` (default: everything).
+
+    `progress` is told how far the margin is on its way to a bound on all of them, and in words what is proven so far.
+    """
     from rrf_design.files import digest
     from rrf_design.planning.arena import Arena
 
@@ -95,20 +101,27 @@ def frontier(
         raise InputError(f"budget: must be a number of at least 0, not {budget!r}")
     arena = Arena(problem, k=k, objective=objective)
     goal = Goal(budget=budget, time_limit=time_limit, seed=seed, n_jobs=n_jobs)
-    points, complete = walk(arena, goal, solver=solver, most_points=most_points)
+    points, complete = walk(arena, goal, solver=solver, most_points=most_points, tell=progress)
     return Frontier(points, complete, arena.k, arena.objective, budget, problem.name, digest(problem))
 
 
 def walk(
-    arena: Arena, goal: Goal, *, solver: str = "ortools", most_points: int = 1000
+    arena: Arena,
+    goal: Goal,
+    *,
+    solver: str = "ortools",
+    most_points: int = 1000,
+    tell: Callable[[float, str], None] | None = None,
 ) -> tuple[tuple[Point, ...], bool]:
     """The points from buying nothing upwards, and whether the last one is proven to be the end."""
     start = starting_design(arena, goal)
-    search = Search(arena, goal, master=front_end(solver))
+    news = _News(tell)
+    search = Search(arena, replace(goal, progress=news), master=front_end(solver))
     money = None if goal.budget is None else exact(goal.budget)
     points = [_point(search, *_best_for(search, arena.market.cost(start), start))]
     while len(points) < most_points and not search.late():
         last = points[-1]
+        news.walked(points, bound_from_cuts(arena, goal.budget))
         threshold = max(last.value * (1 + STEP), ZERO * arena.scale * 2)
         found = search.minimise(threshold, money, None)
         if found.impossible:
@@ -116,9 +129,37 @@ def walk(
         if found.mask is None:
             break
         cost = arena.market.cost(found.mask)
+        news.costs = f", best for {float(cost):g}"
         mask, upper = _best_for(search, cost, found.mask)
         points.append(_point(search, mask, upper, proven=found.bound >= cost))
     return tuple(points), False
+
+
+class _News:
+    """Words about a walk: the points so far, and the bounds of the step it is at, as the search tells them."""
+
+    def __init__(self, tell: Callable[[float, str], None] | None) -> None:
+        self.tell = tell
+        self.fraction = 0.0
+        self.words = ""
+        self.costs = ""
+
+    def walked(self, points: list[Point], top: float) -> None:
+        last = points[-1]
+        self.fraction = min(last.value / top, 1.0) if top > 0 else 1.0
+        self.words = f"{len(points)} steps up to γ = {last.value:.6g} for {last.cost:g}, at most {top:.6g} in all"
+        self.costs = ""
+        if self.tell is not None:
+            self.tell(self.fraction, self.words)
+
+    def __call__(self, lower: float, upper: float) -> None:
+        if self.tell is None:
+            return
+        if self.costs or not self.words:
+            step = f"{self.costs or 'best for nothing'} between {lower:.6g} and {upper:.6g}"
+        else:
+            step = f"; the next costs at least {lower:g}"
+        self.tell(self.fraction, (self.words + step).lstrip(", "))
 
 
 def _best_for(search: Search, cost: Fraction, incumbent: Mask) -> tuple[Mask, float]:

@@ -1,8 +1,7 @@
-"""Front ends that solve a `Program`: OR-Tools (CP-SAT) by default, and PuLP for the solvers a user may have.
+"""Front ends that solve a `Program`: OR-Tools (CP-SAT) by default, and PuLP (`pulp_master`) for solvers a user may have.
 
 CP-SAT reasons in whole numbers, so "infeasible" is a proof. Measured on fields of 24 nodes with 64 candidates it also is
-an order of magnitude faster on these covering programs than SCIP or HiGHS. MILP solvers behind PuLP work in floating
-point; their covering rows are relaxed by more than their feasibility tolerance, and the gap they prove is stated with it.
+an order of magnitude faster on these covering programs than SCIP or HiGHS.
 """
 
 from __future__ import annotations
@@ -15,8 +14,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from rrf_design.errors import InputError, MissingDependency
-from rrf_design.planning.cuts import SCALE
+from rrf_design.errors import InputError
 from rrf_design.planning.program import Program
 
 
@@ -51,6 +49,8 @@ def front_end(name: str = "ortools") -> Master:
         return OrTools()
     kind, _, solver = name.partition(":")
     if kind == "pulp":
+        from rrf_design.planning.pulp_master import Pulp
+
         return Pulp(solver)
     raise InputError(f'solver: {name!r} is not known; use "ortools", "pulp" or "pulp:NAME"')
 
@@ -105,49 +105,3 @@ def _interruptible(solver: Any, model: Any) -> Any:
         except BaseException:
             solver.stop_search()
             raise
-
-
-class Pulp:
-    gap = 1e-5
-    SLACK = 2e-6  # above the solvers' feasibility tolerance of 1e-6, in units of a row's right-hand side
-
-    def __init__(self, solver: str = "") -> None:
-        self.solver = solver
-        self.name = f"pulp:{solver}" if solver else "pulp"
-
-    def solve(self, program: Program, *, time_limit: float | None, seed: int) -> Solved:
-        import pulp
-
-        model = pulp.LpProblem("master", pulp.LpMinimize)
-        make = getattr(model, "add_variable", pulp.LpVariable)  # PuLP 4 only makes variables of a model
-        variables = [make(f"x{i}", cat="Binary") for i in range(program.variables)]
-        total = pulp.lpSum(int(c) * v for c, v in zip(program.cost, variables, strict=True) if c)
-        model += total if program.minimise else pulp.LpAffineExpression()
-        for number, row in enumerate(program.rows):
-            large = number >= program.hard and int(np.abs(row.coefficients).max(initial=0)) > SCALE >> 20
-            unit = float(SCALE) if large else 1.0  # rows that forbid a pattern are small numbers already
-            slack = 0.0 if unit == 1.0 else self.SLACK
-            pairs = zip(row.variables, row.coefficients, strict=True)
-            model += pulp.lpSum(float(c) / unit * variables[i] for i, c in pairs) >= row.bound / unit - slack
-        status = model.solve(self._command(time_limit))
-        if status == pulp.LpStatusInfeasible:
-            return Solved(Answer.INFEASIBLE)
-        if status != pulp.LpStatusOptimal or any(v.value() is None for v in variables):
-            return Solved(Answer.UNKNOWN)
-        values = np.array([v.value() > 0.5 for v in variables], dtype=bool)
-        proven = model.sol_status == pulp.LpSolutionOptimal
-        bound = Fraction(int(program.cost @ values)) * program.unit if program.minimise and proven else Fraction(0)
-        return Solved(Answer.FOUND, values, bound, proven)
-
-    def _command(self, time_limit: float | None) -> object:
-        import pulp
-
-        limit = None if time_limit is None else max(time_limit, 0.1)
-        known = pulp.listSolvers(onlyAvailable=True)
-        if not self.solver and "COIN_CMD" not in known:  # no CBC on the path: the one that comes with PuLP
-            bundled = getattr(pulp.PULP_CBC_CMD, "pulp_cbc_path", None)
-            return pulp.COIN_CMD(path=bundled, msg=False, timeLimit=limit)
-        name = self.solver or "COIN_CMD"
-        if name not in known:
-            raise MissingDependency(f"solver: PuLP finds no {name!r} on this machine; it finds {', '.join(known)}")
-        return pulp.getSolver(name, msg=False, timeLimit=limit)

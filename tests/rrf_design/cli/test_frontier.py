@@ -52,7 +52,9 @@ def test_written_curve_is_the_printed_one(run, file, tmp_path):
 
 
 def test_text_and_limits(run, file):
-    assert "Nothing larger is possible for more money: proven." in run("frontier", file).out
+    whole = run("frontier", file).out
+    assert "Nothing larger is possible for more money: proven." in whole
+    assert whole.count("proven best") == 4
     assert len(run("frontier", file, "--budget", "3", "--json").json["points"]) == 3
     assert "The curve may go on" in run("frontier", file, "--time-limit", "0").out
     assert run("frontier", file, "--objective", "nonsense").code == 2

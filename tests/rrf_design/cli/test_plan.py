@@ -83,10 +83,13 @@ def test_without_budget_and_target(run, tmp_path):
 def test_text_says_what_to_buy_and_why(run, file):
     ran = run("plan", file, "--explain")
     assert "γ_1 = 1 for 2 of 3" in ran.out
-    assert "objective gamma" in ran.out
+    assert "proven to be the best; found by witness cuts; objective gamma: rows as they are weighted" in ran.out
+    assert "No design within the budget does better, and none that does as well costs less" in ran.out
     assert "a3 sees" in ran.out
     assert "1 is left over" in ran.out
     assert "proven" in ran.out
+    hasty = run("plan", file, "--method", "greedy", "--budget", "2").out
+    assert "found by the witness greedy" in hasty
     poor = run("plan", file, "--budget", "0.5").out
     assert "buys nothing: the cheapest purchase costs 1.5" in poor
 

@@ -44,3 +44,15 @@ def test_stopped_early_says_so():
     assert len(curve.points) >= 1
     with pytest.raises(InputError, match="budget: must be a number"):
         frontier(random_problem(13), budget=-1.0)
+
+
+def test_progress_tells_steps_and_bounds():
+    told = []
+    problem = random_problem(8, blocks=6)
+    found = frontier(problem, progress=lambda fraction, words: told.append((fraction, words)))
+    fractions = [fraction for fraction, _ in told]
+    assert fractions == sorted(fractions)
+    assert all(0.0 <= fraction <= 1.0 for fraction in fractions)
+    assert any(words.startswith(f"{len(found.points)} steps up to γ = ") for _, words in told)
+    assert any("the next costs at least" in words for _, words in told)
+    assert any(" between " in words for _, words in told)
