@@ -157,29 +157,38 @@ def _write(path: Path, document: dict[str, Any]) -> None:
 
 
 def _describe(name: str, result: Repair, values: Any) -> None:
-    total = len(result.repaired)
+    total = len(result.repaired) - len(result.erased)
     wrong = len(result.support)
     verb = "is" if wrong == 1 else "are"
-    claim = "" if result.guaranteed else "probably " if result.certainty in ("unique here", "heuristic") else "perhaps "
+    claim = _claim(result)
     if wrong:
         say(f"{name}: {wrong} of {total} answers {verb} {claim}wrong: {', '.join(result.support)}")
         rows = [
-            (node, _numbers(values[node]), _numbers(result.error[node], sign=True), _numbers(result.repaired[node]))
-            for node in result.support
+            (
+                n,
+                _numbers(values[n]),
+                _numbers(result.error[n], sign=True),
+                _numbers(result.repaired[n]),
+                *_within(result, n),
+            )
+            for n in result.support
         ]
-        table("", ["node", "answered", "off by", "becomes"], rows, right=[1, 2, 3])
+        columns = ["node", "answered", "off by", "becomes", *(["within"] if result.bounds else [])]
+        table("", columns, rows, right=[1, 2, 3, 4])
     else:
-        say(f"{name}: no answer of {total} {'is' if result.guaranteed else 'is shown to be'} wrong")
+        what = "the one answer is not" if total == 1 else f"no answer of {total} is"
+        say(f"{name}: {what}{' shown to be' if claim else ''} wrong")
     if result.erased:
-        gone = [(node, why, _numbers(result.repaired[node])) for node, why in result.erased.items()]
-        table("", ["without an answer", "because", "becomes"], gone, right=[2])
+        gone = [(n, why, _numbers(result.repaired[n]), *_within(result, n)) for n, why in result.erased.items()]
+        columns = ["without an answer", "because", "becomes", *(["within"] if result.bounds else [])]
+        table("", columns, gone, right=[2, 3])
     say(f"How sure: {result.certainty}: {result.reason}")
     if result.alternatives:
         others = [
             (
                 ", ".join(other.support),
                 "; ".join(_numbers(other.repaired[n]) for n in other.support),
-                f"{other.residual:.4g}",
+                f"{other.residual:.4g}{' (on the edge of ε)' if other.edge else ''}",
             )
             for other in result.alternatives[:12]
         ]
@@ -202,9 +211,36 @@ def _describe(name: str, result: Repair, values: Any) -> None:
         say(f"Against the truth: error {result.truth_error:.4g}; failure: {labels}")
 
 
+def _claim(result: Repair) -> str:
+    """How the first line speaks of who is wrong; that the values are within a bound is another matter."""
+    if result.certainty == "unique":
+        return ""
+    if result.certainty == "bounded":
+        return "perhaps " if result.alternatives else "probably "
+    return "probably " if result.certainty in ("unique here", "heuristic") else "perhaps "
+
+
+def _within(result: Repair, node: str) -> tuple[str, ...]:
+    """The bound on this node's value in its own units, where there is one for any."""
+    if not result.bounds:
+        return ()
+    bound = result.bounds[node]
+    return ("unknown" if result.repaired[node] is None else f"±{bound:.4g}" if bound else "rounding",)
+
+
 def _describe_many(name: str, names: Sequence[str], batch: RepairBatch) -> None:
     say(f"{name}: {len(names)} fields of {batch.designs} design{'s' * (batch.designs != 1)} in {batch.seconds:.3g} s")
     table("", ["certainty", "fields"], [(key, str(count)) for key, count in sorted(batch.counts().items())], right=[1])
+    mended = [(n, item) for n, item in zip(names, batch.items, strict=True) if item.support and item.guaranteed]
+    shown = [
+        (n, node, _numbers(item.error[node], sign=True), _numbers(item.repaired[node]))
+        for n, item in mended[:12]
+        for node in item.support
+    ]
+    if shown:
+        table("", ["field", "wrong", "off by", "becomes"], shown, right=[2, 3])
+    if len(mended) > 12:
+        say(f"and {len(mended) - 12} more fields with wrong answers; --json or -o lists them all")
     open_items = [(n, item) for n, item in zip(names, batch.items, strict=True) if not item.guaranteed]
     rows = [(n, str(item.certainty), ", ".join(item.support) or "none", item.reason) for n, item in open_items[:12]]
     if rows:

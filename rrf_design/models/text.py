@@ -17,6 +17,10 @@ _REFUSAL = re.compile(
 _EVIDENCE = re.compile(r"\d|```|\bdef\b")
 
 
+def opens_as_refusal(text: str) -> bool:
+    return _REFUSAL.match(text) is not None and _EVIDENCE.search(text) is None
+
+
 def classify(
     text: str,
     finish: str | None,
@@ -33,7 +37,7 @@ def classify(
         outcome, detail = Outcome.EMPTY, "no text"
     elif _garbled(text):
         outcome, detail = Outcome.GARBAGE, "mostly undecodable characters"
-    elif _REFUSAL.match(text) and not _EVIDENCE.search(text):
+    elif opens_as_refusal(text):
         outcome, detail = Outcome.REFUSED, "the text opens as a refusal"
     elif finish == "length":
         outcome, detail = Outcome.TRUNCATED, "cut at the token limit"

@@ -180,7 +180,7 @@ class Repair:
     residual: float
     gamma: float
     error_bound: float | None
-    """2ε/γ, a bound on ‖ẑ − z‖ over all nodes when at most k answers are wrong; None when there is none."""
+    """2ε/γ, a bound on ‖ẑ − z‖ over all nodes, in their metrics, when at most k answers are wrong; None when there is none."""
     method: str
     certainty: Certainty
     guaranteed: bool
@@ -206,3 +206,5 @@ class Repair:
     selected: tuple[str, ...] = ()
     problem_digest: str = ""
     notes: tuple[str, ...] = ()
+    bounds: Mapping[str, float] = field(default_factory=dict)
+    """`error_bound` node by node, in the units of the node's own answers; empty when there is none."""

@@ -48,7 +48,8 @@ def make_task(
     if anchors:
         operator = with_anchor_values(problem, operator, anchors)
     if not field.values:
-        raise InputError("no node has a valid response; there is nothing to repair")
+        why = ", ".join(f"{name}: {reason}" for name, reason in list(field.invalid.items())[:6])
+        raise InputError(f"no node has a valid response ({why}); there is nothing to repair")
     filled = {
         name: field.values.get(name, (0.0,) * problem.node_by_id[name].dim)  # placeholders: their columns drop out
         for name in operator.node_ids

@@ -74,7 +74,8 @@ def _with_margin(
     wanted = task.problem.delta
     sure = wanted is None or bound <= wanted
     missed = "" if sure else f" That misses the acceptable error δ = {wanted:g}."
-    limits = f"{who} is {f'within {bound:.4g} of the truth' if bound else 'the truth, up to rounding,'} if at most"
+    near = f"within {bound:.4g} of the truth{_in_metrics(task, bound)}" if bound else "the truth, up to rounding,"
+    limits = f"{who} is {near} if at most"
     chance = "" if task.confidence is None else f", with probability at least {task.confidence:g}"
     limits += f" {task.k} answered node{'s are' if task.k > 1 else ' is'} wrong{chance} (γ = {gamma:.4g}).{missed}"
     if outcome.proved and outcome.undecided:
@@ -114,6 +115,22 @@ def _at_zero_margin(task: Task, outcome: Outcome, design: Design, support: tuple
         reason = f"{promise}; these data have one explanation only, but this design can't promise that."
         return Verdict(Certainty.UNIQUE_HERE, reason, None, False)
     return Verdict(Certainty.AMBIGUOUS, promise + ".", None, False)
+
+
+def own_units(task: Task, bound: float) -> dict[str, float]:
+    """A bound on the length of the whole error, for each node in the units of its answers: h = L⁻ᵀh̃ in a metric LLᵀ."""
+    factors = task.operator.fiber_factors
+    inverse = {name: 1.0 / float(np.linalg.svd(factor, compute_uv=False)[-1]) for name, factor in factors.items()}
+    return {name: bound * inverse.get(name, 1.0) for name in task.operator.node_ids}
+
+
+def _in_metrics(task: Task, bound: float) -> str:
+    """Where nodes have metrics, a length in them is not a length in the units of the answers: say both."""
+    if not task.operator.fiber_factors:
+        return ""
+    own = own_units(task, bound)
+    shown = ", ".join(f"{name} {own[name]:.4g}" for name in list(own)[:6])
+    return f" in the nodes' metrics (in their own units: {shown}{', …' if len(own) > 6 else ''})"
 
 
 def _open_sets(task: Task, outcome: Outcome) -> str:

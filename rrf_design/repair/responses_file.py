@@ -71,7 +71,7 @@ def collect(problem: Problem, responses: Any, *, nodes: Sequence[str], name: str
     for key, entry in responses.items():
         if key not in wanted:
             known = problem.node_by_id
-            hint = "; it is not in this design" if key in known else suggestion(str(key), wanted)
+            hint = "; it is not in this design: select it to ask it" if key in known else suggestion(str(key), wanted)
             raise InputError(f"responses: no node {key!r} to give a response to{hint}")
         if isinstance(entry, Mapping):
             entry = dict(entry)
@@ -116,11 +116,15 @@ def _fields(text: str, suffix: str) -> dict[str, dict[str, Any]]:
         return _group([_json(line, f"line {number}") for number, line in lines])
     if suffix != ".json":
         raise InputError(f"responses end in .json, .jsonl or .csv, not {suffix or 'nothing'!r}")
+    if not text.strip():
+        raise InputError("holds no responses")
     document = _json(text, "")
     if isinstance(document, list):
         return _group(document)
     if not isinstance(document, dict):
         raise InputError("the top level must be a table of responses by node id, or a list of entries")
+    if not document:
+        raise InputError("holds no responses")
     return _group([document]) if isinstance(document.get("responses"), dict) else {"": document}
 
 
@@ -242,9 +246,11 @@ def _value(problem: Problem, node: str, entry: Any) -> Values | str:
             raise InputError(
                 f"response of node {node!r} is text, but the node names no parser; give numbers or a parser"
             )
+        from rrf_design.models.text import opens_as_refusal
         from rrf_design.responses import parsers
 
-        return _value(problem, node, parsers.get(spec).parse(entry))
+        value = _value(problem, node, parsers.get(spec).parse(entry))
+        return "refusal" if isinstance(value, str) and opens_as_refusal(entry) else value
     dim = problem.node_by_id[node].dim
     items = [entry] if _is_number(entry) else list(entry) if hasattr(entry, "__iter__") else None
     if items is None or not all(_is_number(item) for item in items):

@@ -11,6 +11,7 @@ from scipy import sparse
 
 from rrf_design.errors import InputError
 from rrf_design.repair.contract import (
+    GUARANTEES,
     Alternative,
     Array,
     Candidate,
@@ -24,7 +25,7 @@ from rrf_design.repair.contract import (
 )
 from rrf_design.repair.design import Design
 from rrf_design.repair.fields import make_task
-from rrf_design.repair.judgement import Verdict, judge
+from rrf_design.repair.judgement import Verdict, judge, own_units
 
 if TYPE_CHECKING:
     from rrf_design.problem import Problem, Selection
@@ -153,7 +154,8 @@ def choose(method: str, task: Task) -> tuple[Decoder, str]:
     if method not in METHODS:
         from rrf_design.files import suggestion
 
-        raise InputError(f"unknown method {method!r}{suggestion(method, METHODS)}; known: {', '.join(METHODS)}")
+        hint = suggestion(method, METHODS) or f"; known: {', '.join(METHODS)}"
+        raise InputError(f"unknown method {method!r}{hint}")
     if method != "auto":
         return _DECODERS[method](), ""
     if task.candidates:
@@ -203,13 +205,9 @@ def finish(
     verdict = judge(task, outcome, design, support=edited, residual=residual)
     repaired = _repaired(task, design, outcome, edited)
     blank = tuple(name for name, value in repaired.items() if value is None)
-    if blank and verdict.guaranteed:
-        verdict = Verdict(
-            verdict.certainty,
-            f"{verdict.reason} But nothing determines the value of {', '.join(blank)}.",
-            verdict.error_bound,
-            False,
-        )
+    if blank and verdict.certainty in GUARANTEES:
+        reason = f"{verdict.reason} But nothing determines the value of {', '.join(blank)}."
+        verdict = Verdict(verdict.certainty, reason, verdict.error_bound, False)
     relation, anchor = _by_kind(task, misfit)
     result = Repair(
         repaired=repaired,
@@ -217,6 +215,7 @@ def finish(
         residual=residual,
         gamma=facts.gamma,
         error_bound=verdict.error_bound,
+        bounds={} if verdict.error_bound is None else own_units(task, verdict.error_bound),
         method=outcome.method,
         certainty=verdict.certainty,
         guaranteed=verdict.guaranteed,

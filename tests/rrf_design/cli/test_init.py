@@ -55,6 +55,22 @@ def test_each_file_loads_and_teaches_something(run: Run, tmp_path: Path, situati
     assert mend["cost"] <= problem.budget
 
 
+RIGHT = {
+    "paraphrase": ("It is 42.", (42.0,)),
+    "units": ("1.609344", (1.609344,)),
+    "code": ("def solve(a, b):\n    return a if a > b else b", (2.0, 5.0, -4.0)),
+    "claims": ("Yes.", (1.0,)),
+}
+
+
+@pytest.mark.parametrize("situation", SITUATIONS)
+def test_a_right_answer_is_read_by_the_parser_it_names(situation: str) -> None:
+    text, value = RIGHT[situation]
+    node = rrf.loads(template(situation)).nodes[0]
+    assert node.parser is not None
+    assert parsers.get(node.parser).parse(text).value == value
+
+
 @pytest.mark.parametrize("situation", SITUATIONS)
 def test_a_live_run_could_ask_every_node(situation: str) -> None:
     for node in rrf.loads(template(situation)).nodes:

@@ -198,3 +198,80 @@ def test_ctrl_c_in_a_batch_tells_what_is_finished(run, files, monkeypatch):
     assert ran.code == 130
     assert ran.out == ""
     assert "2 of 3 fields are finished: 2 unique" in ran.err
+
+
+def test_a_refusal_in_prose_is_a_refusal_and_only_answers_are_counted(run, files):
+    problem, responses = files
+    given = {**GOOD, "tripled": 126, "paraphrase": "I'm sorry, but I can't help with that."}
+    ran = run("repair", problem, "-r", responses(given), "--all")
+    assert ran.code == 0
+    assert "no answer of 3 is wrong" in ran.out
+    assert "refusal" in ran.out
+
+
+def test_bounds_are_told_in_the_units_of_the_answers(run, files, tmp_path):
+    """A metric of 1e-6 measures a node in thousands: a bound of 0.2 there is a bound of 200 on its answer."""
+    path = tmp_path / "units.toml"
+    path.write_text(
+        """
+        [problem]
+        epsilon = 0.1
+        [[nodes]]
+        id = "km"
+        [[nodes]]
+        id = "m"
+        metric = 1e-6
+        [[anchors]]
+        id = "a"
+        node = "km"
+        value = 1.0
+        [[anchors]]
+        id = "b"
+        node = "m"
+        value = 1000.0
+        sigma = 1000.0
+        """,
+        encoding="utf-8",
+    )
+    ran = run("repair", path, "-r", files[1]({"km": 1.0, "m": 5000.0}))
+    assert ran.code == 0
+    assert "in their own units: km 0.2, m 200" in ran.out
+    assert "±200" in ran.out
+    document = run("repair", path, "-r", files[1]({"km": 1.0, "m": 5000.0}), "--json").json
+    assert document["error_bound"] == pytest.approx(0.2)
+    assert document["bounds"] == {"km": pytest.approx(0.2), "m": pytest.approx(200.0)}
+
+
+def test_who_is_wrong_is_put_no_more_firmly_than_it_is_known(run, files, tmp_path):
+    """With large noise two answers may be the wrong one; the values are within their bound all the same."""
+    path = tmp_path / "noisy.toml"
+    nodes = "".join(f'[[nodes]]\nid = "n{i}"\n' for i in range(3))
+    pairs = ((0, 1), (0, 2), (1, 2))
+    relations = "".join(f'[[relations]]\nid = "r{a}{b}"\ntail = "n{a}"\nhead = "n{b}"\n' for a, b in pairs)
+    path.write_text(f"[problem]\nk = 1\nepsilon = 1.0\n{nodes}{relations}", encoding="utf-8")
+    ran = run("repair", path, "-r", files[1]({"n0": 0.0, "n1": 0.7, "n2": 1.4}))
+    assert ran.code == 0
+    assert "is perhaps wrong" in ran.out
+    assert "who is wrong is open" in ran.out
+
+
+def test_a_batch_names_what_was_wrong_in_its_fields(run, files):
+    problem, responses = files
+    content = "field,original,paraphrase,tripled,shifted\nfirst,42,42,141,47\nsecond,42,42,126,47\n"
+    ran = run("repair", problem, "-r", responses(content, "many.csv"), "--all")
+    assert ran.code == 0
+    line = next(line for line in ran.out.splitlines() if line.startswith("first"))
+    assert line.split() == ["first", "tripled", "+15", "126"]
+
+
+def test_nothing_to_repair_says_why(run, files):
+    problem, responses = files
+    for content, part in (
+        ("", "holds no responses"),
+        ({}, "holds no responses"),
+        ({"original": None}, "original: missing"),
+    ):
+        ran = run("repair", problem, "-r", responses(content))
+        assert ran.code == 2
+        assert part in ran.err
+        assert ran.err.count("\n") == 1
