@@ -105,6 +105,7 @@ def _controls(view: FieldView) -> Markup:
         tag("span", zoom, class_="group", role="group", aria_label="Zoom"),
         find,
         around,
+        _button("skip", "Skip the drawing"),  # seen when tabbed to: a drawing has many stops
         class_="controls",
     )
 

@@ -401,6 +401,8 @@
     act("in").addEventListener("click", () => zoom(1.4));
     act("out").addEventListener("click", () => zoom(1 / 1.4));
     act("whole").addEventListener("click", whole);
+    caption.tabIndex = -1;
+    act("skip").addEventListener("click", () => caption.focus());
 
     // Any node's neighbourhood, where the page carries more than is drawn.
     const whole_field = () => { if (large === null) large = new Field(JSON.parse(source.textContent)); return large; };

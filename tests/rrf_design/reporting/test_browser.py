@@ -46,6 +46,17 @@ def test_the_keyboard_reaches_the_drawing(open_page: Open, design: str) -> None:
     assert "relation" in view.locator(".detail").inner_text()
 
 
+def test_the_keyboard_can_skip_the_drawing(open_page: Open, design: str) -> None:
+    view = open_page(design)
+    view.get_by_role("button", name="Show").focus()
+    view.keyboard.press("Tab")
+    skip = view.get_by_role("button", name="Skip the drawing")
+    assert skip.bounding_box()["width"] > 40
+    view.keyboard.press("Enter")
+    assert view.evaluate("document.activeElement.tagName") == "FIGCAPTION"
+    assert skip.bounding_box()["width"] < 5
+
+
 def test_what_is_on_sale_can_be_hidden(open_page: Open, design: str) -> None:
     view = open_page(design)
     dashed = view.locator("svg g.sale").first
