@@ -130,6 +130,8 @@ class Decoder(ABC):
     """
 
     name: str
+    options: tuple[str, ...] = ()
+    """What the method can be told beyond the task; anything else is an error of the caller, never ignored."""
 
     @abstractmethod
     def decode(self, task: Task) -> Outcome:

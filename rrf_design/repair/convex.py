@@ -23,6 +23,7 @@ class Convex(Decoder):
     """Options: `penalty` (λ of the penalised form, or a `Calibration`), `weights` by node id, `max_iterations`."""
 
     name = "convex"
+    options = ("penalty", "weights", "max_iterations")
 
     def decode(self, task: Task) -> Outcome:
         prepared = prepare(task)

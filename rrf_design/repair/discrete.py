@@ -21,9 +21,10 @@ SOLVERS = ("auto", "enumeration", "dynamic programming", "cp-sat", "min-sum")
 
 
 class Discrete(Decoder):
-    """Options: solver, beta, mu, deviation, depth, most_candidates."""
+    """Whole answers chosen among candidates; see `rrf_design.repair.energy`."""
 
     name = "discrete"
+    options = ("solver", "beta", "mu", "deviation", "depth", "most_candidates")
 
     def __init__(self, solver: str = "auto") -> None:
         self.solver = solver

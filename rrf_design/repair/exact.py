@@ -14,6 +14,7 @@ class Exact(Decoder):
     """Support search with a proof; see `solvers.decoding.search`."""
 
     name = "exact"
+    options = ("limit",)
 
     def decode(self, task: Task) -> Outcome:
         decoder = SupportDecoder(task.operator.matrix, task.operator.groups, known=task.erased)

@@ -100,7 +100,8 @@ def repair(
     `responses` maps node ids to numbers, lists, raw text (for nodes with a parser) or None, or is a path. `method` is
     auto, exact, convex, discrete, min-sum, majority, median or mode. ε is the argument, else the problem's epsilon,
     else the radius of its sigma and confidence, else 0 with the stated rounding tolerance. `truth` is used for nothing
-    but the failure labels. `progress` is called now and then with the share that is done and what is known so far. `options` go to the decoder (convex: penalty, weights; discrete: solver, beta, mu, depth).
+    but the failure labels. `progress` is called now and then with the share that is done and what is
+    known so far. `options` go to the decoder (convex: penalty, weights; discrete: solver, beta, mu, depth).
     """
     operator = problem.operator(select)
     task, field = make_task(
@@ -151,24 +152,32 @@ def _so_far(task: Task, outcome: Outcome) -> Callable[[float, float, float], Non
 
 def choose(method: str, task: Task) -> tuple[Decoder, str]:
     """The decoder, and for "auto" the reason (paper's Algorithm 1: exact where feasible, candidates where given, else convex)."""
-    if method not in METHODS:
-        from rrf_design.files import suggestion
+    from rrf_design.files import suggestion
 
+    if method not in METHODS:
         hint = suggestion(method, METHODS) or f"; known: {', '.join(METHODS)}"
         raise InputError(f"unknown method {method!r}{hint}")
-    if method != "auto":
-        return _DECODERS[method](), ""
+    name, why = _automatic(task) if method == "auto" else (method, "")
+    decoder = _DECODERS[name]()
+    for option in task.options:
+        if option not in decoder.options:
+            others = [other for other in _DECODERS if option in _DECODERS[other]().options]
+            hint = f"; it belongs to {' and '.join(others)}" if others else suggestion(option, decoder.options)
+            raise InputError(f"method {name} has no option {option!r}{hint}")
+    return decoder, why
+
+
+def _automatic(task: Task) -> tuple[str, str]:
     if task.candidates:
-        return _DECODERS["discrete"](), "discrete, because candidates were given"
+        return "discrete", "discrete, because candidates were given"
     nodes = len(task.operator.node_ids) - len(task.erased)
     prefixes = np.prod([float(nodes - i) for i in range(max(0, min(task.k, nodes) - 2))])
     rows, columns = task.operator.shape
     filled = task.operator.matrix.nnz / max(1, rows * columns)
     if task.k <= 2 or filled <= 0.2 or prefixes <= DENSE_SUPPORTS:
-        return _DECODERS["exact"](), "exact, because the support search is feasible"
-    return _DECODERS[
-        "convex"
-    ](), f"convex, because an exact search at k = {task.k} on a dense field of {nodes} nodes is not feasible"
+        return "exact", "exact, because the support search is feasible"
+    why = f"convex, because an exact search at k = {task.k} on a dense field of {nodes} nodes is not feasible"
+    return "convex", why
 
 
 def refuse_calibration_fields(task: Task) -> None:

@@ -275,3 +275,14 @@ def test_nothing_to_repair_says_why(run, files):
         assert ran.code == 2
         assert part in ran.err
         assert ran.err.count("\n") == 1
+
+
+def test_an_option_of_another_method_is_refused_and_not_ignored(run, files):
+    problem, responses = files
+    ran = run("repair", problem, "-r", responses(GOOD), "--all", "--penalty", "0.1")
+    assert ran.code == 2
+    assert "method exact has no option 'penalty'; it belongs to convex" in ran.err
+    assert run("repair", problem, "-r", responses(GOOD), "--all", "--penalty", "0.1", "--method", "convex").code in (
+        0,
+        1,
+    )
