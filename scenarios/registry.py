@@ -16,6 +16,7 @@ NAMES: tuple[str, ...] = (
     "worked-examples",
     "published-replay",
     "real-model",
+    "real-model-coder",
     "acquisition-policies",
     "relation-error",
     "planner-comparison",

@@ -18,6 +18,7 @@ ANSWERS = REPORTS / "real-model" / "answers.jsonl.gz"
 # Scenarios that replay recorded answers take the published ones, so that no model is needed.
 CHANGES: dict[str, dict[str, Any]] = {
     "real-model": {"answers": str(ANSWERS)},
+    "real-model-coder": {"answers": str(REPORTS / "real-model-coder" / "answers.jsonl.gz")},
     "acquisition-policies": {"answers": str(ANSWERS)},
 }
 
@@ -41,6 +42,7 @@ ROWS: dict[str, dict[str, tuple[str, ...]]] = {
     "worked-examples": {"cases": ("example", "what")},
     "published-replay": {"designs": ("design", "dim"), "strata": ("stratum",), "cells": ("stratum", "design")},
     "real-model": {"candidates": ("item", "role", "number"), "replay-rows": ("item", "error_number", "design")},
+    "real-model-coder": {"candidates": ("item", "role", "number"), "replay-rows": ("item", "error_number", "design")},
     "acquisition-policies": {"plays": ("item", "k", "policy")},
     "relation-error": {"fields": ("eta", "seed")},
 }

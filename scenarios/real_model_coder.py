@@ -1,0 +1,27 @@
+"""The real-model protocol once more, on a stronger subject: four times the size, trained on code.
+
+Nothing but the model differs from `real_model`. Its weights don't come with the project; the published log of its answers does, and a run beside that log
+asks nothing. A part of the items was asked: that model takes some seconds an answer on a small machine.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from scenarios.real_model import SCENARIO as EMBEDDED
+
+WEIGHTS = "qwen2.5-coder-0.5b-instruct-q4_k_m.gguf"
+
+SCENARIO = replace(
+    EMBEDDED,
+    name="real-model-coder",
+    title="The real-model protocol on a stronger subject",
+    question="Does the outcome hold for a model that answers some of the paper's own items?",
+    about=f"""The protocol of real-model, word for word, on Qwen2.5-Coder-0.5B-Instruct ({WEIGHTS}). The answers were asked by rrf-design scenario run
+    real-model-coder --model PATH/{WEIGHTS}; they lie beside this page, and a run without the weights uses them. With the weights, larger numbers of items
+    (--set mathematics=128 --set code=64) ask what the log lacks.
+
+    {EMBEDDED.about}""",
+    full={**EMBEDDED.full, "model": WEIGHTS, "mathematics": 32, "code": 8, "ours": 8},
+    quick={**EMBEDDED.quick, "mathematics": 4, "code": 2, "ours": 2},
+)
