@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rrf_design.acquisition.design import Bundle, Design, exact
+from rrf_design.acquisition.design import Bundle, Design
 from rrf_design.acquisition.stopping import goal
+from rrf_design.planning.costs import exact
 
 if TYPE_CHECKING:
     pass

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rrf_design.blocks import Tier
 from rrf_design.errors import InputError
 from rrf_design.margins import DesignMargin, name_margin
 from rrf_design.operator import Operator
+from rrf_design.planning.costs import Market, exact
 from rrf_design.problem import Problem
 
 if TYPE_CHECKING:
@@ -29,11 +29,6 @@ Supports = tuple["SupportValue", ...]
 SMALL = 16
 """Up to so many nodes a margin is computed afresh faster than it is kept up to date."""
 _NONE = np.zeros(0, dtype=np.int64)
-
-
-def exact(amount: float | int | str | Fraction) -> Fraction:
-    """Money as the decimal number that was written: 0.1 three times is 0.3, and a budget of 0.3 allows it."""
-    return amount if isinstance(amount, Fraction) else Fraction(str(amount))
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,26 +166,11 @@ class Design:
 
     def price(self, names: Iterable[str], held: Collection[str] = ()) -> Fraction:
         """What the names cost on top of what is held, prices by tier included."""
-        fresh = [name for name in dict.fromkeys(names) if name not in held]
-        prices, tiers = self._prices
-        if not tiers:
-            return sum((prices[name] for name in fresh), Fraction(0))
-        total = Fraction(0)
-        counts = {tier.id: sum(name in held for name in tier.blocks) for tier in self.problem.tiers}
-        for name in fresh:
-            tier = tiers.get(name)
-            if tier is None:
-                total += prices[name]
-            else:
-                total += exact(tier.prices[min(counts[tier.id], len(tier.prices) - 1)])
-                counts[tier.id] += 1
-        return total
+        return self._market.extra(names, held)
 
     @cached_property
-    def _prices(self) -> tuple[dict[str, Fraction], dict[str, Tier]]:
-        entries = [*self.problem.nodes, *self.problem.blocks]
-        listed = {entry.id: exact(entry.cost or 0.0) for entry in entries}
-        return listed, {name: tier for tier in self.problem.tiers for name in tier.blocks}
+    def _market(self) -> Market:
+        return Market(self.problem)
 
     def closure(self, name: str, held: Collection[str]) -> tuple[str, ...]:
         """What has to be bought so that `name` counts: its nodes, what it requires, itself; nothing that is held."""
@@ -215,25 +195,10 @@ class Design:
 
     def allowed(self, names: Collection[str], held: Collection[str]) -> bool:
         """Whether the problem's own rules let these be held together."""
-        if not self._rivals and not self.problem.rules:
+        market = self._market
+        if market.lenient:
             return True
-        together = self._there.union(held, names)
-        if any(not together.isdisjoint(self._rivals[name]) for name in names if name in self._rivals):
-            return False
-        return all(
-            rule.at_most is None or len(together.intersection(rule.blocks)) <= rule.at_most
-            for rule in self.problem.rules
-        )
-
-    @cached_property
-    def _rivals(self) -> dict[str, frozenset[str]]:
-        """What each block can't be held together with, whichever of the two says so."""
-        found: dict[str, set[str]] = {}
-        for block in self.problem.blocks:
-            for other in block.excludes:
-                found.setdefault(block.id, set()).add(other)
-                found.setdefault(other, set()).add(block.id)
-        return {name: frozenset(others) for name, others in found.items()}
+        return market.extendable(market.mask(tuple(name for name in {*names, *held} if name in market.index)))
 
     def candidates(self, held: Collection[str], failed: Collection[str], *, most: Fraction | None) -> list[Bundle]:
         """Everything that can still be bought for at most `most`, in file order; `sees` is not filled in."""

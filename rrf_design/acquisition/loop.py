@@ -16,13 +16,14 @@ from fractions import Fraction
 from typing import Any
 
 from rrf_design.acquisition import choosing
-from rrf_design.acquisition.design import Design, Solved, exact
+from rrf_design.acquisition.design import Design, Solved
 from rrf_design.acquisition.journal import Event, Journal, Kind
 from rrf_design.acquisition.state import Buys, Doubt, Purchase, RunState, Settlement
 from rrf_design.acquisition.stopping import Because, Rule, Stop, View, default, record
 from rrf_design.blocks import Anchor
 from rrf_design.errors import InputError, Refused
 from rrf_design.margins import DesignMargin
+from rrf_design.planning.costs import exact
 from rrf_design.problem import Problem
 
 

@@ -13,8 +13,8 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import Any
 
-from rrf_design.acquisition.design import exact
 from rrf_design.acquisition.journal import Event, Kind
+from rrf_design.planning.costs import exact
 
 
 class Buys(StrEnum):

@@ -7,6 +7,7 @@ three blocks at 0.1 fit into a budget of 0.3.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -24,10 +25,10 @@ if TYPE_CHECKING:
 Mask = NDArray[np.bool_]
 
 
-@lru_cache(maxsize=4096)
-def exact(price: float) -> Fraction:
-    """A price or budget as the decimal it was written as."""
-    return Fraction(repr(float(price)))
+@lru_cache(maxsize=4096, typed=True)
+def exact(amount: float | int | str | Fraction) -> Fraction:
+    """Money as the decimal number that was written: 0.1 three times is 0.3, and a budget of 0.3 allows it."""
+    return amount if isinstance(amount, Fraction) else Fraction(str(amount))
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +154,11 @@ class Market:
         return free
 
     @cached_property
+    def lenient(self) -> bool:
+        """Nothing limits what may be held together."""
+        return not self.rules and not self.excludes and not self.banned.any()
+
+    @cached_property
     def plain(self) -> bool:
         """Single prices and nothing else: every set of items within the budget is admissible."""
         return bool((self.unbound | self.banned).all()) and not self.bundled.any()
@@ -239,6 +245,15 @@ class Market:
             unit = Fraction(1, lcm(unit.denominator, *(price.denominator for price in prices)))
             return np.array([int(price / unit) for price in prices], dtype=object), unit
         return masks.astype(whole.dtype) @ whole, unit
+
+    def extra(self, names: Iterable[str], held: Collection[str]) -> Fraction:
+        """What some items add to the bill of what is held, without a mask over all; names that are not on sale are free."""
+        fresh = [self.index[name] for name in dict.fromkeys(names) if name not in held and name in self.index]
+        total = sum((self.prices[i] for i in fresh if not self.tiered[i]), Fraction(0))
+        for tier in self.tiers if self.tiered[fresh].any() else ():
+            there = sum(self.items[i] in held for i in tier.items)
+            total += tier.price(there + len(np.intersect1d(fresh, tier.items))) - tier.price(there)
+        return total
 
     def broken(self, mask: Mask) -> str:
         """The first rule that a closed design breaks, in words; empty when it is admissible."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+import numpy as np
 import pytest
 from small import all_designs, random_problem
 
 import rrf_design as rrf
 from rrf_design.errors import BudgetError, InputError
 from rrf_design.planning import plan
-from rrf_design.planning.costs import Market
+from rrf_design.planning.costs import Market, exact
 
 
 def anchors(*entries, **settings):
@@ -94,3 +95,21 @@ def test_bills_agree_with_the_definition(seed):
     for names, cost in listed.items():
         assert market.cost(market.mask(names)) == cost
         assert market.broken(market.mask(names)) == ""
+
+
+@pytest.mark.parametrize("features", [(), ("tiers",), ("nodes", "tiers", "links")], ids="-".join)
+def test_what_some_items_add_is_the_difference_of_two_bills(features):
+    market = Market(random_problem(17, features=features, blocks=8))
+    rng = np.random.default_rng(0)
+    for _ in range(30):
+        held = market.close(rng.random(len(market.items)) < 0.3)
+        more = market.close(rng.random(len(market.items)) < 0.3)
+        added = market.extra(market.names(more), set(market.names(held)))
+        assert added == market.cost(held | more) - market.cost(held)
+
+
+def test_money_is_the_number_that_was_written():
+    binary = Fraction(0.1)
+    assert exact(binary) == binary  # a fraction stays what it is
+    assert exact(0.1) == exact("0.1") == Fraction(1, 10)  # also after an equal number of another type
+    assert exact(3) == 3
