@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from solvers.decoding import SupportDecoder
 from solvers.margin import margin, supports_below, worst_supports
 
 KINDS = ((1, False), (1, True), (2, False), (2, True))
@@ -34,6 +35,18 @@ def warm(dim: int, thin: bool) -> None:
         margin(matrix, groups, k=k)
     worst_supports(matrix, groups, size=2, count=4)
     supports_below(matrix, groups, size=2, threshold=0.5)
+    if thin:  # small matrices are decoded as dense ones
+        matrix, groups = sparse.csr_array(sparse.kron(np.eye(3), matrix)), groups * 3
+    _warm_decoder(matrix, groups)
+    if dim == 1 and not thin:  # large enough for the scan through a few rows
+        _warm_decoder(np.random.default_rng(1).normal(size=(64, 64)), [1] * 64)
+
+
+def _warm_decoder(matrix: Any, groups: list[int]) -> None:
+    """Repair has kernels of its own: one wrong node, and data that nothing explains."""
+    decoder = SupportDecoder(matrix, groups)
+    for e in (np.eye(matrix.shape[1])[0], np.arange(matrix.shape[1]) % 7.0):
+        decoder.decode(matrix @ e, k=2, epsilon=1e-3)
 
 
 def main(n_jobs: int = 2) -> None:

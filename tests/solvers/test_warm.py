@@ -20,4 +20,8 @@ def test_every_kernel_of_a_kind_is_met() -> None:
     from solvers.kernels import sparse
 
     assert sparse.scan_sparse.signatures
+    from solvers.kernels import support_pairs, support_spans
+
+    for kernel in (support_pairs.scan_pairs, support_spans.sparse_overlap, support_spans.orthonormal):
+        assert kernel.signatures
     assert np.isfinite(small_field(1, True)[0].data).all()
