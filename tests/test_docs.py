@@ -18,8 +18,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 
 from rrf_design.cli import main
+from rrf_design.cli.app import app
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md"]
@@ -105,6 +107,31 @@ def fits(printed: str, expected: list[str]) -> bool:
 
 def tidy(text: str) -> str:
     return "\n".join(line.rstrip() for line in text.rstrip().splitlines())
+
+
+def mentioned(page: Path) -> Iterator[str]:
+    """Commands that a page names without running them: in ```text blocks, and in running text between backticks."""
+    for block in blocks(page):
+        if block.kind == "text":
+            yield from (line for line in block.text.splitlines() if line.startswith("rrf-design "))
+    yield from re.findall(r"`(rrf-design [^`\n]+)`", FENCE.sub("", page.read_text(encoding="utf-8")))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_commands_that_are_only_named_are_calls_that_the_verb_takes(page: Path) -> None:
+    for line in mentioned(page):
+        command = re.split(r"\s{2,}", line)[0]  # what follows is a remark
+        words = shlex.split(command)[1:]
+        group: Any = typer.main.get_command(app)
+        while words and hasattr(group, "get_command") and not words[0].startswith("-"):
+            group = group.get_command(None, words[0])
+            assert group is not None, f"{page.name}: {command}: no verb {words[0]!r}"
+            words = words[1:]
+        if hasattr(group, "get_command"):
+            continue  # the command by itself, or one of its own options
+        known = {name for parameter in group.params for name in (*parameter.opts, *parameter.secondary_opts)}
+        options = {word.partition("=")[0] for word in words if re.match(r"--?[a-z]", word)}
+        assert options <= known | {"--help"}, f"{page.name}: {command}: no option {', '.join(options - known)}"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
