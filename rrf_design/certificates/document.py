@@ -13,7 +13,7 @@ from typing import Any
 from rrf_design.errors import Refused
 
 FORMAT = "rrf-certificate"
-VERSION = 1
+VERSION = 2
 
 Spec = dict[str, Any]
 """A type, a tuple of types, a nested Spec, or [item spec] for a list."""
@@ -73,6 +73,7 @@ SECTIONS: Spec = {
         "witness": (dict, type(None)),
         "kernel": (dict, type(None)),
     },
+    "unwhitened": (dict, type(None)),
     "audit": {"residual": NUMBER, "pair": (dict, type(None)), "sensitivity": MAYBE},
     "assumptions": [str],
     "provenance": dict,
@@ -95,6 +96,7 @@ RUNGS = {
 }
 """Rung of the ladder to the kind of proof that carries it."""
 
+UNWHITENED: Spec = {"operator": dict, "lower": NUMBER, "upper": NUMBER, "witness": _SPARSE}
 CONDITIONAL: Spec = {"supports": [[str]], "lower": NUMBER, "upper": NUMBER, "witness": _SPARSE}
 MINIMAX: Spec = {"lower": NUMBER, "upper": NUMBER, "gaussian_lower": MAYBE}
 TOLERANCES: Spec = {
@@ -154,6 +156,7 @@ def check_form(document: Any) -> None:
     bounds, kernel = document["error"], document["nullspace"]["kernel"]
     optional = (
         (document["conditional"], CONDITIONAL, "conditional."),
+        (document["unwhitened"], UNWHITENED, "unwhitened."),
         (bounds["minimax"], MINIMAX, "error.minimax."),
         (bounds["tolerances"], TOLERANCES, "error.tolerances."),
         (bounds["tail"], TAIL, "error.tail."),

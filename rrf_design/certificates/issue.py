@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import comb
 from pathlib import Path
@@ -34,6 +35,10 @@ from rrf_design.margins import check_k
 if TYPE_CHECKING:
     from rrf_design.problem import Problem, Selection
 
+VERIFY_RATIO, VERIFY_LEAST = (
+    2.0,
+    0.01,
+)  # seconds to verify against seconds to search: the published benchmark's median, about
 NEXT_BUDGET_SUPPORTS = (
     5_000_000  # up to this many node sets the next budget k + 1 is certified as well, unless told otherwise
 )
@@ -41,12 +46,19 @@ NEXT_BUDGET_SUPPORTS = (
 
 @dataclass(frozen=True)
 class Certificate:
-    """A certificate in memory. `document` is what is written; `record` the operator it speaks of."""
+    """A certificate in memory. `document` is what is written; `record` the operator it speaks of.
+
+    `bare` is the operator without whitening, where there is whitening; `verification_seconds` roughly what checking the
+    certificate will take here (about as long as the search took; it does not stand in the document, which is the same
+    for the same design).
+    """
 
     document: dict[str, Any]
     record: OperatorRecord
     required: float | None = None
     path: Path | None = None
+    bare: OperatorRecord | None = None
+    verification_seconds: float | None = None
 
     @property
     def gamma_lower(self) -> float:
@@ -92,24 +104,26 @@ class Certificate:
             "status": self.document["margin"]["status"],
             "required": self.required,
             "met": self.met,
+            "verification_seconds": self.verification_seconds,
         }
 
     def save(self, path: str | os.PathLike[str]) -> Certificate:
         """Write the document, and a large operator beside it."""
         path = Path(path)
-        beside = None
-        if self.document["operator"]["storage"] == "file":
-            beside = path.parent / self.document["operator"]["file"]
-        new = beside is not None and not beside.exists()
+        claims = [(self.document["operator"], self.record)]
+        if self.bare is not None:
+            claims.append((self.document["unwhitened"]["operator"], self.bare))
+        beside = {path.parent / claim["file"]: record for claim, record in claims if claim["storage"] == "file"}
+        new = [place for place in beside if not place.exists()]
         try:
-            if beside is not None:
-                self.record.save(beside)
+            for place, record in beside.items():
+                record.save(place)
             write_text(path, json.dumps(self.document, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
         except BaseException:  # Ctrl-C too: no operator without its certificate
-            if new and beside is not None:
-                beside.unlink(missing_ok=True)
+            for place in new:
+                place.unlink(missing_ok=True)
             raise
-        return Certificate(self.document, self.record, self.required, path)
+        return replace(self, path=path)
 
 
 def certify(
@@ -142,6 +156,8 @@ def certify(
     sets for a bound that holds relative to it only. `time_limit` applies to each search. `progress` hears of the share done and the bounds
     proven so far. InputError for what doesn't fit.
     """
+    from rrf_design import __version__
+
     budget = check_k(k, problem.k)
     if rung not in set(Rung):
         raise InputError(f"rung: {rung!r} is not one of {', '.join(Rung)}")
@@ -157,7 +173,9 @@ def certify(
             radii[operator.block_index[name]] = value
     record = record_of(operator, radii=radii)
     options: dict[str, Any] = {"time_limit": time_limit, "n_jobs": n_jobs, "front_end": front_end}
+    began = time.monotonic()
     standing = climb(record, budget, rung=Rung(rung), progress=progress, **options)
+    searched = time.monotonic() - began
     witness, image2, upper = _witness(record, standing.support, standing.direction)
     lower = min(standing.lower, upper)
     exact = lower >= upper * (1 - 1e-6) or upper <= ZERO
@@ -183,6 +201,7 @@ def certify(
         tolerances=tolerances,
         tail=tail,
     )
+    bare = _bare_record(problem, select)
     verdict = regime(Finding(lower, loss["robust_lower"], error["bound"], error["delta"], error["amplitude"]))
     document: dict[str, Any] = {
         "format": FORMAT,
@@ -206,12 +225,15 @@ def certify(
         "regime": {"name": str(verdict), "consequence": CONSEQUENCE[verdict]},
         "budgets": _budgets(record, _further(budgets, budget, record), options, told),
         "nullspace": nullspace_section(record, budget),
+        "unwhitened": None if bare is None else _unwhitened(bare, budget, options, told),
         "audit": _audit(witness, image2, upper, budget),
         "assumptions": _assumptions(budget, known, spread, record, tail),
-        "provenance": _provenance(problem, select, budget, standing.notes, time_limit),
+        "provenance": {"package": f"rrf-design {__version__}", "notes": list(standing.notes)},
     }
     document["digest"] = content_digest(document)
-    return Certificate(document, record, require)
+    return Certificate(
+        document, record, require, bare=bare, verification_seconds=VERIFY_RATIO * searched + VERIFY_LEAST
+    )
 
 
 def _witness(record: OperatorRecord, support: Sequence[int], direction: Any) -> tuple[dict[str, Any], Fraction, float]:
@@ -406,30 +428,24 @@ def _assumptions(k: int, noise: Noise, spread: Uncertainty, record: OperatorReco
     return lines
 
 
-def _provenance(
-    problem: Problem, select: Selection, k: int, notes: Sequence[str], time_limit: float | None
-) -> dict[str, Any]:
-    """Where it comes from; nothing here is a claim."""
-    from rrf_design import __version__
-
-    return {
-        "package": f"rrf-design {__version__}",
-        "notes": list(notes),
-        "unwhitened": _unwhitened(problem, select, k, time_limit),
-    }
-
-
-def _unwhitened(problem: Problem, select: Selection, k: int, time_limit: float | None) -> dict[str, float] | None:
-    """The margin without whitening, where some rows are whitened: the two are to be compared (audit recipe)."""
+def _bare_record(problem: Problem, select: Selection) -> OperatorRecord | None:
+    """The operator without whitening by declared noise; None where nothing is whitened by it."""
     if not any(block.sigma is not None or block.covariance is not None for block in problem.blocks):
         return None
     document = to_document(problem)
     for block in (*document.get("relations", ()), *document.get("anchors", ())):
         block.pop("sigma", None)
         block.pop("covariance", None)
-    bare = from_document(document)
-    found = bare.margin(select, k=k, time_limit=time_limit)
-    return {"lower": found.lower, "upper": found.upper}
+    return record_of(from_document(document).operator(select))
+
+
+def _unwhitened(bare: OperatorRecord, k: int, options: dict[str, Any], told: Callable[..., None]) -> dict[str, Any]:
+    """The margin in the units of the problem file, to be compared with the covariance-aware one (audit recipe)."""
+    bounds = _budgets(bare, [k], options, told)[0]
+    return {
+        "operator": bare.to_document(file=_file_name(bare)),
+        **{key: bounds[key] for key in ("lower", "upper", "witness")},
+    }
 
 
 def _file_name(record: OperatorRecord) -> str | None:

@@ -66,6 +66,8 @@ class Documented(Protocol):
     def document(self) -> dict[str, Any]: ...
     @property
     def record(self) -> OperatorRecord: ...
+    @property
+    def bare(self) -> OperatorRecord | None: ...
 
 
 def verify(
@@ -82,7 +84,7 @@ def verify(
     checks: list[Check] = []
     try:
         if isinstance(certificate, Documented):
-            document, attached, folder = certificate.document, certificate.record, None
+            document, attached, folder = certificate.document, certificate, None
         else:
             path = Path(certificate)
             document, attached, folder = parse(_read(path)), None, path.parent
@@ -110,7 +112,7 @@ class _Verifier:
     def __init__(
         self,
         document: dict[str, Any],
-        attached: OperatorRecord | None,
+        attached: Documented | None,
         folder: Path | None,
         checks: list[Check],
         time_limit: float | None,
@@ -139,6 +141,7 @@ class _Verifier:
             ("supports", self.conditional),
             ("uncertainty per support", self.per_support),
             ("budgets", self.budgets),
+            ("without whitening", self.unwhitened),
         )
         for name, step in steps:
             began = time.monotonic()
@@ -154,24 +157,29 @@ class _Verifier:
         return "format, version, types and content digest"
 
     def operator(self) -> str:
-        claim = self.document["operator"]
+        attached = None if self.attached is None else self.attached.record
+        self.record = self._record(self.document["operator"], attached, "operator")
+        return f"{self.record.rows} rows, {len(self.record.node_ids)} nodes, digest {self.record.digest[:12]}"
+
+    def _record(self, claim: dict[str, Any], attached: OperatorRecord | None, where: str) -> OperatorRecord:
+        """The operator that a section names, inline or in a file beside the certificate, if it is that one."""
         if claim.get("storage") == "inline":
             if set(claim) != {"storage", "digest", "rows", "columns", "nodes", "blocks", *ARRAYS}:
-                raise Refused("operator: keys are missing or unknown")
+                raise Refused(f"{where}: keys are missing or unknown")
             record = record_from_lists(claim)
         elif claim.get("storage") == "file" and type(claim.get("file")) is str:
             if set(claim) != {"storage", "digest", "rows", "columns", "nodes", "blocks", "file"}:
-                raise Refused("operator: keys are missing or unknown")
+                raise Refused(f"{where}: keys are missing or unknown")
             if Path(claim["file"]).name != claim["file"]:
-                raise Refused("operator.file: must be a plain file name beside the certificate")
+                raise Refused(f"{where}.file: must be a plain file name beside the certificate")
             if self.folder is not None:
                 record = load_record(self.folder / claim["file"])
-            elif self.attached is not None:
-                record = self.attached
+            elif attached is not None:
+                record = attached
             else:
-                raise Refused("operator: the certificate names a file, but where it lies is not known")
+                raise Refused(f"{where}: the certificate names a file, but where it lies is not known")
         else:
-            raise Refused("operator.storage: must be inline, or file with a name")
+            raise Refused(f"{where}.storage: must be inline, or file with a name")
         counts = {
             "rows": record.rows,
             "columns": record.columns,
@@ -180,11 +188,10 @@ class _Verifier:
         }
         for key, value in counts.items():
             if type(claim[key]) is not int or claim[key] != value:
-                raise Refused(f"operator.{key}: says {claim[key]!r}, but the operator has {value}")
+                raise Refused(f"{where}.{key}: says {claim[key]!r}, but the operator has {value}")
         if claim["digest"] != record.digest:
-            raise Refused("operator.digest: the operator is not the one that was certified")
-        self.record = record
-        return f"{record.rows} rows, {len(record.node_ids)} nodes, digest {record.digest[:12]}"
+            raise Refused(f"{where}.digest: the operator is not the one that was certified")
+        return record
 
     def witness(self) -> str:
         margin = self.document["margin"]
@@ -380,3 +387,23 @@ class _Verifier:
                 raise Refused(f"{where}: the bounds are out of order")
             self._prove(self._floor(2 * last, claim["lower"]), f"{where}.lower")
         return f"{len(self.document['budgets'])} further budgets"
+
+    def unwhitened(self) -> str:
+        """The last step: from here on `record` is the operator without whitening."""
+        claim = self.document["unwhitened"]
+        if claim is None:
+            return "no claim"
+        bare = self._record(
+            claim["operator"], None if self.attached is None else self.attached.bare, "unwhitened.operator"
+        )
+        same = ("node_ids", "block_ids", "block_kinds")
+        if any(getattr(bare, key) != getattr(self.record, key) for key in same) or any(
+            getattr(bare, key).tolist() != getattr(self.record, key).tolist() for key in ("node_sizes", "block_sizes")
+        ):
+            raise Refused("unwhitened.operator: has other nodes or blocks than the operator")
+        self.record = bare
+        self.image2, self.length2 = self._rayleigh(claim["witness"], 2 * self.k, "unwhitened.witness")
+        self._above(claim["upper"], "unwhitened.upper")
+        if not 0.0 <= claim["lower"] <= claim["upper"]:
+            raise Refused("unwhitened: the bounds are out of order")
+        return self._prove(self._floor(2 * self.k, claim["lower"]), "unwhitened.lower")

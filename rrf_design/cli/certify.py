@@ -174,6 +174,9 @@ def _describe(name: str, result: Certificate) -> None:
         ("convex decoder", document["nullspace"]["status"]),
         *((f"with k = {b['k']}", f"{floor(b['lower'])} to {ceiling(b['upper'])}") for b in document["budgets"]),
     ]
+    if document["unwhitened"] is not None:
+        part = document["unwhitened"]
+        rows.append(("without whitening", f"{floor(part['lower'])} to {ceiling(part['upper'])}"))
     if document["conditional"] is not None:
         part = document["conditional"]
         rows.append(("on the listed supports only", f"{floor(part['lower'])} to {ceiling(part['upper'])}"))
@@ -192,4 +195,6 @@ def _describe(name: str, result: Certificate) -> None:
     say(document["regime"]["consequence"])
     if result.required is not None:
         say(f"Required {result.required:.6g}: {'met' if result.met else 'MISSED'}.")
-    say(f"Written to {result.path}; check it with: rrf-design verify {result.path}")
+    about = result.verification_seconds or 0.0
+    cost = "" if about < 2.0 else f" (about {ceiling(about, 1)} s)"
+    say(f"Written to {result.path}; check it with: rrf-design verify {result.path}{cost}")

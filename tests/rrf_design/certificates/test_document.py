@@ -42,7 +42,7 @@ def test_a_document_without_digest_is_refused(document: dict[str, Any]) -> None:
     ("path", "value", "message"),
     [
         (("format",), "other", "not a certificate"),
-        (("version",), 2, "version 2 is unknown"),
+        (("version",), 1, "version 1 is unknown"),
         (("version",), 1.0, "version 1.0 is unknown"),
         (("extra",), 1, "extra: unknown"),
         (("k",), "1", "wrong type"),

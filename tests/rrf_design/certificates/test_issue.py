@@ -82,7 +82,9 @@ def test_declared_covariances_give_the_noise_and_the_unwhitened_margin() -> None
     assert made.document["noise"]["blocks"] == ["x", "y"]
     assert made.document["noise"]["rows"] == 2
     assert made.document["metrics"]["whitened"] == ["x", "y"]
-    assert made.document["provenance"]["unwhitened"]["lower"] == pytest.approx(1.0, rel=1e-8)
+    assert made.document["unwhitened"]["lower"] == pytest.approx(1.0, rel=1e-8)
+    assert made.bare is not None
+    assert made.document["unwhitened"]["operator"]["digest"] == made.bare.digest != made.record.digest
     assert made.gamma_lower == pytest.approx(2.0, rel=1e-8)
     assert rrf.verify(made).valid
 

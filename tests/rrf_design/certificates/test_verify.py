@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from rrf_design.certificates.issue import Certificate, certify
 from rrf_design.certificates.uncertainty import Uncertainty
 from rrf_design.certificates.verify import verify
 from rrf_design.errors import InputError
+from rrf_design.problem import Problem
 
 from .conftest import triangle
 
@@ -75,7 +77,7 @@ def test_a_true_certificate_is_accepted(full: Certificate) -> None:
     result = verify(full)
     assert result.valid, result.reason
     assert result.gamma_lower == full.gamma_lower > 0.9
-    assert len(result.checks) == 13
+    assert len(result.checks) == 14
 
 
 def test_every_single_value_tampering_is_refused(full: Certificate) -> None:
@@ -211,3 +213,54 @@ def test_the_verifier_never_loads_the_solvers(full: Certificate, tmp_path: Path)
         "bad = [m for m in sys.modules if m.split('.')[0] in ('solvers', 'ortools', 'pulp')]; assert not bad, bad"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def whitened() -> Certificate:
+    """Two anchors in units of their noise: γ is 2 with whitening, and about 1 without."""
+    problem = Problem(
+        nodes=[{"id": "a"}, {"id": "b"}],
+        relations=[{"id": "r", "tail": "a", "head": "b"}],
+        anchors=[{"id": "x", "node": "a", "sigma": 0.5}, {"id": "y", "node": "b", "sigma": 0.5}],
+    )
+    return certify(problem, budgets=[])
+
+
+def test_the_margin_without_whitening_is_re_proved() -> None:
+    made = whitened()
+    claim = made.document["unwhitened"]
+    assert verify(made).valid
+    for path, value, reason in (
+        (("lower",), claim["upper"] * (1 + 1e-9), "out of order"),
+        (("upper",), claim["lower"] * (1 - 1e-9), "does not reach"),
+        (("witness", "direction", 0, 0), 0.0, "unwhitened"),
+        (("witness", "support", 0), "r", "unwhitened.witness.support"),
+        (("operator", "data", 0), 7.0, "unwhitened.operator.digest"),
+        (("operator", "rows"), 9, "unwhitened.operator.rows"),
+        (("operator",), made.record.to_document(), "unwhitened"),
+        (("operator", "storage"), "cloud", "unwhitened.operator.storage"),
+    ):
+        result = verify(replace(made, document=altered(made.document, ("unwhitened", *path), value, seal=True)))
+        assert not result.valid, path
+        assert reason in result.reason, result.reason
+    raised = altered(made.document, ("unwhitened", "lower"), 1.0 + 1e-9, seal=False)
+    raised = altered(raised, ("unwhitened", "upper"), 1.5, seal=True)
+    assert "unwhitened.lower: the claim is false" in verify(replace(made, document=raised)).reason
+
+
+def test_an_operator_of_other_nodes_is_not_the_same_design_unwhitened() -> None:
+    made = whitened()
+    other_record = triangle().operator(["fix"])
+    from rrf_design.certificates.record import record_of
+
+    foreign = altered(made.document, ("unwhitened", "operator"), record_of(other_record).to_document(), seal=True)
+    assert "other nodes or blocks" in verify(replace(made, document=foreign)).reason
+
+
+def test_both_operators_may_lie_in_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rrf_design.certificates.issue.INLINE_ENTRIES", 1)
+    made = whitened().save(tmp_path / "c.json")
+    assert len(list(tmp_path.glob("operator-*.npz"))) == 2
+    assert verify(made).valid
+    assert verify(tmp_path / "c.json").valid
+    (tmp_path / made.document["unwhitened"]["operator"]["file"]).unlink()
+    assert "not found" in verify(tmp_path / "c.json").reason
