@@ -163,6 +163,15 @@ def _bounds(data: Mapping[str, Any]) -> Section:
             ),
         ],
     ]
+    if data.get("unwhitened"):
+        bare = data["unwhitened"]
+        rows.append(
+            [
+                "margin in the file's own units, without whitening",
+                number(bare["lower"], 9),
+                f"upper bound {number(bare['upper'], 9)}; for comparison, no other figure rests on it",
+            ]
+        )
     if data.get("conditional"):
         some = data["conditional"]
         rows.append(

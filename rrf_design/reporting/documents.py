@@ -77,16 +77,16 @@ def read(document: Any, *, problem: Any = None, **options: Any) -> Source:
 
 def _as_mapping(result: Any) -> Any:
     """A result object as its document; anything else as it is."""
-    name = f"{type(result).__module__}.{type(result).__name__}"
-    if name == "rrf_design.certificates.issue.Certificate":
+    package, name = type(result).__module__.rpartition(".")[0], type(result).__name__
+    if (package, name) == ("rrf_design.certificates", "Certificate"):
         return result.document
-    if name == "rrf_design.planning.contract.Plan":
+    if (package, name) == ("rrf_design.planning", "Plan"):
         from rrf_design.planning.document import to_document as plan_document
 
         return plan_document(result)
-    if name == "rrf_design.planning.frontier.Frontier":
+    if (package, name) == ("rrf_design.planning", "Frontier"):
         return {"format": "rrf-frontier", "version": 1, **result.to_json()}
-    if name == "rrf_design.repair.contract.Repair":
+    if (package, name) == ("rrf_design.repair", "Repair"):
         from rrf_design.repair import to_document as repair_document
 
         return repair_document(result)

@@ -177,8 +177,10 @@ def _figures(data: Mapping[str, Any], k: int) -> list[Card]:
 def _status(data: Mapping[str, Any]) -> tuple[str, str]:
     """The sign and the meaning of a plan's status; a plan for a target is about cost."""
     kind, meaning = STATUS.get(str(data["status"]), ("plain", ""))
-    if data["status"] == "optimal" and data.get("cost_bound") is not None:
+    if data["status"] == "optimal" and data.get("target") is not None:
         meaning = "proven: no design that reaches the target costs less"
+    elif data["status"] == "optimal" and data.get("least_cost"):
+        meaning += ", and none that does as well costs less"
     return kind, meaning
 
 
@@ -194,7 +196,7 @@ def _words(data: Mapping[str, Any], k: int) -> Markup:
     )
     bound = (
         f" Nothing cheaper than {number(data['cost_bound'])} reaches the target."
-        if data.get("cost_bound") is not None
+        if data.get("cost_bound") is not None and data.get("target") is not None
         else ""
     )
     return callout(prose(text + bound), prose(f"{str(data['status']).capitalize()}: {meaning}."), kind=kind)

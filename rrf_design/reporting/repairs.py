@@ -10,7 +10,19 @@ from rrf_design.reporting.designs import facts_of, gamma
 from rrf_design.reporting.fieldview import FieldView
 from rrf_design.reporting.graph import draw_field
 from rrf_design.reporting.markup import Child, Markup
-from rrf_design.reporting.page import Card, Section, callout, cards, figure, number, page, prose, section, table
+from rrf_design.reporting.page import (
+    Card,
+    Section,
+    callout,
+    cards,
+    figure,
+    number,
+    page,
+    prose,
+    section,
+    table,
+    without_empty,
+)
 
 if TYPE_CHECKING:
     from rrf_design.problem import Problem
@@ -97,8 +109,10 @@ def answers(data: Mapping[str, Any]) -> Markup:
             given = vector([v + o for v, o in zip(value, off, strict=True)] if off is not None else value)
         word = "wrong" if name in wrong else ("no answer" if name in erased else "kept")
         became = "not determined" if value is None else vector(value)
-        rows.append([name, given, became, "" if off is None else vector(off), word])
-    return table(["node", "answer", "becomes", "was off by", "verdict"], rows)
+        within = (data.get("bounds") or {}).get(name)
+        near = "" if within is None or value is None else f"±{number(float(within), 4)}"
+        rows.append([name, given, became, near, "" if off is None else vector(off), word])
+    return without_empty(["node", "answer", "becomes", "within", "was off by", "verdict"], rows)
 
 
 def repaired_view(problem: Problem, data: Mapping[str, Any]) -> FieldView:

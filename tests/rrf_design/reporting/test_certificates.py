@@ -27,6 +27,16 @@ def test_the_promise_with_its_assumptions_and_limits(problem: Problem, certifica
     assert f"{certificate['error']['bound']:.5g}" in made
 
 
+def test_the_margin_without_whitening_is_told_apart(problem: Problem) -> None:
+    noisy = problem.model_dump(by_alias=True, exclude_defaults=True)
+    noisy["anchors"][0]["sigma"] = 0.5
+    field = Problem(**noisy)
+    document = rrf.certify(field, ["a3"], epsilon=0.05).document
+    made = render(read(document, problem=field))
+    assert ("without whitening" in made) == (document["unwhitened"] is not None)
+    assert document["unwhitened"] is not None
+
+
 def test_a_certificate_of_nothing(problem: Problem) -> None:
     nothing = rrf.certify(problem)
     made = render(read(nothing, problem=problem))

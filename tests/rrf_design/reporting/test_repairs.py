@@ -17,6 +17,12 @@ def test_wrong_answers_and_what_they_became(problem: Problem, repaired: dict[str
     assert "γ₁" in made
 
 
+def test_every_value_stands_with_its_bound(problem: Problem, repaired: dict[str, Any]) -> None:
+    made = render(read({**repaired, "bounds": {"tripled": 0.25}}, problem=problem))
+    assert ">±0.25<" in made
+    assert ">within</th>" not in render(read({**repaired, "bounds": {}}, problem=problem))
+
+
 def test_without_its_problem_the_field_is_not_drawn(repaired: dict[str, Any]) -> None:
     made = render(read(repaired))
     assert "data-nodes=" not in made.partition("<script>")[0]
