@@ -80,10 +80,12 @@ def _source(what: str, problem: Path | None, store: str | None, options: dict[st
     if Path(what).exists() or Path(what).suffix or "/" in what:
         return read(what, problem=problem, **options)
     from rrf_design.acquisition import Journal, read_run
+    from rrf_design.cli.runs import no_journal
     from rrf_design.files import from_document
 
-    if store is None and not Path("rrf-runs.sqlite").exists():
-        raise InputError(f"{what}: no such file, and no journal of runs (rrf-runs.sqlite) here; name one with --store")
+    missing = no_journal(store)
+    if missing is not None:
+        raise InputError(f"{what}: no such file, and no journal of runs ({missing}) here; name one with --store")
     with Journal(store) as journal:
         problems = {item: from_document(text) for item, text in journal.problems(journal.find(what)).items()}
     return read(read_run(what, store=store), problem=problems, **options)

@@ -11,6 +11,15 @@ from rrf_design.cli.acquire import Store, describe
 from rrf_design.cli.output import AsJson, Quiet, print_json, say, table
 
 
+def no_journal(store: str | None) -> str | None:
+    """The file that a journal would be in and is not: who only wants to read must not make one."""
+    from rrf_design.acquisition.journal import store_address
+
+    address = store_address(store)
+    file = address.removeprefix("sqlite:///")
+    return file if file != address and file != ":memory:" and not Path(file).exists() else None
+
+
 def register(app: typer.Typer) -> None:
     app.command("runs")(runs)
     app.command("show")(show)
@@ -22,10 +31,14 @@ def runs(store: Store = None, quiet: Quiet = False, as_json: AsJson = False) -> 
     Example: rrf-design runs
     """
     from rrf_design.acquisition import Journal
+    from rrf_design.acquisition.journal import RunSummary
 
-    with Journal(store) as journal:
-        found = journal.summaries()
-        shown = journal.shown
+    found: tuple[RunSummary, ...] = ()
+    shown = no_journal(store)
+    if shown is None:
+        with Journal(store) as journal:
+            found = journal.summaries()
+            shown = journal.shown
     if as_json:
         rows = [
             {
@@ -62,8 +75,12 @@ def show(
     Example: rrf-design show last
     """
     from rrf_design.acquisition import answer_log, read_run
+    from rrf_design.errors import InputError
     from rrf_design.files import write_text
 
+    missing = no_journal(store)
+    if missing is not None:
+        raise InputError(f"{missing}: no journal of runs; `acquire` makes one, --store or RRF_STORE names another")
     result = read_run(run, store=store)
     if out is not None:
         import json

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -54,3 +55,15 @@ def test_show(store: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     assert "revealed" in capsys.readouterr().out
     assert json.loads(Path(files[0]).read_text()) == document
     assert len(Path(files[1]).read_text().splitlines()) == 2
+
+
+def test_who_only_reads_makes_no_journal(run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("RRF_STORE", raising=False)
+    assert "no runs yet" in run("runs").out
+    assert run("runs", "--json").json["runs"] == []
+    made = run("show", "last")
+    assert (made.code, made.err.count("\n")) == (2, 1)
+    assert "no journal of runs" in made.err
+    assert run("report", "last", "-o", "x.html").code == 2
+    assert list(tmp_path.iterdir()) == []
