@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from rrf_design.certificates.verify import Verification, verify
 
 _HOME = {
-    "Certificate": "issue",
+    "Certificate": "certificate",
     "certify": "issue",
     "Rung": "ladder",
     "Regime": "regime",
@@ -55,8 +55,9 @@ __all__ = [
 
 if TYPE_CHECKING:
     from rrf_design.certificates.calibration import calibrate, read_calibration
+    from rrf_design.certificates.certificate import Certificate
     from rrf_design.certificates.errors import Tail, Tolerances
-    from rrf_design.certificates.issue import Certificate, certify
+    from rrf_design.certificates.issue import certify
     from rrf_design.certificates.ladder import Rung
     from rrf_design.certificates.local import LocalCertificate, curvature_bound, local_certificate
     from rrf_design.certificates.noise import NoiseKind, radius

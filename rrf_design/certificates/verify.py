@@ -17,12 +17,12 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
+from rrf_design.certificates.claims import check_audit, check_errors, check_noise, check_regime, check_uncertainty
 from rrf_design.certificates.document import check_form, parse
 from rrf_design.certificates.exact import Verdict, squared_image, squared_norm
-from rrf_design.certificates.noise import NoiseKind, covers, joint_confidence
 from rrf_design.certificates.proofs import Proof, prove_floor, prove_listed
 from rrf_design.certificates.record import ARRAYS, OperatorRecord, load_record, record_from_lists
-from rrf_design.certificates.regime import CONSEQUENCE, ZERO, Finding, regime
+from rrf_design.certificates.regime import ZERO
 from rrf_design.certificates.relaxations import prove_dominance, prove_dual
 from rrf_design.errors import InputError, Refused
 
@@ -276,18 +276,7 @@ class _Verifier:
         return detail
 
     def uncertainty(self) -> str:
-        claim = self.document["uncertainty"]
-        eta, lower = Fraction(claim["eta"]), Fraction(self.document["margin"]["lower"])
-        if claim["eta"] < 0 or eta * eta < squared_norm(self.record.radii[self.record.radii > 0]):
-            raise Refused("uncertainty.eta: is smaller than the root of the sum of squared radii")
-        if claim["global_lower"] != 0.0 and not 0 < Fraction(claim["global_lower"]) <= lower - eta:
-            raise Refused("uncertainty.global_lower: is more than the margin minus eta")
-        known = [claim["global_lower"]] + ([] if claim["support_lower"] is None else [claim["support_lower"]])
-        if claim["robust_lower"] != max(known):
-            raise Refused("uncertainty.robust_lower: is not the larger of the two bounds")
-        if claim["confidence"] is not None and not 0.0 < claim["confidence"] < 1.0:
-            raise Refused("uncertainty.confidence: must lie between 0 and 1")
-        return f"eta = {claim['eta']!r}"
+        return check_uncertainty(self.document, self.record)
 
     def per_support(self) -> str:
         claimed = self.document["uncertainty"]["support_lower"]
@@ -302,72 +291,16 @@ class _Verifier:
         return self._prove(self._floor(2 * self.k, claimed, with_radii=True), "uncertainty.support_lower")
 
     def noise(self) -> str:
-        claim = self.document["noise"]
-        if claim["kind"] not in set(NoiseKind):
-            raise Refused(f"noise.kind: {claim['kind']!r} is unknown")
-        kind = NoiseKind(claim["kind"])
-        blocks = self.record.block_ids if claim["blocks"] is None else claim["blocks"]
-        sizes = dict(zip(self.record.block_ids, self.record.block_sizes.tolist(), strict=True))
-        if len(set(blocks)) != len(blocks) or not set(blocks) <= set(sizes):
-            raise Refused("noise.blocks: must name different blocks of the operator")
-        if claim["rows"] != sum(sizes[name] for name in blocks):
-            raise Refused(
-                f"noise.rows: says {claim['rows']}, but those blocks have {sum(sizes[name] for name in blocks)}"
-            )
-        if (claim["epsilon"] is None) != (kind is NoiseKind.NONE) or (claim["epsilon"] or 0.0) < 0.0:
-            raise Refused("noise.epsilon: must be a radius, and only where there is noise")
-        given = (claim["sigma"] is not None, claim["confidence"] is not None)
-        if given != (kind.random, kind.random):
-            raise Refused("noise: sigma and confidence belong to random noise, and only there")
-        if kind.random:
-            if claim["sigma"] <= 0.0 or not 0.0 < claim["confidence"] < 1.0:
-                raise Refused("noise: sigma must be positive and confidence between 0 and 1")
-            keys = ("epsilon", "sigma", "rows", "confidence")
-            if not covers(kind, **{key: claim[key] for key in keys}):
-                raise Refused("noise.epsilon: is too small for the stated confidence")
-        return f"{kind}, radius {claim['epsilon']!r}"
+        return check_noise(self.document, self.record)
 
     def errors(self) -> str:
-        from rrf_design.certificates.errors import check_errors
-
-        check_errors(self.document)
-        error, noise = self.document["error"], self.document["noise"]
-        joint = joint_confidence(noise["confidence"], self.document["uncertainty"]["confidence"])
-        if (joint is None) != (error["confidence"] is None) or (joint is not None and error["confidence"] > joint):
-            raise Refused("error.confidence: is more than noise and uncertainty leave together")
-        return f"error bound {error['bound']!r}"
+        return check_errors(self.document)
 
     def regime(self) -> str:
-        error = self.document["error"]
-        name = regime(
-            Finding(
-                lower=self.document["margin"]["lower"],
-                robust_lower=self.document["uncertainty"]["robust_lower"],
-                bound=error["bound"],
-                delta=error["delta"],
-                amplitude=error["amplitude"],
-            )
-        )
-        claim = self.document["regime"]
-        if claim["name"] != name or claim["consequence"] != CONSEQUENCE[name]:
-            raise Refused(f"regime: is {name}, not {claim['name']!r}, or its consequence is not the specified one")
-        return str(name)
+        return check_regime(self.document)
 
     def audit(self) -> str:
-        claim, upper = self.document["audit"], self.document["margin"]["upper"]
-        if Fraction(claim["residual"]) ** 2 < self.image2 or claim["residual"] < 0:
-            raise Refused("audit.residual: the witness leaves more than that")
-        if (claim["pair"] is not None) != (upper <= ZERO) or (claim["sensitivity"] is None) != (upper <= ZERO):
-            raise Refused("audit: a pair belongs to a zero margin, a sensitivity to a positive one")
-        if claim["pair"] is not None:
-            first, second = claim["pair"]["first"], claim["pair"]["second"]
-            if sorted(first + second) != sorted(self.document["witness"]["support"]):
-                raise Refused("audit.pair: is not a division of the witness")
-            if max(len(first), len(second)) > self.k:
-                raise Refused("audit.pair: has more than k nodes on one side")
-        elif not Fraction(999, 1000) <= Fraction(claim["sensitivity"]) * Fraction(upper) <= 1:
-            raise Refused("audit.sensitivity: is not one over the margin of the witness")
-        return "witness checked directly"
+        return check_audit(self.document, self.image2)
 
     def nullspace(self) -> str:
         from rrf_design.certificates.nullspace import check_nullspace

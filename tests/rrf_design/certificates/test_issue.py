@@ -153,22 +153,6 @@ def test_input_errors(options: dict[str, object], message: str) -> None:
         rrf.certify(triangle(), ["fix"], **options)  # type: ignore[arg-type]
 
 
-def test_nothing_is_left_when_saving_is_interrupted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rrf_design.certificates.issue.INLINE_ENTRIES", 3)
-    certificate = rrf.certify(triangle(), ["fix"])
-
-    def stop(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr("rrf_design.certificates.issue.write_text", stop)
-        with pytest.raises(KeyboardInterrupt):
-            certificate.save(tmp_path / "c.json")
-    assert list(tmp_path.iterdir()) == []
-    certificate.save(tmp_path / "c.json")
-    assert len(list(tmp_path.iterdir())) == 2
-
-
 def test_progress_hears_bounds_that_hold() -> None:
     heard: list[tuple[float, float, float]] = []
     certificate = rrf.certify(triangle(), ["fix"], budgets=[2], progress=lambda *told: heard.append(told))

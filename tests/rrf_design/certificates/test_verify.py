@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from rrf_design.certificates.certificate import Certificate
 from rrf_design.certificates.document import content_digest
 from rrf_design.certificates.errors import Tail, Tolerances
-from rrf_design.certificates.issue import Certificate, certify
+from rrf_design.certificates.issue import certify
 from rrf_design.certificates.uncertainty import Uncertainty
 from rrf_design.certificates.verify import verify
 from rrf_design.errors import InputError
@@ -168,7 +169,7 @@ def test_a_file_is_verified_as_the_object_is(full: Certificate, tmp_path: Path) 
 
 
 def test_a_large_operator_lies_beside_the_certificate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rrf_design.certificates.issue.INLINE_ENTRIES", 3)
+    monkeypatch.setattr("rrf_design.certificates.sections.INLINE_ENTRIES", 3)
     made = certify(triangle(), ["fix"])
     assert verify(made).valid
     saved = made.save(tmp_path / "c.json")
@@ -257,7 +258,7 @@ def test_an_operator_of_other_nodes_is_not_the_same_design_unwhitened() -> None:
 
 
 def test_both_operators_may_lie_in_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rrf_design.certificates.issue.INLINE_ENTRIES", 1)
+    monkeypatch.setattr("rrf_design.certificates.sections.INLINE_ENTRIES", 1)
     made = whitened().save(tmp_path / "c.json")
     assert len(list(tmp_path.glob("operator-*.npz"))) == 2
     assert verify(made).valid

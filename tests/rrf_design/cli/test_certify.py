@@ -153,7 +153,7 @@ def test_ctrl_c_tells_what_is_proven_and_writes_nothing(
     def stop(*_: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("rrf_design.certificates.issue._budgets", stop)
+    monkeypatch.setattr("rrf_design.certificates.issue.budget_sections", stop)
     result = run("certify", file, "--select", "fix", "-o", tmp_path / "c.json", "--json")
     assert result.code == 130
     assert result.out == ""
@@ -164,10 +164,10 @@ def test_ctrl_c_tells_what_is_proven_and_writes_nothing(
 def test_ctrl_c_while_a_larger_budget_is_searched_tells_the_margin_that_was_asked_for(
     run: Any, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import rrf_design.certificates.issue as issue
+    from rrf_design.certificates import sections
     from solvers.margin import Interrupted
 
-    whole = issue.climb
+    whole = sections.climb
 
     def climb(record: Any, k: int, **options: Any) -> Any:
         found = whole(record, k, **options)
@@ -177,7 +177,7 @@ def test_ctrl_c_while_a_larger_budget_is_searched_tells_the_margin_that_was_aske
             raise Interrupted(margin(record.matrix, k=2))
         return found
 
-    monkeypatch.setattr(issue, "climb", climb)
+    monkeypatch.setattr(sections, "climb", climb)
     result = run("certify", file, "--select", "fix", "--budgets", 2, "-o", tmp_path / "c.json")
     assert result.code == 130
     assert "margin: so far proven between 1 and 1" in result.err

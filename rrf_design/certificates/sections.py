@@ -1,0 +1,258 @@
+"""The sections of a certificate, one function each: what `issue` puts together and `verify` takes apart again.
+
+Everything that is claimed is computed here in rational arithmetic or rounded to the safe side; whatever is only a number
+from a solver has been proven before it comes here (`ladder`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from math import comb
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rrf_design.certificates.errors import Tail
+from rrf_design.certificates.exact import float_down, sqrt_up, squared_image, squared_norm
+from rrf_design.certificates.ladder import Rung, climb, listed
+from rrf_design.certificates.noise import Noise, NoiseKind, radius
+from rrf_design.certificates.record import INLINE_ENTRIES, OperatorRecord, record_of
+from rrf_design.certificates.regime import ZERO
+from rrf_design.certificates.uncertainty import Uncertainty, robust_floor
+from rrf_design.errors import InputError
+from rrf_design.files import from_document, to_document
+from rrf_design.margins import check_k
+
+if TYPE_CHECKING:
+    from rrf_design.problem import Problem, Selection
+
+NEXT_BUDGET_SUPPORTS = (
+    5_000_000  # up to so many node sets the next budget k + 1 is certified too, unless told otherwise
+)
+
+
+def witness_section(
+    record: OperatorRecord, support: Sequence[int], direction: Any
+) -> tuple[dict[str, Any], Fraction, float]:
+    """The witness by node, ‖Bh‖² exactly, and ‖Bh‖/‖h‖ rounded up."""
+    nodes = [int(i) for i in support]
+    starts = record.node_starts
+    parts = [[float(x) for x in np.asarray(direction)[starts[i] : starts[i + 1]]] for i in nodes]
+    vector = [x for part in parts for x in part]
+    image2 = squared_image(record.by_column[:, record.columns_of(nodes)], vector)
+    length2 = squared_norm(vector)
+    named = {"support": [record.node_ids[i] for i in nodes], "direction": parts}
+    return named, image2, sqrt_up(image2 / length2)
+
+
+def uncertainty_section(
+    record: OperatorRecord,
+    lower: float,
+    standing: Any,
+    size: int,
+    spread: Uncertainty,
+    time_limit: float | None,
+    told: Callable[..., None],
+) -> dict[str, Any]:
+    eta = sqrt_up(squared_norm(record.radii[record.radii > 0]))
+    shrunk = max(0.0, float_down(Fraction(lower) - Fraction(eta)))
+    per_support: float | None = None
+    if eta == 0.0:
+        per_support = lower
+    elif standing.proof["kind"] == "enumeration" and lower > 0.0:
+        start = _start(record, size, lower)
+        per_support = robust_floor(record, size, start=start, time_limit=time_limit, progress=told)
+    elif lower == 0.0:
+        per_support = 0.0
+    known = [shrunk] + ([] if per_support is None else [per_support])
+    return {
+        "source": spread.source,
+        "confidence": spread.confidence,
+        "eta": eta,
+        "global_lower": shrunk,
+        "support_lower": per_support,
+        "robust_lower": max(known),
+    }
+
+
+def _start(record: OperatorRecord, size: int, lower: float) -> float:
+    """min σ − η_S over the worst supports: an upper bound, near the truth, for the search of thresholds."""
+    from rrf_design.certificates.proofs import support_radii
+    from solvers import worst_supports
+
+    found = worst_supports(record.matrix, record.node_sizes.tolist(), size=size, count=64)
+    values = [s.value - float(np.sqrt(sum(r * r for r in support_radii(record, s.support)))) for s in found]
+    return min([lower, *(value * (1 - 1e-10) for value in values)])
+
+
+def declared_noise(
+    problem: Problem,
+    operator: Any,
+    *,
+    epsilon: float | None,
+    sigma: float | None,
+    confidence: float | None,
+    kind: NoiseKind | str | None,
+) -> Noise:
+    """The noise radius: given, declared in the problem, or from the covariances its blocks declare."""
+    rows = operator.shape[0]
+    if kind is not None and kind not in set(NoiseKind):
+        raise InputError(f"noise: {kind!r} is not one of {', '.join(NoiseKind)}")
+    if epsilon is None and sigma is None:
+        epsilon, sigma = problem.epsilon, problem.sigma
+    if epsilon is not None and sigma is not None:
+        raise InputError("noise: give epsilon or sigma, not both")
+    if epsilon is not None:
+        if not 0.0 <= epsilon < float("inf"):
+            raise InputError(f"epsilon must be a number of at least 0, not {epsilon!r}")
+        return Noise(NoiseKind.DETERMINISTIC, float(epsilon), rows=rows)
+    blocks = None
+    if sigma is None:
+        noisy = [j for j, name in enumerate(operator.block_ids) if _declares_noise(problem, name)]
+        if not noisy:
+            return Noise(NoiseKind.NONE, None, rows=rows)
+        # whitened rows carry unit variance times their family's share w/m
+        sigma = max(_share(problem, operator.block_ids[j]) for j in noisy)
+        blocks = tuple(operator.block_ids[j] for j in noisy)
+        rows = int(sum(operator.block_offsets[j + 1] - operator.block_offsets[j] for j in noisy))
+    level = problem.confidence if confidence is None else confidence
+    shape = NoiseKind.CHI if kind is None else NoiseKind(kind)
+    if not shape.random:
+        raise InputError(f"noise: {shape} needs epsilon, not sigma")
+    reach = radius(shape, sigma=float(positive(sigma, "sigma") or 0.0), rows=rows, confidence=level)
+    return Noise(shape, reach, sigma=float(sigma), confidence=level, rows=rows, blocks=blocks)
+
+
+def _declares_noise(problem: Problem, name: str) -> bool:
+    block = problem.block_by_id[name]
+    return block.sigma is not None or block.covariance is not None
+
+
+def _share(problem: Problem, name: str) -> float:
+    block = problem.block_by_id[name]
+    return float(np.sqrt(block.weight / problem.family_size[block.family_name]) * (1 + 1e-15))
+
+
+def noise_section(noise: Noise) -> dict[str, Any]:
+    return {
+        "kind": str(noise.kind),
+        "epsilon": noise.epsilon,
+        "sigma": noise.sigma,
+        "confidence": noise.confidence,
+        "blocks": None if noise.blocks is None else list(noise.blocks),
+        "rows": noise.rows,
+    }
+
+
+def further_budgets(budgets: Sequence[int] | None, k: int, record: OperatorRecord) -> list[int]:
+    if budgets is None:
+        nodes = len(record.node_ids)
+        return [k + 1] if 2 * k < nodes and comb(nodes, min(2 * k + 2, nodes)) <= NEXT_BUDGET_SUPPORTS else []
+    return sorted({check_k(value, k) for value in budgets} - {k})
+
+
+def budget_sections(
+    record: OperatorRecord, further: list[int], options: dict[str, Any], told: Callable[..., None]
+) -> list[dict[str, Any]]:
+    """γ for larger budgets: what is left if more answers are wrong than was thought."""
+    from rrf_design.certificates.proofs import prove_floor
+
+    result = []
+    for k in further:
+        try:
+            standing = climb(record, k, rung=Rung.BRANCH_AND_BOUND, progress=told, **options)
+        except KeyboardInterrupt:  # the bounds that were reached for this k are not those that were asked for
+            raise KeyboardInterrupt from None
+        witness, _, upper = witness_section(record, standing.support, standing.direction)
+        lower = min(standing.lower, upper)
+        proof = prove_floor(record, 2 * k, floor=lower, time_limit=options["time_limit"], progress=told)
+        result.append(
+            {"k": k, "lower": lower if proof.verdict == "proved" else 0.0, "upper": upper, "witness": witness}
+        )
+    return result
+
+
+def conditional_section(record: OperatorRecord, supports: Sequence[Sequence[str]]) -> dict[str, Any]:
+    lower, worst, vector = listed(record, supports)
+    direction = np.zeros(record.columns)
+    direction[record.columns_of(worst)] = vector
+    witness, _, upper = witness_section(record, worst, direction)
+    return {
+        "supports": [list(names) for names in supports],
+        "lower": min(lower, upper),
+        "upper": upper,
+        "witness": witness,
+    }
+
+
+def audit_section(witness: dict[str, Any], image2: Fraction, upper: float, k: int) -> dict[str, Any]:
+    pair, sensitivity = None, None
+    if upper <= ZERO:
+        half = (len(witness["support"]) + 1) // 2
+        pair = {"first": witness["support"][: min(k, half)], "second": witness["support"][min(k, half) :]}
+    else:
+        sensitivity = float_down(1 / Fraction(upper))
+    return {"residual": sqrt_up(image2), "pair": pair, "sensitivity": sensitivity}
+
+
+def metrics_section(problem: Problem, operator: Any) -> dict[str, Any]:
+    whitened = [
+        n for n in operator.block_ids if _declares_noise(problem, n) or problem.block_by_id[n].metric is not None
+    ]
+    return {
+        "norm": "Euclidean in whitened coordinates: a field's length is taken in the declared fiber metrics, a residual's"
+        " in the declared row metrics or covariances",
+        "weights": "the declared members of a family share its weight, w/m each",
+        "fibers": list(operator.fiber_factors),
+        "whitened": whitened,
+    }
+
+
+def assumption_lines(k: int, noise: Noise, spread: Uncertainty, record: OperatorRecord, tail: Tail | None) -> list[str]:
+    lines = [
+        f"At most {k} of the {len(record.node_ids)} answers are wrong{'' if tail is None else ', up to the stated tail'}.",
+        "Relations, transports, anchors and parsers are those of the operator in this certificate.",
+        "The error bounds hold for every estimate with at most k wrong answers whose residual is within the noise radius.",
+    ]
+    if noise.kind.random:
+        lines.append(
+            f"The noise of {noise.rows} rows is {noise.kind} with standard deviation {noise.sigma!r} in each; the radius holds"
+            f" with probability {noise.confidence!r}."
+        )
+    if record.radii.any():
+        held = "for certain" if spread.confidence is None else f"together with probability {spread.confidence!r}"
+        lines.append(f"A block's error touches only its own nodes; the radii ({spread.source}) hold {held}.")
+    return lines
+
+
+def bare_record(problem: Problem, select: Selection) -> OperatorRecord | None:
+    """The operator without whitening by declared noise; None where nothing is whitened by it."""
+    if not any(block.sigma is not None or block.covariance is not None for block in problem.blocks):
+        return None
+    document = to_document(problem)
+    for block in (*document.get("relations", ()), *document.get("anchors", ())):
+        block.pop("sigma", None)
+        block.pop("covariance", None)
+    return record_of(from_document(document).operator(select))
+
+
+def unwhitened_section(
+    bare: OperatorRecord, k: int, options: dict[str, Any], told: Callable[..., None]
+) -> dict[str, Any]:
+    """The margin in the units of the problem file, to be compared with the covariance-aware one (audit recipe)."""
+    bounds = budget_sections(bare, [k], options, told)[0]
+    return {
+        "operator": bare.to_document(file=file_name(bare)),
+        **{key: bounds[key] for key in ("lower", "upper", "witness")},
+    }
+
+
+def file_name(record: OperatorRecord) -> str | None:
+    return None if len(record.data) <= INLINE_ENTRIES else f"operator-{record.digest[:16]}.npz"
+
+
+def positive(value: float | None, name: str) -> float | None:
+    if value is not None and not 0.0 < value < float("inf"):
+        raise InputError(f"{name} must be a positive number, not {value!r}")
+    return value

@@ -1,0 +1,67 @@
+"""The sections of a certificate, each by itself."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from rrf_design.certificates.sections import (
+    audit_section,
+    bare_record,
+    further_budgets,
+    positive,
+    unwhitened_section,
+    witness_section,
+)
+from rrf_design.errors import InputError
+from rrf_design.problem import Problem
+
+from .conftest import make_record, triangle
+
+
+def test_a_witness_is_measured_exactly() -> None:
+    record = make_record(np.array([[3.0, 0.0], [0.0, 4.0]]))
+    named, image2, upper = witness_section(record, [0, 1], np.array([0.6, 0.8]))
+    assert named == {"support": ["n0", "n1"], "direction": [[0.6], [0.8]]}
+    assert image2 == (3 * Fraction(0.6)) ** 2 + (4 * Fraction(0.8)) ** 2
+    length2 = Fraction(0.6) ** 2 + Fraction(0.8) ** 2
+    assert Fraction(upper) ** 2 * length2 >= image2 > Fraction(np.nextafter(upper, 0.0)) ** 2 * length2
+
+
+def test_a_zero_margin_has_a_pair_of_at_most_k_nodes_each() -> None:
+    witness = {"support": ["a", "b", "c"], "direction": [[1.0], [1.0], [1.0]]}
+    assert audit_section(witness, Fraction(0), 0.0, 2)["pair"] == {"first": ["a", "b"], "second": ["c"]}
+    positive_margin = audit_section(witness, Fraction(1, 4), 0.5, 2)
+    assert positive_margin == {"residual": 0.5, "pair": None, "sensitivity": 2.0}
+
+
+def test_the_next_budget_is_certified_where_that_is_cheap() -> None:
+    small, large = make_record(np.eye(8)), make_record(np.eye(400))
+    assert further_budgets(None, 1, small) == [2]
+    assert further_budgets(None, 4, small) == []
+    assert further_budgets(None, 2, large) == []
+    assert further_budgets([3, 1, 3], 1, large) == [3]
+
+
+def test_numbers_that_must_be_positive() -> None:
+    assert positive(None, "delta") is None
+    for value in (0.0, -1.0, float("inf"), float("nan")):
+        with pytest.raises(InputError, match="delta must be a positive number"):
+            positive(value, "delta")
+
+
+def test_the_operator_without_whitening() -> None:
+    assert bare_record(triangle(), None) is None
+    problem = Problem(
+        nodes=[{"id": "a"}, {"id": "b"}],
+        relations=[{"id": "r", "tail": "a", "head": "b", "covariance": [[4.0]]}],
+        anchors=[{"id": "x", "node": "a", "weight": 9.0}, {"id": "y", "node": "b", "sigma": 0.1}],
+    )
+    bare = bare_record(problem, None)
+    assert bare is not None
+    assert bare.matrix.toarray().tolist() == [[-1.0, 1.0], [3.0, 0.0], [0.0, 1.0]]  # weights stay, noise goes
+    options = {"time_limit": None, "n_jobs": None, "front_end": "ortools"}
+    section = unwhitened_section(bare, 1, options, lambda *_: None)
+    assert section["lower"] <= np.linalg.svd(bare.matrix.toarray())[1][-1] <= section["upper"] * (1 + 1e-12)
