@@ -124,7 +124,7 @@ def _meaning(found: DesignMargin, carriers: Sequence[str]) -> str:
             f" measurements by {found.upper:.4g} of its size."
         )
     return (
-        f"Any {answers} can be found; noise of size ε can hide an error of up to 2ε/γ = {2 / found.lower:.4g} ε, most"
+        f"Any {answers} can be found; noise of size ε can hide an error of up to 2ε/γ_{found.k} = {2 / found.lower:.4g} ε, most"
         f" easily on {nodes}."
     )
 

@@ -136,7 +136,7 @@ def _figures(found: Explanation) -> list[Card]:
             Card(
                 "bought",
                 number(price(problem, margin.selected)),
-                f"{len(margin.selected)} items, in the unit of the file's costs",
+                f"{len(margin.selected)} item{'s' if len(margin.selected) > 1 else ''}, in the unit of the file's costs",
             )
         )
     return result

@@ -142,8 +142,8 @@ def words(explanation: Explanation) -> str:
         text = f"An error on {nodes} along the witness cancels in everything this design measures."
     else:
         text = (
-            f"The error that hides best lies on {nodes}: a unit of it moves all measurements together by only γ = {margin.value:.4g}, so noise of"
-            f" size ε can hide an error of up to 2ε/γ = {2 / margin.value:.4g} ε there."
+            f"The error that hides best lies on {nodes}: a unit of it moves all measurements together by only γ_{margin.k} = {margin.value:.4g}, so noise of"
+            f" size ε can hide an error of up to 2ε/γ_{margin.k} = {2 / margin.value:.4g} ε there."
         )
     if margin.value == 0:
         text += f" So no method can guarantee to find {answers}."

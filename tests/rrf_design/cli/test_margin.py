@@ -81,7 +81,7 @@ def test_a_positive_margin_in_words(run: Run, file: Path) -> None:
     made = run("margin", file, "--select", "a3")
     assert "γ_1 = 1  (exact; proven between" in made.out
     assert "Any 1 wrong answer can be found" in made.out
-    assert "2ε/γ = 2 ε" in made.out
+    assert "2ε/γ_1 = 2 ε" in made.out
     assert "blind to it: ab." in made.out or "blind to it: ac." in made.out or "blind to it: bc." in made.out
     assert made.out.count("50.0%") == 2
     everything = run("margin", file, "--all", "--k", "2")
