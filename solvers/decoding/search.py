@@ -102,12 +102,11 @@ class SupportDecoder:
         else:
             best = task.search(k, listing=False)
             support, residual, complete = best.support, best.residual, complete and best.complete
-        smaller = task.search(len(support) - 1, listing=False) if support else None
         explanations = tuple(
             Explanation(
                 nodes,
                 value / task.unit,
-                self._solve(raw, nodes),
+                self._solve(raw, nodes, search.bases.get(nodes)),
                 edge=abs(value / task.unit - epsilon) <= slack < epsilon,
             )
             for nodes, value in ranked
@@ -119,7 +118,7 @@ class SupportDecoder:
             explained=bool(found),
             explanations=explanations,
             complete=complete,
-            best_smaller=np.inf if smaller is None else smaller.residual / task.unit,
+            best_smaller=task.least(len(support) - 1) / task.unit,
             epsilon=epsilon,
             tolerance=slack,
             k=k,
@@ -190,14 +189,17 @@ class SupportDecoder:
             return False
         return self._exact_rank((*self.known, *support)) != self._level.rank + len(basis.vectors)
 
-    def _solve(self, raw: Array, support: tuple[int, ...]) -> Array:
+    def _solve(self, raw: Array, support: tuple[int, ...], basis: Basis | None = None) -> Array:
         """The least-squares error on support and known nodes; of least norm (in units of each node) where they leave it free."""
         error = np.zeros(self._original.shape[1])
         nodes = (*self.known, *support)
         columns = self._columns(nodes)
         if len(columns):
             rows, local = self._local(columns)
-            if local.size:
+            whole = basis is not None and isinstance(rows, slice) and not self.known
+            if basis is not None and whole and len(basis.vectors) == len(columns):  # half the work is done already
+                error[columns] = np.linalg.solve(basis.vectors @ local, basis.vectors @ raw)
+            elif local.size:
                 units = _units(local, self._groups.sizes[list(nodes)])
                 error[columns] = np.linalg.lstsq(local * units, raw[rows], rcond=DEPENDENT)[0] * units
         return error
@@ -245,6 +247,16 @@ class _Task:
         s, blur = decoder.without_known(raw * unit)
         scan = Scan.of(decoder._level, s, blur * float(np.linalg.norm(raw * unit)) if blur else 0.0)
         return cls(decoder, raw, radius, unit, scan, deadline, progress)
+
+    def least(self, size: int) -> float:
+        """Least residual of all supports of at most `size` nodes, in the task's unit; inf when there are none."""
+        if size < 0:
+            return np.inf
+        energy = self.scan.energy
+        gain = float(self.scan.gains.max(where=self.decoder.usable, initial=0.0)) if size else 0.0
+        if size < 2 and gain < 0.999 * energy:  # so that the difference loses no digits that count
+            return float(np.sqrt(energy - gain))
+        return self.search(size, listing=False).residual
 
     def search(self, size: int, *, listing: bool, limit: int = 0) -> Search:
         decoder = self.decoder

@@ -27,7 +27,7 @@ Told = Callable[[float, tuple[int, ...], float, bool], None]
 
 BUFFER = 256
 """Pairs that a scan returns at first; when there are more, it is repeated with room for all."""
-LOUD = 12
+LOUD = 8
 """Rows that the first scan of a dense field looks at."""
 TELLING = 0.1
 """Seconds between two reports of progress."""
@@ -50,6 +50,8 @@ class Search:
     deadline: float | None = None
     progress: Told | None = None
     found: list[tuple[tuple[int, ...], float]] = field(default_factory=list)
+    bases: dict[tuple[int, ...], Basis] = field(default_factory=dict)
+    """Of the supports that were found."""
     undecided: list[tuple[int, ...]] = field(default_factory=list)
     support: tuple[int, ...] = ()
     residual: float = np.inf
@@ -82,36 +84,35 @@ class Search:
         self.tested += 1
         support = tuple(sorted(support))
         level, s = self._root.level, self._root.s
-        length = value = float(np.sqrt(self._root.energy))
-        dropped, error = False, (len(s) + 4) * UNIT * length + self._root.blur
-        if support:
-            basis = Basis.of(level.spans, support)
-            rest = basis.leave(s)
-            dropped, value = basis.dropped or level.dropped, float(np.sqrt(rest @ rest))
-            error += basis.moves * length
+        length = float(np.sqrt(self._root.energy))
+        basis = Basis.of(level.spans, support)
+        rest = basis.leave(s) if support else s
+        value = float(np.sqrt(rest @ rest))
         better = value < self.residual
         if better:
             self.residual, self.support = value, support
         if not self.listing:
             self.radius = min(self.radius, self.residual)
             return better
-        return self._verdict(support, value, error, dropped)
-
-    def _verdict(self, support: tuple[int, ...], value: float, error: float, dropped: bool) -> bool:
-        """Whether the support explains: by the error bound of its residual, else in exact arithmetic."""
-        explains: bool | None = value <= self.radius
-        outside = value - error > self.radius
-        if not (value + error <= self.radius or (outside and not dropped)):
-            exact = self.decide(support)
-            if outside and exact is not False:
-                self.zero_rule = True  # only along directions that the zero rule takes for none, or nobody knows
-            else:
-                explains = exact
+        error = self._root.blur + ((len(s) + 4) * UNIT + basis.moves) * length
+        explains = self._verdict(support, value, error, basis.dropped or level.dropped)
         if explains is None:
             self.undecided.append(support)
         elif explains:
             self.found.append((support, value))
+            self.bases[support] = basis
         return bool(explains)
+
+    def _verdict(self, support: tuple[int, ...], value: float, error: float, dropped: bool) -> bool | None:
+        """Whether the support explains: by the error bound of its residual, else in exact arithmetic; None: nobody knows."""
+        outside = value - error > self.radius
+        if value + error <= self.radius or (outside and not dropped):
+            return not outside
+        exact = self.decide(support)
+        if outside and exact is not False:
+            self.zero_rule = True  # only along directions that the zero rule takes for none
+            return False
+        return exact
 
     def _stopped(self) -> bool:
         late = self.deadline is not None and time.monotonic() > self.deadline
