@@ -22,6 +22,6 @@ SCENARIO = replace(
     (--set mathematics=128 --set code=64) ask what the log lacks.
 
     {EMBEDDED.about}""",
-    full={**EMBEDDED.full, "model": WEIGHTS, "mathematics": 32, "code": 8, "ours": 8},
+    full={**EMBEDDED.full, "model": WEIGHTS, "mathematics": 40, "code": 8, "ours": 8},
     quick={**EMBEDDED.quick, "mathematics": 4, "code": 2, "ours": 2},
 )
