@@ -29,7 +29,9 @@ if TYPE_CHECKING:
     from solvers.decoding import SupportTable
 
 CHUNK = 500
-"""Fields that travel to another process together."""
+"""Most fields that travel to another process together."""
+CHUNKS = 16
+"""So many pieces at least, where there are enough fields: large fields are worth sharing out, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +109,8 @@ def repair_many(
     }
     count = _Count(len(jobs), progress)
     # The same chunks whatever n_jobs is, so that products are rounded alike; in one process they share their designs.
-    parts = [jobs[a : a + CHUNK] for a in range(0, len(jobs), CHUNK)]
+    length = min(CHUNK, max(4, -(-len(jobs) // CHUNKS)))
+    parts = [jobs[a : a + length] for a in range(0, len(jobs), length)]
     if n_jobs in (None, 0, 1) or len(parts) == 1:
         designs: dict[str, Design] = {}
         running = (_run(part, settings, designs, count) for part in parts)
