@@ -16,7 +16,10 @@ def main(n_jobs: int = 2) -> None:
 
 
 def use_everything() -> None:
-    """Certify, verify and repair six wordings of one question, one answer of them wrong: each takes its usual path."""
+    """Certify, verify and repair six wordings of one question, one answer of them wrong: each takes its usual path.
+
+    The six all touch each other; a chain is verified along its edges, by another kernel.
+    """
     from rrf_design.certificates import certify, verify
     from rrf_design.problem import Problem
     from rrf_design.repair import repair
@@ -31,6 +34,12 @@ def use_everything() -> None:
         anchors=[{"id": "check", "node": "a", "value": 42.0}],
     )
     verify(certify(problem))
+    chain = Problem(
+        nodes=[{"id": str(i)} for i in range(30)],
+        relations=[{"id": f"r{i}", "tail": str(i), "head": str(i + 1)} for i in range(29)],
+        anchors=[{"id": f"a{i}", "node": str(i)} for i in range(30)],
+    )
+    verify(certify(chain, k=1, budgets=[]))
     repair(problem, {**dict.fromkeys(names, 42.0), "b": 17.0})
 
 
