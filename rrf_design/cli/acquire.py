@@ -50,7 +50,9 @@ def acquire(
         float | None, typer.Option("--money", help="What the calls may really cost, by the price table.")
     ] = None,
     prices: Annotated[Path | None, typer.Option("--prices", help="Price table (.toml or .json).")] = None,
-    max_calls: Annotated[int | None, typer.Option("--max-calls", help="Stop after so many model calls (a round under way is finished).")] = None,
+    max_calls: Annotated[
+        int | None, typer.Option("--max-calls", help="Stop after so many model calls (a round under way is finished).")
+    ] = None,
     max_seconds: Annotated[float | None, typer.Option("--max-seconds", help="Stop after so much working time.")] = None,
     min_gain: Annotated[
         float | None, typer.Option("--min-gain", help="Stop when a round gains less margin per cost.")
