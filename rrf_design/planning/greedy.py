@@ -123,15 +123,22 @@ def null_span(arena: Arena, witnesses: tuple[Witness, ...]) -> list[Witness]:
 
 
 def overlapping(supports: list[tuple[int, ...]]) -> list[list[int]]:
-    """Positions of supports, grouped so that those of different groups share no node."""
-    group_of: dict[int, int] = {}
+    """Positions of supports, grouped so that those of different groups share no node; by the first of each group."""
+    leader: dict[int, int] = {}
+
+    def find(node: int) -> int:
+        while leader.setdefault(node, node) != node:
+            leader[node] = node = leader[leader[node]]
+        return node
+
+    for support in supports:
+        first = find(support[0])
+        for node in support[1:]:
+            leader[find(node)] = first
     groups: dict[int, list[int]] = {}
-    for m, support in enumerate(supports):
-        groups[m] = [m]
-        for other in {group_of[i] for i in support if i in group_of}:
-            groups[m] += groups.pop(other)
-        group_of.update((i, m) for joined in groups[m] for i in supports[joined])
-    return [sorted(members) for members in groups.values()]
+    for position, support in enumerate(supports):
+        groups.setdefault(find(support[0]), []).append(position)
+    return list(groups.values())
 
 
 def offers(

@@ -157,5 +157,6 @@ def test_stops_at_the_target(pairs):
 
 
 def test_supports_are_grouped_by_shared_nodes():
-    assert overlapping([(0, 1), (2, 3), (1, 4), (5,), (3, 4)]) == [[3], [0, 1, 2, 4]]
+    assert overlapping([(0, 1), (2, 3), (1, 4), (5,), (3, 4)]) == [[0, 1, 2, 4], [3]]
+    assert overlapping([(7, 8), (1, 2), (8, 9)]) == [[0, 2], [1]]
     assert overlapping([]) == []
