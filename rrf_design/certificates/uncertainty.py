@@ -47,7 +47,9 @@ def bootstrap_radius(samples: Any, *, confidence: float = 0.95, draws: int = 200
     generator = np.random.default_rng(seed)
     mean = stack.mean(axis=0)
     picks = generator.integers(0, len(stack), size=(draws, len(stack)))
-    gaps = [np.linalg.norm(stack[pick].mean(axis=0) - mean, 2) for pick in picks]
+    flat = stack.reshape(len(stack), -1)
+    means = np.array([flat[pick].mean(axis=0) for pick in picks]).reshape(draws, *mean.shape)
+    gaps = np.linalg.norm(means - mean, 2, axis=(1, 2))
     return float(np.quantile(gaps, confidence, method="higher"))
 
 
