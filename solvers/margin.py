@@ -201,7 +201,9 @@ class Minimiser:
             if self.deadline is not None:
                 self._climb()
             return self._result(complete=self._finish())
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, SystemError) as fault:
+            if not _is_interrupt(fault):
+                raise
             raise Interrupted(self._result(complete=False)) from None
 
     def _finish(self) -> bool:
@@ -308,6 +310,13 @@ class Minimiser:
 
     def _late_by(self, seconds: float) -> bool:
         return self.deadline is not None and time.time() >= self.deadline + seconds
+
+
+def _is_interrupt(fault: BaseException | None) -> bool:
+    """Ctrl-C inside a compiled kernel comes out as a SystemError (or a chain of them) with the interrupt as its cause."""
+    while isinstance(fault, SystemError):
+        fault = fault.__cause__
+    return isinstance(fault, KeyboardInterrupt)
 
 
 def _enumerated(field: Field, size: int) -> Margin:

@@ -291,3 +291,16 @@ def test_rounding_of_an_ill_scaled_field_is_no_reason_to_lower_the_threshold(see
     found = support_margin(B, size=5)
     assert found.status == "exact"
     assert found.value == pytest.approx(support_margin(B, size=5, method="enumerate").value, rel=1e-9)
+
+
+def test_an_interrupt_inside_a_kernel_is_an_interrupt(monkeypatch: pytest.MonkeyPatch) -> None:
+    def kernel(*_: object, **__: object) -> None:
+        try:
+            raise KeyboardInterrupt
+        except KeyboardInterrupt as interrupt:
+            raise SystemError("returned a result with an exception set") from interrupt
+
+    monkeypatch.setattr("solvers.search.Search.below", kernel)
+    with pytest.raises(Interrupted) as caught:
+        margin(np.eye(5), k=1)
+    assert caught.value.margin.lower <= 1.0 <= caught.value.margin.upper
