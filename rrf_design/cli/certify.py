@@ -15,6 +15,8 @@ from rrf_design.cli.output import (
     Seed,
     Select,
     TimeLimit,
+    ceiling,
+    floor,
     print_json,
     progress_bar,
     say,
@@ -127,23 +129,6 @@ def certify(
     else:
         _describe(problem.name, result)
     raise typer.Exit(0 if result.met else 1)
-
-
-def floor(value: float) -> str:
-    """Nine digits, cut off rather than rounded: what is printed as proven is proven."""
-    return _digits(value, "ROUND_FLOOR")
-
-
-def ceiling(value: float, digits: int = 9) -> str:
-    return _digits(value, "ROUND_CEILING", digits)
-
-
-def _digits(value: float, rounding: str, digits: int = 9) -> str:
-    from decimal import Decimal
-
-    exact = Decimal(value)
-    cut = exact.quantize(Decimal(1).scaleb(exact.adjusted() - digits + 1), rounding=rounding) if value else exact
-    return f"{float(cut):.{digits}g}"
 
 
 def _whole_numbers(text: str | None) -> list[int] | None:

@@ -15,6 +15,8 @@ from rrf_design.cli.output import (
     Quiet,
     Select,
     TimeLimit,
+    ceiling,
+    floor,
     print_json,
     progress_bar,
     say,
@@ -70,7 +72,7 @@ def _describe(problem: Problem, found: DesignMargin) -> None:
 
     say(
         f"{problem.name}: γ_{found.k} = {found.value:.6g}"
-        f"  ({found.status}; proven between {found.lower:.9g} and {found.upper:.9g})"
+        f"  ({found.status}; proven between {floor(found.lower)} and {ceiling(found.upper)})"
     )
     view = FieldView(problem, found.selected, found.witness)
     rows = [(name, f"{share:.1%}", unit_numbers(found.witness[name])) for name, share in view.shares.items()]

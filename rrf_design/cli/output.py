@@ -140,13 +140,30 @@ def _interrupts() -> Iterator[None]:
         raise
 
 
+def floor(value: float) -> str:
+    """Nine digits, cut off rather than rounded: what is printed as proven is proven."""
+    return _digits(value, "ROUND_FLOOR")
+
+
+def ceiling(value: float, digits: int = 9) -> str:
+    return _digits(value, "ROUND_CEILING", digits)
+
+
+def _digits(value: float, rounding: str, digits: int = 9) -> str:
+    from decimal import Decimal
+
+    exact = Decimal(value)
+    cut = exact.quantize(Decimal(1).scaleb(exact.adjusted() - digits + 1), rounding=rounding) if value else exact
+    return f"{float(cut):.{digits}g}"
+
+
 def progress_words(progress: Progress) -> str:
     if progress.words:
         return f"{progress.what}: {progress.words}"
     if progress.bounds is None:
         return f"{progress.what}: nothing is proven yet"
     lower, upper = progress.bounds
-    return f"{progress.what}: so far proven between {lower:.9g} and {upper:.9g}"
+    return f"{progress.what}: so far proven between {floor(lower)} and {ceiling(upper)}"
 
 
 def _bar(time_limit: float | None) -> Any:
@@ -197,7 +214,7 @@ def tell_interrupted(stop: BaseException) -> None:
     margin, notes = getattr(stop, "margin", None), getattr(stop, "__notes__", [])
     if margin is not None and not notes:
         note(
-            f"interrupted; so far the margin at k = {margin.k} is proven between {margin.lower:.9g} and {margin.upper:.9g}"
+            f"interrupted; so far the margin at k = {margin.k} is proven between {floor(margin.lower)} and {ceiling(margin.upper)}"
         )
     else:
         note("; ".join(["interrupted", *notes]))

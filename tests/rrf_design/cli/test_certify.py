@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import pytest
 
 import rrf_design as rrf
-from rrf_design.cli.certify import ceiling, floor
+from rrf_design.cli.output import ceiling, floor
 
 TEXT = """
 [problem]
@@ -157,7 +157,7 @@ def test_ctrl_c_tells_what_is_proven_and_writes_nothing(
     result = run("certify", file, "--select", "fix", "-o", tmp_path / "c.json", "--json")
     assert result.code == 130
     assert result.out == ""
-    assert "margin: so far proven between 1 and 1" in result.err
+    assert "margin: so far proven between 0.999999999 and 1.00000001" in result.err
     assert sorted(path.name for path in tmp_path.iterdir()) == ["problem.toml"]
 
 
@@ -180,4 +180,4 @@ def test_ctrl_c_while_a_larger_budget_is_searched_tells_the_margin_that_was_aske
     monkeypatch.setattr(sections, "climb", climb)
     result = run("certify", file, "--select", "fix", "--budgets", 2, "-o", tmp_path / "c.json")
     assert result.code == 130
-    assert "margin: so far proven between 1 and 1" in result.err
+    assert "margin: so far proven between 0.999999999 and 1.00000001" in result.err
