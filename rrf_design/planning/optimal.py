@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from rrf_design.planning.arena import Arena
 
 CUTS = 40  # supports taught per design that is cut off
-RESTARTS = 3  # of the local search before the proof begins: the proof itself finds what is left to gain
+RESTARTS = 1  # of the local search before the proof begins: the proof itself finds what is left to gain
 PROOF = 0.6  # share of the time for the proof of optimality, before a smaller claim is tried
 TIGHTENED = 12  # rounds of hull rows before the master is asked
 FRESH = 60  # rows added in one of them
