@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scenarios.base import Context, Done, Expectation, Outcome, Part, Scenario
-from scenarios.timing import Benchmark, benchmark_table
+from scenarios.timing import Benchmark, benchmark_figure, benchmark_table
 
 if TYPE_CHECKING:
     from rrf_design.problem import Problem
@@ -153,6 +153,7 @@ def report(context: Context, done: Sequence[Done]) -> Outcome:
     )
     return Outcome(
         verdicts=[figure.verdict(quick=context.quick) for figure in figures],
+        figures=[benchmark_figure(figures)],
         tables=[benchmark_table(figures, caption="The loop's own cost; a field has six questions.")],
         notes=notes,
     )

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from scenarios.base import Context, Done, Expectation, Outcome, Part, Scenario, Table, Verdict
-from scenarios.timing import Benchmark, benchmark_table, seconds, side_by_side
+from scenarios.timing import Benchmark, benchmark_figure, benchmark_table, seconds, side_by_side
 
 AT_MOST = 5.0  # verify against the solve
 MINUTE = 60.0
@@ -132,6 +132,7 @@ def report(context: Context, done: Sequence[Done]) -> Outcome:
             *(figure.verdict(quick=context.quick) for figure in figures),
             Verdict.of("valid", refused == 0, f"{refused} of {len(judged)} certificates refused"),
         ],
+        figures=[benchmark_figure(figures)],
         tables=[
             benchmark_table(figures, caption="Verification against the solve; the worst field of each kind."),
             Table.of(

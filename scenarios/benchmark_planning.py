@@ -11,7 +11,7 @@ from rrf_design.planning import Arena, Goal, Tracked, plan, portfolio
 from rrf_design.problem import Problem
 from scenarios.base import Context, Done, Expectation, Outcome, Part, Scenario
 from scenarios.planner_comparison import random_field
-from scenarios.timing import Benchmark, benchmark_table, seconds
+from scenarios.timing import Benchmark, benchmark_figure, benchmark_table, seconds
 
 
 def parts(context: Context) -> list[Part]:
@@ -173,6 +173,7 @@ def report(context: Context, done: Sequence[Done]) -> Outcome:
     ]
     return Outcome(
         verdicts=[figure.verdict(quick=context.quick) for figure in figures],
+        figures=[benchmark_figure(figures)],
         tables=[benchmark_table(figures)],
     )
 

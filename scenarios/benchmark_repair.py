@@ -15,7 +15,7 @@ from math import comb
 from typing import TYPE_CHECKING, Any
 
 from scenarios.base import Context, Done, Expectation, Outcome, Part, Scenario, Table, Verdict
-from scenarios.timing import Benchmark, benchmark_table, side_by_side
+from scenarios.timing import Benchmark, benchmark_figure, benchmark_table, side_by_side
 
 if TYPE_CHECKING:
     import numpy as np
@@ -211,6 +211,7 @@ def report(context: Context, done: Sequence[Done]) -> Outcome:
     ]
     return Outcome(
         verdicts=verdicts,
+        figures=[benchmark_figure(figures)],
         tables=[
             benchmark_table(
                 figures, caption="Exact repair against the loop over supports, alternating in one process."

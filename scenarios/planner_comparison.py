@@ -8,7 +8,7 @@ from typing import Any
 
 from rrf_design.planning import plan
 from rrf_design.problem import Problem
-from scenarios.base import Context, Done, Expectation, Outcome, Part, Scenario, Table, Verdict
+from scenarios.base import Context, Done, Expectation, Figure, Outcome, Part, Scenario, Table, Verdict
 
 METHODS = ("greedy", "lookahead", "local", "margin", "logdet", "eopt", "trace", "rank", "qr", "degree", "random")
 REACHED = 1 - 1e-6  # of the optimum counts as the optimum
@@ -137,6 +137,7 @@ def report(context: Context, done: Sequence[Done]) -> Outcome:
                 f"optimum positive on all three: {solved}; margin of the fooled planner {fooled}",
             ),
         ],
+        figures=[_figure(done)],
         tables=[
             Table.of(
                 "summary",
@@ -145,6 +146,21 @@ def report(context: Context, done: Sequence[Done]) -> Outcome:
             ),
             Table.of("instances", instances, caption="Every problem.", shown=12),
         ],
+    )
+
+
+def _figure(done: Sequence[Done]) -> Figure:
+    """Every planner's mean share of the optimum over the random fields that have a positive one."""
+    from scenarios.plots import bars
+
+    random = [d.value for d in done if not d.part["example"] and d.value["optimum"] > 0]
+    shares = [mean([value["margins"][method] / value["optimum"] for value in random] or [0.0]) for method in METHODS]
+    return bars(
+        "share-of-optimum",
+        METHODS,
+        shares,
+        y="mean share of the proven optimum",
+        caption=f"{len(random)} random fields.",
     )
 
 

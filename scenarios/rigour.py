@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from scenarios.base import Context, Done, Expectation, Outcome, Part, Scenario, Table, Verdict
+from scenarios.base import Context, Done, Expectation, Figure, Outcome, Part, Scenario, Table, Verdict
 
 FAMILIES = ("gaussian", "graph", "typed", "integer", "near-singular", "ill-scaled", "last-bit", "rank-deficient")
 WELL_CONDITIONED = 1e-2  # γ at least this share of the largest column norm
@@ -237,6 +237,7 @@ def report(context: Context, done: Sequence[Done]) -> Outcome:
             ),
             Verdict.open("cost", f"{cost} (quick size)") if context.quick else Verdict.of("cost", worst <= 0.3, cost),
         ],
+        figures=[_figure(rows)],
         tables=[
             Table.of(
                 "families", rows, caption="Every bound checked in exact rational arithmetic, by family of fields."
@@ -248,6 +249,21 @@ def report(context: Context, done: Sequence[Done]) -> Outcome:
             " Elsewhere the bounds hold just as well, and may lie further apart."
         ],
     )
+
+
+def _figure(rows: Sequence[dict[str, Any]]) -> Figure:
+    """The widest gap between lower and upper in every family; the smallest double stands for none."""
+    from scenarios.plots import draw
+
+    def paint(axes: Any) -> None:
+        places = list(range(len(rows)))[::-1]
+        axes.plot([max(row["widest_gap"], 2.0**-53) for row in rows], places, "o", color="#0072B2")
+        axes.axvline(1e-9, color="#000000", linewidth=1)
+        axes.set_xscale("log")
+        axes.set_yticks(places, [row["family"] for row in rows])
+        axes.set_xlabel("widest relative gap, well-conditioned fields (line: what is allowed)")
+
+    return draw("gaps", paint, caption="Lower and upper bound, by family.", size=(6.4, 1.0 + 0.35 * len(rows)))
 
 
 SCENARIO = Scenario(

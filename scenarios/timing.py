@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from scenarios.base import Table, Verdict
+from scenarios.base import Figure, Table, Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,3 +119,35 @@ def benchmark_table(figures: Sequence[Benchmark], *, name: str = "figures", capt
         for figure in figures
     ]
     return Table.of(name, rows, caption=caption or "Figures, each beside its baseline.")
+
+
+def benchmark_figure(figures: Sequence[Benchmark]) -> Figure:
+    """How far every required figure lies beyond (right of 1) or short of what is required, on a logarithmic axis."""
+    from scenarios.plots import COLOURS, draw
+
+    required = [figure for figure in figures if figure.required]
+    beyond = [_beyond(figure) for figure in required]
+
+    def paint(axes: Any) -> None:
+        places = list(range(len(required)))[::-1]
+        for place, figure, times in zip(places, required, beyond, strict=True):
+            met = bool(figure.met)
+            axes.plot([1.0, times], [place, place], color=COLOURS[0 if met else 1], linewidth=2)
+            axes.plot(times, place, marker="o" if met else "X", color=COLOURS[0 if met else 1], markersize=7)
+            axes.annotate(
+                f"{times:.3g}", (times, place), xytext=(0, 7), textcoords="offset points", ha="center", fontsize=8
+            )
+        axes.axvline(1.0, color=COLOURS[6], linewidth=1)
+        axes.set_xscale("log")
+        axes.margins(x=0.15, y=0.15)
+        axes.set_yticks(places, [figure.key for figure in required])
+        axes.set_xlabel("times what is required (right of 1: better, circle; left: missed, cross)")
+
+    caption = "Every figure relative to what is required of it; the table has the figures themselves."
+    return draw("required", paint, caption=caption, size=(6.4, 1.1 + 0.4 * len(required)))
+
+
+def _beyond(figure: Benchmark) -> float:
+    required = figure.required or 1.0
+    value = max(figure.value, 1e-12)
+    return required / value if figure.at_most else value / required
