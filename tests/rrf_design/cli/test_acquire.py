@@ -92,7 +92,7 @@ def test_a_missed_target_is_exit_code_one(here: Path, capsys: pytest.CaptureFixt
         (["acquire", "p.toml", "--model", "scripted:s.json", "--store", "mysql://x"], "use a path, sqlite:///PATH"),
         (["acquire", "--resume", "zzz"], "there is no run 'zzz'"),
         (["acquire", "p.toml", "p.toml", "--model", "scripted:s.json"], "two problem files are called 'p'"),
-        (["show", "zzz"], "there is no run 'zzz'"),
+        (["show", "zzz"], "no journal of runs"),
     ],
 )
 def test_mistakes_are_one_line_and_exit_code_two(
