@@ -239,10 +239,9 @@ def make_field(B: Any, groups: Any) -> Field:
         raise ValueError("B: its entries differ by more than 150 orders of magnitude; rescale the field")
     kind = sparse.csr_array if matrix.format == "csr" else sparse.csc_array
     scaled = kind((np.ldexp(data, -exponent), matrix.indices, matrix.indptr), shape=matrix.shape)
-    if not scaled.has_canonical_format:
+    if not (scaled.has_canonical_format and size.all()):
         scaled = scaled.copy()  # the indices are the caller's until here
         scaled.sum_duplicates()
-    if not size.all():
         scaled.eliminate_zeros()
     if not np.array_equal(columns.order, np.arange(len(columns.order))):
         scaled = scaled[:, columns.order]

@@ -304,3 +304,29 @@ def test_an_interrupt_inside_a_kernel_is_an_interrupt(monkeypatch: pytest.Monkey
     with pytest.raises(Interrupted) as caught:
         margin(np.eye(5), k=1)
     assert caught.value.margin.lower <= 1.0 <= caught.value.margin.upper
+
+
+@pytest.mark.parametrize("form", ["csr", "csc", "coo", "dense", "zeros"])
+def test_the_callers_matrix_is_left_as_it_was(form: str) -> None:
+    """Explicit zeros, repeated and unsorted entries are cleaned up in a copy."""
+    data = np.array([1.0, 0.0, 2.0, -1.0, 0.5, 3.0, 1.0])
+    rows, columns = np.array([0, 0, 1, 1, 2, 3, 3]), np.array([2, 1, 0, 0, 1, 2, 0])
+    given = sparse.coo_array((data, (rows, columns)), shape=(4, 3))
+    if form == "csr":
+        given = sparse.csr_array((data, columns, np.array([0, 2, 4, 5, 7])), shape=(4, 3))
+    elif form == "csc":
+        given = sparse.csc_array((data, columns, np.array([0, 2, 4, 5, 7])), shape=(3, 4))
+    elif form == "dense":
+        given = given.toarray()
+    elif form == "zeros":  # and nothing else to clean up
+        given = sparse.csr_array((data[:5], np.array([1, 2, 0, 1, 2]), np.array([0, 2, 3, 5])), shape=(3, 3))
+    before = given.copy()
+    found = margin(given, k=1)
+    dense = given if form == "dense" else given.toarray()
+    assert found.value == pytest.approx(margin(dense, k=1, method="enumerate").value)
+    if form == "dense":
+        np.testing.assert_array_equal(given, before)
+    else:
+        names = ("data", "row", "col") if form == "coo" else ("data", "indices", "indptr")
+        for name in names:
+            np.testing.assert_array_equal(getattr(given, name), getattr(before, name))
