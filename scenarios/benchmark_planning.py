@@ -126,7 +126,9 @@ def report(context: Context, done: Sequence[Done]) -> Outcome:
                 unit="evaluations",
                 required=1000.0,
                 at_most=True,
-                detail=f"{proved} of {len(values)} proven, worst gap {worst:.2g}",
+                detail=f"{proved} of {len(values)} proven, worst gap {worst:.2g}; "
+                f"{sum(v['evaluations'] <= 1000 for v in values)} of {len(values)} draws within 1,000, "
+                f"the longest {max(v['evaluations'] for v in values):.0f}",
             ),
             Benchmark(
                 f"seconds-{k}",
@@ -188,7 +190,7 @@ SCENARIO = Scenario(
         "nodes": 24,
         "chords": 40,
         "budget": 20.0,
-        "draws": 5,
+        "draws": 12,
         "patience": 300.0,
         "large": 100,
         "sparse": 100_000,
