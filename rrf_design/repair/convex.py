@@ -28,7 +28,7 @@ class Convex(Decoder):
     def decode(self, task: Task) -> Outcome:
         prepared = prepare(task)
         penalty = task.options.get("penalty")
-        limits: dict[str, Any] = {}
+        limits: dict[str, Any] = {"time_limit": task.time_limit}
         if task.options.get("max_iterations") is not None:
             limits["max_iterations"] = int(task.options["max_iterations"])
         s = prepared.reduce(task.syndrome)

@@ -10,8 +10,10 @@ objective − gap is a lower bound on the optimum whatever the iteration did.
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,6 +85,24 @@ class GroupProblem:
         return bound or 1.0
 
 
+class Effort(NamedTuple):
+    """What may still be spent: iterations, and time on the clock."""
+
+    iterations: int
+    deadline: float
+
+    @classmethod
+    def of(cls, iterations: int, seconds: float | None) -> Effort:
+        return cls(iterations, math.inf if seconds is None else time.monotonic() + seconds)
+
+    def after(self, used: int) -> Effort:
+        return Effort(self.iterations - used, self.deadline)
+
+    @property
+    def over(self) -> bool:
+        return self.iterations <= 0 or time.monotonic() >= self.deadline
+
+
 def group_lasso(
     B: Any,
     groups: Any = None,
@@ -93,17 +113,19 @@ def group_lasso(
     start: Any = None,
     tolerance: float = 1e-9,
     max_iterations: int = 50_000,
+    time_limit: float | None = None,
 ) -> ConvexSolution:
     """min ½‖Be − s‖² + λ Σ ωᵢ‖eᵢ‖, until the duality gap is below tolerance · ½‖s‖².
 
-    `weights` default to 1, or to sqrt(dim) where the dimensions differ.
+    `weights` default to 1, or to sqrt(dim) where the dimensions differ. After `max_iterations` or `time_limit` seconds
+    the answer so far is returned with its gap, and is not `converged`.
     """
     problem = B if isinstance(B, GroupProblem) else GroupProblem(B, groups, weights=weights)
     s = _vector(syndrome, problem)
     if not penalty > 0.0:
         raise ValueError(f"the penalty must be positive, got {penalty!r}")
     e = np.zeros(problem.matrix.shape[1]) if start is None else np.asarray(start, dtype=np.float64)[problem.order]
-    return _fista(problem, s, penalty, e, tolerance * 0.5 * float(s @ s), max_iterations)
+    return _fista(problem, s, penalty, e, tolerance * 0.5 * float(s @ s), Effort.of(max_iterations, time_limit))
 
 
 def lasso_path(
@@ -137,6 +159,7 @@ def group_bpdn(
     weights: Any = None,
     tolerance: float = 1e-7,
     max_iterations: int = 200_000,
+    time_limit: float | None = None,
 ) -> ConvexSolution:
     """min Σ ωᵢ‖eᵢ‖ subject to ‖Be − s‖ ≤ ε.
 
@@ -155,12 +178,13 @@ def group_bpdn(
         raise ValueError(
             f"no error at all reaches residual {epsilon:g}: the least possible one is {floor:g}; raise epsilon"
         )
+    effort = Effort.of(max_iterations, time_limit)
     if epsilon <= floor + tolerance * size:
-        return _multipliers(problem, s, epsilon, tolerance, max_iterations)
-    return _root(problem, s, epsilon, tolerance, max_iterations)
+        return _multipliers(problem, s, epsilon, tolerance, effort)
+    return _root(problem, s, epsilon, tolerance, effort)
 
 
-def _root(problem: GroupProblem, s: Array, epsilon: float, tolerance: float, budget: int) -> ConvexSolution:
+def _root(problem: GroupProblem, s: Array, epsilon: float, tolerance: float, effort: Effort) -> ConvexSolution:
     """The residual grows with λ: bracket from above, then regula falsi on log λ (Illinois), warm-started."""
     size = float(np.linalg.norm(s))
     top = problem.dual_norm(problem.transposed @ s)
@@ -170,11 +194,11 @@ def _root(problem: GroupProblem, s: Array, epsilon: float, tolerance: float, bud
     penalty, used = top * epsilon / size * 0.5, 0
     best: ConvexSolution | None = None
     for _ in range(80):
-        inner = _fista(problem, s, penalty, e, 1e-3 * tolerance * 0.5 * epsilon**2, max(200, budget - used))
+        inner = _fista(problem, s, penalty, e, 1e-3 * tolerance * 0.5 * epsilon**2, effort.after(used))
         used += inner.iterations
         e = inner.error[problem.order]
         best = _constrained(problem, s, epsilon, inner, used, tolerance)
-        if best.converged or used >= budget:
+        if best.converged or effort.after(used).over:
             break
         value = inner.residual - epsilon
         if value > 0:
@@ -187,7 +211,7 @@ def _root(problem: GroupProblem, s: Array, epsilon: float, tolerance: float, bud
     return best
 
 
-def _multipliers(problem: GroupProblem, s: Array, epsilon: float, tolerance: float, budget: int) -> ConvexSolution:
+def _multipliers(problem: GroupProblem, s: Array, epsilon: float, tolerance: float, effort: Effort) -> ConvexSolution:
     """Basis pursuit by the method of multipliers: the penalised form again and again, the misfit added back to s."""
     size = float(np.linalg.norm(s))
     penalty = 0.05 * problem.dual_norm(problem.transposed @ s)
@@ -196,7 +220,7 @@ def _multipliers(problem: GroupProblem, s: Array, epsilon: float, tolerance: flo
     best: ConvexSolution | None = None
     accuracy = 1e-4
     while True:
-        inner = _fista(problem, shifted, penalty, e, accuracy * tolerance * 0.5 * size**2, max(200, budget - used))
+        inner = _fista(problem, shifted, penalty, e, accuracy * tolerance * 0.5 * size**2, effort.after(used))
         used += inner.iterations
         e = inner.error[problem.order]
         misfit = s - problem.matrix @ e
@@ -207,7 +231,7 @@ def _multipliers(problem: GroupProblem, s: Array, epsilon: float, tolerance: flo
         gap = abs(value - float(s @ dual - epsilon * np.linalg.norm(dual)))
         done = residual <= epsilon + tolerance * size and gap <= 10 * tolerance * max(value, 1e-300)
         best = ConvexSolution(inner.error, value, gap, residual, penalty, used, done)
-        if done or used >= budget:
+        if done or effort.after(used).over:
             return best
         shifted = shifted + misfit
         accuracy = max(accuracy * 0.5, 1e-8)
@@ -227,7 +251,7 @@ def _constrained(
     return ConvexSolution(inner.error, value, gap, inner.residual, inner.penalty, used, done)
 
 
-def _fista(problem: GroupProblem, s: Array, penalty: float, e: Array, target: float, limit: int) -> ConvexSolution:
+def _fista(problem: GroupProblem, s: Array, penalty: float, e: Array, target: float, effort: Effort) -> ConvexSolution:
     """Accelerated proximal gradient, restarted whenever momentum points uphill; the least gap seen is returned."""
     step = 1.0 / problem.lipschitz
     ahead, momentum = e.copy(), 1.0
@@ -235,14 +259,14 @@ def _fista(problem: GroupProblem, s: Array, penalty: float, e: Array, target: fl
     image_ahead = image.copy()
     done, iteration, gap, objective = False, 0, np.inf, np.inf
     while True:
-        if iteration % CHECK_EVERY == 0 or iteration >= limit:
+        if iteration % CHECK_EVERY == 0 or iteration >= effort.iterations:
             misfit = s - image
             objective = 0.5 * float(misfit @ misfit) + penalty * problem.penalty(e)
             dual = misfit * min(1.0, penalty / max(problem.dual_norm(problem.transposed @ misfit), 1e-300))
             gap = max(0.0, objective - float(s @ dual) + 0.5 * float(dual @ dual))
             # Rounding keeps the gap from falling below this, however long one iterates.
             done = gap <= max(target, 1e-14 * max(objective, 0.5 * float(s @ s)))
-            if done or iteration >= limit:
+            if done or effort.after(iteration).over:
                 break
         fresh = problem.shrink(ahead - step * (problem.transposed @ (image_ahead - s)), step * penalty)
         moved = fresh - e

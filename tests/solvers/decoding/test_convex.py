@@ -156,3 +156,16 @@ def test_columns_of_a_node_may_lie_anywhere():
     apart = group_lasso(B, [[0, 2], [1, 3]], syndrome=s, penalty=0.4)
     together = group_lasso(B[:, [0, 2, 1, 3]], [2, 2], syndrome=s, penalty=0.4)
     np.testing.assert_allclose(apart.error[[0, 2, 1, 3]], together.error, atol=1e-9)
+
+
+def test_without_time_or_iterations_the_answer_says_that_it_has_not_converged() -> None:
+    rng = np.random.default_rng(3)
+    B = rng.standard_normal((20, 30))
+    s = B @ np.eye(30)[4] + 0.01 * rng.standard_normal(20)
+    whole = group_lasso(B, syndrome=s, penalty=0.1)
+    assert whole.converged
+    for limit in ({"time_limit": 0.0}, {"max_iterations": 0}):
+        cut = group_lasso(B, syndrome=s, penalty=0.1, **limit)
+        assert not cut.converged
+        assert cut.objective - cut.gap <= whole.objective + 1e-12
+        assert not group_bpdn(B, syndrome=s, epsilon=0.05, **limit).converged
