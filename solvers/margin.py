@@ -20,8 +20,9 @@ from solvers.exact import norm_ratio_above, proves_at_least, sqrt_below
 from solvers.gram import Field, make_field
 from solvers.groups import NodeColumns
 from solvers.oracle import enumerate_supports, smallest_singular_pair
+from solvers.parts import Support
 from solvers.result import Margin, Status, SupportValue
-from solvers.search import LIMIT, ULP_ROOM, Search, Support, gershgorin
+from solvers.search import LIMIT, ULP_ROOM, Search, gershgorin
 
 METHODS = ("auto", "search", "enumerate")
 ZERO = 1e-10  # the paper's rule: absolute and relative; the witness's residual is below 1e-9 then

@@ -23,8 +23,9 @@ from solvers.groups import NodeColumns
 from solvers.kernels.gather import proven
 from solvers.margin import EXACT_GAP, ZERO, Minimiser
 from solvers.oracle import smallest_singular_pair
+from solvers.parts import Support
 from solvers.result import Margin, Status
-from solvers.search import ULP_ROOM, Search, Support
+from solvers.search import ULP_ROOM, Search
 
 LARGEST = 8_000  # supports in the pool; a level that holds more is lowered
 ENOUGH = 256  # a level that holds fewer is raised, so that a refresh lasts
