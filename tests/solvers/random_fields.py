@@ -6,6 +6,7 @@ from fractions import Fraction
 from itertools import combinations
 
 import numpy as np
+from scipy.sparse import csgraph
 
 KINDS = ("dense", "wide", "sparse", "graph", "disconnected", "zero column", "deficient", "ill-scaled", "integer")
 
@@ -93,3 +94,18 @@ def upper_bound_holds(B: np.ndarray, direction: np.ndarray, upper: float) -> boo
         (sum((Fraction(float(c)) * x for c, x in zip(row, h, strict=True)), Fraction(0)) ** 2 for row in B), Fraction(0)
     )
     return image <= Fraction(upper) ** 2 * sum((x * x for x in h), Fraction(0))
+
+
+def brute(field, size, theta, *, connected):
+    """({supports with λ_min below θ}, λ_min of every support), of all or of the connected ones."""
+    gram = field.gram.toarray()
+    result = {}
+    for support in combinations(range(field.n), size):
+        columns = field.columns_of(support)
+        block = gram[np.ix_(columns, columns)]
+        if connected:
+            local = field.graph[list(support)][:, list(support)]
+            if csgraph.connected_components(local, directed=False)[0] > 1:
+                continue
+        result[support] = np.linalg.eigvalsh(block)[0]
+    return {s for s, value in result.items() if value < theta}, result

@@ -2,29 +2,12 @@
 
 from __future__ import annotations
 
-from itertools import combinations
-
 import numpy as np
 import pytest
-from random_fields import graph_field
-from scipy.sparse import csgraph
+from random_fields import brute, graph_field
 
 from solvers.gram import make_field
 from solvers.parts import dense_part, sparse_part
-
-
-def brute(field, size, theta, *, connected):
-    gram = field.gram.toarray()
-    result = {}
-    for support in combinations(range(field.n), size):
-        columns = field.columns_of(support)
-        block = gram[np.ix_(columns, columns)]
-        if connected:
-            local = field.graph[list(support)][:, list(support)]
-            if csgraph.connected_components(local, directed=False)[0] > 1:
-                continue
-        result[support] = np.linalg.eigvalsh(block)[0]
-    return {s for s, value in result.items() if value < theta}, result
 
 
 def found_by(part, theta, limit=100_000):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from random_fields import brute
 
 from solvers.gram import make_field
 from solvers.search import Search, gershgorin
