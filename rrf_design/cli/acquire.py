@@ -90,10 +90,13 @@ def acquire(
     Example: rrf-design acquire problem.toml --model embedded --budget 5
     """
     from rrf_design.acquisition import acquire as run_loop
+    from rrf_design.cli.runs import need_journal
     from rrf_design.errors import InputError
 
     if not files and resume is None:
         raise InputError("give a problem file, or the run to go on with (--resume RUN)")
+    if resume is not None:
+        need_journal(store)
     problem, responses_by_item = _problems(files or [], responses)
     options: dict[str, Any] = {"base_url": base_url, "slots": slots}
     result = run_loop(

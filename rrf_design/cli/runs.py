@@ -11,6 +11,15 @@ from rrf_design.cli.acquire import Store, describe
 from rrf_design.cli.output import AsJson, Quiet, print_json, say, table
 
 
+def need_journal(store: str | None) -> None:
+    """InputError where a run is asked for and there is no journal: looking for one must not make one."""
+    from rrf_design.errors import InputError
+
+    missing = no_journal(store)
+    if missing is not None:
+        raise InputError(f"{missing}: no journal of runs; `acquire` makes one, --store or RRF_STORE names another")
+
+
 def no_journal(store: str | None) -> str | None:
     """The file that a journal would be in and is not: who only wants to read must not make one."""
     from rrf_design.acquisition.journal import store_address
@@ -75,12 +84,9 @@ def show(
     Example: rrf-design show last
     """
     from rrf_design.acquisition import answer_log, read_run
-    from rrf_design.errors import InputError
     from rrf_design.files import write_text
 
-    missing = no_journal(store)
-    if missing is not None:
-        raise InputError(f"{missing}: no journal of runs; `acquire` makes one, --store or RRF_STORE names another")
+    need_journal(store)
     result = read_run(run, store=store)
     if out is not None:
         import json

@@ -90,7 +90,7 @@ def test_a_missed_target_is_exit_code_one(here: Path, capsys: pytest.CaptureFixt
         (["acquire", "missing.toml"], "no such file"),
         (["acquire", "p.toml", "--model", "nonsense"], "unknown model 'nonsense'"),
         (["acquire", "p.toml", "--model", "scripted:s.json", "--store", "mysql://x"], "use a path, sqlite:///PATH"),
-        (["acquire", "--resume", "zzz"], "there is no run 'zzz'"),
+        (["acquire", "--resume", "zzz"], "no journal of runs"),
         (["acquire", "p.toml", "p.toml", "--model", "scripted:s.json"], "two problem files are called 'p'"),
         (["show", "zzz"], "no journal of runs"),
     ],
@@ -149,3 +149,8 @@ def test_documents_are_written(here: Path) -> None:
     call("acquire", "p.toml", "--model", "scripted:s.json", "--method", "witness", "-q", "-o", "run.json")
     assert json.loads(Path("run.json").read_text())["format"] == "rrf-run"
     assert rrf.load("p.toml").name == "capital sums"
+
+
+def test_looking_for_a_run_makes_no_journal(here: Path) -> None:
+    assert call("acquire", "--resume", "last") == 2
+    assert not (here / "rrf-runs.sqlite").exists()
