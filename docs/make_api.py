@@ -21,10 +21,13 @@ HERE = Path(__file__).resolve().parent
 PACKAGES = (
     "rrf_design",
     "solvers",
+    "rrf_design.questions",
+    "rrf_design.handover",
     "rrf_design.planning",
     "rrf_design.certificates",
-    "rrf_design.repair",
+    "rrf_design.repairing",
     "rrf_design.acquisition",
+    "rrf_design.risk",
     "rrf_design.models",
     "rrf_design.responses",
     "rrf_design.reporting",
@@ -143,7 +146,13 @@ def _signature(thing: Any, *, method: bool = False) -> str:
 
 def _doc(thing: Any) -> str:
     text = inspect.getdoc(thing) or ""
-    return "" if text.startswith(f"{getattr(thing, '__name__', '')}(") else text.replace("``", "`")
+    return "" if text.startswith(f"{getattr(thing, '__name__', '')}(") else _fenced(text.replace("``", "`"))
+
+
+def _fenced(text: str) -> str:
+    """Paragraphs that are examples become blocks of their own."""
+    parts = [f"```pycon\n{part}\n```" if part.startswith(">>> ") else part for part in text.split("\n\n")]
+    return "\n\n".join(parts)
 
 
 def _first(text: str) -> str:

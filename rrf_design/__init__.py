@@ -8,7 +8,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _HOME = {
     "Node": "rrf_design.field",
@@ -35,8 +35,11 @@ _HOME = {
     "portfolio": "rrf_design.planning",
     "certify": "rrf_design.certificates",
     "verify": "rrf_design.certificates",
-    "repair": "rrf_design.repair",
+    "repair": "rrf_design.repairing",
     "acquire": "rrf_design.acquisition",
+    "estimate": "rrf_design.handover",
+    "dataset": "rrf_design.questions",
+    "Dataset": "rrf_design.questions",
     "RRFError": "rrf_design.errors",
     "InputError": "rrf_design.errors",
     "BudgetError": "rrf_design.errors",
@@ -45,9 +48,13 @@ _HOME = {
     "Refused": "rrf_design.errors",
 }
 
+_ROOMS = ("risk",)
+"""Packages whose names are used with the package's own: `rrf_design.risk.bound`."""
+
 __all__ = [
     "Anchor",
     "BudgetError",
+    "Dataset",
     "DesignMargin",
     "InputError",
     "MissingDependency",
@@ -65,8 +72,10 @@ __all__ = [
     "acquire",
     "certify",
     "component_criterion",
+    "dataset",
     "digest",
     "dumps",
+    "estimate",
     "from_graph",
     "from_matrix",
     "frontier",
@@ -76,12 +85,14 @@ __all__ = [
     "plan",
     "portfolio",
     "repair",
+    "risk",
     "save",
     "save_operator",
     "verify",
 ]
 
 if TYPE_CHECKING:
+    from rrf_design import risk
     from rrf_design.acquisition import acquire
     from rrf_design.blocks import Anchor, Relation, Rule, Tier, Transport
     from rrf_design.builders import from_graph, from_matrix, load_operator, save_operator
@@ -90,14 +101,18 @@ if TYPE_CHECKING:
     from rrf_design.errors import BudgetError, InputError, MissingDependency, Refused, RetryLater, RRFError
     from rrf_design.field import Node
     from rrf_design.files import digest, dumps, load, loads, save
+    from rrf_design.handover import estimate
     from rrf_design.margins import DesignMargin
     from rrf_design.operator import Operator
     from rrf_design.planning import frontier, plan, portfolio
     from rrf_design.problem import Problem
-    from rrf_design.repair import repair
+    from rrf_design.questions import Dataset, dataset
+    from rrf_design.repairing import repair
 
 
 def __getattr__(name: str) -> Any:
+    if name in _ROOMS:
+        return import_module(f"rrf_design.{name}")
     if name not in _HOME:
         raise AttributeError(f"module 'rrf_design' has no attribute {name!r}")
     value = getattr(import_module(_HOME[name]), name)

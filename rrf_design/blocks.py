@@ -110,6 +110,8 @@ class Block(Entry):
     """Radius in operator norm around this block, after weighting and whitening."""
     cost: NonNegative | None = None
     """Present: on sale. Absent: owned already."""
+    trusted: bool | None = None
+    """True: never wrong, like an exact calculation. False: a suspect among `wrong_checks`; where no block says so, all others are."""
     requires: tuple[Text, ...] = ()
     excludes: tuple[Text, ...] = ()
 
@@ -118,6 +120,11 @@ class Block(Entry):
         if (self.sigma is not None) + (self.covariance is not None) + (self.metric is not None) > 1:
             given = [name for name in ("sigma", "covariance", "metric") if getattr(self, name) is not None]
             raise ValueError(f"give only one of {' and '.join(given)}")
+        if self.trusted and (self.uncertainty > 0 or self.sigma is not None or self.covariance is not None):
+            why = "uncertain" if self.uncertainty > 0 else "noisy"
+            raise ValueError(
+                f"trusted = true says that it is exact, but it is declared {why}; leave one of the two out"
+            )
         return self
 
     @property

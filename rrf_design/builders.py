@@ -35,6 +35,11 @@ def from_graph(graph: nx.Graph, *, anchors: Sequence[Any] = (), **settings: Any)
     Node attributes with the keys of a node and edge attributes with the keys of a relation are used; others are
     refused, so that nothing is dropped in silence. An undirected edge is oriented as networkx iterates it. `anchors`
     are node names, anchor tables or `Anchor`s.
+
+    >>> import networkx as nx
+    >>> import rrf_design as rrf
+    >>> rrf.from_graph(nx.path_graph(4), anchors=[0], k=1).margin().support
+    ('2', '3')
     """
     try:
         nodes = [{"id": str(name), **_python(attributes)} for name, attributes in graph.nodes(data=True)]
@@ -60,6 +65,12 @@ def from_matrix(
 
     `groups` gives the columns of each node (lists of indices, or sizes of consecutive runs); default one each. Rows of
     zeros say nothing and are left out.
+
+    γ_k(B) = min over |S| ≤ 2k of σ_min(B_S), with the columns of B grouped by node.
+
+    >>> import rrf_design as rrf
+    >>> rrf.from_matrix([[1.0, 0.0], [0.0, 2.0], [1.0, 1.0]], k=1).margin().status.value
+    'exact'
     """
     rows = _csr(matrix)
     columns, ids = _nodes(rows, groups, names)
@@ -69,7 +80,15 @@ def from_matrix(
 
 
 def save_operator(operator: Operator, path: str | os.PathLike[str]) -> None:
-    """Write B, its nodes and blocks, and its target as .npz (plain arrays, no pickles)."""
+    """Write B, its nodes and blocks, and its target as .npz (plain arrays, no pickles).
+
+    >>> import pathlib, tempfile
+    >>> import rrf_design as rrf
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "operator.npz"
+    >>> rrf.save_operator(rrf.from_matrix([[2.0]]).operator(), path)
+    >>> rrf.load_operator(path).margin().value
+    2.0
+    """
     matrix = operator.matrix.tocsr()
     stream = BytesIO()
     np.savez_compressed(
@@ -93,6 +112,14 @@ def load_operator(path: str | os.PathLike[str], **settings: Any) -> Problem:
     """A problem from an .npz: of `save_operator`, of `scipy.sparse.save_npz`, or with arrays `B` and perhaps `groups` (sizes).
 
     Every block of a saved operator comes back as one anchor with its rows, value and uncertainty.
+
+    >>> import pathlib, tempfile
+    >>> import numpy as np
+    >>> import rrf_design as rrf
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "plain.npz"
+    >>> np.savez(path, B=np.eye(3), groups=[1, 2])
+    >>> rrf.load_operator(path).margin().value
+    1.0
     """
     arrays = _read(Path(path))
     try:

@@ -43,10 +43,22 @@ def component_criterion(problem: Problem, select: Selection = None, *, k: int | 
     """The criterion for what is owned plus what is selected; InputError where it does not apply.
 
     It needs identity transports everywhere, and anchors that fix their whole node (`rows` the identity).
+
+    γ_k = 0 exactly where a component without an anchor has at most 2k nodes.
+
+    >>> import networkx as nx
+    >>> import rrf_design as rrf
+    >>> found = rrf.component_criterion(rrf.from_graph(nx.path_graph(3), k=1))
+    >>> found.zero, found.unanchored
+    (False, (('0', '1', '2'),))
     """
     import networkx as nx
 
     operator = problem.operator(select)
+    if not operator.premise.plain:
+        raise InputError(
+            "components: the criterion is for answers that fail one by one, all delivered, with checks that hold"
+        )
     graph = nx.Graph()
     graph.add_nodes_from(operator.node_ids)
     anchored: set[str] = set()

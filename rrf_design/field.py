@@ -7,9 +7,9 @@ one wrong node, however many coordinates or tokens it changes. Everything in thi
 from __future__ import annotations
 
 from math import isfinite
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 Real = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 NonNegative = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=0)]
@@ -63,13 +63,27 @@ class Node(Entry):
 
     id: Text
     dim: Annotated[int, Field(strict=True, ge=1, le=MOST_COORDINATES)] = 1
+    unit: Text | None = None
+    """Nodes of one unit fail together, and k counts units; without a name, a unit of its own."""
     cost: NonNegative | None = None
     """Present: the query is not asked yet, and asking it costs this. Absent: asked already."""
+    price: NonNegative | None = None
+    """What asking it costs a live run although it is asked in any case: booked, and nothing to plan."""
     metric: Positive | Matrix | None = None
     """Positive definite W_i: lengths in this fiber are sqrt(hᵀ W_i h). A number means that multiple of the identity."""
+    range: tuple[Real, Real] | None = None
+    """Plausible answers, least and largest, of every coordinate: what a relation's uncertainty can amount to."""
+    model: Text | None = None
+    """Which of the run's models is asked; the first one by default."""
     prompt: Text | None = None
     """What a live run asks; the fields below belong to it."""
     system: Text | None = None
     parser: Text | Table | None = None
     max_tokens: Annotated[int, Field(strict=True, ge=1)] | None = None
     variables: Table | None = None
+
+    @model_validator(mode="after")
+    def _range_in_order(self) -> Self:
+        if self.range is not None and self.range[0] > self.range[1]:
+            raise ValueError(f"range = {list(self.range)}: the least plausible answer comes first")
+        return self

@@ -15,10 +15,10 @@ import secrets
 import shutil
 import tomllib
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from pydantic import BaseModel, ValidationError
 
@@ -26,6 +26,7 @@ from rrf_design.blocks import Anchor, Relation, Rule, Tier, Transport
 from rrf_design.errors import InputError
 from rrf_design.field import Node
 from rrf_design.problem import Problem
+from rrf_design.texts import whole
 
 SECTIONS: Mapping[str, type[BaseModel]] = {
     "nodes": Node,
@@ -39,39 +40,78 @@ SETTINGS = tuple(name for name in Problem.model_fields if name not in SECTIONS)
 
 
 def load(path: str | os.PathLike[str]) -> Problem:
-    """Read a problem file (.toml or .json)."""
+    """Read a problem file (.toml or .json).
+
+    InputError names the file, the entry and the key that does not fit, and the nearest known one.
+
+    >>> import pathlib, tempfile
+    >>> import rrf_design as rrf
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "problem.json"
+    >>> _ = path.write_text('{"nodes": [{"id": "a"}], "anchors": [{"id": "x", "node": "a"}]}')
+    >>> rrf.load(path).margin().value
+    1.0
+    """
     path = Path(path)
+    text = read_source(path)
     try:
-        text = path.read_bytes().decode("utf-8-sig")  # some editors begin a file with a mark
+        return from_document(parse_text(text, path.suffix.lower()))
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+
+
+def read_source(path: Path) -> str:
+    """The text of a file that a person wrote; InputError when it is not there or not UTF-8."""
+    try:
+        return path.read_bytes().decode("utf-8-sig")  # some editors begin a file with a mark
     except FileNotFoundError:
         raise InputError(f"{path}: no such file") from None
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: not UTF-8 text (at byte {error.start})") from None
     except (OSError, ValueError) as error:
         raise InputError(f"{path}: can't be read ({_reason(error)})".replace("\0", "\\0")) from None
-    try:
-        return from_document(_parse(text, path.suffix.lower()))
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from None
 
 
 def loads(text: str, kind: str = "toml") -> Problem:
-    """The same from a string; kind is "toml" or "json"."""
-    return from_document(_parse(text, f".{kind}"))
+    """The same from a string; kind is "toml" or "json".
+
+    >>> import rrf_design as rrf
+    >>> rrf.loads('{"nodes": [{"id": "a"}]}', "json").k
+    1
+    """
+    return from_document(parse_text(text, f".{kind}"))
 
 
 def save(problem: Problem, path: str | os.PathLike[str]) -> None:
-    """Write a problem file; the ending (.toml or .json) chooses the form."""
+    """Write a problem file; the ending (.toml or .json) chooses the form.
+
+    Written whole or not at all; `load` gives an equal problem back.
+
+    >>> import pathlib, tempfile
+    >>> import rrf_design as rrf
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "problem.json"
+    >>> rrf.save(rrf.Problem(nodes=[{"id": "a"}]), path)
+    >>> rrf.load(path) == rrf.Problem(nodes=[{"id": "a"}])
+    True
+    """
     write_text(path, dumps(problem, _kind(Path(path).suffix.lower())))
 
 
 def dumps(problem: Problem, kind: str = "toml") -> str:
-    """The text of a problem file; kind is "toml" or "json"."""
+    """The text of a problem file; kind is "toml" or "json".
+
+    >>> import rrf_design as rrf
+    >>> print(rrf.dumps(rrf.Problem(k=2, nodes=[{"id": "a"}])).strip())
+    [problem]
+    k = 2
+    <BLANKLINE>
+    [[nodes]]
+    id = "a"
+    """
     document = to_document(problem)
     if _kind(f".{kind}") == "json":
         return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-    parts = [f"[problem]\n{_toml_entry(document['problem'])}"]
-    parts += [f"[[{key}]]\n{_toml_entry(entry)}" for key in SECTIONS for entry in document.get(key, ())]
+    parts = [f"[problem]\n{toml_entry(document['problem'])}"]
+    parts += [f"[[{key}]]\n{toml_entry(entry)}" for key in SECTIONS for entry in document.get(key, ())]
     return "\n".join(parts)
 
 
@@ -83,6 +123,10 @@ def from_document(document: Any) -> Problem:
     if not isinstance(settings, dict):
         raise InputError("problem: must be a table")
     for key in document:
+        if key in ("data", "answer", "ask", "check"):
+            raise InputError(
+                f"[{key}] makes this a recipe, which speaks of the rows of a table; give the table with --data"
+            )
         if key != "problem" and key not in SECTIONS:
             raise InputError(f"unknown section {key!r}{suggestion(key, ['problem', *SECTIONS])}")
     for key in settings:
@@ -107,33 +151,53 @@ def to_document(problem: Problem) -> dict[str, Any]:
 
 
 def digest(problem: Problem) -> str:
-    """SHA-256 of the canonical JSON: plans, certificates and runs name the problem they belong to by it."""
-    canonical = json.dumps(to_document(problem), sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    """SHA-256 of the canonical JSON: plans, certificates and runs name the problem they belong to by it.
+
+    >>> import rrf_design as rrf
+    >>> len(rrf.digest(rrf.Problem(nodes=[{"id": "a"}])))
+    64
+    """
+    return canonical_digest(to_document(problem))
+
+
+def canonical_digest(document: Any) -> str:
+    """SHA-256 of a document's canonical JSON."""
+    canonical = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return hashlib.sha256(canonical.encode()).hexdigest()
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
     """Write a file whole or not at all; nothing is left behind when it fails."""
-    write_bytes(path, text.encode())
+    write_bytes(path, whole(text).encode())
 
 
 def write_bytes(path: str | os.PathLike[str], content: bytes) -> None:
     """The same for bytes."""
+    with writing(path) as stream:
+        stream.write(content)
+
+
+@contextmanager
+def writing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """A stream to a file that is there, whole, when the block ends, and not at all when it fails."""
     temporary: Path | None = None
     try:
         target = Path(os.path.realpath(path))  # through a link, not over it
         if target.exists() and not target.is_file() and not target.is_dir():
-            target.write_bytes(content)  # a pipe or a device can't be replaced
+            with target.open("wb") as device:  # a pipe or a device can't be replaced
+                yield device
             return
         temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
         with temporary.open("xb") as stream:
-            stream.write(content)
+            yield stream
             stream.flush()
             os.fsync(stream.fileno())
         if target.exists():
             shutil.copymode(target, temporary)
         os.replace(temporary, target)
         temporary = None
+    except InputError:  # the block's own, which is a ValueError too
+        raise
     except (OSError, ValueError) as error:
         raise InputError(f"{path}: can't be written ({_reason(error)})".replace("\0", "\\0")) from None
     finally:
@@ -151,21 +215,30 @@ def suggestion(word: str, known: Iterable[str]) -> str:
     return f"; did you mean {near[0]!r}?" if near else ""
 
 
-def one_line(error: ValidationError, data: Mapping[str, Any]) -> str:
-    """The first fault of a failed validation as one line that names the entry by its id."""
+def one_line(
+    error: ValidationError,
+    data: Mapping[str, Any],
+    *,
+    lists: Mapping[str, type[BaseModel]] = SECTIONS,
+    tables: Mapping[str, type[BaseModel]] | None = None,
+    top: type[BaseModel] = Problem,
+) -> str:
+    """The first fault of a failed validation as one line that names the entry by its id.
+
+    `lists` are the sections that are lists of entries, `tables` those that are one; `top` has all of them for fields.
+    """
     first = _most_telling(error.errors())
     location = _location(first)
-    where, model = "[problem]", Problem
-    keys: list[Any] = location
-    if location and location[0] in SECTIONS:
-        section = str(location[0])
-        model = SECTIONS[section]  # type: ignore[assignment]
-        where = section
+    where, model, keys = "[problem]" if top is Problem else "the top level", top, location
+    section = str(location[0]) if location else ""
+    if section in (tables or {}):
+        where, model, keys = f"[{section}]", (tables or {})[section], location[1:]
+    elif section in lists:
+        where, model, keys = section, lists[section], location[2:]
         if len(location) > 1 and isinstance(location[1], int):
             where = _entry_name(section, location[1], data)
-        keys = location[2:]
         if "transport" in keys[:1]:
-            model = Transport  # type: ignore[assignment]
+            model = Transport
     path = "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in keys).removeprefix(".")
     if first["type"] == "extra_forbidden":
         key = str(keys[-1])
@@ -214,7 +287,7 @@ def _entry_name(section: str, index: int, data: Mapping[str, Any]) -> str:
     return f"{kind} {name!r}" if isinstance(name, str) and name else f"{kind} number {index + 1}"
 
 
-def _toml_entry(entry: dict[str, Any]) -> str:
+def toml_entry(entry: dict[str, Any]) -> str:
     """One entry as key = value lines; tables inside it stay on their line, so that [[...]] is never broken up."""
     return "".join(f"{_toml_key(key)} = {_toml_value(value)}\n" for key, value in entry.items())
 
@@ -244,7 +317,8 @@ def _kind(suffix: str) -> str:
     raise InputError(f"problem files end in .toml or .json, not {suffix or 'nothing'!r}")
 
 
-def _parse(text: str, suffix: str) -> Any:
+def parse_text(text: str, suffix: str) -> Any:
+    """The tables in a TOML or JSON text; InputError says what is not valid."""
     try:
         if _kind(suffix) == "json":
             return json.loads(text, object_pairs_hook=_no_repeats, parse_constant=_no_constant)

@@ -12,7 +12,7 @@ from rrf_design.errors import InputError
 
 if TYPE_CHECKING:
     from rrf_design.operator import Operator
-    from rrf_design.problem import Problem, Selection
+    from rrf_design.premise import Protected
     from solvers import Margin, Status
 
 
@@ -27,12 +27,16 @@ class DesignMargin:
     status: Status
     support: tuple[str, ...]
     witness: Mapping[str, tuple[float, ...]]
-    """Node id to coordinates; unit norm over all (in the fiber metrics where the problem declares some)."""
+    """Node id to coordinates; unit norm over what is delivered (in the fiber metrics where the problem declares some)."""
     method: str
     selected: tuple[str, ...]
     solved: Margin
-    """The same result over coordinates of `operator`."""
+    """The same result over coordinates of `operator`, with units for nodes where units are declared."""
     operator: Operator
+    units: tuple[str, ...] = ()
+    """What the support counts as: k counts these. The nodes themselves where no unit is declared."""
+    wrong: tuple[str, ...] = ()
+    """Checks that hide the witness because they may be wrong."""
 
     @property
     def gamma(self) -> float:
@@ -40,16 +44,16 @@ class DesignMargin:
 
     def seen_by(self) -> dict[str, float]:
         """‖C_j h‖² of the witness for every block of the design: which blocks see it, and how well."""
-        energy = np.square(self.operator.matrix @ self.solved.direction)
-        block_of_row = np.repeat(np.arange(len(self.operator.block_ids)), np.diff(self.operator.block_offsets))
-        sums = np.bincount(block_of_row, weights=energy, minlength=len(self.operator.block_ids))
+        sums = self.operator.block_energies(self.solved.direction)
         return dict(zip(self.operator.block_ids, sums.tolist(), strict=True))
 
     @property
     def shares(self) -> dict[str, float]:
         """How much of the witness's squared length lies on each node of the support; adds up to 1."""
-        parts = (self.solved.direction[self.operator.groups[node]] for node in self.solved.support)
-        return {name: float(part @ part) for name, part in zip(self.support, parts, strict=True)}
+        groups, place = self.operator.groups, self.operator.node_index
+        parts = {name: self.solved.direction[groups[place[name]]] for name in self.support}
+        total = float(self.solved.direction @ self.solved.direction) or 1.0
+        return {name: float(part @ part) / total for name, part in parts.items()}
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -62,6 +66,8 @@ class DesignMargin:
             "witness": {name: list(part) for name, part in self.witness.items()},
             "method": self.method,
             "selected": list(self.selected),
+            "units": list(self.units),
+            "wrong": list(self.wrong),
         }
 
 
@@ -74,31 +80,21 @@ def check_k(k: Any, default: int) -> int:
     return int(k)
 
 
-def design_margin(problem: Problem, select: Selection = None, *, k: int | None = None, **options: Any) -> DesignMargin:
-    """Assemble the design and compute its margin; `options` go to `solvers.margin`."""
-    from solvers import margin
-
-    budget = check_k(k, problem.k)
-    operator = problem.operator(select)
-    try:
-        solved = margin(operator.matrix, operator.groups, k=budget, **options)
-    except ValueError as error:  # a solver option that can't be
-        raise InputError(str(error)) from None
-    return name_margin(operator, solved, selected=problem.resolve(select))
-
-
-def name_margin(operator: Operator, solved: Margin, *, selected: tuple[str, ...] = ()) -> DesignMargin:
+def name_margin(operator: Operator, found: Protected, *, selected: tuple[str, ...] = ()) -> DesignMargin:
     """A solver's result in the user's names."""
+    solved = found.solved
     return DesignMargin(
         k=solved.k,
         value=solved.value,
         lower=solved.lower,
         upper=solved.upper,
         status=solved.status,
-        support=tuple(operator.node_ids[i] for i in solved.support),
-        witness=operator.unstack(solved.direction, only=solved.support),
+        support=tuple(operator.node_ids[i] for i in found.nodes),
+        witness=operator.unstack(solved.direction, only=found.nodes),
         method=solved.method,
         selected=selected,
         solved=solved,
         operator=operator,
+        units=found.units,
+        wrong=found.wrong,
     )

@@ -1,7 +1,7 @@
 """The operator B of a design, assembled from its blocks, with the way back to nodes and blocks.
 
 `whole` builds the rows of every block over every node, once per problem; this is also what checks their shapes. A
-design is a slice of it (`assemble`), so designs of one problem agree to the last bit. Coordinates: with fiber metrics W_i = L Lᵀ the columns stand for h̃_i = Lᵀ h_i, so that plain Euclidean length is
+design is a slice of it (`restrict`, the only slicer), so designs of one problem agree to the last bit. Coordinates: with fiber metrics W_i = L Lᵀ the columns stand for h̃_i = Lᵀ h_i, so that plain Euclidean length is
 length in the metric (γ^(W) of the paper). Rows are multiplied by sqrt(w/m) and whitened. The target c has
 residual B z − c = 0 for a valid field z; it is NaN for anchors whose value is not known yet.
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import compress
 from typing import TYPE_CHECKING, Any
@@ -22,13 +22,16 @@ from scipy import linalg, sparse
 from rrf_design.blocks import Relation
 from rrf_design.errors import InputError
 from rrf_design.field import Node
+from rrf_design.premise import PLAIN, Premise
 from rrf_design.rows import bare_target, block_entries, family_scale, row_whitener, spd_factor
 
 if TYPE_CHECKING:
-    from rrf_design.problem import Problem, Selection
+    from rrf_design.problem import Problem
     from solvers import NodeColumns
 
 Array = NDArray[np.float64]
+_OF_ROWS = ("groups", "node_index", "block_index")
+"""What an operator remembers that does not depend on its targets."""
 
 
 @dataclass(frozen=True, eq=False)  # operators are compared by what they are made from
@@ -44,6 +47,8 @@ class Operator:
     block_kinds: tuple[str, ...]  # "relation" or "anchor"
     radii: Array  # (blocks,): operator-norm uncertainty of each block
     fiber_factors: Mapping[str, Array]  # node id -> L with W = L Lᵀ, only for nodes with a metric
+    uncertain: Mapping[str, tuple[str, ...]]  # block id -> all nodes it names, only for blocks with a radius
+    premise: Premise = PLAIN  # what fails together, what is delivered, which blocks may be wrong
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -91,7 +96,20 @@ class Operator:
             block_kinds=tuple(compress(self.block_kinds, blocks)),
             radii=_read_only(self.radii[blocks]),
             fiber_factors={name: factor for name, factor in self.fiber_factors.items() if name in kept},
+            uncertain=self._uncertain_in(blocks),
+            premise=self.premise,
         )
+
+    def aiming(self, target: Array) -> Operator:
+        """The same rows with other targets: what was derived from the rows is kept, so that many fields can share it."""
+        result = replace(self, target=_read_only(target))
+        result.__dict__.update({name: self.__dict__[name] for name in _OF_ROWS if name in self.__dict__})
+        return result
+
+    def _uncertain_in(self, blocks: NDArray[np.bool_]) -> Mapping[str, tuple[str, ...]]:
+        if not self.uncertain:
+            return self.uncertain
+        return {name: nodes for name, nodes in self.uncertain.items() if blocks[self.block_index[name]]}
 
     def stack(self, field: Mapping[str, Any]) -> Array:
         """A field given by node id, as one vector in whitened coordinates."""
@@ -116,6 +134,18 @@ class Operator:
             result[self.node_ids[index]] = tuple(float(x) for x in part)
         return result
 
+    def length(self, node: str, value: Any) -> float:
+        """The length of one node's value, in its metric."""
+        part = np.atleast_1d(np.asarray(value, dtype=np.float64))
+        factor = self.fiber_factors.get(node)
+        return float(np.linalg.norm(part if factor is None else factor.T @ part))
+
+    def block_energies(self, vector: Array) -> Array:
+        """‖C_j h‖² for every block, h over all coordinates."""
+        count = len(self.block_ids)
+        owner = np.repeat(np.arange(count), np.diff(self.block_offsets))
+        return np.bincount(owner, weights=np.square(self.matrix @ vector), minlength=count).astype(np.float64)
+
     def syndrome(self, field: Mapping[str, Any]) -> Array:
         """s = B y − c of a field of responses: what an error e has to explain as B e = s."""
         unknown = [self.block_ids[j] for j in range(len(self.block_ids)) if np.isnan(self._target_of(j)).any()]
@@ -126,27 +156,6 @@ class Operator:
 
     def _target_of(self, j: int) -> Array:
         return self.target[self.block_offsets[j] : self.block_offsets[j + 1]]
-
-
-def open_nodes(problem: Problem, selected: tuple[str, ...]) -> frozenset[str]:
-    """Nodes in the field: those asked already, those selected, and those that selected blocks need."""
-    names = {node.id for node in problem.nodes if node.cost is None}
-    for name in selected:
-        block = problem.block_by_id.get(name)
-        names.update((name,) if block is None else block.nodes)
-    return frozenset(names)
-
-
-def assemble(problem: Problem, select: Selection = None) -> Operator:
-    """B for the owned blocks plus the selected ones, over the nodes that are open."""
-    selected = problem.resolve(select)
-    opened = open_nodes(problem, selected)
-    if not opened:
-        raise InputError("the design is empty: no node has been asked; select at least one")
-    chosen = set(selected)
-    nodes = np.array([node.id in opened for node in problem.nodes])
-    present = [(b.cost is None or b.id in chosen) and opened.issuperset(b.nodes) for b in problem.blocks]
-    return problem.whole.restrict(np.array(present, dtype=bool), nodes)
 
 
 def whole(problem: Problem) -> Operator:
@@ -201,6 +210,8 @@ def whole(problem: Problem) -> Operator:
         block_kinds=tuple("relation" if isinstance(block, Relation) else "anchor" for block in problem.blocks),
         radii=_read_only(np.array([block.uncertainty for block in problem.blocks], dtype=np.float64)),
         fiber_factors=metrics,
+        uncertain={block.id: block.nodes for block in problem.blocks if block.uncertainty > 0},
+        premise=Premise.of(problem),
     )
     _check_finite(problem, result, np.asarray(target))
     return result

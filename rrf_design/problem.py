@@ -18,8 +18,10 @@ from rrf_design.errors import InputError
 from rrf_design.field import Entry, Node, NonNegative, Positive, Text
 
 if TYPE_CHECKING:
+    from rrf_design.design import Design
     from rrf_design.margins import DesignMargin
     from rrf_design.operator import Operator
+    from rrf_design.structure import Structure
 
 Selection = Iterable[str] | str | None
 """Ids of blocks (and nodes) on sale to add to what is owned; None for nothing, "all" for everything."""
@@ -40,7 +42,11 @@ class Problem(Entry):
     delta: Positive | None = None
     """The recovery error that is acceptable."""
     amplitude: Positive | None = None
-    """A bound on the norm of the error, where one is known (R in the minimax theorem)."""
+    """A bound on the norm of the true field on the nodes of uncertain blocks, where one is known."""
+    deliver: tuple[Text, ...] | None = None
+    """Ids of the nodes whose values must be right; every one by default."""
+    wrong_checks: Annotated[int, Field(strict=True, ge=0)] = 0
+    """How many anchors or relations may be wrong altogether, beside k units."""
     variance_floor: NonNegative = 0.0
     """No direction of a declared covariance counts as less noisy than this variance."""
     shrinkage: Annotated[float, Field(strict=True, ge=0, le=1)] = 0.0
@@ -120,15 +126,22 @@ class Problem(Entry):
 
     def operator(self, select: Selection = None) -> Operator:
         """B for what is owned plus what is selected; see `rrf_design.operator`."""
-        from rrf_design.operator import assemble
+        return self.design(select).slice(self)
 
-        return assemble(self, select)
+    @cached_property
+    def structure(self) -> Structure:
+        """What this problem shares with every other that differs in texts, offsets and values only."""
+        from rrf_design.structure import Structure
+
+        return Structure(self)
+
+    def design(self, select: Selection = None) -> Design:
+        """What is owned plus what is selected."""
+        return self.structure.selecting(select)
 
     def margin(self, select: Selection = None, *, k: int | None = None, **options: Any) -> DesignMargin:
         """γ_k of what is owned plus what is selected, with the witness named by node id."""
-        from rrf_design.margins import design_margin
-
-        return design_margin(self, select, k=k, **options)
+        return self.design(select).margin(k, **options)
 
 
 def _check(problem: Problem) -> None:
@@ -161,7 +174,20 @@ def _check(problem: Problem) -> None:
                 raise InputError(f"{type(group).__name__.lower()} {group.id!r}: {name!r} is not a block on sale{near}")
     if problem.epsilon is not None and problem.sigma is not None:
         raise InputError("[problem]: give epsilon or sigma, not both")
+    _check_deliver(problem)
     _ = problem.whole  # the shapes, by putting everything together
+
+
+def _check_deliver(problem: Problem) -> None:
+    if problem.deliver is None:
+        return
+    if not problem.deliver:
+        raise InputError("[problem]: deliver is empty; name the nodes whose values are wanted, or leave it out for all")
+    for name in problem.deliver:
+        if name not in problem.node_by_id:
+            raise InputError(f"[problem]: deliver names the unknown node {name!r}{_nearest(name, problem.node_by_id)}")
+    if len(set(problem.deliver)) < len(problem.deliver):
+        raise InputError("[problem]: deliver names a node twice")
 
 
 def _check_ids(problem: Problem) -> None:

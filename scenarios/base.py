@@ -109,6 +109,8 @@ class Outcome:
     figures: Sequence[Figure] = ()
     notes: Sequence[str] = ()
     files: Mapping[str, bytes] = field(default_factory=dict)
+    answer: str = ""
+    """One sentence with figures that the page begins with, beside the first picture: what came of the question."""
 
     @property
     def violated(self) -> tuple[str, ...]:

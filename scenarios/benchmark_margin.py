@@ -12,6 +12,7 @@ from math import comb
 from typing import TYPE_CHECKING, Any
 
 from scenarios.base import Context, Done, Expectation, Outcome, Part, Scenario, Table, Verdict
+from scenarios.large_supports import large_rows, large_verdicts, measured, regular_graph
 from scenarios.timing import Benchmark, benchmark_figure, benchmark_table, seconds, side_by_side
 
 if TYPE_CHECKING:
@@ -95,6 +96,7 @@ def parts(context: Context) -> list[Part]:
         {"kind": "growth", "nodes": context["sparse"]},
         {"kind": "million", "nodes": context["million"]},
         {"kind": "cores", **context["cores"]},
+        *({"kind": "large", **instance} for instance in context["large"]),
     ]
 
 
@@ -102,9 +104,15 @@ def run(context: Context, part: Part) -> dict[str, Any]:
     from threadpoolctl import threadpool_limits
 
     with threadpool_limits(1):
-        return {"dense": _dense, "published": _dense, "growth": _growth, "million": _million, "cores": _cores}[
-            part["kind"]
-        ](context, part)
+        work = {
+            "dense": _dense,
+            "published": _dense,
+            "growth": _growth,
+            "million": _million,
+            "cores": _cores,
+            "large": _large,
+        }
+        return work[part["kind"]](context, part)
 
 
 def _dense(context: Context, part: Part) -> dict[str, Any]:
@@ -193,6 +201,13 @@ def _cores(context: Context, part: Part) -> dict[str, Any]:
     }
 
 
+def _large(context: Context, part: Part) -> dict[str, Any]:
+    nodes, dim = part["nodes"], part.get("dim", 1)
+    if "degree" in part:
+        return measured(part, regular_graph(nodes, part["degree"], dim=dim, seed=context["seed"]))
+    return measured(part, gaussian(part["rows"], nodes, dim, context["seed"]))
+
+
 def _spin_twice(jobs: int) -> None:
     """Two independent loops of plain arithmetic: what two processes of this machine can do at best."""
     from joblib import Parallel, delayed
@@ -212,7 +227,9 @@ def _peak_megabytes() -> float:
 
 
 def report(context: Context, done: Sequence[Done]) -> Outcome:
-    rows = [part.value for part in done]
+    everything = [part.value for part in done]
+    rows = [row for row in everything if row["kind"] != "large"]
+    large = [row for row in everything if row["kind"] == "large"]
     figures = [*_dense_figures(rows), *_sparse_figures(rows)]
     required = [figure for figure in figures if figure.required is not None]
     verdicts = [figure.verdict(quick=context.quick) for figure in required if figure.key != "cores"]
@@ -225,6 +242,7 @@ def report(context: Context, done: Sequence[Done]) -> Outcome:
             "same", cores["same"], "one and two processes give the same bits" if cores["same"] else "they differ"
         )
     )
+    verdicts += large_verdicts(large, quick=context.quick)
     columns = ("kind", "rows", "nodes", "dim", "size", "supports", "gamma", "lower", "upper")
     table = [
         {
@@ -247,6 +265,11 @@ def report(context: Context, done: Sequence[Done]) -> Outcome:
             ),
             Table.of(
                 "dense", table, caption="Unit Gaussian columns; baselines are extrapolated from a sample of supports."
+            ),
+            Table.of(
+                "large",
+                large_rows(large),
+                caption="Large supports under a time limit, beside the search for small supports (`before`), which is their oracle.",
             ),
         ],
     )
@@ -353,6 +376,21 @@ SCENARIO = Scenario(
         "sparse": 100_000,
         "million": 1_000_000,
         "cores": {"nodes": 320, "size": 6},
+        "large": [
+            {"rows": 30, "nodes": 40, "size": 10, "limit": 50.0, "unlimited": True},
+            {"nodes": 200, "degree": 3, "size": 16, "limit": 50.0, "unlimited": True},
+            {"nodes": 64, "degree": 4, "size": 14, "limit": 50.0, "unlimited": True},
+            {"rows": 42, "nodes": 64, "size": 10, "limit": 120.0, "n_jobs": 2},
+            {"rows": 66, "nodes": 100, "size": 8, "limit": 50.0, "n_jobs": 2},
+            {"nodes": 10_000, "degree": 3, "size": 14, "limit": 50.0, "n_jobs": 2},
+            {"nodes": 10_000, "degree": 3, "size": 16, "limit": 50.0, "n_jobs": 2},
+            *(
+                {**field, "dim": dim, "size": size, "limit": 50.0, "n_jobs": 2, "exact": False}
+                for dim in (4, 8)
+                for size in (8, 10)
+                for field in ({"nodes": 200, "degree": 3}, {"rows": 16 * dim, "nodes": 24})
+            ),
+        ],
     },
     quick={
         "rounds": 1,
@@ -368,6 +406,11 @@ SCENARIO = Scenario(
         "sparse": 1_000,
         "million": 2_000,
         "cores": {"nodes": 40, "size": 5},
+        "large": [
+            {"rows": 12, "nodes": 16, "size": 8, "limit": 30.0, "unlimited": True},
+            {"nodes": 20, "degree": 3, "size": 8, "limit": 30.0},
+            {"nodes": 12, "degree": 3, "dim": 2, "size": 7, "limit": 30.0, "exact": False},
+        ],
     },
     expected=(
         Expectation("dense-128", "dense Gaussian, n = 128, d = 1, k = 2: at least 20,000 times the paper's loop"),
@@ -383,6 +426,8 @@ SCENARIO = Scenario(
             revised="at first a smaller field; now a larger one, and not judged where two independent loops gain nothing either",
         ),
         Expectation("exact", "every margin of the benchmark is exact, the one at 1,000,000 nodes included"),
+        Expectation("large", "large supports: every field that is asked to be is exact within its limit (k = 4 to 8)"),
+        Expectation("limit", "a time limit that is not reached costs at most 10 %"),
         Expectation("same", "one and two processes give the same answer"),
     ),
     parts=parts,

@@ -10,17 +10,25 @@ from typing import Any
 from rrf_design.planning import Arena, Goal, Tracked, plan, portfolio
 from rrf_design.problem import Problem
 from scenarios.base import Context, Done, Expectation, Outcome, Part, Scenario
+from scenarios.larger_plans import EXPECTED, larger_figures, larger_parts, larger_table, run_frontier, run_larger
 from scenarios.planner_comparison import random_field
 from scenarios.timing import Benchmark, benchmark_figure, benchmark_table, seconds
 
 
 def parts(context: Context) -> list[Part]:
     optimal = [{"kind": "optimal", "k": k, "seed": seed} for k in (1, 2) for seed in range(context["draws"])]
-    return [*optimal, {"kind": "gap"}, {"kind": "greedy"}, {"kind": "portfolio"}]
+    return [*optimal, {"kind": "gap"}, {"kind": "greedy"}, {"kind": "portfolio"}, *larger_parts(context)]
 
 
 def run(context: Context, part: Part) -> dict[str, Any]:
-    work = {"optimal": _optimal, "gap": _gap, "greedy": _greedy, "portfolio": _portfolio}[part["kind"]]
+    work = {
+        "optimal": _optimal,
+        "gap": _gap,
+        "greedy": _greedy,
+        "portfolio": _portfolio,
+        "larger": run_larger,
+        "larger-frontier": run_frontier,
+    }[part["kind"]]
     return work(context, part)
 
 
@@ -172,11 +180,12 @@ def report(context: Context, done: Sequence[Done]) -> Outcome:
             at_most=True,
             detail=f"{shared['status']}, smallest margin {shared['value']:.6g}",
         ),
+        *larger_figures(context, done),
     ]
     return Outcome(
         verdicts=[figure.verdict(quick=context.quick) for figure in figures],
         figures=[benchmark_figure(figures)],
-        tables=[benchmark_table(figures)],
+        tables=[benchmark_table(figures), larger_table(done)],
     )
 
 
@@ -185,7 +194,8 @@ SCENARIO = Scenario(
     title="What planning costs",
     question="How long do proofs of optimality, greedy steps and portfolios take, beside the margins they are made of?",
     about="""Random fields as in the planner comparison; the sparse field is a tree with chords and a tenth of its nodes
-    anchored. Times of exact margin evaluations are taken on the same problem in the same process.""",
+    anchored. Times of exact margin evaluations are taken on the same problem in the same process. Larger plans are given the same
+    minute with hull rows, with witness cuts alone (the planner of before), and to the greedy.""",
     full={
         "nodes": 24,
         "chords": 40,
@@ -196,6 +206,9 @@ SCENARIO = Scenario(
         "sparse": 100_000,
         "purchases": 500,
         "items": 10_000,
+        "larger-draws": 5,
+        "larger-share": 1.0,
+        "larger-seconds": 60.0,
     },
     quick={
         "nodes": 10,
@@ -206,6 +219,9 @@ SCENARIO = Scenario(
         "sparse": 2_000,
         "purchases": 20,
         "items": 100,
+        "larger-draws": 1,
+        "larger-share": 0.05,
+        "larger-seconds": 5.0,
     },
     expected=(
         Expectation(
@@ -217,6 +233,7 @@ SCENARIO = Scenario(
         Expectation("gap", "100 nodes, 300 candidates, k = 1: gap at most 1 % within a minute"),
         Expectation("greedy", "100,000 nodes, 500 purchases: the average step is at most 2 % of a cold margin"),
         Expectation("portfolio", "10,000 four-node items with ten candidates each: exact, under a minute on two cores"),
+        *EXPECTED,
     ),
     parts=parts,
     run=run,

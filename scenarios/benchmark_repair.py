@@ -149,7 +149,7 @@ def _decode(context: Context, part: Part) -> dict[str, Any]:
 def _batch(context: Context, count: int) -> dict[str, Any]:
     """Many fields of one design in one call, against one call each."""
     from rrf_design.problem import Problem
-    from rrf_design.repair import repair, repair_many
+    from rrf_design.repairing import repair, repair_many
 
     edges = [(a, b) for a in range(4) for b in range(a + 1, 4)]
     problem = Problem(

@@ -68,6 +68,7 @@ def report(context: Context, done: Sequence[Done]) -> Outcome:
         tables.append(Table.of("replay-rows", rows, caption="Every replayed field under every design.", shown=10))
         figures = [_figure(tables[1])]
     return Outcome(
+        answer=_answer(documents, rows, model),
         verdicts=_verdicts(context, documents, used, model, rows, tests),
         tables=tables,
         figures=figures,
@@ -93,7 +94,7 @@ def _verdicts(
         Verdict.of("checkpoints", True, model)
         if named
         else Verdict.open("checkpoints", f"asked: {model}; run again with --model for the paper's"),
-        Verdict.of("domains", {"mathematics", "code"} <= tasks, ", ".join(sorted(tasks))),
+        _domains(documents, rows, tasks),
         Verdict.of(
             "margins", all(map(math.isfinite, margins)) and off <= 0.00051, f"largest difference to print {off:.2g}"
         ),
@@ -116,6 +117,46 @@ def _verdicts(
         verdicts.append(Verdict.of("coefficient", value > 0, f"{value:.3f}, AUC gain {tests.prediction.gain:.3f}"))
     verdicts.append(Verdict.of("permutation", tests.permutation.p < 0.05, f"p = {tests.permutation.p:.5f}"))
     return verdicts
+
+
+def _empty(documents: Sequence[Any], rows: Sequence[Any]) -> dict[str, str]:
+    """The paper's domains from which nothing can be replayed, and why."""
+    from scenarios.real.work import recall
+
+    found = {}
+    for task in PAPER_ITEMS:
+        own = [d for d in documents if d["task"] == task]
+        if own and not any(row["task"] == task for row in rows):
+            right = sum(recall(d) for d in own)
+            found[task] = f"{right} of {len(own)} {task} items have a right answer"
+    return found
+
+
+def _domains(documents: Sequence[Any], rows: Sequence[Any], tasks: set[str]) -> Verdict:
+    """Items that were asked are no evidence from their domain when none of them can be replayed."""
+    empty = _empty(documents, rows)
+    if empty:
+        listed = "; ".join(empty.values())
+        return Verdict.open(
+            "domains", f"asked: {', '.join(sorted(tasks))}; no replay from {' and '.join(empty)} ({listed})"
+        )
+    return Verdict.of("domains", set(PAPER_ITEMS) <= tasks, ", ".join(sorted(tasks)))
+
+
+def _answer(documents: Sequence[Any], rows: Sequence[Any], model: str) -> str:
+    if not rows:
+        return f"Nothing can be said: no item of {model} has both a right and a wrong answer."
+    shares = []
+    for positive in (True, False):
+        own = [row["exact"] for row in rows if (row["gamma_1"] > 0) == positive]
+        shares.append(f"{sum(own)} of {len(own)}")
+    counts = {task: sum(row["task"] == task for row in rows) // 10 for task in dict.fromkeys(r["task"] for r in rows)}
+    listed = ", ".join(f"{task} {count}" for task, count in counts.items())
+    empty = "".join(f" The {task} stratum is empty: {why}." for task, why in _empty(documents, rows).items())
+    return (
+        f"Designs with positive margin succeed in {shares[0]} replays of an error of {model} under a design, designs with margin zero in {shares[1]} (errors: {listed})."
+        + empty
+    )
 
 
 def _items(documents: Sequence[Any]) -> Table:

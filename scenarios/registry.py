@@ -14,10 +14,16 @@ NAMES: tuple[str, ...] = (
     "robustness-sweeps",
     "negative-controls",
     "worked-examples",
+    "noise-laws",
     "published-replay",
+    "paper-audit",
     "real-model",
     "real-model-coder",
+    "cross-model",
+    "error-directions",
     "acquisition-policies",
+    "data-set-promises",
+    "premise-on-real-answers",
     "relation-error",
     "planner-comparison",
     "benchmark-margin",
@@ -27,6 +33,8 @@ NAMES: tuple[str, ...] = (
     "benchmark-certificates",
     "certificate-ladder",
     "rigour",
+    "answer-readings",
+    "protection",
 )
 
 

@@ -1,8 +1,9 @@
 """Are the proven bounds bounds? Thousands of random and hostile fields against exact rational arithmetic.
 
-The check shares nothing with solver or verifier: entries of B are doubles and so rational numbers; for every node set of
+The judge shares nothing with solver or verifier: entries of B are doubles and so rational numbers; for every node set of
 the size in question, connected or not, G_SS − lower²·I is eliminated in exact rationals (a negative pivot would refute the
-lower bound), and for the witness's support G_SS − upper²·I must not be positive definite.
+lower bound), and for the witness's support G_SS − upper²·I must not be positive definite. Beside the bounds, `verify` meets
+sealed forgeries and bytes without sense (`scenarios.forgeries`), and plans with decimal prices meet exhaustive search.
 """
 
 from __future__ import annotations
@@ -11,44 +12,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from scenarios.base import Context, Done, Expectation, Figure, Outcome, Part, Scenario, Table, Verdict
+from scenarios.decimal_budgets import budget_case
+from scenarios.forgeries import attack
+from scenarios.hostile_fields import FAMILIES, field, handed_over
 
-FAMILIES = ("gaussian", "graph", "typed", "integer", "near-singular", "ill-scaled", "last-bit", "rank-deficient")
 WELL_CONDITIONED = 1e-2  # γ at least this share of the largest column norm
 BATCH = 100
-
-
-def field(family: str, seed: int) -> tuple[Any, list[int], int]:
-    """Matrix, node sizes and k of one small field of a family."""
-    import numpy as np
-
-    rng = np.random.default_rng([FAMILIES.index(family), seed])
-    k = int(rng.integers(1, 3))
-    nodes = int(rng.integers(3, 7))
-    sizes = [int(rng.integers(1, 3)) for _ in range(nodes)] if family == "typed" else [1] * nodes
-    width = sum(sizes)
-    if family in ("graph", "typed"):
-        starts = np.cumsum([0, *sizes])
-        rows = [np.eye(width)[rng.integers(width)][None, :] * rng.choice([1.0, 0.1, 3.0])]
-        for _ in range(2 * nodes):
-            a, b = rng.choice(nodes, 2, replace=False)
-            part = np.zeros((sizes[b], width))
-            part[:, starts[b] : starts[b + 1]] = np.eye(sizes[b])
-            transport = rng.standard_normal((sizes[b], sizes[a])) if family == "typed" else -np.eye(1)
-            part[:, starts[a] : starts[a + 1]] = transport
-            rows.append(part)
-        return np.vstack(rows), sizes, k
-    if family == "integer":
-        return rng.integers(-2, 3, (width + 1, width)).astype(float), sizes, k
-    matrix = rng.standard_normal((width + int(rng.integers(0, 3)), width))
-    if family == "near-singular":
-        matrix[:, 1] = matrix[:, 0] + rng.standard_normal(len(matrix)) * 2.0 ** -int(rng.integers(10, 56))
-    elif family == "ill-scaled":
-        matrix *= 10.0 ** rng.integers(-9, 10, width)
-    elif family == "last-bit":
-        matrix = np.repeat(matrix[:, :1], width, axis=1) * (1 + 2.0**-52 * rng.integers(-3, 4, (len(matrix), width)))
-    elif family == "rank-deficient":
-        matrix[:, -1] = matrix[:, :-1] @ rng.integers(-1, 2, width - 1)
-    return matrix, sizes, k
+ATTACK_BATCH = 250
 
 
 def exactly_above(columns: Any, level: float, *, strictly: bool) -> bool:
@@ -80,15 +50,20 @@ def exactly_above(columns: Any, level: float, *, strictly: bool) -> bool:
     return True
 
 
-def judge(matrix: Any, sizes: list[int], k: int) -> dict[str, Any]:
-    """Solve one field and check both bounds against every support, exactly."""
+def judge(matrix: Any, sizes: list[int], k: int, given: Any = None, *, method: str = "auto") -> dict[str, Any]:
+    """Solve one field, as it is `given`, and check both bounds against every support, exactly. A refusal claims nothing."""
     from itertools import combinations
 
     import numpy as np
 
     from solvers import margin
 
-    found = margin(matrix, sizes, k=k)
+    try:
+        found = margin(matrix if given is None else given, sizes, k=k, method=method)
+    except ValueError as refusal:
+        row = dict.fromkeys(("exact", "zero"), False)
+        words = "rescale the field" in str(refusal)
+        return {**row, "lower_ok": words, "upper_ok": words, "refused": True, "gap": 0.0, "conditioning": 0.0}
     starts = np.cumsum([0, *sizes])
 
     def part(support: Sequence[int]) -> Any:
@@ -99,24 +74,38 @@ def judge(matrix: Any, sizes: list[int], k: int) -> dict[str, Any]:
         exactly_above(part(support), found.lower, strictly=False) for support in combinations(range(len(sizes)), size)
     )
     high = not exactly_above(part(found.support), found.upper, strictly=True)
-    norm = float(np.sqrt(np.square(matrix).sum(axis=0)).max())
+    largest = float(np.abs(matrix).max(initial=0.0)) or 1.0
+    norm = float(np.sqrt(np.square(matrix / largest).sum(axis=0)).max())  # of the largest entry: squares stay in range
     return {
         "lower_ok": low,
         "upper_ok": high,
+        "refused": False,
         "exact": str(found.status) == "exact",
         "zero": found.value == 0.0,
-        "gap": (found.upper - found.lower) / found.upper if found.upper > 0 else 0.0,
-        "conditioning": found.value / norm if norm else 0.0,
+        "gap": _gap(found.lower, found.upper),
+        "conditioning": found.value / largest / norm if norm else 0.0,
     }
 
 
+def _gap(lower: float, upper: float) -> float:
+    """How far the bounds are apart, relatively; none where doubles can't be closer (among subnormal numbers that shows)."""
+    import math
+
+    steps = math.nextafter(math.nextafter(lower, math.inf), math.inf)
+    return 0.0 if upper <= steps else (upper - lower) / upper
+
+
 def reverify(matrix: Any, sizes: list[int], k: int) -> bool:
-    """Certify the same field and verify the certificate."""
+    """Certify the same field and verify the certificate; what can't be certified is refused in one line, and claims nothing."""
     import rrf_design as rrf
     from rrf_design.builders import from_matrix
+    from rrf_design.errors import InputError
 
-    problem = from_matrix(matrix, sizes, k=k)
-    return bool(rrf.verify(rrf.certify(problem, budgets=[])).valid)
+    try:
+        certificate = rrf.certify(from_matrix(matrix, sizes, k=k), budgets=[])
+    except InputError:
+        return True
+    return bool(rrf.verify(certificate).valid)
 
 
 def cost_of_rigour(kind: str, nodes: int) -> dict[str, Any]:
@@ -165,17 +154,41 @@ def parts(context: Context) -> list[Part]:
         for family in FAMILIES
         for first in range(0, per_family, BATCH)
     ]
+    for kind in ("forgeries", "bytes", "budgets"):
+        whole = context[kind]
+        batches += [
+            {"attack": kind, "first": first, "count": min(ATTACK_BATCH, whole - first)}
+            for first in range(0, whole, ATTACK_BATCH)
+        ]
+    batches += [
+        {"large": True, "first": first, "count": min(BATCH, context["large"] - first)}
+        for first in range(0, context["large"], BATCH)
+    ]
     return [*batches, *({"cost": kind, "nodes": nodes} for kind, nodes in context["timed"])]
 
 
 def run(context: Context, part: Part) -> dict[str, Any]:
     if "cost" in part:
         return cost_of_rigour(part["cost"], part["nodes"])
+    seeds = range(part["first"], part["first"] + part["count"])
+    if part.get("attack") == "budgets":
+        cases = [budget_case(seed) for seed in seeds]
+        return {"attack": "budgets", "tried": len(cases)} | {
+            key: sum(case[key] for case in cases) for key in ("over", "worse", "optimal")
+        }
+    if "attack" in part:
+        return attack(part["attack"], seeds)
+    if "large" in part:
+        from scenarios.large_supports import small_field
+
+        judged = [judge(matrix, [1] * matrix.shape[1], 4, method="completion") for matrix in map(small_field, seeds)]
+        wrong = sum(not (row["lower_ok"] and row["upper_ok"]) for row in judged)
+        return {"large": len(judged), "wrong": wrong, "exact": sum(row["exact"] for row in judged)}
     rows = []
     verified, asked = 0, 0
-    for seed in range(part["first"], part["first"] + part["count"]):
+    for seed in seeds:
         matrix, sizes, k = field(part["family"], seed)
-        rows.append(judge(matrix, sizes, k))
+        rows.append(judge(matrix, sizes, k, handed_over(matrix, seed)[1]))
         if seed % context["verify_every"] == 0:
             asked += 1
             verified += reverify(matrix, sizes, k)
@@ -185,6 +198,7 @@ def run(context: Context, part: Part) -> dict[str, Any]:
         "fields": len(rows),
         "lower_above": sum(not row["lower_ok"] for row in rows),
         "upper_below": sum(not row["upper_ok"] for row in rows),
+        "refused": sum(row["refused"] for row in rows),
         "exact": sum(row["exact"] for row in rows),
         "zero": sum(row["zero"] for row in rows),
         "well_conditioned": len(good),
@@ -195,25 +209,12 @@ def run(context: Context, part: Part) -> dict[str, Any]:
 
 
 def report(context: Context, done: Sequence[Done]) -> Outcome:
-    values = [item.value for item in done if "family" in item.part]
     costs = [item.value for item in done if "cost" in item.part]
-    rows = []
-    for family in FAMILIES:
-        mine = [value for value in values if value["family"] == family]
-        row: dict[str, Any] = {"family": family}
-        for key in (
-            "fields",
-            "lower_above",
-            "upper_below",
-            "exact",
-            "zero",
-            "well_conditioned",
-            "certificates",
-            "verified",
-        ):
-            row[key] = sum(value[key] for value in mine)
-        row["widest_gap"] = max((value["widest_gap"] for value in mine), default=0.0)
-        rows.append(row)
+    rows = _by_family([item.value for item in done if "family" in item.part])
+    attacks = {
+        kind: [item.value for item in done if item.part.get("attack") == kind]
+        for kind in ("forgeries", "bytes", "budgets")
+    }
     total = {
         key: sum(row[key] for row in rows)
         for key in ("fields", "lower_above", "upper_below", "certificates", "verified")
@@ -229,12 +230,16 @@ def report(context: Context, done: Sequence[Done]) -> Outcome:
             Verdict.of(
                 "upper", total["upper_below"] == 0, f"{total['upper_below']} of {total['fields']} below the truth"
             ),
+            _large([item.value for item in done if "large" in item.part]),
             Verdict.of("gap", gap <= 1e-9, f"widest relative gap {gap:.3g}"),
             Verdict.of(
                 "verified",
                 total["verified"] == total["certificates"],
                 f"{total['verified']} of {total['certificates']} certificates verify",
             ),
+            _attacked("forgeries", attacks["forgeries"], context.quick),
+            _attacked("bytes", attacks["bytes"], context.quick),
+            _planned(attacks["budgets"]),
             Verdict.open("cost", f"{cost} (quick size)") if context.quick else Verdict.of("cost", worst <= 0.3, cost),
         ],
         figures=[_figure(rows)],
@@ -242,13 +247,64 @@ def report(context: Context, done: Sequence[Done]) -> Outcome:
             Table.of(
                 "families", rows, caption="Every bound checked in exact rational arithmetic, by family of fields."
             ),
+            Table.of("attacks", _tricks(attacks), caption="What was tried on `verify`: none may be accepted."),
             Table.of("cost", costs, caption="What the proofs cost on larger fields, k = 2; the rest of a solve is 1."),
         ],
         notes=[
             f"A field counts as well conditioned when its margin is at least {WELL_CONDITIONED:g} of its largest column norm."
-            " Elsewhere the bounds hold just as well, and may lie further apart."
+            " Elsewhere the bounds hold just as well, and may lie further apart. Refused: entries more than 150 orders of"
+            " magnitude apart, in one line."
         ],
     )
+
+
+def _by_family(values: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    counted = (
+        "fields",
+        "lower_above",
+        "upper_below",
+        "refused",
+        "exact",
+        "zero",
+        "well_conditioned",
+        "certificates",
+        "verified",
+    )
+    rows = []
+    for family in FAMILIES:
+        mine = [value for value in values if value["family"] == family]
+        row: dict[str, Any] = {"family": family, **{key: sum(value[key] for value in mine) for key in counted}}
+        rows.append({**row, "widest_gap": max((value["widest_gap"] for value in mine), default=0.0)})
+    return rows
+
+
+def _attacked(kind: str, values: Sequence[dict[str, Any]], quick: bool) -> Verdict:
+    tried, accepted, raised = (sum(value[key] for value in values) for key in ("tried", "accepted", "raised"))
+    slowest = max((value["slowest"] for value in values), default=0.0)
+    words = f"{accepted} of {tried} accepted, {raised} raised, the slowest took {slowest:.2g} s"
+    return Verdict.of(kind, accepted == raised == 0 and (quick or slowest < 1.0), words)
+
+
+def _large(values: Sequence[dict[str, Any]]) -> Verdict:
+    fields, wrong, exact = (sum(value[key] for value in values) for key in ("large", "wrong", "exact"))
+    return Verdict.of("large", wrong == 0, f"{wrong} of {fields} on the wrong side; {exact} exact")
+
+
+def _planned(values: Sequence[dict[str, Any]]) -> Verdict:
+    tried, over, worse = (sum(value[key] for value in values) for key in ("tried", "over", "worse"))
+    return Verdict.of(
+        "budgets", over == worse == 0, f"{over} of {tried} over the budget, {worse} below the best margin"
+    )
+
+
+def _tricks(attacks: dict[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:
+    rows = []
+    for kind in ("forgeries", "bytes"):
+        for trick in sorted({name for value in attacks[kind] for name in value["tricks"]}):
+            rows.append(
+                {"attack": kind, "trick": trick, "tried": sum(v["tricks"].get(trick, 0) for v in attacks[kind])}
+            )
+    return rows
 
 
 def _figure(rows: Sequence[dict[str, Any]]) -> Figure:
@@ -270,17 +326,42 @@ SCENARIO = Scenario(
     name="rigour",
     title="Are the bounds bounds?",
     question="Does any proven bound, on any field, lie on the wrong side of the exact value?",
-    about="""Random and hostile small fields (nearly equal columns, scales 18 powers of ten apart, entries that differ in the
-    last bit, exact ties, deficient rank), k = 1 and 2. Both bounds of every solve are checked against every support in exact
-    rational arithmetic; a share of the fields is certified and verified as well. The cost of rigour is the time spent on
-    proofs against the rest of the solve, on larger fields.""",
-    full={"fields": 10000, "verify_every": 10, "timed": [["graph", 20000], ["dense", 96], ["dense", 160]]},
-    quick={"fields": 80, "verify_every": 5, "timed": [["graph", 200]]},
+    about="""Random and hostile small fields (products that cancel, columns up to 150 powers of ten apart, the ends of the range
+    of doubles, entries that differ in the last bit, exact ties, deficient rank), k = 1 and 2, handed over in six forms. Both bounds
+    of every solve are checked against every support in exact rational arithmetic; a share of the fields is certified and
+    verified as well. Certificates are forged and sealed again, and bytes without sense are verified. Plans with decimal
+    prices are compared with every affordable choice. The cost of rigour is the time spent on proofs against the rest of the
+    solve, on larger fields. Supports of eight nodes (k = 4) have kernels of their own and fields of their own here.""",
+    full={
+        "fields": 20000,
+        "large": 10000,
+        "verify_every": 10,
+        "forgeries": 5000,
+        "bytes": 5000,
+        "budgets": 2000,
+        "timed": [["graph", 20000], ["dense", 96], ["dense", 160]],
+    },
+    quick={
+        "fields": 160,
+        "large": 16,
+        "verify_every": 5,
+        "forgeries": 60,
+        "bytes": 40,
+        "budgets": 4,
+        "timed": [["graph", 200]],
+    },
     expected=(
         Expectation("lower", "no lower bound above the exact value"),
         Expectation("upper", "no upper bound below the exact value"),
+        Expectation(
+            "large",
+            "nor for supports of eight nodes, on fields of nine or ten: the bounds for large supports are bounds",
+        ),
         Expectation("gap", "a relative gap of at most 1e-9 where the field is well conditioned"),
         Expectation("verified", "every certificate of these fields verifies"),
+        Expectation("forgeries", "no sealed forgery is accepted, none makes verify fail, each takes under a second"),
+        Expectation("bytes", "no bytes without sense are accepted, none makes verify fail, each takes under a second"),
+        Expectation("budgets", "with decimal prices no plan costs more than its budget, and none is below the best"),
         Expectation("cost", "proofs cost at most 30 % over the unverified solve"),
     ),
     parts=parts,

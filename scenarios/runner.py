@@ -133,6 +133,7 @@ def _document(
             "name": scenario.name,
             "title": scenario.title or scenario.name,
             "question": scenario.question,
+            "answer": outcome.answer,
             "about": "\n\n".join(" ".join(part.split()) for part in scenario.about.split("\n\n")),
             "size": "quick" if context.quick else "full",
             "parameters": {name: public(value) for name, value in context.parameters.items()},

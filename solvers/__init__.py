@@ -1,13 +1,15 @@
 """Matrices in, bounds and witnesses out. Knows nothing of language models, files or money.
 
 The one quantity: γ(s) = min over node sets S of size at most s of σ_min(B_S), with s = 2k for a corruption
-budget of k nodes; always with a rigorous lower and upper bound and the witness that attains the upper one.
+budget of k nodes; always with a rigorous lower and upper bound and the witness that attains the upper one. Two variants ask
+only for what is delivered (`delivered_margin`), and allow checks to be wrong as well (`suspect_margin`, `wrong_check_margin`).
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from solvers.delivered import delivered_margin, delivered_supports_below, delivered_worst_supports
 from solvers.groups import NodeColumns, column_groups
 from solvers.margin import (
     Interrupted,
@@ -19,7 +21,9 @@ from solvers.margin import (
     worst_supports,
 )
 from solvers.result import Margin, Status, SupportValue
+from solvers.rivals import RivalPair, rival_pair
 from solvers.structure import Gauge, Spark, gauge_directions, group_spark
+from solvers.suspects import SuspectMargin, suspect_margin, wrong_check_margin
 
 if TYPE_CHECKING:
     from solvers.tracker import MarginTracker
@@ -30,18 +34,26 @@ __all__ = [
     "Margin",
     "MarginTracker",
     "NodeColumns",
+    "RivalPair",
     "Spark",
     "Status",
     "SupportValue",
     "SupportsBelow",
+    "SuspectMargin",
     "column_groups",
+    "delivered_margin",
+    "delivered_supports_below",
+    "delivered_worst_supports",
     "gauge_directions",
     "group_spark",
     "margin",
     "margins",
+    "rival_pair",
     "support_margin",
     "supports_below",
+    "suspect_margin",
     "worst_supports",
+    "wrong_check_margin",
 ]
 
 

@@ -12,6 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 PRECISIONS = (128, 512, 2048)
+WIDEST = 48  # columns whose dependence is decided exactly: a few milliseconds
+TALLEST = 4000  # and rows
+LEAST = 1e-140  # squares of smaller numbers leave the range of doubles
 
 
 def proves_at_least(block: NDArray[np.float64], theta: float) -> bool:
@@ -26,13 +29,51 @@ def proves_at_least(block: NDArray[np.float64], theta: float) -> bool:
     return False
 
 
+def null_vector(block: NDArray[np.float64]) -> NDArray[np.float64] | None:
+    """A unit vector in the kernel of the block, if its columns are dependent in exact arithmetic; None: they are not,
+    or there are too many to say.
+
+    The vector is the exact one, rounded entry by entry: it does not depend on the machine.
+    """
+    import flint
+
+    entries = block[np.any(block != 0.0, axis=1)]
+    rows, columns = entries.shape
+    if columns > WIDEST or rows > TALLEST:
+        return None
+    if rows == 0:
+        return np.eye(1, columns).ravel()
+    basis, nullity = flint.fmpz_mat([_whole_numbers(row) for row in entries.tolist()]).nullspace()
+    if nullity == 0:
+        return None
+    numbers = [int(basis[i, 0]) for i in range(columns)]
+    largest = max(abs(number) for number in numbers)
+    sign = -1 if next(number for number in numbers if number) < 0 else 1
+    ratios = [sign * number / largest for number in numbers]  # a quotient of whole numbers is rounded to nearest
+    length = math.sqrt(math.fsum(x * x for x in ratios))
+    return np.array([x / length for x in ratios])
+
+
+def _whole_numbers(row: list[float]) -> list[int]:
+    """The same numbers times one power of two."""
+    pairs = [x.as_integer_ratio() for x in row]
+    longest = max(denominator for _, denominator in pairs)
+    return [numerator * (longest // denominator) for numerator, denominator in pairs]
+
+
+def zero_witness(block: NDArray[np.float64], vector: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
+    """A witness of a zero margin with its upper bound: exactly 0 where that can be decided, else the vector's own residual."""
+    exact = null_vector(block)
+    return (vector, norm_ratio_above(block, vector)) if exact is None else (exact, 0.0)
+
+
 def norm_ratio_above(block: NDArray[np.float64], vector: NDArray[np.float64]) -> float:
     """A double not below ‖Bv‖/‖v‖: in floating point with its error bound where that is tight, else in balls."""
     rows, columns = block.shape
     unit = (rows + columns + 8) * 2.0**-52
     image = float(np.linalg.norm(block @ vector))
     error = unit * float(np.linalg.norm(np.abs(block) @ np.abs(vector)))
-    if error <= 1e-12 * image:
+    if image > LEAST and error <= 1e-12 * image:
         return float((image + error) * (1.0 + unit) / float(np.linalg.norm(vector)) * (1.0 + unit))
     return _norm_ratio_in_balls(block, vector)
 
@@ -59,6 +100,18 @@ def float_above(ball: Any) -> float:
     while not flint.arb(guess) >= ball:
         guess = math.nextafter(guess, math.inf) if guess > 0 else 5e-324
     return guess
+
+
+def scaled_below(value: float, exponent: int) -> float:
+    """A double not above value·2^exponent; scaling is exact except where the result is subnormal."""
+    result = math.ldexp(value, exponent)
+    return math.nextafter(result, -math.inf) if math.ldexp(result, -exponent) > value else result
+
+
+def scaled_above(value: float, exponent: int) -> float:
+    """A double not below value·2^exponent."""
+    result = math.ldexp(value, exponent)
+    return math.nextafter(result, math.inf) if math.ldexp(result, -exponent) < value else result
 
 
 def sqrt_below(value: float) -> float:

@@ -3,6 +3,9 @@
 The search starts from an incumbent λ (a good support found locally) and asks which supports can't be proven to lie
 above θ = λ(1 − 2·10⁻¹⁰). None: then γ² is proven to lie in [θ, λ]. Some: they are evaluated, the best becomes the
 incumbent, and what floating point could not decide is decided in ball arithmetic.
+
+Supports of more than six nodes are proved root by root (`solvers.large`), smaller ones by the kernels of `solvers.search`.
+Either way there is one pass at the incumbent's threshold; under a time limit a sample of it tells whether it fits.
 """
 
 from __future__ import annotations
@@ -16,18 +19,31 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.exact import norm_ratio_above, proves_at_least, sqrt_below
+from solvers.exact import (
+    norm_ratio_above,
+    null_vector,
+    proves_at_least,
+    scaled_above,
+    scaled_below,
+    sqrt_below,
+    zero_witness,
+)
+from solvers.fronts import Front
 from solvers.gram import Field, make_field
 from solvers.groups import NodeColumns
+from solvers.large import FRACTIONS, SMALL, large_fronts
 from solvers.oracle import enumerate_supports, smallest_singular_pair
 from solvers.parts import Support
 from solvers.result import Margin, Status, SupportValue
-from solvers.search import LIMIT, ULP_ROOM, Search, gershgorin
+from solvers.search import LIMIT, TASKS, ULP_ROOM, Search, gershgorin, whole_field
+from solvers.tasks import processes, stopping_at
 
-METHODS = ("auto", "search", "enumerate")
+METHODS = ("auto", "search", "completion", "enumerate")
 ZERO = 1e-10  # the paper's rule: absolute and relative; the witness's residual is below 1e-9 then
+DOUBTFUL = 1e-6  # a σ below this share of the largest column may be rounding of an exact zero
 EXACT_GAP = 1e-9  # bounds closer than this (relatively) are called exact
-LADDER = (0.0625, 0.25, 0.5625, 0.81)  # thresholds proven first under a time limit, as fractions of the incumbent λ
+RESTARTS, KICKS = 8, 24  # of the iterated local search for large supports: some tenths of a second
+START_SHARE = 0.05  # of a time limit that it may take
 
 Progress = Callable[[float, float, float], None]
 """Called with the fraction of the search that is done, the lower and the upper bound so far."""
@@ -57,7 +73,16 @@ def margin(
     B is an (rows, coordinates) array or scipy.sparse matrix; groups the columns of every node (lists of indices, or
     sizes of consecutive runs; default one column each). `time_limit` seconds after which the bounds proven so far are
     returned with status "bounded". `n_jobs` processes through joblib; every number gives the same answer. `warm` are
-    supports worth looking at first. method="enumerate" is the paper's loop over all supports.
+    supports worth looking at first. method="search" goes through supports one by one whatever their size, "completion" bounds all
+    completions at once wherever it can (auto: where supports have more than six nodes and are too many); "enumerate" is
+    the paper's loop over all supports.
+
+    >>> import numpy as np
+    >>> from solvers import margin
+    >>> path = np.array([[1.0, 0, 0], [-1, 1, 0], [0, -1, 1]])  # an anchor and two equalities
+    >>> found = margin(path, k=1)
+    >>> round(found.value, 6), found.support, found.status.value
+    (0.618034, (1, 2), 'exact')
     """
     if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
         raise ValueError(f"k: must be a whole number of at least 1, not {k!r}")
@@ -78,7 +103,7 @@ def support_margin(
     warm: Iterable[Support] = (),
 ) -> Margin:
     """The same over supports of at most `size` nodes, odd sizes included."""
-    _check_call(size, n_jobs)
+    check_call(size, n_jobs)
     if method not in METHODS:
         raise ValueError(f"method: {method!r} is not one of {', '.join(METHODS)}")
     if time_limit is not None and not time_limit >= 0:
@@ -86,7 +111,8 @@ def support_margin(
     field = make_field(B, groups)
     if method == "enumerate":
         return _enumerated(field, int(size))
-    return Minimiser(field, int(size), n_jobs=n_jobs, time_limit=time_limit, progress=progress).solve(warm)
+    solver = Minimiser(field, int(size), n_jobs=n_jobs, time_limit=time_limit, progress=progress)
+    return solver.solve(warm, method=method)
 
 
 def margins(B: Any, groups: Any = None, *, k: int, **options: Any) -> tuple[Margin, ...]:
@@ -105,7 +131,7 @@ def worst_supports(
     B: Any, groups: Any = None, *, size: int, count: int = 32, n_jobs: int | None = None
 ) -> tuple[SupportValue, ...]:
     """The `count` supports of `size` nodes (connected ones, and whole smaller components) with the least σ_min, worst first."""
-    _check_call(size, n_jobs)
+    check_call(size, n_jobs)
     field = make_field(B, groups)
     search = Search(field, size)
     solver = Minimiser(field, size, n_jobs=n_jobs)
@@ -126,13 +152,24 @@ def worst_supports(
 
 
 def supports_below(
-    B: Any, groups: Any = None, *, size: int, threshold: float, limit: int = LIMIT, n_jobs: int | None = None
+    B: Any,
+    groups: Any = None,
+    *,
+    size: int,
+    threshold: float,
+    limit: int = LIMIT,
+    joined: Iterable[Iterable[int]] = (),
+    n_jobs: int | None = None,
 ) -> SupportsBelow:
-    """Every support of `size` nodes (connected, or a whole smaller component) whose σ_min is below `threshold`."""
-    _check_call(size, n_jobs)
+    """Every support of `size` nodes (connected, or a whole smaller component) whose σ_min is below `threshold`.
+
+    `joined` are sets of nodes that count as adjacent, beside those that share a row.
+    """
+    check_call(size, n_jobs)
     if not 0 <= threshold < math.inf:
         raise ValueError(f"threshold: must be a finite number of at least 0, not {threshold!r}")
     field = make_field(B, groups)
+    field = replace(field, joined=tuple(tuple(int(i) for i in nodes) for nodes in joined))
     scaled = math.ldexp(threshold, -field.exponent)
     found = Search(field, size).below(scaled * scaled, limit=limit, n_jobs=n_jobs)
     values = [value for value in (evaluate(field, s) for s in found.supports) if value.value < threshold]
@@ -140,7 +177,7 @@ def supports_below(
     return SupportsBelow(supports=tuple(values[:limit]), complete=found.complete and len(values) <= limit)
 
 
-def _check_call(size: Any, n_jobs: Any) -> None:
+def check_call(size: Any, n_jobs: Any) -> None:
     if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 1:
         raise ValueError(f"size: must be a whole number of at least 1, not {size!r}")
     if n_jobs is not None and (isinstance(n_jobs, bool) or not isinstance(n_jobs, int | np.integer) or n_jobs == 0):
@@ -188,31 +225,63 @@ class Minimiser:
         self.deadline = None if time_limit is None else time.time() + time_limit
         self.progress = progress
         self.search = Search(field, size)
+        self.method = "search"
         self.proven = 0.0  # θ proven so far
         self.tested = 0
         self.incumbent = _Incumbent((), math.inf, np.zeros(0))
+        self.independent: set[Support] = set()  # supports whose columns are known to be independent
         self._offer((0,))  # so that there is a witness whenever one is asked for
 
-    def solve(self, warm: Iterable[Support]) -> Margin:
+    def solve(self, warm: Iterable[Support], *, method: str = "auto") -> Margin:
         try:
             for support in (*self._local_supports(), *(tuple(sorted(s)) for s in warm)):
                 self._offer(support)
-            if self._is_zero():
-                return self._result(complete=True)
-            if self.deadline is not None:
-                self._climb()
+            if self._is_zero() or self._late():
+                return self._result(complete=self._is_zero())
+            if method != "search" and self.search.size > SMALL and not self.field.extreme:  # no float is trusted there
+                fronts = large_fronts(self.search.parts, self.n_jobs, always=method == "completion")
+                proved = None if fronts is None else self._finish_large(fronts)
+                if proved is not None:
+                    return self._result(complete=proved)
             return self._result(complete=self._finish())
         except (KeyboardInterrupt, SystemError) as fault:
-            if not _is_interrupt(fault):
+            if not is_interrupt(fault):
                 raise
             raise Interrupted(self._result(complete=False)) from None
 
+    def _finish_large(self, fronts: Sequence[Front]) -> bool | None:
+        """As `_finish`, root by root; None where floating point can't tell and ball arithmetic must."""
+        self._iterate([self.incumbent.support], restarts=RESTARTS, kicks=KICKS)
+        self.method = " and ".join(sorted({front.name for front in fronts}))
+        while not self._is_zero():
+            best = self.incumbent.sigma
+            theta = best**2 * (1.0 - ULP_ROOM)
+            found: list[Support] = []
+            for front in fronts:
+                found += front.run(theta, deadline=self.deadline, progress=self._report())
+            self.tested = sum(front.total_visited for front in fronts)
+            self.proven = max(self.proven, min(theta, *(front.floor for front in fronts)))
+            for support in found:
+                self._offer(support)
+            if not found:
+                return self.proven >= theta
+            self._iterate(found[:RESTARTS], restarts=0, kicks=0)
+            if self.incumbent.sigma >= best * (1.0 - 1e-12):
+                self.method = "search"
+                return None  # met, but not below θ: floating point can't prove it, ball arithmetic will
+        return True
+
     def _finish(self) -> bool:
         """Prove the incumbent, or find better ones until there is none; False when time or precision ran out."""
+        fits = self.deadline is None or self._fits(self.incumbent.sigma**2 * (1.0 - ULP_ROOM))
+        if not fits and self.search.thin:
+            for fraction in FRACTIONS:
+                if self._fits(fraction * self.incumbent.sigma**2) and self._prove(fraction * self.incumbent.sigma**2):
+                    break
         for slack in (ULP_ROOM, 1e-6, 1e-3, 0.5):
             start = self.incumbent.sigma**2 * (1.0 - slack)
             found = self._below(start, adapt=True)
-            for support in self.search.lowest(found.supports):
+            for support in found.supports if self.field.extreme else self.search.lowest(found.supports):
                 self._offer(support)
             if self._is_zero():
                 return True
@@ -224,33 +293,62 @@ class Minimiser:
                 break
         return False
 
-    def _climb(self) -> None:
-        """Under a time limit: prove easy thresholds first, so that there is always a bound to return."""
-        for fraction in LADDER:
-            if self._late():
-                return
-            theta = fraction * self.incumbent.sigma**2
-            found = self._below(theta, adapt=False)
-            for support in self.search.lowest(found.supports):
-                self._offer(support)
-            if self._is_zero():
-                return
-            theta = min(theta, self.incumbent.sigma**2 * (1.0 - ULP_ROOM))
-            if found.complete and self._proves_all(found.supports, theta):
-                self.proven = max(self.proven, theta)
+    def _fits(self, theta: float) -> bool:
+        """Whether, by a sample of the roots, the pass at θ will end in time."""
+        assert self.deadline is not None
+        began = time.time()
+        found = self.search.below(theta, adapt=True, deadline=began + 0.2 * (self.deadline - began), sample=True)
+        for support in self.search.lowest(found.supports):
+            self._offer(support)
+        ahead = (time.time() - began) * TASKS / abs(processes(self.n_jobs) or 1)
+        return found.complete and time.time() + ahead <= self.deadline
+
+    def _prove(self, theta: float) -> bool:
+        """One pass at a lower threshold."""
+        found = self._below(theta, adapt=False)
+        for support in self.search.lowest(found.supports):
+            self._offer(support)
+        theta = min(theta, self.incumbent.sigma**2 * (1.0 - ULP_ROOM))
+        proved: bool = found.complete and self._proves_all(found.supports, theta)
+        if proved:
+            self.proven = max(self.proven, theta)
+        return proved
 
     def _below(self, theta: float, *, adapt: bool) -> Any:
-        upper = self.incumbent.sigma
-        report = None
-        if self.progress is not None:
-            callback, scale = self.progress, math.ldexp(1.0, self.field.exponent)
-
-            def report(fraction: float) -> None:
-                callback(fraction, math.sqrt(self.proven) * scale, upper * scale)
-
-        found = self.search.below(theta, adapt=adapt, n_jobs=self.n_jobs, deadline=self.deadline, progress=report)
+        found = self.search.below(
+            theta, adapt=adapt, n_jobs=self.n_jobs, deadline=self.deadline, progress=self._report()
+        )
         self.tested += found.tested
         return found
+
+    def _report(self) -> Callable[[float], None] | None:
+        if self.progress is None:
+            return None
+        callback, scale, upper = self.progress, math.ldexp(1.0, self.field.exponent), self.incumbent.sigma
+        return lambda fraction: callback(fraction, math.sqrt(self.proven) * scale, upper * scale)
+
+    def _iterate(self, supports: Sequence[Support], *, restarts: int, kicks: int) -> None:
+        """Better supports of full size by swaps and kicks from these and from random places (seeded, so repeatable)."""
+        from solvers.kernels.local import fill_up, iterated_search, local_search
+
+        field, size = self.field, self.search.size
+        edges = (field.couplings.indptr, field.couplings.indices, field.couplings.data)
+        owner = np.repeat(np.arange(field.n), field.dims)
+        where = (field.offsets, owner, field.diagonal)
+        rng = np.random.default_rng(0)
+        starts = np.full((len(supports) + restarts, size), -1, np.int64)
+        for row in range(len(starts)):
+            if row < len(supports):
+                starts[row, : len(supports[row])] = supports[row]
+                fill_up(*edges, *where, starts[row])
+            else:
+                nodes = rng.choice(field.n, min(4, field.n), replace=False)
+                _, starts[row] = local_search(*edges, *where, nodes, size, 8)
+        chances = rng.random((len(starts), kicks, 6))
+        deadline = None if self.deadline is None else time.time() + START_SHARE * (self.deadline - time.time())
+        with stopping_at(deadline) as flag:
+            _, found = iterated_search(*edges, *where, starts, chances, flag)
+        self._offer(tuple(sorted(int(i) for i in found if i >= 0)))
 
     def _local_supports(self) -> list[Support]:
         from solvers.kernels.local import local_search, star_scores
@@ -273,12 +371,25 @@ class Minimiser:
 
     def _proves_all(self, supports: Sequence[Support], theta: float) -> bool:
         """λ_min(G_SS) ≥ θ for each: by the shifted Cholesky of the kernels, else in ball arithmetic."""
-        return all(proves_at_least(self.field.restrict(s), theta) for s in self.search.unproven(supports, theta))
+        for support in self.search.unproven(supports, theta):
+            if self._late() or not proves_at_least(self.field.restrict(support), theta):
+                return False
+        return True
 
     def _is_zero(self) -> bool:
+        """By the paper's rule; or exactly, where the incumbent's columns are dependent in exact arithmetic."""
         scale = float(np.max(self.field.column_norms, initial=0.0))
-        sigma = self.incumbent.sigma
-        return sigma <= ZERO * scale and math.ldexp(sigma, self.field.exponent) <= ZERO
+        best = self.incumbent
+        if best.sigma <= ZERO * scale and math.ldexp(best.sigma, self.field.exponent) <= ZERO:
+            return True
+        if best.sigma > DOUBTFUL * scale or best.support in self.independent:
+            return False
+        exact = null_vector(self.field.restrict(best.support))
+        if exact is None:
+            self.independent.add(best.support)
+            return False
+        self.incumbent = _Incumbent(best.support, 0.0, exact)
+        return True
 
     def _late(self) -> bool:
         return self.deadline is not None and time.time() >= self.deadline
@@ -286,24 +397,26 @@ class Minimiser:
     def _result(self, *, complete: bool) -> Margin:
         field, best = self.field, self.incumbent
         zero = self._is_zero()
-        upper = norm_ratio_above(field.restrict(best.support), best.vector)
+        block = field.restrict(best.support)
         if zero:
             lower = 0.0
+            vector, upper = zero_witness(block, best.vector)
         else:
-            if not complete and self.proven == 0.0 and not self._late_by(1.0):
-                self.proven = gershgorin(self.search)
+            vector, upper = best.vector, norm_ratio_above(block, best.vector)
+            if not complete and not self._late_by(1.0):
+                self.proven = max(self.proven, gershgorin(self.search), whole_field(self.search))
             lower = min(sqrt_below(self.proven), upper)
         closed = zero or upper - lower <= EXACT_GAP * upper
         value = 0.0 if zero else min(max(best.sigma, lower), upper)
         scale = field.exponent
         return Margin(
             value=math.ldexp(value, scale),
-            lower=math.ldexp(lower, scale),
-            upper=math.ldexp(upper, scale),
+            lower=scaled_below(lower, scale),
+            upper=scaled_above(upper, scale),
             support=best.support,
-            direction=field.embed(best.support, best.vector),
+            direction=field.embed(best.support, vector),
             status=Status.EXACT if closed else Status.BOUNDED,
-            method="search",
+            method=self.method,
             support_size=self.size,
             groups=field.groups,
             tested=self.tested,
@@ -313,7 +426,7 @@ class Minimiser:
         return self.deadline is not None and time.time() >= self.deadline + seconds
 
 
-def _is_interrupt(fault: BaseException | None) -> bool:
+def is_interrupt(fault: BaseException | None) -> bool:
     """Ctrl-C inside a compiled kernel comes out as a SystemError (or a chain of them) with the interrupt as its cause."""
     while isinstance(fault, SystemError):
         fault = fault.__cause__
@@ -324,18 +437,20 @@ def _enumerated(field: Field, size: int) -> Margin:
     """The oracle, with bounds that hold: σ_min of a dense SVD is accurate to a few ulps of ‖B‖."""
     found = enumerate_supports(field.matrix.toarray(), NodeColumns.of_sizes(field.dims), size)
     vector = found.direction[field.columns_of(found.support)]
-    upper = norm_ratio_above(field.restrict(found.support), vector)
+    block = field.restrict(found.support)
     error = 100.0 * max(field.matrix.shape) * 2.0**-53 * float(np.linalg.norm(field.column_norms))
     zero = found.value <= ZERO and math.ldexp(found.value, field.exponent) <= ZERO
     lower = 0.0 if zero else max(0.0, found.value - error)
+    vector, upper = zero_witness(block, vector) if zero else (vector, norm_ratio_above(block, vector))
+    lower = min(lower, upper)
     value = 0.0 if zero else min(max(found.value, lower), upper)
     return Margin(
         value=math.ldexp(value, field.exponent),
-        lower=math.ldexp(lower, field.exponent),
-        upper=math.ldexp(upper, field.exponent),
+        lower=scaled_below(lower, field.exponent),
+        upper=scaled_above(upper, field.exponent),
         support=found.support,
         direction=field.embed(found.support, vector),
-        status=Status.EXACT,
+        status=Status.EXACT if zero or upper - lower <= EXACT_GAP * upper else Status.BOUNDED,
         method="enumerate",
         support_size=size,
         groups=field.groups,

@@ -12,6 +12,7 @@ from solvers.groups import NodeColumns
 from solvers.result import SupportValue
 
 UNEVEN = 1e-6  # squared column norms further apart than this need more care
+SWEEPS = 40  # of Jacobi rotations; a handful is enough as a rule
 
 
 def enumerate_supports(matrix: NDArray[np.float64], groups: NodeColumns, size: int) -> SupportValue:
@@ -51,9 +52,11 @@ def _by_jacobi(block: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]] 
 
     A bidiagonalising SVD errs by 1e-16 of the largest column, which can be more than all of σ_min. None: no convergence.
     """
-    from scipy.linalg import lapack
+    from solvers.kernels.linalg import orthogonalise
 
-    found, _, right, work, _, info = lapack.dgejsv(block, joba=0, jobu=3, jobv=0, jobr=0, jobt=1, jobp=0)
-    if info != 0:
+    columns, turned = np.ascontiguousarray(block.T), np.eye(block.shape[1])
+    if not orthogonalise(columns, turned, SWEEPS):
         return None
-    return float(found[-1] * (work[0] / work[1])), np.ascontiguousarray(right[:, -1])
+    lengths = np.sqrt(np.einsum("ij,ij->i", columns, columns))
+    least = int(np.argmin(lengths))
+    return float(lengths[least]), turned[least]

@@ -34,8 +34,10 @@ class SupportValue:
 class Margin:
     """γ over supports of at most `support_size` nodes.
 
-    `lower` and `upper` hold in exact arithmetic for the matrix as given; `value` is `upper` rounded to nearest, or
-    0.0 where the paper's rule for a numerical zero is met (then `upper` is the witness's own tiny residual).
+    `lower` and `upper` hold in exact arithmetic for the matrix as given; `value` is `upper` rounded to nearest. A zero
+    margin has `value` and `lower` 0.0: with `upper` 0.0 when the columns of the support are dependent in exact rational
+    arithmetic (`direction` is then the exact null vector, rounded), and with `upper` the witness's own tiny residual
+    where only the paper's rule for a numerical zero is met.
     """
 
     value: float

@@ -6,21 +6,20 @@ on how many processes run them, so that every n_jobs gives the same answer.
 
 from __future__ import annotations
 
-import threading
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from solvers.gram import Field
-from solvers.parts import Part, Support, parts_of
+from solvers.parts import Part, Support, delivered_parts, parts_of
+from solvers.tasks import Stop, run_tasks, stopping_at
 
 LIMIT = 4096  # supports kept per task before it stops to look at them
 FIRST_LOOK = 16  # the same while looking for the minimum: the sooner θ falls, the less is left to search
 TASKS = 32  # at most, per part of the field; how many depends on its size, never on the number of processes
+LARGEST_WHOLE = 1_000  # coordinates of a component whose least eigenvalue is bounded as it stands
 ULP_ROOM = 2e-10  # θ = λ(1 − this): room for the proof below the incumbent, half of the gap that is left in λ
 
 
@@ -37,10 +36,11 @@ class Found:
 class Search:
     """The threshold question for one field and support size; arrays are prepared once and used for every θ."""
 
-    def __init__(self, field: Field, size: int) -> None:
+    def __init__(self, field: Field, size: int, *, wanted: NDArray[np.float64] | None = None) -> None:
         self.field = field
         self.size = min(size, field.n)
-        self.parts = tuple(parts_of(field, self.size))
+        found = parts_of(field, self.size) if wanted is None else delivered_parts(field, self.size, wanted)
+        self.parts = tuple(found)
 
     def below(
         self,
@@ -48,21 +48,35 @@ class Search:
         *,
         limit: int = LIMIT,
         adapt: bool = False,
+        sample: bool = False,
         n_jobs: int | None = None,
         deadline: float | None = None,
         progress: Callable[[float], None] | None = None,
     ) -> Found:
         """All supports (of full size) not proven to have λ_min ≥ θ.
 
-        With `adapt`, a task that finds a really lower support lowers θ to it and goes on: for finding the minimum.
+        With `adapt`, a task that finds a really lower support lowers θ to it and goes on: for finding the minimum. A `sample`
+        looks at one root in TASKS only.
         """
         jobs = []
         for part in self.parts:
             order, centres = part.centres(theta)
             tasks = min(TASKS, centres, 1 + int(centres * part.weight // 20_000_000))
+            if sample:
+                jobs.append((part, order, np.arange(TASKS // 2, centres, TASKS), theta, limit, adapt, deadline))
+                continue
             for t in range(tasks):
                 jobs.append((part, order, np.arange(t, centres, tasks), theta, limit, adapt, deadline))
-        results = _run(jobs, n_jobs, progress, deadline)
+        results = run_tasks(
+            _task,
+            jobs,
+            n_jobs=n_jobs,
+            work=sum(len(job[2]) * len(job[1]) for job in jobs),
+            progress=progress,
+            futile=lambda found: (
+                not (found.complete or adapt)
+            ),  # too many, or out of time: the rest would not change that
+        )
         supports = sorted({s for found in results for s in found.supports})
         return Found(
             supports=tuple(supports),
@@ -70,6 +84,11 @@ class Search:
             complete=all(found.complete for found in results),
             tested=sum(found.tested for found in results),
         )
+
+    @property
+    def thin(self) -> bool:
+        """Whether all of the field is sparse: there a lower threshold is proven sooner, elsewhere it is not."""
+        return all(part.kind.startswith("sparse") for part in self.parts)
 
     def split(self, supports: Sequence[Support]) -> list[tuple[Part, list[Support]]]:
         """The supports by the part they lie in."""
@@ -110,6 +129,31 @@ def gershgorin(search: Search) -> float:
     return low
 
 
+def whole_field(search: Search) -> float:
+    """λ_min of all of G, from below: σ_min(B) bounds every margin. 0 where a component is too large, or singular."""
+    field = search.field
+    if field.extreme:
+        return 0.0
+    least = np.inf
+    for nodes in field.components:
+        columns = field.columns_of(nodes)
+        if len(columns) > LARGEST_WHOLE:
+            return 0.0
+        gram = field.dense_gram if len(columns) == field.offsets[-1] else field.gram[columns][:, columns].toarray()
+        gram = (gram + gram.T) * 0.5
+        shrink = field.shrink(len(nodes))
+        room = 2.0 * (1.0 - shrink) * float(gram.diagonal().max())  # what the proof below will cost
+        least = min(least, float(np.linalg.eigvalsh(gram)[0]) * (1.0 - 1e-9) - room)
+        if least <= 0.0:
+            return 0.0
+        np.fill_diagonal(gram, gram.diagonal() * shrink - least)
+        try:  # runs through: positive definite in exact arithmetic, the shrunk diagonal pays for all rounding
+            np.linalg.cholesky(gram)
+        except np.linalg.LinAlgError:
+            return 0.0
+    return least
+
+
 def _task(
     part: Part,
     order: NDArray[np.int64],
@@ -119,20 +163,14 @@ def _task(
     adapt: bool,
     deadline: float | None,
     *,
-    stop: NDArray[np.int64] | None = None,
+    stop: Stop | None = None,
 ) -> Found:
-    stop = np.zeros(1, np.int64) if stop is None else stop
-    timer = None
-    if deadline is not None:
-        timer = threading.Timer(max(deadline - time.time(), 0.0), stop.__setitem__, (0, 1))
-        timer.daemon = True
-        timer.start()
     kept: set[Support] = set()
     tested = 0
     room = min(FIRST_LOOK, limit) if adapt else limit
-    try:
+    with stopping_at(deadline, stop) as flag:
         while True:
-            done, found = part.scan(theta, order, roots, stop, room)
+            done, found = part.scan(theta, order, roots, flag, room)
             supports = _named(found)
             tested += done + len(supports)
             kept |= supports
@@ -142,7 +180,7 @@ def _task(
             candidates = sorted(kept)
             values = part.values(candidates) if candidates else np.array([theta])
             lower = adapt and part.noise < values.min() < theta * (1.0 - 1e-9)
-            if stop[0] or not (lower or room < limit):
+            if flag[0] or not (lower or room < limit):
                 return Found(tuple(candidates), theta, False, tested)
             if lower:
                 theta = float(values.min()) * (1.0 - ULP_ROOM)
@@ -150,75 +188,9 @@ def _task(
                 kept.add(candidates[int(values.argmin())])  # the reason for the lower θ, though it is proven at it
             else:  # all of them near θ: look at more at a time
                 room = min(8 * room, limit)
-    finally:
-        if timer is not None:
-            timer.cancel()
 
 
 def _named(rows: NDArray[np.int64]) -> set[Support]:
     """Rows of node names, padded with −1, as sorted tuples."""
     ordered = np.sort(rows, axis=1).tolist()
     return {tuple(row) if row[0] >= 0 else tuple(i for i in row if i >= 0) for row in ordered}
-
-
-def _run(
-    jobs: list[Any], n_jobs: int | None, progress: Callable[[float], None] | None, deadline: float | None
-) -> list[Found]:
-    """All tasks, here or through joblib (processes, or whatever backend `joblib.parallel_config` has set)."""
-    import joblib
-
-    backend, active_jobs = joblib.parallel.get_active_backend()
-    elsewhere = type(backend).__name__ not in (
-        "LokyBackend",
-        "SequentialBackend",
-        "ThreadingBackend",
-        "MultiprocessingBackend",
-    )
-    if (n_jobs in (None, 1) and not elsewhere) or len(jobs) <= 1:
-        return _run_here(jobs, progress)
-    parallel = joblib.Parallel(n_jobs=active_jobs if n_jobs is None else n_jobs, return_as="generator", timeout=None)
-    results = []
-    for found in parallel(joblib.delayed(_task)(*job) for job in jobs):
-        results.append(found)
-        if progress is not None:
-            progress(len(results) / len(jobs))
-    return results
-
-
-def _run_here(jobs: list[Any], progress: Callable[[float], None] | None) -> list[Found]:
-    """One after the other in a thread of our own (the kernels release the GIL), so that Ctrl-C is heard at once."""
-    work = sum(len(job[2]) * len(job[1]) for job in jobs)
-    stop = np.zeros(1, np.int64)
-    results: list[Found] = []
-
-    def run() -> None:
-        for job in jobs:
-            results.append(_task(*job, stop=stop))
-            if progress is not None:
-                progress(len(results) / len(jobs))
-            if not results[-1].complete and not job[5]:
-                return  # too many, or out of time: the rest would not change that
-
-    if work < 200_000:
-        run()
-        return results
-    failure: list[BaseException] = []
-
-    def guarded() -> None:
-        try:
-            run()
-        except BaseException as error:
-            failure.append(error)
-
-    worker = threading.Thread(target=guarded, daemon=True)
-    worker.start()
-    try:
-        while worker.is_alive():
-            worker.join(0.2)
-    except KeyboardInterrupt:
-        stop[0] = 1
-        worker.join()
-        raise
-    if failure:
-        raise failure[0]
-    return results

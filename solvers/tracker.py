@@ -17,8 +17,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from solvers.exact import norm_ratio_above, proves_at_least, sqrt_below
-from solvers.gram import UNIT, Field, make_field
+from solvers.exact import (
+    norm_ratio_above,
+    proves_at_least,
+    scaled_above,
+    scaled_below,
+    sqrt_below,
+    zero_witness,
+)
+from solvers.gram import SMALLEST, UNIT, Field, make_field
 from solvers.groups import NodeColumns
 from solvers.kernels.gather import proven
 from solvers.margin import EXACT_GAP, ZERO, Minimiser
@@ -28,6 +35,8 @@ from solvers.result import Margin, Status
 from solvers.search import ULP_ROOM, Search
 
 LARGEST = 8_000  # supports in the pool; a level that holds more is lowered
+RANGE = 1e150  # of entries in the field's own scale: their squares are finite
+CALM = 2.0**50  # rows within this factor of the field's own size are added to the pool
 ENOUGH = 256  # a level that holds fewer is raised, so that a refresh lasts
 
 
@@ -47,18 +56,23 @@ class MarginTracker:
         """Rows added since the last refresh: in the field's scale and order, and as (columns, dense part)."""
         self._added_at: dict[int, list[int]] = {}
         self._pool = _Pool(self._field, self.size)
+        held = np.abs(self._field.matrix.data)
+        self._range = (held.min(initial=np.inf), held.max(initial=0.0))  # of entries that are not zero
         self._refresh()
 
     def add_rows(self, rows: Any) -> None:
         """Append rows (an array or sparse matrix over the same coordinates as B)."""
-        block = sparse.csr_array(rows if sparse.issparse(rows) else np.atleast_2d(rows), dtype=np.float64)
+        block = sparse.csr_array(rows if sparse.issparse(rows) else np.atleast_2d(rows), dtype=np.float64, copy=True)
         if block.shape[1] != self._field.matrix.shape[1]:
             raise ValueError(f"rows: {block.shape[1]} columns given, but the field has {self._field.matrix.shape[1]}")
         if not np.isfinite(block.data).all():
             raise ValueError("rows: hold a NaN or an infinity")
+        block.sum_duplicates()
+        block.eliminate_zeros()
         order = self._field.groups.order
         scaled = block if np.array_equal(order, np.arange(len(order))) else sparse.csr_array(block[:, order])
-        scaled = sparse.csr_array(scaled * math.ldexp(1.0, -self._field.exponent))
+        scaled.data = np.ldexp(scaled.data, -self._field.exponent)
+        self._check_range(np.abs(scaled.data))
         columns, place = np.unique(scaled.indices, return_inverse=True)
         if not len(columns):
             return
@@ -68,9 +82,22 @@ class MarginTracker:
         for node in touched:
             self._added_at.setdefault(int(node), []).append(len(self._added))
         self._added.append((scaled, columns, dense))
+        if not self._complete:  # searched afresh anyway, or beyond what the pool's floats can hold
+            return
         self._pool.add(dense, columns, touched)
-        if self._join(touched) and self._complete:
+        if self._join(touched):
             self._search_near(touched)
+
+    def _check_range(self, sizes: NDArray[np.float64]) -> None:
+        """Rows far from the field's own size are left to the next search of the whole field; ValueError beyond all bounds."""
+        if not len(sizes):
+            return
+        smallest, largest = min(sizes.min(), self._range[0]), max(sizes.max(), self._range[1])
+        if largest > RANGE or smallest < largest * SMALLEST:
+            raise ValueError("rows: their entries and the field's differ by more than 150 orders of magnitude")
+        self._range = (smallest, largest)
+        if sizes.max() > CALM or sizes.min() < 1.0 / CALM:
+            self._complete = False
 
     def margin(self) -> Margin:
         """The margin of all rows so far."""
@@ -82,15 +109,15 @@ class MarginTracker:
         block = self._restrict(best)
         sigma, vector = smallest_singular_pair(block)
         zero = self._zero(sigma)
-        upper = norm_ratio_above(block, vector)
+        vector, upper = zero_witness(block, vector) if zero else (vector, norm_ratio_above(block, vector))
         theta = min(sigma * sigma * (1.0 - ULP_ROOM), self._level)
         sure = not zero and all(proves_at_least(self._restrict(s), theta) for s in self._pool.doubtful(theta))
         lower = min(sqrt_below(theta), upper) if sure else 0.0
         exponent = self._field.exponent
         return Margin(
             value=0.0 if zero else math.ldexp(min(max(sigma, lower), upper), exponent),
-            lower=math.ldexp(lower, exponent),
-            upper=math.ldexp(upper, exponent),
+            lower=scaled_below(lower, exponent),
+            upper=scaled_above(upper, exponent),
             support=best,
             direction=self._field.embed(best, vector),
             status=Status.EXACT if zero or upper - lower <= EXACT_GAP * upper else Status.BOUNDED,
@@ -120,6 +147,9 @@ class MarginTracker:
         self._joined: dict[int, set[int]] = {}  # adjacency that came with rows added since
         solver = Minimiser(self._field, self.size, n_jobs=self.n_jobs)
         self._solved = solver.solve(warm)
+        if self._field.extreme:  # no float can be trusted with a pool
+            self._level, self._complete, self._pool = 0.0, False, _Pool(self._field, self.size)
+            return
         low = math.ldexp(self._solved.upper, -self._field.exponent) ** 2
         typical = float(np.median(self._field.diagonal))
         level = low * 1.5 if low > 1e-6 * typical else 1e-3 * typical
@@ -171,6 +201,9 @@ class MarginTracker:
         nodes = sorted(ball)
         matrix = sparse.csc_array(self._restrict(tuple(nodes)))
         local = Field(matrix=matrix, exponent=0, groups=NodeColumns.of_sizes(self._field.dims[nodes]))
+        if local.extreme:
+            self._complete = False
+            return
         search = Search(local, self.size)
         found = search.below(self._level, limit=LARGEST)
         named = [(s, tuple(nodes[i] for i in s)) for s in found.supports]

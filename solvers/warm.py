@@ -12,7 +12,9 @@ import numpy as np
 from scipy import sparse
 
 from solvers.decoding import SupportDecoder
+from solvers.delivered import delivered_margin
 from solvers.margin import margin, supports_below, worst_supports
+from solvers.suspects import suspect_margin
 
 KINDS = ((1, False), (1, True), (2, False), (2, True))
 """Dimension of the nodes, and whether the field is sparse."""
@@ -33,12 +35,17 @@ def warm(dim: int, thin: bool) -> None:
     matrix, groups = small_field(dim, thin)
     for k in (1, 2, 3):
         margin(matrix, groups, k=k)
+    margin(matrix, groups, k=4, method="completion")
     worst_supports(matrix, groups, size=2, count=4)
     supports_below(matrix, groups, size=2, threshold=0.5)
+    delivered_margin(matrix, groups, [0], k=1)
+    suspect_margin(matrix, groups, k=1, suspects=1)
     if thin:  # small matrices are decoded as dense ones
         matrix, groups = sparse.csr_array(sparse.kron(np.eye(3), matrix)), groups * 3
     _warm_decoder(matrix, groups)
-    if dim == 1 and not thin:  # large enough for the scan through a few rows
+    _warm_rows(dim)
+    if dim == 1 and not thin:  # columns of different size; and large enough for the scan through a few rows
+        margin(matrix * 10.0 ** np.arange(matrix.shape[1]), groups, k=1)
         _warm_decoder(np.random.default_rng(1).normal(size=(64, 64)), [1] * 64)
 
 
@@ -47,6 +54,32 @@ def _warm_decoder(matrix: Any, groups: list[int]) -> None:
     decoder = SupportDecoder(matrix, groups)
     for e in (np.eye(matrix.shape[1])[0], np.arange(matrix.shape[1]) % 7.0):
         decoder.decode(matrix @ e, k=2, epsilon=1e-3)
+
+
+def _warm_rows(dim: int) -> None:
+    """Hull rows, weak sets and exchanges: two joined nodes and an anchor at each on sale."""
+    from solvers.kernels.connected import grow_sets, weak_sets
+    from solvers.kernels.counts import least_weight, separate
+    from solvers.kernels.exchange import exchange, mend, tidy
+
+    width, two = 2 * dim, np.arange(2)
+    base, parts = np.kron([[1.0, -1.0], [-1.0, 1.0]], np.eye(dim)), np.zeros((2, width, width))
+    for i in two:
+        parts[i, i * dim : (i + 1) * dim, i * dim : (i + 1) * dim] = np.eye(dim)
+    sizes, radii = np.ones(2, dtype=np.int64), np.zeros(2)
+    separate(base, parts, sizes, np.zeros(2), 0.1, 0.3, radii, 0.0, 1.0)
+    least_weight(base, parts, sizes, np.array([0, 1, 0, 1, 0]), np.array([0, 2]), 0.1, 0.3, radii, 0.0)
+    offsets, pointer, neighbours = np.array([0, dim, width]), np.array([0, 1, 2]), np.array([1, 0])
+    out = np.full((64, 2), -1, dtype=np.int64)
+    weak_sets(base, offsets, pointer, neighbours, 2, 0.1, two, two, out)
+    grow_sets(base, offsets, pointer, neighbours, np.array([[0, -1]]))
+    state = (base, offsets, pointer, neighbours)
+    ends, square = np.array([0, dim, width]), np.array([0, dim * dim, 2 * dim * dim])
+    blocks = (np.arange(width), ends, np.concatenate([np.eye(dim).ravel()] * 2), square, np.array([0, 1, 2]), two)
+    held, prices, rank = np.zeros(2, dtype=bool), np.ones(2, dtype=np.int64), np.zeros(2, dtype=np.int64)
+    mend(state, blocks, 2, 0.1, held, prices, two, rank, out, np.zeros(8, dtype=np.int64), 9, 0.0)
+    tidy(state, blocks, 2, 0.1, held, prices, two, rank, out, two, np.array([0, 1, 2]))
+    exchange(state, blocks, 2, 0.1, held, prices, two, np.array([0, 1, 2]), 0, 2, 0)
 
 
 def main(n_jobs: int = 2) -> None:

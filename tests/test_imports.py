@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -68,23 +69,99 @@ def test_solvers_know_nothing_of_the_rest() -> None:
     assert offenders("solvers", ("rrf_design", "scenarios")) == []
 
 
+def test_risk_knows_nothing_of_the_rest_but_the_errors() -> None:
+    own = ("rrf_design.risk", "rrf_design.errors")
+    strangers = [
+        f"{path.relative_to(ROOT)} imports {name}"
+        for path in sources("rrf_design/risk")
+        for name in imported(path)
+        if name.split(".")[0] in ("rrf_design", "solvers", "scenarios") and not name.startswith(own)
+    ]
+    assert strangers == []
+
+
 def test_the_library_knows_neither_scenarios_nor_the_command_line() -> None:
     assert offenders("rrf_design", ("scenarios", "rrf_design.cli"), allowed=("rrf_design/cli/",)) == []
 
 
-def test_the_verifier_shares_no_code_with_the_solvers() -> None:
-    path = ROOT / "rrf_design" / "certificates" / "verify.py"
-    if not path.exists():
-        pytest.fail("rrf_design/certificates/verify.py is gone")
-    seen, queue = set(), [path]
-    while queue:  # the verifier and everything of ours that it imports
-        here = queue.pop()
-        for name in imported(here):
-            assert name.split(".")[0] != "solvers", f"{here.relative_to(ROOT)} imports {name}"
-            inside = ROOT / Path(*name.split(".")).with_suffix(".py")
-            if name.startswith("rrf_design.certificates") and inside.exists() and inside not in seen:
-                seen.add(inside)
-                queue.append(inside)
+SOLVING = (
+    "solvers",
+    "ortools",
+    "rrf_design.planning",
+    "rrf_design.certificates",
+    "rrf_design.repairing",
+    "rrf_design.explain",
+)
+SOLVING_TOO = (
+    "rrf_design.mending",
+    "rrf_design.acquisition",
+    "rrf_design.models",
+    "rrf_design.questions",
+    "rrf_design.risk",
+)
+WRITERS = ("rrf_design.repairing.document",)
+"""What turns a result into its document, and solves nothing."""
+
+
+def test_pages_are_made_from_documents_alone() -> None:
+    found = [
+        line
+        for line in offenders("rrf_design/reporting", (*SOLVING, *SOLVING_TOO))
+        if not line.split(" imports ")[1].startswith(WRITERS)
+    ]
+    assert found == []
+
+
+def test_pages_solve_nothing() -> None:
+    """No method that solves is called on a problem, a design or a structure either."""
+    forbidden = {"margin", "margins", "plan", "frontier", "certify", "repair", "acquire", "explain"}
+    forbidden |= {"standing", "robust_lower", "settled_margin"}
+    for path in sources("rrf_design/reporting"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call):
+                name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+                assert name not in forbidden, f"{path.relative_to(ROOT)}, line {node.lineno}: calls {name}"
+
+
+CHECKER = "rrf_design.certificates.checker"
+CHECKER_MAY_USE = {"numpy", "scipy", "numba", "flint"}
+
+
+def test_the_checker_could_be_shipped_alone() -> None:
+    """It imports the standard library, four packages, the errors of the house and itself: no solver, no issuer."""
+    files = sources(CHECKER.replace(".", "/"))
+    assert any(path.name == "verifier.py" for path in files)
+    for path in files:
+        for name in imported(path):
+            first = name.split(".")[0]
+            inside = name == CHECKER or name.startswith((f"{CHECKER}.", "rrf_design.errors"))
+            allowed = inside or first in CHECKER_MAY_USE or first in sys.stdlib_module_names
+            assert allowed, f"{path.relative_to(ROOT)} imports {name}"
+
+
+def test_the_checker_is_shipped_alone(tmp_path: Path) -> None:
+    """Copied with nothing but the errors it raises, it still refuses."""
+    import shutil
+
+    for folder in ("rrf_design", "rrf_design/certificates"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "__init__.py").write_text("")
+    shutil.copy(ROOT / "rrf_design" / "errors.py", tmp_path / "rrf_design")
+    shutil.copytree(
+        ROOT / CHECKER.replace(".", "/"),
+        tmp_path / CHECKER.replace(".", "/"),
+        ignore=shutil.ignore_patterns("__pycache__"),
+    )
+    (tmp_path / "c.json").write_text("{}")
+    code = f"from {CHECKER} import verify; print(verify('c.json').reason)"
+    made = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+    )
+    assert made.stdout.startswith("not a certificate"), made.stderr
 
 
 def test_scenarios_use_public_names_only() -> None:

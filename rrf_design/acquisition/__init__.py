@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from rrf_design.acquisition.journal import Journal
 from rrf_design.acquisition.live import acquire
-from rrf_design.acquisition.loop import Acquirer, Mode, Settings, Terms
+from rrf_design.acquisition.loop import Acquirer
 from rrf_design.acquisition.result import Acquisition, Bought, ItemResult, answer_log, read_run
+from rrf_design.acquisition.settings import Mode, Settings, Terms
 from rrf_design.acquisition.state import Buys, Doubt, Purchase, Settlement
+from rrf_design.acquisition.stopping import Limits
 
 __all__ = [
     "Acquirer",
@@ -16,6 +18,7 @@ __all__ = [
     "Doubt",
     "ItemResult",
     "Journal",
+    "Limits",
     "Mode",
     "Purchase",
     "Settings",

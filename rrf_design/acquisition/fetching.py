@@ -6,29 +6,21 @@ source that may not be used is found while it still costs nothing.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from rrf_design.acquisition.loop import Terms
-from rrf_design.acquisition.sources import (
-    Asked,
-    Expression,
-    Fetched,
-    KnownValue,
-    Source,
-    Toolbox,
-    Unreachable,
-    Verifier,
-    build,
-    is_local,
-)
+from rrf_design.acquisition.settings import Terms
+from rrf_design.acquisition.sources import Asked, Fetched, Source, Toolbox, ask, build, refuse_unanswered
+from rrf_design.acquisition.sources.verifier import Verifier
 from rrf_design.acquisition.state import Buys, ItemState, Purchase, Settlement
 from rrf_design.errors import InputError
 
 if TYPE_CHECKING:
     from rrf_design.field import Node
-    from rrf_design.models import Model, PriceTable, Request
+    from rrf_design.models import Model, PriceTable, Reply, Request, Roster
+    from rrf_design.models.cache import AnswerCache
+    from rrf_design.models.pacing import Pace
     from rrf_design.problem import Problem
     from rrf_design.responses import Parser
 
@@ -38,80 +30,172 @@ DEFAULT_PARSER = "integer-last"
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What asking a node means."""
+    """What asking a node means: whom, what, and how the answer is read."""
 
+    model: Model
     request: Request
     parser: Parser
 
 
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One request to one model, and what its reply amounts to; told whether the server answers others (see `Unreachable`)."""
+
+    model: Model
+    request: Request
+    read: Callable[[Reply, bool | None], Fetched]
+    kind: str = ""
+
+
+Again = Callable[[], bool]
+
+
 class Fetcher:
-    """Fetches purchases of one run. `fetch` is safe to call from several threads."""
+    """Fetches purchases of one run. `fetch` is safe to call from several threads, `fetch_async` from one event loop."""
 
     def __init__(
         self,
         problems: Mapping[str, Problem],
-        model: Model,
+        model: Model | Roster,
         *,
         known: Mapping[str, Mapping[str, Any]],
         prices: PriceTable | None = None,
         seed: int = 0,
         tools: Toolbox | None = None,
         constrained: bool = False,
+        cache: AnswerCache | None = None,
     ) -> None:
-        self.model, self._prices, self._seed = model, prices, seed
+        from rrf_design.models import Roster
+
+        self._cache = cache
+        self.roster, self._prices, self._seed = Roster.of(model), prices, seed
         self._constrained = constrained
-        self.local = is_local(model)
         tools = tools or Toolbox()
         self.questions: dict[tuple[str, str], Question] = {}
         self.sources: dict[tuple[str, str], Source] = {}
         for item, problem in problems.items():
+            asked: dict[tuple[int, Request], int] = {}
             for node in problem.nodes:
                 if node.id not in known.get(item, {}):
-                    self.questions[item, node.id] = self._question(node)
+                    question = self._question(node)
+                    # Equal questions of one item are asked for answers of their own.
+                    same = (id(question.model), question.request)
+                    repeat = asked[same] = asked.get(same, -1) + 1
+                    if repeat:
+                        question = replace(question, request=replace(question.request, repeat=repeat))
+                    self.questions[item, node.id] = question
             for anchor in problem.anchors:
                 if not anchor.owned or anchor.value is None:
                     self.sources[item, anchor.id] = build(anchor, problem, tools)
+        self._paces: dict[int, Pace] = {}
+
+    @property
+    def models(self) -> list[Model]:
+        """Everybody this run may ask: the roster, and judges that are not on it."""
+        judges = [source.model for source in self.sources.values() if isinstance(source, Verifier)]
+        return list({id(model): model for model in [*(m for _, m in self.roster.items()), *judges]}.values())
 
     @property
     def all_local(self) -> bool:
         """Nothing this run does can be charged twice."""
-        return self.local and all(source.local for source in self.sources.values())
+        return all(model.local for model in self.models) and all(source.local for source in self.sources.values())
 
     def terms(self, item: str, name: str) -> Terms:
         source = self.sources.get((item, name))
+        if isinstance(source, Verifier):
+            return Terms(self._ceiling(source.model, source.request), local=source.local, calls=1)
         if source is not None:
-            ceiling = self._ceiling(source.model, source.request) if isinstance(source, Verifier) else 0.0
-            return Terms(ceiling, source.deferred, source.local)
+            return Terms(deferred=source.deferred, local=source.local)
         question = self.questions.get((item, name))
-        return Terms(0.0 if question is None else self._ceiling(self.model, question.request), False, self.local)
+        if question is None:
+            return Terms(local=self.all_local, calls=1)
+        return Terms(self._ceiling(question.model, question.request), local=question.model.local, calls=1)
 
     def instant(self, purchase: Purchase) -> Settlement | None:
         """The outcome of what only has to be looked up or computed; None for what has to be fetched."""
         source = self.sources.get((purchase.item, purchase.name))
-        if not isinstance(source, KnownValue | Expression):
+        if source is None and purchase.buys is Buys.ANSWER:
+            return self._kept(purchase)
+        if source is None or not source.instant:
             return None
-        return _settlement(purchase, source.fetch(Asked({}, {})))
+        return _settlement(purchase, source.fetch(Asked({}, {})), source.kind)
 
-    def fetch(self, purchase: Purchase, state: ItemState) -> Settlement:
-        """Get it. `Unreachable` when nobody was there, so that nothing was bought."""
+    def _kept(self, purchase: Purchase) -> Settlement | None:
+        """An answer of an earlier run to the same question, repeat and model; those of local models are not kept."""
+        question = self.questions.get((purchase.item, purchase.name))
+        if self._cache is None or question is None or question.model.local:
+            return None
+        reply = self._cache.find(question.request, question.model)
+        return None if reply is None else _settlement(purchase, self._read(question, reply, None))
+
+    def write_kept(self) -> None:
+        """Store the answers that came in for later runs."""
+        if self._cache is not None:
+            self._cache.write()
+
+    def whom(self, purchase: Purchase) -> Model | None:
+        """The model that a purchase asks; None for sources that ask nobody."""
         key = (purchase.item, purchase.name)
         if purchase.buys is Buys.ANSWER:
-            found = self._answer(self.questions[key])
-        else:
-            texts = {name: entry.text for name, entry in state.settled.items() if entry.text}
-            found = self.sources[key].fetch(Asked(texts, state.values(Buys.ANSWER)))
-        return _settlement(purchase, found)
+            return self.questions[key].model
+        source = self.sources[key]
+        return source.model if isinstance(source, Verifier) else None
 
-    def _answer(self, question: Question) -> Fetched:
-        from rrf_design.models import Outcome, record
+    def fetch(self, purchase: Purchase, state: ItemState, again: Again | None = None) -> Settlement:
+        """Get it. `Unreachable` when nobody was there, so that nothing was got. `again` allows each repeated call."""
+        call = self._call(purchase, state)
+        if call is None:
+            source = self.sources[purchase.item, purchase.name]
+            return _settlement(purchase, source.fetch(_asked(state, again)), source.kind)
+        return _settlement(purchase, call.read(ask(call.model, call.request, again), None), call.kind)
 
-        reply = self.model.ask(question.request)
-        money = self._prices.cost(self.model, reply.usage) if self._prices is not None else 0.0
-        # Nobody there and nothing charged: nothing was bought. Attempts that were charged are settled as what they cost.
-        if reply.outcome in (Outcome.UNREACHABLE, Outcome.RATE_LIMITED) and money == 0.0:
-            raise Unreachable(f"{reply.outcome.value.replace('_', ' ')}: {reply.detail}")
+    async def fetch_async(self, purchase: Purchase, state: ItemState, again: Again | None = None) -> Settlement:
+        """The same in an event loop, for a purchase that asks an asynchronous model."""
+        call = self._call(purchase, state)
+        assert call is not None
+        pace = self.pace(call.model)
+        reply = await call.model.ask_async(call.request, pace, again=again)
+        return _settlement(purchase, call.read(reply, pace.heard and not pace.hopeless), call.kind)
+
+    def pace(self, model: Model) -> Pace:
+        from rrf_design.models.pacing import Pace
+
+        if id(model) not in self._paces:
+            # Where a bare call costs money, an attempt that is throttled does too: then every attempt counts.
+            patient = self._prices is None or not self._prices.price(model).call
+            self._paces[id(model)] = Pace(model.slots, patient=patient)
+        return self._paces[id(model)]
+
+    def hurry(self) -> None:
+        """Nobody waits for a turn any more: what has not begun is given back. For the event loop's own thread."""
+        for pace in self._paces.values():
+            pace.stop()
+
+    async def release(self) -> None:
+        """Close what belongs to the event loop."""
+        for model in self.models:
+            await model.release()
+
+    def _call(self, purchase: Purchase, state: ItemState) -> Call | None:
+        key = (purchase.item, purchase.name)
+        if purchase.buys is Buys.ANSWER:
+            question = self.questions[key]
+            return Call(question.model, question.request, lambda reply, passing: self._read(question, reply, passing))
+        source = self.sources[key]
+        if not isinstance(source, Verifier):
+            return None
+        request = source.request_for(_asked(state, None))
+        return Call(source.model, request, lambda reply, passing: source.fetched(request, reply, passing), source.kind)
+
+    def _read(self, question: Question, reply: Reply, passing: bool | None) -> Fetched:
+        from rrf_design.models import record
+
+        money = self._prices.cost(question.model, reply.usage) if self._prices is not None else 0.0
+        refuse_unanswered(reply, money, passing=passing)
         if not reply.parseable:
             return Fetched(reply.outcome.value, None, money, reply.usage.calls, record(question.request, reply))
+        if self._cache is not None and reply.attempts and not question.model.local:
+            self._cache.keep(question.request, reply, question.model)
         parsed = question.parser.parse(reply.text)
         evidence = record(question.request, reply, parsed=parsed.document())
         outcome = reply.outcome.value if parsed.ok else parsed.status.value
@@ -121,24 +205,32 @@ class Fetcher:
         return 0.0 if self._prices is None else self._prices.ceiling(model, request)
 
     def _question(self, node: Node) -> Question:
-        from rrf_design.models import Request
-        from rrf_design.responses import parsers, prompts
+        from rrf_design.questions.templates import render
+        from rrf_design.responses import parsers
 
         where = f"node {node.id!r}"
         if node.prompt is None:
             raise InputError(f"{where}: it has no prompt, so a live run can't ask it; give one, or give its response")
         try:
-            prompt = node.prompt if node.variables is None else prompts.render(node.prompt, node.variables)
+            name = self.roster.name(node.model)
+            prompt = node.prompt if node.variables is None else render(node.prompt, node.variables)
             parser = parsers.get(DEFAULT_PARSER if node.parser is None else node.parser)
         except InputError as error:
             raise InputError(f"{where}: {error}") from None
         if parser.dim != node.dim:
             raise InputError(f"{where}: its parser gives {parser.dim} numbers, but the node has dimension {node.dim}")
         more: dict[str, Any] = {} if node.max_tokens is None else {"max_tokens": node.max_tokens}
+        more |= {"seed": self._seed} if self._seed else {}
         if self._constrained:
             more["grammar"] = parser.grammar
-        return Question(Request(prompt, system=node.system, seed=self._seed, **more), parser)
+        return Question(self.roster[name], self.roster.request(name, prompt, system=node.system, **more), parser)
 
 
-def _settlement(purchase: Purchase, found: Fetched) -> Settlement:
-    return Settlement(purchase, found.outcome, found.value, found.ok, found.money, found.calls, found.evidence)
+def _asked(state: ItemState, again: Again | None) -> Asked:
+    settled = dict(state.settled)  # the loop may settle more meanwhile
+    texts = {name: entry.text for name, entry in settled.items() if entry.text}
+    return Asked(texts, state.values(Buys.ANSWER), again)
+
+
+def _settlement(purchase: Purchase, found: Fetched, source: str = "") -> Settlement:
+    return Settlement(purchase, found.outcome, found.value, found.ok, found.money, found.calls, found.evidence, source)

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from rrf_design import __version__, files
 from rrf_design.acquisition.secrets import secret_name
+from rrf_design.documents import sealed
 from rrf_design.errors import Refused
 
 if TYPE_CHECKING:
-    from rrf_design.acquisition.loop import Settings
-    from rrf_design.models import Model
+    from rrf_design.acquisition.settings import Settings
+    from rrf_design.models import Model, PriceTable, Roster
     from rrf_design.problem import Problem
 
 _PACKAGES = ("numpy", "scipy", "numba", "sqlalchemy", "xllamacpp", "openai", "transformers", "torch")
@@ -24,17 +25,15 @@ _PACKAGES = ("numpy", "scipy", "numba", "sqlalchemy", "xllamacpp", "openai", "tr
 
 def header(
     problems: Mapping[str, Problem],
-    model: Model,
+    roster: Roster,
     settings: Settings,
     seed: int,
     *,
-    spec: str | Model,
-    options: Mapping[str, Any],
+    entries: Mapping[str, Mapping[str, Any]],
+    prices: PriceTable | None = None,
 ) -> dict[str, Any]:
     names = [problem.name for problem in problems.values()]
-    return {
-        "format": "rrf-run",
-        "version": 1,
+    content = {
         "name": names[0] if len(names) == 1 else f"{len(names)} items",
         "program": __version__,
         "revision": revision(),
@@ -43,15 +42,20 @@ def header(
         "seed": seed,
         "settings": settings.document(),
         "digests": {item: files.digest(problem) for item, problem in problems.items()},
-        "model": model.name,
-        "spec": spec if isinstance(spec, str) else None,
-        "options": {
-            name: value
-            for name, value in options.items()
-            if isinstance(value, str | int | float) and not secret_name(name)
-        },
-        "identity": dict(model.identity),
+        "model": roster[roster.first].name,
+        "identity": dict(roster[roster.first].identity),
+        "models": {name: _entry(entries[name], model) for name, model in roster.items()},
+        "prices": None if prices is None else prices.document(),
     }
+    return sealed("rrf-run", content)
+
+
+def _entry(entry: Mapping[str, Any], model: Model) -> dict[str, Any]:
+    """What was asked for, without secrets, and what answered."""
+    kept = {
+        name: value for name, value in entry.items() if isinstance(value, str | int | float) and not secret_name(name)
+    }
+    return {"use": None, **kept, "name": model.name, "identity": dict(model.identity)}
 
 
 @cache
@@ -80,10 +84,21 @@ def revision() -> str:
     return done.stdout.strip() if done.returncode == 0 else ""
 
 
-def same_model(run: str, before: Mapping[str, Any], model: Model) -> None:
-    """A run goes on with the backend it began with: answers of different backends are not interchangeable."""
-    if before["identity"] != dict(model.identity):
+def same_models(run: str, before: Mapping[str, Any], roster: Roster) -> None:
+    """A run goes on with the backends it began with: answers of different backends are not interchangeable."""
+    old = before.get("models")
+    kept = {name: entry["identity"] for name, entry in old.items()} if old else {roster.first: before["identity"]}
+    now = {name: model.identity for name, model in roster.items()}
+    if {name: _answering(identity) for name, identity in kept.items()} != {
+        name: _answering(identity) for name, identity in now.items()
+    }:
+        shown = ", ".join(model.name for _, model in roster.items())
         raise Refused(
-            f"run {run}: it was begun with {before['model']} and this is {model.name} (or another version of it);"
+            f"run {run}: it was begun with {before['model']} and this is {shown} (or another version of it);"
             " answers of different backends can't be mixed; start a new run"
         )
+
+
+def _answering(identity: Mapping[str, Any]) -> dict[str, Any]:
+    """What of an identity can change an answer; older runs kept the number of slots in it."""
+    return {name: value for name, value in identity.items() if name != "slots"}

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from rrf_design.acquisition.secrets import Redactor, password_of, without_password
 from rrf_design.errors import InputError, MissingDependency, Refused, RetryLater
+from rrf_design.texts import column, from_column
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
@@ -36,13 +37,14 @@ DEFAULT_STORE = "rrf-runs.sqlite"
 class Kind(StrEnum):
     """What an event says. A run's state is the fold of its events in order, and nothing else."""
 
-    SCHEDULE = "schedule"  # the purchases fixed before any answer was seen (model-agnostic mode)
+    SCHEDULE = "schedule"  # purchases decided on; agnostic: before any answer, and anew where something failed
     ROUND = "round"  # what is asked for next, together, and the margin this was decided on
     SESSION = "session"  # a process began or went on with the run
     INTENT = "intent"  # a purchase is about to be made; its price is reserved from here on
     SETTLED = "settled"  # what became of it, and what it cost
     DROPPED = "dropped"  # left out of its round: there is no money for it any more
     RELEASED = "released"  # nobody was reached, so nothing was bought: the reservation ends
+    ABANDONED = "abandoned"  # the session was ended without waiting for it: its price is lost, it can be made again
     DOUBT = "doubt"  # found after a crash: an intent without an outcome, and what the policy made of it
     STOPPED = "stopped"  # why one item of the run stopped
     ENDED = "ended"  # why the session ended; the last one speaks for the run
@@ -85,6 +87,13 @@ def store_address(store: str | os.PathLike[str] | None) -> str:
     raise InputError(f"store {without_password(given)!r}: use a path, sqlite:///PATH or postgresql://...")
 
 
+def no_journal(store: str | os.PathLike[str] | None) -> str | None:
+    """The file that a journal would be in and is not."""
+    address = store_address(store)
+    file = address.removeprefix("sqlite:///")
+    return file if file != address and file != ":memory:" and not Path(file).exists() else None
+
+
 class Journal:
     """An open store. Not for several threads at once: the loop is the only writer, calls run beside it.
 
@@ -92,7 +101,17 @@ class Journal:
     or raises `RetryLater` with nothing written.
     """
 
-    def __init__(self, store: str | os.PathLike[str] | None = None, *, redactor: Redactor | None = None) -> None:
+    def __init__(
+        self,
+        store: str | os.PathLike[str] | None = None,
+        *,
+        redactor: Redactor | None = None,
+        make: bool = True,
+    ) -> None:
+        """Open the store; with `make=False` only where there is one: who looks for a run must not make a journal."""
+        missing = None if make else no_journal(store)
+        if missing is not None:
+            raise InputError(f"{missing}: no journal of runs; `acquire` makes one, --store or RRF_STORE names another")
         address = store_address(store)
         self.shown = without_password(address)
         self._redactor = redactor or Redactor(password_of(address))
@@ -129,7 +148,7 @@ class Journal:
             "header": self._json(header),
         }
         rows = [
-            {"run": run, "position": i, "item": item, "document": json.dumps(document)}
+            {"run": run, "position": i, "item": column(item), "document": json.dumps(document)}
             for i, (item, document) in enumerate(problems.items())
         ]
         with self._errors("written"), self._connection.begin():
@@ -150,7 +169,7 @@ class Journal:
                 "run": run,
                 "seq": first + i,
                 "kind": event.kind.value,
-                "purchase": event.purchase,
+                "purchase": None if event.purchase is None else column(event.purchase),
                 "attempt": event.attempt,
                 "at": event.at or time.time(),
                 "body": self._json(event.body),
@@ -178,7 +197,18 @@ class Journal:
         )
         with self._errors("read"), self._connection.begin():
             rows = self._connection.execute(query).all()
-        return tuple(Event(Kind(kind), json.loads(body), name, attempt, at) for kind, body, name, attempt, at in rows)
+        return tuple(
+            Event(Kind(kind), json.loads(body), None if name is None else from_column(name), attempt, at)
+            for kind, body, name, attempt, at in rows
+        )
+
+    def length(self, run: str) -> int:
+        """How many events the run has, without reading them."""
+        from sqlalchemy import func, select
+
+        query = select(func.count()).select_from(self._events).where(self._events.c.run == run)
+        with self._errors("read"), self._connection.begin():
+            return int(self._connection.execute(query).scalar_one())
 
     def header(self, run: str) -> dict[str, Any]:
         """The run's header; InputError when its format is newer than this program."""
@@ -194,7 +224,7 @@ class Journal:
     def problems(self, run: str) -> dict[str, dict[str, Any]]:
         query = self._problems.select().where(self._problems.c.run == run).order_by(self._problems.c.position)
         with self._errors("read"), self._connection.begin():
-            return {row.item: json.loads(row.document) for row in self._connection.execute(query)}
+            return {from_column(row.item): json.loads(row.document) for row in self._connection.execute(query)}
 
     def find(self, given: str) -> str:
         """The run that a name, the beginning of one, or "last" means."""

@@ -1,4 +1,4 @@
-"""`acquire`: the loop with a real model behind it. Calls run side by side in threads, the journal has one writer.
+"""`acquire`: the loop with a real model behind it. Calls run side by side, the journal has one writer.
 
 What can go wrong ends in one of three ways, all of them resumable: the model can't be reached (the purchase is released
 and the run pauses), the journal can't be written (`RetryLater`; what is under way is in doubt), the process dies (same).
@@ -8,33 +8,40 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from rrf_design import files
 from rrf_design.acquisition import review
+from rrf_design.acquisition.driving import Driver
 from rrf_design.acquisition.fetching import Fetcher
-from rrf_design.acquisition.header import header, same_model
-from rrf_design.acquisition.journal import Event, Journal
-from rrf_design.acquisition.loop import Acquirer, Mode, Settings
+from rrf_design.acquisition.header import header, same_models
+from rrf_design.acquisition.journal import Event, Journal, store_address
+from rrf_design.acquisition.loop import Acquirer
 from rrf_design.acquisition.result import Acquisition, collect, conclude
-from rrf_design.acquisition.secrets import Redactor, password_of, secret_name
-from rrf_design.acquisition.sources import Toolbox, Unreachable
-from rrf_design.acquisition.state import Buys, Doubt, Purchase, Settlement
-from rrf_design.acquisition.stopping import Because, Rule, restore, summary
+from rrf_design.acquisition.secrets import HIDDEN, Redactor, password_of, secret_name
+from rrf_design.acquisition.settings import Mode, Settings
+from rrf_design.acquisition.sources import Toolbox
+from rrf_design.acquisition.state import Doubt
+from rrf_design.acquisition.stopping import Because, Limits, Rule, default, restore, summary
 from rrf_design.errors import InputError
+from rrf_design.itemwise import itemwise
+from rrf_design.models.cache import AnswerCache
+from rrf_design.models.roster import Roster
 from rrf_design.problem import Problem
 
 if TYPE_CHECKING:
     from rrf_design.models import Model, PriceTable
 
 Problems = Problem | Mapping[str, Problem]
+FIRST = "model"
+"""How the only model of a run is called where nobody gave it a name."""
 
 
+@itemwise("rrf_design.handover", "acquire_dataset")
 def acquire(
     problem: Problems | None = None,
-    model: str | Model | None = None,
+    model: str | Model | Mapping[str, Any] | None = None,
     *,
     budget: float | None = None,
     store: str | os.PathLike[str] | None = None,
@@ -42,6 +49,7 @@ def acquire(
     mode: str = "agnostic",
     batch: int = 1,
     stop: Rule | None = None,
+    limits: Limits | None = None,
     method: str = "auto",
     money: float | None = None,
     prices: str | os.PathLike[str] | Mapping[str, Any] | PriceTable | None = None,
@@ -51,6 +59,7 @@ def acquire(
     allow_commands: bool = False,
     isolation: str = "seccomp",
     constrained: bool = False,
+    cache: str | os.PathLike[str] | None = None,
     doubt: str | None = None,
     seed: int = 0,
     time_limit: float | None = None,
@@ -60,38 +69,69 @@ def acquire(
     """Buy until a stopping rule fires, then repair; the run is in the journal and can be resumed at any moment.
 
     `problem` is one problem or a mapping from item names to problems (a data set under one budget). `model` is a name
-    (default "embedded"; when resuming, what the run began with) or an adapter object. `budget` counts the costs of the problem file (default: the problem's own), `money` what the calls really cost by the price table `prices`. With `resume`
-    the problem is read from the journal, and so are budget, money and `stop` where they are not given again. `reviews` is a filled-in review file, `review_file` where to write the open ones.
+    (default: the recipe's models, else "embedded"; when resuming, what the run began with), an adapter object, or several by name, as in a recipe's `[models]`: nodes say which of them is asked, the first one by default. `budget` counts the costs of the problem file (default: the problem's own), `money` what the calls really cost by the price table `prices`. With `resume`
+    the problem is read from the journal, and so are budget, money, prices and `stop` where they are not given again. `limits` on calls, seconds and gain
+    replace those of the same kind and leave the rest of the rule as it is. `reviews` is a filled-in review file, `review_file` where to write the open ones.
+    `cache` is a folder in which answers of models that are not local are kept across runs; without one, nothing is kept.
+
+    Returns an `Acquisition`: `verdict` and `verdicts`, `items` with answers and repairs, `purchases`, what was `spent`, and
+    `stopped_because`, which says why buying ended and is no verdict.
+
+    >>> import pathlib, tempfile
+    >>> import rrf_design as rrf
+    >>> from rrf_design.models.scripted import ScriptedModel
+    >>> problem = rrf.Problem(
+    ...     nodes=[{"id": "a", "prompt": "6 * 7?"}, {"id": "b", "prompt": "42 / 1?"}],
+    ...     relations=[{"id": "same", "tail": "a", "head": "b"}],
+    ...     anchors=[{"id": "x", "node": "a", "value": 42.0, "cost": 1.0}],
+    ... )
+    >>> store = pathlib.Path(tempfile.mkdtemp()) / "runs.sqlite"
+    >>> run = rrf.acquire(problem, ScriptedModel(lambda request: "42"), budget=2.0, store=store)
+    >>> run.verdict.value, run.spent, dict(run.repaired)
+    ('certified', 1.0, {'a': [42.0], 'b': [42.0]})
     """
-    redactor = Redactor(password_of(os.fspath(store)) if store is not None else ())
+    redactor = Redactor(password_of(store_address(store)))
     with contextlib.ExitStack() as stack:
-        journal = stack.enter_context(Journal(store, redactor=redactor))
+        journal = stack.enter_context(Journal(store, redactor=redactor, make=resume is None))
         run, problems, before = _problems(journal, problem, resume)
-        settings = _settings(problems, before, budget, money, mode, batch, stop, method, doubt, time_limit)
-        table = _prices(prices)
-        spec, options = _spec(model, model_options, before)
-        redactor.add(str(value) for name, value in options.items() if secret_name(name))
-        adapter = _model(spec, options, stack)
-        redactor.add(getattr(adapter, "secrets", ()))
-        if settings.money is not None:
-            if table is None:
-                raise InputError("a money budget needs a price table; give prices, or leave the money budget out")
-            table.price(adapter)
+        settings = _settings(problems, before, budget, money, mode, batch, stop, limits, method, doubt, time_limit)
+        table = _prices(prices if prices is not None or before is None else before.get("prices"))
+        entries = _entries(model, model_options, before, getattr(getattr(problem, "recipe", None), "models", None))
+        for entry in entries.values():
+            redactor.add(str(value) for name, value in entry.items() if secret_name(name))
+            redactor.add(part for value in entry.values() if isinstance(value, str) for part in password_of(value))
+        roster = Roster.start(entries, stack)
+        for _, adapter in roster.items():
+            redactor.add(getattr(adapter, "secrets", ()))
+            if settings.money is not None:
+                if table is None:
+                    raise InputError("a money budget needs a price table; give prices, or leave the money budget out")
+                table.price(adapter)
         known = _responses(problems, responses)
         seed = before.get("seed", seed) if before else seed
         tools = Toolbox(
-            model=_finder(adapter, stack),
+            model=_finder(roster, stack),
+            options=lambda name: roster.options(name) if name in roster else {},
             price=None if table is None else table.cost,
             allow_commands=allow_commands,
             isolation=isolation,
         )
-        fetcher = Fetcher(problems, adapter, known=known, prices=table, seed=seed, tools=tools, constrained=constrained)
+        fetcher = Fetcher(
+            problems,
+            roster,
+            known=known,
+            prices=table,
+            seed=seed,
+            tools=tools,
+            constrained=constrained,
+            cache=_cache(cache, roster, stack),
+        )
         _no_secret_inside(problems, redactor)
         if before is None:
             documents = {item: files.to_document(p) for item, p in problems.items()}
-            run = journal.create(header(problems, adapter, settings, seed, spec=spec, options=options), documents)
+            run = journal.create(header(problems, roster, settings, seed, entries=entries, prices=table), documents)
         else:
-            same_model(run, before, adapter)
+            same_models(run, before, roster)
         stack.enter_context(journal.holding(run))
         journal.survive_power_cuts(not fetcher.all_local)
         acquirer = Acquirer(
@@ -103,105 +143,20 @@ def acquire(
             instant=fetcher.instant,
             watch=progress,
         )
-        driver = _Driver(acquirer, fetcher, redactor)
+        driver = Driver(acquirer, fetcher, redactor)
         for item, given in known.items():
             acquirer.give(given, item)
         if reviews is not None:
             acquirer.tell(*review.read_queue(reviews, acquirer, fetcher))
         driver.run()
-        open_reviews = review.queue(acquirer, fetcher) if driver.paused is None else []
         if review_file is not None:
-            review.write_queue(review_file, open_reviews)
-        concluded = None if driver.paused or open_reviews else conclude(acquirer.designs, acquirer.state)
-        if concluded is not None:
-            acquirer.conclude(concluded)
+            review.write_queue(review_file, review.queue(acquirer, fetcher))
+        acquirer.conclude(conclude(acquirer.designs, acquirer.state, waiting=settings.mode is Mode.TRIAGE))
         because = Because.PAUSED.value if driver.paused else summary(acquirer.stops)
         acquirer.end(because, driver.paused or "")
         return collect(
             run, acquirer.designs, acquirer.state, journal.header(run), because=because, detail=driver.paused or ""
         )
-
-
-class _Driver:
-    """Keeps the model's slots busy between `ask` and `tell`."""
-
-    def __init__(self, acquirer: Acquirer, fetcher: Fetcher, redactor: Redactor) -> None:
-        self.acquirer, self.fetcher, self.redactor = acquirer, fetcher, redactor
-        self.paused: str | None = None
-        self._answered = any(
-            e.buys is Buys.ANSWER and e.ok for s in acquirer.state.items.values() for e in s.settled.values()
-        )
-
-    def run(self) -> None:
-        slots = max(1, self.fetcher.model.slots)
-        if slots == 1:
-            self._one_by_one()
-            return
-        under_way: dict[Future[Settlement], Purchase] = {}
-        with ThreadPoolExecutor(slots) as pool:
-            while True:
-                with self._interruptible():
-                    for purchase in self._ask(slots - len(under_way)):
-                        under_way[pool.submit(self._fetch, purchase)] = purchase
-                if not under_way:
-                    break
-                done, _ = wait(under_way, return_when=FIRST_COMPLETED)
-                self._tell({under_way.pop(future): future for future in done})
-
-    def _one_by_one(self) -> None:
-        while purchases := self._ask(1):
-            for purchase in purchases:
-                future: Future[Settlement] = Future()
-                try:
-                    future.set_result(self._fetch(purchase))
-                except Unreachable as error:
-                    future.set_exception(error)
-                except KeyboardInterrupt:
-                    self.paused = "interrupted"
-                    return  # the call may have been answered: it is in doubt, and the journal says so on resume
-                self._tell({purchase: future})
-
-    def _ask(self, count: int) -> tuple[Purchase, ...]:
-        """The next purchases that are ours to fetch; those for people wait in the queue."""
-        while self.paused is None and count > 0:
-            asked = self.acquirer.ask(count)
-            ours = tuple(purchase for purchase in asked if not purchase.deferred)
-            if ours or not asked:
-                return ours
-        return ()
-
-    def _fetch(self, purchase: Purchase) -> Settlement:
-        return self.fetcher.fetch(purchase, self.acquirer.state.items[purchase.item])
-
-    def _tell(self, done: Mapping[Purchase, Future[Settlement]]) -> None:
-        settled = []
-        for purchase, future in done.items():
-            try:
-                settlement = future.result()
-            except Unreachable as error:
-                self._pause(purchase, str(error))
-                continue
-            if settlement.outcome == "failed" and not self._answered and purchase.buys is Buys.ANSWER:
-                # Not one answer so far: a wrong key or model name would burn the whole budget in failures.
-                detail = settlement.evidence.get("reply", {}).get("detail", "")
-                self._pause(purchase, f"the backend refuses the call: {detail}")
-                continue
-            self._answered |= settlement.ok and purchase.buys is Buys.ANSWER
-            settled.append(settlement)
-        # What a local model said can be had again for nothing, so its commit may wait for the next intent.
-        self.acquirer.tell(*settled, flush=not self.fetcher.local)
-
-    def _pause(self, purchase: Purchase, reason: str) -> None:
-        self.paused = self.redactor.text(f"{self.fetcher.model.name}: {reason}")
-        self.acquirer.release(purchase, self.paused)
-
-    @contextlib.contextmanager
-    def _interruptible(self) -> Iterator[None]:
-        """Ctrl-C stops asking; what is under way is waited for and settled."""
-        try:
-            yield
-        except KeyboardInterrupt:
-            self.paused = "interrupted"
 
 
 def _problems(
@@ -229,6 +184,7 @@ def _settings(
     mode: str,
     batch: int,
     stop: Rule | None,
+    limits: Limits | None,
     method: str,
     doubt: str | None,
     time_limit: float | None,
@@ -241,9 +197,11 @@ def _settings(
         chosen = Mode(old.get("mode", mode))
         policy = Doubt(doubt) if doubt is not None else None
     except ValueError as error:
-        raise InputError(f"{error}; modes are agnostic and adaptive, doubt is again or skip") from None
+        raise InputError(f"{error}; modes are agnostic, adaptive and triage, doubt is again or skip") from None
     if stop is None and "rule" in old:
         stop = restore(old["rule"])
+    if limits is not None:
+        stop = limits.upon(default() if stop is None else stop)
     if policy is Doubt.SAME:
         raise InputError("doubt: 'same' is chosen by the program where nothing can be charged twice; use again or skip")
     return Settings(
@@ -264,33 +222,60 @@ def _prices(given: Any) -> PriceTable | None:
     return given if given is None or isinstance(given, PriceTable) else PriceTable.load(given)
 
 
-def _spec(
-    model: str | Model | None, options: Mapping[str, Any] | None, before: Mapping[str, Any] | None
-) -> tuple[str | Model, dict[str, Any]]:
-    """The model and its options as asked for; when resuming without a word on them, as the run began."""
-    if model is not None or not before:
-        return "embedded" if model is None else model, dict(options or {})
-    if before["spec"] is None:
-        raise InputError(f"run {before['run']}: it was begun with an adapter object; give it again as model")
-    return str(before["spec"]), dict(before["options"]) | dict(options or {})
+def _entries(
+    model: str | Model | Mapping[str, Any] | None,
+    options: Mapping[str, Any] | None,
+    before: Mapping[str, Any] | None,
+    own: Mapping[str, Any] | None,
+) -> dict[str, dict[str, Any]]:
+    """The run's models with their options, by name; when resuming without a word on them, as the run began. `options` go to
+    the models that are named without any."""
+    given = dict(options or {})
+    if model is None and before is not None:
+        return {name: {**entry, **given} for name, entry in _before(before).items()}
+    if model is None and own:
+        model = own
+    if model is None or not isinstance(model, Mapping):
+        return {FIRST: {"use": "embedded" if model is None else model, **given}}
+    return {
+        str(name): {**given, **entry} if isinstance(entry, Mapping) else {"use": entry, **given}
+        for name, entry in model.items()
+    }
 
 
-def _model(model: str | Model, options: Mapping[str, Any], stack: contextlib.ExitStack) -> Model:
+def _before(before: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """The models that a run began with; runs of older versions had one."""
+    found = {}
+    kept = before.get("models") or {FIRST: {"use": before["spec"], **before["options"]}}
+    for name, entry in kept.items():
+        if entry.get("use") is None:
+            raise InputError(f"run {before['run']}: it was begun with an adapter object; give it again as model")
+        for option, value in entry.items():
+            if isinstance(value, str) and HIDDEN in value:
+                words = f"its {option} holds a password, which is never kept; give it again"
+                raise InputError(f"run {before['run']}: {words}")
+        found[name] = {option: value for option, value in entry.items() if option not in ("name", "identity")}
+    return found
+
+
+def _cache(folder: str | os.PathLike[str] | None, roster: Roster, stack: contextlib.ExitStack) -> AnswerCache | None:
+    """The kept answers; not opened where every model is local, whose answers cost nothing."""
+    if folder is None or all(model.local for _, model in roster.items()):
+        return None
+    return stack.enter_context(AnswerCache(folder))
+
+
+def _finder(roster: Roster, stack: contextlib.ExitStack) -> Callable[[str], Model]:
+    """Verifiers by name: an entry of the roster, or a model of its own, started once."""
     from rrf_design import models
 
-    adapter = models.get(model, **options)
-    if adapter is not model:  # made here, so closed here
-        stack.enter_context(adapter)
-    return adapter
-
-
-def _finder(adapter: Model, stack: contextlib.ExitStack) -> Callable[[str], Model]:
-    """Verifiers by name: each model is started once; the run's own model is reused."""
-    started: dict[str, Model] = {adapter.name: adapter}
+    started: dict[str, Model] = {adapter.name: adapter for _, adapter in roster.items()}
 
     def find(name: str) -> Model:
+        if name in roster:
+            return roster[name]
         if name not in started:
-            started[name] = _model(name, {}, stack)
+            started[name] = stack.enter_context(models.get(name))
         return started[name]
 
     return find

@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from rrf_design import files
-from rrf_design.acquisition.design import Design, realised
 from rrf_design.acquisition.journal import Journal, Kind
+from rrf_design.acquisition.shop import Shop
 from rrf_design.acquisition.state import Buys, ItemState, RunState, Settled
-from rrf_design.acquisition.stopping import Because, goal, robust_lower
+from rrf_design.acquisition.stopping import Because
+from rrf_design.decisive import decided_premise, decided_verdict, decides, sole_delivered
+from rrf_design.derive import realised
+from rrf_design.design import standing_of
+from rrf_design.documents import sealed
 from rrf_design.errors import InputError, RRFError
+from rrf_design.goal import Goal
 from rrf_design.problem import Problem
+from rrf_design.verdict import Verdict, counted, worst
 
 if TYPE_CHECKING:
     from rrf_design.certificates import Certificate
 
-FORMAT = "rrf-run"
-VERSION = 1
 _STATUS = {
     name: name
     for name in (
@@ -32,7 +36,13 @@ _STATUS = {
         "memory",
         "crash",
     )
-} | {"refused": "refusal", "empty": "missing", "in doubt": "missing", "non-integer": "non-integer"}
+} | {
+    "refused": "refusal",
+    "empty": "missing",
+    "truncated": "missing",
+    "in doubt": "missing",
+    "non-integer": "non-integer",
+}
 """How a failed answer is named to the repair, which treats it as an erasure and never as a zero."""
 
 
@@ -51,6 +61,8 @@ class Bought:
     attempt: int
     at: float = 0.0
     """When it was settled: seconds since 1970."""
+    source: str = ""
+    """Who said so, for an anchor: the kind of its source."""
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -64,6 +76,7 @@ class Bought:
             "money": self.money,
             "attempt": self.attempt,
             "at": self.at,
+            "source": self.source,
         }
 
 
@@ -81,6 +94,9 @@ class ItemResult:
     robust_lower: float
     """The same when every block is off by its declared uncertainty."""
     goal: float | None
+    """The margin that the problem's goal makes of this design; None without one."""
+    reached: bool
+    """The design, as it was bought and read, reaches the goal; without one, its margin is positive."""
     selected: tuple[str, ...]
     answers: Mapping[str, tuple[float, ...]]
     failed: Mapping[str, str]
@@ -89,8 +105,14 @@ class ItemResult:
     trajectory: tuple[Mapping[str, Any], ...]
     repair: Mapping[str, Any] | None
     """The repair's own document; None while the run is unfinished, or when there was nothing to repair from."""
+    nodes: tuple[str, ...]
+    """Every question of the field."""
     problem: Problem
     """The field as it turned out: anchor values filled in, everything that gave no value left out."""
+    texts: Mapping[str, str] = field(default_factory=dict)
+    """What was answered, word for word, by node."""
+    cost: float = 0.0
+    """What was spent on it, in the problem's unit."""
 
     def certify(self, **options: Any) -> Certificate:
         """The certificate of the field as it turned out; `options` go to `rrf_design.certify`."""
@@ -104,9 +126,26 @@ class ItemResult:
         return None if self.repair is None else self.repair.get("repaired")
 
     @property
-    def reached(self) -> bool:
-        """The goal is certified; without a goal, that anything at all is promised."""
-        return self.robust_lower > 0.0 if self.goal is None else self.robust_lower >= self.goal
+    def verdict(self) -> Verdict:
+        """What may be believed of this field; incomplete while there is no repair."""
+        return Verdict((self.repair or {}).get("verdict", Verdict.INCOMPLETE))
+
+    @property
+    def assumes(self) -> str:
+        return str((self.repair or {}).get("assumes", ""))
+
+    @property
+    def unread(self) -> tuple[str, ...]:
+        """Nodes that were asked and whose answer could not be read."""
+        return tuple(name for name in self.failed if name in self.nodes)
+
+    @property
+    def asked(self) -> tuple[str, ...]:
+        return tuple(name for name in self.nodes if name in self.answers or name in self.failed)
+
+    @property
+    def unasked(self) -> tuple[str, ...]:
+        return tuple(name for name in self.nodes if name not in self.answers and name not in self.failed)
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -119,6 +158,12 @@ class ItemResult:
             "gamma_lower": self.gamma_lower,
             "robust_lower": self.robust_lower,
             "goal": self.goal,
+            "reached": self.reached,
+            "verdict": self.verdict.value,
+            "assumes": self.assumes,
+            "asked": list(self.asked),
+            "unasked": list(self.unasked),
+            "unread": list(self.unread),
             "selected": list(self.selected),
             "answers": {name: list(value) for name, value in self.answers.items()},
             "failed": dict(self.failed),
@@ -155,15 +200,25 @@ class Acquisition:
         return {entry.item: entry.repaired for entry in self.items}
 
     @property
-    def reached(self) -> bool:
-        """Finished, and the goal of every item is certified."""
-        unfinished = self.stopped_because in (Because.PAUSED.value, "unfinished") or self.open_reviews > 0
-        return not unfinished and all(entry.reached for entry in self.items)
+    def verdict(self) -> Verdict:
+        """That of the worst field."""
+        return worst(entry.verdict for entry in self.items) or Verdict.INCOMPLETE
+
+    @property
+    def verdicts(self) -> dict[str, int]:
+        return counted(entry.verdict for entry in self.items)
+
+    @property
+    def finished(self) -> bool:
+        return self.stopped_because not in (Because.PAUSED.value, "unfinished") and self.open_reviews == 0
+
+    @property
+    def certified(self) -> bool:
+        """Finished, and every field is certified."""
+        return self.finished and self.verdict is Verdict.CERTIFIED
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "format": FORMAT,
-            "version": VERSION,
+        content = {
             "run": self.run,
             "stopped_because": self.stopped_because,
             "detail": self.detail,
@@ -172,25 +227,54 @@ class Acquisition:
             "money": self.money,
             "calls": self.calls,
             "gamma_lower": self.gamma_lower,
+            "verdict": self.verdict.value,
+            "verdicts": self.verdicts,
             "purchases": [entry.to_json() for entry in self.purchases],
             "repaired": None if self.repaired is None else _plain(self.repaired),
             "open_reviews": self.open_reviews,
             "items": [entry.to_json() for entry in self.items],
             "header": dict(self.header),
         }
+        return sealed("rrf-run", content)
 
 
-def conclude(designs: Mapping[str, Design], state: RunState) -> dict[str, Any]:
-    """Repair every field that has stopped: what the journal keeps as the run's result."""
-    return {"repairs": {item: _repair(design, state.items[item]) for item, design in designs.items()}}
+def conclude(designs: Mapping[str, Shop], state: RunState, *, waiting: bool = False) -> dict[str, Any]:
+    """Repair every field that is done and has no result yet: what the journal keeps of it. Others may still wait.
+
+    With `waiting`, those that wait for a person too: what is known of them so far.
+    """
+
+    def ready(item: ItemState) -> bool:
+        return item.done or (waiting and item.stopped is not None and not item.waiting)
+
+    new = [item for item in designs if ready(state.items[item]) and item not in state.results]
+    return {"repairs": {item: repaired(designs[item], state.items[item]) for item in new}}
 
 
-def _repair(design: Design, state: ItemState) -> dict[str, Any]:
-    from rrf_design.repair import repair, to_document
+def repaired(design: Shop, state: ItemState) -> dict[str, Any]:
+    """The document of an item's repair; where a check has decided it, its value is the value."""
+    found = _repair(design, state)
+    node = sole_delivered(design.problem)
+    if found["verdict"] == Verdict.CERTIFIED or node is None:
+        return found
+    for anchor in design.problem.anchors:
+        entry = state.settled.get(anchor.id)
+        if entry is not None and entry.ok and entry.value is not None and decides(anchor, node):
+            premise = {"verdict": decided_verdict(design.problem).value, "assumes": decided_premise(anchor.id)}
+            others = {other.id: None for other in design.problem.nodes}
+            said: dict[str, Any] = {"repaired": {**others, node: list(entry.value)}, "support": [], "alternatives": []}
+            said |= {"bounds": {node: 0.0}, "error_bound": 0.0}
+            why = f"{anchor.id} states the value; what was answered is {found['verdict']}: {found['reason']}"
+            return {**found, **premise, **said, "reason": why}
+    return found
+
+
+def _repair(design: Shop, state: ItemState) -> dict[str, Any]:
+    from rrf_design.repairing import repair, to_document
 
     answers = state.values(Buys.ANSWER)
     if not answers:
-        return {"repaired": None, "reason": "no answer could be read"}
+        return _nothing("no answer could be read")
     problem, selected = finished_problem(design, state)
     silent = {
         name: {"status": _STATUS.get(entry.outcome, "error")}
@@ -200,11 +284,16 @@ def _repair(design: Design, state: ItemState) -> dict[str, Any]:
     try:
         found = repair(problem, {**answers, **silent}, select=selected)
     except RRFError as error:
-        return {"repaired": None, "reason": str(error)}
+        return _nothing(str(error))
     return to_document(found)
 
 
-def finished_problem(design: Design, state: ItemState) -> tuple[Problem, tuple[str, ...]]:
+def _nothing(reason: str) -> dict[str, Any]:
+    """The document of a field that could not be repaired."""
+    return {"repaired": None, "verdict": Verdict.INCOMPLETE.value, "assumes": "", "reason": reason}
+
+
+def finished_problem(design: Shop, state: ItemState) -> tuple[Problem, tuple[str, ...]]:
     """The problem as it turned out (values filled in, failed anchors gone) and what of it was bought."""
     failed = {name for name in state.failed if name in design.problem.block_by_id}
     unknown = {a.id for a in design.problem.anchors if a.value is None and a.id not in state.settled and a.owned}
@@ -220,7 +309,7 @@ def _on_sale(problem: Problem, name: str) -> bool:
 
 
 def collect(
-    run: str, designs: Mapping[str, Design], state: RunState, header: Mapping[str, Any], *, because: str, detail: str
+    run: str, designs: Mapping[str, Shop], state: RunState, header: Mapping[str, Any], *, because: str, detail: str
 ) -> Acquisition:
     """The run as a document."""
     items = tuple(_item(item, design, state) for item, design in designs.items())
@@ -242,20 +331,21 @@ def collect(
 
 def read_run(run: str, *, store: str | os.PathLike[str] | None = None) -> Acquisition:
     """A run as its journal has it; nothing is asked, bought or written."""
-    with Journal(store) as journal:
+    with Journal(store, make=False) as journal:
         run = journal.find(run)
         header = journal.header(run)
-        designs = {item: Design(files.from_document(doc)) for item, doc in journal.problems(run).items()}
+        designs = {item: Shop(files.from_document(doc)) for item, doc in journal.problems(run).items()}
         state = RunState(designs)
         for event in journal.events(run):
             state.apply(event)
+    state.results.update(conclude(designs, state)["repairs"])  # a run that is under way, or was killed, is shown too
     ended = state.ended or {"because": "unfinished", "detail": ""}
     return collect(run, designs, state, header, because=ended["because"], detail=ended["detail"])
 
 
 def answer_log(run: str, *, store: str | os.PathLike[str] | None = None) -> list[dict[str, Any]]:
     """The raw answers of a run as records that the replay model reads, each with its item and node."""
-    with Journal(store) as journal:
+    with Journal(store, make=False) as journal:
         return [
             {**event.body["evidence"], "item": event.body["item"], "node": event.body["name"]}
             for event in journal.events(journal.find(run))
@@ -275,19 +365,20 @@ def _bought(item: str, entry: Settled) -> Bought:
         entry.money,
         entry.attempt,
         entry.at,
+        entry.source,
     )
 
 
-def _item(item: str, design: Design, run: RunState) -> ItemResult:
+def _item(item: str, design: Shop, run: RunState) -> ItemResult:
     state, problem = run.items[item], design.problem
-    repairs = (run.result or {}).get("repairs", {})
     try:
         margin = design.settled_margin(state.held, state.failed)
-        value, lower, robust = margin.value, margin.lower, robust_lower(margin)
-        wanted = goal(problem, margin.operator.shape[0])
+        standing = standing_of(problem, margin)
+        value, lower, robust = margin.value, margin.lower, standing.robust_lower
+        wanted, reached = standing.wanted, standing.reached
     except InputError:  # no answer could be read: an empty field promises nothing
         value = lower = robust = 0.0
-        wanted = goal(problem)
+        wanted, reached = Goal.of(problem).target, False
     answers = state.values(Buys.ANSWER)
     stopped = state.stopped or {"because": "unfinished", "detail": ""}
     return ItemResult(
@@ -300,13 +391,17 @@ def _item(item: str, design: Design, run: RunState) -> ItemResult:
         gamma_lower=lower,
         robust_lower=robust,
         goal=wanted,
+        reached=reached,
         selected=tuple(name for name in state.settled if name not in design.given),
         answers=answers,
         failed={name: entry.outcome for name, entry in state.settled.items() if not entry.ok},
         anchors=state.values(Buys.ANCHOR),
         trajectory=tuple(state.trajectory),
-        repair=repairs.get(item),
+        repair=run.results.get(item),
+        nodes=tuple(node.id for node in problem.nodes),
         problem=realised(problem, failed=state.failed, values=state.values(Buys.ANCHOR)) if answers else problem,
+        texts={name: entry.text for name, entry in state.settled.items() if entry.text},
+        cost=float(sum(entry.price for entry in state.settled.values())),
     )
 
 

@@ -16,10 +16,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rrf_design.acquisition.sources import Person
+from rrf_design.acquisition.choosing import present_margin
+from rrf_design.acquisition.sources.person import Person
 from rrf_design.acquisition.state import Buys, Purchase, Settlement, purchase_id
 from rrf_design.errors import InputError
 from rrf_design.files import write_text
+from rrf_design.texts import json_text, showable
 
 if TYPE_CHECKING:
     from rrf_design.acquisition.fetching import Fetcher
@@ -76,14 +78,15 @@ def queue(acquirer: Acquirer, fetcher: Fetcher) -> list[Review]:
         if not any(purchase.deferred for purchase in state.pending.values()):
             continue
         design = acquirer.designs[item]
-        now = design.margin(state.held, state.failed)
-        energy = design.energies(now.witness)
+        now = present_margin(design, state.held, state.failed)
+        energy = {} if now is None else design.energies(now.witness)
         for name, purchase in state.pending.items():
             source = fetcher.sources.get((item, name))
             if not purchase.deferred or not isinstance(source, Person):
                 continue
             node = design.problem.node_by_id[source.anchor.nodes[0]]
-            gain = max(0.0, design.margin({*state.held, name}, state.failed).lower - now.upper)
+            then = present_margin(design, {*state.held, name}, state.failed)
+            gain = 0.0 if now is None or then is None else max(0.0, then.lower - now.upper)
             answer = state.settled.get(node.id)
             price = max(purchase.price, 1e-12)
             reviews.append(
@@ -105,7 +108,7 @@ def write_queue(path: str | os.PathLike[str], reviews: list[Review]) -> None:
     """Write the queue; .csv or .jsonl by its ending."""
     rows = [review.row() for review in reviews]
     if _form(path) == ".jsonl":
-        write_text(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+        write_text(path, "".join(json_text(row) + "\n" for row in rows))
         return
     text = io.StringIO()
     writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
@@ -122,6 +125,8 @@ def read_queue(path: str | os.PathLike[str], acquirer: Acquirer, fetcher: Fetche
         name, value = row.get("id"), row.get("value")
         if not isinstance(name, str):
             raise InputError(f"{where}: the column id is missing")
+        if isinstance(row.get("check"), str):  # a review list, whose id is that of the item
+            name = purchase_id(name, row["check"])
         if value in (None, "", []):
             continue
         numbers = _numbers(value, where)
@@ -140,7 +145,9 @@ def read_queue(path: str | os.PathLike[str], acquirer: Acquirer, fetcher: Fetche
         if len(numbers) != rows:
             raise InputError(f"{path}: {name!r} needs {rows} numbers, not {len(numbers)}")
         assert purchase.buys is Buys.ANCHOR
-        settlements.append(Settlement(purchase, "reviewed", numbers, evidence={"file": Path(path).name}))
+        settlements.append(
+            Settlement(purchase, "reviewed", numbers, evidence={"file": Path(path).name}, source="person")
+        )
     return settlements
 
 
@@ -185,4 +192,5 @@ def _form(path: str | os.PathLike[str]) -> str:
 
 def _plain(text: str) -> str:
     """A text that a spreadsheet would take for a formula (a model may write one) is shown as text."""
+    text = showable(text)
     return f"'{text}" if text.startswith(("=", "+", "-", "@")) else text

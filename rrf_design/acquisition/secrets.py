@@ -11,11 +11,14 @@ import os
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any
-from urllib.parse import quote, unquote, urlsplit
+from urllib.parse import quote, unquote
+
+from rrf_design.texts import json_text
 
 HIDDEN = "[hidden]"
 _NAMES = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL|AUTH", re.IGNORECASE)
 _SHAPES = re.compile(r"\b(?:sk|pk|hf|gsk|xai|ghp)[-_][A-Za-z0-9_\-]{12,}|(?<=[Bb]earer )[A-Za-z0-9._~+/\-]{8,}=*")
+_SETTING = re.compile(r"([^?&=]+)=([^&]*)")
 _SHORTEST = 6
 """Shorter values are words ("none", "yes") rather than secrets, and hiding them would garble every text."""
 
@@ -47,20 +50,29 @@ class Redactor:
 
     def json(self, document: Any) -> str:
         """A document as JSON text without secrets; they are looked for in the text, escaped as JSON would have them."""
-        return self.text(json.dumps(document, ensure_ascii=False, separators=(",", ":")))
+        return self.text(json_text(document, separators=(",", ":")))
 
 
 def password_of(address: str) -> tuple[str, ...]:
-    """The password inside a store address, as it is written and as it is meant."""
-    try:
-        password = urlsplit(address).password
-    except ValueError:
-        return ()
-    return () if not password else tuple({password, unquote(password)})
+    """The passwords inside an address (a store, a server), as they are written and as they are meant.
+
+    Everything after the user's name up to the last "@" counts, also where a careless "/" or "#" makes it no good address; and every
+    setting behind "?" whose name says so.
+    """
+    _, _, rest = address.partition("://")
+    written = set()
+    user, found, _ = rest.rpartition("@")
+    if found and ":" in user:
+        written.add(user.partition(":")[2])
+    for name, value in _SETTING.findall(rest.partition("?")[2]):
+        if secret_name(name):
+            written.add(value)
+    return tuple({form for password in written if password for form in (password, unquote(password))})
 
 
 def without_password(address: str) -> str:
-    """A store address that can be shown."""
-    for password in password_of(address):
-        address = address.replace(f":{password}@", ":***@")
+    """An address that can be shown."""
+    for password in sorted(password_of(address), key=len, reverse=True):
+        for before, after in ((":", "@"), ("=", "")):
+            address = address.replace(f"{before}{password}{after}", f"{before}***{after}")
     return address

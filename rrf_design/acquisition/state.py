@@ -2,7 +2,7 @@
 
 `RunState.apply` is the only way the state moves, live and on resume alike; so a resumed run stands exactly where the
 journal says. Money is counted three ways that add up to what is committed: settled, reserved by purchases under way,
-and lost to purchases that a crash left in doubt and that were made again.
+and lost to purchases that a crash left in doubt, or that a user did not wait for, and that can be made again.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from fractions import Fraction
 from typing import Any
 
 from rrf_design.acquisition.journal import Event, Kind
-from rrf_design.planning.costs import exact
+from rrf_design.market import exact
 
 
 class Buys(StrEnum):
@@ -50,6 +50,8 @@ class Purchase:
     attempt: int = 0
     deferred: bool = False
     """A person answers: the run does not wait for it."""
+    calls: int = 0
+    """Model calls that it begins with; repeated ones are reserved when they are made."""
 
     @property
     def id(self) -> str:
@@ -59,6 +61,7 @@ class Purchase:
         body = {"item": self.item, "name": self.name, "buys": self.buys.value, "price": self.price}
         more = {"ceiling": self.ceiling} if self.ceiling else {}
         more |= {"deferred": True} if self.deferred else {}
+        more |= {"calls": self.calls} if self.calls else {}
         return Event(Kind.INTENT, body | more, self.id, self.attempt)
 
 
@@ -73,6 +76,8 @@ class Settlement:
     money: float = 0.0
     calls: int = 0
     evidence: Mapping[str, Any] = field(default_factory=dict)
+    source: str = ""
+    """Who said so, for an anchor: the kind of its source."""
 
     def event(self) -> Event:
         body: dict[str, Any] = {
@@ -85,6 +90,7 @@ class Settlement:
             "money": self.money,
             "calls": self.calls,
         }
+        body |= {"source": self.source} if self.source else {}
         return Event(Kind.SETTLED, body | {"evidence": dict(self.evidence)}, self.purchase.id, self.purchase.attempt)
 
 
@@ -108,6 +114,8 @@ class Settled:
     """The model's own words, where there are any."""
     at: float = 0.0
     """When it was settled: seconds since 1970."""
+    source: str = ""
+    """Who said so, for an anchor: the kind of its source."""
 
 
 @dataclass(slots=True)
@@ -115,6 +123,12 @@ class ItemState:
     """One field of the run."""
 
     schedule: list[str] = field(default_factory=list)
+    planned: bool = False
+    """A schedule was made, be it empty."""
+    planned_without: frozenset[str] = frozenset()
+    """What had failed when the schedule was made."""
+    checks: frozenset[str] = frozenset()
+    """Of the schedule: direct checks of questions that could not be read, bought although no answer is there to compare."""
     bound: float | None = None
     """The planner's proof: no affordable design has a margin above this."""
     round: list[str] = field(default_factory=list)
@@ -141,10 +155,20 @@ class ItemState:
         """Pending purchases that the run waits for."""
         return {name: purchase for name, purchase in self.pending.items() if not purchase.deferred}
 
+    @property
+    def unplanned(self) -> frozenset[str]:
+        """What failed after the schedule was made, which therefore counts on it."""
+        return self.failed - self.planned_without
+
+    @property
+    def done(self) -> bool:
+        """Nothing of it is under way or waits for a person: it has its result."""
+        return self.stopped is not None and not self.waiting and self.stopped["because"] != "waiting for review"
+
     def values(self, buys: Buys) -> dict[str, tuple[float, ...]]:
         return {
             name: entry.value
-            for name, entry in self.settled.items()
+            for name, entry in dict(self.settled).items()  # also read by threads that fetch
             if entry.buys is buys and entry.ok and entry.value is not None
         }
 
@@ -159,9 +183,13 @@ class RunState:
         self.lost_price = Fraction(0)
         self.lost_money = Fraction(0)
         self.calls = 0
+        self.calls_reserved = 0
+        self.under_way = 0
+        """Purchases that the run waits for."""
         self.sessions = 0
         self.ended: Mapping[str, Any] | None = None
-        self.result: Mapping[str, Any] | None = None
+        self.results: dict[str, Mapping[str, Any]] = {}
+        """Repairs by item, as they were concluded; what is bought later makes an item's repair void."""
         self.seconds_before = 0.0
         self.session_at = 0.0
         self._last_at = 0.0
@@ -192,9 +220,14 @@ class RunState:
         getattr(self, f"_{event.kind.value}")(event)
 
     def _schedule(self, event: Event) -> None:
-        item = self.items[event.body["item"]]
-        item.schedule.extend(event.body["names"])
-        item.bound = event.body.get("bound")
+        body, item = event.body, self.items[event.body["item"]]
+        if body.get("replaces"):
+            item.schedule = [name for name in item.schedule if name in item.taken or name in item.settled]
+        item.schedule.extend(body["names"])
+        item.bound = body.get("bound")
+        item.planned = True
+        item.planned_without = item.failed
+        item.checks = item.checks.union(body.get("checks", ()))
 
     def _round(self, event: Event) -> None:
         item = self.items[event.body["item"]]
@@ -221,6 +254,7 @@ class RunState:
             body.get("ceiling", 0.0),
             event.attempt,
             body.get("deferred", False),
+            body.get("calls", 0),
         )
         item = self.items[purchase.item]
         if purchase.name in item.round:
@@ -229,6 +263,8 @@ class RunState:
         item.attempts[purchase.name] = event.attempt + 1
         self._reserved += exact(purchase.price)
         self._ceilings += exact(purchase.ceiling)
+        self.calls_reserved += purchase.calls
+        self.under_way += not purchase.deferred
 
     def _settled(self, event: Event) -> None:
         body = event.body
@@ -245,13 +281,17 @@ class RunState:
             event.attempt,
             (body["evidence"].get("reply") or {}).get("text", ""),
             event.at,
+            body.get("source", ""),
         )
+        self.results.pop(body["item"], None)
         self.settled_price += exact(body["price"])
         self.settled_money += exact(body["money"])
         self.calls += body["calls"]
 
     def _released(self, event: Event) -> None:
         self._unreserve(event.body)
+        self.calls += event.body.get("calls", 0)  # attempts that nobody answered
+        self.lost_money += exact(event.body.get("money", 0.0))
         self.items[event.body["item"]].round.insert(0, event.body["name"])
 
     def _dropped(self, event: Event) -> None:
@@ -278,9 +318,18 @@ class RunState:
             return
         item.round.insert(0, purchase.name)
         if policy is Doubt.AGAIN:
-            self.lost_price += exact(purchase.price)
-            self.lost_money += exact(purchase.ceiling)
-            self.calls += int(purchase.buys is Buys.ANSWER)
+            self._lose(purchase)
+
+    def _abandoned(self, event: Event) -> None:
+        purchase = self._unreserve(event.body)
+        self.items[purchase.item].round.insert(0, purchase.name)
+        self._lose(purchase)
+
+    def _lose(self, purchase: Purchase) -> None:
+        """It may have been charged: what was reserved for it counts as spent, and nothing was got for it."""
+        self.lost_price += exact(purchase.price)
+        self.lost_money += exact(purchase.ceiling)
+        self.calls += purchase.calls or int(purchase.buys is Buys.ANSWER)
 
     def _stopped(self, event: Event) -> None:
         self.items[event.body["item"]].stopped = event.body
@@ -289,10 +338,12 @@ class RunState:
         self.ended = event.body
 
     def _result(self, event: Event) -> None:
-        self.result = event.body
+        self.results.update(event.body["repairs"])
 
     def _unreserve(self, body: Mapping[str, Any]) -> Purchase:
         purchase = self.items[body["item"]].pending.pop(body["name"])
         self._reserved -= exact(purchase.price)
         self._ceilings -= exact(purchase.ceiling)
+        self.calls_reserved -= purchase.calls
+        self.under_way -= not purchase.deferred
         return purchase

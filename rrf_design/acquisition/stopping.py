@@ -6,14 +6,15 @@ other have defect zero also when all of them are wrong together, as long as the 
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
+from rrf_design.design import standing_of
 from rrf_design.errors import InputError
+from rrf_design.goal import Goal
 
 if TYPE_CHECKING:
     from rrf_design.margins import DesignMargin
@@ -52,7 +53,8 @@ class View:
     """What a rule may look at, when an item has nothing under way. Functions are computed when they are called."""
 
     problem: Problem
-    margin: Callable[[], DesignMargin]
+    margin: Callable[[], DesignMargin | None]
+    """γ of the field as it is; None while it is empty, so that nothing is promised about anything."""
     ceiling: Callable[[], float]
     """No affordable purchase lifts the margin above this; see `Design.ceiling`."""
     left: Callable[[], tuple[int, int]]
@@ -115,45 +117,24 @@ class AnyOf(Rule):
         return "(" + " or ".join(rule.describe() for rule in self.rules) + ")"
 
 
-def goal(problem: Problem, rows: int | None = None) -> float | None:
-    """The margin to certify: the declared target, 2ε/δ, or the larger one of both; None when nothing is declared.
-
-    Where the noise is declared as sigma and confidence, ε is the χ radius for the number of rows the design has.
-    """
-    wanted = [] if problem.target is None else [problem.target]
-    if problem.delta is not None:
-        epsilon = problem.epsilon
-        if epsilon is None and problem.sigma is not None and rows:
-            from rrf_design.certificates import NoiseKind, radius
-
-            epsilon = radius(NoiseKind.CHI, sigma=problem.sigma, rows=rows, confidence=problem.confidence)
-        if epsilon is not None:
-            wanted.append(2.0 * epsilon / problem.delta)
-    return max(wanted, default=None)
-
-
-def robust_lower(margin: DesignMargin) -> float:
-    """What is left of the proven lower bound when every block is off by its declared radius."""
-    radii = margin.operator.radii
-    loss = math.sqrt(math.fsum(float(r) * float(r) for r in radii)) * (1 + 1e-12)
-    return max(0.0, margin.lower - loss) if loss else margin.lower
-
-
 class Target(Rule):
-    """The certified lower bound of the margin is at least the goal; by default the problem's target or 2ε/δ."""
+    """The goal is reached before any answer is looked at: by default the problem's own (`rrf_design.goal`)."""
 
     def __init__(self, margin: float | None = None) -> None:
         self.wanted = margin
 
     def check(self, view: View) -> Stop | None:
-        if self.wanted is None and view.problem.target is None and view.problem.delta is None:
+        wish = Goal.of(view.problem) if self.wanted is None else Goal(self.wanted)
+        margin = view.margin() if wish.named else None
+        if margin is None:
             return None
-        margin = view.margin()
-        wanted = goal(view.problem, margin.operator.shape[0]) if self.wanted is None else self.wanted
-        lower = robust_lower(margin)
-        if wanted is None or lower < wanted or lower <= 0.0:
+        standing = standing_of(view.problem, margin, goal=wish)
+        if not standing.reached:
             return None
-        return Stop(Because.TARGET, f"certified margin {lower:.6g} is at least {wanted:.6g}")
+        what = f"certified margin {standing.robust_lower:.6g} is at least {standing.wanted or 0.0:.6g}"
+        if wish.delta is not None and standing.error_bound is not None:
+            what = f"certified error bound {standing.error_bound:.6g} is at most {wish.delta:.6g}"
+        return Stop(Because.TARGET, what)
 
     def describe(self) -> str:
         return "margin certified" if self.wanted is None else f"margin {self.wanted:g} certified"
@@ -229,6 +210,8 @@ class Exhausted(Rule):
         if len(view.history) >= 2 and view.history[-1][1] > view.history[-2][1]:
             return None  # the last round helped, so a proof that nothing helps is not worth its time yet
         margin = view.margin()
+        if margin is None:
+            return None  # the first answer may still come
         ceiling = view.ceiling()
         # The two sides are bounds of nearly the same matrix; their rounding errors are no gain.
         if ceiling > margin.lower * (1 + 1e-9) + 1e-12:
@@ -275,6 +258,59 @@ class Seconds(Rule):
 def default() -> Rule:
     """A proof that the goal is met, or that the bottleneck is elsewhere, or that nothing affordable helps."""
     return Target() | Validity() | Recall() | Exhausted()
+
+
+def hard_limits(rule: Rule) -> tuple[int | None, float | None]:
+    """The calls and seconds that no run under this rule may exceed, whatever else happens: those that end it alone."""
+    parts = rule.rules if isinstance(rule, AnyOf) else (rule,)
+    calls: list[int] = []
+    seconds: list[float] = []
+    for part in parts:
+        if isinstance(part, Calls):
+            calls.append(part.most)
+        elif isinstance(part, Seconds):
+            seconds.append(part.most)
+        elif isinstance(part, AnyOf):
+            inner = hard_limits(part)
+            calls.extend(x for x in inner[:1] if x is not None)
+            seconds.extend(x for x in inner[1:] if x is not None)
+    return min(calls, default=None), min(seconds, default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Ends that a user sets beside the rule: model calls, working seconds, gain per cost. None leaves it as it is."""
+
+    calls: int | None = None
+    seconds: float | None = None
+    gain: float | None = None
+
+    def upon(self, rule: Rule) -> Rule:
+        """The rule with these limits; each replaces a limit of its kind, and the others stay."""
+        if self.calls is not None:
+            rule = _without(rule, Calls) | Calls(self.calls)
+        if self.seconds is not None:
+            rule = _without(rule, Seconds) | Seconds(self.seconds)
+        return rule if self.gain is None else _without(rule, Gain) | Gain(self.gain)
+
+
+def between_rounds(rule: Rule) -> Rule:
+    """The rule without its hard limit on calls, which counts where a call is reserved: what needs no call may still be bought."""
+    return _without(rule, Calls)
+
+
+def for_triage(rule: Rule) -> Rule:
+    """The rule where verdicts decide: limits and readability stay, what looks at margins alone or at chosen checks goes."""
+    for kind in (Target, Recall, Exhausted, Gain, Calls):
+        rule = _without(rule, kind)
+    return rule
+
+
+def _without(rule: Rule, kind: type[Rule]) -> Rule:
+    """The rule without parts of this kind that could fire alone; `AnyOf()` never fires."""
+    parts = rule.rules if isinstance(rule, AnyOf) else (rule,)
+    kept = [_without(part, kind) if isinstance(part, AnyOf) else part for part in parts if not isinstance(part, kind)]
+    return kept[0] if len(kept) == 1 else AnyOf(*kept)
 
 
 _KINDS: Mapping[str, type[Rule]] = {

@@ -8,26 +8,28 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from rrf_design.certificates.record import OperatorRecord
-from rrf_design.certificates.regime import Regime
+from rrf_design.certificates.checker.record import OperatorRecord
+from rrf_design.certificates.checker.regime import Regime
+from rrf_design.certificates.recording import save_record
 from rrf_design.files import write_text
+from rrf_design.goal import Standing, reaches
 
 
 @dataclass(frozen=True)
 class Certificate:
     """A certificate in memory. `document` is what is written; `record` the operator it speaks of.
 
-    `bare` is the operator without whitening, where there is whitening; `verification_seconds` roughly what checking the
-    certificate will take here (about as long as the search took; it does not stand in the document, which is the same
-    for the same design).
+    `verification_seconds` is roughly what checking the certificate will take here (about as long as the search took; it does
+    not stand in the document, which is the same for the same design).
     """
 
     document: dict[str, Any]
     record: OperatorRecord
     required: float | None = None
     path: Path | None = None
-    bare: OperatorRecord | None = None
     verification_seconds: float | None = None
+    standing: Standing | None = None
+    """The design held against the problem's goal; None for a certificate that was read from a file."""
 
     @property
     def gamma_lower(self) -> float:
@@ -57,8 +59,10 @@ class Certificate:
 
     @property
     def met(self) -> bool:
-        """Is the required margin proven, uncertainty included? True where nothing is required."""
-        return self.required is None or self.robust_lower >= self.required
+        """Is the required margin proven, uncertainty included, or else the problem's own goal? True where nothing is asked."""
+        if self.required is not None:
+            return reaches(self.robust_lower, self.required)
+        return self.standing is None or not self.standing.goal.named or self.standing.reached
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -73,23 +77,26 @@ class Certificate:
             "status": self.document["margin"]["status"],
             "required": self.required,
             "met": self.met,
+            **(
+                {}
+                if self.standing is None
+                else {key: self.standing.to_json()[key] for key in ("wanted", "reached", "epsilon")}
+            ),
             "verification_seconds": self.verification_seconds,
         }
 
     def save(self, path: str | os.PathLike[str]) -> Certificate:
         """Write the document, and a large operator beside it."""
         path = Path(path)
-        claims = [(self.document["operator"], self.record)]
-        if self.bare is not None:
-            claims.append((self.document["unwhitened"]["operator"], self.bare))
-        beside = {path.parent / claim["file"]: record for claim, record in claims if claim["storage"] == "file"}
-        new = [place for place in beside if not place.exists()]
+        claim = self.document["operator"]
+        beside = path.parent / claim["file"] if claim["storage"] == "file" else None
+        new = beside is not None and not beside.exists()
         try:
-            for place, record in beside.items():
-                record.save(place)
+            if beside is not None:
+                save_record(self.record, beside)
             write_text(path, json.dumps(self.document, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
         except BaseException:  # Ctrl-C too: no operator without its certificate
-            for place in new:
-                place.unlink(missing_ok=True)
+            if beside is not None and new:
+                beside.unlink(missing_ok=True)
             raise
         return replace(self, path=path)

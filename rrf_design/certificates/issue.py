@@ -11,23 +11,27 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from rrf_design.certificates.certificate import Certificate
-from rrf_design.certificates.document import FORMAT, VERSION, content_digest
-from rrf_design.certificates.errors import Tail, Tolerances, error_section
+from rrf_design.certificates.checker.document import FORMAT, VERSION, check_form, content_digest
+from rrf_design.certificates.checker.errors import ErrorTerms, FieldBound, Tail, Tolerances, error_section
+from rrf_design.certificates.checker.noise import NoiseKind, joint_confidence
+from rrf_design.certificates.checker.regime import CONSEQUENCE, ZERO, Finding, regime
+from rrf_design.certificates.convex import no_nullspace, nullspace_section
 from rrf_design.certificates.ladder import Progress, Rung, climb
-from rrf_design.certificates.noise import NoiseKind, joint_confidence
-from rrf_design.certificates.nullspace import nullspace_section
-from rrf_design.certificates.record import record_of
-from rrf_design.certificates.regime import CONSEQUENCE, ZERO, Finding, regime
+from rrf_design.certificates.protecting import (
+    climb_protected,
+    protected_lines,
+    protected_witness,
+    protection_section,
+    unwhitened_protected,
+)
+from rrf_design.certificates.recording import record_of
 from rrf_design.certificates.sections import (
     assumption_lines,
     audit_section,
-    bare_record,
+    bare_operator,
     budget_sections,
     conditional_section,
-    declared_noise,
     file_name,
     further_budgets,
     metrics_section,
@@ -38,11 +42,15 @@ from rrf_design.certificates.sections import (
     witness_section,
 )
 from rrf_design.certificates.uncertainty import Uncertainty
-from rrf_design.errors import InputError
+from rrf_design.derive import with_radii
+from rrf_design.errors import InputError, Refused
 from rrf_design.files import digest
+from rrf_design.goal import Goal, Standing
 from rrf_design.margins import check_k
+from rrf_design.noise import Noise, largest_norm, node_weights
 
 if TYPE_CHECKING:
+    from rrf_design.operator import Operator
     from rrf_design.problem import Problem, Selection
 
 VERIFY_RATIO = 2.0  # seconds to verify against seconds to search: about the median of the published benchmark
@@ -61,6 +69,7 @@ def certify(
     confidence: float | None = None,
     noise: NoiseKind | str | None = None,
     amplitude: float | None = None,
+    largest_error: float | None = None,
     delta: float | None = None,
     uncertainty: Uncertainty | None = None,
     tolerances: Tolerances | None = None,
@@ -75,9 +84,28 @@ def certify(
     """What can be promised about the owned blocks plus `select`.
 
     `epsilon`, `sigma`, `confidence`, `amplitude` and `delta` replace the problem's. `noise` chooses how sigma becomes a radius
-    ("gaussian", "chi", "subgaussian"; default chi). `budgets` are further values of k to certify; `supports` a family of node
+    ("gaussian", "chi", "subgaussian"; default chi). `amplitude` bounds the norm of the true field on the nodes of uncertain
+    blocks, `largest_error` every error (R of the minimax theorem). `budgets` are further values of k to certify; `supports` a family of node
     sets for a bound that holds relative to it only. `time_limit` applies to each search. `progress` hears of the share done and the bounds
     proven so far. InputError for what doesn't fit.
+
+    The promise: every estimate with at most k wrong answers that fits within ε' is within 2ε'/γ of the truth. Returns a `Certificate`:
+    `gamma_lower` and `gamma_upper`, `robust_lower`, `error_bound` (None where nothing can be promised), `regime`, and the document to save.
+
+    >>> import rrf_design as rrf
+    >>> problem = rrf.Problem(
+    ...     k=1,
+    ...     epsilon=0.1,
+    ...     nodes=[{"id": "plain"}, {"id": "reworded"}, {"id": "capital"}],
+    ...     relations=[{"id": "same", "tail": "plain", "head": "reworded"}],
+    ...     anchors=[
+    ...         {"id": "calculator", "node": "plain", "value": 42.0, "cost": 1.0},
+    ...         {"id": "atlas", "node": "capital", "value": 1.0, "cost": 2.0},
+    ...     ],
+    ... )
+    >>> made = rrf.certify(problem, ["calculator", "atlas"])
+    >>> made.regime.value, rrf.verify(made).valid
+    ('computation', True)
     """
     from rrf_design import __version__
 
@@ -86,21 +114,28 @@ def certify(
         raise InputError(f"rung: {rung!r} is not one of {', '.join(Rung)}")
     if front_end not in ("ortools", "pulp"):
         raise InputError(f"front_end: {front_end!r} is not one of ortools, pulp")
-    operator = problem.operator(select)
     spread = Uncertainty() if uncertainty is None else uncertainty
-    radii = np.array(operator.radii)
-    for name, value in spread.radii.items():
-        if name not in problem.block_by_id:
-            raise InputError(f"uncertainty: {name!r} is not a block of this problem")
-        if name in operator.block_index:
-            radii[operator.block_index[name]] = value
-    record = record_of(operator, radii=radii)
+    original, problem = problem, with_radii(problem, spread.radii)
+    design = problem.design(select)
+    operator = design.slice(problem)
+    guarded = not operator.premise.plain
+    if guarded:
+        _refuse_unguarded(budgets=budgets, supports=supports, largest_error=largest_error)
+    record = record_of(operator)
     options: dict[str, Any] = {"time_limit": time_limit, "n_jobs": n_jobs, "front_end": front_end}
     began = time.monotonic()
-    standing = climb(record, budget, rung=Rung(rung), progress=progress, **options)
+    protection: dict[str, Any] | None = None
+    if guarded:
+        proven, found = climb_protected(
+            operator, budget, rung=Rung(rung), time_limit=time_limit, n_jobs=n_jobs, progress=progress
+        )
+        protection = protection_section(operator, found, budget, proven.lower)
+        witness, image2, upper = protected_witness(record, protection, found)
+    else:
+        proven = climb(record, budget, rung=Rung(rung), progress=progress, **options)
+        witness, image2, upper = witness_section(record, proven.support, proven.direction)
     searched = time.monotonic() - began
-    witness, image2, upper = witness_section(record, standing.support, standing.direction)
-    lower = min(standing.lower, upper)
+    lower = min(proven.lower, upper)
     exact = lower >= upper * (1 - 1e-6) or upper <= ZERO
 
     def told(done: float, *_: float) -> None:  # what follows changes nothing about these bounds
@@ -108,28 +143,41 @@ def certify(
             progress(done, lower, upper)
 
     told(1.0)
-    loss = uncertainty_section(record, lower, standing, 2 * budget, spread, time_limit, told)
-    known = declared_noise(problem, operator, epsilon=epsilon, sigma=sigma, confidence=confidence, kind=noise)
-    joint = joint_confidence(known.confidence, spread.confidence)
+    loss = uncertainty_section(record, lower, proven, 2 * budget, spread, time_limit, told, protection)
+    given = Noise(epsilon=epsilon, sigma=sigma, confidence=confidence, kind=noise, amplitude=amplitude)
+    reach = design.radius(problem, given)
+    known = reach.rows
     error = error_section(
-        lower=lower,
-        upper=upper,
-        robust_lower=loss["robust_lower"],
-        eta=loss["eta"],
-        epsilon=known.epsilon,
-        sigma=known.sigma if known.kind in (NoiseKind.GAUSSIAN, NoiseKind.CHI) else None,
-        amplitude=positive(problem.amplitude if amplitude is None else amplitude, "amplitude"),
-        delta=positive(problem.delta if delta is None else delta, "delta"),
-        confidence=joint,
-        tolerances=tolerances,
-        tail=tail,
+        record,
+        ErrorTerms(
+            lower=lower,
+            upper=upper,
+            epsilon=known.epsilon,
+            sigma=known.sigma if known.kind in (NoiseKind.GAUSSIAN, NoiseKind.CHI) else None,
+            field=_field_bound(problem, operator, amplitude),
+            largest_error=positive(largest_error, "largest_error"),
+            delta=positive(problem.delta if delta is None else delta, "delta"),
+            confidence=joint_confidence(known.confidence, spread.confidence),
+            tolerances=tolerances,
+            tail=tail,
+        ),
     )
-    bare = bare_record(problem, select)
-    verdict = regime(Finding(lower, loss["robust_lower"], error["bound"], error["delta"], error["amplitude"]))
+    standing = Standing(Goal(problem.target, error["delta"]), budget, lower, loss["robust_lower"], reach)
+    bare = bare_operator(problem, select)
+    verdict = regime(
+        Finding(
+            lower,
+            loss["robust_lower"],
+            error["bound"],
+            error["delta"],
+            error["largest_error"],
+            error["spread"] is not None,
+        )
+    )
     document: dict[str, Any] = {
         "format": FORMAT,
         "version": VERSION,
-        "problem": {"name": problem.name, "digest": digest(problem), "selected": list(problem.resolve(select))},
+        "problem": {"name": problem.name, "digest": digest(original), "selected": list(problem.resolve(select))},
         "operator": record.to_document(file=file_name(record)),
         "k": budget,
         "metrics": metrics_section(problem, operator),
@@ -137,23 +185,61 @@ def certify(
             "lower": lower,
             "upper": upper,
             "status": "exact" if exact else "bounded",
-            "rung": standing.rung,
-            "proof": standing.proof,
+            "rung": proven.rung,
+            "proof": proven.proof,
         },
         "witness": witness,
         "conditional": None if supports is None else conditional_section(record, supports),
+        "protection": protection,
         "uncertainty": loss,
         "noise": noise_section(known),
         "error": error,
         "regime": {"name": str(verdict), "consequence": CONSEQUENCE[verdict]},
-        "budgets": budget_sections(record, further_budgets(budgets, budget, record), options, told),
-        "nullspace": nullspace_section(record, budget),
-        "unwhitened": None if bare is None else unwhitened_section(bare, budget, options, told),
-        "audit": audit_section(witness, image2, upper, budget),
-        "assumptions": assumption_lines(budget, known, spread, record, tail),
-        "provenance": {"package": f"rrf-design {__version__}", "notes": list(standing.notes)},
+        "budgets": [] if guarded else budget_sections(record, further_budgets(budgets, budget, record), options, told),
+        "nullspace": no_nullspace() if guarded else nullspace_section(record, budget),
+        "audit": audit_section(witness, image2, upper, budget, operator.premise),
+        "assumptions": assumption_lines(
+            budget, known, spread, record, tail, protected_lines(operator, budget) if guarded else ()
+        ),
+        "provenance": {
+            "package": f"rrf-design {__version__}",
+            "notes": list(proven.notes),
+            "unwhitened": _unwhitened(bare, budget, options, told),
+        },
     }
-    document["digest"] = content_digest(document)
+    try:
+        document["digest"] = content_digest(document)
+        check_form(document)
+    except (ValueError, Refused) as fault:  # a bound that no double holds
+        raise InputError(f"these numbers can't be certified; rescale the problem ({fault})") from None
     return Certificate(
-        document, record, require, bare=bare, verification_seconds=VERIFY_RATIO * searched + VERIFY_LEAST
+        document,
+        record,
+        require,
+        verification_seconds=VERIFY_RATIO * searched + VERIFY_LEAST,
+        standing=standing,
     )
+
+
+def _refuse_unguarded(**asked: Any) -> None:
+    """What is proved of nodes only; nothing is certified that the verifier could not re-prove."""
+    for name, value in asked.items():
+        if value:
+            raise InputError(f"{name}: is not certified with units, delivered values or suspect checks; leave it out")
+
+
+def _unwhitened(bare: Operator | None, k: int, options: dict[str, Any], told: Progress) -> dict[str, Any] | None:
+    if bare is None:
+        return None
+    if not bare.premise.plain:
+        return unwhitened_protected(bare, k, options["time_limit"])
+    return unwhitened_section(record_of(bare), k, options, told)
+
+
+def _field_bound(problem: Problem, operator: Operator, amplitude: float | None) -> FieldBound:
+    """What is known of the true field on the nodes of uncertain blocks."""
+    named = list(node_weights(operator))
+    sizes = {name: largest_norm(problem, operator, name) for name in named}
+    known = {name: size for name, size in sizes.items() if size is not None}
+    reach = problem.amplitude if amplitude is None else amplitude
+    return FieldBound(reach if named else None, known if named and len(known) == len(named) else None)

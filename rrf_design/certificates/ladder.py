@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from rrf_design.certificates.exact import Verdict
-from rrf_design.certificates.proofs import Proof, prove_floor
-from rrf_design.certificates.record import OperatorRecord
-from rrf_design.certificates.relaxations import prove_dominance, prove_dual
-from rrf_design.errors import InputError
+from rrf_design.certificates.checker.exact import Verdict
+from rrf_design.certificates.checker.proofs import Proof, prove_floor
+from rrf_design.certificates.checker.record import OperatorRecord
+from rrf_design.certificates.checker.relaxations import prove_dominance, prove_dual
+from rrf_design.errors import InputError, Refused
 
 SLACKS = (1e-9, 1e-7, 1e-5, 1e-3, 1e-2, 0.1)  # by how much a float bound is lowered, in turn, until its proof holds
 SEMIDEFINITE_ORDER = 300  # coordinates up to which `auto` tries the dual; the proof itself takes more
@@ -67,7 +67,10 @@ def climb(
     relaxed = rung in (Rung.MIXED_INTEGER, Rung.SEMIDEFINITE, Rung.DOMINANCE)
     # a relaxation needs no complete search, only a witness for the upper side
     share = 0.0 if relaxed else time_limit
-    found = margin(record.matrix, groups, k=k, n_jobs=n_jobs, time_limit=share, progress=progress)
+    try:
+        found = margin(record.matrix, groups, k=k, n_jobs=n_jobs, time_limit=share, progress=progress)
+    except ValueError as error:  # entries that can't be taken exactly
+        raise InputError(str(error)) from None
     lower = float(found.lower) if found.lower >= LEAST else 0.0
     notes = [f"search: {found.method}, {found.status}"]
     if relaxed:
@@ -79,6 +82,11 @@ def climb(
                 f"rung exact: the search did not finish in {time_limit:g} s; raise the time limit or ask for auto"
             )
         best = (lower, reached, {"kind": "enumeration"})
+        if reached != "exact" and lower > 0.0 and not _confirmed(record, 2 * k, lower, time_limit):
+            notes.append(
+                f"search: {lower!r} is proven, but re-proving it takes longer than the search had, so it is not claimed"
+            )
+            best = (0.0, reached, {"kind": "none"})
         if rung is Rung.AUTO and reached != "exact":
             for other in (Rung.DOMINANCE, Rung.SEMIDEFINITE):
                 if other is Rung.SEMIDEFINITE and record.columns > SEMIDEFINITE_ORDER:
@@ -91,6 +99,14 @@ def climb(
     return Standing(best[0], best[1], best[2], found.support, found.direction, tuple(notes))
 
 
+def _confirmed(record: OperatorRecord, size: int, lower: float, time_limit: float | None) -> bool:
+    """Does the verifier's own search reach this bound in the same time?"""
+    try:
+        return prove_floor(record, size, floor=lower, time_limit=time_limit).verdict is Verdict.PROVED
+    except Refused:
+        return False
+
+
 def _relaxation(
     record: OperatorRecord, size: int, rung: Rung, time_limit: float | None, front_end: str, notes: list[str]
 ) -> tuple[float, str, dict[str, Any]]:
@@ -98,6 +114,9 @@ def _relaxation(
     from solvers import bounds
 
     groups = record.node_sizes.tolist()
+    if not record.calm:
+        notes.append(f"{rung}: entries too large, too small or too different for it")
+        return 0.0, str(rung), {"kind": "none"}
     try:
         if rung is Rung.DOMINANCE:
             found = bounds.dominance(record.matrix, groups, size=size)
@@ -109,11 +128,20 @@ def _relaxation(
     except ValueError as error:
         raise InputError(f"rung {rung}: {error}; ask for another rung") from None
     notes.append(f"{found.method}: floating point suggests {found.estimate!r}")
+    if found.estimate <= 0.0:
+        notes.append(
+            f"{found.method}: useless here, {'the relaxation' if found.finished else 'what time allowed of it'} says nothing"
+        )
+        return 0.0, str(rung), {"kind": "none"}
     for slack in SLACKS:
         floor = found.estimate * (1.0 - slack)
         if floor < LEAST:
             break
-        proof = _prove(record, size, rung, floor, found.data, time_limit)
+        try:
+            proof = _prove(record, size, rung, floor, found.data, time_limit)
+        except Refused as refusal:  # beyond the checker's limits
+            notes.append(f"{found.method}: {refusal}")
+            break
         if proof.verdict is Verdict.PROVED:
             kind: dict[str, Any] = {"kind": "enumeration"}
             if rung is Rung.DOMINANCE:
@@ -135,7 +163,7 @@ def _prove(record: OperatorRecord, size: int, rung: Rung, floor: float, data: An
 
 def listed(record: OperatorRecord, supports: Sequence[Sequence[str]]) -> tuple[float, tuple[int, ...], Any]:
     """Exact relative to a family of supports: proven lower bound over it, the worst of them and its direction."""
-    from rrf_design.certificates.proofs import prove_listed
+    from rrf_design.certificates.checker.proofs import prove_listed
 
     chosen = []
     for names in supports:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from flint import arb
 
-from rrf_design.certificates.exact import float_down, float_up, sqrt_up
+from rrf_design.certificates.checker.exact import float_down, float_up, sqrt_up
 from rrf_design.errors import InputError
 
 

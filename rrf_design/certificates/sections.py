@@ -13,18 +13,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rrf_design.certificates.errors import Tail
-from rrf_design.certificates.exact import float_down, sqrt_up, squared_image, squared_norm
+from rrf_design.certificates.checker.errors import Tail
+from rrf_design.certificates.checker.exact import float_down, ratio_up, sqrt_up, squared_image, squared_norm
+from rrf_design.certificates.checker.noise import NoiseRadius
+from rrf_design.certificates.checker.record import INLINE_ENTRIES, OperatorRecord
+from rrf_design.certificates.checker.regime import ZERO
 from rrf_design.certificates.ladder import Rung, climb, listed
-from rrf_design.certificates.noise import Noise, NoiseKind, radius
-from rrf_design.certificates.record import INLINE_ENTRIES, OperatorRecord, record_of
-from rrf_design.certificates.regime import ZERO
 from rrf_design.certificates.uncertainty import Uncertainty, robust_floor
+from rrf_design.derive import without_noise
 from rrf_design.errors import InputError
-from rrf_design.files import from_document, to_document
 from rrf_design.margins import check_k
+from rrf_design.noise import declares_noise
+from rrf_design.premise import PLAIN, Premise
 
 if TYPE_CHECKING:
+    from rrf_design.operator import Operator
     from rrf_design.problem import Problem, Selection
 
 NEXT_BUDGET_SUPPORTS = (
@@ -35,7 +38,7 @@ NEXT_BUDGET_SUPPORTS = (
 def witness_section(
     record: OperatorRecord, support: Sequence[int], direction: Any
 ) -> tuple[dict[str, Any], Fraction, float]:
-    """The witness by node, ‖Bh‖² exactly, and ‖Bh‖/‖h‖ rounded up."""
+    """The witness by node, ‖Bh‖² exactly, and ‖Bh‖/‖h‖ rounded up (0 where the columns of the support are dependent)."""
     nodes = [int(i) for i in support]
     starts = record.node_starts
     parts = [[float(x) for x in np.asarray(direction)[starts[i] : starts[i + 1]]] for i in nodes]
@@ -43,7 +46,7 @@ def witness_section(
     image2 = squared_image(record.by_column[:, record.columns_of(nodes)], vector)
     length2 = squared_norm(vector)
     named = {"support": [record.node_ids[i] for i in nodes], "direction": parts}
-    return named, image2, sqrt_up(image2 / length2)
+    return named, image2, ratio_up(record.dense_part(nodes), image2 / length2)
 
 
 def uncertainty_section(
@@ -54,12 +57,18 @@ def uncertainty_section(
     spread: Uncertainty,
     time_limit: float | None,
     told: Callable[..., None],
+    protection: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
     eta = sqrt_up(squared_norm(record.radii[record.radii > 0]))
-    shrunk = max(0.0, float_down(Fraction(lower) - Fraction(eta)))
+    whole = lower
+    if protection is not None and eta and protection["field_lower"] is not None:  # E acts on what is not delivered, too
+        whole = protection["field_lower"]
+    shrunk = max(0.0, float_down(Fraction(whole) - Fraction(eta)))
     per_support: float | None = None
     if eta == 0.0:
         per_support = lower
+    elif protection is not None:
+        per_support = None
     elif standing.proof["kind"] == "enumeration" and lower > 0.0:
         start = _start(record, size, lower)
         per_support = robust_floor(record, size, start=start, time_limit=time_limit, progress=told)
@@ -78,7 +87,7 @@ def uncertainty_section(
 
 def _start(record: OperatorRecord, size: int, lower: float) -> float:
     """min σ − η_S over the worst supports: an upper bound, near the truth, for the search of thresholds."""
-    from rrf_design.certificates.proofs import support_radii
+    from rrf_design.certificates.checker.proofs import support_radii
     from solvers import worst_supports
 
     found = worst_supports(record.matrix, record.node_sizes.tolist(), size=size, count=64)
@@ -86,55 +95,7 @@ def _start(record: OperatorRecord, size: int, lower: float) -> float:
     return min([lower, *(value * (1 - 1e-10) for value in values)])
 
 
-def declared_noise(
-    problem: Problem,
-    operator: Any,
-    *,
-    epsilon: float | None,
-    sigma: float | None,
-    confidence: float | None,
-    kind: NoiseKind | str | None,
-) -> Noise:
-    """The noise radius: given, declared in the problem, or from the covariances its blocks declare."""
-    rows = operator.shape[0]
-    if kind is not None and kind not in set(NoiseKind):
-        raise InputError(f"noise: {kind!r} is not one of {', '.join(NoiseKind)}")
-    if epsilon is None and sigma is None:
-        epsilon, sigma = problem.epsilon, problem.sigma
-    if epsilon is not None and sigma is not None:
-        raise InputError("noise: give epsilon or sigma, not both")
-    if epsilon is not None:
-        if not 0.0 <= epsilon < float("inf"):
-            raise InputError(f"epsilon must be a number of at least 0, not {epsilon!r}")
-        return Noise(NoiseKind.DETERMINISTIC, float(epsilon), rows=rows)
-    blocks = None
-    if sigma is None:
-        noisy = [j for j, name in enumerate(operator.block_ids) if _declares_noise(problem, name)]
-        if not noisy:
-            return Noise(NoiseKind.NONE, None, rows=rows)
-        # whitened rows carry unit variance times their family's share w/m
-        sigma = max(_share(problem, operator.block_ids[j]) for j in noisy)
-        blocks = tuple(operator.block_ids[j] for j in noisy)
-        rows = int(sum(operator.block_offsets[j + 1] - operator.block_offsets[j] for j in noisy))
-    level = problem.confidence if confidence is None else confidence
-    shape = NoiseKind.CHI if kind is None else NoiseKind(kind)
-    if not shape.random:
-        raise InputError(f"noise: {shape} needs epsilon, not sigma")
-    reach = radius(shape, sigma=float(positive(sigma, "sigma") or 0.0), rows=rows, confidence=level)
-    return Noise(shape, reach, sigma=float(sigma), confidence=level, rows=rows, blocks=blocks)
-
-
-def _declares_noise(problem: Problem, name: str) -> bool:
-    block = problem.block_by_id[name]
-    return block.sigma is not None or block.covariance is not None
-
-
-def _share(problem: Problem, name: str) -> float:
-    block = problem.block_by_id[name]
-    return float(np.sqrt(block.weight / problem.family_size[block.family_name]) * (1 + 1e-15))
-
-
-def noise_section(noise: Noise) -> dict[str, Any]:
+def noise_section(noise: NoiseRadius) -> dict[str, Any]:
     return {
         "kind": str(noise.kind),
         "epsilon": noise.epsilon,
@@ -156,7 +117,7 @@ def budget_sections(
     record: OperatorRecord, further: list[int], options: dict[str, Any], told: Callable[..., None]
 ) -> list[dict[str, Any]]:
     """γ for larger budgets: what is left if more answers are wrong than was thought."""
-    from rrf_design.certificates.proofs import prove_floor
+    from rrf_design.certificates.checker.proofs import prove_floor
 
     result = []
     for k in further:
@@ -186,11 +147,17 @@ def conditional_section(record: OperatorRecord, supports: Sequence[Sequence[str]
     }
 
 
-def audit_section(witness: dict[str, Any], image2: Fraction, upper: float, k: int) -> dict[str, Any]:
+def audit_section(
+    witness: dict[str, Any], image2: Fraction, upper: float, k: int, premise: Premise = PLAIN
+) -> dict[str, Any]:
     pair, sensitivity = None, None
     if upper <= ZERO:
-        half = (len(witness["support"]) + 1) // 2
-        pair = {"first": witness["support"][: min(k, half)], "second": witness["support"][min(k, half) :]}
+        parts = list(premise.partition(witness["support"]).values())
+        half = min(k, (len(parts) + 1) // 2)
+        pair = {
+            "first": [n for unit in parts[:half] for n in unit],
+            "second": [n for unit in parts[half:] for n in unit],
+        }
     else:
         sensitivity = float_down(1 / Fraction(upper))
     return {"residual": sqrt_up(image2), "pair": pair, "sensitivity": sensitivity}
@@ -198,7 +165,7 @@ def audit_section(witness: dict[str, Any], image2: Fraction, upper: float, k: in
 
 def metrics_section(problem: Problem, operator: Any) -> dict[str, Any]:
     whitened = [
-        n for n in operator.block_ids if _declares_noise(problem, n) or problem.block_by_id[n].metric is not None
+        n for n in operator.block_ids if declares_noise(problem, n) or problem.block_by_id[n].metric is not None
     ]
     return {
         "norm": "Euclidean in whitened coordinates: a field's length is taken in the declared fiber metrics, a residual's"
@@ -209,11 +176,19 @@ def metrics_section(problem: Problem, operator: Any) -> dict[str, Any]:
     }
 
 
-def assumption_lines(k: int, noise: Noise, spread: Uncertainty, record: OperatorRecord, tail: Tail | None) -> list[str]:
+def assumption_lines(
+    k: int,
+    noise: NoiseRadius,
+    spread: Uncertainty,
+    record: OperatorRecord,
+    tail: Tail | None,
+    premise: Sequence[str] = (),
+) -> list[str]:
+    beyond = "" if tail is None else ", up to the stated tail"
     lines = [
-        f"At most {k} of the {len(record.node_ids)} answers are wrong{'' if tail is None else ', up to the stated tail'}.",
+        *(premise or [f"At most {k} of the {len(record.node_ids)} answers are wrong{beyond}."]),
         "Relations, transports, anchors and parsers are those of the operator in this certificate.",
-        "The error bounds hold for every estimate with at most k wrong answers whose residual is within the noise radius.",
+        "The error bounds hold for every estimate with at most k wrong answers whose residual is within the radius.",
     ]
     if noise.kind.random:
         lines.append(
@@ -222,30 +197,27 @@ def assumption_lines(k: int, noise: Noise, spread: Uncertainty, record: Operator
         )
     if record.radii.any():
         held = "for certain" if spread.confidence is None else f"together with probability {spread.confidence!r}"
-        lines.append(f"A block's error touches only its own nodes; the radii ({spread.source}) hold {held}.")
+        lines.append(
+            f"A block is off by at most its radius, on the nodes that it names; the radii ({spread.source}) hold {held}."
+        )
     return lines
 
 
-def bare_record(problem: Problem, select: Selection) -> OperatorRecord | None:
+def bare_operator(problem: Problem, select: Selection) -> Operator | None:
     """The operator without whitening by declared noise; None where nothing is whitened by it."""
-    if not any(block.sigma is not None or block.covariance is not None for block in problem.blocks):
-        return None
-    document = to_document(problem)
-    for block in (*document.get("relations", ()), *document.get("anchors", ())):
-        block.pop("sigma", None)
-        block.pop("covariance", None)
-    return record_of(from_document(document).operator(select))
+    bare = without_noise(problem)
+    return None if bare is problem else bare.operator(select)
 
 
 def unwhitened_section(
     bare: OperatorRecord, k: int, options: dict[str, Any], told: Callable[..., None]
 ) -> dict[str, Any]:
-    """The margin in the units of the problem file, to be compared with the covariance-aware one (audit recipe)."""
+    """The margin in the units of the problem file, to be compared with the covariance-aware one (audit recipe).
+
+    It is about another operator than the certificate's, so it is told under `provenance` and not certified.
+    """
     bounds = budget_sections(bare, [k], options, told)[0]
-    return {
-        "operator": bare.to_document(file=file_name(bare)),
-        **{key: bounds[key] for key in ("lower", "upper", "witness")},
-    }
+    return {"lower": bounds["lower"], "upper": bounds["upper"], "support": bounds["witness"]["support"]}
 
 
 def file_name(record: OperatorRecord) -> str | None:

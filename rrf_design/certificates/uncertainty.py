@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rrf_design.certificates.exact import Verdict
-from rrf_design.certificates.proofs import prove_floor, support_radii
-from rrf_design.certificates.record import OperatorRecord
+from rrf_design.certificates.checker.exact import Verdict
+from rrf_design.certificates.checker.proofs import prove_floor, support_radii
+from rrf_design.certificates.checker.record import OperatorRecord
 from rrf_design.errors import InputError, Refused
 
 

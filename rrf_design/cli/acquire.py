@@ -2,17 +2,37 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rrf_design.cli.output import AsJson, Quiet, Seed, note, print_json, say, table
+from rrf_design.amounts import digits
+from rrf_design.cli.items import (
+    Data,
+    ItemId,
+    Limit,
+    Outputs,
+    RequireShare,
+    ReviewFile,
+    Sample,
+    describe_delivery,
+    hand_over,
+    is_dataset,
+    one_document,
+    only_with_tables,
+    open_dataset,
+    share_holds,
+)
+from rrf_design.cli.output import AsJson, Quiet, Seed, default_file, print_json, say, table
 
 if TYPE_CHECKING:
     from rrf_design.acquisition import Acquisition
-    from rrf_design.acquisition.journal import Event
+    from rrf_design.questions import Dataset
 
+_NAMED = re.compile(r"([^=:/\\]+)=(.+)")
 Store = Annotated[
     str | None,
     typer.Option("--store", help="Journal: a file, sqlite:///FILE or postgresql://...; default rrf-runs.sqlite here."),
@@ -26,11 +46,16 @@ def register(app: typer.Typer) -> None:
 def acquire(
     files: Annotated[
         list[Path] | None,
-        typer.Argument(help="Problem file, or several: a data set under one budget. None with --resume."),
+        typer.Argument(
+            help="Problem file, or several: a data set under one budget; rrf.toml by default. None with --resume."
+        ),
     ] = None,
     model: Annotated[
-        str | None,
-        typer.Option("--model", help="embedded, openai:NAME, transformers:NAME, scripted:FILE, replay:FILE."),
+        list[str] | None,
+        typer.Option(
+            "--model",
+            help="embedded, openai:NAME, transformers:NAME, scripted:FILE, replay:FILE; several as NAME=SPEC.",
+        ),
     ] = None,
     budget: Annotated[
         float | None, typer.Option("--budget", help="In costs of the problem file; default: its own.")
@@ -39,9 +64,18 @@ def acquire(
     resume: Annotated[
         str | None, typer.Option("--resume", help="Go on with this run (or the beginning of its name, or last).")
     ] = None,
+    data: Data = None,
+    item: ItemId = None,
+    limit: Limit = None,
+    sample: Sample = None,
     mode: Annotated[
-        str, typer.Option("--mode", help="agnostic: schedule fixed before any answer; adaptive: residuals may steer.")
-    ] = "agnostic",
+        str | None,
+        typer.Option(
+            "--mode",
+            help="agnostic (default for problems): schedule fixed before any answer; adaptive: residuals may steer; triage"
+            " (default for tables): what is missing or disputed, over all items, people last.",
+        ),
+    ] = None,
     batch: Annotated[int, typer.Option("--batch", help="Purchases decided on together.")] = 1,
     method: Annotated[
         str, typer.Option("--method", help="How the schedule is made: auto, greedy, optimal or witness.")
@@ -51,20 +85,28 @@ def acquire(
     ] = None,
     prices: Annotated[Path | None, typer.Option("--prices", help="Price table (.toml or .json).")] = None,
     max_calls: Annotated[
-        int | None, typer.Option("--max-calls", help="Stop after so many model calls (a round under way is finished).")
+        int | None, typer.Option("--max-calls", help="Make at most so many model calls, repeated ones included.")
     ] = None,
-    max_seconds: Annotated[float | None, typer.Option("--max-seconds", help="Stop after so much working time.")] = None,
+    max_seconds: Annotated[
+        float | None, typer.Option("--max-seconds", help="Ask nothing more after so much working time.")
+    ] = None,
     min_gain: Annotated[
         float | None, typer.Option("--min-gain", help="Stop when a round gains less margin per cost.")
     ] = None,
     base_url: Annotated[str | None, typer.Option("--base-url", help="Server of an openai: model.")] = None,
-    slots: Annotated[int | None, typer.Option("--slots", help="Questions in flight at once.")] = None,
+    slots: Annotated[
+        int | None, typer.Option("--slots", "--max-concurrency", help="Questions in flight at once.")
+    ] = None,
     responses: Annotated[
         Path | None, typer.Option("--responses", help="Answers that exist already (.json, .jsonl, .csv).")
     ] = None,
     reviews: Annotated[Path | None, typer.Option("--reviews", help="A review file that was filled in.")] = None,
     review_file: Annotated[
         Path | None, typer.Option("--review-file", help="Where to write open reviews (.csv or .jsonl).")
+    ] = None,
+    cache: Annotated[
+        str | None,
+        typer.Option("--cache", help="Folder of answers kept across runs, or off; default: your cache folder."),
     ] = None,
     doubt: Annotated[
         str, typer.Option("--doubt", help="After a crash, a paid call without outcome: again or skip.")
@@ -80,90 +122,200 @@ def acquire(
         Path | None, typer.Option("--certificate", help="Certify the result: a file, or a folder for a data set.")
     ] = None,
     report: Annotated[Path | None, typer.Option("--report", help="Write the run's page here (.html).")] = None,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="Write the run's document here (.json).")] = None,
+    outputs: Outputs = None,
+    review: ReviewFile = None,
+    require_share: RequireShare = None,
+    junit: Annotated[
+        Path | None,
+        typer.Option("--junit", help="Write the verdicts as JUnit XML: a field that is not certified fails."),
+    ] = None,
+    policy: Annotated[
+        Path | None, typer.Option("--policy", help="Run a pilot's policy on the other items of a recipe's table.")
+    ] = None,
     seed: Seed = 0,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
     """Run the loop, live: buy answers and checks until a stopping rule fires, then repair.
 
-    Example: rrf-design acquire problem.toml --model embedded --budget 5
-    """
-    from rrf_design.acquisition import acquire as run_loop
-    from rrf_design.cli.runs import need_journal
-    from rrf_design.errors import InputError
+    With a recipe, over every row of its table under one budget; --responses takes recorded answers instead of a model.
 
-    if not files and resume is None:
-        raise InputError("give a problem file, or the run to go on with (--resume RUN)")
-    if resume is not None:
-        need_journal(store)
-    problem, responses_by_item = _problems(files or [], responses)
+    Example: rrf-design acquire problem.toml --model embedded --budget 5
+
+    Example: rrf-design acquire recipe.toml --data table.csv --responses answers.jsonl --budget 60 -o delivered.csv
+    """
+    from rrf_design.acquisition import Limits
+    from rrf_design.acquisition import acquire as run_loop
+    from rrf_design.cli.run_progress import RunProgress
+    from rrf_design.handover.outputs import check_outputs
+    from rrf_design.models.cache import folder_of
+
+    if policy is not None:
+        from rrf_design.cli.under_policy import acquire_under_policy
+
+        acquire_under_policy(
+            (files or [default_file()])[0],
+            policy,
+            data=data,
+            responses=responses,
+            outputs=outputs or [],
+            review_file=review_file,
+            reviews=reviews,
+            as_json=as_json,
+        )
+    of_table = (data, responses, review, require_share, *(p for p in outputs or () if p.suffix.lower() != ".json"))
+    if not files and (resume is None or any(option is not None for option in of_table)):
+        files = [default_file()]  # a run is resumed from its journal alone, unless something of the table is asked for
+    table_of = None
+    if files and len(files) == 1 and is_dataset(files[0], data):
+        table_of = open_dataset(files[0], data, item=item, limit=limit, sample=sample, seed=seed)
+        check_outputs(outputs or [])
+    else:
+        only_with_tables(data=data, item=item, limit=limit, sample=sample, review=review, require_share=require_share)
+    out = one_document(outputs) if table_of is None else None
+    problem: Any = table_of
+    known: Any = responses
+    if table_of is None:
+        problem, known = _problems(files or [], responses)
+    chosen = mode or ("agnostic" if table_of is None else "triage")
     options: dict[str, Any] = {"base_url": base_url, "slots": slots}
+    progress = None if quiet else RunProgress()
     result = run_loop(
         problem,
-        model,
+        named_models(model or []),
         budget=budget,
         store=store,
         resume=resume,
-        mode=mode,
+        mode=chosen,
         batch=batch,
-        stop=_rules(max_calls, max_seconds, min_gain),
+        limits=Limits(max_calls, max_seconds, min_gain),
         method=method,
         money=money,
         prices=prices,
-        responses=responses_by_item,
+        responses=known,
         reviews=reviews,
         review_file=review_file,
         allow_commands=allow_commands,
         isolation=require_isolation,
+        cache=folder_of(cache),
         doubt=doubt,
         seed=seed,
         model_options={name: value for name, value in options.items() if value is not None},
-        progress=None if quiet or as_json else _Progress(),
+        progress=progress,
     )
+    if progress is not None:
+        progress.close()
+    if table_of is not None:
+        raise typer.Exit(
+            _deliver(table_of, result, outputs or [], review, share=require_share, quiet=quiet, as_json=as_json)
+        )
     if out is not None:
-        import json
-
         from rrf_design.files import write_text
+        from rrf_design.texts import json_text
 
-        write_text(out, json.dumps(result.to_json(), ensure_ascii=False, indent=1) + "\n")
+        write_text(out, json_text(result.to_json(), indent=1) + "\n")
     if certificate is not None and result.stopped_because != "paused":
         certify_all(result, certificate)
     if report is not None:
+        from rrf_design.acquisition import answer_log
         from rrf_design.reporting import write_report
 
-        write_report(result, report, problem={entry.item: entry.problem for entry in result.items})
+        problems = {entry.item: entry.problem for entry in result.items}
+        write_report(result, report, problem=problems, answers=answer_log(result.run, store=store))
+    if junit is not None:
+        from rrf_design.documents.junit import run_cases, write_junit
+
+        write_junit(junit, "rrf-design acquire", run_cases(result.to_json()))
     if as_json:
         print_json(result.to_json())
     else:
         describe(result)
+        if result.stopped_because == "paused":
+            say(f"Go on with: rrf-design acquire --resume {result.run}{_where(store)}")
         if result.open_reviews:
             say(
                 f"{result.open_reviews} reviews are open: write them with --review-file, read them back with --reviews."
             )
-    raise typer.Exit(0 if result.reached else 1)
+    raise typer.Exit(0 if result.certified else 1)
+
+
+def _deliver(
+    table_of: Dataset,
+    result: Acquisition,
+    outputs: list[Path],
+    review: Path | None,
+    *,
+    share: float | None,
+    quiet: bool,
+    as_json: bool,
+) -> int:
+    """Hand over what a run over a table came to; `.json` is the run's own document."""
+    from rrf_design.files import write_text
+    from rrf_design.handover import delivery_of
+    from rrf_design.texts import json_text
+
+    delivery = delivery_of(table_of, result)
+    for path in outputs:
+        if path.suffix.lower() == ".json":
+            write_text(path, json_text(result.to_json(), indent=1) + "\n")
+    hand_over(delivery, [p for p in outputs if p.suffix.lower() != ".json"], review=review, quiet=quiet)
+    if as_json:
+        print_json(result.to_json())
+    else:
+        say(f"run {result.run}: spent {result.spent:g}; {result.calls} model calls; {result.open_reviews} open reviews")
+        describe_delivery(delivery)
+        if result.open_reviews:
+            say(
+                f"{result.open_reviews} questions wait for people: write them with --review-file, then go on with:"
+                f" rrf-design acquire ... --resume {result.run} --reviews FILE"
+            )
+    return 0 if result.finished and share_holds(delivery, share) else 1
+
+
+def named_models(given: Sequence[str]) -> str | dict[str, str] | None:
+    """What `--model` means: one model, or several by name."""
+    from rrf_design.errors import InputError
+
+    if len(given) == 1 and not _NAMED.match(given[0]):
+        return given[0]
+    found: dict[str, str] = {}
+    for text in given:
+        named = _NAMED.match(text)
+        if named is None:
+            raise InputError(f"--model {text!r}: several models need names, as in --model mini={text}")
+        if named[1] in found:
+            raise InputError(f"--model {text!r}: there are two models called {named[1]!r}")
+        found[named[1]] = named[2]
+    return found or None
 
 
 def describe(result: Acquisition) -> None:
     """A run for people."""
     detail = f" ({result.detail})" if result.detail and len(result.detail) < 200 else ""
     say(f"run {result.run}: {result.stopped_because}{detail}")
-    lost = f", of it {result.lost:g} lost to a crash" if result.lost else ""
+    lost = f", of it {digits(result.lost)} lost to a crash" if result.lost else ""
     money = f"; money {result.money:.6g}" if result.money else ""
-    say(f"spent {result.spent:g}{lost}{money}; {len(result.purchases)} purchases, {result.calls} model calls")
+    say(f"spent {digits(result.spent)}{lost}{money}; {len(result.purchases)} purchases, {result.calls} model calls")
     rows = [
         (
             entry.item or entry.name,
             f"{entry.gamma_lower:.4g}",
             "–" if entry.goal is None else f"{entry.goal:.4g}",
+            entry.verdict.value,
             _wrong(entry.repair),
             entry.stopped_because,
         )
         for entry in result.items[:40]
     ]
-    table("", ["field", "certified margin", "goal", "wrong answers", "stopped because"], rows, right=[1, 2])
+    table("", ["field", "certified margin", "goal", "verdict", "wrong answers", "stopped because"], rows, right=[1, 2])
     if len(result.items) > 40:
         say(f"… and {len(result.items) - 40} more fields (--json has them all)")
+    if len(result.items) == 1:
+        reason = (result.items[0].repair or {}).get("reason", "")
+        premise = f", assuming that {result.items[0].assumes}" if result.items[0].assumes else ""
+        say(f"Verdict: {result.verdict}{premise}{f' ({reason})' if reason else ''}")
+    else:
+        say("Verdicts: " + ", ".join(f"{count} {name}" for name, count in result.verdicts.items() if count))
     if len(result.items) == 1 and result.repaired:
         failed, answers = result.items[0].failed, result.items[0].answers
         shown = [
@@ -171,8 +323,13 @@ def describe(result: Acquisition) -> None:
             for node, value in result.repaired.items()
         ]
         table("", ["node", "answer", "repaired"], shown)
-    if result.stopped_because == "paused":
-        say(f"Go on with: rrf-design acquire --resume {result.run}")
+
+
+def _where(store: str | None) -> str:
+    """The option that finds the run again; never with a password in it."""
+    from rrf_design.acquisition.secrets import without_password
+
+    return "" if store is None else f" --store {without_password(store)}"
 
 
 def certify_all(result: Acquisition, path: Path) -> list[Path]:
@@ -198,33 +355,13 @@ def certify_all(result: Acquisition, path: Path) -> list[Path]:
 def _wrong(repair: Any) -> str:
     if repair is None or repair.get("repaired") is None:
         return "" if repair is None else str(repair.get("reason", ""))
-    found = ", ".join(repair["support"]) or "none"
-    return found if repair.get("guaranteed") else f"{found} (not guaranteed)"
+    if repair.get("verdict") == "contradicted":
+        return "beyond repair"
+    return ", ".join(repair["support"]) or "none"
 
 
 def _vector(value: Any) -> str:
-    return "" if value is None else ", ".join(f"{x:g}" for x in value)
-
-
-class _Progress:
-    """One line per settled purchase on standard error."""
-
-    def __call__(self, event: Event) -> None:
-        from rrf_design.acquisition.journal import Kind
-
-        body = event.body
-        name = f"{body['item']} " if body.get("item") else ""
-        if event.kind is Kind.SETTLED:
-            value = "" if body["value"] is None else f" = {_vector(body['value'])}"
-            note(f"  {name}{body['name']}: {body['outcome']}{value}  [{body['price']:g}]")
-        elif event.kind is Kind.ROUND and "gamma" in body:
-            note(
-                f"{name}margin {body['gamma']:.4g}, worst on {', '.join(body['support'])}; next: {', '.join(body['names'])}"
-            )
-        elif event.kind is Kind.DOUBT:
-            note(f"  {name}{body['name']}: in doubt after a crash; {body['policy']}")
-        elif event.kind is Kind.STOPPED:
-            note(f"{name}stopped: {body['because']}")
+    return "" if value is None else ", ".join(map(digits, value))
 
 
 def _problems(files: list[Path], responses: Path | None) -> tuple[Any, Any]:
@@ -245,23 +382,9 @@ def _problems(files: list[Path], responses: Path | None) -> tuple[Any, Any]:
 
 def _responses(problem: Any, path: Path) -> dict[str, Any]:
     from rrf_design.errors import InputError
-    from rrf_design.repair import read_responses
+    from rrf_design.repairing import read_responses
 
     fields = read_responses(problem, path)
     if len(fields) != 1:
         raise InputError(f"{path}: holds {len(fields)} fields, one is needed")
     return dict(fields[0].values)
-
-
-def _rules(max_calls: int | None, max_seconds: float | None, min_gain: float | None) -> Any:
-    """None without options: the default of a new run, what a resumed one was begun with."""
-    from rrf_design.acquisition import stopping
-
-    if max_calls is None and max_seconds is None and min_gain is None:
-        return None
-    rule = stopping.default()
-    if max_calls is not None:
-        rule = rule | stopping.Calls(max_calls)
-    if max_seconds is not None:
-        rule = rule | stopping.Seconds(max_seconds)
-    return rule if min_gain is None else rule | stopping.Gain(min_gain)

@@ -18,7 +18,14 @@ class Verb(NamedTuple):
 
 # Order here is the order in --help. Each module has `register(app)`, which adds its verb (or verbs).
 VERBS = {
-    "init": Verb("init", "Write a commented problem file for a common situation; without one, list them."),
+    "init": Verb(
+        "init",
+        "Write a commented problem file, or a recipe with a table, for a common situation; without one, list them.",
+    ),
+    "compile": Verb("compile", "Print the long form of a recipe, or the whole problem of one of its items."),
+    "import": Verb(
+        "imports", "Read answers that exist already from another tool's log into rows that repair and acquire take."
+    ),
     "margin": Verb("margin", "How observable is a design: its margin γ_k, and the witness that is hardest to see."),
     "explain": Verb(
         "explain",
@@ -29,11 +36,24 @@ VERBS = {
         "frontier", "How does the best margin grow with money: every cost at which a larger margin becomes possible."
     ),
     "certify": Verb("certify", "Prove a lower bound on the margin, and write the proof down for anybody to check."),
-    "verify": Verb("verify", "Re-prove a certificate from its operator alone, with none of the code that made it."),
+    "verify": Verb(
+        "verify",
+        "Re-prove a certificate from its operator alone, by a search that shares nothing with the one that found it.",
+    ),
     "repair": Verb("repair", "Which responses were wrong, by how much, what they become, and how sure that is."),
+    "estimate": Verb("estimate", "Calls, tokens and money of a run over a table, before the first call."),
     "acquire": Verb("acquire", "Run the loop, live: buy answers and checks until a stopping rule fires, then repair."),
+    "pilot": Verb(
+        "pilot",
+        "How should the table be run: the cheapest policy that is proven to keep the risk, on random items with known truth.",
+    ),
+    "audit": Verb(
+        "audit",
+        "How many of the delivered values are wrong, at most: items drawn at random and checked, a bound that holds at any stop.",
+    ),
     "runs": Verb("runs", "What have I run? Newest first."),
     "show": Verb("runs", "What did a run buy, and what came of it? Read from the journal; nothing is asked or bought."),
+    "cache": Verb("cache", "Answers kept across runs: list them, or forget them."),
     "parsers": Verb(
         "parsers", "How much depends on the parser: read the same answers with several, and see where they part."
     ),

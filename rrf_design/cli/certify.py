@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rrf_design.cli.items import Cluster, Data, ItemId, on_cluster, one_item
 from rrf_design.cli.output import (
     AsJson,
     Jobs,
@@ -19,6 +20,7 @@ from rrf_design.cli.output import (
     floor,
     print_json,
     progress_bar,
+    proven_range,
     say,
     split_ids,
     table,
@@ -50,7 +52,10 @@ def certify(
     sigma: Annotated[float | None, typer.Option("--sigma", help="Noise per row, instead of a radius.")] = None,
     confidence: Annotated[float | None, typer.Option("--confidence", help="Of the radius made from sigma.")] = None,
     noise: Annotated[str | None, typer.Option("--noise", help="chi (default), gaussian or subgaussian.")] = None,
-    amplitude: Annotated[float | None, typer.Option("--amplitude", help="Bound on the norm of the error.")] = None,
+    amplitude: Annotated[
+        float | None,
+        typer.Option("--amplitude", help="Bound on the norm of the true field on the nodes of uncertain blocks."),
+    ] = None,
     calibration: Annotated[
         Path | None,
         typer.Option(
@@ -69,6 +74,9 @@ def certify(
         typer.Option("--budgets", help="Further values of k to certify, as 2,3; default: k + 1 if that is cheap."),
     ] = None,
     junit: Annotated[Path | None, typer.Option("--junit", help="Write the outcome as JUnit XML.")] = None,
+    data: Data = None,
+    item: ItemId = None,
+    cluster: Cluster = None,
     jobs: Jobs = 1,
     time_limit: TimeLimit = 60.0,
     seed: Seed = 0,
@@ -83,11 +91,10 @@ def certify(
 
     from rrf_design.certificates import certify as prove
     from rrf_design.errors import InputError
-    from rrf_design.files import load
 
     if sum([select is not None, everything, plan is not None]) > 1:
         raise InputError("give one of --select, --all and --plan, not several")
-    problem = load(file)
+    problem = one_item(file, data, item)
     chosen: Any = "all" if everything else split_ids(select)
     if plan is not None:
         from rrf_design.planning import read_plan
@@ -99,7 +106,7 @@ def certify(
 
         spread = read_calibration(problem, calibration, confidence=calibration_confidence, seed=seed)
     began = time.monotonic()
-    with progress_bar("margin", quiet=quiet) as progress:
+    with on_cluster(cluster), progress_bar("margin", quiet=quiet) as progress:
         result = prove(
             problem,
             chosen,
@@ -115,13 +122,17 @@ def certify(
             uncertainty=spread,
             supports=None if not support else [split_ids(names) or [] for names in support],
             budgets=_whole_numbers(budgets),
-            n_jobs=jobs,
+            n_jobs=-1 if cluster else jobs,
             time_limit=time_limit,
             progress=progress,
         ).save(output)
-    fault = None if result.met else f"required {require!r}, proven {result.robust_lower!r}"
+    fault = None
+    if not result.met and require is not None:
+        fault = f"required {require!r}, proven {result.robust_lower!r}"
+    elif not result.met and result.standing is not None:
+        fault = result.standing.words()
     if junit is not None:
-        from rrf_design.cli.junit import write_junit
+        from rrf_design.documents.junit import write_junit
 
         write_junit(junit, "rrf-design certify", [(f"{problem.name}: margin", time.monotonic() - began, fault)])
     if as_json:
@@ -146,7 +157,7 @@ def _describe(name: str, result: Certificate) -> None:
     k = document["k"]
     say(f"{name}: γ_{k} ≥ {floor(margin['lower'])}, proven ({margin['status']}; rung: {margin['rung']})")
     rows = [
-        ("margin", f"{floor(margin['lower'])} to {ceiling(margin['upper'])}"),
+        ("margin", proven_range(margin["lower"], margin["upper"])),
         (
             "with operator uncertainty",
             f"{floor(spread['robust_lower'])}  (eta {spread['eta']:.4g}, {spread['source']})",
@@ -155,16 +166,20 @@ def _describe(name: str, result: Certificate) -> None:
             "noise radius",
             "not stated" if document["noise"]["epsilon"] is None else f"{document['noise']['epsilon']:.6g}",
         ),
-        ("error bound", "none" if error["bound"] is None else f"{ceiling(error['bound'], 6)}"),
+        ("error bound", f"none: {_no_bound(document)}" if error["bound"] is None else f"{ceiling(error['bound'], 6)}"),
         ("convex decoder", document["nullspace"]["status"]),
-        *((f"with k = {b['k']}", f"{floor(b['lower'])} to {ceiling(b['upper'])}") for b in document["budgets"]),
+        *((f"with k = {b['k']}", proven_range(b["lower"], b["upper"])) for b in document["budgets"]),
     ]
-    if document["unwhitened"] is not None:
-        part = document["unwhitened"]
-        rows.append(("without whitening", f"{floor(part['lower'])} to {ceiling(part['upper'])}"))
+    if document["provenance"]["unwhitened"] is not None:  # about another operator: told, not certified
+        part = document["provenance"]["unwhitened"]
+        rows.append(("without whitening (not certified)", proven_range(part["lower"], part["upper"])))
     if document["conditional"] is not None:
         part = document["conditional"]
-        rows.append(("on the listed supports only", f"{floor(part['lower'])} to {ceiling(part['upper'])}"))
+        rows.append(("on the listed supports only", proven_range(part["lower"], part["upper"])))
+    standing = result.standing
+    if standing is not None and standing.goal.named:
+        wish = "no margin is enough" if standing.wanted is None else f"{standing.wanted:.6g}"
+        rows.append(("wanted margin", f"{wish}: {'reached' if standing.reached else 'not reached'}"))
     table("", ["what", "certified"], rows)
     nodes = ", ".join(document["witness"]["support"])
     pair = document["audit"]["pair"]
@@ -177,9 +192,23 @@ def _describe(name: str, result: Certificate) -> None:
         say(
             f"Hardest to see: an error on {nodes}; {document['audit']['sensitivity']:.4g} units of it move the residual by one."
         )
+    if document["protection"] is not None:
+        aside = document["protection"]["wrong"]
+        if aside:
+            say(f"There {', '.join(aside)} may be wrong and hide it.")
+        promised = next((line for line in document["assumptions"] if line.startswith("Only the values")), "")
+        say(f"Assumed: {document['assumptions'][0]} {promised}".rstrip())
     say(document["regime"]["consequence"])
+    if standing is not None and standing.goal.named:
+        say(standing.words())
     if result.required is not None:
         say(f"Required {result.required:.6g}: {'met' if result.met else 'MISSED'}.")
     about = result.verification_seconds or 0.0
     cost = "" if about < 2.0 else f" (about {ceiling(about, 1)} s)"
     say(f"Written to {result.path}; check it with: rrf-design verify {result.path}{cost}")
+
+
+def _no_bound(document: Any) -> str:
+    from rrf_design.reporting.certificates import no_bound
+
+    return no_bound(document)

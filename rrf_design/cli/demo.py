@@ -156,7 +156,7 @@ class _Progress:
 
 
 def _verified(paths: list[Path]) -> dict[str, bool]:
-    """Every certificate re-proved from its file by the program that shares no code with the solvers."""
+    """Every certificate re-proved from its file by a search that shares nothing with the one that found its margin."""
     from rrf_design.certificates import verify
 
     return {path.name: verify(path).valid for path in paths}
@@ -251,9 +251,9 @@ def _why(verdict: Any) -> str:
 def _document(
     run: Acquisition, judgement: Judgement, proofs: dict[str, bool], seconds: float, out: Path
 ) -> dict[str, Any]:
-    return {
-        "format": "rrf-demo",
-        "version": 1,
+    from rrf_design.documents import sealed
+
+    content = {
         "run": run.run,
         "questions": len(judgement.fields),
         "answers": judgement.asked,
@@ -270,3 +270,4 @@ def _document(
         "seconds": seconds,
         "out": str(out),
     }
+    return sealed("rrf-demo", content)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from rrf_design.cli.items import Data, ItemId, one_item
 from rrf_design.cli.output import (
     AsJson,
     Jobs,
@@ -22,7 +23,7 @@ from rrf_design.cli.output import (
 )
 
 if TYPE_CHECKING:
-    from rrf_design.reporting.explain import Explanation
+    from rrf_design.explain import Explanation
 
 
 def register(app: typer.Typer) -> None:
@@ -33,6 +34,8 @@ def explain(
     file: ProblemFile,
     k: Annotated[int | None, typer.Option("--k", help="Corruption budget; default: the problem's.")] = None,
     select: Select = None,
+    data: Data = None,
+    item: ItemId = None,
     jobs: Jobs = 1,
     time_limit: TimeLimit = None,
     quiet: Quiet = False,
@@ -44,10 +47,9 @@ def explain(
 
     Example: rrf-design explain problem.toml
     """
-    from rrf_design.files import load
-    from rrf_design.reporting.explain import explain as explain_design
+    from rrf_design.explain import explain as explain_design
 
-    problem = load(file)
+    problem = one_item(file, data, item)
     with progress_bar("margin", quiet=quiet) as progress:
         found = explain_design(problem, split_ids(select), k=k, n_jobs=jobs, time_limit=time_limit, progress=progress)
     if as_json:
@@ -58,7 +60,7 @@ def explain(
 
 
 def _describe(name: str, found: Explanation) -> None:
-    from rrf_design.reporting.explain import words
+    from rrf_design.explain import words
 
     margin = found.margin
     say(
@@ -66,7 +68,7 @@ def _describe(name: str, found: Explanation) -> None:
         + ("" if found.wanted is None else f", wanted {found.wanted:.6g}")
     )
     say(words(found))
-    rows = [(name, f"{share:.1%}", unit_numbers(margin.witness[name])) for name, share in found.view.shares.items()]
+    rows = [(name, f"{share:.1%}", unit_numbers(margin.witness[name])) for name, share in found.shares.items()]
     table("", ["witness node", "share", "direction"], rows, right=[1])
     if found.sees:
         table(
@@ -79,13 +81,13 @@ def _describe(name: str, found: Explanation) -> None:
 
 
 def _offers(found: Explanation) -> None:
-    from rrf_design.reporting.designs import nothing_helps
+    from rrf_design.explain import nothing_helps
 
     margin = found.margin
     if found.singles:
         rows = [(", ".join(p.ids), f"{p.cost:g}", f"{p.gamma:.6g}") for p in found.singles]
         table("", ["buy", "cost", f"γ_{margin.k} then"], rows, right=[1, 2])
-    goal = "a positive margin" if found.wanted is None else f"the margin {found.wanted:.6g}"
+    goal = found.goal
     if found.enough:
         say(f"This is {goal} already.")
     elif found.mend is not None:
@@ -95,4 +97,4 @@ def _offers(found: Explanation) -> None:
             f" ({claim})."
         )
     else:
-        say(nothing_helps(found, goal))
+        say(nothing_helps(found))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -48,7 +47,8 @@ def frontier(
 
     Example: rrf-design frontier problem.toml --time-limit 60
     """
-    from rrf_design.files import load, write_text
+    from rrf_design.documents import sealed, write
+    from rrf_design.files import load
     from rrf_design.planning import frontier as make_frontier
 
     with progress_bar("frontier", quiet=quiet) as progress:
@@ -63,9 +63,9 @@ def frontier(
             seed=seed,
             progress=progress.tell,
         )
-    document = {"format": "rrf-frontier", "version": 1, **result.to_json()}
+    document = sealed("rrf-frontier", result.to_json())
     if output is not None:
-        write_text(output, json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+        write(output, document)
         note(f"written to {output}")
     if as_json:
         print_json(document)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from rrf_design.cli.items import Data, ItemId, one_item
 from rrf_design.cli.output import (
     AsJson,
     Jobs,
@@ -15,10 +16,9 @@ from rrf_design.cli.output import (
     Quiet,
     Select,
     TimeLimit,
-    ceiling,
-    floor,
     print_json,
     progress_bar,
+    proven_range,
     say,
     split_ids,
     table,
@@ -42,6 +42,8 @@ def margin(
     k: Annotated[int | None, typer.Option("--k", help="Corruption budget; default: the problem's.")] = None,
     select: Select = None,
     everything: Annotated[bool, typer.Option("--all", help="Add everything that is on sale.")] = False,
+    data: Data = None,
+    item: ItemId = None,
     jobs: Jobs = 1,
     time_limit: TimeLimit = None,
     quiet: Quiet = False,
@@ -52,11 +54,10 @@ def margin(
     Example: rrf-design margin problem.toml --select a3
     """
     from rrf_design.errors import InputError
-    from rrf_design.files import load
 
     if select is not None and everything:
         raise InputError("give --select or --all, not both")
-    problem = load(file)
+    problem = one_item(file, data, item)
     chosen = "all" if everything else split_ids(select)
     with progress_bar("margin", quiet=quiet) as progress:
         result = problem.margin(chosen, k=k, n_jobs=jobs, time_limit=time_limit, progress=progress)
@@ -68,40 +69,38 @@ def margin(
 
 
 def _describe(problem: Problem, found: DesignMargin) -> None:
-    from rrf_design.reporting.fieldview import FieldView
-
     say(
         f"{problem.name}: γ_{found.k} = {found.value:.6g}"
-        f"  ({found.status}; proven between {floor(found.lower)} and {ceiling(found.upper)})"
+        f"  ({found.status}; proven {proven_range(found.lower, found.upper)})"
     )
-    view = FieldView(problem, found.selected, found.witness)
-    rows = [(name, f"{share:.1%}", unit_numbers(found.witness[name])) for name, share in view.shares.items()]
+    design = problem.design(found.selected)
+    shares = design.shares(found.witness)
+    rows = [(name, f"{share:.1%}", unit_numbers(found.witness[name])) for name, share in shares.items()]
     table("", ["witness node", "share", "direction"], rows, right=[1])
-    energy = view.energies
-    design = sorted(found.operator.block_ids, key=lambda name: -energy[name])
-    sees = [(name, f"{energy[name]:.4g}") for name in design if energy[name] > 0]
+    energy = design.energies(found.witness)
+    held = sorted(found.operator.block_ids, key=lambda name: -energy[name])
+    sees = [(name, f"{energy[name]:.4g}") for name in held if energy[name] > 0]
     if sees:
         table("", ["block that sees it", "energy"], sees[:SHOWN], right=[1])
         _more(len(sees), "see it")
-    on_witness = set(view.shares)
-    blind = [n for n in design if energy[n] == 0 and on_witness.intersection(problem.block_by_id[n].nodes)]
+    on_witness = set(shares)
+    blind = [n for n in held if energy[n] == 0 and on_witness.intersection(problem.block_by_id[n].nodes)]
     if blind:
         say(f"On these nodes, but blind to it: {', '.join(blind[:SHOWN])}.")
         _more(len(blind), "are")
     _offers(problem, found, energy)
-    say(_meaning(found, list(view.shares)))
+    say(_meaning(found, list(shares)))
 
 
 def _offers(problem: Problem, found: DesignMargin, energy: Mapping[str, float]) -> None:
     """What is on sale and would see the witness, most energy per cost first (the paper's witness greedy)."""
-    from rrf_design.reporting.mending import price, with_needs
-
-    held = {*found.selected, *found.operator.block_ids}
+    market = problem.structure.market
+    held = {*found.selected, *found.operator.node_ids, *found.operator.block_ids}
     offers = []
     for name in problem.on_sale:
         if name not in held and energy[name] > 0:
-            ids = with_needs(problem, name, held)
-            cost = price(problem, ids)
+            ids, price = market.offer(name, held)
+            cost = float(price)
             offers.append((energy[name] / cost if cost else inf, ", ".join(ids), cost, energy[name]))
     if offers:
         offers.sort(key=lambda offer: -offer[0])
@@ -114,7 +113,11 @@ def _offers(problem: Problem, found: DesignMargin, energy: Mapping[str, float]) 
 
 def _meaning(found: DesignMargin, carriers: Sequence[str]) -> str:
     nodes = ", ".join(carriers[:SHOWN])
-    answers = f"{found.k} wrong answer{'s' if found.k > 1 else ''}"
+    from rrf_design.explain import wrong_units
+
+    answers = wrong_units(found)
+    if found.wrong:
+        nodes += f" (where {', '.join(found.wrong)} may be wrong)"
     if found.value == 0.0:
         return (
             f"No method can guarantee to find {answers}: an error on {nodes} along the witness changes nothing that this"
@@ -124,6 +127,12 @@ def _meaning(found: DesignMargin, carriers: Sequence[str]) -> str:
         return (
             f"It is not proven that {answers} can be found; the error known to hide best, on {nodes}, moves the"
             f" measurements by {found.upper:.4g} of its size."
+        )
+    deliver = found.operator.premise.deliver
+    if deliver is not None:
+        return (
+            f"Whatever {answers} {'say' if found.k > 1 else 'says'}, {', '.join(sorted(deliver))} can be told; noise of size ε can move it by up"
+            f" to 2ε/γ_{found.k} = {2 / found.lower:.4g} ε, most easily with an error on {nodes}."
         )
     return (
         f"Any {answers} can be found; noise of size ε can hide an error of up to 2ε/γ_{found.k} = {2 / found.lower:.4g} ε, most"

@@ -5,7 +5,6 @@ Progress and messages go to standard error, colour only to terminals.
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -16,16 +15,49 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rrf_design.amounts import rounded_down, rounded_up
+from rrf_design.texts import json_text, showable
+
 if TYPE_CHECKING:
     from rich.console import Console
 
-ProblemFile = Annotated[Path, typer.Argument(help="Problem file (.toml or .json).", show_default=False)]
+DEFAULT_FILE = Path("rrf.toml")
+
+
+def default_file() -> Path:
+    """The problem or recipe that a verb means when none is named: rrf.toml in this folder."""
+    if not DEFAULT_FILE.is_file():
+        from rrf_design.errors import InputError
+
+        raise InputError(f"there is no {DEFAULT_FILE} in this folder; name a FILE, or write one with rrf-design init")
+    return DEFAULT_FILE
+
+
+def there(context: typer.Context, parameter: typer.CallbackParam, file: Any) -> Any:
+    """The file that is named; the folder's own, if none is. Completion asks for nothing."""
+    source = context.get_parameter_source(parameter.name or "")
+    if source is not None and source.name == "DEFAULT" and not context.resilient_parsing:
+        default_file()
+    return file
+
+
+ProblemFile = Annotated[
+    Path,
+    typer.Argument(
+        help="Problem file or recipe (.toml or .json); rrf.toml by default.",
+        show_default=False,
+        default_factory=lambda: DEFAULT_FILE,
+        callback=there,
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print exactly one JSON object on standard output.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="The answer only: no progress, no messages.")]
 Jobs = Annotated[int, typer.Option("--jobs", "-j", help="Processes to use; -1 for all cores.")]
 TimeLimit = Annotated[
     float | None, typer.Option("--time-limit", help="Seconds after which the best bounds so far are returned.")
 ]
+NUMERICAL_ZERO = 1e-9
+"""A margin whose witness leaves less than this is shown as zero (the paper's rule)."""
 Seed = Annotated[int, typer.Option("--seed", help="Seed for everything random.")]
 Select = Annotated[str | None, typer.Option("--select", help="Comma-separated ids of what to add to the owned blocks.")]
 
@@ -39,7 +71,7 @@ def console(*, stderr: bool = False) -> Console:
 
 def print_json(document: dict[str, Any]) -> None:
     """One object, full precision, and nothing else; NaN and infinities are not JSON, so they are null."""
-    sys.stdout.write(json.dumps(_finite(document), ensure_ascii=False, allow_nan=False) + "\n")
+    sys.stdout.write(json_text(_finite(document), allow_nan=False) + "\n")
 
 
 def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[int] = ()) -> None:
@@ -51,18 +83,18 @@ def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, 
     for index, column in enumerate(columns):
         result.add_column(column, justify="right" if index in right else "left")
     for row in rows:
-        result.add_row(*(Text(cell) for cell in row))
+        result.add_row(*(Text(showable(cell)) for cell in row))
     console().print(result)
 
 
 def say(text: str) -> None:
     """A line for people on standard output; never taken for markup."""
-    console().print(text, markup=False)
+    console().print(showable(text), markup=False)
 
 
 def note(text: str) -> None:
     """A message on standard error."""
-    console(stderr=True).print(text, markup=False, style="dim")
+    console(stderr=True).print(showable(text), markup=False, style="dim")
 
 
 class Progress:
@@ -142,19 +174,20 @@ def _interrupts() -> Iterator[None]:
 
 def floor(value: float) -> str:
     """Nine digits, cut off rather than rounded: what is printed as proven is proven."""
-    return _digits(value, "ROUND_FLOOR")
+    return f"{rounded_down(value, 9):.9g}"
 
 
 def ceiling(value: float, digits: int = 9) -> str:
-    return _digits(value, "ROUND_CEILING", digits)
+    return f"{rounded_up(value, digits):.{digits}g}"
 
 
-def _digits(value: float, rounding: str, digits: int = 9) -> str:
-    from decimal import Decimal
-
-    exact = Decimal(value)
-    cut = exact.quantize(Decimal(1).scaleb(exact.adjusted() - digits + 1), rounding=rounding) if value else exact
-    return f"{float(cut):.{digits}g}"
+def proven_range(lower: float, upper: float) -> str:
+    """What a margin is proven to lie between; a zero is shown as zero, without the digits of its rounding."""
+    if lower == upper == 0.0:
+        return "0"
+    if upper <= NUMERICAL_ZERO:
+        return f"0 (numerically: below {NUMERICAL_ZERO:g})"
+    return f"between {floor(lower)} and {ceiling(upper)}"
 
 
 def progress_words(progress: Progress) -> str:

@@ -23,15 +23,24 @@ Specs = Annotated[
     ),
 ]
 
+Forms = Annotated[
+    bool, typer.Option("--forms", help="How numbers are read as people write them: several hundred written forms.")
+]
+
 WORDS = {
+    "integer": "the whole number that the answer is: marked as such, or the only one",
     "integer-strict": "the whole answer is one integer",
-    "integer-last": "the last integer that stands on its own",
-    "integer-first": "the first integer that stands on its own",
-    "rational": "a fraction, an integer or a decimal, exactly",
-    "decimal": "a decimal number",
+    "integer-last": "the last number, which must be whole: by its place, not by its meaning",
+    "integer-first": "the first number, which must be whole",
+    "rational": "the number that the answer is: a fraction, an integer or a decimal, exactly",
+    "decimal": "the number that the answer is; `decimal` says which mark its decimals have",
     "yes-no": "yes is 1, no is 0; as many as `count` says",
-    "json": "the number at `field` of a JSON object, or a list of `dim` numbers",
+    "json": "the number at `field` of a JSON object, or `dim` of them; or what the parser `of` reads there",
     "choice": "one of `options`, as a one and zeros; with `letters`, also by A, B, C",
+    "literal": "a Python literal as a class, compared by value; with `bare`, unquoted text is a string",
+    "label": "a short text as a class, reduced by what `normalise` lists",
+    "call": "a function call with literal arguments as a class",
+    "mathematics": "LaTeX or a formula as a class (extra `mathematics`)",
     "code": "a Python function `entry`, run in the sandbox on `tests`: one integer each",
 }
 
@@ -40,20 +49,26 @@ def register(app: typer.Typer) -> None:
     app.command("parsers")(parsers)
 
 
-def parsers(file: Log = None, specs: Specs = None, quiet: Quiet = False, as_json: AsJson = False) -> None:
+def parsers(
+    file: Log = None, specs: Specs = None, forms: Forms = False, quiet: Quiet = False, as_json: AsJson = False
+) -> None:
     """How much depends on the parser: read the same answers with several, and see where they part.
 
     Without a file, list the parsers. Exits with 1 when two of them read an answer differently.
 
     Example: rrf-design parsers answers.jsonl -p integer-strict -p integer-last
+
+    How `1.234,50` and 300 other written forms are read: rrf-design parsers --forms
     """
     from rrf_design.responses import parsers as known
 
+    if forms:
+        raise typer.Exit(_forms(as_json))
     if file is None:
         if as_json:
-            print_json({"parsers": list(known.names()), "reads": {name: WORDS[name] for name in known.names()}})
+            print_json({"parsers": list(known.names()), "reads": {name: _words(name) for name in known.names()}})
         else:
-            table("", ["parser", "reads"], [(name, WORDS[name]) for name in known.names()])
+            table("", ["parser", "reads"], [(name, _words(name)) for name in known.names()])
             say('In a problem file: parser = "decimal", or with options: parser = { name = "json", field = "total" }')
         raise typer.Exit(0)
     from rrf_design.responses import sensitivity
@@ -68,12 +83,39 @@ def parsers(file: Log = None, specs: Specs = None, quiet: Quiet = False, as_json
         table(f"{len(texts)} answers", ["parser", "read", "only loosely"], rows, right=[1, 2])
         for index in result.disagreements[:20]:
             readings = "; ".join(
-                f"{name}: {parsed.value if parsed.ok else parsed.status}"
+                f"{name}: {_answer(parsed) if parsed.ok else parsed.status}"
                 for name, parsed in zip(result.parsers, result.parsed[index], strict=True)
             )
             say(f"answer {index + 1}: {readings}    {_short(texts[index])}")
         say(f"{len(result.disagreements)} of {len(texts)} answers are read in more than one way.")
     raise typer.Exit(1 if result.disagreements else 0)
+
+
+def _words(name: str) -> str:
+    return WORDS.get(name, "(of another package)")
+
+
+def _answer(parsed: Any) -> Any:
+    return parsed.value if parsed.label is None else parsed.label
+
+
+def _forms(as_json: bool) -> int:
+    """Print the table of written forms; 1 if the program reads one of them otherwise."""
+    from rrf_design.responses.forms import forms
+
+    found = [(form, form.reading()) for form in forms()]
+    wrong = [form for form, reading in found if reading != form.reads]
+    if as_json:
+        rows = [{**form.document(), "reading": reading} for form, reading in found]
+        print_json({"forms": rows, "count": len(rows), "otherwise": len(wrong)})
+    else:
+        rows_shown = [(form.kind, repr(form.text), form.decimal or "", reading) for form, reading in found]
+        table("", ["kind", "written", "declared decimal", "read as"], rows_shown)
+        refused = sum(not reading[-1:].isdigit() for _, reading in found)
+        say(
+            f"{len(found)} forms: {len(found) - refused} read, {refused} refused, {len(wrong)} otherwise than they should be."
+        )
+    return 1 if wrong else 0
 
 
 def read_texts(file: Path) -> list[str]:

@@ -7,6 +7,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from rrf_design.cli.items import (
+    Cluster,
+    Data,
+    ItemId,
+    Limit,
+    Sample,
+    is_dataset,
+    on_cluster,
+    one_item,
+    only_with_tables,
+    open_dataset,
+)
 from rrf_design.cli.output import (
     AsJson,
     Jobs,
@@ -22,6 +34,7 @@ from rrf_design.cli.output import (
 )
 
 if TYPE_CHECKING:
+    from rrf_design.handover import DatasetPlan
     from rrf_design.planning import Plan
 
 NODES_SHOWN = 6
@@ -32,7 +45,8 @@ MEANINGS = {
     "robust": "noise divided out, and what the blocks' uncertainty can take away subtracted",
 }
 PLANNERS = {
-    "optimal": "witness cuts",
+    "optimal": "hull rows and witness cuts",
+    "witness-cuts": "witness cuts alone",
     "greedy": "the witness greedy",
     "lookahead": "the witness greedy with look-ahead",
     "local": "greedy and exchanges",
@@ -42,7 +56,7 @@ Method = Annotated[
     str,
     typer.Option(
         "--method",
-        help="auto, greedy, optimal; also lookahead, local, and the baselines margin, random, degree, rank, trace, logdet, eopt, qr.",
+        help="auto, greedy, optimal; also lookahead, local, witness-cuts, and the baselines margin, random, degree, rank, trace, logdet, eopt, qr.",
     ),
 ]
 ObjectiveOption = Annotated[
@@ -66,6 +80,11 @@ def plan(
     k: Corruptions = None,
     solver: Solver = "ortools",
     explain: Annotated[bool, typer.Option("--explain", help="Show the witness behind every purchase.")] = False,
+    data: Data = None,
+    item: ItemId = None,
+    limit: Limit = None,
+    sample: Sample = None,
+    cluster: Cluster = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Write the plan as a JSON document.")] = None,
     jobs: Jobs = 1,
     time_limit: TimeLimit = None,
@@ -75,18 +94,49 @@ def plan(
 ) -> None:
     """What should I buy: the largest margin for a budget, or the cheapest design for a target.
 
+    With a recipe, one budget is spent over all items of its table (or each reaches the goal at least cost).
+
     Example: rrf-design plan problem.toml --budget 3 --explain -o plan.json
+
+    Example: rrf-design plan recipe.toml --data table.csv --budget 400 --json
     """
-    from rrf_design.files import load
+    from rrf_design.documents import write
+    from rrf_design.errors import InputError
+    from rrf_design.handover import plan_dataset
     from rrf_design.planning import plan as make_plan
     from rrf_design.planning import write_plan
     from rrf_design.planning.document import to_document
-    from rrf_design.planning.registry import AUTO_SECONDS, wanted
+    from rrf_design.planning.registry import AUTO_SECONDS, asked
 
-    problem = load(file)
-    what = "margin" if wanted(problem, budget, target)[1] is None else "cost"
-    limit = AUTO_SECONDS if time_limit is None and method == "auto" else time_limit
-    with progress_bar(what, quiet=quiet, time_limit=limit) as progress:
+    if item is None and is_dataset(file, data):
+        if method not in ("auto", "optimal") or explain:
+            raise InputError("--method and --explain go with one problem; name an item with --item")
+        found = open_dataset(file, data, limit=limit, sample=sample, seed=seed)
+        with on_cluster(cluster):
+            whole = plan_dataset(
+                found,
+                budget=budget,
+                target=target,
+                k=k,
+                objective=objective,
+                n_jobs=-1 if cluster else jobs,
+                time_limit=time_limit,
+                seed=seed,
+            )
+        document = whole.to_json() if output is not None or as_json else {}
+        if output is not None:
+            write(output, document)
+        if as_json:
+            print_json(document)
+        else:
+            describe_items(whole)
+        # Like one problem's: a budget alone asks for the best it can do, and has it.
+        raise typer.Exit(0 if whole.reached or (budget is not None and target is None) else 1)
+    only_with_tables(limit=limit, sample=sample, cluster=cluster)
+    problem = one_item(file, data, item)
+    what = "margin" if asked(problem, budget, target)[1] is None else "cost"
+    seconds = AUTO_SECONDS if time_limit is None and method == "auto" else time_limit
+    with progress_bar(what, quiet=quiet, time_limit=seconds) as progress:
         result = make_plan(
             problem,
             budget=budget,
@@ -109,6 +159,17 @@ def plan(
     else:
         describe(result, explain=explain)
     raise typer.Exit(0 if result.reached else 1)
+
+
+def describe_items(result: DatasetPlan) -> None:
+    """A plan over a table for people: what how many items buy."""
+    say(f"{result.dataset.recipe.name}: {result.sentence()}")
+    rows = [
+        (str(count), ", ".join(share.selected) or "nothing", f"{share.cost:g}", f"{share.gamma:.6g}")
+        for parts in result.shares.values()
+        for share, count in parts
+    ]
+    table("", ["items", "buy", "cost of each", "γ then"], rows, right=[0, 2, 3])
 
 
 def describe(result: Plan, *, explain: bool) -> None:

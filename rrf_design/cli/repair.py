@@ -8,6 +8,26 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rrf_design.amounts import digits
+from rrf_design.cli.items import (
+    Cluster,
+    Data,
+    ItemId,
+    Limit,
+    Outputs,
+    RequireShare,
+    ReviewFile,
+    ReviewsBack,
+    Sample,
+    describe_delivery,
+    hand_over,
+    is_dataset,
+    on_cluster,
+    one_document,
+    only_with_tables,
+    open_dataset,
+    share_holds,
+)
 from rrf_design.cli.output import (
     AsJson,
     Jobs,
@@ -25,7 +45,7 @@ from rrf_design.cli.output import (
 
 if TYPE_CHECKING:
     from rrf_design.problem import Problem
-    from rrf_design.repair import Repair, RepairBatch
+    from rrf_design.repairing import Repair, RepairBatch
 
 
 def register(app: typer.Typer) -> None:
@@ -50,7 +70,22 @@ def repair(
         typer.Option("--truth", help="True values by node id: names the kind of failure, changes nothing else."),
     ] = None,
     penalty: Annotated[float | None, typer.Option("--penalty", help="λ of the penalised convex form.")] = None,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="Write the repair as a JSON document.")] = None,
+    data: Data = None,
+    item: ItemId = None,
+    limit: Limit = None,
+    sample: Sample = None,
+    outputs: Outputs = None,
+    review: ReviewFile = None,
+    reviews: ReviewsBack = None,
+    resume: Annotated[
+        Path | None, typer.Option("--resume", help="Of a table: keep rows here as they come, and go on where they end.")
+    ] = None,
+    require_share: RequireShare = None,
+    cluster: Cluster = None,
+    junit: Annotated[
+        Path | None,
+        typer.Option("--junit", help="Write the verdicts as JUnit XML: a field that is not certified fails."),
+    ] = None,
     jobs: Jobs = 1,
     time_limit: TimeLimit = None,
     seed: Seed = 0,
@@ -59,43 +94,61 @@ def repair(
 ) -> None:
     """Which responses were wrong, by how much, what they become, and how sure that is.
 
-    Exit code 1 when the guarantee is not reached: ambiguous, unexplained, zero margin, or a method that promises nothing.
+    Exit code 0 when the verdict is certified; 1 when it is ambiguous, incomplete or contradicted. With a recipe every row
+    of its table is repaired; then 0 means that all of it is done, and that --require-share holds.
 
     Example: rrf-design repair problem.toml --responses answers.json
+
+    Example: rrf-design repair recipe.toml --data table.csv --responses answers.jsonl -o delivered.csv --review review.csv
     """
+    from rrf_design.documents import write
     from rrf_design.errors import InputError
     from rrf_design.files import load
-    from rrf_design.repair import read_responses
-    from rrf_design.repair import repair as repair_one
+    from rrf_design.handover import repair_dataset
+    from rrf_design.repairing import read_responses
+    from rrf_design.repairing import repair as repair_one
 
     if select is not None and everything:
         raise InputError("give --select or --all, not both")
-    problem = load(file)
     chosen = "all" if everything else split_ids(select)
+    settings: dict[str, Any] = {"select": chosen, "method": method, "k": k, "epsilon": epsilon, "seed": seed}
+    settings |= {"n_jobs": -1 if cluster else jobs, "time_limit": time_limit} | (
+        {} if penalty is None else {"penalty": penalty}
+    )
+    if is_dataset(file, data):
+        if truth is not None:
+            raise InputError("--truth goes with one problem; a recipe names the column of the truth as gold in [data]")
+        table_of = open_dataset(file, data, item=item, limit=limit, sample=sample, seed=seed)
+        with on_cluster(cluster), progress_bar("repair", quiet=quiet) as progress:
+            delivery = repair_dataset(
+                table_of, responses, reviews=reviews, resume=resume, progress=progress.tell, **settings
+            )
+            hand_over(delivery, outputs or [], review=review, quiet=quiet)
+        if as_json:
+            print_json(delivery.to_json())
+        else:
+            describe_delivery(delivery)
+        raise typer.Exit(0 if share_holds(delivery, require_share) else 1)
+    only_with_tables(
+        item=item, limit=limit, sample=sample, review=review, reviews=reviews, resume=resume, cluster=cluster
+    )
+    output = one_document(outputs)
+    problem = load(file)
     nodes = problem.operator(chosen).node_ids
     fields = read_responses(problem, responses, nodes=nodes)
     truths = None if truth is None else read_responses(problem, truth, nodes=nodes)
-    options: dict[str, Any] = {
-        "select": chosen,
-        "method": method,
-        "k": k,
-        "epsilon": epsilon,
-        "seed": seed,
-        "n_jobs": jobs,
-        "time_limit": time_limit,
-    }
-    if penalty is not None:
-        options["penalty"] = penalty
     if len(fields) > 1:
-        raise typer.Exit(_many(problem, fields, truths, options, output=output, quiet=quiet, as_json=as_json))
+        written = (output, junit)
+        raise typer.Exit(_many(problem, fields, truths, settings, outputs=written, quiet=quiet, as_json=as_json))
     if truths is not None and len(truths) != 1:
         raise InputError(f"{truth}: holds {len(truths)} fields, but {responses} holds one")
     known = None if truths is None else truths[0].values
     with progress_bar("repair", quiet=quiet) as progress:
-        result = repair_one(problem, fields[0], truth=known, progress=progress.tell, **options)
+        result = repair_one(problem, fields[0], truth=known, progress=progress.tell, **settings)
     document = _document(result)
     if output is not None:
-        _write(output, document)
+        write(output, document)
+    _junit(junit, document, problem.name)
     if as_json:
         print_json(document)
     else:
@@ -109,12 +162,13 @@ def _many(
     truths: Any,
     options: dict[str, Any],
     *,
-    output: Path | None,
+    outputs: tuple[Path | None, Path | None],
     quiet: bool,
     as_json: bool,
 ) -> int:
+    from rrf_design.documents import sealed, write
     from rrf_design.errors import InputError
-    from rrf_design.repair import repair_many
+    from rrf_design.repairing import repair_many
 
     known = None
     if truths is not None:
@@ -126,15 +180,17 @@ def _many(
     with progress_bar("repair", quiet=quiet) as progress:
         batch = repair_many(problem, fields, truths=known, progress=progress.tell, **options)
     names = [item.name for item in fields]
-    document = {
-        "format": "rrf-repair-batch",
-        "version": 1,
-        "counts": batch.counts(),
+    content = {
+        "verdict": str(batch.verdict),
+        "verdicts": batch.counts(),
         "failures": batch.failures() if known is not None else {},
         "items": [{"field": name, **_document(item)} for name, item in zip(names, batch.items, strict=True)],
     }
+    document = sealed("rrf-repair-batch", content)
+    output, junit = outputs
     if output is not None:
-        _write(output, document)
+        write(output, document)
+    _junit(junit, document, problem.name)
     if as_json:
         print_json(document)
     else:
@@ -142,18 +198,17 @@ def _many(
     return 0 if batch.guaranteed else 1
 
 
+def _junit(path: Path | None, document: dict[str, Any], name: str) -> None:
+    if path is not None:
+        from rrf_design.documents.junit import repair_cases, write_junit
+
+        write_junit(path, "rrf-design repair", repair_cases(document, name))
+
+
 def _document(result: Repair) -> dict[str, Any]:
-    from rrf_design.repair import to_document
+    from rrf_design.repairing import to_document
 
     return to_document(result)
-
-
-def _write(path: Path, document: dict[str, Any]) -> None:
-    import json
-
-    from rrf_design.files import write_text
-
-    write_text(path, json.dumps(document, ensure_ascii=False, indent=2, allow_nan=False) + "\n")
 
 
 def _describe(name: str, result: Repair, values: Any) -> None:
@@ -161,7 +216,9 @@ def _describe(name: str, result: Repair, values: Any) -> None:
     wrong = len(result.support)
     verb = "is" if wrong == 1 else "are"
     claim = _claim(result)
-    if wrong:
+    if result.verdict == "contradicted":
+        say(f"{name}: the {total} answers contradict each other beyond repair")
+    elif wrong:
         say(f"{name}: {wrong} of {total} answers {verb} {claim}wrong: {', '.join(result.support)}")
         rows = [
             (
@@ -182,11 +239,16 @@ def _describe(name: str, result: Repair, values: Any) -> None:
         gone = [(n, why, _numbers(result.repaired[n]), *_within(result, n)) for n, why in result.erased.items()]
         columns = ["without an answer", "because", "becomes", *(["within"] if result.bounds else [])]
         table("", columns, gone, right=[2, 3])
-    say(f"How sure: {result.certainty}: {result.reason}")
+    if result.wrong_checks:
+        many = len(result.wrong_checks) > 1
+        say(
+            f"{', '.join(result.wrong_checks)} contradict{'' if many else 's'} the rest: {'these checks are' if many else 'this check is'} wrong"
+        )
+    say(f"Verdict: {result.verdict}, assuming that {result.assumes} ({result.certainty}: {result.reason})")
     if result.alternatives:
         others = [
             (
-                ", ".join(other.support),
+                ", ".join((*other.support, *(f"{check} (a check)" for check in other.checks))),
                 "; ".join(_numbers(other.repaired[n]) for n in other.support),
                 f"{other.residual:.4g}{' (on the edge of ε)' if other.edge else ''}",
             )
@@ -230,7 +292,7 @@ def _within(result: Repair, node: str) -> tuple[str, ...]:
 
 def _describe_many(name: str, names: Sequence[str], batch: RepairBatch) -> None:
     say(f"{name}: {len(names)} fields of {batch.designs} design{'s' * (batch.designs != 1)} in {batch.seconds:.3g} s")
-    table("", ["certainty", "fields"], [(key, str(count)) for key, count in sorted(batch.counts().items())], right=[1])
+    table("", ["verdict", "fields"], [(key, str(count)) for key, count in batch.counts().items()], right=[1])
     mended = [(n, item) for n, item in zip(names, batch.items, strict=True) if item.support and item.guaranteed]
     shown = [
         (n, node, _numbers(item.error[node], sign=True), _numbers(item.repaired[node]))
@@ -242,16 +304,15 @@ def _describe_many(name: str, names: Sequence[str], batch: RepairBatch) -> None:
     if len(mended) > 12:
         say(f"and {len(mended) - 12} more fields with wrong answers; --json or -o lists them all")
     open_items = [(n, item) for n, item in zip(names, batch.items, strict=True) if not item.guaranteed]
-    rows = [(n, str(item.certainty), ", ".join(item.support) or "none", item.reason) for n, item in open_items[:12]]
+    rows = [(n, str(item.verdict), ", ".join(item.support) or "none", item.reason) for n, item in open_items[:12]]
     if rows:
-        table("", ["field", "certainty", "wrong", "why"], rows)
+        table("", ["field", "verdict", "wrong", "why"], rows)
     if len(open_items) > 12:
-        say(f"and {len(open_items) - 12} more without a guarantee")
+        say(f"and {len(open_items) - 12} more that are not certified")
 
 
 def _numbers(values: Any, *, sign: bool = False) -> str:
     if values is None:
         return "unknown"
-    form = "{:+.6g}" if sign else "{:.6g}"
-    shown = [form.format(value) for value in values[:6]]
+    shown = [("+" if sign and value >= 0 else "") + digits(value + 0.0) for value in values[:6]]  # no minus zero
     return ", ".join(shown) + (", …" if len(values) > 6 else "")

@@ -7,7 +7,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rrf_design.cli.output import AsJson, Jobs, Quiet, Select, TimeLimit, note, print_json, progress_bar, say, split_ids
+from rrf_design.cli.output import (
+    DEFAULT_FILE,
+    AsJson,
+    Jobs,
+    Quiet,
+    Select,
+    TimeLimit,
+    note,
+    print_json,
+    progress_bar,
+    say,
+    split_ids,
+    there,
+)
 
 if TYPE_CHECKING:
     from rrf_design.reporting.documents import Source
@@ -21,8 +34,10 @@ def report(
     what: Annotated[
         str,
         typer.Argument(
-            help="A problem file, a result document (.json), a scenario's directory, or the name of a run.",
+            help="A problem file, a result document (.json), a scenario's directory, or the name of a run; rrf.toml by default.",
             show_default=False,
+            default_factory=lambda: str(DEFAULT_FILE),
+            callback=there,
         ),
     ],
     out: Annotated[Path, typer.Option("--out", "-o", help="The page to write.", show_default=False)],
@@ -37,6 +52,12 @@ def report(
     compare_select: Annotated[
         str | None, typer.Option("--compare-select", help="Ids of what the other design adds.")
     ] = None,
+    following: Annotated[
+        bool, typer.Option("--follow", help="Keep a run's page fresh while it goes on; Ctrl-C ends that.")
+    ] = False,
+    follow_seconds: Annotated[
+        float, typer.Option("--follow-seconds", help="Follow at most so long.", min=0.0)
+    ] = 86400.0,
     jobs: Jobs = 1,
     time_limit: TimeLimit = None,
     quiet: Quiet = False,
@@ -46,22 +67,29 @@ def report(
 
     Example: rrf-design report problem.toml --select a3 -o design.html
 
+    A run while it goes on: rrf-design report last --follow -o run.html
+
     Two designs side by side: rrf-design report problem.toml --select a3 --compare-select a1,a2 -o both.html
     """
     from rrf_design.files import write_text
     from rrf_design.reporting.documents import read, render
 
+    if following:
+        _follow(what, out, store, follow_seconds, as_json=as_json, quiet=quiet)
+        return
     with progress_bar("margin", quiet=quiet) as progress:
-        source = _source(what, problem, store, {"n_jobs": jobs, "time_limit": time_limit, "progress": progress})
+        means = {"n_jobs": jobs, "time_limit": time_limit, "progress": progress}
+        source = _source(what, problem, store)
+        kind = source.kind
         if select is not None:
             source = _selecting(source, select)
         if compare is not None or compare_select is not None:
             other = source if compare is None else read(compare, problem=problem)
             if compare_select is not None or compare is None:
                 other = _selecting(other, compare_select or "")
-            text, kind = _comparison(source, other), "comparison"
+            text, kind = _comparison(source, other, means), "comparison"
         else:
-            text, kind = render(source), source.kind
+            text = render(_explained(source, means) if kind == "problem" else source)
     write_text(out, text)
     if as_json:
         print_json({"kind": kind, "out": str(out), "bytes": len(text.encode())})
@@ -72,15 +100,43 @@ def report(
         note(f"({kind}, {len(text.encode()) / 1024:.0f} kB, works offline)")
 
 
-def _source(what: str, problem: Path | None, store: str | None, options: dict[str, Any]) -> Source:
-    """A path, or else a run of the journal, with the problems it was run on."""
+def _follow(what: str, out: Path, store: str | None, seconds: float, *, as_json: bool, quiet: bool) -> None:
+    from rrf_design.acquisition import Journal
+    from rrf_design.cli.following import follow
+    from rrf_design.errors import InputError
+
+    if _is_path(what):
+        raise InputError(f"--follow: goes with a run of the journal, not with a file ({what})")
+    run = _source(what, None, store).data["run"]  # the same one, though "last" may mean another soon
+
+    def length() -> int:
+        with Journal(store, make=False) as journal:
+            return journal.length(run)
+
+    if not quiet:
+        note(f"(following {run}: open {out} in a browser; Ctrl-C ends this)")
+    done = follow(out, lambda: _source(run, None, store), length, seconds=seconds)
+    if as_json:
+        print_json({"kind": "rrf-run", "out": str(out), "bytes": out.stat().st_size, "finished": done})
+    elif not quiet:
+        say(f"Wrote {out}; the run is {'finished' if done else 'not finished'}")
+
+
+def _is_path(what: str) -> bool:
+    return Path(what).exists() or bool(Path(what).suffix) or "/" in what
+
+
+def _source(what: str, problem: Path | None, store: str | None) -> Source:
+    """A path, or else a run of the journal, with the problems it was run on and the answers it was given."""
+    from dataclasses import replace
+
     from rrf_design.errors import InputError
     from rrf_design.reporting.documents import read
 
-    if Path(what).exists() or Path(what).suffix or "/" in what:
-        return read(what, problem=problem, **options)
-    from rrf_design.acquisition import Journal, read_run
-    from rrf_design.cli.runs import no_journal
+    if _is_path(what):
+        return read(what, problem=problem)
+    from rrf_design.acquisition import Journal, answer_log, read_run
+    from rrf_design.acquisition.journal import no_journal
     from rrf_design.files import from_document
 
     missing = no_journal(store)
@@ -88,7 +144,8 @@ def _source(what: str, problem: Path | None, store: str | None, options: dict[st
         raise InputError(f"{what}: no such file, and no journal of runs ({missing}) here; name one with --store")
     with Journal(store) as journal:
         problems = {item: from_document(text) for item, text in journal.problems(journal.find(what)).items()}
-    return read(read_run(what, store=store), problem=problems, **options)
+    source = read(read_run(what, store=store), problem=problems)
+    return replace(source, answers=answer_log(what, store=store))
 
 
 def _selecting(source: Source, select: str) -> Source:
@@ -101,15 +158,27 @@ def _selecting(source: Source, select: str) -> Source:
     return replace(source, data={"selected": source.problem.resolve(split_ids(select))})
 
 
-def _comparison(first: Source, second: Source) -> str:
+def _explained(source: Source, means: dict[str, Any], *, k: int | None = None, mend: bool = True) -> Source:
+    """The design that a document speaks of, as an explanation of its own: what the page of a design is made from."""
     from dataclasses import replace
 
-    from rrf_design.reporting.comparison import comparison_page
-    from rrf_design.reporting.documents import design_of
+    from rrf_design.explain import explain
+    from rrf_design.reporting.documents import selected_of
 
-    designs = [design_of(first), design_of(second)]
-    if designs[0].name == designs[1].name:
-        designs = [replace(d, name=", ".join(d.selected[:3]) or "owned only") for d in designs]
-    if designs[0].name == designs[1].name:
-        designs = [replace(d, name=f"{d.name} ({letter})") for d, letter in zip(designs, "AB", strict=True)]
-    return comparison_page(designs[0], designs[1], **first.options)
+    selected = selected_of(source)
+    assert source.problem is not None
+    found = explain(source.problem, selected, k=k, mend=mend, by_budget=True, **means)
+    return replace(source, kind="rrf-explanation", data=found.to_json())
+
+
+def _comparison(first: Source, second: Source, means: dict[str, Any]) -> str:
+    from rrf_design.reporting.comparison import comparison_page
+
+    explained = _explained(first, means, mend=False)
+    pair = (explained, _explained(second, means, k=explained.data["k"], mend=False))
+    names = [source.path.stem if source.path is not None else source.data["problem"] for source in pair]
+    if names[0] == names[1]:
+        names = [", ".join(source.data["selected"][:3]) or "owned only" for source in pair]
+    if names[0] == names[1]:
+        names = [f"{name} ({letter})" for name, letter in zip(names, "AB", strict=True)]
+    return comparison_page(*pair, names=(names[0], names[1]))

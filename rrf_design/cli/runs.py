@@ -11,24 +11,6 @@ from rrf_design.cli.acquire import Store, describe
 from rrf_design.cli.output import AsJson, Quiet, print_json, say, table
 
 
-def need_journal(store: str | None) -> None:
-    """InputError where a run is asked for and there is no journal: looking for one must not make one."""
-    from rrf_design.errors import InputError
-
-    missing = no_journal(store)
-    if missing is not None:
-        raise InputError(f"{missing}: no journal of runs; `acquire` makes one, --store or RRF_STORE names another")
-
-
-def no_journal(store: str | None) -> str | None:
-    """The file that a journal would be in and is not: who only wants to read must not make one."""
-    from rrf_design.acquisition.journal import store_address
-
-    address = store_address(store)
-    file = address.removeprefix("sqlite:///")
-    return file if file != address and file != ":memory:" and not Path(file).exists() else None
-
-
 def register(app: typer.Typer) -> None:
     app.command("runs")(runs)
     app.command("show")(show)
@@ -40,7 +22,7 @@ def runs(store: Store = None, quiet: Quiet = False, as_json: AsJson = False) -> 
     Example: rrf-design runs
     """
     from rrf_design.acquisition import Journal
-    from rrf_design.acquisition.journal import RunSummary
+    from rrf_design.acquisition.journal import RunSummary, no_journal
 
     found: tuple[RunSummary, ...] = ()
     shown = no_journal(store)
@@ -60,7 +42,9 @@ def runs(store: Store = None, quiet: Quiet = False, as_json: AsJson = False) -> 
             }
             for r in found
         ]
-        print_json({"format": "rrf-runs", "version": 1, "store": shown, "runs": rows})
+        from rrf_design.documents import sealed
+
+        print_json(sealed("rrf-runs", {"store": shown, "runs": rows}))
     elif not found:
         say(f"{shown}: no runs yet")
     else:
@@ -84,14 +68,13 @@ def show(
     Example: rrf-design show last
     """
     from rrf_design.acquisition import answer_log, read_run
+    from rrf_design.amounts import digits
     from rrf_design.files import write_text
+    from rrf_design.texts import json_text
 
-    need_journal(store)
     result = read_run(run, store=store)
     if out is not None:
-        import json
-
-        write_text(out, json.dumps(result.to_json(), ensure_ascii=False, indent=1) + "\n")
+        write_text(out, json_text(result.to_json(), indent=1) + "\n")
     if answers is not None:
         from rrf_design.models import write_records
 
@@ -106,8 +89,8 @@ def show(
                 e.name,
                 e.buys.value,
                 e.outcome,
-                "" if e.value is None else ", ".join(f"{x:g}" for x in e.value),
-                f"{e.price:g}",
+                "" if e.value is None else ", ".join(map(digits, e.value)),
+                digits(e.price),
             )
             for e in result.purchases
         ]

@@ -24,19 +24,24 @@ def verify(
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
-    """Re-prove a certificate from its operator alone, with none of the code that made it.
+    """Re-prove a certificate from its operator alone, by a search that shares nothing with the one that found it.
+
+    A policy of `pilot` and a certificate of `audit` are re-proved too: the draw, every count, every test.
 
     Example: rrf-design verify certificate.json
     """
-    from rrf_design.certificates.verify import verify as prove
+    from rrf_design.certificates.checker import verify as prove
 
+    kind = _promise_kind(certificate)
+    if kind is not None:
+        _verify_promise(certificate, kind, require=require, junit=junit, as_json=as_json)
     with progress_bar("verification", quiet=quiet) as progress:
         result = prove(certificate, time_limit=time_limit, progress=progress)
     fault = None if result.valid else result.reason
     if fault is None and require is not None and (result.robust_lower or 0.0) < require:
         fault = f"required {require!r}, proven {result.robust_lower!r}"
     if junit is not None:
-        from rrf_design.cli.junit import write_junit
+        from rrf_design.documents.junit import write_junit
 
         cases = [(check.name, check.seconds, None) for check in result.checks]
         last = (certificate.name, 0.0, fault)
@@ -46,4 +51,57 @@ def verify(
     else:
         table("", ["checked", "found"], [(check.name, check.detail) for check in result.checks])
         say(f"valid: γ ≥ {result.gamma_lower!r} re-proved" if fault is None else f"REFUSED: {fault}")
+    raise typer.Exit(0 if fault is None else 1)
+
+
+def _promise_kind(path: Path) -> str | None:
+    """The format of a document about a whole data set; None for certificates of designs and for what can't be read, which its checker refuses."""
+    from rrf_design.documents import kind_of, read
+    from rrf_design.errors import InputError
+
+    try:
+        kind = kind_of(read(path))
+    except InputError:
+        return None
+    return kind if kind in ("rrf-policy", "rrf-audit") else None
+
+
+def _verify_promise(path: Path, kind: str, *, require: float | None, junit: Path | None, as_json: bool) -> None:
+    from rrf_design.documents import read
+    from rrf_design.errors import InputError, Refused
+    from rrf_design.promises import prove_audit_document, prove_policy
+
+    if require is not None:
+        raise InputError("--require is a margin; policies and audits have none")
+    fault, found, trusted = None, "", ""
+    try:
+        document = read(path)
+        if kind == "rrf-policy":
+            policy = prove_policy(document)
+            found = f"{len(policy.choice.policies)} tests on {policy.choice.scope.piloted} drawn items redone: {policy.sentence}"
+            trusted = "the truths of the pilot, and that the table is the one whose digest is named"
+        else:
+            audit = prove_audit_document(document)
+            found = f"{audit.drawn} draws redone: at most {audit.bound} of {audit.population} are wrong, confidence {float(audit.confidence):g}"
+            trusted = "the labels, and that the delivered table is the one whose digest is named"
+    except Refused as error:
+        fault = str(error)
+    if junit is not None:
+        from rrf_design.documents.junit import write_junit
+
+        write_junit(junit, "rrf-design verify", [(path.name, 0.0, fault)])
+    if as_json:
+        print_json(
+            {
+                "valid": fault is None,
+                "reason": fault or found,
+                "format": kind,
+                "taken_on_trust": trusted,
+                "gamma_lower": None,
+            }
+        )
+    else:
+        say(f"REFUSED: {fault}" if fault is not None else f"valid: {found}")
+        if fault is None:
+            say(f"Taken on trust: {trusted}.")
     raise typer.Exit(0 if fault is None else 1)

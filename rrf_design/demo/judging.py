@@ -91,7 +91,8 @@ def _field(entry: ItemResult, topic: Topic) -> FieldJudgement:
     repair: Mapping[str, Any] = entry.repair or {}
     repaired: Mapping[str, Any] = repair.get("repaired") or {}
     # Values that nothing determines are not claimed, so they can't be wrong.
-    right = bool(repaired) and all(_same(v, topic.truth[n]) for n, v in repaired.items() if v is not None)
+    given = {name: value for name, value in repaired.items() if value is not None}
+    right = bool(given) and all(_same(value, topic.truth[name]) for name, value in given.items())
     within = bool(entry.answers) and len(wrong) <= entry.k
     sure = bool(repair.get("guaranteed"))
     return FieldJudgement(

@@ -28,36 +28,36 @@ ATLAS = 3.0
 """Prices of a check: a calculator is cheaper than another call, a person with an atlas is dearer."""
 
 _SUM = (
-    ("plain", "Compute {a} + {b}.", prompts.original()),
-    ("swapped", "Compute {b} + {a}.", prompts.paraphrase()),
-    ("worded", "Compute the sum {a} + {b}.", prompts.paraphrase()),
-    ("one more", "Compute {a} + {c}.", prompts.shift(1)),
-    ("plus", "Compute {a} plus {b}.", prompts.paraphrase()),
-    ("add", "Add {a} + {b}.", prompts.paraphrase()),
+    ("plain", "Compute {{ a }} + {{ b }}.", prompts.original()),
+    ("swapped", "Compute {{ b }} + {{ a }}.", prompts.paraphrase()),
+    ("worded", "Compute the sum {{ a }} + {{ b }}.", prompts.paraphrase()),
+    ("one more", "Compute {{ a }} + {{ c }}.", prompts.shift(1)),
+    ("plus", "Compute {{ a }} plus {{ b }}.", prompts.paraphrase()),
+    ("add", "Add {{ a }} + {{ b }}.", prompts.paraphrase()),
 )
 _PRODUCT = (
-    ("plain", "Compute {a} * {b}.", prompts.original()),
-    ("swapped", "Compute {b} * {a}.", prompts.paraphrase()),
-    ("worded", "Compute the product {a} * {b}.", prompts.paraphrase()),
-    ("times", "Compute {a} times {b}.", prompts.paraphrase()),
-    ("question", "What is {a} * {b}?", prompts.paraphrase()),
-    ("multiply", "Multiply {a} * {b}.", prompts.paraphrase()),
+    ("plain", "Compute {{ a }} * {{ b }}.", prompts.original()),
+    ("swapped", "Compute {{ b }} * {{ a }}.", prompts.paraphrase()),
+    ("worded", "Compute the product {{ a }} * {{ b }}.", prompts.paraphrase()),
+    ("times", "Compute {{ a }} times {{ b }}.", prompts.paraphrase()),
+    ("question", "What is {{ a }} * {{ b }}?", prompts.paraphrase()),
+    ("multiply", "Multiply {{ a }} * {{ b }}.", prompts.paraphrase()),
 )
 _CAPITAL = (
-    ("plain", "What is the capital of {x}?", prompts.original()),
-    ("tell", "Tell me the capital of {x}.", prompts.paraphrase()),
-    ("name", "Name the capital of {x}.", prompts.paraphrase()),
-    ("city", "What is the capital city of {x}?", prompts.paraphrase()),
-    ("which", "Which city is the capital of {x}?", prompts.paraphrase()),
-    ("seat", "In which city does the government of {x} sit?", prompts.paraphrase()),
+    ("plain", "What is the capital of {{ x }}?", prompts.original()),
+    ("tell", "Tell me the capital of {{ x }}.", prompts.paraphrase()),
+    ("name", "Name the capital of {{ x }}.", prompts.paraphrase()),
+    ("city", "What is the capital city of {{ x }}?", prompts.paraphrase()),
+    ("which", "Which city is the capital of {{ x }}?", prompts.paraphrase()),
+    ("seat", "In which city does the government of {{ x }} sit?", prompts.paraphrase()),
 )
 _PROGRAM = (
-    ("plain", "Write a Python function solve(n) that returns {x}.", prompts.original()),
-    ("define", "Define solve(n) in Python. It returns {x}.", prompts.paraphrase()),
-    ("short", "Python: def solve(n) which returns {x}. Only code.", prompts.paraphrase()),
-    ("please", "Please write the Python function solve(n). It should return {x}.", prompts.paraphrase()),
-    ("one line", "Write solve(n) in one line of Python; it returns {x}.", prompts.paraphrase()),
-    ("code", "Give me the code of a Python function solve(n) returning {x}.", prompts.paraphrase()),
+    ("plain", "Write a Python function solve(n) that returns {{ x }}.", prompts.original()),
+    ("define", "Define solve(n) in Python. It returns {{ x }}.", prompts.paraphrase()),
+    ("short", "Python: def solve(n) which returns {{ x }}. Only code.", prompts.paraphrase()),
+    ("please", "Please write the Python function solve(n). It should return {{ x }}.", prompts.paraphrase()),
+    ("one line", "Write solve(n) in one line of Python; it returns {{ x }}.", prompts.paraphrase()),
+    ("code", "Give me the code of a Python function solve(n) returning {{ x }}.", prompts.paraphrase()),
 )
 _PLACES: Mapping[str, Sequence[str]] = {
     "Spain": ("Madrid", "Barcelona", "Seville", "Valencia"),

@@ -22,7 +22,7 @@ def use_everything() -> None:
     """
     from rrf_design.certificates import certify, verify
     from rrf_design.problem import Problem
-    from rrf_design.repair import repair
+    from rrf_design.repairing import repair
 
     names = "abcdef"
     pairs = [(x, y) for i, x in enumerate(names) for y in names[:i]]
@@ -39,7 +39,8 @@ def use_everything() -> None:
         relations=[{"id": f"r{i}", "tail": str(i), "head": str(i + 1)} for i in range(29)],
         anchors=[{"id": f"a{i}", "node": str(i)} for i in range(30)],
     )
-    verify(certify(chain, k=1, budgets=[]))
+    for k in (1, 4):  # large supports have a search of their own
+        verify(certify(chain, k=k, budgets=[]))
     repair(problem, {**dict.fromkeys(names, 42.0), "b": 17.0})
 
 

@@ -7,6 +7,7 @@ from rrf_design.models.base import (
     PARSEABLE,
     Attempt,
     Model,
+    NotBegun,
     Outcome,
     Reply,
     Request,
@@ -17,17 +18,20 @@ from rrf_design.models.base import (
 from rrf_design.models.prices import Price, PriceTable
 from rrf_design.models.records import read_records, record, write_records
 from rrf_design.models.registry import get, names
+from rrf_design.models.roster import Roster
 
 __all__ = [
     "PARSEABLE",
     "Attempt",
     "Model",
+    "NotBegun",
     "Outcome",
     "Price",
     "PriceTable",
     "Reply",
     "Request",
     "Retry",
+    "Roster",
     "Usage",
     "get",
     "key",

@@ -13,23 +13,27 @@ import json
 import random
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from enum import StrEnum
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from rrf_design.errors import InputError
+from rrf_design.texts import whole
+
+if TYPE_CHECKING:
+    from rrf_design.models.pacing import Pace
 
 # A chat template wraps a prompt in role markers; no template we know adds more than this many tokens.
 TEMPLATE_TOKENS = 256
 
 
 class Outcome(StrEnum):
-    """What became of one request. Only ``answered`` and ``truncated`` carry text worth parsing."""
+    """What became of one request. Only ``answered`` carries a text to parse."""
 
     ANSWERED = "answered"
-    TRUNCATED = "truncated"  # the token limit cut the text; what is there may still be parsed
+    TRUNCATED = "truncated"  # the token limit cut the text: a number at its end may be half of one, so it is no answer
     EMPTY = "empty"
     REFUSED = "refused"
     GARBAGE = "garbage"  # a response that is not in the shape of an answer
@@ -39,7 +43,7 @@ class Outcome(StrEnum):
     FAILED = "failed"  # the backend refused the call itself (too long, no such model, bad key)
 
 
-PARSEABLE = frozenset({Outcome.ANSWERED, Outcome.TRUNCATED})
+PARSEABLE = frozenset({Outcome.ANSWERED})
 RETRYABLE = frozenset({Outcome.TIMEOUT, Outcome.RATE_LIMITED, Outcome.UNREACHABLE})
 
 
@@ -66,34 +70,46 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One question, with everything that decides the answer. ``grammar`` is GBNF, for adapters that offer it."""
+    """One question, with everything that decides the answer. ``grammar`` is GBNF, for adapters that offer it.
+
+    What is None is left to the backend: a server is not told, a local model is greedy. ``repeat`` counts equal questions
+    that are asked for answers of their own.
+    """
 
     prompt: str
     system: str | None = None
     max_tokens: int = 64
-    temperature: float = 0.0
-    top_p: float = 1.0
-    seed: int = 0
+    temperature: float | None = 0.0
+    top_p: float | None = 1.0
+    seed: int | None = 0
     stop: tuple[str, ...] = ()
     grammar: str | None = None
+    repeat: int = 0
 
     def __post_init__(self) -> None:
         if not self.prompt.strip():
             raise InputError("request: the prompt is empty; write the question")
         if self.max_tokens < 1:
             raise InputError(f"request: max_tokens is {self.max_tokens}; it must be at least 1")
-        if not self.temperature >= 0.0:
+        if self.temperature is not None and not self.temperature >= 0.0:
             raise InputError(f"request: temperature is {self.temperature}; it must be 0 (greedy) or more")
-        if not 0.0 < self.top_p <= 1.0:
+        if self.top_p is not None and not 0.0 < self.top_p <= 1.0:
             raise InputError(f"request: top_p is {self.top_p}; it must lie in (0, 1]")
         object.__setattr__(self, "stop", tuple(self.stop))
 
     def messages(self) -> list[dict[str, str]]:
-        system = [] if self.system is None else [{"role": "system", "content": self.system}]
-        return [*system, {"role": "user", "content": self.prompt}]
+        """What a backend is sent: text that UTF-8 can say."""
+        system = [] if self.system is None else [{"role": "system", "content": whole(self.system)}]
+        return [*system, {"role": "user", "content": whole(self.prompt)}]
+
+    @property
+    def sampling(self) -> tuple[float, float, int]:
+        """Temperature, top_p and seed as a local model takes them; each repeat has a seed of its own."""
+        return self.temperature or 0.0, 1.0 if self.top_p is None else self.top_p, (self.seed or 0) + self.repeat
 
     def document(self) -> dict[str, Any]:
-        return asdict(self) | {"stop": list(self.stop)}
+        found = {name: getattr(self, name) for name in _REQUEST_FIELDS} | {"stop": list(self.stop)}
+        return found | ({"repeat": self.repeat} if self.repeat else {})
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> Self:
@@ -101,8 +117,11 @@ class Request:
 
     def ceiling(self) -> Usage:
         """More than one attempt can use: no tokenizer makes more tokens than a text has UTF-8 bytes."""
-        size = len(self.prompt.encode()) + len((self.system or "").encode())
+        size = len(whole(self.prompt).encode()) + len(whole(self.system or "").encode())
         return Usage(size + TEMPLATE_TOKENS, self.max_tokens, 1, estimated=True)
+
+
+_REQUEST_FIELDS = tuple(entry.name for entry in fields(Request) if entry.name != "repeat")
 
 
 def key(request: Request, identity: Mapping[str, Any]) -> str:
@@ -127,6 +146,12 @@ class Attempt:
     raw_response: Mapping[str, Any] | None = None
     detail: str = ""
     retry_after: float | None = None
+    """Seconds for which the server wants to be left alone; also beside an answer, where its rate headers say so."""
+
+    @property
+    def free(self) -> bool:
+        """Certainly without a token to pay for: refused, throttled, or never arrived."""
+        return self.usage is not None and not (self.usage.input_tokens or self.usage.output_tokens)
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,17 +206,26 @@ class Retry:
         if self.attempts < 1:
             raise InputError(f"retry: attempts is {self.attempts}; it must be at least 1")
 
-    def wait(self, done: int, retry_after: float | None) -> None:
+    def pause(self, done: int, retry_after: float | None) -> float:
+        """Seconds until the next attempt."""
         # The jitter decides only when we ask again, never what is answered, so it needs no seed.
-        pause = random.uniform(0.0, min(self.longest, self.base * 2.0**done))
-        self.sleep(min(self.longest, max(pause, retry_after or 0.0)))
+        jitter = random.uniform(0.0, min(self.longest, self.base * 2.0**done))
+        return min(self.longest, max(jitter, retry_after or 0.0))
+
+    def wait(self, done: int, retry_after: float | None) -> None:
+        self.sleep(self.pause(done, retry_after))
+
+
+class NotBegun(Exception):
+    """A call was not begun, because the session ends: nothing was sent."""
 
 
 class Model(ABC):
     """A black box that answers.
 
     An adapter implements ``attempt`` (one paid call; a failure of the backend is an outcome, not an exception)
-    and ``identity``. Callers use ``ask`` or ``complete``, from as many threads as ``slots`` says, and ``close``
+    and ``identity``; one that can have many calls under way in one thread sets ``asynchronous`` and implements
+    ``attempt_async`` too. Callers use ``ask`` or ``complete``, from as many threads as ``slots`` says, and ``close``
     the model when done (it is a context manager). An adapter owns its backend and nothing else: prices, budgets
     and journals belong to the caller.
     """
@@ -199,6 +233,9 @@ class Model(ABC):
     name: str = "model"
     slots: int = 1
     supports_grammar: bool = False
+    asynchronous: bool = False
+    local: bool = False
+    """Answers on this machine or from paper: asking again charges nobody, so a crash leaves nothing in doubt."""
     retry: Retry = Retry()
 
     @property
@@ -213,19 +250,65 @@ class Model(ABC):
     def close(self) -> None:  # noqa: B027 - most adapters own nothing that must be released
         """Release the backend; further calls are a mistake."""
 
-    def ask(self, request: Request) -> Reply:
-        """One reply, after as many paid attempts as ``retry`` allows."""
+    async def attempt_async(self, request: Request) -> Attempt:
+        """The same call for adapters that are ``asynchronous``; many are under way in one event loop."""
+        raise NotImplementedError(f"model {self.name} is not asynchronous")
+
+    async def release(self) -> None:  # noqa: B027 - most adapters own nothing that belongs to an event loop
+        """Close what belongs to the running event loop, which is about to end."""
+
+    def ask(self, request: Request, *, again: Callable[[], bool] | None = None) -> Reply:
+        """One reply, after as many paid attempts as ``retry`` allows, and ``again`` where it is given: it is asked
+        before each repeated attempt, and its False makes the last attempt the reply."""
+        steps = self._asking(request, again, None)
+        try:
+            done = next(steps)
+            while True:
+                attempt = self.attempt(request)
+                done = steps.send(attempt)
+                self.retry.wait(done, attempt.retry_after)
+        except StopIteration as end:
+            reply: Reply = end.value
+            return reply
+
+    async def ask_async(self, request: Request, pace: Pace, *, again: Callable[[], bool] | None = None) -> Reply:
+        """The same in an event loop. The pace of all calls to this model says when each may start, and how long attempts
+        that cost nothing are repeated while the server is away."""
+        steps = self._asking(request, again, pace)
+        try:
+            next(steps)
+            while True:
+                try:
+                    attempt = await pace.call(self.attempt_async, request)
+                except NotBegun as stop:
+                    steps.throw(stop)
+                else:
+                    steps.send(attempt)
+        except StopIteration as end:
+            reply: Reply = end.value
+            return reply
+
+    def _asking(
+        self, request: Request, again: Callable[[], bool] | None, pace: Pace | None
+    ) -> Generator[int, Attempt, Reply]:
+        """The rule of repeating, without the calling and waiting: takes attempts, yields how many there were."""
         self.check(request)
         start = time.perf_counter()
         paid = Usage()
-        done = 0
+        done = charged = 0
         while True:
-            attempt = self.attempt(request)
-            done += 1
-            paid += request.ceiling() if attempt.usage is None else attempt.usage
-            if attempt.outcome not in RETRYABLE or done >= self.retry.attempts:
+            try:
+                attempt = yield done
+            except NotBegun:
+                if done == 0:
+                    raise
                 return self._reply(attempt, paid, time.perf_counter() - start, done)
-            self.retry.wait(done, attempt.retry_after)
+            done += 1
+            charged += pace is None or not pace.forgives(attempt)
+            paid += request.ceiling() if attempt.usage is None else attempt.usage
+            hopeless = charged >= self.retry.attempts or (pace is not None and pace.hopeless)
+            if attempt.outcome not in RETRYABLE or hopeless or not (again is None or again()):
+                return self._reply(attempt, paid, time.perf_counter() - start, done)
 
     def complete(self, requests: Sequence[Request]) -> tuple[Reply, ...]:
         """Replies in the order of the requests, all slots kept busy."""

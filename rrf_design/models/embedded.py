@@ -1,7 +1,7 @@
 """The default model: SmolLM2-135M-Instruct through llama.cpp, in this process, without account, network or GPU.
 
 Any other GGUF file works by path. One slot and no prompt cache make greedy answers repeatable; several slots answer faster
-but may change a text, which is why the number of slots is part of the identity.
+but may change a text.
 """
 
 from __future__ import annotations
@@ -43,6 +43,7 @@ def digest(path: Path, size: int, modified: int) -> str:
 class EmbeddedModel(Model):
     """llama.cpp on a GGUF file. ``slots=1`` is the deterministic mode; ``context`` is what each slot gets."""
 
+    local = True
     supports_grammar = True
 
     def __init__(
@@ -79,7 +80,6 @@ class EmbeddedModel(Model):
             "model": file.name,
             "sha256": digest(file, stat.st_size, stat.st_mtime_ns),
             "runtime": f"xllamacpp {xllamacpp.__version__}",
-            "slots": slots,
             "context": context,
             "gpu_layers": layers,
         }
@@ -99,18 +99,19 @@ class EmbeddedModel(Model):
     def attempt(self, request: Request) -> Attempt:
         if self._server is None:
             raise InputError(f"model {self.name}: it is closed")
+        temperature, top_p, seed = request.sampling
         call: dict[str, Any] = {
             "messages": request.messages(),
             "max_tokens": request.max_tokens,
-            "temperature": request.temperature,
-            "top_p": request.top_p,
-            "seed": request.seed,
+            "temperature": temperature,
+            "top_p": top_p,
+            "seed": seed,
             "stop": list(request.stop),
             "cache_prompt": False,
             "stream": True,
             "stream_options": {"include_usage": True},
         }
-        if request.temperature == 0.0:
+        if temperature == 0.0:
             call["top_k"] = 1
         if request.grammar is not None:
             call["grammar"] = request.grammar

@@ -10,7 +10,7 @@ import json
 import math
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Self
 
@@ -53,6 +53,10 @@ class PriceTable:
             raise InputError(f"{path}: not a price table: {error}") from None
         return cls(_prices(document, str(path)), str(path))
 
+    def document(self) -> dict[str, dict[str, float]]:
+        """The table as `load` reads it back."""
+        return {name: asdict(price) for name, price in self.prices.items()}
+
     def price(self, model: Model | str) -> Price:
         """The model's price; without one, money can't be budgeted and the call is refused."""
         name = model if isinstance(model, str) else model.name
@@ -67,6 +71,29 @@ class PriceTable:
     def ceiling(self, model: Model, request: Request) -> float:
         """What to reserve: no sequence of attempts that ``ask`` can make costs more."""
         return self.price(model).of(request.ceiling()) * model.retry.attempts
+
+
+LOCAL = ("embedded", "gguf", "transformers", "scripted", "replay")
+"""Models on this machine, whose calls cost nothing."""
+
+
+def listed_price(spec: str, *, input_tokens: int = 1, output_tokens: int = 1) -> Price | None:
+    """The price of ``PROVIDER:NAME`` as the package's own list has it; None for a model that is not listed.
+
+    Where prices rise with the length of a call, the one of a call of this size.
+    """
+    provider, _, name = spec.partition(":")
+    if provider in LOCAL or spec.endswith(".gguf"):
+        return Price()
+    from genai_prices import Usage as Tokens
+    from genai_prices import calc_price
+
+    most = {"input_tokens": max(1, input_tokens), "output_tokens": max(1, output_tokens)}
+    try:
+        found = calc_price(Tokens(**most), name, provider_id=provider)
+    except LookupError:
+        return None
+    return Price(float(found.input_price) / most["input_tokens"], float(found.output_price) / most["output_tokens"])
 
 
 def _prices(document: Mapping[str, Any], source: str) -> dict[str, Price]:

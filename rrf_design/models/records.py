@@ -10,29 +10,22 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from rrf_design.documents import checked, sealed
 from rrf_design.errors import InputError
 from rrf_design.models.base import Reply, Request, key
-
-FORMAT = "rrf-answer"
-VERSION = 1
+from rrf_design.texts import json_text
 
 
 def record(request: Request, reply: Reply, **extra: Any) -> dict[str, Any]:
     """The log entry of one answer; ``extra`` carries what the caller knows (run, item, node, parsed value)."""
-    return {
-        "format": FORMAT,
-        "version": VERSION,
-        "key": key(request, reply.identity),
-        "request": request.document(),
-        "reply": reply.document(),
-        **extra,
-    }
+    said = {"key": key(request, reply.identity), "request": request.document(), "reply": reply.document()}
+    return sealed("rrf-answer", {**said, **extra})
 
 
 def write_records(path: str | Path, records: Iterable[Mapping[str, Any]]) -> None:
     with Path(path).open("w", encoding="utf-8") as file:
         for entry in records:
-            file.write(json.dumps(entry, sort_keys=True, ensure_ascii=False) + "\n")
+            file.write(json_text(entry, sort_keys=True) + "\n")
 
 
 def read_records(path: str | Path) -> Iterator[dict[str, Any]]:
@@ -51,8 +44,7 @@ def _entry(line: str, where: str) -> dict[str, Any]:
         entry = json.loads(line)
     except ValueError as error:
         raise InputError(f"{where}: not JSON ({error})") from None
-    if not isinstance(entry, dict) or entry.get("format") != FORMAT:
-        raise InputError(f"{where}: not an answer; expected an object with format {FORMAT!r}")
-    if entry.get("version") != VERSION:
-        raise InputError(f"{where}: version {entry.get('version')!r} is unknown; this program reads {VERSION}")
-    return entry
+    try:
+        return dict(checked(entry, "rrf-answer", what="recorded answer"))
+    except InputError as error:
+        raise InputError(f"{where}: {error}") from None

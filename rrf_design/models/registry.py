@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import importlib
 import inspect
+import re
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,8 @@ _ADAPTERS: dict[str, tuple[str, str, str | None]] = {
     "scripted": ("scripted", "ScriptedModel", "FILE"),
     "replay": ("replay", "ReplayModel", "FILE"),
 }
+_HOSTED = re.compile(r"(?:gpt|chatgpt|o\d)\b", re.IGNORECASE)
+"""How a well-known service calls its models: whoever writes only that means `openai:NAME`."""
 
 
 def names() -> tuple[str, ...]:
@@ -38,6 +41,8 @@ def get(spec: str | Model, **options: Any) -> Model:
         kind, rest = "gguf", spec
     if kind not in _ADAPTERS:
         near = difflib.get_close_matches(kind, _ADAPTERS, n=1)
+        if not near and _HOSTED.match(spec):
+            near = [f"openai:{spec}"]
         hint = f"; did you mean {near[0]!r}?" if near else ""
         raise InputError(f"unknown model {spec!r}{hint} Known: {', '.join(names())}, or a path to a .gguf file")
     module, cls, form = _ADAPTERS[kind]

@@ -7,7 +7,7 @@ backends must be told apart, because their answers are not interchangeable.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from rrf_design.models.records import read_records
 class ReplayModel(Model):
     """``replay:FILE``, or the records themselves. If a request was logged twice, the first answer counts."""
 
+    local = True
     supports_grammar = True  # the recorded request holds the grammar it was answered under
     slots = 8
 
@@ -36,18 +37,23 @@ class ReplayModel(Model):
         self._identity: dict[str, Any] = json.loads(identities.pop())
         self.name = f"replay:{self._identity.get('model', 'unknown')}"
         self._replies: dict[str, Reply] = {}
+        self._filled: dict[str, Reply] = {}
         for entry in entries:
             if entry["reply"]["identity"] == self._identity:
-                self._replies.setdefault(_key(entry["request"]), Reply.from_document(entry["reply"]))
+                reply = Reply.from_document(entry["reply"])
+                self._replies.setdefault(_key(entry["request"]), reply)
+                self._filled.setdefault(_key(_filled(entry["request"])), reply)
 
     @property
     def identity(self) -> Mapping[str, Any]:
         return self._identity
 
-    def ask(self, request: Request) -> Reply:
+    def ask(self, request: Request, *, again: Callable[[], bool] | None = None) -> Reply:
         """The recorded reply as it was, its attempts, tokens and latency included."""
         self.check(request)
-        reply = self._replies.get(_key(request.document()))
+        # Word for word as it was asked; else as a local model would have taken it, which older logs spell out.
+        asked = request.document()
+        reply = self._replies.get(_key(asked)) or self._filled.get(_key(_filled(asked)))
         if reply is None:
             raise InputError(f"{self._where}: no recorded answer to the prompt {request.prompt[:60]!r} as asked here")
         return reply
@@ -60,3 +66,9 @@ class ReplayModel(Model):
 
 def _key(request: Mapping[str, Any]) -> str:
     return json.dumps(Request.from_document(request).document(), sort_keys=True)
+
+
+def _filled(request: Mapping[str, Any]) -> dict[str, Any]:
+    """A request with everything spelt out that it leaves to the backend."""
+    temperature, top_p, seed = Request.from_document(request).sampling
+    return {**request, "temperature": temperature, "top_p": top_p, "seed": seed, "repeat": 0}

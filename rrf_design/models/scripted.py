@@ -29,6 +29,7 @@ class ScriptedModel(Model):
     "failures": ["rate_limited", ...]}], "default": text}``. Without a default, a prompt that no rule knows fails.
     """
 
+    local = True
     supports_grammar = True  # a script decides its own text; the grammar is part of the request it sees
 
     def __init__(
@@ -58,9 +59,9 @@ class ScriptedModel(Model):
     def identity(self) -> Mapping[str, Any]:
         return self._identity
 
-    def ask(self, request: Request) -> Reply:
+    def ask(self, request: Request, *, again: Callable[[], bool] | None = None) -> Reply:
         self._local.attempt = 0
-        return super().ask(request)
+        return super().ask(request, again=again)
 
     def attempt(self, request: Request) -> Attempt:
         number = getattr(self._local, "attempt", 0)

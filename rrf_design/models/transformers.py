@@ -25,6 +25,8 @@ class TransformersModel(Model):
     means the same answer whatever else is asked.
     """
 
+    local = True
+
     def __init__(
         self,
         model: str,
@@ -92,7 +94,7 @@ class TransformersModel(Model):
         replies: dict[int, Reply] = {}
         groups: dict[object, list[int]] = {}
         for index, request in enumerate(requests):
-            sampled = index if request.temperature > 0.0 else None
+            sampled = index if request.sampling[0] > 0.0 else None
             groups.setdefault((sampled, request.max_tokens, request.stop), []).append(index)
         for members in groups.values():
             for start in range(0, len(members), self.slots):
@@ -112,14 +114,15 @@ class TransformersModel(Model):
         inputs = self._tokenizer(
             [call["chat"] for call in calls], return_tensors="pt", padding=True, add_special_tokens=False
         ).to(self._device)
+        temperature, top_p, seed = first.sampling
         settings: dict[str, Any] = {"do_sample": False}
-        if first.temperature > 0.0:
-            settings = {"do_sample": True, "temperature": first.temperature, "top_p": first.top_p, "top_k": 0}
+        if temperature > 0.0:
+            settings = {"do_sample": True, "temperature": temperature, "top_p": top_p, "top_k": 0}
         if first.stop:
             settings |= {"stop_strings": list(first.stop), "tokenizer": self._tokenizer}
         clock = time.monotonic()
         with self._lock, torch.inference_mode():
-            torch.manual_seed(first.seed)
+            torch.manual_seed(seed)
             try:
                 output = self._network.generate(
                     **inputs,

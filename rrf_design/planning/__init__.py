@@ -1,7 +1,7 @@
 """Plan what to buy: greedy, optimal, cheapest, frontier, portfolio, and the baselines they are measured against.
 
 `plan` is the call for one problem, `frontier` for the whole curve of cost against margin, `portfolio` for many fields under
-one budget. Every planner has one contract (`contract`), one idea of prices and rules (`costs`) and one pool of witness
+one budget. Every planner has one contract (`contract`), one idea of prices and rules (`rrf_design.market`) and one pool of witness
 cuts (`cuts`), and reports margins computed by the exact engine.
 """
 

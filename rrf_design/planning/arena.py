@@ -1,7 +1,7 @@
 """A problem as planners see it: designs in, objective values and witnesses out.
 
 For 0/1 choices x and a unit vector h on at most 2k nodes, hᵀG(x)h = Σ_j x_j ‖C_j h‖²: every witness is a linear function
-of the choice (ALGORITHMS, "Choosing what to buy"). The arena assembles all blocks once and slices rows and columns;
+of the choice (docs/algorithms.md, fact 11). The arena assembles all blocks once and slices rows and columns;
 designs of small fields are evaluated by a table of all supports, those of large ones by the margin engine. Whatever is
 reported to a user is computed by the engine again, on the design itself.
 """
@@ -9,7 +9,7 @@ reported to a user is computed by the engine again, on the design itself.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -17,15 +17,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rrf_design.derive import without_noise
 from rrf_design.errors import InputError
-from rrf_design.margins import check_k, name_margin
+from rrf_design.margins import check_k
+from rrf_design.market import Mask
 from rrf_design.planning.contract import Objective
-from rrf_design.planning.costs import Market, Mask
 
 if TYPE_CHECKING:
+    from rrf_design.design import Design
     from rrf_design.margins import DesignMargin
     from rrf_design.operator import Operator
-    from rrf_design.planning.cuts import Pool
+    from rrf_design.planning.proof.cuts import Pool
     from rrf_design.planning.supports import SupportTable, Witness
     from rrf_design.problem import Problem
 
@@ -51,8 +53,9 @@ class Arena:
         self.size = 2 * self.k
         self.objective = choose_objective(problem, objective)
         self.problem = without_noise(problem) if self.objective is Objective.GAMMA else problem
-        self.market = Market(self.problem)
-        self.operator: Operator = self.problem.operator("all")
+        self.structure = self.problem.structure
+        self.market = self.structure.market
+        self.operator: Operator = self.structure.operator
         self._values: dict[bytes, float] = {}
         self._index()
 
@@ -78,7 +81,12 @@ class Arena:
                 self.waits[j] = self.block_item[j] < 0 and bool(closed[list(nodes)].any())
         self.permanent = (self.block_item < 0) & ~self.waits
         self.variable = np.flatnonzero(~self.permanent)  # blocks whose presence depends on the design
-        self.radii = op.radii if self.objective is Objective.ROBUST else np.zeros(len(op.block_ids))
+        self.plain = op.premise.plain
+        robust = self.objective is Objective.ROBUST and self.plain  # else `protected` takes the radii off
+        self.radii = op.radii if robust else np.zeros(len(op.block_ids))
+        self.always = self.node_item < 0
+        """(nodes,): in every design, or to be delivered by it: a design without one of these has margin 0."""
+        self.always[[op.node_index[name] for name in op.premise.deliver or ()]] = True
 
     @property
     def robust(self) -> bool:
@@ -86,7 +94,7 @@ class Arena:
 
     @cached_property
     def pool(self) -> Pool:
-        from rrf_design.planning.cuts import Pool
+        from rrf_design.planning.proof.cuts import Pool
 
         return Pool(self)
 
@@ -95,7 +103,7 @@ class Arena:
         from rrf_design.planning.supports import SupportTable
 
         supports = math.comb(self.n, min(self.size, self.n))
-        small = self.operator.shape[1] <= TABLE_COLUMNS and supports <= TABLE_SUPPORTS
+        small = self.plain and self.operator.shape[1] <= TABLE_COLUMNS and supports <= TABLE_SUPPORTS
         return SupportTable(self) if small else None
 
     @cached_property
@@ -135,9 +143,9 @@ class Arena:
     def energies(self, witness: Witness) -> NDArray[np.float64]:
         """‖C_j h‖² for every block of the problem, bought or not."""
         image = self._by_column[:, self.columns_of(witness.support)] @ witness.vector
-        return np.bincount(self._row_block, weights=np.square(image), minlength=len(self.block_nodes)).astype(
-            np.float64
-        )
+        seen = np.bincount(self._row_block, weights=np.square(image), minlength=len(self.block_nodes))
+        seen[list(witness.removed)] = 0.0
+        return seen.astype(np.float64)
 
     @cached_property
     def weights(self) -> NDArray[np.float64]:
@@ -198,7 +206,11 @@ class Arena:
 
         if not self.opened(mask).any():
             return Evaluation(0.0, ())
-        if self.table is not None:
+        if not self.plain:
+            from rrf_design.planning.protected import evaluate
+
+            result = evaluate(self, mask, count=count, below=below)
+        elif self.table is not None:
             result = self.table.evaluate(self.active(mask), self.opened(mask), count=count, below=below)
         else:
             result = by_engine(self, mask, count=count, below=below)
@@ -207,38 +219,23 @@ class Arena:
 
     def confirm(self, mask: Mask, *, n_jobs: int | None = None) -> DesignMargin:
         """γ_k of the design by the exact engine, named; what a plan reports."""
-        from solvers import margin
+        return self.design(mask).margin(self.k, n_jobs=n_jobs)
 
-        operator = self._sliced(mask)
-        solved = margin(operator.matrix, operator.groups, k=self.k, n_jobs=n_jobs)
-        return name_margin(operator, solved, selected=self.market.names(mask))
+    def design(self, mask: Mask) -> Design:
+        from rrf_design.design import Design
+
+        return Design(self.structure, self.opened(mask), self.active(mask), selected=self.market.names(mask))
 
     def confirm_value(self, mask: Mask, confirmed: DesignMargin, *, n_jobs: int | None = None) -> float:
         """The objective of the design by the exact engine: γ itself, or a proven lower bound on γ − η."""
         from rrf_design.planning.robust import robust_value
 
+        if not self.plain:
+            return self.evaluate(mask, count=1).value
         if not self.robust:
             return confirmed.value
         found = robust_value(self, mask, n_jobs=n_jobs)
         return max(found.value if found.exact else found.lower, 0.0)
-
-    def _sliced(self, mask: Mask) -> Operator:
-        """The operator of a design: what `Problem.operator` assembles, without assembling it again where that is slow."""
-        if self.market.node_items or self.table is not None:
-            return self.problem.operator(self.market.names(mask))
-        full, active = self.operator, self.active(mask)
-        kept = np.flatnonzero(active)
-        rows = np.flatnonzero(self.rows(active))
-        heights = np.diff(full.block_offsets)[kept]
-        return replace(
-            full,
-            matrix=full.matrix[rows],
-            target=full.target[rows],
-            block_ids=tuple(full.block_ids[j] for j in kept),
-            block_offsets=np.concatenate([[0], np.cumsum(heights)]),
-            block_kinds=tuple(full.block_kinds[j] for j in kept),
-            radii=full.radii[kept],
-        )
 
     def witness_names(self, witness: Witness) -> dict[str, tuple[float, ...]]:
         full = np.zeros(self.operator.shape[1])
@@ -247,23 +244,13 @@ class Arena:
 
 
 def choose_objective(problem: Problem, objective: Objective | str | None) -> Objective:
-    """The user's choice; without one, γ_Σ where noise is declared and γ where it is not: what `margin` computes."""
+    """The user's choice; without one what a goal is held against: γ − η where relations are uncertain, else what `margin` computes."""
     if objective is None:
+        if any(b.uncertainty > 0 for b in problem.blocks):
+            return Objective.ROBUST
         noisy = any(b.sigma is not None or b.covariance is not None for b in problem.blocks)
         return Objective.GAMMA_SIGMA if noisy else Objective.GAMMA
     try:
         return Objective(objective)
     except ValueError:
         raise InputError(f"objective: {objective!r} is not one of {', '.join(Objective)}") from None
-
-
-def without_noise(problem: Problem) -> Problem:
-    """The problem with every block equally noisy; itself where no noise is declared."""
-    from rrf_design.problem import Problem
-
-    if not any(b.sigma is not None or b.covariance is not None for b in problem.blocks):
-        return problem
-    fields = {name: getattr(problem, name) for name in type(problem).model_fields}
-    for key in ("relations", "anchors"):
-        fields[key] = [b.model_copy(update={"sigma": None, "covariance": None}) for b in fields[key]]
-    return Problem(**fields)

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rrf_design.errors import InputError
+from rrf_design.market import Mask, exact
 from rrf_design.planning.contract import REACHED, Goal, Plan
-from rrf_design.planning.costs import Mask, exact
 from rrf_design.planning.greedy import Purchase, look
 
 if TYPE_CHECKING:

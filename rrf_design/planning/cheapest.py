@@ -9,11 +9,11 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from rrf_design.market import Mask, exact
 from rrf_design.planning.contract import REACHED, Plan
-from rrf_design.planning.costs import Mask, exact
 from rrf_design.planning.greedy import witness_greedy
-from rrf_design.planning.local import tidy
 from rrf_design.planning.outcome import finish
+from rrf_design.planning.tracked import Tracked, local_to_blocks
 
 if TYPE_CHECKING:
     from rrf_design.planning.optimal import Search
@@ -26,10 +26,10 @@ def cheapest_plan(search: Search, start: Mask, *, method: str) -> Plan:
     budget = None if goal.budget is None else exact(goal.budget)
     found = search.minimise(goal.target, budget, greedy_design(search, start))
     if found.mask is not None:
-        mask = tidy(arena, found.mask, goal.target * (1 - REACHED))
+        mask = search.tidy(found.mask, goal.target * (1 - REACHED))
         return finish(arena, mask, goal, method=method, start=start & mask, cost_bound=found.bound, upper=_top(search))
-    best, upper = search.maximise(budget, _anything(search, start))
-    best = tidy(arena, best, arena.value(best))
+    best, upper = search.maximise(budget, search.first(start))
+    best = search.tidy(best, arena.value(best))
     notes = []
     if found.impossible:
         limit = "any amount of money" if goal.budget is None else f"a budget of {goal.budget:g}"
@@ -55,18 +55,12 @@ def greedy_design(search: Search, start: Mask) -> Mask | None:
     """A first design that reaches the target, tidied; None when the greedy finds none."""
     arena, goal = search.arena, search.goal
     assert goal.target is not None
-    steps = witness_greedy(arena, goal, start=start)
+    steps = Tracked(arena, goal, start).run() if local_to_blocks(arena) else witness_greedy(arena, goal, start=start)
     mask = steps[-1].after if steps else start
     floor = goal.target * (1 - REACHED)
     if arena.value(mask) < floor or not arena.market.admits(mask, _money(search)):
         return None
-    return tidy(arena, mask, floor)
-
-
-def _anything(search: Search, start: Mask) -> Mask:
-    from rrf_design.planning.optimal import first_incumbent
-
-    return first_incumbent(search, start)
+    return search.tidy(mask, floor)
 
 
 def _money(search: Search) -> Fraction | None:
@@ -74,6 +68,6 @@ def _money(search: Search) -> Fraction | None:
 
 
 def _top(search: Search) -> float:
-    from rrf_design.planning.bounds import bound_from_cuts
+    from rrf_design.planning.proof.bounds import bound_from_cuts
 
     return bound_from_cuts(search.arena, search.goal.budget)

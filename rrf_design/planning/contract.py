@@ -8,15 +8,17 @@ method and returns a `Plan`: the design, its exact margin, and a proven bound on
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol
 
+from rrf_design.goal import REACHED as REACHED
+
 if TYPE_CHECKING:
+    from rrf_design.goal import Standing
     from rrf_design.planning.arena import Arena
 
 OPTIMALITY = 1e-7  # a plan within this relative distance of its bound is called optimal; the gap is always stated
-REACHED = 1e-9  # a margin within this relative distance below the target reaches it
 
 
 class PlanStatus(StrEnum):
@@ -97,6 +99,17 @@ class Plan:
     problem: str = ""
     """Name of the problem, and below its digest: a plan for another problem is refused."""
     digest: str = ""
+    wanted: float | None = None
+    """What the problem's goal makes of this design: the margin it must have. The four are `rrf_design.goal.Standing`."""
+    epsilon: float | None = None
+    robust_lower: float | None = None
+    error_bound: float | None = None
+    owned_gamma: float | None = None
+    """The objective before anything is bought: where the trajectory starts."""
+
+    def with_standing(self, standing: Standing) -> Plan:
+        told = standing.to_json()
+        return replace(self, **{name: told[name] for name in ("wanted", "epsilon", "robust_lower", "error_bound")})
 
     @property
     def reached(self) -> bool:
@@ -138,6 +151,12 @@ class Plan:
             "notes": list(self.notes),
             "problem": self.problem,
             "digest": self.digest,
+            "wanted": self.wanted,
+            "reached": self.reached,
+            "epsilon": self.epsilon,
+            "robust_lower": self.robust_lower,
+            "error_bound": self.error_bound,
+            "owned_gamma": self.owned_gamma,
         }
 
 

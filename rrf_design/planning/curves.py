@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rrf_design.errors import InputError
+from rrf_design.market import exact
 from rrf_design.planning.arena import NULL, Arena
 from rrf_design.planning.contract import REACHED, Goal, PlanStatus
-from rrf_design.planning.costs import exact
 from rrf_design.planning.supports import least_eigenvalues
 
 if TYPE_CHECKING:
@@ -63,7 +63,15 @@ def shape(arena: Arena) -> bytes:
     arrays = (op.matrix.data, op.matrix.indices, op.matrix.indptr, op.node_offsets, op.block_offsets, arena.radii)
     rest = (market.prices, market.needs, market.excludes, market.banned.tolist(), arena.k, arena.block_item.tolist())
     groups = [(g.items.tolist(), g.at_least, g.at_most, g.prices) for g in (*market.rules, *market.tiers)]
-    return b"|".join(a.tobytes() for a in arrays) + repr((rest, groups, arena.node_item.tolist())).encode()
+    premise = op.premise
+    asked = (
+        list(premise.partition(op.node_ids).values()),
+        premise.wanted(op.node_ids),
+        premise.wrong_checks,
+        [name in premise.suspects for name in op.block_ids],
+    )
+    told = (rest, groups, arena.node_item.tolist(), None if premise.plain else asked)
+    return b"|".join(a.tobytes() for a in arrays) + repr(told).encode()
 
 
 def _walk_frontier(arena: Arena, goal: Goal) -> Curve:

@@ -2,41 +2,29 @@
 
 from __future__ import annotations
 
-import json
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rrf_design.documents import checked, read, sealed, write
 from rrf_design.errors import InputError, Refused
 from rrf_design.planning.contract import Objective, Plan, PlanStatus, Step
 
 if TYPE_CHECKING:
     from rrf_design.problem import Problem
 
-FORMAT = "rrf-plan"
-VERSION = 1
-
 
 def to_document(plan: Plan) -> dict[str, Any]:
-    return {"format": FORMAT, "version": VERSION, **plan.to_json()}
+    return sealed("rrf-plan", plan.to_json())
 
 
 def write_plan(plan: Plan, path: str | os.PathLike[str]) -> None:
     """Write a plan whole or not at all."""
-    from rrf_design.files import write_text
-
-    write_text(path, json.dumps(to_document(plan), indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+    write(path, to_document(plan))
 
 
 def read_plan(path: str | os.PathLike[str], problem: Problem | None = None) -> Plan:
     """Read a plan; with a problem, Refused unless the plan was made for exactly that problem."""
-    path = Path(path)
-    try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise InputError(f"{path}: no such file") from None
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
-        raise InputError(f"{path}: not a readable plan ({error})") from None
+    document = read(path, what="plan")
     try:
         return from_document(document, problem)
     except (InputError, Refused) as error:
@@ -44,12 +32,8 @@ def read_plan(path: str | os.PathLike[str], problem: Problem | None = None) -> P
 
 
 def from_document(document: Any, problem: Problem | None = None) -> Plan:
-    if not isinstance(document, dict) or document.get("format") != FORMAT:
-        raise InputError(f"not a plan: the format should be {FORMAT!r}")
-    if document.get("version") != VERSION:
-        raise InputError(f"plan version {document.get('version')!r} is not known here; this release reads {VERSION}")
     try:
-        plan = _plan(document)
+        plan = _plan(dict(checked(document, "rrf-plan", what="plan")))
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise InputError(f"the plan is damaged ({type(error).__name__}: {error})") from None
     if problem is not None:
@@ -65,7 +49,9 @@ def from_document(document: Any, problem: Problem | None = None) -> Plan:
 
 
 def _plan(document: dict[str, Any]) -> Plan:
-    fields = {key: value for key, value in document.items() if key not in ("format", "version", "least_cost")}
+    fields = {
+        key: value for key, value in document.items() if key not in ("format", "version", "least_cost", "reached")
+    }
     fields["selected"] = tuple(str(name) for name in fields["selected"])
     fields["status"] = PlanStatus(fields["status"])
     fields["objective"] = Objective(fields["objective"])

@@ -6,19 +6,18 @@ Both are proven, so the points are exactly the undominated designs; under a time
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from rrf_design.errors import InputError
-from rrf_design.planning.bounds import bound_from_cuts
+from rrf_design.market import Mask, exact
 from rrf_design.planning.contract import Goal, Objective, PlanStatus
-from rrf_design.planning.costs import Mask, exact
-from rrf_design.planning.local import tidy
-from rrf_design.planning.master import front_end
-from rrf_design.planning.optimal import Search
+from rrf_design.planning.optimal import Search, search_for
 from rrf_design.planning.outcome import ZERO, starting_design
+from rrf_design.planning.proof.bounds import bound_from_cuts
+from rrf_design.planning.proof.master import front_end
 
 if TYPE_CHECKING:
     from rrf_design.planning.arena import Arena
@@ -37,6 +36,9 @@ class Point:
     status: PlanStatus
     upper_bound: float
     value: float
+    gamma_lower: float | None = None
+    """Proven about this design's own margin."""
+    witness: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -46,6 +48,8 @@ class Point:
             "status": str(self.status),
             "upper_bound": self.upper_bound,
             "value": self.value,
+            "gamma_lower": self.gamma_lower,
+            "witness": {name: list(part) for name, part in self.witness.items()},
         }
 
 
@@ -93,6 +97,22 @@ def frontier(
     """Cost against best margin, from buying nothing up to `budget` (default: everything).
 
     `progress` is told how far the margin is on its way to a bound on all of them, and in words what is proven so far.
+
+    Returns a `Frontier` whose `points` each have `cost`, `gamma`, `selected` and `status`: every cost at which more becomes possible.
+
+    >>> import rrf_design as rrf
+    >>> problem = rrf.Problem(
+    ...     k=1,
+    ...     epsilon=0.1,
+    ...     nodes=[{"id": "plain"}, {"id": "reworded"}, {"id": "capital"}],
+    ...     relations=[{"id": "same", "tail": "plain", "head": "reworded"}],
+    ...     anchors=[
+    ...         {"id": "calculator", "node": "plain", "value": 42.0, "cost": 1.0},
+    ...         {"id": "atlas", "node": "capital", "value": 1.0, "cost": 2.0},
+    ...     ],
+    ... )
+    >>> [(point.cost, point.selected) for point in rrf.frontier(problem).points]
+    [(0.0, ()), (3.0, ('calculator', 'atlas'))]
     """
     from rrf_design.files import digest
     from rrf_design.planning.arena import Arena
@@ -116,7 +136,7 @@ def walk(
     """The points from buying nothing upwards, and whether the last one is proven to be the end."""
     start = starting_design(arena, goal)
     news = _News(tell)
-    search = Search(arena, replace(goal, progress=news), master=front_end(solver))
+    search = search_for(arena, replace(goal, progress=news), master=front_end(solver))
     money = None if goal.budget is None else exact(goal.budget)
     points = [_point(search, *_best_for(search, arena.market.cost(start), start))]
     while len(points) < most_points and not search.late():
@@ -165,7 +185,7 @@ class _News:
 def _best_for(search: Search, cost: Fraction, incumbent: Mask) -> tuple[Mask, float]:
     """The best design of at most this cost and a bound on all of them, without purchases that do nothing."""
     mask, upper = search.maximise(cost, incumbent)
-    return tidy(search.arena, mask, search.arena.value(mask)), upper
+    return search.tidy(mask, search.arena.value(mask)), upper
 
 
 def _point(search: Search, mask: Mask, upper: float, *, proven: bool = True) -> Point:
@@ -182,4 +202,6 @@ def _point(search: Search, mask: Mask, upper: float, *, proven: bool = True) -> 
         status=PlanStatus.OPTIMAL if closed and proven else PlanStatus.FEASIBLE,
         upper_bound=upper,
         value=value,
+        gamma_lower=confirmed.lower,
+        witness=confirmed.witness,
     )

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from rrf_design.market import Mask, exact
 from rrf_design.planning.contract import REACHED, Goal, Plan
-from rrf_design.planning.costs import Mask, exact
 
 if TYPE_CHECKING:
     from rrf_design.planning.arena import Arena, Evaluation

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from rrf_design.planning.bounds import lifted
+from rrf_design.market import Mask, exact
 from rrf_design.planning.contract import Goal, Plan
-from rrf_design.planning.costs import Mask, exact
 from rrf_design.planning.greedy import best_prefix, witness_greedy
+from rrf_design.planning.proof.bounds import lifted
 
 if TYPE_CHECKING:
     from rrf_design.planning.arena import Arena
@@ -143,7 +143,7 @@ def teach(arena: Arena, mask: Mask, target: float, *, rng: np.random.Generator, 
     cut = {support for support in weak if arena.pool.add_hull(support, shares, target * target)}
     for number, witness in enumerate(found.witnesses):
         arena.pool.add(witness, mask, master=witness.support not in cut)
-        if arena.robust or witness.support in cut or witness.value >= target:
+        if arena.robust or not arena.plain or witness.support in cut or witness.value >= target:
             continue
         orders = [prices + 1e-3 * rng.random(len(prices)), rng.random(len(prices))]
         for order in orders if number < count // 2 else orders[:1]:
@@ -159,8 +159,8 @@ class Local:
     rounds: int = ROUNDS
 
     def plan(self, arena: Arena, goal: Goal) -> Plan:
-        from rrf_design.planning.bounds import relaxation_bound
         from rrf_design.planning.outcome import finish, starting_design
+        from rrf_design.planning.proof.bounds import relaxation_bound
 
         start = starting_design(arena, goal)
         steps = best_prefix(start, arena.value(start), witness_greedy(arena, goal, start=start))

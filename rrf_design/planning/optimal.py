@@ -1,4 +1,4 @@
-"""Provably best designs by witness cuts (ALGORITHMS, facts 11 and 12).
+"""Provably best designs by witness cuts (docs/algorithms.md, facts 11 and 12).
 
 "Is there a design within the budget with γ ≥ t?" is a covering program over 0/1 choices: one row per witness found so
 far. A solution is evaluated; it either beats the incumbent or is cut off by its own witnesses. No solution: then no design
@@ -18,14 +18,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rrf_design.planning.bounds import bound_from_cuts, relaxation_bound
+from rrf_design.market import Mask, exact
 from rrf_design.planning.contract import REACHED, Goal, Plan
-from rrf_design.planning.costs import Mask, exact
 from rrf_design.planning.greedy import best_prefix, witness_greedy
 from rrf_design.planning.local import Climber, teach, tidy
-from rrf_design.planning.master import Answer, Master, front_end
 from rrf_design.planning.outcome import ZERO, finish, starting_design
-from rrf_design.planning.program import Structure, relaxed
+from rrf_design.planning.proof.bounds import bound_from_cuts, relaxation_bound
+from rrf_design.planning.proof.master import Answer, Master, front_end
+from rrf_design.planning.proof.program import Structure, relaxed
+from rrf_design.planning.tracked import Tracked, local_to_blocks
 
 if TYPE_CHECKING:
     from rrf_design.planning.arena import Arena
@@ -101,6 +102,8 @@ class Search:
             if solved.values is None:
                 break
             mask = self._design(solved.values)
+            if self.structure.overspent(mask, budget):
+                continue
             known = self.arena.pool.rows_known
             if teach(self.arena, mask, threshold, rng=self.rng, count=CUTS) >= threshold:
                 return Verdict(reached=mask)
@@ -136,6 +139,25 @@ class Search:
         if table is None or self.arena.market.node_items:
             return self.arena.pool.around.supports()
         return table.weakest(shares, below=WEAK * target, count=LOOKED_AT)
+
+    def tidy(self, mask: Mask, floor: float) -> Mask:
+        """Without the purchases that the objective `floor` does not need."""
+        return tidy(self.arena, mask, floor)
+
+    def first(self, start: Mask) -> Mask:
+        """Greedy and exchanges, with at most a third of the time; on large fields the greedy that follows the margin."""
+        arena, goal = self.arena, self.goal
+        if local_to_blocks(arena):
+            steps = best_prefix(start, 0.0, Tracked(arena, goal, start).run())
+            return steps[-1].after if steps else start
+        steps = best_prefix(start, arena.value(start), witness_greedy(arena, goal, start=start))
+        left = self.left()
+        limit = None if left is None else max(0.0, left / 3)
+        climber = Climber(
+            arena, Goal(budget=goal.budget, seed=goal.seed, time_limit=limit), steps[-1].after if steps else start
+        )
+        climber.climb(RESTARTS)
+        return climber.mask
 
     def _design(self, values: np.ndarray) -> Mask:
         return self.arena.market.close(values[: len(self.arena.market.items)])
@@ -179,10 +201,14 @@ class Search:
     def minimise(
         self, target: float, budget: Fraction | None, incumbent: Mask | None, *, slack: float = REACHED / 2
     ) -> Cheapest:
-        """The cheapest design whose objective reaches the target, to the relative slack."""
+        """The cheapest design whose objective reaches the target, to the relative slack.
+
+        A master that rounds prices can't tell the last two designs apart: then it is asked for one that costs less, until
+        there is none.
+        """
         arena, market = self.arena, self.arena.market
         threshold = target * (1 - slack)
-        best, bound = incumbent, Fraction(0)
+        best, bound, cheaper = incumbent, Fraction(0), False
         self._tighten(threshold, budget, deadline=self.deadline)
         while not self.late():
             program = self.structure.program(
@@ -191,24 +217,28 @@ class Search:
             solved = self.master.solve(program, time_limit=self.left(), seed=self.goal.seed)
             self.rounds += 1
             if solved.answer is Answer.INFEASIBLE:
-                return Cheapest(best, bound, impossible=best is None)
+                if best is None:
+                    return Cheapest(None, bound, impossible=True)
+                return Cheapest(best, max(bound, market.cost(best)) if cheaper else bound)
             bound = max(bound, solved.cost_bound)
             self._tell(float(bound), float("inf") if best is None else float(market.cost(best)))
             if solved.values is None:
                 break
             mask = self._design(solved.values)
+            if self.structure.overspent(mask, budget):
+                continue
             known = arena.pool.rows_known
             if teach(arena, mask, threshold, rng=self.rng, count=CUTS) >= threshold:
                 if best is None or market.cost(mask) < market.cost(best):
                     best = mask
-                if solved.proven:
-                    bound = max(bound, min(market.cost(mask), solved.cost_bound))
-                    break
+                if solved.proven and bound < market.cost(best):
+                    budget, cheaper = market.cost(best) - self.structure.grain, True
+                    continue
             elif arena.pool.rows_known == known:
                 break
             if best is not None and market.cost(best) <= bound:
                 break
-        return Cheapest(best, bound)
+        return Cheapest(best, bound if best is None else min(bound, market.cost(best)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,21 +247,38 @@ class Optimal:
 
     name: str = "optimal"
     solver: str = "ortools"
+    hulls: bool = True
+    """Separate hull rows at fractional designs where they apply; False: the witness cuts alone, to compare with."""
+
+    def search(self, arena: Arena, goal: Goal, *, master: Master) -> Search:
+        return search_for(arena, goal, master=master) if self.hulls else Search(arena, goal, master=master)
 
     def plan(self, arena: Arena, goal: Goal) -> Plan:
         from rrf_design.planning.cheapest import cheapest_plan
 
         start = starting_design(arena, goal)
-        search = Search(arena, goal, master=front_end(self.solver))
+        master = front_end(self.solver)
+        master.ready()
+        search = self.search(arena, goal, master=master)
         if goal.target is not None:
             return cheapest_plan(search, start, method=self.name)
         return best_plan(search, start, method=self.name)
 
 
+def search_for(arena: Arena, goal: Goal, *, master: Master | None = None) -> Search:
+    """The strongest search that applies to this arena."""
+    from rrf_design.planning.proof.prover import Prover, applies
+    from rrf_design.planning.proof.robust_prover import RobustProver
+
+    if not applies(arena):
+        return Search(arena, goal, master=master)
+    return (RobustProver if arena.robust else Prover)(arena, goal, master=master)
+
+
 def best_plan(search: Search, start: Mask, *, method: str) -> Plan:
     """Largest objective within the budget, and of the designs that have it the cheapest."""
     arena, goal = search.arena, search.goal
-    incumbent = first_incumbent(search, start)
+    incumbent = search.first(start)
     budget = None if goal.budget is None else exact(goal.budget)
     mask, upper = search.maximise(budget, incumbent)
     upper = min(upper, bound_from_cuts(arena, goal.budget))
@@ -246,28 +293,14 @@ def cheapest_equal(search: Search, start: Mask, mask: Mask, upper: float) -> tup
     arena, structure = search.arena, search.structure
     value = arena.value(mask)
     if upper > max(value * (1 + search.master.gap), ZERO * arena.scale) * (1 + 1e-12):
-        return tidy(arena, mask, value), None
+        return search.tidy(mask, value), None
     if value == 0.0:
         return start, arena.market.cost(start)
-    mask = tidy(arena, mask, value)
+    mask = search.tidy(mask, value)
     cost = arena.market.cost(mask)
     if cost == 0:
         return mask, cost
-    # All costs are whole units, so anything cheaper costs at most one unit less; rounded prices leave that open.
-    found = search.minimise(value, cost - structure.unit if structure.whole else cost, None, slack=EQUAL)
+    found = search.minimise(value, cost - structure.grain, None, slack=EQUAL)
     if found.impossible:
-        return mask, cost if structure.whole else None
+        return mask, cost
     return (mask if found.mask is None else found.mask), found.bound
-
-
-def first_incumbent(search: Search, start: Mask) -> Mask:
-    """Greedy and exchanges, with at most a third of the time."""
-    arena, goal = search.arena, search.goal
-    steps = best_prefix(start, arena.value(start), witness_greedy(arena, goal, start=start))
-    left = search.left()
-    limit = None if left is None else max(0.0, left / 3)
-    climber = Climber(
-        arena, Goal(budget=goal.budget, seed=goal.seed, time_limit=limit), steps[-1].after if steps else start
-    )
-    climber.climb(RESTARTS)
-    return climber.mask

@@ -12,18 +12,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rrf_design.errors import BudgetError, InputError
-from rrf_design.planning.bounds import bound_from_cuts
+from rrf_design.market import Mask, exact
 from rrf_design.planning.contract import OPTIMALITY, REACHED, Goal, Plan, PlanStatus, Step
-from rrf_design.planning.costs import Mask, exact
 from rrf_design.planning.greedy import Purchase, witness_greedy
-from rrf_design.planning.master import Answer, OrTools
-from rrf_design.planning.program import Structure
+from rrf_design.planning.proof.bounds import bound_from_cuts
+from rrf_design.planning.proof.master import Answer, OrTools
+from rrf_design.planning.proof.program import Structure
 
 if TYPE_CHECKING:
+    from rrf_design.goal import Standing
     from rrf_design.margins import DesignMargin
     from rrf_design.planning.arena import Arena
 
 ZERO = 1e-10  # the paper's numerical zero, absolute and relative
+ORDERED = 16  # null directions looked at when a large design is put into an order: it has been chosen already
 SHOWN = 4  # notes name at most so many blocks
 
 
@@ -54,7 +56,12 @@ def starting_design(arena: Arena, goal: Goal) -> Mask:
 
 def trajectory(arena: Arena, mask: Mask, start: Mask) -> list[Purchase]:
     """A design as a sequence of purchases: the witness greedy over its own blocks, then whatever no witness asked for."""
-    steps = witness_greedy(arena, Goal(), start=start & mask, allowed=mask)
+    from rrf_design.planning.tracked import Tracked, local_to_blocks
+
+    if local_to_blocks(arena):
+        steps = Tracked(arena, Goal(), start & mask, allowed=mask, null=ORDERED).run()
+    else:
+        steps = witness_greedy(arena, Goal(), start=start & mask, allowed=mask)
     reached = steps[-1].after if steps else start & mask
     witness = steps[-1].witness if steps else None
     for item in np.flatnonzero(mask & ~reached):
@@ -104,7 +111,7 @@ def finish(
             status = PlanStatus.INFEASIBLE
         cost_bound = least if reached else cost_bound
     order = trajectory(arena, mask, start) if steps is None else steps
-    return Plan(
+    plan = Plan(
         selected=market.names(mask),
         cost=float(cost),
         gamma=confirmed.value,
@@ -126,7 +133,18 @@ def finish(
         notes=(*notes, *_notes(arena, goal, mask, confirmed, status, reached)),
         problem=arena.original.name,
         digest=digest(arena.original),
+        owned_gamma=arena.value(market.empty()),
     )
+    return plan.with_standing(_standing(arena, mask, confirmed))
+
+
+def _standing(arena: Arena, mask: Mask, confirmed: DesignMargin) -> Standing:
+    """The design held against the problem's own goal, in the problem's own units of noise whatever was maximised."""
+    design = arena.design(mask)
+    if arena.original is not arena.problem:
+        design = design.of(arena.original.structure)
+        confirmed = design.margin(arena.k)
+    return design.standing(arena.original, margin=confirmed)
 
 
 def _opening(arena: Arena, start: Mask) -> tuple[Step, ...]:

@@ -1,4 +1,4 @@
-"""Many fields, one budget: a data set of items (ALGORITHMS, fact 13: it separates).
+"""Many fields, one budget: a data set of items (docs/algorithms.md, fact 13: it separates).
 
 For a fixed target the cheapest design of a data set is the cheapest design of every item, so each item is reduced to its
 curve of undominated designs (`curves`), exactly, and one search over the curves spends the money.
@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rrf_design.errors import BudgetError, InputError
+from rrf_design.market import Mask, exact
 from rrf_design.planning.arena import Arena
 from rrf_design.planning.contract import REACHED, Goal, Objective, PlanStatus
-from rrf_design.planning.costs import Mask, exact
 from rrf_design.planning.curves import Curve, curves_of, shape
 
 if TYPE_CHECKING:
@@ -86,7 +86,18 @@ def portfolio(
     time_limit: float | None = None,
     seed: int = 0,
 ) -> Portfolio:
-    """Spend one budget over many fields, exactly. `time_limit` is for each item that is too large to enumerate."""
+    """Spend one budget over many fields, exactly. `time_limit` is for each item that is too large to enumerate.
+
+    `aim` is "smallest" (the least margin as large as possible), "count" (as many fields as possible at the target) or "sum".
+    Returns a `Portfolio` with one share per field.
+
+    >>> import rrf_design as rrf
+    >>> anchors = [{"id": "x", "node": "a", "cost": 1.0}]
+    >>> fields = [rrf.Problem(nodes=[{"id": "a"}], anchors=anchors) for _ in range(3)]
+    >>> found = rrf.portfolio(fields, budget=2.0, aim="count", target=0.5)
+    >>> found.cost, sum(share.reached for share in found.shares)
+    (2.0, 2)
+    """
     from joblib import Parallel, delayed
 
     aim = _checked(aim, target, problems, budget)
@@ -95,7 +106,8 @@ def portfolio(
     work = Parallel(n_jobs=n_jobs)
     curves = [c for part in work(delayed(curves_of)(chunk, k, objective, goal) for chunk in chunks) for c in part]
     money = exact(budget)
-    chosen, bound = (_smallest if aim is Aim.SMALLEST else _count)(curves, money, target)
+    spending = spend(curves, [1] * len(curves), money, aim=aim, target=target)
+    chosen, bound = [next(iter(picked)) for picked in spending.picks], spending.bound
     picks = [curve.designs[i] for curve, i in zip(curves, chosen, strict=True)]
     parts = [picks[i : i + CHUNK] for i in range(0, len(picks), CHUNK)]
     pairs = zip(chunks, parts, strict=True)
@@ -117,6 +129,21 @@ def portfolio(
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Spending:
+    """For each class of equal items, how many get which design of its curve; no spending does better than `bound`."""
+
+    picks: tuple[dict[int, int], ...]
+    bound: float
+
+
+def spend(
+    curves: Sequence[Curve], counts: Sequence[int], money: Fraction, *, aim: Aim, target: float | None
+) -> Spending:
+    """One budget over classes of equal items, exactly: a class is as much work as one item, however many it has."""
+    return (_smallest if aim is Aim.SMALLEST else _count)(curves, counts, money, target)
+
+
 def _checked(aim: Aim | str, target: float | None, problems: Sequence[Problem], budget: float) -> Aim:
     try:
         result = Aim(aim)
@@ -131,67 +158,79 @@ def _checked(aim: Aim | str, target: float | None, problems: Sequence[Problem], 
     return result
 
 
-def _smallest(curves: Sequence[Curve], money: Fraction, target: float | None) -> tuple[list[int], float]:
+def _smallest(curves: Sequence[Curve], counts: Sequence[int], money: Fraction, target: float | None) -> Spending:
     """Largest t such that every item can reach t within the money: a search over all margins that occur."""
     tops = min((curve.values[-1] for curve in curves if curve.complete), default=float("inf"))
     levels = sorted({v for curve in curves for v in curve.values if v <= tops * (1 + REACHED)})
-    settled = [curve for curve in curves if curve.complete]
-    chosen = _reaching(curves, levels, money)
+    chosen = _reaching(curves, counts, levels, money)
     if chosen is None:
-        needed = sum((curve.costs[0] for curve in curves), Fraction(0))
-        raise BudgetError(
-            f"budget: {float(money):g} is too little; the items' rules demand purchases for {float(needed):g}",
-            needed=float(needed),
-            available=float(money),
-        )
-    reached = min(curve.values[i] for curve, i in zip(curves, chosen, strict=True))
+        raise _too_little(curves, counts, money)
+    picks = tuple({i: count} for i, count in zip(chosen, counts, strict=True))
+    settled = [(curve, count) for curve, count in zip(curves, counts, strict=True) if curve.complete]
     if len(settled) == len(curves):
-        return chosen, reached
-    loose = _reaching(settled, levels, money) if settled else None
-    bound = min((curve.values[i] for curve, i in zip(settled, loose or [], strict=True)), default=float("inf"))
-    return chosen, bound
+        return Spending(picks, min(curve.values[i] for curve, i in zip(curves, chosen, strict=True)))
+    known, many = [curve for curve, _ in settled], [count for _, count in settled]
+    loose = _reaching(known, many, levels, money) if settled else None
+    return Spending(
+        picks, min((curve.values[i] for curve, i in zip(known, loose or [], strict=True)), default=float("inf"))
+    )
 
 
-def _reaching(curves: Sequence[Curve], levels: Sequence[float], money: Fraction) -> list[int] | None:
+def _reaching(
+    curves: Sequence[Curve], counts: Sequence[int], levels: Sequence[float], money: Fraction
+) -> list[int] | None:
     """The cheapest designs for the highest level that the money reaches; None when it doesn't reach the first."""
     low, high, best = 0, len(levels) - 1, None
     while low <= high:
         middle = (low + high) // 2
         picks = [curve.reaching(levels[middle]) for curve in curves]
-        cost = sum((c.costs[i] for c, i in zip(curves, picks, strict=True) if i is not None), Fraction(0))
-        if all(i is not None for i in picks) and cost <= money:
+        costs = (n * c.costs[i] for c, n, i in zip(curves, counts, picks, strict=True) if i is not None)
+        if all(i is not None for i in picks) and sum(costs, Fraction(0)) <= money:
             best, low = [int(i) for i in picks if i is not None], middle + 1
         else:
             high = middle - 1
     return best
 
 
-def _count(curves: Sequence[Curve], money: Fraction, target: float | None) -> tuple[list[int], float]:
+def _count(curves: Sequence[Curve], counts: Sequence[int], money: Fraction, target: float | None) -> Spending:
     """Cheapest items first: with one reward per item that is exact."""
     assert target is not None
-    chosen = [0] * len(curves)
-    spent = sum((curve.costs[0] for curve in curves), Fraction(0))
+    spent = sum((n * curve.costs[0] for curve, n in zip(curves, counts, strict=True)), Fraction(0))
     if spent > money:
-        raise BudgetError(
-            f"budget: {float(money):g} is too little; the items' rules demand purchases for {float(spent):g}",
-            needed=float(spent),
-            available=float(money),
-        )
+        raise _too_little(curves, counts, money)
     reach = [curve.reaching(target) for curve in curves]
+    picks = [{0: n} for n in counts]
     extra = sorted(
-        (curve.costs[i] - curve.costs[0], n)
-        for n, (curve, i) in enumerate(zip(curves, reach, strict=True))
+        (curve.costs[i] - curve.costs[0], place)
+        for place, (curve, i) in enumerate(zip(curves, reach, strict=True))
         if i is not None
     )
-    count = 0
-    for price, n in extra:
-        if spent + price > money:
+    reached = 0
+    for price, place in extra:
+        wanted, design = counts[place], reach[place] or 0
+        able = wanted if price <= 0 else min(wanted, int((money - spent) / price))
+        spent += able * price
+        reached += able
+        if able and design:
+            picks[place] = {design: able} | ({0: wanted - able} if able < wanted else {})
+        if able < wanted:
             break
-        spent += price
-        count += 1
-        chosen[n] = reach[n] or 0
-    unsure = sum(1 for n, curve in enumerate(curves) if not curve.complete and chosen[n] == 0)
-    return chosen, float(count + unsure)
+    known = [place for place, curve in enumerate(curves) if curve.complete]
+    if len(known) == len(curves):
+        return Spending(tuple(picks), float(reached))
+    # Items whose curve is not proven might reach it for nothing, and leave the money to the others.
+    loose = _count([curves[p] for p in known], [counts[p] for p in known], money, target) if known else None
+    unsure = sum(n for n, curve in zip(counts, curves, strict=True) if not curve.complete)
+    return Spending(tuple(picks), unsure + (0.0 if loose is None else loose.bound))
+
+
+def _too_little(curves: Sequence[Curve], counts: Sequence[int], money: Fraction) -> BudgetError:
+    needed = sum((n * curve.costs[0] for curve, n in zip(curves, counts, strict=True)), Fraction(0))
+    return BudgetError(
+        f"budget: {float(money):g} is too little; the items' rules demand purchases for {float(needed):g}",
+        needed=float(needed),
+        available=float(money),
+    )
 
 
 def _confirm(

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
-from math import comb
 from typing import TYPE_CHECKING
 
 from rrf_design.errors import InputError
+from rrf_design.goal import Goal as Wish
+from rrf_design.itemwise import itemwise
 from rrf_design.planning.contract import Goal, Objective, Plan, Planner
+from rrf_design.planning.reaching import nominal, reach
 
 if TYPE_CHECKING:
-    from rrf_design.planning.arena import Arena
     from rrf_design.problem import Problem
 
-AUTO_ITEMS = 400  # up to so many items a proof of optimality is worth trying
-AUTO_SUPPORTS = 2_000_000
 AUTO_SECONDS = 60.0
 
 
@@ -43,6 +41,12 @@ def _optimal() -> Planner:
     return Optimal()
 
 
+def _witness_cuts() -> Planner:
+    from rrf_design.planning.optimal import Optimal
+
+    return Optimal("witness-cuts", hulls=False)
+
+
 def _baseline(name: str) -> Callable[[], Planner]:
     def make() -> Planner:
         from rrf_design.planning.baselines import baseline
@@ -57,6 +61,7 @@ PLANNERS: dict[str, Callable[[], Planner]] = {
     "lookahead": _lookahead,
     "local": _local,
     "optimal": _optimal,
+    "witness-cuts": _witness_cuts,
     **{name: _baseline(name) for name in ("margin", "random", "degree", "rank", "trace", "logdet", "eopt", "qr")},
 }
 
@@ -72,6 +77,7 @@ def planner(name: str, *, solver: str = "ortools") -> Planner:
     return PLANNERS[name]()
 
 
+@itemwise("rrf_design.handover", "plan_dataset")
 def plan(
     problem: Problem,
     *,
@@ -88,44 +94,59 @@ def plan(
 ) -> Plan:
     """What to buy: the largest margin within a budget, or the cheapest design that reaches a target.
 
-    Without budget and target the problem's own are used; a problem with epsilon and delta has the target 2ε/δ. With both,
-    the cheapest design within the budget. method "auto" proves optimality where that is realistic (a minute unless a
-    time limit is given) and is greedy on larger fields. `progress` is told the bounds so far: of the margin, or of the
-    cost where there is a target.
+    Of a data set, for every item under one budget (`plan_dataset`). Without budget and target the problem's own are used: its budget, and the margin that its target and its δ ask for
+    (`rrf_design.goal`). With both, the cheapest design within the budget. method "auto" tries to
+    prove optimality for a minute, or as long as the time limit says, and the plan states how far it came; it is greedy on
+    fields of thousands of coordinates. `progress` is told the bounds so far: of the margin, or of the cost where there
+    is a target.
+
+    Returns a `Plan`: `selected`, `cost`, `gamma`, a proven `upper_bound` and `gap`, `status` (optimal, feasible, infeasible), and
+    one `trajectory` entry per purchase with the witness it was made for.
+
+    >>> import rrf_design as rrf
+    >>> problem = rrf.Problem(
+    ...     k=1,
+    ...     epsilon=0.1,
+    ...     nodes=[{"id": "plain"}, {"id": "reworded"}, {"id": "capital"}],
+    ...     relations=[{"id": "same", "tail": "plain", "head": "reworded"}],
+    ...     anchors=[
+    ...         {"id": "calculator", "node": "plain", "value": 42.0, "cost": 1.0},
+    ...         {"id": "atlas", "node": "capital", "value": 1.0, "cost": 2.0},
+    ...     ],
+    ... )
+    >>> found = rrf.plan(problem, budget=3.0)
+    >>> found.selected, found.cost, found.status.value
+    (('calculator', 'atlas'), 3.0, 'optimal')
     """
     from rrf_design.planning.arena import Arena
+    from rrf_design.planning.proof.weak import DENSE
 
-    budget, target = wanted(problem, budget, target)
-    goal = Goal(budget, target, _seconds(time_limit), seed, n_jobs, progress)
+    budget, wish = asked(problem, budget, target)
+    if objective is None and wish is not None and wish.target is None:
+        objective = nominal(problem)  # an error is held against the nominal margin (docs/algorithms.md, fact 17)
     arena = Arena(problem, k=k, objective=objective)
     if method == "auto":
-        method = "optimal" if provable(arena) else "greedy"
+        method = "optimal" if arena.operator.shape[1] <= DENSE else "greedy"
         if method == "optimal" and time_limit is None:
-            goal = replace(goal, time_limit=AUTO_SECONDS)
-    return planner(method, solver=solver).plan(arena, goal)
+            time_limit = AUTO_SECONDS
+    goal = Goal(budget, None, _seconds(time_limit), seed, n_jobs, progress)
+    return reach(arena, planner(method, solver=solver), goal, wish)
 
 
-def provable(arena: Arena) -> bool:
-    """Whether a proof of optimality is realistic for this field."""
-    supports = comb(arena.n, min(arena.size, arena.n))
-    return len(arena.market.items) <= AUTO_ITEMS and (arena.table is not None or supports <= AUTO_SUPPORTS)
-
-
-def wanted(problem: Problem, budget: float | None, target: float | None) -> tuple[float | None, float | None]:
-    """Budget and target as asked for, else as the problem says; InputError when neither says anything."""
+def asked(problem: Problem, budget: float | None, target: float | None) -> tuple[float | None, Wish | None]:
+    """Budget and goal as asked for, else as the problem says; InputError when neither says anything."""
+    wish = None if target is None else Wish(float(target))
     if budget is None and target is None:
-        budget, target = problem.budget, problem.target
-        if target is None and problem.delta is not None and problem.epsilon is not None:
-            target = 2 * problem.epsilon / problem.delta
-        if budget is None and target is None:
+        budget, wish = problem.budget, Wish.of(problem)
+        wish = wish if wish.named else None
+        if budget is None and wish is None:
             raise InputError(
-                "plan: neither a budget nor a target is given; pass one (--budget, --target), or declare budget, target,"
-                " or epsilon with delta in [problem]"
+                "plan: neither a budget nor a target is given; pass one (--budget, --target), or declare budget, target"
+                " or delta in [problem]"
             )
-    for name, value in (("budget", budget), ("target", target)):
-        if value is not None and not (0.0 <= float(value) < float("inf")):
-            raise InputError(f"{name}: must be a number of at least 0, not {value!r}")
-    return budget, target
+    if budget is not None and not (0.0 <= float(budget) < float("inf")):
+        raise InputError(f"budget: must be a number of at least 0, not {budget!r}")
+    return budget, wish
 
 
 def _seconds(time_limit: float | None) -> float | None:

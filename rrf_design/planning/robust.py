@@ -1,35 +1,32 @@
-"""The robust objective through the exact engine: min over connected supports S of σ_min(B_S) − η_S (ALGORITHMS, fact 10).
+"""The robust objective through the exact engine: min over connected supports S of σ_min(B_S) − η_S (docs/algorithms.md, fact 10).
 
 η_S is the root of the summed squared radii of the blocks that touch S. A larger support has a smaller σ and a larger η, so only
 the largest connected ones matter, and of these only S with σ_S < v + η_max, where v is the best value known and η_max bounds
 every η_S. The engine lists all of them. When there are too many to list, what was not listed still has
 σ_S − η_S ≥ t − η_max for the largest t below which the list is complete: then the value is bounded instead of exact.
 
-Two nodes are connected when a block joins them. The engine only sees a coupling where BᵀB has an entry; where the entries of
-several blocks cancel, a faint row makes it see the pair, and the supports it lists are looked at again without that row.
+Two nodes are connected when a block joins them, also where no row of it has entries at both: the engine is told so.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from itertools import combinations
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
-from rrf_design.planning.costs import Mask
+from rrf_design.market import Mask
 from rrf_design.planning.supports import Witness
 
 if TYPE_CHECKING:
+    from rrf_design.operator import Operator
     from rrf_design.planning.arena import Arena
     from solvers import SupportValue
 
 Array = NDArray[np.float64]
 LISTED = 20_000  # supports near the minimum that are looked at one by one
 TRIES = 6  # smaller thresholds tried when there are more
-FAINT = 1e-7  # of the largest column norm: its square is above the rounding of an entry of BᵀB, and moves σ by no more
 ROUNDING = 1e-13  # of the largest column norm: covers the error of a singular value and of η
 
 
@@ -44,45 +41,77 @@ class RobustValue:
 
 
 def robust_value(arena: Arena, mask: Mask, *, count: int = 1, n_jobs: int | None = None) -> RobustValue:
-    """The robust objective of a design and its worst supports, by the engine."""
-    from solvers import margin
-
+    """The robust objective of a design and its worst supports, by the engine; supports count all nodes of the problem."""
     opened = np.flatnonzero(arena.opened(mask))
     active = np.flatnonzero(arena.active(mask))
-    touch = _touching(arena, active, opened)
-    squares = np.square(arena.radii[active])
-    widest = float(np.sqrt(np.sort(squares @ touch)[::-1][: arena.size].sum())) * (1 + 1e-12)
-    sizes = [len(arena.columns[i]) for i in opened]
+    found = _robust(
+        _rows(arena, active, opened),
+        [len(arena.columns[i]) for i in opened],
+        _touching(arena, active, opened),
+        np.square(arena.radii[active]),
+        arena.k,
+        n_jobs=n_jobs,
+    )
+    renamed = [replace(w, support=tuple(int(opened[i]) for i in w.support)) for w in found.witnesses[:count]]
+    return replace(found, witnesses=tuple(renamed))
+
+
+def robust_floor(operator: Operator, *, k: int, lower: float) -> float:
+    """A proven lower bound on the robust objective of a design with proven margin `lower`: at least lower − √Σ η_j².
+
+    With units or suspect checks it is that bound itself. Where only some values are delivered, E acts on the rest of an error
+    as well, so it is taken off the margin of the whole field, which is never larger.
+    """
+    names = list(operator.uncertain)
+    if not names:
+        return lower
+    if not operator.premise.plain:
+        from rrf_design.premise import protected
+
+        whole = operator.premise.whole
+        floor = lower if whole is operator.premise else protected(operator, k, premise=whole).solved.lower
+        return max(0.0, floor - float(np.linalg.norm(operator.radii)) * (1 + 1e-12))
+    radii = np.array([operator.radii[operator.block_index[name]] for name in names])
+    loss = float(np.sqrt(np.square(radii).sum())) * (1 + 1e-12)
+    touch = np.zeros((len(names), len(operator.node_ids)), dtype=bool)
+    for number, name in enumerate(names):
+        touch[number, [operator.node_index[node] for node in operator.uncertain[name]]] = True
+    sizes = np.diff(operator.node_offsets).tolist()
+    found = _robust(operator.matrix, sizes, touch, np.square(radii), k)
+    return max(0.0, lower - loss, min(found.lower, lower))
+
+
+def _robust(
+    rows: Any, sizes: list[int], touch: NDArray[np.bool_], squares: Array, k: int, *, n_jobs: int | None = None
+) -> RobustValue:
+    """min over supports of σ_min − η_S, where η_S² adds up `squares` of the blocks that `touch` (blocks, nodes) S."""
+    from solvers import margin
+
+    size = min(2 * k, len(sizes))
+    widest = float(np.sqrt(np.sort(squares @ touch)[::-1][:size].sum())) * (1 + 1e-12)
     offsets = np.cumsum([0, *sizes])
-    rows = _rows(arena, active, opened)
-    faint = _faint(rows, touch, offsets, FAINT * arena.scale)
-    shown = rows if faint is None else sparse.csr_array(sparse.vstack([rows, faint]))
-    moved = 0.0 if faint is None else 2 * FAINT * arena.scale * np.sqrt(arena.n)
-    first = margin(shown, sizes, k=arena.k, n_jobs=n_jobs)
+    scale = float(np.sqrt(rows.power(2).sum(axis=0).max(initial=0.0))) or 1.0
+    first = margin(rows, sizes, k=k, n_jobs=n_jobs)
 
     def judged(support: tuple[int, ...], sigma: float, direction: Array) -> Witness:
         columns = np.concatenate([np.arange(offsets[i], offsets[i + 1]) for i in support])
-        vector = direction[columns]
-        if faint is not None:
-            _, strengths, right = np.linalg.svd(rows[:, columns].toarray(), full_matrices=True)
-            sigma = float(strengths[-1]) if len(strengths) == len(columns) else 0.0
-            vector = right[-1].copy()
         eta = float(np.sqrt(squares @ touch[:, list(support)].any(axis=1)))
-        return Witness(tuple(int(opened[i]) for i in support), vector, sigma - eta)
+        return Witness(tuple(support), direction[columns], sigma - eta)
 
     found = [judged(first.support, first.value, first.direction)]
-    high = found[0].value + widest + moved
-    listed, below = _list(shown, sizes, arena.size, low=first.value, high=high, n_jobs=n_jobs)
+    joined = sorted({tuple(np.flatnonzero(nodes).tolist()) for nodes in touch})
+    options = {"size": size, "joined": joined, "n_jobs": n_jobs}
+    listed, below = _list(rows, sizes, low=first.value, high=found[0].value + widest, options=options)
     found += [judged(s.support, s.value, s.direction) for s in listed if s.support != first.support]
     found.sort(key=lambda witness: (witness.value, witness.support))
     value = found[0].value
-    complete = below - moved >= value + widest
-    lower = value if complete else min(value, below - moved - widest)
-    return RobustValue(value, lower - ROUNDING * arena.scale, complete, tuple(found[:count]))
+    complete = below >= value + widest
+    lower = value if complete else min(value, below - widest)
+    return RobustValue(value, lower - ROUNDING * scale, complete, tuple(found))
 
 
 def _list(
-    rows: Any, sizes: list[int], size: int, *, low: float, high: float, n_jobs: int | None
+    rows: Any, sizes: list[int], *, low: float, high: float, options: dict[str, Any]
 ) -> tuple[tuple[SupportValue, ...], float]:
     """All supports below a threshold of at most `high`, and that threshold: the largest tried whose list is complete."""
     from solvers import supports_below
@@ -90,7 +119,7 @@ def _list(
     seen: tuple[SupportValue, ...] = ()
     threshold = high
     for _ in range(TRIES):
-        found = supports_below(rows, sizes, size=size, threshold=max(threshold, 0.0), limit=LISTED, n_jobs=n_jobs)
+        found = supports_below(rows, sizes, threshold=max(threshold, 0.0), limit=LISTED, **options)
         if found.complete:
             return found.supports if len(found.supports) >= len(seen) else seen, threshold
         seen = found.supports if len(found.supports) > len(seen) else seen
@@ -112,17 +141,3 @@ def _rows(arena: Arena, active: NDArray[np.int64], opened: NDArray[np.int64]) ->
     chosen[active] = True
     rows = arena.operator.matrix[np.flatnonzero(arena.rows(chosen))]
     return rows if len(opened) == arena.n else rows[:, np.concatenate([arena.columns[i] for i in opened])]
-
-
-def _faint(rows: Any, touch: NDArray[np.bool_], offsets: NDArray[np.int64], size: float) -> Any:
-    """A row for every pair of nodes that a block joins and BᵀB does not couple; None when there is no such pair."""
-    gram = sparse.coo_array(rows.T @ rows)
-    owner = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
-    seen = gram.data != 0.0
-    coupled = set(zip(owner[gram.coords[0][seen]].tolist(), owner[gram.coords[1][seen]].tolist(), strict=True))
-    joined = {pair for nodes in touch for pair in combinations(np.flatnonzero(nodes).tolist(), 2)}
-    missed = sorted(joined - coupled)
-    if not missed:
-        return None
-    places = np.repeat(np.arange(len(missed)), 2), offsets[np.array(missed).ravel()]
-    return sparse.csr_array((np.full(2 * len(missed), size), places), shape=(len(missed), rows.shape[1]))

@@ -1,7 +1,7 @@
 """Separation: which supports of a design are hard to see, and along which directions.
 
 Small fields keep the column indices of all supports. A threshold is tested on all of them at once, by one elimination over
-whole arrays (ALGORITHMS, fact 3), and eigenvalues are computed only of those that fail; large fields ask the margin engine.
+whole arrays (docs/algorithms.md, fact 3), and eigenvalues are computed only of those that fail; large fields ask the margin engine.
 The values steer the planners; a reported margin is always the engine's.
 """
 
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from rrf_design.planning.costs import Mask
+from rrf_design.market import Mask
 
 if TYPE_CHECKING:
     from rrf_design.planning.arena import Arena, Evaluation
@@ -28,11 +28,15 @@ STRIDE = 97  # without such a memory, every so-manieth support gives a first lev
 
 @dataclass(frozen=True, slots=True)
 class Witness:
-    """A unit vector over the columns of a support, and the objective it attains there in the design it was found in."""
+    """A unit vector over the columns of a support, and the objective it attains there in the design it was found in.
+
+    Where only some values are delivered, its length is 1 on those. `removed` are suspect blocks that count for nothing.
+    """
 
     support: tuple[int, ...]
     vector: Array
     value: float
+    removed: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

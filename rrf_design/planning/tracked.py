@@ -1,4 +1,4 @@
-"""The witness greedy on fields too large for a table of supports (ALGORITHMS, fact 14: buying is local).
+"""The witness greedy on fields too large for a table of supports (docs/algorithms.md, fact 14: buying is local).
 
 A `MarginTracker` keeps the supports near the minimum and looks again only at those that a purchase touches; the blocks that
 see a witness are those on its few nodes. So a step costs a small part of a margin from scratch, however large the field.
@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from rrf_design.market import Mask, exact
 from rrf_design.planning.arena import Arena
-from rrf_design.planning.bounds import knapsack
 from rrf_design.planning.contract import REACHED, Goal
-from rrf_design.planning.costs import Mask, exact
 from rrf_design.planning.greedy import NULL_WITNESSES, Offer, Purchase, null_span
+from rrf_design.planning.proof.bounds import knapsack
 from rrf_design.planning.supports import Witness
 
 if TYPE_CHECKING:
@@ -28,10 +28,15 @@ Array = NDArray[np.float64]
 class Tracked:
     """One greedy run over a growing design. `upper` bounds what any design within the budget can reach."""
 
-    def __init__(self, arena: Arena, goal: Goal, start: Mask) -> None:
+    def __init__(
+        self, arena: Arena, goal: Goal, start: Mask, *, allowed: Mask | None = None, null: int = NULL_WITNESSES
+    ) -> None:
+        """Only `allowed` items are bought; at margin zero the null vectors of so many supports are looked at."""
         from solvers import MarginTracker
 
         self.arena, self.goal, self.mask = arena, goal, start
+        self.refused = arena.market.banned if allowed is None else arena.market.banned | ~allowed
+        self.null = null
         self.budget = None if goal.budget is None else exact(goal.budget)
         self.by_column = arena.operator.matrix.tocsc()
         self.row_block = np.repeat(np.arange(len(arena.block_nodes)), np.diff(arena.operator.block_offsets))
@@ -72,7 +77,7 @@ class Tracked:
         spent, found = market.cost(self.mask), list[Offer]()
         for block, energy in energies.items():
             item = int(arena.block_item[block])
-            if item < 0 or self.mask[item] or market.banned[item] or energy <= floor:
+            if item < 0 or self.mask[item] or self.refused[item] or energy <= floor:
                 continue
             after = market.add(self.mask, item)
             price = market.cost(after) - spent
@@ -102,7 +107,7 @@ class Tracked:
 
     def _null(self, worst: Witness) -> tuple[Witness, ...]:
         """Null vectors of the design on the supports where the tracker finds any, the worst witness's first."""
-        supports = dict.fromkeys((worst.support, *self.tracker.supports_at(0.0, limit=NULL_WITNESSES)))
+        supports = dict.fromkeys((worst.support, *self.tracker.supports_at(0.0, limit=self.null)))
         found = []
         for support in supports:
             columns = self.arena.columns_of(support)
@@ -127,4 +132,4 @@ class Tracked:
 
 def local_to_blocks(arena: Arena) -> bool:
     """Whether this way applies: a large field whose queries have all been asked."""
-    return arena.table is None and not arena.market.node_items and not arena.robust
+    return arena.plain and arena.table is None and not arena.market.node_items and not arena.robust

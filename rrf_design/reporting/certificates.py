@@ -14,10 +14,12 @@ from rrf_design.reporting.charts import Series, line_chart
 from rrf_design.reporting.designs import bounds_words, gamma
 from rrf_design.reporting.fieldview import FieldView
 from rrf_design.reporting.graph import draw_field
-from rrf_design.reporting.markup import Child, Markup
+from rrf_design.reporting.markup import Child, Markup, join
 from rrf_design.reporting.page import (
     Card,
     Section,
+    at_least,
+    at_most,
     bullets,
     callout,
     cards,
@@ -50,7 +52,6 @@ def certificate_page(source: Source) -> str:
     k = int(data["k"])
     name = str(data["problem"]["name"])
     parts: list[Section | None] = [
-        section("The promise in words", _promise(data)),
         section("What it rests on", bullets(str(text) for text in data["assumptions"]), _metrics(data["metrics"])),
         section("What it does not say", bullets(f"It does not say {text}." for text in NOT_SAID)),
         _bounds(data),
@@ -69,7 +70,7 @@ def certificate_page(source: Source) -> str:
         f"Certificate for {name}",
         [part for part in parts if part is not None],
         subtitle=f"What is promised at k = {k} wrong answers",
-        lead=cards(_figures(data)),
+        lead=join(_promise(data), cards(_figures(data))),
         facts=facts,
     )
 
@@ -81,46 +82,84 @@ def _figures(data: Mapping[str, Any]) -> list[Card]:
     return [
         Card(
             f"margin {gamma(k)}, proven lower bound",
-            number(margin["lower"]),
+            at_least(margin["lower"]),
             bounds_words(margin["lower"], margin["upper"], str(margin["status"])),
             "good" if margin["lower"] > 0 else "bad",
         ),
         Card(
             "robust lower bound",
-            number(robust),
+            at_least(robust),
             f"after uncertainty η = {number(data['uncertainty']['eta'])} of the blocks",
             "good" if robust > 0 else "bad",
         ),
         Card(
             "error bound",
-            number(error["bound"]),
-            _bound_words(error),
+            at_most(error["bound"]),
+            _bound_words(data),
             "plain" if error["bound"] is not None else "unsure",
         ),
         Card("regime", str(data["regime"]["name"]), "", kind),
     ]
 
 
-def _bound_words(error: Mapping[str, Any]) -> str:
+def _bound_words(data: Mapping[str, Any]) -> str:
+    error = data["error"]
     if error["bound"] is None:
-        return "none: no noise radius is declared, or the margin is zero"
+        return f"none: {no_bound(data)}"
     wanted = f"; acceptable: δ = {number(error['delta'])}" if error.get("delta") is not None else ""
     chance = f"; holds with probability {number(error['confidence'])}" if error.get("confidence") is not None else ""
     return f"length of the error over all nodes, in units of the answers{wanted}{chance}"
 
 
+def no_bound(data: Mapping[str, Any]) -> str:
+    """Why a certificate promises no error, in words."""
+    if data["margin"]["lower"] <= 0:
+        return "no positive margin is proven"
+    if data["error"]["spread"] is None:
+        return (
+            "blocks are uncertain, and nothing bounds the true answers that they act on; give their nodes a range, or the problem"
+            " an amplitude"
+        )
+    return "no noise radius is declared"
+
+
+def _premise(data: Mapping[str, Any]) -> str:
+    """Under which assumption the promise is made: how many answers, how much noise, how large a field."""
+    k, error, noise = int(data["k"]), data["error"], data["noise"]
+    parts = [f"at most {k} answer{' is' if k == 1 else 's are'} wrong"]
+    if noise.get("epsilon"):
+        parts.append(f"the noise of all rows together is at most {number(noise['epsilon'])}")
+    if data["uncertainty"]["eta"] > 0:
+        parts.append("every block is off by no more than its declared radius")
+    if error.get("amplitude") is not None:
+        parts.append(f"the true answers on uncertain blocks have a norm of at most {number(error['amplitude'])}")
+    elif error.get("norms"):
+        parts.append("the true answers lie in their declared ranges")
+    return ", ".join(parts[:-1]) + (" and " if len(parts) > 1 else "") + parts[-1]
+
+
 def _promise(data: Mapping[str, Any]) -> list[Child]:
     k, margin, error = int(data["k"]), data["margin"], data["error"]
     answers = f"{k} wrong answer{'s' if k > 1 else ''}"
-    if margin["lower"] > 0:
-        text = f"If the assumptions below hold, every set of at most {answers} can be found from the measurements: no two such errors look alike ({gamma(k)} ≥ {number(margin['lower'], 7)})."
-        if error["bound"] is not None:
-            text += f" The ideal decoder's repaired answers are then within {number(error['bound'])} of the truth."
-    else:
+    if margin["lower"] <= 0:
         text = f"Nothing is promised at {answers}: no positive lower bound on the margin {gamma(k)} is proven."
+    elif error["bound"] is not None:
+        near = f"within {at_most(error['bound'])} of the truth" if error["bound"] > 0 else "the truth"
+        text = f"Promised: repaired answers are {near}, provided that {_premise(data)}."
+    else:
+        text = f"Promised: every set of at most {answers} leaves a trace of its own. No error bound is promised: {no_bound(data)}."
+    more = (
+        f"No two sets of at most {answers} look alike: {gamma(k)} ≥ {at_least(margin['lower'], 7)}, proven."
+        if margin["lower"] > 0
+        else ""
+    )
     kind = REGIMES.get(str(data["regime"]["name"]), "plain")
     return [
-        callout(prose(text), kind="good" if margin["lower"] > 0 else "bad"),
+        callout(
+            prose(text),
+            prose(more) if more else None,
+            kind="bad" if margin["lower"] <= 0 else "good" if error["bound"] is not None else "unsure",
+        ),
         callout(prose(str(data["regime"]["consequence"])), kind=kind),
         prose(
             "This page shows what the document claims. Whether it holds is re-proven, without our solvers, by ",
@@ -140,18 +179,18 @@ def _bounds(data: Mapping[str, Any]) -> Section:
     rows: list[Sequence[Child]] = [
         [
             "margin, lower bound",
-            number(margin["lower"], 9),
+            at_least(margin["lower"], 9),
             f"rung: {margin['rung']}; proof: {margin['proof']['kind']}",
         ],
-        ["margin, upper bound", number(margin["upper"], 9), "attained by the witness"],
+        ["margin, upper bound", at_most(margin["upper"], 9), "attained by the witness"],
         ["uncertainty η of all blocks together", number(unsure["eta"]), str(unsure["source"])],
-        ["lower bound minus η", number(unsure["global_lower"], 9), "one radius for everything"],
+        ["lower bound minus η", at_least(unsure["global_lower"], 9), "one radius for everything"],
         [
             "lower bound support by support",
-            number(unsure["support_lower"], 9),
+            at_least(unsure["support_lower"], 9),
             "each support pays for its own blocks only",
         ],
-        ["robust lower bound", number(unsure["robust_lower"], 9), "the better of the two"],
+        ["robust lower bound", at_least(unsure["robust_lower"], 9), "the better of the two"],
         [
             "noise",
             number(noise.get("epsilon")),
@@ -163,13 +202,13 @@ def _bounds(data: Mapping[str, Any]) -> Section:
             ),
         ],
     ]
-    if data.get("unwhitened"):
-        bare = data["unwhitened"]
+    if data["provenance"].get("unwhitened"):
+        bare = data["provenance"]["unwhitened"]
         rows.append(
             [
                 "margin in the file's own units, without whitening",
-                number(bare["lower"], 9),
-                f"upper bound {number(bare['upper'], 9)}; for comparison, no other figure rests on it",
+                at_least(bare["lower"], 9),
+                f"upper bound {at_most(bare['upper'], 9)}; for comparison: it is about another operator and not certified",
             ]
         )
     if data.get("conditional"):
@@ -177,8 +216,8 @@ def _bounds(data: Mapping[str, Any]) -> Section:
         rows.append(
             [
                 "margin over the named supports only",
-                number(some["lower"], 9),
-                f"upper bound {number(some['upper'], 9)}; {len(some['supports'])} supports: an audit, not the uniform promise",
+                at_least(some["lower"], 9),
+                f"upper bound {at_most(some['upper'], 9)}; {len(some['supports'])} supports: an audit, not the uniform promise",
             ]
         )
     return section("The figures", table([f"at k = {data['k']}", "value", "how"], rows, right=[1]))
@@ -253,13 +292,12 @@ def _budgets(data: Mapping[str, Any]) -> Section | None:
 def _errors(data: Mapping[str, Any]) -> Section:
     error = data["error"]
     names = {
-        "nominal": "2ε/γ at the nominal operator",
-        "robust": "2ε over the robust margin",
-        "effective": "with the operator's uncertainty counted as noise",
-        "bound": "the bound that is promised",
-        "amplitude": "bound R on the error's size",
+        "bound": "the error that is promised, 2ε'/γ",
+        "effective_epsilon": "ε', the noise radius with what uncertain blocks add to it",
+        "spread": "what uncertain blocks add: √Σ η²‖z‖² over the nodes that they name",
+        "amplitude": "bound on the norm of the true answers on uncertain blocks",
+        "largest_error": "bound on the size of the error itself",
         "delta": "error that is acceptable, δ",
-        "effective_epsilon": "effective noise radius",
     }
     rows: list[Sequence[Child]] = [
         [words, number(error[name])] for name, words in names.items() if error.get(name) is not None
@@ -268,7 +306,12 @@ def _errors(data: Mapping[str, Any]) -> Section:
         rows += [
             [f"{part}: {str(key).replace('_', ' ')}", number(value)] for key, value in (error.get(part) or {}).items()
         ]
-    return section("Error bounds", table(["what", "value, in units of the answers"], rows, right=[1]))
+    rows += [
+        [f"bound on the norm of the true answer of {name}", number(value)]
+        for name, value in (error.get("norms") or {}).items()
+    ]
+    why = prose(f"No error bound is promised: {no_bound(data)}.") if error["bound"] is None else None
+    return section("Error bounds", why, table(["what", "value, in units of the answers"], rows, right=[1]))
 
 
 def _more(data: Mapping[str, Any]) -> Section:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from rrf_design.reporting.markup import Markup, join, tag
-from rrf_design.reporting.page import Picture, number, table
+from rrf_design.reporting.page import Picture, at_least, at_most, number, table
 
 WIDTH, HEIGHT = 640, 340
 LEFT, RIGHT, TOP, BOTTOM = 78, 22, 18, 62
@@ -136,7 +136,12 @@ def bar_chart(
     notes = any(b.note for b in bars)
     columns = [label, value_label, *(["lower bound", "upper bound"] if bounds else []), *(["note"] if notes else [])]
     rows = [
-        [b.name, number(b.value), *([number(b.lower), number(b.upper)] if bounds else []), *([b.note] if notes else [])]
+        [
+            b.name,
+            number(b.value),
+            *([at_least(b.lower), at_most(b.upper)] if bounds else []),
+            *([b.note] if notes else []),
+        ]
         for b in bars
     ]
     summary = f"{value_label} of {len(bars)} by {label}"
@@ -248,7 +253,7 @@ def _draw(item: Series, index: int, x: _Scale, y: _Scale, step: bool) -> Markup:
             continue
         words = f"{item.name}{': ' + item.labels[i] if item.labels else ''} at {number(here)}: {number(value)}"
         if item.lower is not None and item.upper is not None:
-            words += f", lower bound {number(item.lower[i])}, upper bound {number(item.upper[i])}"
+            words += f", lower bound {at_least(item.lower[i])}, upper bound {at_most(item.upper[i])}"
         parts.append(tag("circle", tag("title", words), cx=x(here), cy=y(value), r=11.0, class_="hit"))
         parts.append(_marker(index, x(here), y(value)))
     return tag("g", *parts, class_=f"c{index % 7}")
@@ -319,7 +324,7 @@ def _series_table(series: Sequence[Series], x_label: str, y_label: str) -> Marku
                 number(s.y[i]),
             ]
             if bounds:
-                row += [number(s.lower[i]) if s.lower else "", number(s.upper[i]) if s.upper else ""]
+                row += [at_least(s.lower[i]) if s.lower else "", at_most(s.upper[i]) if s.upper else ""]
             rows.append(row)
     right = [i for i, name in enumerate(columns) if name not in ("series", "what")]
     return table(columns, rows, right=right)

@@ -1,97 +1,93 @@
-"""The page of two designs side by side: margins at the same k, what each buys, and how each sees the other's witness."""
+"""The page of two designs side by side: margins at the same k, what each buys, and how each sees the other's witness.
+
+Made from two `rrf-explanation` documents of the same k, with their problems.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from math import sqrt
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from rrf_design.reporting.charts import Series, line_chart
-from rrf_design.reporting.designs import Design, budget_curve, facts_of, margin_card
-from rrf_design.reporting.explain import wanted_margin
+from rrf_design.errors import InputError
+from rrf_design.reporting.charts import line_chart
+from rrf_design.reporting.designs import budget_curve, facts_of, margin_card
 from rrf_design.reporting.fieldview import FieldView
 from rrf_design.reporting.graph import draw_field
-from rrf_design.reporting.markup import Child, Markup
-from rrf_design.reporting.mending import price
-from rrf_design.reporting.page import Card, callout, cards, figure, number, page, prose, section, table
+from rrf_design.reporting.markup import Child, Markup, join
+from rrf_design.reporting.page import Card, amount, callout, cards, figure, number, page, prose, section, table
 
 if TYPE_CHECKING:
-    from rrf_design.margins import DesignMargin
+    from rrf_design.reporting.documents import Source
+
+Names = tuple[str, str]
 
 
-def comparison_page(first: Design, second: Design, *, k: int | None = None, **options: Any) -> str:
-    """Two designs side by side: margins at the same k, what each buys, and how each sees the other's witness."""
-    names = (first.name or "A", second.name or "B")
-    same_k = k if k is not None else first.problem.k
-    results = [d.problem.margin(d.selected, k=same_k, **options) for d in (first, second)]
+def comparison_page(first: Source, second: Source, *, names: Names = ("A", "B")) -> str:
+    """Two explained designs side by side."""
+    views = [_view(source) for source in (first, second)]
+    found = [first.data, second.data]
+    k = int(found[0]["k"])
+    if int(found[1]["k"]) != k:
+        raise InputError(f"report: designs are compared at one k, not at {k} and {found[1]['k']}")
     parts = [
-        section("In words", _compare_words(names, results)),
-        section("What differs", _differences(first, second, names)),
-        section("Each sees the other's witness", _crossed((first, second), names, results)),
+        section("What differs", _differences(views, names)),
+        section("Each sees the other's witness", _crossed(views, names)),
     ]
-    curves = [curve for d in (first, second) if (curve := budget_curve(d, options)) is not None]
-    if len(curves) == 2:
-        named = [Series(name, c.x, c.y, c.lower, c.upper) for name, c in zip(names, curves, strict=True)]
-        picture = line_chart(named, x_label="k, wrong answers", y_label="margin γ of that k")
-        parts.append(
-            section(
-                "How many wrong answers",
-                figure(picture, caption="The margin of both designs for other corruption budgets."),
-            )
-        )
-    for name, design, result in zip(names, (first, second), results, strict=True):
-        parts.append(
-            section(f"The field of {name}", draw_field(FieldView(design.problem, result.selected, result.witness)))
-        )
-    lead = cards(
-        [_named(name, design, result) for name, design, result in zip(names, (first, second), results, strict=True)]
+    curves = [budget_curve(data, name) for name, data in zip(names, found, strict=True)]
+    if all(curve is not None for curve in curves):
+        drawn = [curve for curve in curves if curve is not None]
+        picture = line_chart(drawn, x_label="k, wrong answers", y_label="margin γ of that k")
+        words = "The margin of both designs for other corruption budgets."
+        parts.append(section("How many wrong answers", figure(picture, caption=words)))
+    for name, view in zip(names, views, strict=True):
+        parts.append(section(f"The field of {name}", draw_field(view)))
+    lead = join(
+        _compare_words(names, found),
+        cards([_named(name, data) for name, data in zip(names, found, strict=True)]),
     )
     facts = [
         (f"{name}: {what}", value)
-        for name, d in zip(names, (first, second), strict=True)
-        for what, value in facts_of(d.problem)[:2]
+        for name, view in zip(names, views, strict=True)
+        for what, value in facts_of(view.problem)[:2]
     ]
-    return page(
-        f"{names[0]} against {names[1]}", parts, subtitle=f"Two designs at k = {same_k}", lead=lead, facts=facts
-    )
+    return page(f"{names[0]} against {names[1]}", parts, subtitle=f"Two designs at k = {k}", lead=lead, facts=facts)
 
 
-def _named(name: str, design: Design, result: DesignMargin) -> Card:
-    card = margin_card(result, wanted_margin(design.problem))
-    return Card(
-        f"{name}: {card.label}",
-        card.value,
-        f"{card.note}; bought for {number(price(design.problem, result.selected))}",
-        card.kind,
-    )
+def _view(source: Source) -> FieldView:
+    if source.problem is None:
+        raise InputError(f"report: the {source.kind} does not carry its problem; give it with --problem")
+    return FieldView(source.problem, list(source.data["selected"]), source.data["witness"])
 
 
-def _compare_words(names: tuple[str, str], results: Sequence[DesignMargin]) -> Markup:
+def _named(name: str, data: Mapping[str, Any]) -> Card:
+    card = margin_card(data)
+    return Card(f"{name}: {card.label}", card.value, f"{card.note}; bought for {amount(data['cost'])}", card.kind)
+
+
+def _compare_words(names: Names, results: Sequence[Mapping[str, Any]]) -> Markup:
     a, b = results
-    if a.lower > b.upper or b.lower > a.upper:
-        better, worse = (0, 1) if a.lower > b.upper else (1, 0)
-        ratio = results[better].lower / results[worse].upper if results[worse].upper > 1e-9 else None
+    k = a["k"]
+    if a["lower"] > b["upper"] or b["lower"] > a["upper"]:
+        better, worse = (0, 1) if a["lower"] > b["upper"] else (1, 0)
+        least, most = results[better]["lower"], results[worse]["upper"]
         by = (
-            f", at least {number(ratio, 3)} times as much"
-            if ratio is not None
+            f", at least {number(least / most, 3)} times as much"
+            if most > 1e-9
             else ", while the other may miss it altogether"
         )
-        text = f"{names[better]} sees its worst error better than {names[worse]} sees its own{by}: {number(results[better].value)} against {number(results[worse].value)}, both at k = {a.k}."
+        text = f"{names[better]} sees its worst error better than {names[worse]} sees its own{by}: {number(results[better]['gamma'])} against {number(results[worse]['gamma'])}, both at k = {k}."
         return callout(prose(text), kind="plain")
     return callout(
         prose(
-            f"The bounds overlap: at k = {a.k} neither design is proven better. Margins {number(a.value)} and {number(b.value)}."
+            f"The bounds overlap: at k = {k} neither design is proven better. Margins {number(a['gamma'])} and {number(b['gamma'])}."
         ),
         kind="unsure",
     )
 
 
-def _differences(first: Design, second: Design, names: tuple[str, str]) -> Markup:
-    sides = [set(d.selected) for d in (first, second)]
-    everything = [
-        {b.id for b in d.problem.blocks if b.owned} | side for d, side in zip((first, second), sides, strict=True)
-    ]
+def _differences(views: Sequence[FieldView], names: Names) -> Markup:
+    everything = [{b.id for b in view.problem.blocks if b.owned} | set(view.selected) for view in views]
     only = [sorted(everything[0] - everything[1]), sorted(everything[1] - everything[0])]
     both = everything[0] & everything[1]
     rows = [
@@ -102,16 +98,16 @@ def _differences(first: Design, second: Design, names: tuple[str, str]) -> Marku
     return table(["blocks", "how many", "which"], rows, right=[1])
 
 
-def _crossed(designs: Sequence[Design], names: tuple[str, str], results: Sequence[DesignMargin]) -> Markup:
+def _crossed(views: Sequence[FieldView], names: Names) -> Markup:
+    """‖B h‖ of each design for the other's witness h: the root of what its blocks see of it together."""
     rows: list[Sequence[Child]] = []
     for i, other in ((0, 1), (1, 0)):
-        operator = results[i].operator
-        witness = results[other].witness
-        if not set(witness) <= set(operator.node_ids):
+        view, witness = views[i], views[other].witness
+        if not set(witness) <= view.open_nodes:
             rows.append([names[i], f"{names[other]}'s witness", "asks nodes that it does not have"])
             continue
-        whole = {name: np.zeros(designs[i].problem.node_by_id[name].dim) for name in operator.node_ids}
-        whole.update({name: np.asarray(part) for name, part in witness.items()})
-        seen = float(np.linalg.norm(operator.matrix @ operator.stack(whole)))
+        energies = view.problem.structure.energies(witness)
+        held = [b.id for b in view.problem.blocks if view.block_status(b) in ("owned", "bought")]
+        seen = sqrt(sum(energies[name] for name in held))
         rows.append([names[i], f"{names[other]}'s witness on {', '.join(witness)}", number(seen)])
     return table(["design", "looks at", "moves its measurements by ‖B h‖"], rows, right=[2])

@@ -1,31 +1,35 @@
 """From a path or a result to its page: what kind of document is it, and who draws that kind.
 
-A kind is told by the document's `format` (rrf-plan, rrf-certificate, ...), never guessed from the file's name. A
-problem file is the one document without a format: its page is that of the design it owns.
+A kind is told by the document's `format` (rrf-plan, rrf-certificate, ...), never guessed from the file's name. A page is a
+function of its document: nothing is solved, planned or proven here. So a problem file has no page by itself; `rrf_design.explain`
+makes the document of the design that it owns.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rrf_design.documents import sealed
 from rrf_design.errors import InputError
 
 if TYPE_CHECKING:
     from rrf_design.problem import Problem
-    from rrf_design.reporting.designs import Design
 
 _PAGES = {
+    "rrf-explanation": "rrf_design.reporting.designs:design_page",
     "rrf-plan": "rrf_design.reporting.plans:plan_page",
     "rrf-frontier": "rrf_design.reporting.plans:frontier_page",
     "rrf-certificate": "rrf_design.reporting.certificates:certificate_page",
     "rrf-repair": "rrf_design.reporting.repairs:repair_page",
+    "rrf-repair-batch": "rrf_design.reporting.delivery:batch_page",
     "rrf-run": "rrf_design.reporting.runs:run_page",
+    "rrf-delivery": "rrf_design.reporting.delivery:delivered",
     "rrf-scenario": "rrf_design.reporting.scenarios:scenario_page",
 }
 """Format name to the function that makes its page: (Source) -> str. Imported when used."""
@@ -41,37 +45,44 @@ class Source:
     path: Path | None = None
     problems: Mapping[str, Problem] = field(default_factory=dict)
     """Of a run over a data set: item to problem."""
-    options: Mapping[str, Any] = field(default_factory=dict)
-    """For the margin solver, where a page has to compute one (n_jobs, time_limit)."""
+    answers: Sequence[Mapping[str, Any]] = ()
+    """Of a run: its recorded answers (`rrf_design.acquisition.answer_log`), prompts and raw texts."""
+    refresh: int | None = None
+    """Seconds after which the page is to be loaded anew, while more is to come."""
 
 
-def write_report(document: Any, out: str | os.PathLike[str], *, problem: Any = None, **options: Any) -> Path:
-    """Write the page of `document` (a path, a mapping, a problem, or a result with `to_json`) to `out`.
+def write_report(
+    document: Any, out: str | os.PathLike[str], *, problem: Any = None, answers: Sequence[Mapping[str, Any]] = ()
+) -> Path:
+    """Write the page of `document` (a path, a mapping, or a result such as a plan or an explanation) to `out`.
 
     `problem` (a path, a Problem, or for a data set a mapping of item to Problem) is what a plan, a repair or a run belongs
-    to, for the drawing of the field; a document that carries its problem does not need it. `options` go to the
-    margin solver.
+    to, for the drawing of the field; a document that carries its problem does not need it. `answers` are those
+    that a run recorded (`rrf_design.acquisition.answer_log`): prompts and raw texts.
     """
     from rrf_design.files import write_text
 
-    source = read(document, problem=problem, **options)
+    source = replace(read(document, problem=problem), answers=answers)
     write_text(out, render(source))
     return Path(out)
 
 
-def read(document: Any, *, problem: Any = None, **options: Any) -> Source:
+def read(document: Any, *, problem: Any = None) -> Source:
     """What the document is; InputError when it is nothing that has a page."""
     if isinstance(problem, Mapping):
         owners = {str(item): _problem(each) for item, each in problem.items()}
-        return replace(read(document, **options), problems=owners)
+        return replace(read(document), problems=owners)
     owner = _problem(problem) if problem is not None else None
     if isinstance(document, str | os.PathLike):
-        return _from_path(Path(document), owner, options)
+        return _from_path(Path(document), owner)
     if hasattr(document, "node_by_id"):
-        return Source("problem", {}, document, options=options)
+        return Source("problem", {}, document)
+    own = getattr(document, "problem", None)
+    if owner is None and hasattr(own, "node_by_id"):
+        owner = own
     document = _as_mapping(document)
     if isinstance(document, Mapping):
-        return _from_mapping(document, owner, None, options)
+        return _from_mapping(document, owner, None)
     raise InputError(f"report: a {type(document).__name__} has no page")
 
 
@@ -81,25 +92,20 @@ def _as_mapping(result: Any) -> Any:
     if (package, name) == ("rrf_design.certificates", "Certificate"):
         return result.document
     if (package, name) == ("rrf_design.planning", "Plan"):
-        from rrf_design.planning.document import to_document as plan_document
-
-        return plan_document(result)
+        return sealed("rrf-plan", result.to_json())
     if (package, name) == ("rrf_design.planning", "Frontier"):
-        return {"format": "rrf-frontier", "version": 1, **result.to_json()}
-    if (package, name) == ("rrf_design.repair", "Repair"):
-        from rrf_design.repair import to_document as repair_document
+        return sealed("rrf-frontier", result.to_json())
+    if (package, name) == ("rrf_design.repairing", "Repair"):
+        from rrf_design.repairing.document import to_document
 
-        return repair_document(result)
+        return to_document(result)
     return result.to_json() if hasattr(result, "to_json") else result
 
 
 def render(source: Source) -> str:
     """The page as text."""
     if source.kind == "problem":
-        from rrf_design.reporting.designs import Design, design_page
-
-        assert source.problem is not None
-        return design_page(Design(source.problem, tuple(source.data.get("selected", ()))), **source.options)
+        raise InputError("report: a problem has no page before it is explained; write_report(explain(problem), ...)")
     module, _, name = _PAGES[source.kind].partition(":")
     make: Callable[[Source], str] = getattr(import_module(module), name)
     try:
@@ -109,18 +115,15 @@ def render(source: Source) -> str:
         raise InputError(f"{where}the {source.kind} document is damaged ({type(error).__name__}: {error})") from error
 
 
-def design_of(source: Source) -> Design:
-    """The design a document speaks of, for comparisons."""
-    from rrf_design.reporting.designs import Design
-
+def selected_of(source: Source) -> tuple[str, ...]:
+    """What the design that a document speaks of adds to what is owned, for comparisons."""
     if source.problem is None:
         raise InputError(f"report: the {source.kind} does not carry its problem; give it with --problem")
-    name = source.path.stem if source.path is not None else ""
     named = source.data["problem"] if source.kind == "rrf-certificate" else source.data
-    return Design(source.problem, source.problem.resolve(list(named.get("selected", ()))), name)
+    return source.problem.resolve(list(named.get("selected", ())))
 
 
-def _from_path(path: Path, owner: Problem | None, options: Mapping[str, Any]) -> Source:
+def _from_path(path: Path, owner: Problem | None) -> Source:
     if path.is_dir():
         inside = [path / name for name in ("document.json", "result.json", "scenario.json") if (path / name).is_file()]
         if not inside:
@@ -131,23 +134,21 @@ def _from_path(path: Path, owner: Problem | None, options: Mapping[str, Any]) ->
     if path.suffix.lower() == ".npz":
         from rrf_design.builders import load_operator
 
-        return Source("problem", {}, load_operator(path), path, options=options)
+        return Source("problem", {}, load_operator(path), path)
     if path.suffix.lower() != ".json":
-        return Source("problem", {}, _problem(path), path, options=options)
+        return Source("problem", {}, _problem(path), path)
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, ValueError, RecursionError) as error:
         raise InputError(f"{path}: can't be read as JSON ({error})") from None
     if isinstance(data, dict) and "format" not in data and "nodes" in data:
-        return Source("problem", {}, _problem(path), path, options=options)
+        return Source("problem", {}, _problem(path), path)
     if not isinstance(data, dict):
         raise InputError(f"{path}: not a document; expected a JSON object with a format")
-    return _from_mapping(data, owner, path, options)
+    return _from_mapping(data, owner, path)
 
 
-def _from_mapping(
-    data: Mapping[str, Any], owner: Problem | None, path: Path | None, options: Mapping[str, Any]
-) -> Source:
+def _from_mapping(data: Mapping[str, Any], owner: Problem | None, path: Path | None) -> Source:
     where = f"{path}: " if path is not None else "report: "
     name = data.get("format")
     if not isinstance(name, str):
@@ -159,7 +160,7 @@ def _from_mapping(
         from rrf_design.files import suggestion
 
         raise InputError(f"{where}there is no page for the format {name!r}{suggestion(kind, _PAGES)}")
-    return Source(kind, data, _matching(data, owner, path), path, options=options)
+    return Source(kind, data, _matching(data, owner, path), path)
 
 
 def _matching(data: Mapping[str, Any], owner: Problem | None, path: Path | None) -> Problem | None:

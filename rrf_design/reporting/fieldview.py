@@ -6,32 +6,21 @@ and the rest is told in numbers: how many of each kind, and which components no 
 
 from __future__ import annotations
 
-import itertools
 from collections import Counter, defaultdict, deque
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
-
 from rrf_design.blocks import Anchor, Relation
 
 if TYPE_CHECKING:
-    from rrf_design.operator import Operator
     from rrf_design.problem import Problem
 
 WHOLE = 120
 """Fields of at most so many nodes are drawn whole."""
 NEIGHBOURHOOD = 60
 """Nodes drawn of a larger field."""
-
-NOTHING = 1e-12
-"""A node with less of the witness's squared length than this carries none of it; what rounding leaves is far below."""
-
-BLIND = 1e-18
-"""A block whose energy is below this part of its own squared norm does not see the witness; that is far above rounding."""
 
 WORDS = {"owned": "owned", "bought": "bought", "sale": "on sale", "waiting": "waits for a node that is not asked"}
 
@@ -50,30 +39,17 @@ class FieldView:
 
     @cached_property
     def open_nodes(self) -> frozenset[str]:
-        from rrf_design.operator import open_nodes
-
-        return open_nodes(self.problem, self.problem.resolve(list(self.selected)))
-
-    @cached_property
-    def _everything(self) -> Operator:
-        return self.problem.operator("all")
+        return self.problem.design(list(self.selected)).opened
 
     @cached_property
     def shares(self) -> dict[str, float]:
-        """How much of the witness's squared length each node carries that carries any, as `DesignMargin.shares` has it."""
-        if not self.witness:
-            return {}
-        operator = self._everything
-        stacked = np.square(operator.stack(_whole(self.problem, self.witness, operator)))
-        place = {name: i for i, name in enumerate(operator.node_ids)}
-        raw = {name: float(stacked[operator.groups[place[name]]].sum()) for name in self.witness if name in place}
-        total = sum(raw.values())
-        return {name: value / total for name, value in raw.items() if value > NOTHING * total} if total > 0 else {}
+        """How much of the witness's squared length each node carries that carries any."""
+        return self.problem.design(list(self.selected)).shares(self.witness)
 
     @cached_property
     def energies(self) -> dict[str, float]:
-        """`witness_energies` for every block of the problem, owned or not."""
-        return witness_energies(self.problem, self.witness, self._everything) if self.witness else {}
+        """‖C_j h‖² of the witness for every block of the problem, owned or not."""
+        return self.problem.structure.energies(self.witness) if self.witness else {}
 
     def block_status(self, block: Relation | Anchor) -> str:
         """ "owned", "bought", "sale", or "waiting" for an owned block that touches a node not asked yet."""
@@ -120,34 +96,6 @@ class FieldView:
     @property
     def whole(self) -> bool:
         return len(self.problem.nodes) <= WHOLE
-
-
-def witness_energies(problem: Problem, witness: Mapping[str, Sequence[float]], operator: Operator) -> dict[str, float]:
-    """‖C_j h‖² of a witness h for every block of an operator, at the weight it has in B.
-
-    What rounding leaves of nothing (below 1e-18 of ‖C_j‖²) is 0: that block is blind to the witness.
-    """
-    whole = operator.stack(_whole(problem, witness, operator))
-    seen = _by_block(np.square(operator.matrix @ whole), operator.block_offsets)
-    size = _by_block(np.asarray(operator.matrix.multiply(operator.matrix).sum(axis=1)), operator.block_offsets)
-    return {
-        name: float(energy) if energy > BLIND * most else 0.0
-        for name, energy, most in zip(operator.block_ids, seen, size, strict=True)
-    }
-
-
-def _whole(
-    problem: Problem, witness: Mapping[str, Sequence[float]], operator: Operator
-) -> dict[str, NDArray[np.float64]]:
-    """The witness on every node of the operator: zero where it has nothing."""
-    whole = {name: np.zeros(problem.node_by_id[name].dim) for name in operator.node_ids}
-    whole.update({name: np.asarray(part, dtype=float) for name, part in witness.items() if name in whole})
-    return whole
-
-
-def _by_block(values: NDArray[np.float64], offsets: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Sums over the rows of each block."""
-    return np.array([values[a:b].sum() for a, b in itertools.pairwise(offsets)])
 
 
 def family_of(relation: Relation) -> str:

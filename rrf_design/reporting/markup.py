@@ -34,6 +34,8 @@ def escape(value: object) -> Markup:
 
 def visible(text: str) -> str:
     """Text in which nothing changes how the rest is shown."""
+    if text.isprintable():  # most texts of most pages
+        return text
     return _CONTROL.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
 
 

@@ -14,7 +14,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from typing import Any
 
+from rrf_design.amounts import digits, rounded_down, rounded_up
 from rrf_design.reporting.markup import Child, Markup, join, tag
 
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7A6A00")
@@ -61,6 +63,23 @@ def number(value: float | int | None, digits: int = 5) -> str:
     if isinstance(value, int):
         return f"{value:,}".replace(",", "\u202f").replace("-", "−")
     return f"{value:.{digits}g}".replace("e-0", "e-").replace("e+0", "e").replace("-", "−")
+
+
+def at_least(value: float | None, digits: int = 5) -> str:
+    """A proven lower bound for people: cut, so that what is shown is proven too."""
+    return number(value if value is None or value - value != 0 else rounded_down(value, digits), digits)
+
+
+def at_most(value: float | None, digits: int = 5) -> str:
+    """A proven upper bound, an error that is promised: never shown smaller than it is."""
+    return number(value if value is None or value - value != 0 else rounded_up(value, digits), digits)
+
+
+def amount(value: Any) -> str:
+    """A value that was answered, delivered or paid: with the digits it has, and without those that rounding left behind."""
+    if isinstance(value, float) and value - value == 0:
+        return digits(value).replace("e-0", "e-").replace("e+", "e").replace("-", "−")
+    return number(value) if value is None or isinstance(value, int | float) else str(value)
 
 
 def prose(*children: Child) -> Markup:
@@ -211,8 +230,10 @@ def page(
     subtitle: str = "",
     lead: Child = None,
     facts: Sequence[tuple[str, str]] = (),
+    refresh: int | None = None,
 ) -> str:
-    """The whole document. `lead` stands above the contents; `facts` (digests, versions, dates) at the foot."""
+    """The whole document. `lead` stands above the contents; `facts` (digests, versions, dates) at the foot; a page that
+    grows is loaded anew every `refresh` seconds."""
     anchors = [f"part-{i}" for i in range(1, len(sections) + 1)]
     contents = None
     if len(sections) > 2:
@@ -224,8 +245,8 @@ def page(
         tag("section", tag("h2", part.heading), part.content, id=anchor)
         for part, anchor in zip(sections, anchors, strict=True)
     ]
-    drawn = any('class="field"' in part.content for part in sections)
-    style, script = asset("page.css"), Markup(asset("page.js") + (asset("field.js") if drawn else ""))
+    needed = [file for sign, file in _SCRIPTS.items() if any(sign in part.content for part in sections)]
+    style, script = asset("page.css"), Markup("".join(asset(file) for file in ("page.js", *needed)))
     policy = f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; img-src data:; base-uri 'none'; form-action 'none'"
     foot = tag("footer", tag("dl", [[tag("dt", name), tag("dd", value)] for name, value in facts])) if facts else None
     head = tag(
@@ -234,12 +255,17 @@ def page(
         tag("meta", http_equiv="Content-Security-Policy", content=policy),
         tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
         tag("meta", name="color-scheme", content="light dark"),
+        tag("meta", http_equiv="refresh", content=str(int(refresh))) if refresh else None,
         tag("title", title),
         tag("style", style),
     )
     top = tag("header", tag("h1", title), tag("p", subtitle, class_="subtitle") if subtitle else None)
     main = tag("main", top, lead, contents, body, foot)
     return f'<!doctype html>\n<html lang="en">{head}<body>{main}{tag("script", script)}</body></html>\n'
+
+
+_SCRIPTS = {'class="field"': "field.js", 'class="items"': "items.js"}
+"""Scripts beyond the common one, by the element that needs them; data can't write either sign, since it is escaped."""
 
 
 @cache

@@ -11,17 +11,26 @@ from rrf_design.reporting.charts import Series, step_chart
 from rrf_design.reporting.designs import facts_of, gamma
 from rrf_design.reporting.fieldview import FieldView
 from rrf_design.reporting.graph import draw_field
-from rrf_design.reporting.markup import Child, Markup
-from rrf_design.reporting.page import Card, callout, cards, figure, number, page, prose, section, table, without_empty
+from rrf_design.reporting.markup import Child, Markup, join
+from rrf_design.reporting.page import (
+    Card,
+    amount,
+    at_least,
+    at_most,
+    callout,
+    cards,
+    figure,
+    number,
+    page,
+    prose,
+    section,
+    table,
+    without_empty,
+)
 
 if TYPE_CHECKING:
     from rrf_design.problem import Problem
     from rrf_design.reporting.documents import Source
-
-MOST_BOUNDS = 40
-"""Designs on a curve whose bounds a page computes anew, since documents carry those of the last only."""
-BOUND_SECONDS = 5.0
-"""For each of them, where the caller names no time limit."""
 
 STATUS = {
     "optimal": ("good", "proven: no design within the budget and the rules does better by more than the stated gap"),
@@ -34,7 +43,6 @@ def plan_page(source: Source) -> str:
     """The page of a plan; with its problem, the field is drawn with what is bought."""
     data, k = source.data, _k(source)
     parts = [
-        section("In words", _words(data, k)),
         section("What to buy, in this order", _steps(data, k), _curve(source, k)),
     ]
     if source.problem is not None:
@@ -43,13 +51,13 @@ def plan_page(source: Source) -> str:
         parts.append(section("Notes", [prose(str(note)) for note in data["notes"]]))
     name = _name(source)
     wish = (
-        f"budget {number(data['budget'])}" if data.get("budget") is not None else f"target {number(data.get('target'))}"
+        f"budget {amount(data['budget'])}" if data.get("budget") is not None else f"target {number(data.get('target'))}"
     )
     return page(
         f"Plan for {name}",
         parts,
         subtitle=f"k = {k}, {wish}, method {data.get('method', 'not said')}",
-        lead=cards(_figures(data, k)),
+        lead=join(_words(data, k), cards(_figures(data, k))),
         facts=_facts(source),
     )
 
@@ -64,7 +72,7 @@ def frontier_page(source: Source) -> str:
         max(float(p["upper_bound"]), v) if p.get("upper_bound") is not None else inf
         for p, v in zip(points, values, strict=True)
     ]
-    lowers = [low for low, _ in _bounds(source, [p["selected"] for p in points], str(data.get("objective")), k)]
+    lowers = [nan if p.get("gamma_lower") is None else float(p["gamma_lower"]) for p in points]
     words = [f"{len(p['selected'])} bought, {p['status']}" for p in points]
     series = Series("best margin", costs, values, lowers, uppers, words)
     picture = step_chart(
@@ -76,10 +84,10 @@ def frontier_page(source: Source) -> str:
     )
     rows: list[Sequence[Child]] = [
         [
-            number(p["cost"]),
+            amount(p["cost"]),
             number(v),
-            number(low, 7),
-            number(up, 7),
+            at_least(low, 7),
+            at_most(up, 7),
             str(p["status"]),
             ", ".join(p["selected"]) or "nothing",
         ]
@@ -90,10 +98,9 @@ def frontier_page(source: Source) -> str:
     text = (
         "No amount of money on this frontier buys a positive margin."
         if positive is None
-        else f"The first positive margin costs {number(positive['cost'])}; the largest, {number(values[-1])}, costs {number(costs[-1])}."
+        else f"The first positive margin costs {amount(positive['cost'])}; the largest, {number(values[-1])}, costs {amount(costs[-1])}."
     )
     parts = [
-        section("In words", callout(prose(text), kind="bad" if positive is None else "plain")),
         section(
             "How the margin grows with money",
             figure(
@@ -120,7 +127,7 @@ def frontier_page(source: Source) -> str:
         f"Frontier of {_name(source)}",
         parts,
         subtitle=f"The best margin for every budget, k = {k}",
-        lead=lead,
+        lead=join(callout(prose(text), kind="bad" if positive is None else "plain"), lead),
         facts=_facts(source),
     )
 
@@ -155,19 +162,21 @@ def _figures(data: Mapping[str, Any], k: int) -> list[Card]:
     kind, meaning = _status(data)
     lower, upper = data.get("gamma_lower"), data.get("gamma_upper")
     proven = (
-        f"proven between {number(lower, 7)} and {number(upper, 7)}" if lower is not None and upper is not None else ""
+        f"proven between {at_least(lower, 7)} and {at_most(upper, 7)}"
+        if lower is not None and upper is not None
+        else ""
     )
     budget = data.get("budget")
     return [
         Card(f"margin {gamma(k)} when bought", number(data["gamma"]), proven, "good" if data["gamma"] > 0 else "bad"),
         Card(
             "cost",
-            number(data["cost"]),
-            "in the unit of the file's costs" + ("" if budget is None else f"; budget {number(budget)}"),
+            amount(data["cost"]),
+            "in the unit of the file's costs" + ("" if budget is None else f"; budget {amount(budget)}"),
         ),
         Card(
             f"best possible {gamma(k)}",
-            number(data["upper_bound"]),
+            at_most(data["upper_bound"]),
             f"proven bound on every admissible design; gap {number(100 * data['gap'], 3)} %",
         ),
         Card("status", str(data["status"]), meaning, kind),
@@ -190,12 +199,16 @@ def _words(data: Mapping[str, Any], k: int) -> Markup:
         f" and {len(data['selected']) - 12} more" if len(data["selected"]) > 12 else ""
     )
     text = (
-        f"Buy {bought} for {number(data['cost'])}: the margin {gamma(k)} is {number(data['gamma'])} then."
+        f"Buy {bought} for {amount(data['cost'])}: the margin {gamma(k)} is {number(data['gamma'])} then."
         if data["selected"]
         else "Buy nothing: no purchase was found that is worth its cost."
     )
+    if data.get("wanted") is not None and data.get("robust_lower") is not None:
+        text += (
+            f" The problem's goal asks for {number(data['wanted'])}; certain are {at_least(data['robust_lower'], 7)}."
+        )
     bound = (
-        f" Nothing cheaper than {number(data['cost_bound'])} reaches the target."
+        f" Nothing cheaper than {amount(data['cost_bound'])} reaches the target."
         if data.get("cost_bound") is not None and data.get("target") is not None
         else ""
     )
@@ -211,7 +224,7 @@ def _steps(data: Mapping[str, Any], k: int) -> Markup:
                 number(place),
                 step["block"],
                 opened,
-                number(step["cost"]),
+                amount(step["cost"]),
                 number(step["gamma"]),
                 ", ".join(step["support"]),
                 number(step["energy"], 4) if step.get("energy") is not None else "",
@@ -237,46 +250,21 @@ def _curve(source: Source, k: int) -> Markup | None:
     xs = list(accumulate(float(step["cost"]) for step in steps))
     ys = [float(step["gamma"]) for step in steps]
     words = [str(step["block"]) for step in steps]
-    prefixes = [
-        [name for step in steps[:many] for name in (*step.get("opened", ()), step["block"])]
-        for many in range(1, len(steps) + 1)
-    ]
-    if source.problem is not None and _same_margin(source.problem, str(data.get("objective"))):
-        start = source.problem.margin(k=k, **source.options)
-        xs, ys, words, prefixes = [0.0, *xs], [start.value, *ys], ["owned already", *words], [[], *prefixes]
-    bounds = _bounds(source, prefixes, str(data.get("objective")), k)
+    if data.get("owned_gamma") is not None:
+        xs, ys, words = [0.0, *xs], [float(data["owned_gamma"]), *ys], ["owned already", *words]
+    lower, upper = [nan] * len(xs), [nan] * len(xs)
     if data.get("gamma_lower") is not None and data.get("gamma_upper") is not None:
-        bounds[-1] = (float(data["gamma_lower"]), float(data["gamma_upper"]))
-    series = Series("margin", xs, ys, [low for low, _ in bounds], [high for _, high in bounds], words)
+        lower[-1], upper[-1] = float(data["gamma_lower"]), float(data["gamma_upper"])
+    series = Series("margin", xs, ys, lower, upper, words)
     picture = step_chart(
         [series],
         x_label="money spent (unit of costs)",
         y_label=f"margin {gamma(k)}",
         target=data.get("target"),
     )
-    caption = f"The margin {gamma(k)} as the plan is bought, with its proven lower and upper bounds."
+    caption = f"The margin {gamma(k)} as the plan is bought; at the end with its proven lower and upper bounds."
     return figure(picture, caption=caption)
 
 
-def _bounds(source: Source, designs: Sequence[Sequence[str]], objective: str, k: int) -> list[tuple[float, float]]:
-    """Proven bounds of the margin of each design; not known without the problem, or of another objective's margin."""
-    problem = source.problem
-    if problem is None or len(designs) > MOST_BOUNDS or not _same_margin(problem, objective):
-        return [(nan, nan)] * len(designs)
-    options = {**source.options, "time_limit": source.options.get("time_limit") or BOUND_SECONDS}
-    found = [problem.margin(problem.resolve(list(names)), k=k, **options) for names in designs]
-    return [(margin.lower, margin.upper) for margin in found]
-
-
-def _same_margin(problem: Problem, objective: str) -> bool:
-    """Whether the plan's margins are those of the problem as it is assembled (whitened), so that they go on one curve."""
-    whitened = any(b.sigma is not None or b.covariance is not None or b.metric is not None for b in problem.blocks)
-    return objective == "gamma_sigma" or (objective == "gamma" and not whitened)
-
-
 def _view(problem: Problem, data: Mapping[str, Any]) -> FieldView:
-    witness = data.get("witness")
-    selected = problem.resolve(list(data["selected"]))
-    if not witness:
-        witness = problem.margin(selected, time_limit=BOUND_SECONDS).witness
-    return FieldView(problem, selected, witness)
+    return FieldView(problem, problem.resolve(list(data["selected"])), data.get("witness") or {})

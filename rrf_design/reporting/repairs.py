@@ -1,4 +1,4 @@
-"""The page of a repair: which responses were wrong, what they became, how sure that is and why."""
+"""The page of a repair: what may be believed, which responses were wrong, what they became, and why."""
 
 from __future__ import annotations
 
@@ -9,10 +9,13 @@ from rrf_design.reporting.charts import Bar, bar_chart
 from rrf_design.reporting.designs import facts_of, gamma
 from rrf_design.reporting.fieldview import FieldView
 from rrf_design.reporting.graph import draw_field
-from rrf_design.reporting.markup import Child, Markup
+from rrf_design.reporting.items import vector
+from rrf_design.reporting.markup import Child, Markup, join
 from rrf_design.reporting.page import (
     Card,
     Section,
+    at_least,
+    at_most,
     callout,
     cards,
     figure,
@@ -23,6 +26,7 @@ from rrf_design.reporting.page import (
     table,
     without_empty,
 )
+from rrf_design.reporting.sentences import MEANINGS, SIGNS, said
 
 if TYPE_CHECKING:
     from rrf_design.problem import Problem
@@ -33,7 +37,6 @@ def repair_page(source: Source) -> str:
     """The page of a repair document; with its problem, the field is drawn too."""
     data, problem = source.data, source.problem
     parts = [
-        section("In words", verdict(data)),
         section("Which answers were wrong, and what they became", answers(data)),
     ]
     if problem is not None:
@@ -51,7 +54,7 @@ def repair_page(source: Source) -> str:
         f"Repair of {name}",
         parts,
         subtitle=f"Method {data['method']}, k = {data['k']} wrong answers allowed for",
-        lead=cards(figures(data)),
+        lead=join(said(data), cards(figures(data))),
         facts=facts,
     )
 
@@ -60,26 +63,20 @@ def figures(data: Mapping[str, Any]) -> list[Card]:
     """What matters about a repair."""
     k = int(data["k"])
     bound = data.get("error_bound")
-    wrong = len(data["support"])
+    wrong, verdict = len(data["support"]), str(data["verdict"])
     return [
+        Card("verdict", verdict, MEANINGS[verdict], SIGNS[verdict]),
         Card(
             "answers found wrong",
             number(wrong),
             f"of {number(len(data['repaired']))} nodes; at most k = {k} are allowed for",
-            "good" if data["guaranteed"] else "unsure",
         ),
         Card(
-            "how sure",
-            str(data["certainty"]),
-            "guaranteed" if data["guaranteed"] else "not guaranteed",
-            "good" if data["guaranteed"] else "unsure",
-        ),
-        Card(
-            f"margin {gamma(k)}", number(data["gamma"]), f"proven to be at least {number(data.get('gamma_lower'), 7)}"
+            f"margin {gamma(k)}", number(data["gamma"]), f"proven to be at least {at_least(data.get('gamma_lower'), 7)}"
         ),
         Card(
             "error bound",
-            number(bound),
+            at_most(bound),
             "no bound: the margin or ε does not give one"
             if bound is None
             else "2ε/γ: length of the error over all nodes, in units of the answers",
@@ -88,16 +85,8 @@ def figures(data: Mapping[str, Any]) -> list[Card]:
     ]
 
 
-def verdict(data: Mapping[str, Any]) -> Markup:
-    return callout(
-        prose(_sentence(str(data["reason"]))),
-        [prose(_sentence(str(note))) for note in data.get("notes", [])],
-        kind="good" if data["guaranteed"] else "unsure",
-    )
-
-
-def answers(data: Mapping[str, Any]) -> Markup:
-    """Node by node: the answer as given, what it became, and what became of it in a word."""
+def answers(data: Mapping[str, Any], read: Mapping[str, Any] | None = None) -> Markup:
+    """Node by node: the answer as given (`read`, or else what the repair says of it), what it became, and in a word how it was."""
     wrong, erased = set(data["support"]), data.get("erased", {})
     rows: list[Sequence[Child]] = []
     order = sorted(data["repaired"], key=lambda name: (name not in wrong, name not in erased))
@@ -105,14 +94,16 @@ def answers(data: Mapping[str, Any]) -> Markup:
         value = data["repaired"][name]
         off = data.get("error", {}).get(name)
         given = erased.get(name, "")
-        if name not in erased and value is not None:
+        if read is not None and name in read:
+            given = vector(read[name])
+        elif name not in erased and value is not None:
             given = vector([v + o for v, o in zip(value, off, strict=True)] if off is not None else value)
-        word = "wrong" if name in wrong else ("no answer" if name in erased else "kept")
+        word = "wrong" if name in wrong else "no answer" if name in erased else "kept" if value is not None else "open"
         became = "not determined" if value is None else vector(value)
         within = (data.get("bounds") or {}).get(name)
-        near = "" if within is None or value is None else f"±{number(float(within), 4)}"
+        near = "" if within is None or value is None else f"±{at_most(float(within), 4)}"
         rows.append([name, given, became, near, "" if off is None else vector(off), word])
-    return without_empty(["node", "answer", "becomes", "within", "was off by", "verdict"], rows)
+    return without_empty(["node", "answer", "becomes", "within", "was off by", "so it was"], rows)
 
 
 def repaired_view(problem: Problem, data: Mapping[str, Any]) -> FieldView:
@@ -161,10 +152,11 @@ def _residuals(data: Mapping[str, Any]) -> Section:
         value_label="residual (whitened units)",
     )
     rows: list[Sequence[Child]] = [
+        ["explanation of the data", str(data.get("certainty", "not said"))],
         ["objective", number(found.get("objective"))],
         ["optimality gap", number(found.get("gap"))],
         ["least residual with fewer wrong nodes", number(found.get("best_smaller"))],
-        ["error bound once the residual is known, (ε + residual)/γ", number(found.get("posterior_bound"))],
+        ["error bound once the residual is known, (ε + residual)/γ", at_most(found.get("posterior_bound"))],
         ["search complete", "yes" if found.get("complete") else "no"],
         ["iterations", number(found.get("iterations"))],
         ["time, s", number(found.get("seconds"), 3)],
@@ -180,14 +172,3 @@ def _residuals(data: Mapping[str, Any]) -> Section:
         figure(picture, caption="What is left unexplained after the repair."),
         table(["what", "value"], rows, right=[1]),
     )
-
-
-def vector(values: Any) -> str:
-    """An answer of one or several coordinates."""
-    items = values if isinstance(values, list | tuple) else [values]
-    shown = ", ".join(number(float(v), 6) for v in items[:8])
-    return shown + (f", … ({len(items)} coordinates)" if len(items) > 8 else "")
-
-
-def _sentence(text: str) -> str:
-    return text[:1].upper() + text[1:] + ("" if text.endswith(".") else ".")

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from rrf_design.reporting.charts import Bar, Series, bar_chart, step_chart
+from rrf_design.reporting.delivery import items_table
 from rrf_design.reporting.designs import gamma
 from rrf_design.reporting.fieldtables import folded
 from rrf_design.reporting.fieldview import FieldView
 from rrf_design.reporting.graph import draw_field
-from rrf_design.reporting.markup import Child, Markup, tag
+from rrf_design.reporting.items import moment, run_delivery, run_head, vector
+from rrf_design.reporting.markup import Child, Markup, join, tag
 from rrf_design.reporting.page import (
+    MANY,
     Card,
     Section,
+    amount,
+    at_least,
     callout,
     cards,
     figure,
@@ -26,26 +31,31 @@ from rrf_design.reporting.page import (
     table,
     without_empty,
 )
-from rrf_design.reporting.repairs import answers, repaired_view, vector, verdict
+from rrf_design.reporting.repairs import answers, repaired_view
+from rrf_design.reporting.sentences import MEANINGS, SIGNS, said
 
 if TYPE_CHECKING:
     from rrf_design.reporting.documents import Source
 
 MANY_ITEMS = 60
-"""Data sets of more fields than this show their wrong answers in one table, not field by field."""
+"""Data sets of more fields than this are shown in one table only, not drawn field by field."""
+DRAWN = 400
+"""Purchases on a curve of money; more of them are thinned out."""
 
 
 def run_page(source: Source) -> str:
     """The page of a run document; with its problems (item to Problem) the fields are drawn too."""
     data = source.data
     items = data["items"]
-    parts = [section("In words", _words(data)), section("Money", *_money(data))]
+    parts: list[Section] = []
     if len(items) > 1:
-        parts.append(section("The fields", *_items(items)))
-        parts.append(section("Wrong answers, and what they became", _all_wrong(items)))
-    if len(items) == 1:
+        parts.append(section("Every item", items_table(run_delivery(data, source.answers))))
+    else:
         parts += _item_sections(items[0], source)
-    elif len(items) <= MANY_ITEMS:
+    parts.append(section("Money", *_money(data)))
+    if 1 < len(items) <= MANY_ITEMS:
+        parts.append(section("The margins", *_items(items)))
+    if source.problems and 1 < len(items) <= MANY_ITEMS:
         parts.append(section("Field by field", [_folded_item(item, source) for item in items]))
     parts.append(
         section("Every purchase", folded("All purchases", _purchases(data["purchases"]), len(data["purchases"])))
@@ -56,14 +66,15 @@ def run_page(source: Source) -> str:
         f"Run: {title}",
         parts,
         subtitle=f"Run {data['run']}, model {header.get('model', 'not said')}",
-        lead=cards(_figures(data)),
+        lead=join(_words(data), cards(_figures(data))),
         facts=_facts(data),
+        refresh=source.refresh,
     )
 
 
 def _figures(data: Mapping[str, Any]) -> list[Card]:
     items = data["items"]
-    reached = sum(_reached(item) for item in items)
+    reached = sum(bool(item["reached"]) for item in items)
     wrong = sum(len((item.get("repair") or {}).get("support") or ()) for item in items)
     ks = sorted({int(item["k"]) for item in items})
     alone = len(items) == 1
@@ -74,26 +85,22 @@ def _figures(data: Mapping[str, Any]) -> list[Card]:
     ]
     if alone:
         item = items[0]
-        goal = item.get("goal")
+        goal, verdict = item.get("goal"), str(item["verdict"])
         wanted = "no goal named" if goal is None else f"goal {number(goal)}"
+        result.insert(0, Card("verdict", verdict, MEANINGS[verdict], SIGNS[verdict]))
         result.append(
             Card(
                 f"certified margin {gamma(int(item['k']))}",
-                number(item["gamma_lower"]),
-                f"lower bound; {wanted}",
-                "good" if _reached(item) else "bad",
+                at_least(item["gamma_lower"]),
+                f"lower bound; {wanted}: {'reached' if item['reached'] else 'not reached'}",
+                "good" if item["reached"] else "bad",
             )
         )
     else:
-        budgets = ", ".join(map(str, ks))
-        result.append(
-            Card(
-                "fields with their goal certified",
-                f"{reached} of {len(items)}",
-                f"k = {budgets}",
-                "good" if reached == len(items) else "unsure",
-            )
-        )
+        counts = data["verdicts"]
+        result += [Card(name, number(counts[name]), MEANINGS[name], SIGNS[name]) for name in MEANINGS if counts[name]]
+        note = f"k = {', '.join(map(str, ks))}; what was bought and read, before any answer is judged"
+        result.append(Card("designs that reach their goal", f"{reached} of {len(items)}", note))
     result.append(
         Card(
             "spent",
@@ -114,23 +121,21 @@ def _figures(data: Mapping[str, Any]) -> list[Card]:
     return result
 
 
-def _reached(item: Mapping[str, Any]) -> bool:
-    goal = item.get("goal")
-    return bool(item["gamma_lower"] > 0 if goal is None else item["gamma_lower"] >= goal)
-
-
 def _words(data: Mapping[str, Any]) -> Markup:
+    """What may be relied on, and whether more is to come."""
     items = data["items"]
-    good = all(_reached(item) for item in items)
-    detail = f": {data['detail']}" if data.get("detail") and len(items) == 1 else ""  # else one after the other
-    text = f"Stopped because: {data['stopped_because']}{detail}."
-    goal = (
-        "Every field has the margin it was to have, proven."
-        if good
-        else "Not every field has a proven margin that is enough: what is said about those is not guaranteed."
-    )
-    waiting = f" {data['open_reviews']} reviews by people are still open." if data.get("open_reviews") else ""
-    return callout(prose(text), prose(goal + waiting), kind="good" if good else "unsure")
+    waiting = f"{data['open_reviews']} reviews by people are still open." if data.get("open_reviews") else ""
+    if data["stopped_because"] in UNFINISHED:
+        waiting = f"The run is not finished ({data['stopped_because']}): this is how it stands. {waiting}".strip()
+    if len(items) == 1:
+        ended = f"Buying ended because: {data['stopped_because']}" + (f": {data['detail']}" if data["detail"] else "")
+        return said(items[0].get("repair"), ended, waiting)
+    ended = f"Buying ended because: {data['stopped_because']}."
+    kind = "good" if data["verdict"] == "certified" and not waiting else "unsure"
+    return callout(prose(run_head(data)["sentence"]), prose(ended), prose(waiting) if waiting else None, kind=kind)
+
+
+UNFINISHED = ("paused", "unfinished")
 
 
 def _money(data: Mapping[str, Any]) -> list[Child]:
@@ -150,9 +155,18 @@ def _spent(
 ) -> Markup:
     steps = [0.0, *accumulate(float(p.get(what) or 0.0) for p in bought)]
     names = ["start", *(f"{p['item'] + ' ' if p['item'] else ''}{p['name']}" for p in bought)]
-    series = Series(label, times, steps, labels=names)
+    kept = _thinned(len(steps))
+    series = Series(label, [times[i] for i in kept], [steps[i] for i in kept], labels=[names[i] for i in kept])
     picture = step_chart([series], x_label=unit, y_label=label, target=limit, target_name="budget")
-    return figure(picture, caption=f"Money over time: {label}, purchase by purchase.")
+    every = "purchase by purchase" if len(kept) == len(steps) else f"at {len(kept)} of {len(steps)} moments"
+    return figure(picture, caption=f"Money over time: {label}, {every}.")
+
+
+def _thinned(count: int) -> list[int]:
+    """At most DRAWN places, evenly, with the first and the last among them."""
+    if count <= DRAWN:
+        return list(range(count))
+    return [round(i * (count - 1) / (DRAWN - 1)) for i in range(DRAWN)]
 
 
 def _times(data: Mapping[str, Any], bought: Sequence[Mapping[str, Any]]) -> tuple[list[float], str]:
@@ -163,15 +177,10 @@ def _times(data: Mapping[str, Any], bought: Sequence[Mapping[str, Any]]) -> tupl
     created = data.get("header", {}).get("created")
     began = min(moments[0], datetime.fromisoformat(str(created)).timestamp() if created else moments[0])
     size, unit = next(((s, u) for s, u in _UNITS if moments[-1] - began >= 2 * s), _UNITS[-1])
-    return [0.0, *((moment - began) / size for moment in moments)], f"time since the beginning ({unit})"
+    return [0.0, *((at - began) / size for at in moments)], f"time since the beginning ({unit})"
 
 
 _UNITS = ((86400.0, "days"), (3600.0, "hours"), (60.0, "minutes"), (1.0, "seconds"))
-
-
-def _moment(purchase: Mapping[str, Any]) -> str:
-    at = float(purchase.get("at") or 0.0)
-    return datetime.fromtimestamp(at, tz=UTC).strftime("%Y-%m-%d %H:%M:%S") if at > 0 else ""
 
 
 def _items(items: Sequence[Mapping[str, Any]]) -> list[Child]:
@@ -194,9 +203,7 @@ def _folded_item(item: Mapping[str, Any], source: Source) -> Markup:
     """Everything about one field of a data set, behind a line that sums it up."""
     wrong = ", ".join((item.get("repair") or {}).get("support") or ()) or "none"
     name, k = item["item"] or item["name"], int(item["k"])
-    summary = (
-        f"{name}: certified {gamma(k)} = {number(item['gamma_lower'], 4)}; wrong: {wrong}; {item['stopped_because']}"
-    )
+    summary = f"{name}: {item['verdict']}; certified {gamma(k)} = {at_least(item['gamma_lower'], 4)}; wrong: {wrong}; {item['stopped_because']}"
     inside = [[tag("h3", part.heading), part.content] for part in _item_sections(item, source)]
     return tag("details", tag("summary", summary), inside)
 
@@ -205,12 +212,9 @@ def _item_sections(item: Mapping[str, Any], source: Source) -> list[Section]:
     alone = len(source.data["items"]) == 1
     repair = item.get("repair")
     parts = []
-    curve = _trajectory(item, float(source.data["spent"]) if alone else None)
-    if curve is not None:
-        parts.append(section("The margin as it was bought", curve))
     content: list[Child] = []
     if repair and repair.get("repaired"):
-        content += [verdict(repair), answers(repair)]
+        content += [None if alone else said(repair), answers(repair, item.get("answers"))]
     else:
         reason = (repair or {}).get("reason", "the run has not come to its end")
         content.append(callout(prose(f"No repair: {reason}."), kind="bad"))
@@ -222,6 +226,12 @@ def _item_sections(item: Mapping[str, Any], source: Source) -> list[Section]:
             table(["gave no value", "why"], rows, caption="Not every question was answered in a way that can be read")
         )
     parts.append(section("Answers, and what they became", *content))
+    asked = [_asked(answer) for answer in source.answers if str(answer["item"]) == str(item["item"])]
+    if asked and alone:  # of many items it stands behind each row of the table
+        parts.append(section("Questions and raw answers", asked))
+    curve = _trajectory(item, float(source.data["spent"]) if alone else None)
+    if curve is not None:
+        parts.append(section("The margin as it was bought", curve))
     problem = source.problems.get(str(item["item"])) or (source.problem if alone else None)
     if problem is not None:
         known = {*problem.node_by_id, *problem.block_by_id}
@@ -232,6 +242,20 @@ def _item_sections(item: Mapping[str, Any], source: Source) -> list[Section]:
         )
         parts.append(section("The field", draw_field(view)))
     return parts
+
+
+def _asked(answer: Mapping[str, Any]) -> Markup:
+    """One question as it was sent, and the text that came back."""
+    request, reply, parsed = (answer.get(key) or {} for key in ("request", "reply", "parsed"))
+    read = parsed.get("canonical") or parsed.get("detail") or parsed.get("status") or ""
+    return tag(
+        "details",
+        tag("summary", f"{answer['node']}: {reply.get('outcome', '')}; read as: {read}"),
+        tag("h3", "Asked"),
+        tag("pre", str(request.get("prompt") or "")),
+        tag("h3", "Answered"),
+        tag("pre", str(reply.get("text") or "")),
+    )
 
 
 def _trajectory(item: Mapping[str, Any], spent_at_end: float | None) -> Markup | None:
@@ -264,25 +288,6 @@ def _trajectory(item: Mapping[str, Any], spent_at_end: float | None) -> Markup |
     return figure(picture, caption=f"{gamma(k)} before each purchase and at the end, with its proven lower bound.")
 
 
-def _all_wrong(items: Sequence[Mapping[str, Any]]) -> Markup:
-    rows: list[Sequence[Child]] = []
-    for item in items:
-        repair = item.get("repair") or {}
-        for node in repair.get("support") or ():
-            value, off = repair["repaired"].get(node), repair.get("error", {}).get(node)
-            was = "" if value is None or off is None else vector([v + o for v, o in zip(value, off, strict=True)])
-            rows.append(
-                [
-                    str(item["item"]),
-                    node,
-                    was,
-                    "not determined" if value is None else vector(value),
-                    "guaranteed" if repair.get("guaranteed") else str(repair.get("certainty", "")),
-                ]
-            )
-    return table(["field", "node", "answer", "becomes", "how sure"], rows)
-
-
 def _purchases(bought: Sequence[Mapping[str, Any]]) -> Markup:
     rows = [
         [
@@ -291,14 +296,16 @@ def _purchases(bought: Sequence[Mapping[str, Any]]) -> Markup:
             str(p["buys"]),
             str(p["outcome"]),
             "" if p["value"] is None else vector(p["value"]),
-            number(p["price"]),
+            amount(p["price"]),
             number(int(p["attempt"]) + 1),
-            _moment(p),
+            moment(p),
         ]
-        for p in bought
+        for p in bought[:MANY]
     ]
     columns = ["field", "purchase", "what", "outcome", "value", "price (unit of costs)", "attempt", "settled (UTC)"]
-    return without_empty(columns, rows, right=[5, 6])
+    left = len(bought) - len(rows)
+    more = prose(f"{number(left)} more purchases are not shown; the document has them all.") if left else None
+    return join(without_empty(columns, rows, right=[5, 6]), more)
 
 
 def _facts(data: Mapping[str, Any]) -> list[tuple[str, str]]:

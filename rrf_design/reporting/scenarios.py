@@ -35,9 +35,15 @@ def scenario_page(source: Source) -> str:
         )
     ]
     folder = source.path.parent if source.path is not None else None
-    if folder is not None and data.get("figures"):
+    answer, figures = str(data.get("answer", "")), list(data.get("figures", []))
+    opening = []
+    if answer:
+        opening.append(tag("p", tag("strong", answer)))
+        if folder is not None and figures:
+            opening.append(_figure(folder, figures.pop(0)))
+    if folder is not None and figures:
         numbers = _numbers(data.get("tables", []), first=len(parts) + 2)
-        parts.append(section("Figures", [_figure(folder, item) for item in data["figures"]], numbers))
+        parts.append(section("Figures", [_figure(folder, item) for item in figures], numbers))
     if folder is not None:
         parts += [
             section(str(item["name"]), prose(str(item.get("caption", ""))), _table(folder, item))
@@ -73,7 +79,7 @@ def scenario_page(source: Source) -> str:
         title,
         parts,
         subtitle=str(data.get("question", "")),
-        lead=[lead, prose(str(data.get("about", "")))],
+        lead=[*opening, lead, prose(str(data.get("about", "")))],
         facts=facts,
     )
 

@@ -1,96 +1,124 @@
-"""Numbers in text: the paper's integer rule (strict first, else the last standalone integer) and its neighbours.
+"""Parsers of numbers: the number that the answer is, and the paper's rule of the first or last standalone integer.
 
-Standalone means that the digits are the whole number: not a part of a word, of a decimal, of a fraction or of a power.
-A thousands comma belongs to its number: reading "12,345" as 345 would invent an answer nobody gave.
+Both read through one tokenizer (``numerals``, ``mentions``). Where a number is picked that a reader would have to guess
+at, the result is ``ambiguous``: an erasure, never a value and never the next best number.
 """
 
 from __future__ import annotations
 
 import re
-from fractions import Fraction
+from collections.abc import Mapping
+from typing import Any
 
-from rrf_design.responses.parsed import Parsed, Parser, failure, numbers
+from rrf_design.errors import InputError
+from rrf_design.responses.finding import Found, Page, page, the_number
+from rrf_design.responses.mentions import Mention
+from rrf_design.responses.numerals import BOTH, MOST_DIGITS
+from rrf_design.responses.parsed import Parsed, Parser, ParseStatus, failure, numbers
 
-_MINUS = str.maketrans({"\u2212": "-", "\u2013": "-"})  # typographic minus and en dash, as models write them
-_DIGITS = r"(?:\d{1,3}(?:,\d{3})+(?![\d,])|\d+)"
-# A sign counts only where no operand stands before it: "12-7" holds 12 and 7, not 12 and -7.
-_SIGN = r"(?:(?<![\w)\]%.])[+-])?"
-_BEFORE = r"(?<![\w.^/])(?<![\^/] )"
-_AFTER = r"(?!\w|\.\d|\s*/\s*\d|\s*\^)"
-_STANDALONE = re.compile(rf"{_SIGN}{_BEFORE}{_DIGITS}{_AFTER}", re.ASCII)
 _STRICT_INTEGER = re.compile(r"[+-]?\d+", re.ASCII)
-_UNSIGNED = rf"{_DIGITS}(?:\.\d+)?(?:[eE][+-]?\d{{1,3}})?|\.\d+(?:[eE][+-]?\d{{1,3}})?"
-_DECIMAL = re.compile(rf"{_SIGN}{_BEFORE}(?:{_UNSIGNED}){_AFTER}", re.ASCII)
 _STRICT_DECIMAL = re.compile(r"[+-]?(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][+-]?\d{1,3})?", re.ASCII)
-_RATIONAL = re.compile(
-    rf"{_SIGN}(?<![\w.^/])(?:{_DIGITS}\s*/\s*{_DIGITS}(?!\w|[./]\d)|(?:{_UNSIGNED})(?!\w|\.\d|\s*/\s*\d))",
-    re.ASCII,
-)
 _STRICT_RATIONAL = re.compile(r"[+-]?\d+(?:/\d+)?", re.ASCII)
-# Longer digit strings are no answer to anything, and converting them costs quadratic time.
-_MOST_DIGITS = 400
 
 
-def _value(token: str) -> Fraction | None:
-    """The exact number a token stands for; None for a zero denominator."""
-    token = token.replace(",", "")
-    if "/" in token:
-        top, bottom = (part.strip() for part in token.split("/"))
-        return Fraction(int(top), int(bottom)) if int(bottom) else None
-    return Fraction(token)
+def check_decimal(decimal: object, parser: str) -> str | None:
+    """The declared decimal mark; None leaves it to what the text shows."""
+    if decimal is not None and decimal not in BOTH:
+        raise InputError(f'parser {parser!r}: decimal is {decimal!r}; it must be "." or ","')
+    return decimal if isinstance(decimal, str) else None
+
+
+def parsed_number(found: Found, *, strict: bool, whole: bool = False) -> Parsed:
+    """What was found as a reading; ``whole`` refuses fractions."""
+    if found.value is None:
+        return failure(found.why, ParseStatus.AMBIGUOUS if found.ambiguous else ParseStatus.PARSE_FAILURE)
+    if whole and found.value.denominator != 1:
+        return failure("the number is not whole")
+    return numbers([found.value], strict=strict, canonical=str(found.value))
 
 
 class _NumberParser(Parser):
-    """One number: the strict pattern on the whole text, else the first or last hit of the loose one."""
+    """One number; ``strict`` is the format that was asked for, and is read as it stands."""
 
-    loose: re.Pattern[str] | None
     strict: re.Pattern[str]
-    what: str
-    first: bool = False
+    whole: bool = False
+
+    def __init__(self, decimal: str | None = None) -> None:
+        self.decimal = check_decimal(decimal, self.name)
 
     def parse(self, text: str) -> Parsed:
-        text = text.translate(_MINUS)
         bare = text.strip()
-        token: str | None = bare if self.strict.fullmatch(bare) else None
-        strict = token is not None
-        if token is None and self.loose is not None:
-            hits = [hit.group() for hit in self.loose.finditer(text)]
-            token = (hits[0] if self.first else hits[-1]) if hits else None
-        if token is None:
-            return failure(f"no {self.what} in the text")
-        if sum(character.isdigit() for character in token) > _MOST_DIGITS:
-            return failure(f"a number of more than {_MOST_DIGITS} digits")
-        value = _value(token)
-        if value is None:
-            return failure(f"{token!r} divides by zero")
-        return numbers([value], strict=strict, canonical=str(value))
+        strict = self.strict.fullmatch(bare) is not None
+        if strict and len(bare) > MOST_DIGITS:
+            return failure(f"a number of more than {MOST_DIGITS} digits")
+        prepared = page(text, self.decimal)
+        found = prepared if isinstance(prepared, Found) else self.find(prepared)
+        return parsed_number(found, strict=strict, whole=self.whole)
+
+    def find(self, prepared: Page) -> Found:
+        return the_number(prepared, whole=self.whole)
+
+    @property
+    def spec(self) -> Mapping[str, Any]:
+        return {"name": self.name} if self.decimal is None else {"name": self.name, "decimal": self.decimal}
 
 
 class IntegerParser(_NumberParser):
-    """``integer-strict``, ``integer-last``, ``integer-first``."""
+    """``integer-strict``, ``integer-last``, ``integer-first``: by place in the text; ``integer``: by what it marks."""
 
     strict = _STRICT_INTEGER
-    what = "standalone integer"
+    whole = True
 
-    def __init__(self, which: str) -> None:
-        self.name = f"integer-{which}"
-        self.loose = None if which == "strict" else _STANDALONE
-        self.first = which == "first"
-        if which == "strict":
-            self.what = "bare signed integer"
+    def __init__(self, which: str = "", decimal: str | None = None) -> None:
+        self.name = f"integer-{which}" if which else "integer"
+        self._which = which
+        super().__init__(decimal)
+
+    def parse(self, text: str) -> Parsed:
+        if self._which == "strict" and _STRICT_INTEGER.fullmatch(text.strip()) is None:
+            return failure("no bare signed integer in the text")
+        return super().parse(text)
+
+    def find(self, prepared: Page) -> Found:
+        if not self._which:
+            return the_number(prepared, whole=True)
+        return _by_place(prepared, first=self._which == "first")
 
     @property
     def grammar(self) -> str:
         return 'root ::= "-"? [0-9]+'
 
 
+def _by_place(prepared: Page, *, first: bool) -> Found:
+    """The first or last number, which must then be a readable whole one; parts of a fraction or a power are none.
+
+    A share in percent beside amounts, and a number in brackets with nothing before it, are remarks as likely as answers.
+    """
+    found = [mention for mention in prepared.mentions() if not _part(prepared.text, mention)]
+    if not found:
+        return Found(None, "no standalone integer in the text")
+    chosen = found[0 if first else -1]
+    value = chosen.whole if chosen.value is None else chosen.value
+    if value is None:
+        return Found(None, chosen.why, ambiguous=not chosen.impossible)
+    if (chosen.percent and not all(mention.percent for mention in found)) or (chosen.spaced and len(found) > 1):
+        return Found(None, f"{chosen.text!r} may be a remark or two numbers", ambiguous=True)
+    before = prepared.text[: chosen.start].rpartition("(")[0].rstrip()[-1:]
+    if chosen.bracketed and before in ("", ":", "="):
+        return Found(None, f"{chosen.text!r} stands in brackets: a remark, or a negative amount", ambiguous=True)
+    return Found(value)
+
+
+def _part(text: str, mention: Mention) -> bool:
+    around = text[max(0, mention.start - 2) : mention.start].rstrip()[-1:], text[mention.end : mention.end + 2].strip()
+    return "/" in mention.text or around[0] in ("/", "^") or around[1].startswith(("^", "**"))
+
+
 class RationalParser(_NumberParser):
-    """The last fraction, decimal or integer, as an exact rational in lowest terms."""
+    """The number the answer is: a fraction, decimal or integer, as an exact rational in lowest terms."""
 
     name = "rational"
-    loose = _RATIONAL
     strict = _STRICT_RATIONAL
-    what = "rational number"
 
     @property
     def grammar(self) -> str:
@@ -98,12 +126,10 @@ class RationalParser(_NumberParser):
 
 
 class DecimalParser(_NumberParser):
-    """The last decimal number (an integer is one), scientific notation included."""
+    """The number the answer is, scientific notation and fractions included."""
 
     name = "decimal"
-    loose = _DECIMAL
     strict = _STRICT_DECIMAL
-    what = "decimal number"
 
     @property
     def grammar(self) -> str:

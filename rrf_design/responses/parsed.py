@@ -1,4 +1,4 @@
-"""The parser contract: text goes in, a vector of the node's dimension or a named failure comes out.
+"""The parser contract: text goes in, a vector of the node's dimension, a class or a named failure comes out.
 
 A parse failure is stored as such. Coercing it to zero would turn a syntax error into a valid zero-valued answer, so a
 failed ``Parsed`` carries no value at all.
@@ -36,6 +36,9 @@ class ParseStatus(StrEnum):
 class Parsed:
     """``value`` has the node's dimension, or is None. ``canonical`` is the exact answer as text ("1/3", "yes no").
 
+    An open answer (a literal, a label, a call) has a ``label`` and no value: its class, to be compared with those of the
+    other answers of its item.
+
     ``strict_ok`` is False when the text broke the requested format and the parser had to look for the answer.
     """
 
@@ -44,27 +47,31 @@ class Parsed:
     strict_ok: bool = False
     canonical: str = ""
     detail: str = ""
+    label: str | None = None
 
     def __post_init__(self) -> None:
-        if (self.value is not None) != (self.status is ParseStatus.PARSED):
+        if self.value is not None and self.label is not None:
+            raise ValueError("an answer is a vector or a class, not both")
+        if (self.value is not None or self.label is not None) != (self.status is ParseStatus.PARSED):
             raise ValueError(f"a value comes with status 'parsed' and with no other, not {self.status.value!r}")
 
     @property
     def ok(self) -> bool:
-        return self.value is not None
+        return self.status is ParseStatus.PARSED
 
     def document(self) -> dict[str, Any]:
-        return {
+        document = {
             "status": self.status.value,
             "value": None if self.value is None else list(self.value),
             "strict_ok": self.strict_ok,
             "canonical": self.canonical,
             "detail": self.detail,
         }
+        return document if self.label is None else {**document, "label": self.label}
 
 
 class Parser(ABC):
-    """Text to a vector of ``dim`` numbers. Stateless; ``spec`` rebuilds it through ``parsers.get``."""
+    """Text to a vector of ``dim`` numbers, or to a class where ``dim`` is 0. Stateless; ``spec`` rebuilds it through ``parsers.get``."""
 
     name: str
     dim: int = 1
@@ -88,6 +95,11 @@ class Parser(ABC):
 
 def failure(detail: str, status: ParseStatus = ParseStatus.PARSE_FAILURE) -> Parsed:
     return Parsed(status, detail=detail)
+
+
+def labelled(label: str, *, strict: bool) -> Parsed:
+    """An open answer: the class ``label``."""
+    return Parsed(ParseStatus.PARSED, None, strict, label, label=label)
 
 
 def numbers(values: Sequence[Fraction | int], *, strict: bool, canonical: str) -> Parsed:

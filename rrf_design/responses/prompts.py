@@ -18,26 +18,8 @@ from numpy.typing import NDArray
 
 from rrf_design.errors import InputError
 from rrf_design.models.base import Request
+from rrf_design.questions.templates import render
 from rrf_design.responses import parsers
-
-_FIELD = re.compile(r"\{\{|\}\}|\{([A-Za-z_]\w*)\}|[{}]")
-
-
-def render(template: str, variables: Mapping[str, object]) -> str:
-    """Fill ``{name}`` fields; ``{{`` and ``}}`` are braces. Plain names only: a template can't reach into objects."""
-
-    def fill(match: re.Match[str]) -> str:
-        if match.group() in ("{{", "}}"):
-            return match.group()[0]
-        name = match.group(1)
-        if name is None:
-            raise InputError(f"template {template!r}: a single brace; write {{{{ or }}}} for the character itself")
-        if name not in variables:
-            known = ", ".join(sorted(variables)) or "none"
-            raise InputError(f"template {template!r}: no variable {name!r}; the item has {known}")
-        return str(variables[name])
-
-    return _FIELD.sub(fill, template)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -159,14 +141,14 @@ def paraphrase() -> Transformation:
 
 
 def scale(s: float) -> Transformation:
-    """Asks for ``s`` times the answer; the template may say ``{s}``."""
+    """Asks for ``s`` times the answer; the template may say ``{{ s }}``."""
     if s == 0 or not np.isfinite(s):
         raise InputError(f"scale: {s} times an answer says nothing about it; choose a finite s other than 0")
     return Transformation(Kind.SCALE, scale=float(s))
 
 
 def shift(t: float) -> Transformation:
-    """Asks for the answer plus ``t``; the template may say ``{t}``."""
+    """Asks for the answer plus ``t``; the template may say ``{{ t }}``."""
     if not np.isfinite(t):
         raise InputError(f"shift: {t} is not a finite number")
     return Transformation(Kind.SHIFT, shift=float(t))

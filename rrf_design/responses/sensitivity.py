@@ -11,9 +11,15 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
+from rrf_design.documents import sealed
 from rrf_design.errors import InputError
 from rrf_design.responses import parsers
 from rrf_design.responses.parsed import Parsed, Parser
+
+
+def _reading(parsed: Parsed) -> tuple[float, ...] | str | None:
+    """What was read, a vector or a class; None where nothing was."""
+    return parsed.value if parsed.label is None else parsed.label
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,14 +48,12 @@ class Sensitivity:
     def pairs(self) -> dict[tuple[str, str], int]:
         """How many texts two parsers read differently (one failing alone counts)."""
         return {
-            (self.parsers[i], self.parsers[j]): sum(row[i].value != row[j].value for row in self.parsed)
+            (self.parsers[i], self.parsers[j]): sum(_reading(row[i]) != _reading(row[j]) for row in self.parsed)
             for i, j in combinations(range(len(self.parsers)), 2)
         }
 
     def document(self) -> dict[str, Any]:
-        return {
-            "format": "rrf-parser-sensitivity",
-            "version": 1,
+        content = {
             "parsers": list(self.parsers),
             "texts": len(self.texts),
             "validity": self.validity,
@@ -66,6 +70,7 @@ class Sensitivity:
                 for index in self.disagreements
             ],
         }
+        return sealed("rrf-parser-sensitivity", content)
 
 
 def sensitivity(texts: Sequence[str], specs: Sequence[str | Mapping[str, Any] | Parser]) -> Sensitivity:
@@ -77,5 +82,5 @@ def sensitivity(texts: Sequence[str], specs: Sequence[str | Mapping[str, Any] | 
     labels = [f"{n}#{i}" if names.count(n) > 1 else n for i, n in enumerate(names, start=1)]
     columns = [reader.parse_many(texts) for reader in readers]
     rows = tuple(zip(*columns, strict=True))
-    differ = tuple(i for i, row in enumerate(rows) if len({parsed.value for parsed in row}) > 1)
+    differ = tuple(i for i, row in enumerate(rows) if len({_reading(parsed) for parsed in row}) > 1)
     return Sensitivity(tuple(labels), tuple(texts), rows, differ)

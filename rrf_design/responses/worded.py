@@ -1,19 +1,24 @@
-"""Answers in words and structures: a vector of truth values, a field of a JSON object, one of several choices."""
+"""Answers in words: a vector of truth values, one of several choices."""
 
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Mapping, Sequence
-from fractions import Fraction
 from typing import Any
 
 from rrf_design.errors import InputError
+from rrf_design.responses.finding import LONGEST, marked
 from rrf_design.responses.parsed import Parsed, Parser, ParseStatus, failure, numbers
 
 _TRUTH = re.compile(r"(?<!\w)(yes|no|true|false)(?!\w)", re.IGNORECASE)
 _STRICT_TRUTH = re.compile(r"(?:yes|no)(?:[\s,;]+(?:yes|no))*\.?", re.IGNORECASE)
+_CONCLUSION = re.compile(r"\W{0,3}(?:so|thus|hence|therefore|overall|in conclusion|based on)\b", re.IGNORECASE)
+_PRAISE = re.compile(
+    r"\b(?:is|as|would be|seems)\s+(?:clearly\s+)?(?:the\s+|a\s+)?(?:more\s)?(?:better|best|correct|right|preferred)\b",
+    re.IGNORECASE,
+)
+_SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
 _TRUE = frozenset({"yes", "true"})
 
 
@@ -57,89 +62,24 @@ class YesNoParser(Parser):
         return {"name": self.name, "count": self.dim}
 
 
-class JsonParser(Parser):
-    """The number, or the list of ``dim`` numbers, at a dotted path of the first JSON object that has it."""
-
-    name = "json"
-
-    def __init__(self, field: str, *, dim: int = 1) -> None:
-        if not isinstance(field, str) or not field:
-            raise InputError("parser 'json': field must name where the answer stands, as in \"result.total\"")
-        if not isinstance(dim, int) or isinstance(dim, bool) or dim < 1:
-            raise InputError(f"parser 'json': dim is {dim!r}; it must be a whole number, 1 or more")
-        self.field = field
-        self.dim = dim
-
-    def parse(self, text: str) -> Parsed:
-        found = [(value, strict) for document, strict in _objects(text) for value in self._at(document)]
-        if not found:
-            return failure(f"no JSON object with the field {self.field!r} in the text")
-        value, strict = found[0]
-        entries = value if isinstance(value, list) else [value]
-        if len(entries) != self.dim:
-            return failure(f"{self.field!r} has {len(entries)} entries where {self.dim} were asked for")
-        exact = [_number(entry) for entry in entries]
-        fractions = [number for number in exact if number is not None]
-        if len(fractions) != self.dim:
-            return failure(f"{self.field!r} is not a number")
-        typed = all(not isinstance(entry, str) for entry in entries)
-        canonical = " ".join(str(number) for number in fractions)
-        return numbers(fractions, strict=strict and typed, canonical=canonical)
-
-    def _at(self, document: object) -> list[object]:
-        for part in self.field.split("."):
-            if not isinstance(document, dict) or part not in document:
-                return []
-            document = document[part]
-        return [document]
-
-    @property
-    def grammar(self) -> str:
-        number = 'number ::= "-"? [0-9]+ ("." [0-9]+)?'
-        value = "number" if self.dim == 1 else '"[" number' + ' ", " number' * (self.dim - 1) + ' "]"'
-        parts = self.field.split(".")
-        opening = "".join(json.dumps("{" + json.dumps(part) + ": ") + " " for part in parts)
-        return f'root ::= {opening}value "{"}" * len(parts)}"\nvalue ::= {value}\n{number}'
-
-    @property
-    def spec(self) -> Mapping[str, Any]:
-        return {"name": self.name, "field": self.field, "dim": self.dim}
-
-
-def _objects(text: str) -> list[tuple[object, bool]]:
-    """Every JSON object in the text; strict if it is the whole text. Bounded, since the text may be hostile."""
-    decoder = json.JSONDecoder()
-    found: list[tuple[object, bool]] = []
-    bare = text.strip()
-    position = bare.find("{")
-    for _ in range(64):
-        if position < 0:
-            break
-        try:
-            document, end = decoder.raw_decode(bare, position)
-        except (ValueError, RecursionError):
-            position = bare.find("{", position + 1)
-            continue
-        found.append((document, position == 0 and end == len(bare)))
-        position = bare.find("{", end)
-    return found
-
-
-def _number(entry: object) -> Fraction | None:
-    if isinstance(entry, bool):
-        return None
-    if isinstance(entry, str):
-        entry = entry.strip().replace(",", "")
-        if not re.fullmatch(r"[+-]?\d{1,400}(?:\.\d{1,400})?", entry, re.ASCII):
-            return None
-        return Fraction(entry)
-    if isinstance(entry, float):
-        return Fraction(entry) if math.isfinite(entry) else None
-    return Fraction(entry) if isinstance(entry, int) else None
+_NEGATED = re.compile(
+    r"\b(?:not|neither|nor|never|cannot|incorrect|wrong|worse|fails?|instead of|rather than)\b|n't\b", re.IGNORECASE
+)
+_ITEM = re.compile(r"^[ \t]*(?:\(([A-Za-z])\)|([A-Z])[.:)]|([a-z])\))(?=\s|$)", re.MULTILINE)
+_ANOTHER = re.compile(r"[)\].\s]{0,2}\s?(?:,|/|&|and|or)\s?[(\[]?([A-Za-z])[)\]]?(?![\w'])")
+_NEAR = 80  # an option further from its mark belongs to another thought
+_LETTER = re.compile(
+    r"[*_$\s]{0,4}(?:option|choice|answer)?[*_$\s]{0,2}(?:\\text\{)?[(\[]?([A-Z])[)\]]?(?![\w'])", re.IGNORECASE
+)
 
 
 class ChoiceParser(Parser):
-    """One of ``options`` as a one-hot vector. With ``letters``, "B" or "(b)" also names the second option."""
+    """One of ``options`` as a one-hot vector. With ``letters``, "B" or "(b)" also names the second option.
+
+    A text may name several options on its way; what counts is the one it gives: the whole text, what it marks as its
+    answer, its first line, its conclusion, else the only option it names. Options of one letter count only where they
+    are marked or stand alone, since "a" is also a word.
+    """
 
     name = "choice"
 
@@ -153,34 +93,97 @@ class ChoiceParser(Parser):
         self.options = tuple(options)
         self.letters = letters
         self.dim = len(options)
+        named = [(index, option) for index, option in enumerate(options) if len(option) > 1]
+        # A longer option hides the shorter one it contains.
+        self._patterns = [
+            (index, re.compile(rf"(?<!\w){re.escape(option.casefold())}(?!\w)"))
+            for index, option in sorted(named, key=lambda entry: -len(entry[1]))
+        ]
+        self._letters = {option.upper(): index for index, option in enumerate(options) if len(option) == 1}
+        if letters:
+            self._letters = {chr(ord("A") + index): index for index in range(self.dim)}
 
     def parse(self, text: str) -> Parsed:
+        if len(text) > LONGEST:
+            return failure(f"a text of more than {LONGEST} characters")
         bare = _fold(text)
         for index, option in enumerate(self.options):
             if bare == _fold(option):
                 return self._chosen(index, strict=True)
-        if self.letters and (letter := re.match(r"\s*\(?([A-Za-z])\)?(?=[\s.:,)]|$)", text)):
-            index = ord(letter.group(1).upper()) - ord("A")
-            # "A city in France" opens with an article; a letter alone, closed by a mark, or upper case and not A.
-            marked = re.match(r"\s*(?:\([A-Za-z]\)|[A-Za-z][.:)])", text) is not None
-            if index < self.dim and (marked or text.strip() == letter.group(1)):
-                return self._chosen(index, strict=text.strip() == letter.group(1))
-        mentioned = self._mentioned(text.casefold())
-        if not mentioned:
+        alone = self._letters.get(text.strip().upper())
+        if alone is not None:
+            return self._chosen(alone, strict=True)
+        spans = marked(text)
+        if spans is None:
+            return failure("more marked answers than anybody reads", ParseStatus.AMBIGUOUS)
+        told = [named for span in spans if (named := self._given(span[1:_NEAR]))]
+        for found, where in ((told, "marked as the answer"), (self._verdicts(text), "given as the verdict")):
+            if found:
+                return self._settled(found, where)
+        return self._settled([self._mentioned(text)], "in the text")
+
+    def _settled(self, found: Sequence[set[int]], where: str) -> Parsed:
+        """The one option that all of ``found`` name."""
+        if not all(found):
             return failure("none of the options in the text")
-        if len(mentioned) > 1:
-            listed = ", ".join(self.options[index] for index in sorted(mentioned))
-            return failure(f"several options in the text: {listed}", ParseStatus.AMBIGUOUS)
-        return self._chosen(mentioned.pop(), strict=False)
+        named = set().union(*found)
+        if len(named) > 1:
+            listed = ", ".join(self.options[index] for index in sorted(named))
+            return failure(f"several options {where}: {listed}", ParseStatus.AMBIGUOUS)
+        return self._chosen(named.pop(), strict=False)
+
+    def _given(self, span: str) -> set[int]:
+        """The options that a marked piece names: by a letter at its start, else by their words."""
+        letter = _LETTER.match(span)
+        if letter is not None and letter.group(1).upper() in self._letters and not _NEGATED.match(span.strip()):
+            rest = span[letter.end() :]
+            also = _ANOTHER.match(rest)
+            if also is not None and also.group(1).upper() in self._letters:
+                return set(range(self.dim))
+            # "A city in France" opens with an article.
+            if not (letter.group().strip() in ("A", "a", "I", "i") and rest.strip()[:1].isalpha()):
+                return {self._letters[letter.group(1).upper()]}
+        return self._mentioned(span)
+
+    def _verdicts(self, text: str) -> list[set[int]]:
+        """What the text opens with, concludes on its way, and ends with, where these are verdicts."""
+        opening = self._opening(text)
+        sentences = [piece for piece in _SENTENCE.split(text) if piece.strip()]
+        found = [opening] if opening else []
+        for number, sentence in enumerate(sentences):
+            praise, concludes = _PRAISE.search(sentence) is not None, _CONCLUSION.match(sentence) is not None
+            first, last = number == 0 and not opening, number == len(sentences) - 1
+            # A conclusion without an end was cut off: what it was going to say of the option is not known.
+            closed = sentence.rstrip("*_\"')\u201d ")[-1:] in (".", "!", "?")
+            if (praise and (first or last or concludes)) or (last and concludes and closed):
+                found.append(self._verdict(sentence))
+        return [named for named in found if named]
+
+    def _opening(self, text: str) -> set[int]:
+        """An option that is all of the first line, or a letter closed by a mark ("B. Rome") that opens no list of options."""
+        letters = {hit.group(hit.lastindex or 0).upper() for hit in _ITEM.finditer(text)}
+        letter = _ITEM.match(text.lstrip())
+        if letter is not None and len(letters) == 1 and letters <= self._letters.keys():
+            return {self._letters[letters.pop()]}
+        line = text.strip().partition("\n")[0]
+        return {index for index, o in enumerate(self.options) if line == o or (len(o) > 1 and _fold(line) == _fold(o))}
+
+    def _verdict(self, sentence: str) -> set[int]:
+        """The option a sentence is for: "X is better than Y" is for X; all of them where it says no to one."""
+        praise = _PRAISE.search(sentence)
+        before = self._mentioned(sentence[: praise.start()]) if praise is not None else set()
+        return before or self._mentioned(sentence)
 
     def _mentioned(self, text: str) -> set[int]:
-        """Options in the text; a longer option hides the shorter one it contains."""
+        """Options named in the text; all of them where it also says no to something close by."""
+        text = text.casefold()
         found: set[int] = set()
-        for index in sorted(range(self.dim), key=lambda i: -len(self.options[i])):
-            pattern = rf"(?<!\w){re.escape(self.options[index].casefold())}(?!\w)"
-            text, hits = re.subn(pattern, " ", text)
-            if hits:
+        for index, pattern in self._patterns:
+            for hit in pattern.finditer(text):
                 found.add(index)
+                if _NEGATED.search(text[max(0, hit.start() - 24) : hit.start()]):
+                    return set(range(self.dim))
+            text = pattern.sub(" ", text)
         return found
 
     def _chosen(self, index: int, *, strict: bool) -> Parsed:

@@ -162,10 +162,10 @@ def query(item: Expression) -> Item:
         return _our_query(item)
     change = f"plus {item.shift}" if item.shift >= 0 else f"minus {-item.shift}"
     words = (
-        "Compute {e}.",
-        "What is the value of the expression {e}?",
-        "Compute {s} times the value of ({e}).",
-        f"Compute the value of ({{e}}) {change}.",
+        "Compute {{ e }}.",
+        "What is the value of the expression {{ e }}?",
+        "Compute {{ s }} times the value of ({{ e }}).",
+        f"Compute the value of ({{{{ e }}}}) {change}.",
     )
     changes = (original(), paraphrase(), scale(item.scale), shift(item.shift))
     variants = tuple(Variant(*entry) for entry in zip(NAMES, words, changes, strict=True))
@@ -175,8 +175,12 @@ def query(item: Expression) -> Item:
 def _our_query(item: Expression) -> Item:
     """Four wordings with one answer (the operands swapped in one): small models fail at every scaled or shifted query."""
     left, sign, right = item.text.split()
-    story = "If you add {b} to {a}, what do you get?" if sign == "+" else "What do you get if you multiply {a} by {b}?"
-    words = ("What is {e}?", "Calculate {e}.", "What is {b} {o} {a}?", story)
+    story = (
+        "If you add {{ b }} to {{ a }}, what do you get?"
+        if sign == "+"
+        else "What do you get if you multiply {{ a }} by {{ b }}?"
+    )
+    words = ("What is {{ e }}?", "Calculate {{ e }}.", "What is {{ b }} {{ o }} {{ a }}?", story)
     changes = (original(), paraphrase(), paraphrase(), paraphrase())
     variants = tuple(Variant(*entry) for entry in zip(OUR_NAMES, words, changes, strict=True))
     variables = {"e": item.text, "a": left, "b": right, "o": sign}

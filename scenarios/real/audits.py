@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from rrf_design.repair import Failure
+from rrf_design.repairing import Failure
 from rrf_design.responses import sensitivity
 from rrf_design.responses.code import extract
 from scenarios.base import Table

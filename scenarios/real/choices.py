@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from rrf_design.repair import repair, select_program
-from rrf_design.repair.programs import robust_scale
+from rrf_design.repairing import repair, select_program
+from rrf_design.repairing.programs import robust_scale
 from scenarios.real import designs
 from scenarios.real.fields import Candidate, same
 
@@ -97,11 +97,11 @@ def natural_repair(
         fixed, choice = chosen.repair, Choice(int(chosen.node))
     else:
         fixed = repair(problem, values, method="exact")
-        known = [value[0] for value in fixed.repaired.values() if value is not None]
+        known = [value[0] for value in fixed.nearest.values() if value is not None]
         choice = Choice(value=(float(np.round(np.median(known))),))
     edit = sum(
-        float(np.sum(np.square(np.subtract(c.value, fixed.repaired[str(c.number)] or c.value))))
+        float(np.sum(np.square(np.subtract(c.value, fixed.nearest[str(c.number)] or c.value))))
         for c in nodes
         if c.value is not None
     )
-    return Repaired(choice, tuple(int(node) for node in fixed.support), float(fixed.residual), float(np.sqrt(edit)))
+    return Repaired(choice, tuple(int(node) for node in fixed.blamed), float(fixed.residual), float(np.sqrt(edit)))

@@ -2,7 +2,7 @@
 
 Nine answers at one call each; relations that are free once both answers are there; checks of an answer by an external evaluator
 at the price of eight calls. Every decision is that of `rrf_design.acquisition.Acquirer`: this module only hands it recorded answers (ask and tell), and begins a
-new session without an answer that could not be read when that left the schedule short. Nothing is asked of a model.
+new session while answers that could not be read leave it short of the target. Nothing is asked of a model.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 
 from rrf_design.acquisition import Acquirer, Buys, Mode, Purchase, Settings, Settlement
 from rrf_design.problem import Problem
-from rrf_design.repair import repair
+from rrf_design.repairing import repair
 
 Values = Sequence[float] | None
 
@@ -185,7 +185,7 @@ def answer(play: Play, truth: Sequence[float], *, k: int, epsilon: float) -> lis
         return None
     problem = market(len(truth), k, None, owned=list(values), checks=dict.fromkeys(play.checked, truth), sale=False)
     fixed = repair(problem, values, method="exact", epsilon=epsilon)
-    known = [value for value in fixed.repaired.values() if value is not None]
+    known = [value for value in fixed.nearest.values() if value is not None]
     return [float(v) for v in np.round(np.median(np.array(known), axis=0))]  # answers are integers
 
 

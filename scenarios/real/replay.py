@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from rrf_design.repair.programs import robust_scale
+from rrf_design.repairing.programs import robust_scale
 from scenarios.real.answers import Item, family, task
 from scenarios.real.designs import DESIGNS, NODES, prepared
 from scenarios.real.fields import Candidate, same, truth

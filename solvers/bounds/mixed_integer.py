@@ -5,6 +5,10 @@ Variables: z_i = 1 for nodes in the support (s of them), and X standing for hh�
 eigenvectors of the current X, first on the linear relaxation, then around the supports the integer solver proposes.
 Every finite set of cuts leaves a relaxation, so min ⟨G, X⟩ is below γ² at any time. The bound is a float of a solver
 with tolerances: an estimate, to be re-proved before anybody prints it. One model, two front ends: OR-Tools and PuLP.
+
+What it is for: a second opinion from general solvers on small fields. All pairs of coordinates are variables and the root bound is
+weak, so beyond a few dozen coordinates it ends with nothing. The branch and bound that this problem deserves, node in or node
+out with a bound on every completion and connectivity built in, is the search itself (`solvers.large`).
 """
 
 from __future__ import annotations
@@ -60,7 +64,10 @@ def mixed_integer(
     dense = np.asarray(B.toarray() if sparse.issparse(B) else B, dtype=np.float64)
     columns = column_groups(groups, dense.shape[1])
     if dense.shape[1] > LARGEST:
-        raise ValueError(f"{dense.shape[1]} coordinates are more than {LARGEST}")
+        raise ValueError(
+            f"{dense.shape[1]} coordinates are more than {LARGEST}, beyond which it proves nothing in any time worth waiting for; "
+            "the search branches on the same choices with better bounds"
+        )
     solve = {FrontEnd.ORTOOLS: _ortools, FrontEnd.PULP: _pulp}[FrontEnd(front_end)]
     order = columns.order
     owner = np.repeat(np.arange(len(columns)), columns.sizes)

@@ -14,6 +14,8 @@ from numba import njit
 def couplings_of_rows(pointer, column, value, ends):
     """(pointer, index, value) of BᵀB off its diagonal, from the rows of B, which should be short: L entries make L(L − 1) products.
 
+    Columns that share a row have an entry, also where it cancels to zero: adjacency is a matter of B's pattern.
+
     ends are n + 1 zeros, as short as the number of products allows: they are read out of order. Both halves add the same
     products in the same order, so the result is symmetric to the last bit.
     """
@@ -53,13 +55,6 @@ def couplings_of_rows(pointer, column, value, ends):
             values[q] = product
             end += 1
         first = ends[i]
-        live = start
-        for q in range(start, end):  # products that cancelled are no couplings
-            if values[q] != 0.0:
-                index[live] = index[q]
-                values[live] = values[q]
-                live += 1
-        end = live
         kept[i + 1] = end
     return kept, index[:end], values[:end]
 
@@ -76,7 +71,7 @@ def squared_norms(pointer, value):
 
 @njit(cache=True, nogil=True)
 def off_diagonal(pointer, index, value):
-    """The off-diagonal nonzeros of a square CSR matrix, in the same form."""
+    """The off-diagonal entries of a square CSR matrix, zeros among them included, in the same form."""
     n = len(pointer) - 1
     kept = np.zeros(n + 1, np.int64)
     columns = np.empty(len(index), np.int64)
@@ -84,7 +79,7 @@ def off_diagonal(pointer, index, value):
     end = 0
     for i in range(n):
         for e in range(pointer[i], pointer[i + 1]):
-            if index[e] != i and value[e] != 0.0:
+            if index[e] != i:
                 columns[end] = index[e]
                 values[end] = value[e]
                 end += 1
@@ -113,3 +108,55 @@ def component_labels(pointer, index):
     for i in range(n):
         parent[i] = parent[parent[i]]  # parents are smaller, so theirs is final already
     return parent
+
+
+@njit(cache=True, nogil=True)
+def unit_blocks(pointer, index, value, diagonal, offsets, owner, widest):
+    """Couplings between coordinates as blocks between their nodes: (pointer, neighbours, starts, values, (n, D, D)).
+
+    Neighbours are sorted. The block of edge e, from i to j, is values[starts[e]:][: d_i·d_j], row by row, so that one wide node
+    costs nothing elsewhere; a node's own block is padded with zeros to the widest.
+    """
+    n = len(offsets) - 1
+    seen = np.full(n, -1, np.int64)
+    ends = np.zeros(n + 1, np.int64)
+    total = 0
+    for i in range(n):
+        count = 0
+        for e in range(pointer[offsets[i]], pointer[offsets[i + 1]]):
+            j = owner[index[e]]
+            if j != i and seen[j] != i:
+                seen[j] = i
+                count += 1
+                total += (offsets[i + 1] - offsets[i]) * (offsets[j + 1] - offsets[j])
+        ends[i + 1] = ends[i] + count
+    neighbours = np.empty(ends[n], np.int64)
+    starts = np.empty(ends[n] + 1, np.int64)
+    starts[0] = 0
+    values = np.zeros(total)
+    own = np.zeros((n, widest, widest))
+    seen[:] = -1
+    slot = np.empty(n, np.int64)
+    for i in range(n):
+        at = ends[i]
+        for e in range(pointer[offsets[i]], pointer[offsets[i + 1]]):
+            j = owner[index[e]]
+            if j != i and seen[j] != i:
+                seen[j] = i
+                neighbours[at] = j
+                at += 1
+        neighbours[ends[i] : at].sort()
+        for t in range(ends[i], at):
+            j = neighbours[t]
+            slot[j] = t
+            starts[t + 1] = starts[t] + (offsets[i + 1] - offsets[i]) * (offsets[j + 1] - offsets[j])
+        for a in range(offsets[i + 1] - offsets[i]):
+            c = offsets[i] + a
+            own[i, a, a] = diagonal[c]
+            for e in range(pointer[c], pointer[c + 1]):
+                j = owner[index[e]]
+                if j == i:
+                    own[i, a, index[e] - offsets[i]] = value[e]
+                else:
+                    values[starts[slot[j]] + a * (offsets[j + 1] - offsets[j]) + index[e] - offsets[j]] = value[e]
+    return ends, neighbours, starts, values, own

@@ -30,8 +30,8 @@ def gather_dense(matrix, offsets, supports, width):
 
 
 @njit(cache=True, nogil=True)
-def gather_sparse(pointer, index, value, dims, diagonal, supports, width):
-    """The same from CSR blocks: value (edges, D, D), diagonal (n, D, D)."""
+def gather_sparse(pointer, index, value, starts, dims, diagonal, supports, width):
+    """The same from CSR blocks: edge e has value[starts[e]:], row by row (no starts: one number each); diagonal (n, D, D)."""
     count, size = supports.shape
     result = np.zeros((count, width, width))
     start = np.empty(size + 1, np.int64)
@@ -61,9 +61,10 @@ def gather_sparse(pointer, index, value, dims, diagonal, supports, width):
                     else:
                         high = middle
                 if low < pointer[i + 1] and index[low] == j:
+                    base = starts[low] if len(starts) else low
                     for a in range(dims[i]):
                         for b in range(dims[j]):
-                            result[m, start[t] + a, start[u] + b] = value[low, a, b]
+                            result[m, start[t] + a, start[u] + b] = value[base + a * dims[j] + b]
         for i in range(start[used], width):
             result[m, i, i] = 1e300
     return result

@@ -126,3 +126,42 @@ def contraction(block, rows, columns, gap, factor):
             gap[i, j] = total
             gap[j, i] = total
     return cholesky(gap, 0, columns, factor)
+
+
+@njit(cache=True, nogil=True)
+def orthogonalise(columns, turned, sweeps):
+    """One-sided Jacobi: turn the columns (rows of `columns`, (count, height)) in place until they are orthogonal.
+
+    `turned` (count, count) starts as the identity and takes the same turns: its rows are the right singular vectors, and
+    the lengths of the columns the singular values. Each turn looks at two columns relative to their own lengths, so that
+    the error does not depend on how columns are scaled against each other. False: not done after so many sweeps.
+    """
+    count, height = columns.shape
+    for _ in range(sweeps):
+        quiet = True
+        for i in range(count - 1):
+            for j in range(i + 1, count):
+                a, b, c = 0.0, 0.0, 0.0
+                for t in range(height):
+                    a += columns[i, t] * columns[i, t]
+                    b += columns[j, t] * columns[j, t]
+                    c += columns[i, t] * columns[j, t]
+                if abs(c) <= 1e-16 * np.sqrt(a) * np.sqrt(b):
+                    continue
+                quiet = quiet and abs(c) <= 1e-15 * np.sqrt(a) * np.sqrt(b)
+                zeta = (b - a) / (2.0 * c)
+                tangent = 1.0 / (abs(zeta) + np.sqrt(1.0 + zeta * zeta)) if abs(zeta) < 1e150 else 0.5 / abs(zeta)
+                tangent = -tangent if zeta < 0.0 else tangent
+                cosine = 1.0 / np.sqrt(1.0 + tangent * tangent)
+                sine = cosine * tangent
+                for t in range(height):
+                    x, y = columns[i, t], columns[j, t]
+                    columns[i, t] = cosine * x - sine * y
+                    columns[j, t] = sine * x + cosine * y
+                for t in range(count):
+                    x, y = turned[i, t], turned[j, t]
+                    turned[i, t] = cosine * x - sine * y
+                    turned[j, t] = sine * x + cosine * y
+        if quiet:
+            return True
+    return False

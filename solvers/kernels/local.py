@@ -10,6 +10,8 @@ from numba import njit
 
 from solvers.kernels.emit import keep_largest
 
+MOST_SWAPS = 1000  # from one start: rounding must not go in circles
+
 
 @njit(cache=True, nogil=True)
 def star_scores(pointer, index, value, owner, dims, diagonal, top):
@@ -174,3 +176,120 @@ def local_search(pointer, index, value, offsets, owner, diagonal, starts, size, 
             best_support[:] = -1
             best_support[:count] = support[:count]
     return best, best_support
+
+
+@njit(cache=True, nogil=True)
+def _lowest(pointer, index, value, diagonal, offsets, support, size, place):
+    """λ_min(G_SS) with its vector."""
+    values, vectors = np.linalg.eigh(_restrict(pointer, index, value, diagonal, offsets, support, size, place))
+    return values[0], vectors[:, 0].copy()
+
+
+@njit(cache=True, nogil=True)
+def fill_up(pointer, index, value, offsets, owner, diagonal, support):
+    """Add to a support (padded with −1) the node that lowers it most, until it is full or nothing touches it; in place."""
+    place = np.full(len(owner), -1, np.int64)
+    coupling = np.zeros(len(owner))
+    count = 0
+    while count < len(support) and support[count] >= 0:
+        count += 1
+    while 0 < count < len(support):
+        low, vector = _lowest(pointer, index, value, diagonal, offsets, support, count, place)
+        j = _best_addition(pointer, index, value, offsets, owner, support, count, vector, low, coupling, diagonal)
+        if j < 0:
+            break
+        support[count] = j
+        count += 1
+
+
+@njit(cache=True, nogil=True)
+def iterated_search(pointer, index, value, offsets, owner, diagonal, starts, chances, stop):
+    """The best support met from those in `starts` (m, s): swaps as long as one helps, then a kick, and again.
+
+    A swap tries every member as the one to drop and takes the best addition to what is left. A kick replaces three random
+    members by random nodes that touch the support. chances (m, kicks, 6) are numbers in [0, 1) that decide all of it, so that the
+    same numbers give the same answer.
+    """
+    place = np.full(len(owner), -1, np.int64)
+    coupling = np.zeros(len(owner))
+    rows, size = starts.shape
+    best, best_support = np.inf, np.full(size, -1, np.int64)
+    trial = np.empty(size, np.int64)
+    for row in range(rows):
+        count = 0
+        while count < size and starts[row, count] >= 0:
+            count += 1
+        support = starts[row, :count].copy()
+        low, _ = _lowest(pointer, index, value, diagonal, offsets, support, count, place)
+        home, home_low = support.copy(), low
+        for kick in range(chances.shape[1] + 1):
+            if stop[0]:
+                break
+            for _ in range(MOST_SWAPS if count > 1 else 0):  # the best swap, as long as there is one
+                gain, gained = (
+                    low - 1e-9 * abs(low),
+                    -1,
+                )  # λ of a singular block may come out negative: still strictly down
+                candidate = support.copy()
+                for drop in range(count):
+                    k = 0
+                    for t in range(count):
+                        if t != drop:
+                            trial[k] = support[t]
+                            k += 1
+                    less, vector = _lowest(pointer, index, value, diagonal, offsets, trial, k, place)
+                    j = _best_addition(
+                        pointer, index, value, offsets, owner, trial, k, vector, less, coupling, diagonal
+                    )
+                    if j < 0 or j == support[drop]:
+                        continue
+                    trial[k] = j
+                    found, _ = _lowest(pointer, index, value, diagonal, offsets, trial, count, place)
+                    if found < gain:
+                        gain, gained = found, drop
+                        candidate[:] = trial[:count]
+                if gained < 0:
+                    break
+                support[:] = candidate
+                low = gain
+            if low < home_low - 1e-9 * abs(home_low):
+                home_low = low
+                home[:] = support
+            else:
+                support[:] = home
+            if kick == chances.shape[1] or count < 2:
+                break
+            for c in range(3):
+                drop = int(chances[row, kick, 2 * c] * count)
+                support[drop] = _random_neighbour(
+                    pointer, index, offsets, owner, support, count, drop, chances[row, kick, 2 * c + 1]
+                )
+            low, _ = _lowest(pointer, index, value, diagonal, offsets, support, count, place)
+        if home_low < best:
+            best = home_low
+            best_support[:] = -1
+            best_support[:count] = home
+    return best, best_support
+
+
+@njit(cache=True, nogil=True)
+def _random_neighbour(pointer, index, offsets, owner, support, count, drop, chance):
+    """A node outside the support that touches one of its other members, picked by `chance`; the dropped one if there is none."""
+    total = 0
+    for step in range(2):
+        pick = int(chance * total)
+        total = 0
+        for t in range(count):
+            if t == drop:
+                continue
+            for c in range(offsets[support[t]], offsets[support[t] + 1]):
+                for e in range(pointer[c], pointer[c + 1]):
+                    j = owner[index[e]]
+                    inside = False
+                    for u in range(count):
+                        inside = inside or support[u] == j
+                    if not inside:
+                        if step == 1 and total == pick:
+                            return j
+                        total += 1
+    return support[drop]

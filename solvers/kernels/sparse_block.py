@@ -10,8 +10,8 @@ from solvers.kernels.linalg import cholesky, norm_bound, reciprocal, whiten
 
 
 @njit(cache=True, nogil=True)
-def sparse_block_stars(pointer, index, value, dims, diagonal, size):
-    """As `sparse_stars`. Edge e from i to j holds value[e, :dims[i], :dims[j]]; diagonal is (n, D, D)."""
+def sparse_block_stars(pointer, index, value, starts, dims, diagonal, size):
+    """As `sparse_stars`. Edge e from i to j holds value[starts[e]:], row by row (see `unit_blocks`); diagonal is (n, D, D)."""
     n = len(dims)
     widest = diagonal.shape[1]
     factors = np.zeros((n, widest, widest))
@@ -34,15 +34,19 @@ def sparse_block_stars(pointer, index, value, dims, diagonal, size):
             if forced or not sound[j]:
                 forced = True
                 break
-            whiten(value[e], 0, dims[i], 0, dims[j], factors[i], factors[j], block, scratch)
-            c = norm_bound(block, dims[i], dims[j], square)
+            if dims[i] == 1 and dims[j] == 1:
+                c = abs(value[starts[e]]) * factors[i, 0, 0] * factors[j, 0, 0]
+            else:
+                held = value[starts[e] : starts[e] + dims[i] * dims[j]].reshape((dims[i], dims[j]))
+                whiten(held, 0, dims[i], 0, dims[j], factors[i], factors[j], block, scratch)
+                c = norm_bound(block, dims[i], dims[j], square)
             keep_largest(best, top, c)
         stars[i] = np.inf if forced else best[:top].sum()
     return stars
 
 
 @njit(cache=True, nogil=True)
-def scan_sparse_blocks(pointer, index, value, dims, diagonal, rank, goal, roots, stop, out):
+def scan_sparse_blocks(pointer, index, value, starts, dims, diagonal, rank, goal, roots, stop, out):
     """As `scan_sparse`, on blocks."""
     n = len(dims)
     widest = diagonal.shape[1]
@@ -67,7 +71,7 @@ def scan_sparse_blocks(pointer, index, value, dims, diagonal, rank, goal, roots,
         floor = rank[root]
         node[0] = root
         place[root] = 0
-        left[0, 0] = diagonal[root]
+        _copy(left[0, 0], diagonal[root], dims[root])
         level = 0
         ends[0] = 1
         chosen[0] = -1
@@ -92,7 +96,7 @@ def scan_sparse_blocks(pointer, index, value, dims, diagonal, rank, goal, roots,
                 continue
             end = ends[level]
             for p in range(position + 1, end):
-                row[p, level] = 0.0
+                _clear(row[p, level], dims[w], dims[node[p]])
             for e in range(pointer[w], pointer[w + 1]):
                 u = index[e]
                 p = place[u]
@@ -102,14 +106,16 @@ def scan_sparse_blocks(pointer, index, value, dims, diagonal, rank, goal, roots,
                         end += 1
                         place[u] = p
                         node[p] = u
-                        row[p, :level] = 0.0
-                        left[level, p] = diagonal[u]
+                        for t in range(level):
+                            _clear(row[p, t], dims[node[chosen[t]]], dims[u])
+                        _clear(row[p, level], dims[w], dims[u])
+                        _copy(left[level, p], diagonal[u], dims[u])
                     else:
                         continue
                 if p > position:
                     for a in range(dims[w]):
                         for b in range(dims[u]):
-                            row[p, level, a, b] = value[e, a, b]
+                            row[p, level, a, b] = value[starts[e] + a * dims[u] + b]
             ends[level + 1] = end
             harmful[level + 1] = bad
             if not bad:
@@ -157,3 +163,18 @@ def _update(row, left, level, position, p, dw, dp, dims, node, chosen, factor):
             for s in range(dw):
                 total -= y[s, a] * y[s, b]
             after[a, b] = total
+
+
+@njit(cache=True, nogil=True)
+def _clear(block, rows, columns):
+    """Zero what is used of a block that is as wide as the widest node."""
+    for a in range(rows):
+        for b in range(columns):
+            block[a, b] = 0.0
+
+
+@njit(cache=True, nogil=True)
+def _copy(target, source, dim):
+    for a in range(dim):
+        for b in range(dim):
+            target[a, b] = source[a, b]

@@ -10,7 +10,6 @@ import pytest
 from scipy import linalg
 
 from rrf_design import InputError, Problem
-from rrf_design.operator import open_nodes
 
 
 def random_spd(rng: np.random.Generator, dim: int) -> list[list[float]]:
@@ -186,7 +185,7 @@ def test_nodes_with_a_cost_come_in_when_opened(select: Any, nodes: list[str], bl
     operator = problem.operator(select)
     assert list(operator.node_ids) == nodes
     assert list(operator.block_ids) == blocks
-    assert open_nodes(problem, problem.resolve(select)) == set(nodes)
+    assert problem.design(select).opened == set(nodes)
     assert operator.shape == (int(operator.block_offsets[-1]), int(operator.node_offsets[-1]))
     assert [list(group) for group in operator.groups] == [
         list(range(a, b)) for a, b in zip(operator.node_offsets, operator.node_offsets[1:], strict=False)

@@ -15,13 +15,22 @@ from scenarios.runner import Published, run_scenario
 
 REPORTS = Path(__file__).parents[2] / "reports"
 ANSWERS = REPORTS / "real-model" / "answers.jsonl.gz"
+LOGS = ",".join(str(REPORTS / name / "answers.jsonl.gz") for name in ("real-model", "real-model-coder"))
 # Scenarios that replay recorded answers take the published ones, so that no model is needed.
 CHANGES: dict[str, dict[str, Any]] = {
     "real-model": {"answers": str(ANSWERS)},
     "real-model-coder": {"answers": str(REPORTS / "real-model-coder" / "answers.jsonl.gz")},
     "acquisition-policies": {"answers": str(ANSWERS)},
+    "cross-model": {"answers": LOGS},
+    "error-directions": {"logs": LOGS},
 }
 
+
+FOREIGN = ("data-set-promises", "premise-on-real-answers", "error-directions")
+"""Scenarios that read a folder of answers that are not the project's own."""
+
+WIDENED = ("benchmark-margin", "benchmark-planning", "rigour")
+"""Got larger or harder instances since their pages were made (by the version that the pages name): long runs."""
 
 # Tables whose rows don't depend on the size of the run, and the columns that name a row: the quick rows must stand in the published table.
 ROWS: dict[str, dict[str, tuple[str, ...]]] = {
@@ -45,14 +54,24 @@ ROWS: dict[str, dict[str, tuple[str, ...]]] = {
     "real-model-coder": {"candidates": ("item", "role", "number"), "replay-rows": ("item", "error_number", "design")},
     "acquisition-policies": {"plays": ("item", "k", "policy")},
     "relation-error": {"fields": ("eta", "seed")},
+    "paper-audit": {
+        "fields": ("size", "seed"),
+        "correlations": ("stratum",),
+        "witnesses": ("design",),
+        "family-sums": ("stratum", "method"),
+    },
 }
 
 
 @pytest.mark.parametrize("name", scenarios.names())
-def test_what_is_published_can_be_made_again(name: str, tmp_path: Path) -> None:
+def test_what_is_published_can_be_made_again(name: str, tmp_path: Path, made_up_answers: Path) -> None:
     """One quick run per scenario: it violates nothing, has the published shape, and repeats the published rows."""
-    quick = run_scenario(scenarios.get(name), tmp_path, quick=True, changes=CHANGES.get(name))
+    # Answers that are not the project's own are not here; made-up ones in the same files stand in for them.
+    changes = {**CHANGES.get(name, {}), **({"answers": str(made_up_answers)} if name in FOREIGN else {})}
+    quick = run_scenario(scenarios.get(name), tmp_path, quick=True, changes=changes)
     assert quick.violated == ()
+    if name in WIDENED:
+        return
     published = json.loads((REPORTS / name / "result.json").read_text(encoding="utf-8"))
     _check_shape(quick, published)
     for table, keys in ROWS.get(name, {}).items():

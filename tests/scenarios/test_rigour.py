@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from scenarios.rigour import FAMILIES, SCENARIO, exactly_above, field
+from scenarios.hostile_fields import FAMILIES
+from scenarios.rigour import SCENARIO, exactly_above, judge
 from scenarios.runner import run_scenario
 
 
@@ -20,15 +21,22 @@ def test_the_judge_is_exact() -> None:
     assert not exactly_above(np.array([[1.0, 1.0]]), 1e-200, strictly=False)
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-def test_fields_are_repeatable_and_fit_their_groups(family: str) -> None:
-    matrix, sizes, k = field(family, 3)
-    again, _, _ = field(family, 3)
-    assert (matrix == again).all()
-    assert matrix.shape[1] == sum(sizes)
-    assert k in (1, 2)
-
-
 def test_a_small_run_meets_its_conditions(tmp_path: Path) -> None:
-    published = run_scenario(SCENARIO, tmp_path, quick=True, changes={"fields": 24})
+    published = run_scenario(
+        SCENARIO,
+        tmp_path,
+        quick=True,
+        changes={"fields": 2 * len(FAMILIES), "forgeries": 20, "bytes": 10, "budgets": 2},
+    )
     assert not published.violated
+
+
+def test_the_judge_sees_a_wrong_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    import solvers
+
+    matrix, honest = np.vstack([np.eye(3), np.ones((1, 3))]), solvers.margin
+    assert judge(matrix, [1, 1, 1], 1) | {"lower_ok": True, "upper_ok": True} == judge(matrix, [1, 1, 1], 1)
+    monkeypatch.setattr(solvers, "margin", lambda *a, **o: honest(matrix * 1.0001, *a[1:], **o))
+    assert not judge(matrix, [1, 1, 1], 1)["lower_ok"]
+    monkeypatch.setattr(solvers, "margin", lambda *a, **o: honest(matrix * 0.9999, *a[1:], **o))
+    assert not judge(matrix, [1, 1, 1], 1)["upper_ok"]

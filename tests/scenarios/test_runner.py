@@ -163,3 +163,14 @@ def test_unknown_parameter(tmp_path: Path) -> None:
 def test_table_rows_must_fit() -> None:
     with pytest.raises(ValueError, match="columns"):
         Table.of("t", [{"a": 1}, {"b": 2}])
+
+
+def test_a_page_begins_with_the_answer_and_its_picture(tmp_path: Path) -> None:
+    def answered(context: Context, done: list[Done]) -> Outcome:
+        return replace(_report(context, done), answer="It *does*.")
+
+    run_scenario(replace(TOY, report=answered), tmp_path)
+    page = (tmp_path / "toy" / "README.md").read_text(encoding="utf-8")
+    places = [page.index(text) for text in ("It \\*does\\*.", "](curve.svg)", "## What was expected")]
+    assert places == sorted(places)
+    assert page.count("](curve.svg)") == 1

@@ -87,8 +87,23 @@ def lower_bound_holds(B: np.ndarray, sizes: list[int], size: int, lower: float) 
     return True
 
 
+def dependent(columns: np.ndarray) -> bool:
+    """Are the columns linearly dependent? Gauss in fractions."""
+    rows = [[Fraction(float(x)) for x in row] for row in columns]
+    for column in range(columns.shape[1]):
+        pivot = next((row for row in rows[column:] if row[column] != 0), None)
+        if pivot is None:
+            return True
+        rest = [row for row in rows[column:] if row is not pivot]
+        rest = [[x - row[column] / pivot[column] * y for x, y in zip(row, pivot, strict=True)] for row in rest]
+        rows = [*rows[:column], pivot, *rest]
+    return False
+
+
 def upper_bound_holds(B: np.ndarray, direction: np.ndarray, upper: float) -> bool:
-    """‖Bh‖ ≤ upper ‖h‖ in exact arithmetic."""
+    """‖Bh‖ ≤ upper ‖h‖ in exact arithmetic; an upper bound of 0 says that the columns under h are dependent."""
+    if upper == 0.0:
+        return dependent(np.asarray(B, dtype=float)[:, np.flatnonzero(direction)])
     h = [Fraction(float(x)) for x in direction]
     image = sum(
         (sum((Fraction(float(c)) * x for c, x in zip(row, h, strict=True)), Fraction(0)) ** 2 for row in B), Fraction(0)

@@ -7,9 +7,9 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from random_fields import definite_above, upper_bound_holds
+from random_fields import definite_above, dependent, upper_bound_holds
 
-from solvers.exact import norm_ratio_above, proves_at_least, sqrt_below
+from solvers.exact import WIDEST, norm_ratio_above, null_vector, proves_at_least, sqrt_below
 
 
 def test_proofs_are_never_wrong_near_singularity():
@@ -40,3 +40,32 @@ def test_upper_bounds_hold_and_are_tight():
 def test_square_roots_from_below(value):
     assert Fraction(sqrt_below(value)) ** 2 <= Fraction(value)
     assert sqrt_below(value) >= math.sqrt(value) * (1 - 1e-15)
+
+
+def test_dependent_columns_are_found_exactly():
+    rng = np.random.default_rng(2)
+    seen = set()
+    for _ in range(80):
+        block = rng.integers(-2, 3, size=(int(rng.integers(1, 6)), 3)) * float(rng.choice([1.0, 0.1, 1e-120, 2e90]))
+        block[:, 2] = rng.choice([block[:, 2], block[:, 0] * 2, block[:, 0] + 2.0**-40 * block[:, 1]][0:3])
+        vector = null_vector(block)
+        seen.add(vector is None)
+        assert (vector is not None) == dependent(block)
+        if vector is not None:
+            assert np.linalg.norm(vector) == pytest.approx(1.0, abs=1e-15)
+            size = np.abs(block).max(initial=0.0)
+            assert np.abs(block @ vector).max(initial=0.0) <= 1e-15 * size
+    assert seen == {True, False}
+    assert null_vector(np.zeros((3, WIDEST + 1))) is None
+
+
+def test_a_hair_of_a_difference_is_no_dependence():
+    """Columns that differ in the last bit, where every singular value rounds to zero."""
+    assert null_vector(np.array([[1.0, 1.0], [1.0, 1.0 + 2.0**-52]])) is None
+    assert null_vector(np.array([[1e100, 1e100], [1e-30, 1e-30]])).tolist() == [0.7071067811865475, -0.7071067811865475]
+
+
+def test_upper_bounds_survive_numbers_whose_squares_underflow():
+    block = np.array([[1.0, 1.0], [3e-162, 7e-162]])
+    vector = np.array([0.5, -0.5])
+    assert upper_bound_holds(block, vector, norm_ratio_above(block, vector))

@@ -330,3 +330,34 @@ def test_the_callers_matrix_is_left_as_it_was(form: str) -> None:
         names = ("data", "row", "col") if form == "coo" else ("data", "indices", "indptr")
         for name in names:
             np.testing.assert_array_equal(getattr(given, name), getattr(before, name))
+
+
+def test_a_margin_that_is_exactly_zero_is_exactly_zero():
+    """No digits of rounding, though the singular value comes out as 1e-17 on one machine and 3e-16 on another."""
+    cycle = np.array([[-1.0, 1.0, 0.0], [0.0, -1.0, 1.0], [1.0, 0.0, -1.0]]) * np.sqrt(0.1)
+    for method in ("search", "enumerate"):
+        found = margin(cycle, k=2, method=method)
+        assert (found.value, found.lower, found.upper) == (0.0, 0.0, 0.0)
+        assert found.direction.tolist() == [0.5773502691896258] * 3
+    nearly = margin(np.array([[1.0, 1.0], [1.0, 1.0 + 2.0**-50]]), k=1)
+    assert (nearly.value, nearly.lower) == (0.0, 0.0)
+    assert 0.0 < nearly.upper < 1e-15
+
+
+@pytest.mark.parametrize("size", [1e7, 1e8, 3e8, 1e12, 1e38])
+def test_an_exact_zero_among_large_numbers_is_seen(size):
+    """The computed singular value is large, the exact one zero."""
+    short = float(np.float32(size))  # so that small multiples are exact
+    found = margin(np.array([[3 * short, 9 * short], [7 * short, 21 * short]]), k=1)
+    assert (found.value, found.lower, found.upper, found.status) == (0.0, 0.0, 0.0, Status.EXACT)
+
+
+@pytest.mark.parametrize("seed", [3, 8])
+def test_the_start_of_a_large_search_ends_where_eigenvalues_come_out_negative(seed):
+    """Entries 140 orders of magnitude apart: λ of a Gram block is rounding, and a swap that "helps" by rounding is none."""
+    rng = np.random.default_rng([seed, 7])
+    n = int(rng.integers(7, 11))
+    B = rng.standard_normal((n + int(rng.integers(0, 3)), n))
+    B *= 10.0 ** rng.integers(-70, 71, B.shape)
+    found = margin(B, k=int(rng.integers(2, 5)))
+    assert found.lower <= found.upper

@@ -60,3 +60,25 @@ def test_supports_at_the_minimum_are_named_in_a_fixed_order():
     assert tracker.supports_at(0.0, limit=2) == ((0, 1), (2, 3))
     tracker.add_rows(np.eye(6)[:1])
     assert tracker.supports_at(0.0, limit=10) == ((2, 3), (4, 5))
+
+
+def test_rows_of_any_form_and_size_are_taken() -> None:
+    """Explicit zeros, entries given twice, and rows far larger than the field: the tracker agrees with a fresh solve."""
+    base = np.vstack([np.eye(4), [[1.0, -1.0, 0.0, 0.0]]])
+    twice = sparse.csr_array((np.array([1.0, 1.0, 0.0]), np.array([2, 2, 3]), np.array([0, 3])), shape=(1, 4))
+    assert twice.nnz == 3
+    rows = [twice, np.array([[0.0, 0.0, 1e100, 1e100]]), np.array([[1e-20, 0.0, 0.0, 1e-20]])]
+    tracker, held = MarginTracker(base, size=2), base
+    for row in rows:
+        before = row.copy()
+        tracker.add_rows(row)
+        assert np.array_equal(
+            np.asarray(before.todense() if sparse.issparse(before) else before),
+            np.asarray(row.todense() if sparse.issparse(row) else row),
+        )
+        held = np.vstack([held, row.toarray() if sparse.issparse(row) else row])
+        fresh, followed = support_margin(held, size=2), tracker.margin()
+        assert followed.lower == pytest.approx(fresh.lower, rel=1e-8)
+        assert followed.upper == pytest.approx(fresh.upper, rel=1e-8)
+    with pytest.raises(ValueError, match="150 orders of magnitude"):
+        tracker.add_rows(np.array([[1e-60, 0.0, 0.0, 0.0]]))

@@ -17,10 +17,14 @@ def test_the_fields_are_of_their_kind_and_worth_asking(dim: int, thin: bool) -> 
 
 def test_every_kernel_of_a_kind_is_met() -> None:
     warm(1, True)
-    from solvers.kernels import sparse
+    from solvers.kernels import growth, pieces, sparse
 
-    assert sparse.scan_sparse.signatures
-    from solvers.kernels import support_pairs, support_spans
+    for kernel in (sparse.scan_sparse, growth.grow, pieces.piece_tables):
+        assert kernel.signatures
+    from solvers.kernels import counts, exchange, support_pairs, support_spans
+
+    assert counts.separate.signatures
+    assert exchange.exchange.signatures
 
     for kernel in (support_pairs.scan_pairs, support_spans.sparse_overlap, support_spans.orthonormal):
         assert kernel.signatures

@@ -38,3 +38,34 @@ def one_wrong(request: Any) -> str:
 
 def scripted(script: Any = one_wrong, **options: Any) -> ScriptedModel:
     return ScriptedModel(script, **options)
+
+
+def pairs(count: int = 3, *, name: str = "pairs", cost: float = 1.0, **settings: Any) -> rrf.Problem:
+    """Unrelated pairs of questions, each with an anchor on sale: every pair is a null witness of its own."""
+    return rrf.Problem(
+        name=name,
+        k=1,
+        nodes=[{"id": f"{side}{i}", "prompt": f"{name}: {side}{i}?"} for i in range(count) for side in "xy"],
+        relations=[{"id": f"r{i}", "tail": f"x{i}", "head": f"y{i}"} for i in range(count)],
+        anchors=[{"id": f"a{i}", "node": f"x{i}", "value": TRUTH, "cost": cost} for i in range(count)],
+        **settings,
+    )
+
+
+def priced(
+    n: int = 5, *, free: int = 0, budget: float | None = 12.0, name: str = "priced", **settings: Any
+) -> rrf.Problem:
+    """Questions that cost 1 each (all but the first `free` ones), related in a ring and across, checks at 2."""
+    pairs = [(i, j) for i in range(n) for j in range(i)]
+    more = {} if budget is None else {"budget": budget}
+    return rrf.Problem(
+        name=name,
+        k=1,
+        nodes=[
+            {"id": f"n{i}", "prompt": f"{name}: question {i}?"} | ({} if i < free else {"cost": 1.0}) for i in range(n)
+        ],
+        relations=[{"id": f"r{i}{j}", "tail": f"n{i}", "head": f"n{j}"} for i, j in pairs],
+        anchors=[{"id": f"a{i}", "node": f"n{i}", "value": TRUTH, "cost": 2.0} for i in range(n)],
+        **more,
+        **settings,
+    )

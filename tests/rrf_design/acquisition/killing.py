@@ -27,6 +27,12 @@ from rrf_design.acquisition.state import RunState
 from rrf_design.models.scripted import ScriptedModel
 
 
+PATIENCE = 1.1
+"""So much longer than the one before a child may live."""
+HANGS = 240.0
+"""Seconds after which a run of a tenth of a second counts as one that never ends."""
+
+
 class Shop(ScriptedModel):
     """A scripted model that writes every call it gets into a file, as a provider's bill would have it."""
 
@@ -34,7 +40,7 @@ class Shop(ScriptedModel):
         super().__init__(one_wrong, slots=slots)
         self._bill = os.open(bill, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
         if remote:
-            self._identity = {**self._identity, "adapter": "shop"}
+            self._identity, self.local = {**self._identity, "adapter": "shop"}, False
 
     def attempt(self, request: Any) -> Any:
         os.write(self._bill, request.prompt.encode() + b"\n")
@@ -94,7 +100,11 @@ class Trial:
         settled: set[tuple[str, str]] = set()
         while True:
             pid = self.child(name, resume=self.exists(name))
-            if not ended(pid, rng.uniform(0.0, 1.6 * length)):
+            # Each kill makes the next child's time longer: on a busy machine, or where a child has to compile something that the
+            # calm run did not need, all would be killed before they come to anything, for ever.
+            longest = 1.6 * length * PATIENCE**self.kills
+            assert longest < HANGS, f"trial {self.number}: no child ends, however long it is left alone"
+            if not ended(pid, rng.uniform(0.0, longest)):
                 os.kill(pid, signal.SIGKILL)
             _, status = os.waitpid(pid, 0)
             if os.WIFEXITED(status):

@@ -17,7 +17,7 @@ PRICES = PriceTable.load({"scripted": {"input": 0.001, "output": 0.01}})
 
 
 def problem(**node: Any) -> rrf.Problem:
-    given = {"id": "n", "prompt": "What is {a} + 1?", "variables": {"a": 6}, "system": "Be brief.", "max_tokens": 9}
+    given = {"id": "n", "prompt": "What is {{ a }} + 1?", "variables": {"a": 6}, "system": "Be brief.", "max_tokens": 9}
     return rrf.Problem(k=1, nodes=[given | node], anchors=[{"id": "A", "node": "n", "value": 7.0, "cost": 1.0}])
 
 
@@ -37,8 +37,8 @@ def test_the_request_is_what_the_node_says() -> None:
 
 
 def test_a_prompt_without_variables_is_taken_as_it_is() -> None:
-    one = Fetcher({"": problem(variables=None, prompt="{braces}")}, scripted(), known={})
-    assert one.questions["", "n"].request.prompt == "{braces}"
+    one = Fetcher({"": problem(variables=None, prompt="{{ braces }}")}, scripted(), known={})
+    assert one.questions["", "n"].request.prompt == "{{ braces }}"
 
 
 def test_answers_carry_their_evidence() -> None:

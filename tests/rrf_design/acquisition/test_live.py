@@ -10,7 +10,7 @@ import pytest
 from fields import one_wrong, ring, scripted
 
 import rrf_design as rrf
-from rrf_design.acquisition import Journal, acquire, answer_log, read_run
+from rrf_design.acquisition import Journal, Limits, acquire, answer_log, read_run
 from rrf_design.acquisition.journal import Kind
 from rrf_design.acquisition.stopping import Calls, default
 from rrf_design.errors import InputError, Refused, RetryLater
@@ -21,7 +21,7 @@ PRICES = {"scripted": {"input": 0.001, "output": 0.002, "call": 0.01}}
 
 
 def go(problem: Any, tmp_path: Path, model: Any = None, **options: Any) -> Any:
-    given = {"store": tmp_path / "runs.sqlite", "method": "witness"} | options
+    given: dict[str, Any] = {"store": tmp_path / "runs.sqlite", "method": "witness"} | options
     return acquire(problem, scripted() if model is None else model, **given)
 
 
@@ -31,7 +31,7 @@ def go(problem: Any, tmp_path: Path, model: Any = None, **options: Any) -> Any:
         ({"nodes": [{"id": "n"}]}, "node 'n': it has no prompt"),
         ({"nodes": [{"id": "n", "prompt": "?", "parser": "integer-lst"}]}, "node 'n': unknown parser"),
         ({"nodes": [{"id": "n", "prompt": "?", "dim": 2}]}, "node 'n': its parser gives 1 numbers"),
-        ({"nodes": [{"id": "n", "prompt": "{x}", "variables": {"y": 1}}]}, "node 'n': template"),
+        ({"nodes": [{"id": "n", "prompt": "{{ x }}", "variables": {"y": 1}}]}, "node 'n': template"),
         (
             {"nodes": [{"id": "n", "prompt": "?"}], "anchors": [{"id": "A", "node": "n", "cost": 1.0}]},
             "anchor 'A': it has no value and no source",
@@ -49,13 +49,13 @@ def test_faults_are_found_before_anything_is_bought(tmp_path: Path, changes: dic
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"mode": "clever"}, "modes are agnostic and adaptive"),
+        ({"mode": "clever"}, "modes are agnostic, adaptive and triage"),
         ({"doubt": "same"}, "use again or skip"),
         ({"money": 1.0}, "needs a price table"),
         ({"money": 1.0, "prices": {"other": {"input": 1.0}}}, "no price for model 'scripted'"),
         ({"responses": {"zz": 1.0}}, "no node 'zz'"),
         ({"model": "scritped:x"}, "did you mean 'scripted'"),
-        ({"resume": "2020"}, "there is no run '2020'"),
+        ({"resume": "2020"}, "no journal of runs"),
     ],
 )
 def test_wrong_calls_are_one_line(tmp_path: Path, options: dict[str, Any], message: str) -> None:
@@ -63,6 +63,14 @@ def test_wrong_calls_are_one_line(tmp_path: Path, options: dict[str, Any], messa
         go(ring(), tmp_path, **options)
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_looking_for_a_run_makes_no_journal(tmp_path: Path) -> None:
+    store = tmp_path / "none.sqlite"
+    for look in (lambda: acquire(resume="last", store=store), lambda: read_run("last", store=store)):
+        with pytest.raises(InputError, match="no journal of runs"):
+            look()
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_nothing_to_do(tmp_path: Path) -> None:
@@ -78,7 +86,7 @@ def test_a_wrong_answer_is_found_and_repaired(tmp_path: Path, mode: str, slots: 
     assert run.items[0].repair["support"] == ["n2"]
     assert run.repaired["n2"] == pytest.approx([7.0])
     assert run.gamma_lower > 0
-    assert run.reached
+    assert run.certified
     assert run.spent <= 4
 
 
@@ -86,7 +94,7 @@ def test_the_document_has_the_promised_keys_and_reads_back(tmp_path: Path) -> No
     run = go(ring(), tmp_path)
     document = run.to_json()
     assert {"run", "stopped_because", "spent", "gamma_lower", "purchases", "repaired"} <= set(document)
-    assert (document["format"], document["version"]) == ("rrf-run", 1)
+    assert (document["format"], document["version"]) == ("rrf-run", 2)
     again = read_run("last", store=tmp_path / "runs.sqlite").to_json()
     assert json.loads(json.dumps(again)) == json.loads(json.dumps(document))
     header = document["header"]
@@ -156,7 +164,7 @@ def test_model_server_gone_and_back(tmp_path: Path, outcome: Outcome, slots: int
     paused = go(ring(), tmp_path, scripted(server, slots=slots))
     assert paused.stopped_because == "paused"
     assert "connection refused" in paused.detail
-    assert not paused.reached
+    assert not paused.certified
     assert paused.repaired is None
     server.left = 99
     resumed = go(None, tmp_path, scripted(server, slots=slots), resume="last")
@@ -206,11 +214,37 @@ def test_money_is_real_and_bounded(tmp_path: Path) -> None:
     assert len(tight.items[0].answers) < 5
 
 
-def test_calls_can_be_limited(tmp_path: Path) -> None:
-    run = go(ring(), tmp_path, stop=default() | Calls(3))
-    assert run.stopped_because == "calls used up"
-    assert run.calls == 5  # the questions that make up the field are asked in any case
-    assert run.spent == 0
+@pytest.mark.parametrize("slots", [1, 4])
+def test_calls_can_be_limited(tmp_path: Path, slots: int) -> None:
+    """No more calls than allowed, also with several items and several calls at once; and the run goes on with more."""
+    asked: list[str] = []
+    items = {f"i{j}": ring(4, name=f"i{j}") for j in range(3)}
+
+    def script(request: Any) -> str:
+        asked.append(request.prompt)
+        return "7"
+
+    model = scripted(script, slots=slots)
+    run = go(items, tmp_path, model, budget=9.0, limits=Limits(calls=5))
+    assert "calls used up: 2" in run.stopped_because
+    assert run.calls == len(asked) == 5
+    again = go(None, tmp_path, model, resume=run.run, limits=Limits(calls=7))
+    assert again.calls == len(asked) == 7
+    lowered = go(None, tmp_path, model, resume=run.run, limits=Limits(calls=2))
+    assert lowered.calls == len(asked) == 7
+    done = go(None, tmp_path, model, resume=run.run, limits=Limits(calls=99))
+    assert done.calls == len(asked) == 12
+
+
+def test_repeated_calls_count_against_the_limit(tmp_path: Path) -> None:
+    model = scripted(lambda request: Attempt(Outcome.TIMEOUT, usage=Usage(calls=1)))
+    run = go(ring(), tmp_path, model, limits=Limits(calls=6))
+    assert run.calls == 6  # four for the first question, two for the second
+
+
+def test_time_is_a_limit_where_a_purchase_is_reserved(tmp_path: Path) -> None:
+    run = go(ring(), tmp_path, limits=Limits(seconds=0.0))
+    assert (run.stopped_because, run.calls) == ("time used up", 0)
 
 
 def test_many_items_fill_the_slots(tmp_path: Path) -> None:
@@ -229,7 +263,7 @@ def test_a_field_without_a_readable_answer_does_not_stop_the_others(tmp_path: Pa
     good, mute = run.items
     assert good.repair["support"] == []
     assert (mute.stopped_because, mute.gamma_lower, mute.repaired) == ("no answer could be read", 0.0, None)
-    assert not run.reached
+    assert not run.certified
 
 
 def test_the_result_can_be_certified(tmp_path: Path) -> None:
@@ -356,3 +390,89 @@ def test_a_resumed_run_keeps_the_rules_it_was_begun_with(tmp_path: Path) -> None
     assert again.spent == first.spent
     more = go(None, tmp_path, resume=first.run, stop=default())
     assert more.spent > first.spent
+
+
+def test_resuming_needs_neither_prices_nor_the_same_slots(tmp_path: Path) -> None:
+    first = go(ring(), tmp_path, scripted(slots=1), prices=PRICES, money=3.3, limits=Limits(calls=2))
+    assert first.header["prices"] == {"scripted": PRICES["scripted"]}
+    second = go(None, tmp_path, scripted(slots=3), resume=first.run, limits=Limits(calls=99))
+    assert 0 < first.money < second.money <= 3.3
+
+
+def test_every_question_is_asked_when_its_reservation_fits(tmp_path: Path) -> None:
+    """A reservation is many times what a call costs; questions wait for each other instead of being left out."""
+    asked = go(ring(), tmp_path, scripted(slots=5), prices=PRICES, money=2.0)
+    assert len(asked.items[0].answers) == 5
+
+
+@pytest.mark.parametrize("where", ["file", "server"])
+def test_broken_unicode_survives(tmp_path: Path, where: str, request: pytest.FixtureRequest) -> None:
+    store = tmp_path / "runs.sqlite" if where == "file" else request.getfixturevalue("server")
+    words = "half \ud83d and NUL \x00: 7"
+    items = {"odd \x00 \udc00": ring(name="NUL \x00")}
+    run = go(items, tmp_path, scripted(lambda request: words), store=store)
+    texts = {record["reply"]["text"] for record in answer_log(run.run, store=store)}
+    assert texts == {words}
+    again = read_run(run.run, store=store)
+    assert again.purchases == run.purchases
+    assert [entry.item for entry in again.items] == list(items)
+    assert go(None, tmp_path, scripted(lambda request: words), store=store, resume=run.run).purchases == run.purchases
+
+
+def test_an_answer_cut_at_its_limit_is_no_answer(tmp_path: Path) -> None:
+    cut = Attempt(Outcome.TRUNCATED, "12", Usage(1, 1, 1), detail="cut at the token limit")
+    run = go(ring(), tmp_path, scripted(lambda request: cut if "question 2" in request.prompt else "7"))
+    assert run.items[0].failed == {"n2": "truncated"}
+    assert run.items[0].repair["erased"].keys() == {"n2"}
+
+
+def test_finished_items_have_their_result_while_others_wait_for_a_person(tmp_path: Path) -> None:
+    asks = rrf.Problem(
+        k=1,
+        target=0.9,
+        nodes=[{"id": "n1", "prompt": "1?"}, {"id": "n2", "prompt": "2?"}],
+        relations=[{"id": "r", "tail": "n1", "head": "n2"}],
+        anchors=[{"id": f"a{i}", "node": f"n{i}", "cost": 1.0, "source": "person"} for i in (1, 2)],
+    )
+    queue = tmp_path / "reviews.csv"
+    run = go({"done": ring(), "waits": asks}, tmp_path, budget=6.0, review_file=queue)
+    done, waits = run.items
+    assert (waits.stopped_because, waits.repair) == ("waiting for review", None)
+    assert done.repair["support"] == ["n2"]
+    assert read_run("last", store=tmp_path / "runs.sqlite").items[0].repair == done.repair
+    lines = queue.read_text().splitlines()
+    queue.write_text("\n".join([lines[0], *(line + "7" for line in lines[1:])]))
+    whole = go(None, tmp_path, resume="last", reviews=queue)
+    assert whole.items[0].repair == done.repair
+    assert whole.items[1].repair is not None
+    assert {p.source for p in whole.purchases if p.item == "waits" and p.buys == "anchor"} == {"person"}
+
+
+def test_a_run_can_be_read_while_it_is_under_way(tmp_path: Path) -> None:
+    """Read from the journal in the middle of the second item: the first has its result."""
+    seen: list[Any] = []
+
+    def script(request: Any) -> str:
+        if request.prompt == "b: question 3?":
+            seen.append(read_run("last", store=tmp_path / "runs.sqlite"))
+        return one_wrong(request)
+
+    go({"a": ring(name="a"), "b": ring(name="b")}, tmp_path, scripted(script), budget=8.0)
+    assert seen[0].stopped_because == "unfinished"
+    assert seen[0].items[0].repair["support"] == ["n2"]
+    assert seen[0].items[1].repair is None
+
+
+def test_passwords_of_addresses_are_kept_nowhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    secret = "hunter2-in-the-address"
+    monkeypatch.setenv("RRF_STORE", f"postgresql://me:{secret}@127.0.0.1:1/none")
+    with pytest.raises(RetryLater) as caught:
+        acquire(ring(), scripted())
+    assert secret not in str(caught.value)
+    for address in (f"postgresql://me:{secret}/x@host/db", f"postgresql://127.0.0.1:1/db?password={secret}"):
+        with pytest.raises((RetryLater, InputError)) as caught:
+            acquire(ring(), scripted(), store=address)
+        assert secret not in str(caught.value)
+    assert secret not in "".join(capsys.readouterr())

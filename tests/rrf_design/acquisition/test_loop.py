@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fields import ring
+from fields import pairs, priced, ring
 
 import rrf_design as rrf
 from rrf_design.acquisition import Acquirer, Buys, Doubt, Journal, Mode, Purchase, Settings, Settlement, Terms
@@ -15,10 +15,12 @@ from rrf_design.acquisition.journal import Event, Kind
 from rrf_design.acquisition.state import RunState
 from rrf_design.acquisition.stopping import Because, Calls, Gain, Seconds, Target
 from rrf_design.errors import InputError, Refused
+from rrf_design.market import exact
 
 
 def settings(**changes: Any) -> Settings:
-    return Settings(**({"budget": 4.0, "method": "witness"} | changes))
+    given: dict[str, Any] = {"budget": 4.0, "method": "witness"}
+    return Settings(**(given | changes))
 
 
 def answer(purchase: Purchase, value: float = 7.0) -> Settlement:
@@ -121,7 +123,7 @@ def test_no_answer_at_all_is_an_end_of_its_own() -> None:
     ("rule", "because"),
     [
         (Target(0.3), Because.TARGET),
-        (Calls(5), Because.CALLS),
+        (Calls(4), Because.CALLS),
         (Seconds(0.0), Because.TIME),
         (Gain(99.0) | Target(9.0), Because.GAIN),
     ],
@@ -210,11 +212,167 @@ def test_many_items_share_one_budget() -> None:
     assert {p.item for p in Acquirer({"a": ring(), "b": ring(4)}, settings=settings()).ask(9)} == {"a", "b"}
 
 
-def test_adaptive_items_have_equal_shares() -> None:
-    acquirer = Acquirer({"a": ring(), "b": ring()}, settings=settings(budget=4.0, mode=Mode.ADAPTIVE))
+@pytest.mark.parametrize("mode", list(Mode))
+@pytest.mark.parametrize("options", [{"budget": 12.0}, {"budget": None, "target": 0.3}, {"budget": 9.0, "target": 0.3}])
+@pytest.mark.parametrize("method", ["witness", "greedy"])
+def test_a_run_begins_from_nothing(mode: Mode, options: dict[str, Any], method: str) -> None:
+    """The paper's own setting: every query has a price."""
+    acquirer = Acquirer(priced(**options), settings=settings(mode=mode, budget=options["budget"], method=method))
     play(acquirer)
-    for item in ("a", "b"):
-        assert sum(e.price for e in acquirer.state.items[item].settled.values()) <= 2.0
+    stop = acquirer.stops[""]
+    assert stop is not None
+    assert acquirer.margin().lower >= options.get("target", 1e-6)
+    assert options["budget"] is None or acquirer.state.spent <= options["budget"]
+
+
+@pytest.mark.parametrize("mode", list(Mode))
+def test_too_little_money_to_begin_is_said(mode: Mode) -> None:
+    acquirer = Acquirer(priced(budget=0.5), settings=settings(mode=mode, budget=0.5, method="greedy"))
+    play(acquirer)
+    stop = acquirer.stops[""]
+    assert stop is not None
+    assert stop.because is Because.BUDGET
+    assert (
+        any(words in stop.detail for words in ("costs 1", "settling it costs 3"))
+        or "none of them is affordable" in stop.detail
+    )
+
+
+@pytest.mark.parametrize("mode", list(Mode))
+@pytest.mark.parametrize("method", ["witness", "greedy"])
+@pytest.mark.parametrize("lost", ["n1", "n3"])
+def test_a_run_goes_on_after_an_answer_that_can_not_be_read(mode: Mode, method: str, lost: str) -> None:
+    """What the goal needs instead is bought from what is left."""
+
+    def tell(purchase: Purchase) -> Settlement:
+        return Settlement(purchase, "parse failure", ok=False, calls=1) if purchase.name == lost else answer(purchase)
+
+    for problem in (priced(budget=20.0, target=0.3), ring(5, budget=20.0, target=0.3)):
+        seen: list[Event] = []
+        acquirer = Acquirer(problem, settings=settings(mode=mode, budget=20.0, method=method), watch=seen.append)
+        play(acquirer, tell)
+        stop = acquirer.stops[""]
+        assert stop is not None
+        if lost in acquirer.state.items[""].settled:
+            assert stop.because is Because.TARGET, stop.detail
+            assert mode is not Mode.AGNOSTIC or any(event.body.get("replaces") for event in seen)
+
+
+def test_the_only_free_answer_may_be_unreadable() -> None:
+    """One free question, the rest on sale: the first answer decides nothing about the budget."""
+    problem = priced(budget=20.0, target=0.3, free=1)
+    for mode in Mode:
+        acquirer = Acquirer(problem, settings=settings(mode=mode, budget=20.0))
+        play(acquirer, lambda p: Settlement(p, "refused", ok=False) if p.name == "n0" else answer(p))
+        stop = acquirer.stops[""]
+        assert stop is not None
+        assert stop.because is Because.TARGET
+
+
+@pytest.mark.parametrize("mode", list(Mode))
+def test_what_could_not_be_read_is_checked_directly_where_nothing_else_helps(mode: Mode) -> None:
+    """Two questions hang on a third; it can't be read, so only a check of it says what it would have been."""
+    problem = rrf.Problem(
+        k=1,
+        target=0.3,
+        nodes=[{"id": name, "prompt": "?"} for name in ("total", "net", "tax")],
+        relations=[{"id": f"r-{name}", "tail": name, "head": "total"} for name in ("net", "tax")],
+        anchors=[{"id": "clerk", "node": "total", "value": 7.0, "cost": 2.0}],
+    )
+    acquirer = Acquirer(problem, settings=settings(mode=mode, method="greedy"))
+    play(acquirer, lambda p: Settlement(p, "refused", ok=False) if p.name == "total" else answer(p))
+    assert bought(acquirer) == ["clerk"]
+
+
+def test_one_budget_over_all_items_reaches_as_many_goals_as_it_can() -> None:
+    """An even split would reach none: each item needs two checks, and a share buys one."""
+    items = {f"i{j:02d}": pairs(2, name=f"i{j:02d}", target=0.3) for j in range(30)}
+    acquirer = Acquirer(items, settings=settings(budget=40.0, mode=Mode.ADAPTIVE))
+    play(acquirer, count=7)
+    reached = sum(acquirer.margin(item).lower >= 0.3 for item in items)
+    assert acquirer.finished
+    assert (reached, float(acquirer.state.spent)) == (20, 40.0)
+
+
+def test_cheaper_goals_come_first_and_nobody_waits_for_ever() -> None:
+    items = {f"dear{j}": pairs(1, name=f"d{j}", target=0.3, cost=5.0) for j in range(3)}
+    items |= {f"cheap{j}": pairs(1, name=f"c{j}", target=0.3, cost=1.0) for j in range(3)}
+    acquirer = Acquirer(items, settings=settings(budget=13.0, mode=Mode.ADAPTIVE))
+    play(acquirer)
+    done = {item for item in items if acquirer.margin(item).lower >= 0.3}
+    assert done == {"cheap0", "cheap1", "cheap2", "dear0", "dear1"}
+
+
+@pytest.mark.parametrize("mode", list(Mode))
+def test_neither_the_order_of_answers_nor_a_new_session_changes_what_is_bought(tmp_path: Path, mode: Mode) -> None:
+    items = {f"i{j}": ring(4, name=f"i{j}") for j in range(4)}
+    given = settings(budget=9.0, mode=mode)
+
+    def value(purchase: Purchase) -> Settlement:
+        if (purchase.item, purchase.name) in (("i1", "n2"), ("i3", "n0")):
+            return Settlement(purchase, "refused", ok=False)
+        return answer(purchase, 9.0 if purchase.name == "n1" else 7.0)
+
+    def buys(count: int, *, last_first: bool, sessions: bool) -> dict[str, list[str]]:
+        with Journal(tmp_path / f"{count}{last_first}{sessions}.sqlite") as journal:
+            run = journal.create({"name": "r"}, {"": {}})
+            options: dict[str, Any] = {"settings": given, "journal": journal, "run": run}
+            options["terms"] = lambda item, name: Terms(local=True)
+            acquirer = Acquirer(items, **options)
+            under_way: list[Purchase] = []
+            while under_way := [*under_way, *acquirer.ask(count - len(under_way))]:
+                acquirer.tell(value(under_way.pop(-1 if last_first else 0)))
+                if sessions:
+                    acquirer, under_way = Acquirer(items, **options), []
+            return {item: sorted(bought(acquirer, item)) for item in items}
+
+    calm = buys(1, last_first=False, sessions=False)
+    assert sum(map(len, calm.values())) > 3
+    assert buys(5, last_first=True, sessions=False) == calm
+    assert buys(3, last_first=False, sessions=True) == calm
+
+
+def test_questions_wait_for_money_that_is_reserved_elsewhere() -> None:
+    """Each call may cost 0.3 and costs 0.1: all five questions are asked with 0.8, never more than the money at once."""
+    terms = lambda item, name: Terms(ceiling=0.3, calls=1)  # noqa: E731
+    acquirer = Acquirer(ring(), settings=settings(money=0.8, budget=0.0), terms=terms)
+    under_way = list(acquirer.ask(9))
+    assert len(under_way) == 2
+    while under_way:
+        acquirer.tell(Settlement(under_way.pop(0), "told", (7.0,), money=0.1, calls=1))
+        under_way += acquirer.ask(9)
+        assert acquirer.state.committed_money <= exact(0.8)
+    assert len(acquirer.state.items[""].values(Buys.ANSWER)) == 5
+
+
+def test_money_that_really_is_used_up_is_said() -> None:
+    terms = lambda item, name: Terms(ceiling=0.3, calls=1)  # noqa: E731
+    acquirer = Acquirer(ring(), settings=settings(money=0.8, budget=0.0), terms=terms)
+    play(acquirer, lambda p: Settlement(p, "told", (7.0,), money=0.25, calls=1))
+    stop = acquirer.stops[""]
+    assert stop is not None
+    assert (stop.because, stop.again) == (Because.MONEY, True)
+    assert len(acquirer.state.items[""].values(Buys.ANSWER)) == 3
+
+
+def test_calls_under_way_count_against_the_limit() -> None:
+    terms = lambda item, name: Terms(calls=1)  # noqa: E731
+    acquirer = Acquirer({"a": ring(), "b": ring()}, settings=settings(stop=Calls(4)), terms=terms)
+    asked = acquirer.ask(9)
+    assert len(asked) == 4
+    assert acquirer.ask(9) == ()
+    acquirer.tell(*(answer(p) for p in asked))
+    assert acquirer.ask(9) == ()
+    assert {stop.because for stop in acquirer.stops.values() if stop} == {Because.CALLS}
+
+
+def test_what_was_abandoned_is_lost_and_can_be_bought_again() -> None:
+    acquirer = Acquirer(priced(budget=9.0), settings=settings(budget=9.0), terms=lambda item, name: Terms(calls=1))
+    (purchase,) = acquirer.ask(1)
+    acquirer.abandon(purchase, "enough")
+    assert (float(acquirer.state.lost_price), acquirer.state.calls) == (1.0, 1)
+    again = acquirer.ask(1)[0]
+    assert (again.name, again.attempt) == (purchase.name, 1)
 
 
 def test_replay_gives_the_same_state(tmp_path: Path) -> None:
@@ -301,3 +459,26 @@ def test_a_journal_that_fails_kills_the_object_not_the_run(tmp_path: Path) -> No
         journal.broken = False
         resumed = Acquirer(ring(), settings=settings(), journal=journal, run=run)
         assert resumed.ask(1)[0].name == purchase.name
+
+
+@pytest.mark.parametrize("mode", list(Mode))
+def test_a_run_buys_for_what_is_delivered_and_stops_there(mode: Mode) -> None:
+    whole = Acquirer(pairs(target=0.5), settings=settings(budget=20.0, mode=mode))
+    play(whole)
+    wanted = Acquirer(pairs(target=0.5, deliver=["x1"]), settings=settings(budget=20.0, mode=mode))
+    play(wanted)
+    assert sorted(bought(whole)) == ["a0", "a1", "a2"]
+    assert bought(wanted) == ["a1"]
+    assert wanted.margin().lower >= 0.5
+
+
+@pytest.mark.parametrize("mode", [Mode.AGNOSTIC, Mode.ADAPTIVE])
+def test_a_run_buys_against_checks_that_may_be_wrong(mode: Mode) -> None:
+    sure = Acquirer(ring(target=0.5, budget=None, deliver=["n3"]), settings=settings(budget=40.0, mode=mode))
+    play(sure)
+    doubtful = Acquirer(
+        ring(target=0.5, budget=None, deliver=["n3"], wrong_checks=1), settings=settings(budget=40.0, mode=mode)
+    )
+    play(doubtful)
+    assert doubtful.margin().lower >= 0.5
+    assert doubtful.state.spent > sure.state.spent

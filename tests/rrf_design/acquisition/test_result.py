@@ -11,6 +11,7 @@ from fields import ring, scripted
 from rrf_design.acquisition import acquire, read_run
 from rrf_design.acquisition.header import header, revision, versions
 from rrf_design.acquisition.loop import Settings
+from rrf_design.models import Roster
 
 
 def go(tmp_path: Path, script: Any, **options: Any) -> Any:
@@ -25,9 +26,9 @@ def test_erased_answers_are_told_to_the_repair(tmp_path: Path) -> None:
     assert "n4" not in run.items[0].problem.node_by_id
 
 
-def test_reached_needs_a_certified_goal(tmp_path: Path) -> None:
-    assert go(tmp_path, lambda request: "7").reached
-    assert not go(tmp_path, lambda request: "7", budget=0.0).reached
+def test_a_run_is_certified_only_with_its_goal(tmp_path: Path) -> None:
+    assert go(tmp_path, lambda request: "7").certified
+    assert not go(tmp_path, lambda request: "7", budget=0.0).certified
 
 
 def test_an_unfinished_run_reads_back_as_unfinished(tmp_path: Path) -> None:
@@ -41,20 +42,26 @@ def test_an_unfinished_run_reads_back_as_unfinished(tmp_path: Path) -> None:
     found = read_run("last", store=tmp_path / "r.sqlite")
     assert found.stopped_because == "paused"
     assert found.repaired is None
-    assert not found.reached
+    assert not found.certified
 
 
 def test_headers_name_versions_and_hide_nothing_that_matters() -> None:
     found = header(
         {"": ring()},
-        scripted(),
+        Roster({"mini": scripted()}),
         Settings(budget=2.0),
         5,
-        spec="scripted:x",
-        options={"slots": 2, "f": len, "api_key": "hush"},
+        entries={"mini": {"use": "scripted:x", "slots": 2, "f": len, "api_key": "hush"}},
     )
     assert found["seed"] == 5
     assert found["settings"]["budget"] == 2.0
-    assert found["options"] == {"slots": 2}
+    kept = found["models"]["mini"]
+    assert {key: kept[key] for key in ("use", "slots", "name")} == {
+        "use": "scripted:x",
+        "slots": 2,
+        "name": "scripted",
+    }
+    assert kept["identity"]["adapter"] == "scripted"
+    assert "hush" not in str(found)
     assert "numpy" in versions()
     assert revision() == "" or len(revision()) == 40

@@ -49,3 +49,16 @@ def test_store_addresses_are_shown_without_their_password() -> None:
     assert without_password(address) == "postgresql://me:***@host:5432/db"
     assert set(password_of(address)) == {"p%40ss", "p@ss"}
     assert without_password("sqlite:///runs.sqlite") == "sqlite:///runs.sqlite"
+
+
+@pytest.mark.parametrize(
+    ("address", "shown"),
+    [
+        ("postgresql://me:a/b#c@host/db", "postgresql://me:***@host/db"),
+        ("postgresql://me:a@b@host/db", "postgresql://me:***@host/db"),
+        ("postgresql://host/db?password=secret&user=me", "postgresql://host/db?password=***&user=me"),
+        ("postgresql://me@host/db", "postgresql://me@host/db"),
+    ],
+)
+def test_careless_addresses_are_shown_without_their_password(address: str, shown: str) -> None:
+    assert without_password(address) == shown

@@ -83,7 +83,7 @@ def test_a_reference_program_is_run_in_the_sandbox() -> None:
 
 def verifier(script: Any, *, sigma: float = 2.0, **source: Any) -> Any:
     model = scripted(script)
-    given = {"verifier": "scripted", "prompt": "Is {answer} = {a} + {b}? Say the number.", **source}
+    given = {"verifier": "scripted", "prompt": "Is {{ answer }} = {{ a }} + {{ b }}? Say the number.", **source}
     return made(given, Toolbox(model=lambda name: model), sigma=sigma)
 
 
@@ -155,3 +155,14 @@ def test_a_command_that_is_not_there() -> None:
     assert made({"command": ["no-such-program-here"]}, COMMANDS).fetch(NOTHING).outcome == "the command was not found"
     with pytest.raises(InputError, match="list of a program"):
         made({"command": []}, COMMANDS)
+
+
+def test_a_verifier_never_reads_an_answer_as_a_template() -> None:
+    seen: list[str] = []
+
+    def script(request: Any) -> str:
+        seen.append(request.prompt)
+        return "3"
+
+    verifier(script).fetch(Asked({"n": "{{ a }} {answer}"}, {}))
+    assert seen == ["Is {{ a }} {answer} = 12 + 7? Say the number."]

@@ -10,7 +10,7 @@ from fields import ring, scripted
 
 import rrf_design as rrf
 from rrf_design.acquisition import acquire
-from rrf_design.acquisition.design import Design
+from rrf_design.acquisition.shop import Shop
 from rrf_design.acquisition.stopping import (
     AllOf,
     AnyOf,
@@ -26,16 +26,15 @@ from rrf_design.acquisition.stopping import (
     Validity,
     View,
     default,
-    goal,
     record,
     restore,
-    robust_lower,
     summary,
 )
+from rrf_design.design import standing_of
 
 
 def view(**changes: Any) -> View:
-    design = Design(ring(target=0.5))
+    design = Shop(ring(target=0.5))
     given: dict[str, Any] = {
         "problem": design.problem,
         "margin": lambda: design.margin(["r1", "r3"]),
@@ -102,28 +101,12 @@ def test_composition() -> None:
     assert " and " in (yes & no).describe()
 
 
-def test_the_goal_is_the_target_or_two_epsilon_over_delta() -> None:
-    assert goal(ring()) is None
-    assert goal(ring(target=0.5)) == 0.5
-    assert goal(ring(epsilon=0.1, delta=0.4)) == pytest.approx(0.5)
-    assert goal(ring(target=0.1, epsilon=0.1, delta=0.4)) == pytest.approx(0.5)
-
-
-def test_the_goal_from_sigma_grows_with_the_rows() -> None:
-    problem = ring(sigma=0.1, delta=1.0, confidence=0.9)
-    assert goal(problem) is None
-    few, many = goal(problem, 4), goal(problem, 16)
-    assert few is not None
-    assert many is not None
-    assert 0.2 * 2 < few < many
-
-
 def test_declared_uncertainty_is_subtracted_before_the_goal_is_called_reached() -> None:
     base = ring(target=0.5)
     blocks = [relation.model_copy(update={"uncertainty": 0.4}) for relation in base.relations]
-    doubtful = Design(rrf.Problem(k=1, target=0.5, nodes=base.nodes, relations=blocks, anchors=base.anchors))
+    doubtful = Shop(rrf.Problem(k=1, target=0.5, nodes=base.nodes, relations=blocks, anchors=base.anchors))
     margin = doubtful.margin(["r1", "r3"])
-    assert margin.lower > 0.5 > robust_lower(margin)
+    assert margin.lower > 0.5 > standing_of(doubtful.problem, margin).robust_lower
     assert Target().check(view(problem=doubtful.problem, margin=lambda: margin)) is None
 
 

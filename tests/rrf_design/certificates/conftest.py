@@ -10,13 +10,13 @@ import pytest
 from numpy.typing import NDArray
 from scipy import sparse
 
-from rrf_design.certificates.record import OperatorRecord
+from rrf_design.certificates.checker.record import OperatorRecord
 from rrf_design.problem import Problem
 
 
 def make_record(matrix: Any, sizes: Any = None, *, radii: Any = None, blocks: Any = None) -> OperatorRecord:
     """A record of a plain matrix: one block per row unless `blocks` gives their heights."""
-    csr = sparse.csr_array(np.asarray(matrix, dtype=np.float64))
+    csr = sparse.csr_array(matrix if sparse.issparse(matrix) else np.asarray(matrix, dtype=np.float64))
     heights = np.ones(csr.shape[0], dtype=np.int64) if blocks is None else np.asarray(blocks, dtype=np.int64)
     widths = np.ones(csr.shape[1], dtype=np.int64) if sizes is None else np.asarray(sizes, dtype=np.int64)
     return OperatorRecord(
@@ -26,6 +26,8 @@ def make_record(matrix: Any, sizes: Any = None, *, radii: Any = None, blocks: An
         block_kinds=("relation",) * len(heights),
         block_sizes=heights,
         radii=np.zeros(len(heights)) if radii is None else np.asarray(radii, dtype=np.float64),
+        touch_starts=np.zeros(len(heights) + 1, dtype=np.int64),
+        touch_nodes=np.zeros(0, dtype=np.int64),
         indptr=csr.indptr.astype(np.int64),
         indices=csr.indices.astype(np.int64),
         data=csr.data.astype(np.float64),
@@ -65,7 +67,7 @@ def triangle(**settings: Any) -> Problem:
     """Three equal answers and an isolated one; anchored, γ_1 is 1."""
     return Problem(
         name="triangle and isolate",
-        nodes=[{"id": name} for name in ("a", "b", "c", "isolate")],
+        nodes=[{"id": name, "range": [-0.5, 0.5]} for name in ("a", "b", "c", "isolate")],
         relations=[
             {"id": "ab", "tail": "a", "head": "b", "uncertainty": 0.01},
             {"id": "bc", "tail": "b", "head": "c"},

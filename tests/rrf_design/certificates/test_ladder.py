@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rrf_design.certificates.exact import Verdict
+from rrf_design.certificates.checker.exact import Verdict
+from rrf_design.certificates.checker.proofs import prove_floor
 from rrf_design.certificates.ladder import Rung, climb, listed
-from rrf_design.certificates.proofs import prove_floor
 from rrf_design.errors import InputError
 
 from .conftest import brute_margin, make_record
@@ -64,3 +64,18 @@ def test_listed_supports() -> None:
     for supports, message in (([], "at least one"), ([["x"]], "'x' is not a node"), ([["n0", "n0"]], "none twice")):
         with pytest.raises(InputError, match=message):
             listed(record, supports)
+
+
+def test_a_bound_that_can_not_be_re_proved_in_time_is_not_claimed(monkeypatch: pytest.MonkeyPatch) -> None:
+    from rrf_design.certificates import ladder
+    from rrf_design.certificates.checker.exact import Verdict
+    from rrf_design.certificates.checker.proofs import Proof
+
+    record = make_record(np.random.default_rng(0).standard_normal((60, 20)))
+    options = {"rung": Rung.BRANCH_AND_BOUND, "time_limit": 0.0, "n_jobs": None}
+    monkeypatch.setattr(ladder, "prove_floor", lambda *_, **__: Proof(Verdict.PROVED, 0, 0))
+    assert ladder.climb(record, 4, **options).lower > 0.0
+    monkeypatch.setattr(ladder, "prove_floor", lambda *_, **__: Proof(Verdict.UNDECIDED, 0, 0))
+    standing = ladder.climb(record, 4, **options)
+    assert (standing.lower, standing.proof) == (0.0, {"kind": "none"})
+    assert any("not claimed" in note for note in standing.notes)

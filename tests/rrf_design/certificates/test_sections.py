@@ -7,9 +7,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from rrf_design.certificates.recording import record_of
 from rrf_design.certificates.sections import (
     audit_section,
-    bare_record,
+    bare_operator,
     further_budgets,
     positive,
     unwhitened_section,
@@ -53,15 +54,15 @@ def test_numbers_that_must_be_positive() -> None:
 
 
 def test_the_operator_without_whitening() -> None:
-    assert bare_record(triangle(), None) is None
+    assert bare_operator(triangle(), None) is None
     problem = Problem(
         nodes=[{"id": "a"}, {"id": "b"}],
         relations=[{"id": "r", "tail": "a", "head": "b", "covariance": [[4.0]]}],
         anchors=[{"id": "x", "node": "a", "weight": 9.0}, {"id": "y", "node": "b", "sigma": 0.1}],
     )
-    bare = bare_record(problem, None)
+    bare = bare_operator(problem, None)
     assert bare is not None
     assert bare.matrix.toarray().tolist() == [[-1.0, 1.0], [3.0, 0.0], [0.0, 1.0]]  # weights stay, noise goes
     options = {"time_limit": None, "n_jobs": None, "front_end": "ortools"}
-    section = unwhitened_section(bare, 1, options, lambda *_: None)
+    section = unwhitened_section(record_of(bare), 1, options, lambda *_: None)
     assert section["lower"] <= np.linalg.svd(bare.matrix.toarray())[1][-1] <= section["upper"] * (1 + 1e-12)

@@ -26,6 +26,12 @@ class Ran:
         return document
 
 
+@pytest.fixture(autouse=True)
+def _no_kept_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is written into the cache folder of whoever runs the tests."""
+    monkeypatch.setenv("RRF_CACHE", "off")
+
+
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
     def call(*arguments: object) -> Ran:

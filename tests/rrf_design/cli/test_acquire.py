@@ -86,7 +86,7 @@ def test_a_missed_target_is_exit_code_one(here: Path, capsys: pytest.CaptureFixt
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["acquire"], "give a problem file, or the run to go on with"),
+        (["acquire"], "name a FILE, or write one with rrf-design init"),
         (["acquire", "missing.toml"], "no such file"),
         (["acquire", "p.toml", "--model", "nonsense"], "unknown model 'nonsense'"),
         (["acquire", "p.toml", "--model", "scripted:s.json", "--store", "mysql://x"], "use a path, sqlite:///PATH"),
@@ -154,3 +154,70 @@ def test_documents_are_written(here: Path) -> None:
 def test_looking_for_a_run_makes_no_journal(here: Path) -> None:
     assert call("acquire", "--resume", "last") == 2
     assert not (here / "rrf-runs.sqlite").exists()
+
+
+def test_resuming_the_last_run_needs_nothing_else(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("prices.json").write_text(json.dumps({"scripted": {"call": 0.01}}))
+    given = ["acquire", "p.toml", "--model", "scripted:s.json", "--method", "witness", "--prices", "prices.json"]
+    assert call(*given, "--money", "1", "--max-calls", "2", "--json") == 1
+    assert json.loads(capsys.readouterr().out)["calls"] == 2
+    Path("prices.json").unlink()
+    assert call("acquire", "--resume", "last", "--json", "--slots", "3", "--max-calls", "9") == 0
+    captured = capsys.readouterr()
+    assert json.loads(captured.out)["calls"] == 3
+    assert captured.out.count("\n") == 1
+
+
+def test_a_stopped_run_says_how_to_go_on(
+    here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import os
+    import signal
+
+    from rrf_design.models.scripted import ScriptedModel
+
+    answer = ScriptedModel.attempt
+
+    def interrupted(self: ScriptedModel, request: Any) -> Any:
+        os.kill(os.getpid(), signal.SIGINT)
+        return answer(self, request)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ScriptedModel, "attempt", interrupted)
+        assert (
+            call("acquire", "p.toml", "--model", "scripted:s.json", "--method", "witness", "--store", "x.sqlite") == 1
+        )
+    out = capsys.readouterr().out
+    assert "Go on with: rrf-design acquire --resume 2" in out
+    command = out.split("Go on with: rrf-design ")[1].split()
+    assert call(*command) == 0
+    assert "in doubt" not in capsys.readouterr().err
+
+
+def test_broken_unicode_is_printed(here: Path, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+    Path("s.json").write_text(json.dumps({"default": "half \ud83d, NUL \x00: 7"}))
+    assert call("acquire", "p.toml", "--model", "scripted:s.json", "--method", "witness", "--json", "-o", "r.json") == 0
+    json.loads(capsysbinary.readouterr().out.decode())
+    assert call("show", "last", "-o", "s.json", "--answers", "a.jsonl") == 0
+    texts = {json.loads(line)["reply"]["text"] for line in Path("a.jsonl").read_text().splitlines()}
+    assert texts == {"half \ud83d, NUL \x00: 7"}
+
+
+def test_junit_fails_where_a_field_is_not_certified(here: Path) -> None:
+    from xml.etree import ElementTree
+
+    given = ["acquire", "p.toml", "--model", "scripted:s.json", "--method", "witness", "--junit", "j.xml"]
+    assert call(*given) == 0
+    assert ElementTree.parse("j.xml").getroot().get("failures") == "0"
+    Path("p.toml").write_text(PROBLEM.format(extra="target = 9.0"))
+    assert call(*given) == 1
+    failure = ElementTree.parse("j.xml").getroot().find(".//failure")
+    assert failure is not None
+    assert str(failure.get("message")).startswith("incomplete: ")
+
+
+def test_the_page_of_a_run_has_its_questions_and_raw_answers(here: Path) -> None:
+    call("acquire", "p.toml", "--model", "scripted:s.json", "--method", "witness", "--report", "r.html")
+    made = Path("r.html").read_text(encoding="utf-8")
+    assert "It is 8." in made
+    assert made.index("The values may be used") < made.index("<h2>")

@@ -76,3 +76,9 @@ def test_an_interrupt_inside_a_kernel_is_an_interrupt() -> None:
     assert caught.value.__notes__ == ["repair: best so far, not proven: a"]
     with pytest.raises(SystemError), output.progress_bar("repair", quiet=True):
         raise SystemError("of another kind")
+
+
+def test_a_zero_is_shown_without_the_digits_of_its_rounding() -> None:
+    assert output.proven_range(0.0, 0.0) == "0"
+    assert output.proven_range(0.0, 2.65e-16) == "0 (numerically: below 1e-09)"
+    assert output.proven_range(0.25, 0.5) == "between 0.25 and 0.5"

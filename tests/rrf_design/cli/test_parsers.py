@@ -27,6 +27,31 @@ def test_every_parser_is_described():
     assert tuple(WORDS) == names()
 
 
+def test_it_publishes_how_numbers_are_written(capsys):
+    assert call("parsers", "--forms", "--json") == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["count"] == len(document["forms"]) >= 200
+    assert document["otherwise"] == 0
+    assert all(row["reading"] == row["reads"] for row in document["forms"])
+    assert call("parsers", "--forms") == 0
+    assert "0 otherwise than they should be" in capsys.readouterr().out
+
+
+def test_a_form_that_is_read_otherwise_is_a_failure(capsys, monkeypatch):
+    from rrf_design.responses import forms
+
+    monkeypatch.setattr(forms, "forms", lambda: (forms.Form("plain", "42", "43"),))
+    assert call("parsers", "--forms", "--json") == 1
+    assert json.loads(capsys.readouterr().out)["otherwise"] == 1
+
+
+def test_classes_are_compared_too(tmp_path: Path, capsys):
+    answers = tmp_path / "answers.txt"
+    answers.write_text("[1, 2]\n[1,2]\n", encoding="utf-8")
+    assert call("parsers", str(answers), "-p", "literal", "-p", "label") == 1
+    assert "[1, 2]" in capsys.readouterr().out
+
+
 def test_it_finds_where_parsers_part(tmp_path: Path, capsys):
     answers = tmp_path / "answers.txt"
     answers.write_text("42\nfirst 3 then 4\nnone\n", encoding="utf-8")

@@ -83,7 +83,10 @@ def test_without_budget_and_target(run, tmp_path):
 def test_text_says_what_to_buy_and_why(run, file):
     ran = run("plan", file, "--explain")
     assert "γ_1 = 1 for 2 of 3" in ran.out
-    assert "proven to be the best; found by witness cuts; objective gamma: rows as they are weighted" in ran.out
+    assert (
+        "proven to be the best; found by hull rows and witness cuts; objective gamma: rows as they are weighted"
+        in ran.out
+    )
     assert "No design within the budget does better, and none that does as well costs less" in ran.out
     assert "a3 sees" in ran.out
     assert "1 is left over" in ran.out

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,37 @@ def test_json(run: Run, problem: Path, tmp_path: Path) -> None:
     assert made.json["bytes"] == (tmp_path / "x.html").stat().st_size
 
 
+def test_what_explain_printed_has_the_page_of_the_problem(run: Run, problem: Path, tmp_path: Path) -> None:
+    saved, out = tmp_path / "why.json", tmp_path / "x.html"
+    saved.write_text(run("explain", problem, "--json").out, encoding="utf-8")
+    made = run("report", saved, "--problem", problem, "-o", out, "--json")
+    assert made.json["kind"] == "rrf-explanation"
+    sentence = "This design is not"
+    assert sentence in out.read_text(encoding="utf-8")
+    assert run("report", problem, "-o", out).code == 0
+    assert sentence in out.read_text(encoding="utf-8")
+
+
+def test_an_operator_file(run: Run, problem: Path, tmp_path: Path) -> None:
+    import rrf_design as rrf
+
+    rrf.save_operator(rrf.load(problem).operator("all"), tmp_path / "b.npz")
+    assert run("report", tmp_path / "b.npz", "-o", tmp_path / "x.html", "--json").json["kind"] == "problem"
+
+
+def test_many_repairs(run: Run, problem: Path, tmp_path: Path) -> None:
+    fields = [{"field": name, "responses": {"original": 1}} for name in ("first", "second")]
+    path, batch = tmp_path / "p.toml", tmp_path / "batch.json"
+    path.write_text('[[nodes]]\nid = "original"\n[[anchors]]\nid = "a"\nnode = "original"\nvalue = 1.0\n')
+    (tmp_path / "r.jsonl").write_text("\n".join(map(json.dumps, fields)))
+    run("repair", path, "--responses", tmp_path / "r.jsonl", "-o", batch)
+    made = run("report", batch, "-o", tmp_path / "x.html", "--json")
+    assert made.json["kind"] == "rrf-repair-batch"
+    text = (tmp_path / "x.html").read_text(encoding="utf-8")
+    assert "All 2 fields are certified" in text
+    assert ">second<" in text
+
+
 def test_two_designs_of_one_file(run: Run, problem: Path, tmp_path: Path) -> None:
     made = run("report", problem, "--compare-select", "all-tests", "-o", tmp_path / "x.html", "--json")
     assert made.json["kind"] == "comparison"
@@ -51,7 +83,7 @@ def test_two_files(run: Run, problem: Path, tmp_path: Path) -> None:
 def test_a_plan_and_a_certificate_set_side_by_side(run: Run, problem: Path, tmp_path: Path) -> None:
     plan, certificate, out = tmp_path / "plan.json", tmp_path / "certificate.json", tmp_path / "x.html"
     assert run("plan", problem, "--target", 0.5, "-o", plan).code == 0
-    assert run("certify", problem, "--select", "first-test", "-o", certificate).code == 0
+    assert run("certify", problem, "--select", "first-test", "-o", certificate).code == 1  # its target is missed
     assert "--problem" in run("report", plan, "-o", out).err
     assert run("report", plan, "--problem", problem, "-o", out, "--json").json["kind"] == "rrf-plan"
     made = run("report", plan, "--compare", certificate, "--problem", problem, "-o", out, "--json")

@@ -13,6 +13,9 @@ from rrf_design.models import Model, Outcome, Request
 from rrf_design.models.embedded import EmbeddedModel, _gpu_layers, weights
 from rrf_design.responses import ParseStatus, parsers
 
+SPOKEN = (Outcome.ANSWERED, Outcome.TRUNCATED)
+"""There is text, be it cut at the limit."""
+
 
 def test_missing_weights_say_how_to_get_them(monkeypatch: pytest.MonkeyPatch) -> None:
     found = importlib.util.find_spec
@@ -58,8 +61,9 @@ def test_slots_answer_side_by_side_and_by_path() -> None:
     with models.get(str(weights()), slots=2, context=256, threads=1) as model:
         assert model.name.startswith("gguf:")
         replies = model.complete([Request(f"What is {i} + 1?", max_tokens=6) for i in range(4)])
-        assert all(reply.parseable for reply in replies)
-        assert model.identity["slots"] == 2
+        assert all(reply.outcome in SPOKEN for reply in replies)
+        assert model.slots == 2
+        assert "slots" not in model.identity  # a run may go on with another number of them
     with pytest.raises(InputError, match="closed"):
         model.ask(Request("x"))
 
@@ -79,7 +83,7 @@ def test_slots_answer_side_by_side_and_by_path() -> None:
 def test_the_model_keeps_to_a_parsers_grammar(embedded: Model, spec: str | dict[str, object]) -> None:
     parser = parsers.get(spec)
     reply = embedded.ask(Request("What is 7?", max_tokens=24, grammar=parser.grammar))
-    assert reply.parseable, reply.detail
+    assert reply.outcome in SPOKEN, reply.detail
     parsed = parser.parse(reply.text)
     if reply.outcome is Outcome.ANSWERED:
         assert parsed.strict_ok or parsed.status is ParseStatus.OUT_OF_RANGE

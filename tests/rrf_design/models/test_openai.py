@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import socket
 import threading
@@ -14,6 +15,7 @@ import pytest
 from rrf_design import models
 from rrf_design.errors import InputError
 from rrf_design.models import Model, Outcome, Reply, Request, Retry, Usage
+from rrf_design.models.pacing import Pace
 
 SECRET = "sk-very-secret-0123456789"
 GOOD = {
@@ -32,6 +34,7 @@ class Backend(ThreadingHTTPServer):
         self.plan: list[Any] = []
         self.seen: list[dict[str, Any]] = []
         self.release = threading.Event()
+        self.by_wire = False
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -61,9 +64,11 @@ class Handler(BaseHTTPRequestHandler):
         pass
 
 
-@pytest.fixture
-def backend() -> Iterator[Backend]:
+@pytest.fixture(params=["client", "wire"])
+def backend(request: pytest.FixtureRequest) -> Iterator[Backend]:
+    """Everything is tried through the general client and over the lean wire: it must mean the same."""
     server = Backend()
+    server.by_wire = request.param == "wire"
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     yield server
@@ -83,7 +88,23 @@ def client(backend: Backend, monkeypatch: pytest.MonkeyPatch) -> Iterator[Model]
 
 def ask(backend: Backend, client: Model, *plan: Any) -> Reply:
     backend.plan = list(plan)
-    return client.ask(Request("2 + 3?", system="s", stop=("\n",), seed=4, temperature=0.5, top_p=0.9))
+    request = Request("2 + 3?", system="s", stop=("\n",), seed=4, temperature=0.5, top_p=0.9)
+    return asyncio.run(over_the_wire(client, request)) if backend.by_wire else client.ask(request)
+
+
+class Restless(Pace):
+    """Waits for nothing."""
+
+    @property
+    def room(self) -> int:
+        return 1
+
+
+async def over_the_wire(client: Model, request: Request) -> Reply:
+    assert client.asynchronous
+    reply = await client.ask_async(request, Restless(1))
+    await client.release()
+    return reply
 
 
 def test_request_as_sent(backend: Backend, client: Model) -> None:
@@ -119,7 +140,7 @@ def test_rate_limit_waits_as_told(backend: Backend, client: Model, monkeypatch: 
     waits: list[float] = []
     monkeypatch.setattr(client, "retry", Retry(attempts=2, sleep=waits.append))
     reply = ask(backend, client, (429, {"retry-after": "7"}, {}), (200, {}, GOOD))
-    assert (reply.outcome, reply.attempts, waits) == (Outcome.ANSWERED, 2, [7.0])
+    assert (reply.outcome, reply.attempts, waits) == (Outcome.ANSWERED, 2, [] if backend.by_wire else [7.0])
 
 
 @pytest.mark.parametrize(
@@ -196,3 +217,17 @@ def test_bad_settings(monkeypatch: pytest.MonkeyPatch) -> None:
         models.get("openai:m")
     with pytest.raises(InputError, match="must begin with http"):
         models.get("openai:m", base_url="localhost:80")
+
+
+def test_rate_headers_and_retry_after_are_heard(backend: Backend, client: Model) -> None:
+    from rrf_design.models.openai import _duration, _quiet
+
+    assert _quiet({"x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "6m0.5s"}) == 360.5
+    assert _quiet({"x-ratelimit-remaining-requests": "3", "x-ratelimit-reset-requests": "6m"}) is None
+    assert [_duration(text) for text in ("20ms", "3", "1h", "soon", "", None)] == [0.02, 3.0, 3600.0, None, None, None]
+
+
+def test_what_is_not_set_is_not_sent(backend: Backend, client: Model) -> None:
+    backend.plan = [(200, {}, GOOD)]
+    client.ask(Request("?", temperature=None, top_p=None, seed=None))
+    assert set(backend.seen[0]) == {"model", "messages", "max_tokens"}

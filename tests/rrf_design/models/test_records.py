@@ -22,9 +22,9 @@ def test_round_trip(tmp_path: Path) -> None:
     ("line", "message"),
     [
         ("{", "line 2: not JSON"),
-        ("[]", "line 2: not an answer"),
-        ('{"format": "other"}', "line 2: not an answer"),
-        ('{"format": "rrf-answer", "version": 99}', "version 99 is unknown"),
+        ("[]", "line 2: not a recorded answer"),
+        ('{"format": "other"}', "line 2: not a recorded answer"),
+        ('{"format": "rrf-answer", "version": 99}', "version 99 is not known"),
     ],
 )
 def test_bad_lines(tmp_path: Path, line: str, message: str) -> None:

@@ -14,6 +14,7 @@ from rrf_design.models.scripted import ScriptedModel
     [
         ("embeded", "did you mean 'embedded'"),
         ("nonsense-name", "Known: embedded"),
+        ("gpt-4o", "did you mean 'openai:gpt-4o'"),
         ("embedded:x", "write it as embedded"),
         ("openai", "write it as openai:NAME"),
         ("scripted:", "write it as scripted:FILE"),

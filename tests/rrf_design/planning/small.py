@@ -8,7 +8,7 @@ from itertools import combinations
 import numpy as np
 
 import rrf_design as rrf
-from rrf_design.planning.costs import Market, exact
+from rrf_design.market import Market, exact
 
 
 def random_problem(

@@ -6,8 +6,8 @@ import pytest
 from small import all_designs, cheapest_reaching, random_problem
 
 import rrf_design as rrf
+from rrf_design.market import exact
 from rrf_design.planning import PlanStatus, plan
-from rrf_design.planning.costs import exact
 
 
 @pytest.mark.parametrize("features", [(), ("nodes",), ("tiers", "links"), ("rules", "noise")], ids="-".join)

@@ -15,7 +15,7 @@ def test_round_trip(tmp_path, pairs):
     write_plan(made, tmp_path / "plan.json")
     assert read_plan(tmp_path / "plan.json", pairs) == made
     document = json.loads((tmp_path / "plan.json").read_text())
-    assert (document["format"], document["version"]) == ("rrf-plan", 1)
+    assert (document["format"], document["version"]) == ("rrf-plan", 2)
     assert {"selected", "cost", "gamma", "upper_bound", "gap", "status", "trajectory"} <= set(document)
     assert {"block", "cost", "gamma", "support"} <= set(document["trajectory"][0])
 
@@ -33,7 +33,7 @@ def test_a_plan_for_another_problem_is_refused(tmp_path, pairs, clique_and_pair)
         ("[]", "not a plan: the format should be 'rrf-plan'"),
         ('{"format": "rrf-certificate"}', "not a plan"),
         ('{"format": "rrf-plan", "version": 99}', "plan version 99 is not known here"),
-        ('{"format": "rrf-plan", "version": 1}', "the plan is damaged"),
+        ('{"format": "rrf-plan", "version": 2}', "the plan is damaged"),
     ],
 )
 def test_damaged_files(tmp_path, text, message):

@@ -6,8 +6,8 @@ import pytest
 from small import all_designs, best_within, random_problem
 
 from rrf_design.errors import InputError
+from rrf_design.market import exact
 from rrf_design.planning import PlanStatus, frontier, plan
-from rrf_design.planning.costs import exact
 
 
 @pytest.mark.parametrize("features", [(), ("tiers",), ("nodes", "links")], ids="-".join)

@@ -6,9 +6,9 @@ import pytest
 from small import all_designs, best_within, cheapest_reaching, random_problem
 
 from rrf_design.errors import BudgetError
+from rrf_design.market import exact
 from rrf_design.planning import PlanStatus, plan
 from rrf_design.planning.arena import Arena
-from rrf_design.planning.costs import exact
 
 FEATURES = [
     (),

@@ -8,8 +8,8 @@ import pytest
 from small import all_designs, random_problem
 
 from rrf_design.errors import BudgetError, InputError
+from rrf_design.market import exact
 from rrf_design.planning import PlanStatus, portfolio
-from rrf_design.planning.costs import exact
 from rrf_design.planning.portfolio import Aim
 
 
@@ -58,3 +58,32 @@ def test_messages():
         portfolio([problem], budget=1.0, aim=Aim.COUNT)
     with pytest.raises(BudgetError, match="demand purchases"):
         portfolio([random_problem(1, features=("rules",))], budget=0.0)
+
+
+def test_classes_of_equal_items_are_spent_on_like_the_items_themselves() -> None:
+    from fractions import Fraction
+
+    from rrf_design.planning.curves import Curve
+    from rrf_design.planning.portfolio import spend
+
+    cheap = Curve((Fraction(0), Fraction(2), Fraction(5)), (0.0, 0.5, 0.9), (b"a", b"b", b"c"))
+    dear = Curve((Fraction(1), Fraction(4)), (0.1, 0.7), (b"a", b"b"))
+    for aim, target in ((Aim.SMALLEST, None), (Aim.COUNT, 0.5), (Aim.COUNT, 0.8)):
+        for money in range(2, 30):
+            classes = spend([cheap, dear], [4, 2], Fraction(money), aim=aim, target=target)
+            items = spend([cheap] * 4 + [dear] * 2, [1] * 6, Fraction(money), aim=aim, target=target)
+            assert classes.bound == items.bound
+            assert [sum(picked.values()) for picked in classes.picks] == [4, 2]
+
+
+def test_items_whose_curve_is_not_proven_could_leave_their_money_to_others() -> None:
+    from fractions import Fraction
+
+    from rrf_design.planning.curves import Curve
+    from rrf_design.planning.portfolio import spend
+
+    open_curve = Curve((Fraction(0), Fraction(3)), (0.0, 0.9), (b"a", b"b"), complete=False)
+    proven = Curve((Fraction(0), Fraction(4)), (0.0, 0.9), (b"a", b"b"))
+    found = spend([open_curve, proven], [1, 1], Fraction(4), aim=Aim.COUNT, target=0.5)
+    assert found.picks == ({1: 1}, {0: 1})
+    assert found.bound == 2.0  # the open one might cost nothing

@@ -79,7 +79,7 @@ def test_objectives_differ_and_are_named():
     assert bought[Objective.ROBUST].selected == ("sure",)
     assert bought[Objective.ROBUST].value == pytest.approx(1.0)
     assert all(found.objective is objective for objective, found in bought.items())
-    assert plan(problem, budget=1.0).objective is Objective.GAMMA_SIGMA
+    assert plan(problem, budget=1.0).objective is Objective.ROBUST
 
 
 def test_robust_without_radii_is_the_plain_margin():

@@ -15,42 +15,10 @@ from rrf_design import Problem
 HOSTILE = '"><script>window.hacked = 1</script><img src=x onerror="window.hacked = 1">\'&lt;\u202e</title></style>'
 
 
-def small(name: str = "small field", node: str = "isolate") -> Problem:
-    return Problem(
-        name=name,
-        k=1,
-        target=0.4,
-        nodes=[
-            {"id": "original", "prompt": "What is 2 + 3?"},
-            {"id": "paraphrase"},
-            {"id": "tripled"},
-            {"id": node},
-            {"id": "unasked", "cost": 1.0},
-        ],
-        relations=[
-            {"id": "r01", "tail": "original", "head": "paraphrase", "family": "paraphrase"},
-            {"id": "r10", "tail": "paraphrase", "head": "original", "family": "paraphrase"},
-            {"id": "r02", "tail": "original", "head": "tripled", "transport": {"scale": 3.0}},
-            {"id": "r12", "tail": "paraphrase", "head": "tripled", "transport": {"scale": 3.0}, "cost": 0.5},
-            {"id": "r3u", "tail": node, "head": "unasked", "family": "paraphrase", "cost": 0.0},
-        ],
-        anchors=[
-            {"id": "a0", "node": "original", "value": 5.0},
-            {"id": "a3", "node": node, "value": 1.0, "cost": 2.0},
-            {"id": "both", "nodes": ["original", "tripled"], "rows": [[1.0, 1.0]], "value": 20.0, "cost": 3.0},
-        ],
-    )
-
-
 @pytest.fixture(scope="session")
-def problem() -> Problem:
-    return small()
-
-
-@pytest.fixture(scope="session")
-def hostile() -> Problem:
+def hostile(small_field: Callable[..., Problem]) -> Problem:
     """Markup in the name, in an id, in a prompt and in a family."""
-    plain = small(HOSTILE, HOSTILE).model_dump(by_alias=True, exclude_defaults=True)
+    plain = small_field(HOSTILE, HOSTILE).model_dump(by_alias=True, exclude_defaults=True)
     plain["nodes"][0]["prompt"] = HOSTILE
     plain["relations"][2]["family"] = HOSTILE
     plain["anchors"][1]["id"] = f"a3{HOSTILE}"
@@ -65,7 +33,7 @@ def plain(document: Any) -> Any:
 @pytest.fixture(scope="session")
 def repaired(problem: Problem) -> dict[str, Any]:
     """A repair's document: one answer wrong, one not given."""
-    from rrf_design.repair import repair, to_document
+    from rrf_design.repairing import repair, to_document
 
     answers = {"original": [5.0], "paraphrase": [5.0], "tripled": [17.0], "isolate": {"status": "refusal"}}
     document: dict[str, Any] = plain(to_document(repair(problem, answers, select=["a3", "r12"])))
@@ -85,7 +53,7 @@ def live(problem: Problem, tmp_path_factory: pytest.TempPathFactory) -> dict[str
     ]
     script.write_text(json.dumps({"rules": rules}))
     asked = problem.model_dump(by_alias=True, exclude_defaults=True)
-    prompts = {"tripled": "three times", "isolate": "unreadable"}
+    prompts = {"tripled": "three times", "paraphrase": "unreadable"}
     for node in asked["nodes"]:
         node.update(prompt=prompts.get(node["id"], "2 + 3"), parser="integer-last")
     run = acquire(

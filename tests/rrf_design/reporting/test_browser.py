@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from rrf_design import Problem
+from rrf_design.explain import explain
 from rrf_design.reporting import Series, figure, page, section, step_chart, table
 from rrf_design.reporting.comparison import comparison_page
-from rrf_design.reporting.designs import Design, design_page
 from rrf_design.reporting.documents import read, render
 from rrf_design.reporting.fieldview import FieldView
 from rrf_design.reporting.graph import draw_field
@@ -21,7 +21,7 @@ HOSTILE = '"><script>window.hacked = 1</script><img src=x onerror="window.hacked
 
 @pytest.fixture(scope="module")
 def design(problem: Problem) -> str:
-    return design_page(Design(problem, ("a3",)))
+    return render(read(explain(problem, ["a3"], by_budget=True)))
 
 
 def test_a_design_renders_and_reacts(open_page: Open, design: str) -> None:
@@ -90,7 +90,8 @@ def test_tables_can_be_searched_and_sorted(open_page: Open) -> None:
 
 
 def test_no_text_can_inject_markup(open_page: Open, hostile: Problem) -> None:
-    for text in (design_page(Design(hostile)), comparison_page(Design(hostile), Design(hostile, ("both",)))):
+    designs = [read(explain(hostile, selected, mend=False)) for selected in ((), ("both",))]
+    for text in (render(read(explain(hostile))), comparison_page(designs[0], designs[1])):
         view = open_page(text)
         assert view.evaluate("window.hacked") is None
         assert view.locator("script").count() == 1

@@ -1,23 +1,50 @@
 from __future__ import annotations
 
-from rrf_design import Problem
+import pytest
+
+from rrf_design import InputError, Problem
+from rrf_design.explain import explain
 from rrf_design.files import digest
-from rrf_design.reporting.designs import Design, bounds_words, design_page, gamma
+from rrf_design.reporting.designs import bounds_words, gamma
+from rrf_design.reporting.documents import read, render
 
 
 def test_the_page_says_what_margin_explain_and_the_file_say(problem: Problem) -> None:
-    made = design_page(Design(problem, ("a3",)))
+    made = render(read(explain(problem, ["a3"], by_budget=True)))
     margin = problem.margin(["a3"])
     assert f"{margin.value:.5g}" in made
     assert "γ₁" in made
     assert digest(problem) in made
     assert "1 bought" in made
+    assert "How many wrong answers" in made
+    assert "data-nodes=" in made
 
 
-def test_a_zero_margin_is_shown_as_such(problem: Problem) -> None:
-    made = design_page(Design(problem))
+def test_the_sentence_leads(problem: Problem) -> None:
+    made = render(read(explain(problem)))
+    assert made.index("This design is not enough") < made.index("<h2>")
     assert "Nothing in this design touches isolate" in made
     assert "zero, up to rounding" in made
+    modest = problem.model_copy(update={"target": None})
+    assert "This design is enough: it reaches a positive margin" in render(read(explain(modest, ["a3"])))
+
+
+def test_a_goal_that_is_missed_is_not_called_reached(problem: Problem) -> None:
+    wishing = problem.model_copy(update={"target": 50.0})
+    made = render(read(explain(wishing, ["a3"])))
+    assert "it does not reach the margin 50" in made
+    assert "Nothing on sale reaches the margin 50" in made
+
+
+def test_without_its_problem_the_document_has_a_page_all_the_same(problem: Problem) -> None:
+    made = render(read(explain(problem, ["a3"]).to_json())).partition("<script>")[0]
+    assert "data-nodes=" not in made
+    assert digest(problem) in made
+
+
+def test_a_problem_has_to_be_explained_first(problem: Problem) -> None:
+    with pytest.raises(InputError, match="before it is explained"):
+        render(read(problem))
 
 
 def test_a_bound_is_never_called_exact() -> None:

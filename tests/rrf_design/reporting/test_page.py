@@ -8,6 +8,9 @@ from rrf_design.reporting.markup import Markup
 from rrf_design.reporting.page import (
     Card,
     Picture,
+    amount,
+    at_least,
+    at_most,
     bullets,
     callout,
     cards,
@@ -97,3 +100,19 @@ def test_columns_that_say_nothing_are_left_out() -> None:
     assert "<th" in made
     assert ">b</th>" not in made
     assert made.count('class="right"') == 3
+
+
+def test_what_is_shown_as_proven_is_proven() -> None:
+    assert at_least(0.76536686) == "0.76536"
+    assert at_most(0.26131259) == "0.26132"
+    assert at_most(None) == "not known"
+    assert at_most(float("inf")) == "unbounded"
+    assert at_least(0.5) == at_most(0.5) == "0.5"
+
+
+def test_amounts_keep_their_digits() -> None:
+    assert amount(11879.56) == "11879.56"
+    assert amount(-0.25) == "−0.25"
+    assert amount(12345) == "12\u202f345"
+    assert amount("as it is") == "as it is"
+    assert amount(None) == "not known"

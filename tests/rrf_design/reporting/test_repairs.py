@@ -4,7 +4,8 @@ from typing import Any
 
 from rrf_design import Problem
 from rrf_design.reporting.documents import read, render
-from rrf_design.reporting.repairs import repair_page, vector
+from rrf_design.reporting.items import vector
+from rrf_design.reporting.repairs import repair_page
 
 
 def test_wrong_answers_and_what_they_became(problem: Problem, repaired: dict[str, Any]) -> None:
@@ -33,8 +34,7 @@ def test_what_can_not_be_told_apart_is_said(repaired: dict[str, Any]) -> None:
     other = {"support": ["original"], "repaired": {"original": None}, "residual": 0.0, "free": 1}
     unsure = {
         **repaired,
-        "guaranteed": False,
-        "certainty": "ambiguous",
+        "verdict": "ambiguous",
         "alternatives": [other],
         "indistinguishable": ["original"],
         "error_bound": None,
@@ -42,7 +42,7 @@ def test_what_can_not_be_told_apart_is_said(repaired: dict[str, Any]) -> None:
     made = repair_page(read(unsure))
     assert "without any measurement changing: original" in made
     assert "original: not determined" in made
-    assert "not guaranteed" in made
+    assert "Only some of the values may be used: more than one explanation fits" in made
     assert "no bound" in made
 
 
@@ -51,6 +51,25 @@ def test_truth_names_the_failures(repaired: dict[str, Any]) -> None:
     assert "off by 2.5; failures: budget violation" in made
 
 
-def test_vectors_are_cut() -> None:
+def test_a_contradiction_hands_out_nothing(repaired: dict[str, Any]) -> None:
+    nothing = dict.fromkeys(repaired["repaired"])
+    refuted = {**repaired, "verdict": "contradicted", "repaired": nothing, "support": [], "error": {}, "bounds": {}}
+    made = repair_page(read(refuted))
+    assert made.index("No value may be used: nothing explains what was measured") < made.index("<h2>")
+    assert "not determined" in made
+    assert ">15<" not in made
+
+
+def test_the_sentence_with_its_premise_leads(repaired: dict[str, Any]) -> None:
+    sure = {**repaired, "verdict": "certified", "assumes": "at most 1 of 3 answers is wrong", "bounds": {"a": 0.125}}
+    made = repair_page(read(sure))
+    words = "none is further than 0.125 from the truth, provided that at most 1 of 3 answers is wrong."
+    assert made.index(words) < made.index("<h2>")
+    assert "guaranteed" not in made.partition("<script>")[0]
+
+
+def test_vectors_are_cut_and_amounts_keep_their_digits() -> None:
     assert vector([1.0, 2.5]) == "1, 2.5"
+    assert vector([11879.56]) == "11879.56"
+    assert vector([0.1 + 0.2]) == "0.3"
     assert vector(list(range(10))).endswith("… (10 coordinates)")

@@ -51,6 +51,14 @@ def test_a_directory_becomes_a_page(tmp_path: Path) -> None:
     assert '<section id="part-3"><h2>curve</h2>' in made
 
 
+def test_an_answer_and_its_picture_come_before_the_conditions(tmp_path: Path) -> None:
+    folder = published(tmp_path, answer="It turns at six & stays.")
+    made = write_report(folder, tmp_path / "page.html").read_text(encoding="utf-8")
+    places = [made.index(text) for text in ("It turns at six &amp; stays.", "data:image/svg+xml", "it turns at six")]
+    assert places == sorted(places)
+    assert made.count("data:image/svg+xml") == 1
+
+
 def test_files_elsewhere_are_not_read(tmp_path: Path) -> None:
     folder = published(tmp_path, figures=[{"name": "../../etc/x", "caption": ""}])
     with pytest.raises(InputError, match="beside its document"):

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from importlib.metadata import EntryPoint
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ from rrf_design.errors import InputError
 from rrf_design.responses import parsers
 
 SPECS: list[dict[str, Any]] = [
+    {"name": "integer", "decimal": "."},
     {"name": "integer-strict"},
     {"name": "integer-last"},
     {"name": "integer-first"},
@@ -16,6 +18,10 @@ SPECS: list[dict[str, Any]] = [
     {"name": "yes-no", "count": 2},
     {"name": "json", "field": "a.b", "dim": 2},
     {"name": "choice", "options": ["left", "right"], "letters": False},
+    {"name": "literal", "bare": "string"},
+    {"name": "label", "normalise": ["casefold", "space"], "words": 5},
+    {"name": "call"},
+    {"name": "mathematics", "seconds": 2.0},
     {"name": "code", "tests": [[1, 2], [3, 4]], "entry": "f", "seconds": 0.5, "require": "seccomp"},
 ]
 
@@ -24,11 +30,11 @@ SPECS: list[dict[str, Any]] = [
     ("spec", "message"),
     [
         ("integer-lst", "did you mean 'integer-last'"),
-        ("qqq", "known: integer-strict"),
+        ("qqq", "known: integer, integer-strict"),
         ({"options": []}, "unknown parser None"),
         ({"name": "choice"}, "parser 'choice': it needs 'options'"),
         ({"name": "choice", "option": ["a", "b"]}, "unknown option 'option'; did you mean 'options'"),
-        ({"name": "decimal", "x": 1}, "unknown option 'x'; it takes none"),
+        ({"name": "call", "x": 1}, "unknown option 'x'; it takes none"),
     ],
 )
 def test_bad_specs(spec: Any, message: str) -> None:
@@ -38,6 +44,8 @@ def test_bad_specs(spec: Any, message: str) -> None:
 
 @pytest.mark.parametrize("spec", SPECS, ids=lambda spec: str(spec["name"]))
 def test_a_parser_rebuilds_itself(spec: dict[str, Any]) -> None:
+    if spec["name"] == "mathematics":
+        pytest.importorskip("math_verify")
     parser = parsers.get(spec)
     assert dict(parser.spec) == spec
     assert parsers.get(parser) is parser
@@ -70,3 +78,13 @@ def test_grammar_and_parser_agree(spec: dict[str, Any]) -> None:
     assert parsed.strict_ok
     assert parsed.value is not None
     assert len(parsed.value) == parser.dim
+
+
+def test_parsers_of_other_packages(monkeypatch: pytest.MonkeyPatch) -> None:
+    offered = {"theirs": EntryPoint("theirs", "rrf_design.responses.numeric:DecimalParser", "rrf_design.parsers"),
+               "broken": EntryPoint("broken", "no_such_module:x", "rrf_design.parsers")}  # fmt: skip
+    monkeypatch.setattr(parsers, "_offered", lambda: offered)
+    assert parsers.names()[-2:] == ("theirs", "broken")
+    assert parsers.get({"name": "theirs", "decimal": ","}).parse("1.234").value == (1234.0,)
+    with pytest.raises(InputError, match="can't be loaded"):
+        parsers.get("broken")

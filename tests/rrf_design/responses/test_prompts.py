@@ -10,26 +10,7 @@ from hypothesis import strategies as st
 import rrf_design as rrf
 from rrf_design.errors import InputError
 from rrf_design.responses import prompts
-from rrf_design.responses.prompts import Affine, Item, Variant, render
-
-
-def test_render() -> None:
-    assert render("What is {a} + {b}? {{set}}", {"a": 2, "b": "{x}"}) == "What is 2 + {x}? {set}"
-
-
-@pytest.mark.parametrize(
-    ("template", "message"),
-    [
-        ("{c}", "no variable 'c'; the item has a"),
-        ("{a.real}", "a single brace"),
-        ("{0}", "a single brace"),
-        ("a } b", "a single brace"),
-        ("{a!r}", "a single brace"),
-    ],
-)
-def test_bad_templates(template: str, message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        render(template, {"a": 1})
+from rrf_design.responses.prompts import Affine, Item, Variant
 
 
 def arithmetic() -> Item:
@@ -37,10 +18,10 @@ def arithmetic() -> Item:
         "sum",
         {"x": 12, "y": 7},
         (
-            Variant("plain", "What is {x} + {y}?", prompts.original()),
-            Variant("reworded", "Add {y} to {x}."),
-            Variant("tripled", "What is {s} times ({x} + {y})?", prompts.scale(3)),
-            Variant("shifted", "What is {x} + {y} plus {t}?", prompts.shift(19)),
+            Variant("plain", "What is {{ x }} + {{ y }}?", prompts.original()),
+            Variant("reworded", "Add {{ y }} to {{ x }}."),
+            Variant("tripled", "What is {{ s }} times ({{ x }} + {{ y }})?", prompts.scale(3)),
+            Variant("shifted", "What is {{ x }} + {{ y }} plus {{ t }}?", prompts.shift(19)),
         ),
         system="Return one integer.",
         settings={"max_tokens": 24},

@@ -8,7 +8,7 @@ from scipy import sparse
 from scipy.sparse import csgraph
 
 from solvers.gram import make_field
-from solvers.kernels.assemble import component_labels, couplings_of_rows, off_diagonal, squared_norms
+from solvers.kernels.assemble import component_labels, couplings_of_rows, off_diagonal, squared_norms, unit_blocks
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -26,7 +26,12 @@ def test_couplings_and_norms_are_the_product(seed: int) -> None:
     expected = (rows.T @ rows).toarray()
     found = sparse.csr_array((value, index, pointer), shape=expected.shape)
     assert found.has_canonical_format
-    assert value.all()
+    shared = (rows != 0).astype(int)
+    pattern = (shared.T @ shared).toarray() > 0
+    np.fill_diagonal(pattern, False)
+    assert np.array_equal(
+        sparse.csr_array((np.ones(len(index)), index, pointer), shape=pattern.shape).toarray() > 0, pattern
+    )
     np.testing.assert_array_equal(found.toarray() + np.diag(diagonal), expected)
 
 
@@ -51,11 +56,11 @@ def test_long_rows_and_short_ones_give_one_gram(density: float) -> None:
     np.testing.assert_array_equal(couplings + np.diag(field.diagonal), field.gram.toarray())
 
 
-def test_off_diagonal_drops_zeros_and_the_diagonal() -> None:
+def test_off_diagonal_drops_the_diagonal_and_keeps_what_cancelled() -> None:
     matrix = sparse.csr_array(np.array([[1.0, 2.0, 0.0], [2.0, 3.0, 0.0], [0.0, 0.0, 4.0]]))
     matrix.data[1] = 0.0
     pointer, index, value = off_diagonal(matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64), matrix.data)
-    assert (pointer.tolist(), index.tolist(), value.tolist()) == ([0, 0, 1, 1], [0], [2.0])
+    assert (pointer.tolist(), index.tolist(), value.tolist()) == ([0, 1, 2, 2], [1, 0], [0.0, 2.0])
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -68,3 +73,23 @@ def test_component_labels_are_the_smallest_nodes(seed: int) -> None:
     _, expected = csgraph.connected_components(graph, directed=False)
     smallest = {label: int(np.flatnonzero(expected == label)[0]) for label in set(expected.tolist())}
     assert labels.tolist() == [smallest[label] for label in expected.tolist()]
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_blocks_between_units_of_any_size_are_those_of_the_gram_matrix(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(1, 5, 8)
+    matrix = sparse.random_array((20, int(sizes.sum())), density=0.1, rng=rng, format="csr")
+    field = make_field(matrix, sizes.tolist())
+    couplings, offsets, dense = field.couplings, field.offsets, field.gram.toarray()
+    edges = (couplings.indptr.astype(np.int64), couplings.indices.astype(np.int64), couplings.data)
+    owner = np.repeat(np.arange(8), sizes)
+    pointer, neighbours, starts, values, own = unit_blocks(*edges, field.diagonal, offsets, owner, int(sizes.max()))
+    assert np.array_equal(np.diff(pointer), np.diff(field.graph.indptr))
+    assert np.array_equal(neighbours, field.graph.indices)
+    for i in range(8):
+        mine = slice(offsets[i], offsets[i + 1])
+        assert np.array_equal(own[i, : sizes[i], : sizes[i]], dense[mine, mine])
+        for e in range(pointer[i], pointer[i + 1]):
+            theirs = slice(offsets[neighbours[e]], offsets[neighbours[e] + 1])
+            assert np.array_equal(values[starts[e] : starts[e + 1]], dense[mine, theirs].ravel())

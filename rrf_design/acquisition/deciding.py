@@ -1,0 +1,344 @@
+"""What a field does next, decided on what is settled: a round of purchases, more waiting, or an end with its reason.
+
+Pure decisions: nothing here writes or asks. Each answers with the events that the loop commits, so that a resumed run stands on
+the same ground and decides the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from fractions import Fraction
+from typing import Any
+
+from rrf_design.acquisition import opening, scheduling, sharing, triage
+from rrf_design.acquisition.choosing import present_margin
+from rrf_design.acquisition.journal import Event, Kind
+from rrf_design.acquisition.ledger import Ledger
+from rrf_design.acquisition.result import repaired
+from rrf_design.acquisition.settings import Mode, Settings, Terms
+from rrf_design.acquisition.shop import Bundle, Shop
+from rrf_design.acquisition.state import Buys, RunState
+from rrf_design.acquisition.stopping import Because, Stop, View, between_rounds, for_triage
+from rrf_design.design import standing_of
+from rrf_design.errors import InputError
+from rrf_design.margins import DesignMargin
+from rrf_design.market import exact
+from rrf_design.problem import Problem
+from rrf_design.verdict import Verdict
+
+
+class Decider:
+    """Knows the fields, reads the run's state, and remembers only what it computed."""
+
+    def __init__(
+        self,
+        designs: Mapping[str, Shop],
+        state: RunState,
+        settings: Settings,
+        *,
+        ledger: Ledger,
+        terms: Callable[[str, str], Terms],
+    ) -> None:
+        self.designs, self.state, self.settings, self.ledger, self._terms = designs, state, settings, ledger, terms
+        self.triage = settings.mode is Mode.TRIAGE
+        self._rule = for_triage(settings.rule) if self.triage else between_rounds(settings.rule)
+        self.adaptive = settings.mode in (Mode.ADAPTIVE, Mode.TRIAGE)
+        self.coupled = len(designs) > 1 and (settings.budget is not None or self.triage)
+        """Whether what one item spends another one lacks: then purchases beyond a schedule are decided for all together."""
+        self._goal_costs: dict[tuple[str, frozenset[str], frozenset[str]], Fraction | None] = {}
+        self._anchored = {item: _direct_anchors(design.problem) for item, design in designs.items()}
+        self._read = self._recalled = (0, 0)
+        self._repairs: dict[str, tuple[Any, Mapping[str, Any]]] = {}
+        """Triage: what the answers of each item amount to, with what it was computed from."""
+
+    def tally(self, event: Event) -> None:
+        """Count readable answers, and answers that agree with a value bought for them, as they come in."""
+        item, state = event.body["item"], self.state.items[event.body["item"]]
+        entry = state.settled[event.body["name"]]
+        if entry.buys is Buys.ANSWER:
+            self._read = (self._read[0] + entry.ok, self._read[1] + 1)
+        for anchor, node in self._anchored[item].items():
+            truth, answer = state.settled.get(anchor), state.settled.get(node)
+            if entry.name in (anchor, node) and truth and answer and truth.ok and answer.ok:
+                self._recalled = (self._recalled[0] + (truth.value == answer.value), self._recalled[1] + 1)
+
+    def margin(self, item: str) -> DesignMargin | None:
+        """γ of an item as it is: settled purchases only, failed ones left out; None while the field is empty."""
+        state = self.state.items[item]
+        return present_margin(self.designs[item], state.held, state.failed)
+
+    def given(self, item: str) -> list[str]:
+        """What belongs to the field from the start and still has to be fetched: answers, and values of owned anchors."""
+        problem, state = self.designs[item].problem, self.state.items[item]
+        names = [node.id for node in problem.nodes if node.cost is None]
+        names += [anchor.id for anchor in problem.anchors if anchor.owned and anchor.value is None]
+        return [name for name in names if name not in state.taken and name not in state.settled]
+
+    def ready(self, item: str) -> tuple[list[str], bool]:
+        """Scheduled names that can be asked for now, and whether some could not be for want of money."""
+        state, design = self.state.items[item], self.designs[item]
+        if state.unplanned and not self.adaptive:
+            return [], False  # the schedule counts on something that failed
+        failed, answered = state.failed, design.opened(state.held)
+        found: list[str] = []
+        short = False
+        for name in state.schedule:
+            if name in state.taken or name in state.settled:
+                continue
+            block = design.problem.block_by_id.get(name)
+            nodes = (name,) if block is None else block.nodes
+            if name not in state.checks and any(node in failed for node in nodes):
+                continue  # its rows would never count
+            if block is not None and not answered.issuperset(nodes):
+                continue
+            price = design.price([*found, name], {*state.held, *state.pending})
+            ceiling = sum((exact(self._terms(item, other).ceiling) for other in [*found, name]), Fraction(0))
+            if self.ledger.affordable(price, ceiling):
+                found.append(name)
+            else:
+                short = True
+        return found, short
+
+    def check(self, item: str, *, planned: bool) -> Stop | None:
+        """The first stopping rule that fires; in triage, that the item is certified."""
+        if self.triage and self.repair(item)["verdict"] == Verdict.CERTIFIED:
+            return Stop(Because.TARGET, f"certified, assuming that {self.repair(item)['assumes']}")
+        return self._rule.check(self._view(item, planned=planned))
+
+    def round(self, item: str, names: list[str]) -> Event:
+        """The next round, with the margin it was decided on."""
+        margin = self.margin(item)
+        body: dict[str, Any] = {"item": item, "names": names[: self.settings.batch]}
+        body |= {"committed": float(self.state.committed), "gamma_lower": 0.0, "gamma": 0.0, "support": []}
+        if margin is not None:
+            body |= {"gamma_lower": margin.lower, "gamma": margin.value, "support": list(margin.support)}
+        return Event(Kind.ROUND, body)
+
+    def beginning(self) -> list[Event]:
+        """Agnostic: all schedules at once, before the first question is asked. Adaptive: nothing is planned yet."""
+        new = {item: design for item, design in self.designs.items() if not self.state.items[item].planned}
+        fixed = dict.fromkeys(new, scheduling.Schedule(()))
+        if not self.adaptive:
+            left = self.ledger.left
+            fixed = scheduling.fixed_schedules(
+                new,
+                budget=None if left is None else float(left),
+                method=self.settings.method,
+                time_limit=self.settings.time_limit,
+            )
+        return [_schedule(item, [*self.given(item), *s.names], bound=s.bound) for item, s in fixed.items()]
+
+    def more(self, items: Iterable[str]) -> list[Event]:
+        """What these items buy beyond their schedules, decided together; those that are not named have no wish, or wait."""
+        wanted = list(items)
+        if self.triage:
+            return self._triaged(wanted) or self.checks(wanted, self.ledger.left)
+        if self.adaptive:
+            return self._wave(wanted) or self.checks(wanted, self.ledger.left)
+        events = self._anew([item for item in wanted if self.state.items[item].unplanned])
+        left = self.ledger.left
+        if left is not None:
+            prices = (self._price(event.body["item"], event.body["names"]) for event in events)
+            left -= sum(prices, Fraction(0))
+        bare = [event.body["item"] for event in events if not event.body["names"]]
+        return [*events, *self.checks(bare, left)]
+
+    def end(self, item: str, *, short: bool) -> Stop:
+        """Why an item stops that no rule stopped: there is nothing left that it could buy."""
+        state = self.state.items[item]
+        if short:
+            return Stop(Because.BUDGET, "what is left of the schedule is not affordable", again=True)
+        if state.pending:
+            return Stop(Because.WAITING, f"{len(state.pending)} reviews by people are open", again=True)
+        if self.triage:
+            return self._undecided(item)
+        margin = self.margin(item)
+        if margin is None:
+            return self._empty(item)
+        if self.adaptive:
+            return Stop(Because.EXHAUSTED, "nothing affordable sees the worst witness, so nothing can raise the margin")
+        if state.bound is not None and margin.lower >= state.bound * (1 - 1e-6):
+            detail = f"the planner proved that no affordable design has a margin above {state.bound:.6g}, and it is {margin.lower:.6g}"
+            return Stop(Because.EXHAUSTED, detail)
+        lost = len(state.failed)
+        detail = (
+            f"; {lost} of it could not be read, and planning again found nothing that makes up for it" if lost else ""
+        )
+        return Stop(Because.SCHEDULE, f"all that was planned is bought{detail}")
+
+    def _undecided(self, item: str) -> Stop:
+        """Triage: why an item ends without being certified."""
+        wish = triage.wish_of(self.designs[item], self.state.items[item], self.repair(item))
+        if wish is not None:
+            detail = f"{self.repair(item)['verdict']}; settling it costs {float(wish.settling):g}, which is not left"
+            return Stop(Because.BUDGET, detail, again=True)
+        return Stop(Because.EXHAUSTED, f"{self.repair(item)['verdict']}, and nothing on sale decides it")
+
+    def repair(self, item: str) -> Mapping[str, Any]:
+        """What the answers of an item amount to so far: the repair's document."""
+        state = self.state.items[item]
+        present = (state.held, state.failed)
+        if item not in self._repairs or self._repairs[item][0] != present:
+            self._repairs[item] = (present, repaired(self.designs[item], state))
+        return self._repairs[item][1]
+
+    def _triaged(self, items: Collection[str]) -> list[Event]:
+        """Triage: who buys what in this wave, over all items that are not certified."""
+        open_items = [item for item in items if not self.state.items[item].pending]
+        wishes = {
+            item: wish
+            for item in open_items
+            if (wish := triage.wish_of(self.designs[item], self.state.items[item], self.repair(item))) is not None
+        }
+        chosen = triage.admitted(wishes, self.ledger.left)
+        blocks = {item: self.designs[item].problem.block_by_id for item in chosen}
+        return [
+            _schedule(item, wish.names, checks=len(wish.names) == 1 and wish.names[0] in blocks[item])
+            for item, wish in chosen.items()
+        ]
+
+    def _empty(self, item: str) -> Stop:
+        state, design = self.state.items[item], self.designs[item]
+        if state.failed:
+            return Stop(
+                Because.UNREADABLE, f"none of {len(state.failed)} answers could be read, and nothing else helps"
+            )
+        prices = [bundle.price for bundle in design.candidates(state.held, state.failed, most=None)]
+        if not prices:
+            return Stop(Because.EXHAUSTED, "no question on sale is part of a relation or a check, so none can help")
+        detail = f"nothing has been asked, and the least that helps costs {float(min(prices)):g}"
+        return Stop(Because.BUDGET, detail, again=True)
+
+    def _wave(self, items: Collection[str]) -> list[Event]:
+        """Adaptive: every item proposes, and one budget is shared among the proposals."""
+        left = self.ledger.left
+        proposals = {
+            item: sharing.Proposal(self._bundles(item, left), self._goal_cost(item) if self.coupled else None)
+            for item in items
+        }
+        chosen = sharing.share(proposals, left)
+        return [_schedule(item, [n for b in bundles for n in b.names]) for item, bundles in chosen.items()]
+
+    def _bundles(self, item: str, left: Fraction | None) -> tuple[Bundle, ...]:
+        """Up to `batch` purchases, each against the worst witness of the design with the others in it."""
+        state, design = self.state.items[item], self.designs[item]
+        held = {*state.held, *state.pending}
+        found: list[Bundle] = []
+        for _ in range(self.settings.batch):
+            bundle = opening.next_bundle(
+                design,
+                held,
+                state.failed,
+                most=left,
+                answers=state.values(Buys.ANSWER),
+                values=state.values(Buys.ANCHOR),
+            )
+            if bundle is None:
+                break
+            found.append(bundle)
+            held.update(bundle.names)
+            left = None if left is None else left - bundle.price
+        return tuple(found)
+
+    def _goal_cost(self, item: str) -> Fraction | None:
+        """What the goal would still cost; computed once for items that are alike."""
+        state, design = self.state.items[item], self.designs[item]
+        held = state.held.union(state.pending)
+        key = (design.problem.structure.key, held, state.failed)
+        if key not in self._goal_costs:
+            self._goal_costs[key] = opening.cost_of_goal(design, held, state.failed)
+        return self._goal_costs[key]
+
+    def _anew(self, items: Collection[str]) -> list[Event]:
+        """Agnostic: plan again from what is left, for items whose schedule counts on something that failed."""
+        rest: dict[str, Shop] = {}
+        for item in items:
+            state = self.state.items[item]
+            problem = opening.what_is_left(
+                self.designs[item].problem, state.held.union(state.pending).difference(state.failed), state.failed
+            )
+            if problem is not None:
+                rest[item] = Shop(problem)
+        left = self.ledger.left
+        try:
+            fixed = scheduling.fixed_schedules(
+                rest,
+                budget=None if left is None else float(left),
+                method=self.settings.method,
+                time_limit=self.settings.time_limit,
+            )
+        except InputError:  # rules of the problem that what is left can't keep
+            fixed = {}
+        none = scheduling.Schedule(())
+        return [
+            _schedule(item, fixed.get(item, none).names, bound=fixed.get(item, none).bound, replaces=True)
+            for item in items
+        ]
+
+    def _price(self, item: str, names: Collection[str]) -> Fraction:
+        state = self.state.items[item]
+        return self.designs[item].price(names, {*state.held, *state.pending})
+
+    def checks(self, items: Collection[str], left: Fraction | None) -> list[Event]:
+        """The last resort where nothing is promised: what the questions that could not be read would have said."""
+        events = []
+        for item in items:
+            state, design = self.state.items[item], self.designs[item]
+            some = bool(state.values(Buys.ANSWER)) or bool(getattr(design.problem, "deliver", None))
+            if not some or not state.failed or self._promised(item):
+                continue
+            held = {*state.held, *state.pending, *state.checks}
+            names = opening.direct_checks(design, held, state.failed, most=left)
+            if names:
+                left = None if left is None else left - self._price(item, names)
+                events.append(_schedule(item, names, checks=True))
+        return events
+
+    def _promised(self, item: str) -> bool:
+        margin = self.margin(item)
+        if margin is None:
+            return False
+        return standing_of(self.designs[item].problem, margin).reached
+
+    def _view(self, item: str, *, planned: bool) -> View:
+        state, design = self.state.items[item], self.designs[item]
+        margin = self.margin(item)
+        history = [
+            (float(entry["committed"]), float(entry["gamma_lower"]))
+            for entry in state.trajectory
+            if "gamma_lower" in entry
+        ]
+        history.append((float(self.state.committed), 0.0 if margin is None else margin.lower))
+
+        anew = bool(state.unplanned) and not self.adaptive
+
+        def affordable() -> list[Bundle]:
+            return design.candidates(state.held, state.failed, most=self.ledger.left)
+
+        return View(
+            problem=design.problem,
+            margin=lambda: margin,
+            ceiling=lambda: design.ceiling(state.held, state.failed, affordable()),
+            left=lambda: (len(affordable()), len(design.candidates(state.held, state.failed, most=None))),
+            planned=planned or margin is None or anew or bool(state.pending),
+            history=tuple(history),
+            read=self._read,
+            recalled=self._recalled,
+            committed_money=float(self.state.committed_money),
+            calls=self.state.calls,
+            seconds=self.ledger.seconds,
+        )
+
+
+def _direct_anchors(problem: Problem) -> dict[str, str]:
+    """Anchors that state one node's whole value, by the node they state."""
+    return {anchor.id: anchor.nodes[0] for anchor in problem.anchors if anchor.rows is None and len(anchor.nodes) == 1}
+
+
+def _schedule(
+    item: str, names: Collection[str], *, bound: float | None = None, replaces: bool = False, checks: bool = False
+) -> Event:
+    body: dict[str, Any] = {"item": item, "names": list(names), "bound": bound}
+    body |= {"replaces": True} if replaces else {}
+    body |= {"checks": list(names)} if checks else {}
+    return Event(Kind.SCHEDULE, body)

@@ -1,0 +1,162 @@
+"""Schedules made before any answer is seen, and made anew from what is left where something could not be read.
+
+Only the operator, the prices and what failed decide here, never what an answer says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from rrf_design.acquisition.choosing import present_margin, score_of
+from rrf_design.acquisition.opening import next_bundle
+from rrf_design.acquisition.shop import Shop
+from rrf_design.design import standing_of
+from rrf_design.errors import BudgetError
+from rrf_design.goal import Goal
+from rrf_design.market import exact
+from rrf_design.planning.reaching import planned_margin
+
+if TYPE_CHECKING:
+    from rrf_design.planning import Plan
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """All purchases of one item in order, fixed before any answer is seen."""
+
+    names: tuple[str, ...]
+    bound: float | None = None
+    """No design that the money allows has a margin above this: the planner's proof, where there is one."""
+
+
+def greedy_schedule(design: Shop, *, most: Fraction | None) -> tuple[str, ...]:
+    """The witness rule played to its end without any answer; stops at the goal, at the budget, or when it is blind."""
+    names: list[str] = []
+    spent = Fraction(0)
+    while not _reached(design, names):
+        bundle = next_bundle(design, names, (), most=None if most is None else most - spent)
+        if bundle is None:
+            break
+        names.extend(bundle.names)
+        spent += bundle.price
+    return tuple(names)
+
+
+def fixed_schedules(
+    designs: Mapping[str, Shop], *, budget: float | None, method: str, time_limit: float | None
+) -> dict[str, Schedule]:
+    """For every item, all purchases in order, decided before any answer is seen.
+
+    With money or a goal the planner decides (for many items the portfolio planner, over all of them at once); without
+    both, or with method="witness", the witness rule is played to its end.
+    """
+    goals = {item: planned_margin(design.problem) for item, design in designs.items()}
+    if method == "witness" or (budget is None and any(value is None for value in goals.values())):
+        return _witness_schedules(designs, budget)
+    if len(designs) > 1 and budget is not None:
+        return _portfolio(designs, budget=budget, goals=goals, time_limit=time_limit)
+    known: dict[str, Schedule] = {}
+    result = {}
+    for item, design in designs.items():  # equal items are planned once
+        key = design.problem.structure.key
+        if key not in known:
+            known[key] = _planned(design, budget=budget, method=method, time_limit=time_limit)
+        result[item] = known[key]
+    return result
+
+
+def in_order(design: Shop, selected: Collection[str], *, held: Collection[str] = ()) -> tuple[str, ...]:
+    """A chosen set in the order of the witness rule, each with what it needs before it; what is blind comes last."""
+    names: list[str] = list(held)
+    left = [name for name in selected if name not in names]
+    while left:
+        margin = present_margin(design, names)
+        energy = {} if margin is None else design.energies(margin.witness)
+        closures = {name: design.closure(name, names) for name in left}
+        score = {
+            name: score_of(sum(energy.get(b, 0.0) for b in design.wakes(c, names)), design.price(c, names))
+            for name, c in closures.items()
+        }
+        best = max(left, key=lambda name: score[name])
+        names.extend(name for name in closures[best] if name not in names)
+        left = [name for name in left if name not in names]
+    return tuple(names[len(held) :])
+
+
+def _reached(design: Shop, names: Collection[str]) -> bool:
+    margin = present_margin(design, names)
+    return Goal.of(design.problem).named and margin is not None and standing_of(design.problem, margin).reached
+
+
+def _witness_schedules(designs: Mapping[str, Shop], budget: float | None) -> dict[str, Schedule]:
+    """The worst item first: under one budget, money goes to the field with the smallest margin that it can still help."""
+    if budget is None:
+        return {item: Schedule(greedy_schedule(design, most=None)) for item, design in designs.items()}
+    left = exact(budget)
+    result: dict[str, list[str]] = {item: [] for item in designs}
+    open_items = {item: _lower(design, ()) for item, design in designs.items()}
+    while open_items:
+        item = min(open_items, key=lambda name: open_items[name])
+        design, names = designs[item], result[item]
+        bundle = None if _reached(design, names) else next_bundle(design, names, (), most=left)
+        if bundle is None:
+            del open_items[item]
+            continue
+        names.extend(bundle.names)
+        left -= bundle.price
+        open_items[item] = _lower(design, names)
+    return {item: Schedule(tuple(names)) for item, names in result.items()}
+
+
+def _lower(design: Shop, names: Collection[str]) -> float:
+    margin = present_margin(design, names)
+    return 0.0 if margin is None else margin.lower
+
+
+def _planned(design: Shop, *, budget: float | None, method: str, time_limit: float | None) -> Schedule:
+    """The plan for the problem's own goal within the money; for the largest margin where no goal can be planned for."""
+    from rrf_design.planning import plan
+
+    asked = design.problem.model_copy(update={"budget": budget})
+    if planned_margin(asked) is None:
+        asked = asked.model_copy(update={"target": None, "delta": None})
+    try:
+        found = plan(asked, method=method, time_limit=time_limit)
+    except BudgetError:  # not even one question can be asked: nothing is planned, and the loop says why
+        return Schedule(())
+    return Schedule(_steps(design, found), found.upper_bound)
+
+
+def _steps(design: Shop, plan: Plan) -> tuple[str, ...]:
+    """A plan's purchases in its own order, queries before the blocks that need them."""
+    names = [name for step in plan.trajectory for name in (*step.opened, step.block)]
+    rest = in_order(design, [name for name in plan.selected if name not in names], held=names)
+    return tuple(dict.fromkeys((*names, *rest)))
+
+
+def _portfolio(
+    designs: Mapping[str, Shop], *, budget: float, goals: Mapping[str, float | None], time_limit: float | None
+) -> dict[str, Schedule]:
+    """Many items under one budget: the portfolio planner spends it.
+
+    When all items share a goal, as many as possible reach it; otherwise the smallest margin is made as large as possible.
+    """
+    from rrf_design.planning import portfolio
+
+    common = set(goals.values())
+    target = common.pop() if len(common) == 1 else None
+    try:
+        found = portfolio(
+            [design.problem for design in designs.values()],
+            budget=budget,
+            aim="smallest" if target is None else "count",
+            target=target,
+            time_limit=time_limit,
+        )
+    except BudgetError:  # too little for one question in every item: the worst first, as far as it goes
+        return _witness_schedules(designs, budget)
+    shares = zip(designs.items(), found.shares, strict=True)
+    return {item: Schedule(in_order(design, share.selected)) for (item, design), share in shares}

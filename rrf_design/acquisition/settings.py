@@ -1,0 +1,76 @@
+"""How a run decides and what it may use: everything that stands in its header."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from rrf_design.acquisition.state import Doubt
+from rrf_design.acquisition.stopping import Rule, default, record
+from rrf_design.errors import InputError
+
+
+class Mode(StrEnum):
+    AGNOSTIC = "agnostic"
+    """Schedules are made before any answer is seen, and again only where something could not be read."""
+    ADAPTIVE = "adaptive"
+    """Observed residuals may steer; more efficient, and it introduces selection, so it is recorded."""
+    TRIAGE = "triage"
+    """What belongs to every field first; then what is missing, unread or disputed, over all of them, people last."""
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What fetching something means: the most it can cost in money, who does it, where, and how many calls it begins with."""
+
+    ceiling: float = 0.0
+    deferred: bool = False
+    """A person does it; nobody waits."""
+    local: bool = False
+    """Nothing leaves the machine, so nothing can be charged twice."""
+    calls: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How a run decides. Everything here is part of its header and fixed for its life, except `budget`, `money` and `stop`, where they are given on resume."""
+
+    budget: float | None = None
+    """In the unit of the problem's costs, over all items."""
+    money: float | None = None
+    """What the calls may really cost, by the price table."""
+    mode: Mode = Mode.AGNOSTIC
+    batch: int = 1
+    """Purchases of one item that are decided on together."""
+    stop: Rule | None = None
+    method: str = "auto"
+    """How an agnostic schedule is made: a method of `plan`, or "witness" for the paper's rule."""
+    doubt: Doubt | None = None
+    """For purchases that left the machine and whose outcome a crash swallowed: AGAIN (default) or SKIP."""
+    time_limit: float | None = None
+    """Seconds for each planning."""
+
+    def __post_init__(self) -> None:
+        if self.batch < 1:
+            raise InputError(f"batch must be at least 1, not {self.batch}")
+        for name in ("budget", "money"):
+            value = getattr(self, name)
+            if value is not None and not value >= 0:
+                raise InputError(f"{name} must be zero or more, not {value!r}")
+
+    @property
+    def rule(self) -> Rule:
+        return default() if self.stop is None else self.stop
+
+    def document(self) -> dict[str, Any]:
+        return {
+            "budget": self.budget,
+            "money": self.money,
+            "mode": self.mode.value,
+            "batch": self.batch,
+            "stop": self.rule.describe(),
+            "rule": record(self.rule),
+            "method": self.method,
+            "doubt": (self.doubt or Doubt.AGAIN).value,
+        }

@@ -1,0 +1,208 @@
+"""One field while it is being bought: what it has for any set of things held, and what could come next.
+
+Rows, margins, energies and prices are those of its structure (`rrf_design.structure`). The next purchase is the paper's
+witness rule: the block that sees the worst witness best per cost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from itertools import compress
+from typing import TYPE_CHECKING
+
+from rrf_design.margins import DesignMargin, name_margin
+from rrf_design.operator import Operator
+from rrf_design.premise import Protected
+from rrf_design.problem import Problem
+
+if TYPE_CHECKING:
+    from rrf_design.structure import Structure
+    from solvers import Margin, MarginTracker, SupportValue
+
+Key = tuple[frozenset[str], frozenset[str]]
+Supports = tuple["SupportValue", ...]
+SMALL = 16
+"""Up to so many nodes a margin is computed afresh faster than it is kept up to date."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """A purchase with all it needs: nodes to be asked first, then blocks; in the order in which to buy them."""
+
+    names: tuple[str, ...]
+    price: Fraction
+    sees: float
+    """‖C h‖² of the witness it was chosen for."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Tracked:
+    """A margin that is kept up to date, and the design it stands at."""
+
+    nodes: tuple[str, ...]
+    blocks: frozenset[str]
+    tracker: MarginTracker
+
+
+class Shop:
+    """What can be said about one problem's field for any set of things held; holds no state of the run.
+
+    Everything about rows, margins and prices comes from the problem's structure (`rrf_design.structure`), which equal items
+    share. `incremental` keeps the margin of larger fields up to date instead of computing it afresh. The value is the same;
+    among equally bad witnesses another one may be shown than a fresh computation would find, so what decides by the witness
+    while answers come in (adaptive mode, which a resumed run must be able to repeat) does without.
+    """
+
+    def __init__(self, problem: Problem, *, incremental: bool = False, structure: Structure | None = None) -> None:
+        self.problem, self._incremental = problem, incremental
+        self.structure = problem.structure if structure is None else structure
+        self._tracked: _Tracked | None = None
+        self._margins: dict[Key, DesignMargin] = {}
+
+    @property
+    def full(self) -> Operator:
+        """Everything that is owned or on sale, with this problem's own targets."""
+        return self.problem.whole
+
+    def supports_below(self, held: Iterable[str], failed: Iterable[str], *, factor: float, most: int) -> Supports:
+        """Supports whose σ_min is within a factor of the margin (or numerically zero), worst first."""
+        from solvers import supports_below
+
+        if not self.full.premise.plain:  # no list of supports knows of a premise: the witness alone steers
+            return ()
+        key = ("supports", *self._key(held, failed))
+        if key not in self.structure.solved:
+            present = self.margin(held, failed)
+            operator = present.operator
+            size = min(2 * self.problem.k, len(operator.node_ids))
+            limit = max(present.value * factor, 1e-9)
+            found = supports_below(operator.matrix, operator.groups, size=size, threshold=limit, limit=most)
+            self.structure.solved[key] = found.supports
+        return self.structure.solved[key]  # type: ignore[no-any-return]
+
+    def _key(self, held: Iterable[str], failed: Iterable[str]) -> Key:
+        return frozenset(held).difference(self._there), frozenset(failed)
+
+    @cached_property
+    def given(self) -> frozenset[str]:
+        """Nodes that belong to the field from the start."""
+        return frozenset(node.id for node in self.problem.nodes if node.cost is None)
+
+    @cached_property
+    def _there(self) -> frozenset[str]:
+        """Names that are part of every design, so that holding them says nothing."""
+        return self.given.union(block.id for block in self.problem.blocks if block.owned)
+
+    def opened(self, held: Collection[str]) -> frozenset[str]:
+        """Nodes in the field: the given ones and those that were asked. Holding a block does not ask its nodes."""
+        return self.structure.holding(held).opened
+
+    def active(self, held: Collection[str], failed: Collection[str]) -> tuple[str, ...]:
+        """Blocks whose rows count: owned or held, all their nodes there, none of it failed."""
+        return tuple(compress(self.full.block_ids, self.structure.holding(held, failed).blocks))
+
+    def operator(self, held: Collection[str], failed: Collection[str] = ()) -> Operator:
+        return self.structure.holding(held, failed).slice(self.problem)
+
+    def margin(self, held: Iterable[str], failed: Iterable[str] = ()) -> DesignMargin:
+        """γ_k of the field as it is; computed once per design and structure."""
+        key = self._key(held, failed)
+        if key not in self._margins:
+            there = self.structure.holding(*key)
+            small = int(there.nodes.sum()) <= SMALL
+            if not self._incremental or small or there.empty or not self.full.premise.plain:
+                found = there.margin()
+            else:
+                known = ("tracked", there.key)
+                if known not in self.structure.solved:
+                    self.structure.solved[known] = self._track(there.operator)
+                solved = self.structure.solved[known]
+                names = tuple(there.operator.node_ids[i] for i in solved.support)
+                found = name_margin(there.operator, Protected(solved, solved.support, names))
+            self._margins[key] = replace(found, selected=tuple(sorted(key[0])))
+        return self._margins[key]
+
+    def settled_margin(self, held: Iterable[str], failed: Iterable[str]) -> DesignMargin:
+        """The margin as a fresh computation has it, so that the figures are the same live, resumed and read back."""
+        return self.structure.holding(frozenset(held), frozenset(failed)).margin()
+
+    def _track(self, operator: Operator) -> Margin:
+        """The margin of a larger field; only what the new rows touch is looked at again."""
+        from solvers import MarginTracker
+
+        known = self._tracked
+        if known is None or known.nodes != operator.node_ids or not known.blocks.issubset(operator.block_ids):
+            tracker = MarginTracker(operator.matrix, operator.groups, size=2 * self.problem.k)
+        else:
+            tracker = known.tracker
+            for name in operator.block_ids:
+                if name not in known.blocks:
+                    tracker.add_rows(operator.rows_of(name))
+        self._tracked = _Tracked(operator.node_ids, frozenset(operator.block_ids), tracker)
+        return tracker.margin()
+
+    def price(self, names: Iterable[str], held: Collection[str] = ()) -> Fraction:
+        """What the names cost on top of what is held, prices by tier included."""
+        return self.structure.market.extra(names, held)
+
+    def closure(self, name: str, held: Collection[str]) -> tuple[str, ...]:
+        """What has to be bought so that `name` counts: its nodes, what it requires, itself; nothing that is held."""
+        if name in held or name in self._there:
+            return ()
+        return self.structure.market.offer(name, held)[0]
+
+    def allowed(self, names: Collection[str], held: Collection[str]) -> bool:
+        """Whether the problem's own rules let these be held together."""
+        market = self.structure.market
+        if market.lenient:
+            return True
+        return market.extendable(market.mask(tuple(name for name in {*names, *held} if name in market.index)))
+
+    def candidates(self, held: Collection[str], failed: Collection[str], *, most: Fraction | None) -> list[Bundle]:
+        """Everything that can still be bought for at most `most`, in file order; `sees` is not filled in."""
+        result = []
+        nodes = [node.id for node in self.problem.nodes if node.cost is not None and self._waited_for(node.id)]
+        for name in [*nodes, *self.problem.on_sale]:
+            if name in held or name in failed:
+                continue
+            names = self.closure(name, held)
+            price = self.price(names, held)
+            dead = any(self._touches(other, failed) for other in names)
+            if not dead and (most is None or price <= most) and self.allowed(names, held):
+                result.append(Bundle(names, price, 0.0))
+        return result
+
+    def _waited_for(self, node: str) -> bool:
+        return any(block.owned and node in block.nodes for block in self.problem.blocks)
+
+    def _touches(self, name: str, failed: Collection[str]) -> bool:
+        block = self.problem.block_by_id.get(name)
+        return name in failed or (block is not None and any(node in failed for node in block.nodes))
+
+    def energies(self, witness: Mapping[str, tuple[float, ...]]) -> dict[str, float]:
+        """‖C_j h‖² for every block of the problem, h zero outside the witness."""
+        return self.structure.energies(witness)
+
+    def wakes(self, names: Collection[str], held: Collection[str]) -> list[str]:
+        """Blocks whose rows begin to count when `names` are bought: these, and owned ones that waited for a node."""
+        nodes = [name for name in names if name in self.problem.node_by_id]
+        waiting = [block.id for block in self.problem.blocks if block.owned and not self.given.issuperset(block.nodes)]
+        there = self.opened(held).union(nodes) if nodes else frozenset()
+        woken = [b for b in waiting if set(nodes).intersection(self.problem.block_by_id[b].nodes)] if nodes else []
+        return [name for name in names if name not in self.problem.node_by_id] + [
+            name for name in woken if there.issuperset(self.problem.block_by_id[name].nodes)
+        ]
+
+    def ceiling(self, held: Collection[str], failed: Collection[str], bundles: Iterable[Bundle]) -> float:
+        """No choice among the bundles lifts the margin above this.
+
+        γ² is at most ‖Bh‖² + Σ‖C_j h‖² for every 2k-sparse h on the present nodes, whatever is bought and whichever
+        nodes are opened; the least such bound is the margin of the present nodes with every row that is for sale.
+        """
+        fresh = frozenset(name for bundle in bundles for name in bundle.names)
+        present = self.structure.holding(held, failed)
+        everything = self.structure.holding({*held, *fresh}, failed)
+        return float(everything.over(present.nodes).margin().upper)

@@ -1,0 +1,127 @@
+"""The contract of an anchor's source: built and checked before the run starts, fetched when its anchor is bought."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Self
+
+from rrf_design.known import rows_of
+
+if TYPE_CHECKING:
+    from rrf_design.blocks import Anchor
+    from rrf_design.models import Model, Reply, Request
+    from rrf_design.problem import Problem
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """What a source gave: a value of the anchor's rows, or the name of a failure."""
+
+    outcome: str
+    value: tuple[float, ...] | None = None
+    money: float = 0.0
+    calls: int = 0
+    evidence: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def ok(self) -> bool:
+        return self.value is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a source may look at: the answers of the field so far, as text and as numbers, by node.
+
+    `again` is asked before a call is repeated, so that repetitions are counted against the limits too.
+    """
+
+    texts: Mapping[str, str]
+    values: Mapping[str, tuple[float, ...]]
+    again: Callable[[], bool] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Toolbox:
+    """What sources need from the outside. `model` finds an adapter by name, `options` is what every request to it says,
+    `price` is money per reply."""
+
+    model: Callable[[str], Model] | None = None
+    options: Callable[[str], Mapping[str, Any]] = lambda name: {}
+    price: Callable[[Model, Any], float] | None = None
+    allow_commands: bool = False
+    isolation: str = "seccomp"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a source stands: its anchor, the problem around it, and what it may use."""
+
+    anchor: Anchor
+    problem: Problem
+    tools: Toolbox
+
+    @property
+    def rows(self) -> int:
+        return rows_of(self.problem, self.anchor)
+
+
+class Source(ABC):
+    """One way to get an anchor's value. `read` makes it from the file's words, or says what is wrong with them while it
+    still costs nothing; `fetch` may be called from any thread."""
+
+    kind = ""
+    """Its name in the problem file; also recorded with every purchase."""
+    local = True
+    """Nothing leaves the machine, so that after a crash it can be done again without paying twice."""
+    deferred = False
+    """A person answers; the run goes on meanwhile."""
+    instant = False
+    """Nothing has to be fetched: the value is looked up or computed on the spot."""
+
+    def __init__(self, anchor: Anchor, rows: int) -> None:
+        self.anchor, self.rows = anchor, rows
+
+    @classmethod
+    @abstractmethod
+    def read(cls, place: Place, options: dict[str, Any]) -> Self:
+        """Make it; takes out of `options` what it understands, and what is left is an error."""
+
+    @abstractmethod
+    def fetch(self, asked: Asked) -> Fetched: ...
+
+    def fitting(self, numbers: Sequence[Fraction | float | int], outcome: str, **more: Any) -> Fetched:
+        """The numbers as the anchor's value, if there are as many as it has rows and all are finite."""
+        if len(numbers) != self.rows:
+            return Fetched(f"{len(numbers)} numbers where {self.rows} are needed", **more)
+        values = tuple(float(number) for number in numbers)
+        if not all(math.isfinite(value) for value in values):
+            return Fetched("a number that is not finite", **more)
+        return Fetched(outcome, values, **more)
+
+
+class Unreachable(Exception):
+    """The other side gave no answer: nothing was got, and the question can be asked again. `calls` and `money` are what the
+    attempts used up; `passing` means that the server answers others, so that the run need not pause."""
+
+    def __init__(self, reason: str, *, calls: int = 0, money: float = 0.0, passing: bool = False) -> None:
+        super().__init__(reason)
+        self.calls, self.money, self.passing = calls, money, passing
+
+
+def ask(model: Model, request: Request, again: Callable[[], bool] | None) -> Reply:
+    """A model's reply; `again`, where it is given, must allow each repeated call."""
+    return model.ask(request) if again is None else model.ask(request, again=again)
+
+
+def refuse_unanswered(reply: Reply, money: float, *, passing: bool | None = None) -> None:
+    """`Unreachable` for a reply of nobody. Where nothing is known about the server's other calls (`passing` is None), attempts
+    that were charged are settled as what they cost."""
+    from rrf_design.models import Outcome
+
+    if reply.outcome in (Outcome.UNREACHABLE, Outcome.RATE_LIMITED) and (passing is not None or money == 0.0):
+        reason = f"{reply.outcome.value.replace('_', ' ')}: {reply.detail}"
+        raise Unreachable(reason, calls=reply.usage.calls, money=money, passing=bool(passing))

@@ -1,0 +1,72 @@
+"""Public tests, with expected outputs or a reference program that gives them.
+
+source = { tests = [[1], [2]], expected = [1, 4] }
+source = { tests = [[1], [2]], reference = "def solve(n): ..." }
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+
+from rrf_design.acquisition.sources.base import Asked, Fetched, Place, Source, Toolbox
+from rrf_design.errors import InputError
+
+if TYPE_CHECKING:
+    from rrf_design.blocks import Anchor
+
+
+class Tests(Source):
+    """Expected outputs of public tests. The program of the node is run on them too: evidence, never the value."""
+
+    __test__ = False  # not a test case, whatever its name
+    kind = "tests"
+
+    def __init__(
+        self, anchor: Anchor, rows: int, *, tests: Any, expected: Any, reference: str | None, entry: str, tools: Toolbox
+    ) -> None:
+        from rrf_design.responses.sandbox import Program
+
+        super().__init__(anchor, rows)
+        if (expected is None) == (reference is None):
+            raise InputError("tests need either expected values or a reference program")
+        self.tests, self.expected, self.reference, self.entry = tests, expected, reference, entry
+        self.isolation = tools.isolation
+        Program.build(reference or "", tests, expected=expected, entry=entry)  # checks the shapes now, not mid-run
+        if len(tests) != rows:
+            raise InputError(f"{len(tests)} tests for {rows} rows; each test is one row of the anchor")
+
+    @classmethod
+    def read(cls, place: Place, options: dict[str, Any]) -> Self:
+        return cls(
+            place.anchor,
+            place.rows,
+            tests=options.pop("tests"),
+            expected=options.pop("expected", None),
+            reference=options.pop("reference", None),
+            entry=str(options.pop("entry", "solve")),
+            tools=place.tools,
+        )
+
+    def fetch(self, asked: Asked) -> Fetched:
+        from rrf_design.responses.sandbox import Program, Sandbox
+
+        with Sandbox(workers=1, require=self.isolation) as box:
+            expected, evidence = self.expected, {}
+            if self.reference is not None:
+                ran = box.run(Program.build(self.reference, self.tests, entry=self.entry))
+                evidence["reference"] = ran.document()
+                if any(output is None for output in ran.outputs):
+                    return Fetched(f"the reference program ended with: {ran.status.value}", evidence=evidence)
+                expected = list(ran.outputs)
+            text = asked.texts.get(self.anchor.nodes[0])
+            if text is not None:
+                program = Program.build(_program(text, self.entry), self.tests, expected=expected, entry=self.entry)
+                evidence["execution"] = box.run(program).document()
+        return self.fitting(expected, "tested", evidence=evidence)
+
+
+def _program(text: str, entry: str) -> str:
+    """The program inside an answer, as the code parser finds it."""
+    from rrf_design.responses.code import extract
+
+    return extract(text, entry) or ""

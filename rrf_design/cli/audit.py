@@ -1,0 +1,122 @@
+"""rrf-design audit: how many of the delivered values are wrong, at most?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rrf_design.cli.output import AsJson, Quiet, Seed, print_json, say
+
+
+def register(app: typer.Typer) -> None:
+    app.command("audit")(audit)
+
+
+def audit(
+    delivered: Annotated[
+        Path,
+        typer.Argument(
+            help="The delivered table of repair or acquire (.csv, .jsonl, .parquet ...).", show_default=False
+        ),
+    ],
+    recipe: Annotated[
+        Path | None,
+        typer.Option("--recipe", help="Its [data] and [promise]: ids, gold, tolerance, risk, size of the audit."),
+    ] = None,
+    gold: Annotated[str | None, typer.Option("--gold", help="Column of the truth, if not the recipe's.")] = None,
+    tolerance: Annotated[
+        float | None, typer.Option("--tolerance", help="A value this close to the truth is right.")
+    ] = None,
+    id_column: Annotated[
+        str | None, typer.Option("--id", help="Column of ids; default: the recipe's, else row numbers.")
+    ] = None,
+    labels: Annotated[
+        int | None, typer.Option("--labels", help="Items to draw in all; default: [promise] audit, else 60.")
+    ] = None,
+    risk: Annotated[
+        float | None, typer.Option("--risk", help="Exit with 1 unless at most this share is wrong.")
+    ] = None,
+    confidence: Annotated[float | None, typer.Option("--confidence", help="Default: [promise], else 0.95.")] = None,
+    review_file: Annotated[
+        Path | None, typer.Option("--review-file", help="Truth by people: written for them, read back with --resume.")
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with the certificate in -o and with the review file.")
+    ] = False,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Write the certificate here (.json).")] = None,
+    seed: Seed = 0,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+) -> None:
+    """How many of the delivered values are wrong, at most: items drawn at random and checked, a bound that holds at any stop.
+
+    Exit code 1 while labels are missing, and where the bound does not keep the risk.
+
+    Example: rrf-design audit delivered.csv --recipe rrf.toml --labels 60 -o audit.json
+    """
+    from rrf_design.documents import read, write
+    from rrf_design.errors import InputError
+    from rrf_design.promises import GoldRule, audit_document, draw_audit, read_delivered
+    from rrf_design.promises.reviews import read_reviews, write_reviews
+    from rrf_design.questions.recipe import load_recipe
+
+    known = None if recipe is None else load_recipe(recipe)
+    promise = None if known is None else known.promise
+    own = GoldRule() if known is None else GoldRule.of(known.data, tolerance=_delta(known.long))
+    rule = GoldRule(gold or own.column, own.tolerance if tolerance is None else tolerance, own.separator)
+    size = labels if labels is not None else 60 if promise is None or promise.audit is None else promise.audit
+    wanted = risk if risk is not None else None if promise is None else promise.risk
+    sure = confidence if confidence is not None else 0.95 if promise is None else promise.confidence
+    if rule.column is None and review_file is None:
+        raise InputError(
+            "whose word is the truth? name a gold column (--gold, or [data] of --recipe), or ask people with --review-file"
+        )
+    table = read_delivered(delivered, id_column=id_column or (None if known is None else known.data.id))
+    before = read(output, what="audit") if resume and output is not None and output.exists() else None
+    said = read_reviews(review_file) if resume and review_file is not None and review_file.exists() else {}
+    state = draw_audit(table, size, seed=seed, rule=rule, reviews=said, before=before)
+    source = " and ".join(
+        part
+        for part in (
+            "" if rule.column is None else f"gold column {rule.column!r}",
+            f"{len(said)} reviews" if said else "",
+        )
+        if part
+    )
+    document = audit_document(state, confidence=sure, risk=wanted, truth=source)
+    if output is not None:
+        write(output, document)
+    waiting = set(state.waiting)
+    if waiting:
+        if review_file is None:
+            raise InputError(
+                f"{len(waiting)} drawn items have no truth in column {rule.column!r}; ask people with --review-file"
+            )
+        places = [place for place in state.places if table.ids[place] in waiting or table.ids[place] in said]
+        write_reviews(
+            review_file, [(table.ids[place], f"What is right about {table.ids[place]}?", "") for place in places]
+        )
+    if as_json:
+        print_json({**document, "waiting": len(waiting)})
+    else:
+        say(document["sentence"])
+        if not quiet and document["wrong_items"]:
+            say(f"Wrong: {', '.join(document['wrong_items'][:12])}{' …' if len(document['wrong_items']) > 12 else ''}")
+        if waiting:
+            say(
+                f"{len(waiting)} drawn items wait for their truth: fill in value in {review_file}, then repeat with --resume"
+            )
+        if document["risk"] is not None:
+            say(
+                f"The risk of {document['risk']:.2%} {'holds' if document['holds'] else 'is not proven yet; draw more, or it is larger'}."
+            )
+    raise typer.Exit(0 if not waiting and document["holds"] is not False else 1)
+
+
+def _delta(long: object) -> float | None:
+    """The tolerance of the recipe's answer, where it is a number for all rows."""
+    problem = long.get("problem") if isinstance(long, dict) else None
+    delta = problem.get("delta") if isinstance(problem, dict) else None
+    return float(delta) if isinstance(delta, int | float) and not isinstance(delta, bool) else None

@@ -1,0 +1,55 @@
+"""rrf-design estimate: what will a run take?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rrf_design.cli.items import Data, ItemId, Limit, Sample, open_dataset
+from rrf_design.cli.output import AsJson, ProblemFile, Quiet, Seed, note, print_json, say, table
+
+
+def register(app: typer.Typer) -> None:
+    app.command("estimate")(estimate)
+
+
+def estimate(
+    file: ProblemFile,
+    data: Data = None,
+    item: ItemId = None,
+    limit: Limit = None,
+    sample: Sample = None,
+    model: Annotated[
+        str | None, typer.Option("--model", help="Who is asked where the recipe names nobody, as in acquire.")
+    ] = None,
+    prices: Annotated[Path | None, typer.Option("--prices", help="Price table (.toml or .json).")] = None,
+    seed: Seed = 0,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+) -> None:
+    """Calls, tokens and money of a run over a table, before the first call.
+
+    What is expected is a guess; what is given as the most is never exceeded, retries included.
+
+    Example: rrf-design estimate recipe.toml --data table.csv --model openai:gpt-4.1-mini
+    """
+    from rrf_design.handover import estimate as estimated
+
+    found = estimated(open_dataset(file, data, item=item, limit=limit, sample=sample, seed=seed), model, prices=prices)
+    if as_json:
+        print_json(found.to_json())
+        raise typer.Exit(0)
+    say(f"{found.items} items of {found.structures} structure{'s' * (found.structures != 1)}")
+    spans = {"calls": found.calls, "tokens": found.tokens, "money": found.money, "cost (on sale)": found.cost}
+    rows = [(name, _shown(span.expected), _shown(span.most)) for name, span in spans.items()]
+    table("", ["", "expected", "at most"], rows, right=[1, 2])
+    if not quiet:
+        for text in found.notes:
+            note(text)
+    raise typer.Exit(0)
+
+
+def _shown(value: float | None) -> str:
+    return "unknown" if value is None else f"{value:,.6g}" if value < 1e6 else f"{value:,.0f}"

@@ -1,0 +1,205 @@
+"""rrf-design pilot: which way of running a table keeps the risk, proven on random items?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rrf_design.cli.items import Data
+from rrf_design.cli.output import AsJson, ProblemFile, Quiet, Seed, note, print_json, say, table
+
+if TYPE_CHECKING:
+    from rrf_design.promises import PilotPlan
+
+
+def register(app: typer.Typer) -> None:
+    app.command("pilot")(pilot)
+
+
+def pilot(
+    file: ProblemFile,
+    responses: Annotated[
+        Path,
+        typer.Option("--responses", "-r", help="Recorded answers, one a row (.jsonl, .csv ...).", show_default=False),
+    ],
+    data: Data = None,
+    labels: Annotated[
+        int | None, typer.Option("--labels", help="Items to draw; default: [promise] pilot, else by rule of thumb.")
+    ] = None,
+    risk: Annotated[
+        float | None, typer.Option("--risk", help="Share of wrong values to keep below; default: [promise] risk.")
+    ] = None,
+    confidence: Annotated[float | None, typer.Option("--confidence", help="Default: [promise], else 0.95.")] = None,
+    among: Annotated[
+        str | None,
+        typer.Option(
+            "--among",
+            help="Denominator: all items, or those delivered without a person. Default: all if a person decides the rest.",
+        ),
+    ] = None,
+    statement: Annotated[
+        str,
+        typer.Option(
+            "--statement", help="fresh (items drawn like the pilot's), policy, file or rest (rows outside the pilot)."
+        ),
+    ] = "fresh",
+    order: Annotated[
+        str, typer.Option("--order", help="Of the tests, fixed beforehand: front (from answers, without gold) or holm.")
+    ] = "front",
+    stratify: Annotated[str | None, typer.Option("--stratify", help="Draw in proportion over this column.")] = None,
+    sequential: Annotated[
+        bool, typer.Option("--sequential", help="Tests that hold at every moment: the pilot may grow and be looked at.")
+    ] = False,
+    forecast: Annotated[
+        bool, typer.Option("--forecast", help="Only say what pilots could prove and cost; reads no gold.")
+    ] = False,
+    review_file: Annotated[
+        Path | None, typer.Option("--review-file", help="Truth by people: written for them, read back with --resume.")
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with what people wrote into the review file.")
+    ] = False,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Write the policy here (.json).")] = None,
+    seed: Seed = 0,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+) -> None:
+    """How should the table be run: the cheapest policy that is proven to keep the risk, on random items with known truth.
+
+    Exit code 0 when a policy is proven; 1 when everything has to be checked, or people have to say the truth first.
+
+    Example: rrf-design pilot rrf.toml --responses answers.jsonl --labels 200 --risk 0.05 -o policy.json
+    """
+    from rrf_design.cli.items import open_dataset
+    from rrf_design.documents import read, write
+    from rrf_design.promises import (
+        CHECK_EVERYTHING,
+        PilotSettings,
+        forecast_pilot,
+        plan_pilot,
+        policy_document,
+        run_pilot,
+    )
+    from rrf_design.promises.piloting import refuse_second_look, settings_of
+    from rrf_design.questions.answers import RecordedAnswers
+    from rrf_design.risk import Among, Statement
+    from rrf_design.risk.statements import choice
+
+    dataset = open_dataset(file, data)
+    size, wanted, sure = settings_of(dataset, labels=labels, risk=risk, confidence=confidence)
+    settings = PilotSettings(
+        labels=size,
+        risk=wanted,
+        confidence=sure,
+        seed=seed,
+        statement=choice(Statement, statement, "--statement"),
+        among=None if among is None else choice(Among, among, "--among"),
+        order=order,
+        stratify=stratify,
+        sequential=sequential,
+    )
+    with RecordedAnswers(dataset, responses) as answers:
+        plan = plan_pilot(dataset, answers, settings, small=forecast)
+    if forecast:
+        found = forecast_pilot(plan)
+        print_json(found) if as_json else _describe_forecast(found)
+        raise typer.Exit(0 if any(entry["pays"] for entry in found["sizes"]) else 1)
+    if output is not None and output.exists():
+        refuse_second_look(read(output, what="policy"), plan)
+    truths, source = _truths(plan, review_file, resume=resume, as_json=as_json)
+    document = policy_document(run_pilot(plan, truths, truth_source=source))
+    if output is not None:
+        write(output, document)
+    if as_json:
+        print_json(document)
+    else:
+        _describe(document, quiet=quiet)
+    raise typer.Exit(1 if document["policy"] == CHECK_EVERYTHING else 0)
+
+
+def _truths(plan: PilotPlan, review_file: Path | None, *, resume: bool, as_json: bool) -> tuple[Any, str]:
+    """All truths of the drawn items; where some are missing, people are asked and the verb ends with 1."""
+    from rrf_design.errors import InputError
+    from rrf_design.promises import gold_truths
+    from rrf_design.promises.reviews import read_reviews, write_reviews
+    from rrf_design.promises.running import question_of
+
+    if resume and review_file is None:
+        raise InputError("--resume reads what people wrote; name the file with --review-file")
+    drawn = [plan.sheet.rows[place] for place in plan.drawn]
+    said = read_reviews(review_file, only=[row.id for row in drawn]) if resume and review_file is not None else {}
+    truths, missing = gold_truths(plan, said)
+    column = plan.rule.column
+    source = " and ".join(
+        part
+        for part in ("" if column is None else f"gold column {column!r}", f"{len(said)} reviews" if said else "")
+        if part
+    )
+    if not missing:
+        return truths, source
+    if review_file is None:
+        raise InputError(
+            f"{len(missing)} of {len(drawn)} drawn items have no truth, {missing[0]!r} among them; name a gold column in [data], or ask people with --review-file"
+        )
+    waiting = set(missing)
+    write_reviews(
+        review_file, [(row.id, question_of(row), row.raw) for row in drawn if row.id in waiting or row.id in said]
+    )
+    words = f"{len(missing)} of {len(drawn)} drawn items wait for their truth: fill in value in {review_file}, then repeat with --resume"
+    print_json({"waiting": len(missing), "drawn": len(drawn), "review_file": str(review_file)}) if as_json else say(
+        words
+    )
+    raise typer.Exit(1)
+
+
+def _describe(document: dict[str, Any], *, quiet: bool) -> None:
+    say(document["sentence"])
+    say(f"Policy: {document['policy']} ({document['because']})")
+    share, cost, check = document["delivered_share"], document["cost_per_item"], document["check_cost"]
+    say(f"On the pilot it delivers {share:.1%} without a person, for {cost:.4g} an item; a check costs {check:.4g}.")
+    if quiet:
+        return
+    chosen = [entry for entry in document["policies"] if entry["proven"]]
+    rows = [
+        (e["policy"], f"{e['wrong']} of {e['counted']}", f"{e['cost']:.4g}", "proven" if e["proven"] else "")
+        for e in sorted(chosen, key=lambda e: float(e["cost"]))[:8]
+    ]
+    say(
+        f"{len(document['policies'])} policies, {len(chosen)} proven; order of tests: {document['choice']['ordered_by']}"
+    )
+    if rows:
+        table("", ["policy", "wrong", "cost", ""], rows, right=[1, 2])
+    for words in document["measured"]["proposals"]:
+        say(f"Measured, for {words}")
+    disputed = document["measured"]["disputed_gold"]
+    if disputed:
+        say(
+            f"{len(disputed)} truths are disputed by strong agreement; look again at {', '.join(disputed[:8])}{' …' if len(disputed) > 8 else ''}"
+        )
+    if document["twins"]:
+        note(f"{len(document['twins'])} items outside the pilot ask exactly what an item of the pilot asks")
+
+
+def _describe_forecast(found: dict[str, Any]) -> None:
+    say(
+        f"{found['population']:,} items; a risk of {found['risk']:.2%} at confidence {found['confidence']:.0%} needs at least {found['least_labels']} labels, none wrong."
+    )
+    say(
+        f"{found['labels']} labels prove a risk of {found['best_risk']:.2%} at best. Checking everything costs {found['check_everything']:,.2f}."
+    )
+    rows = [
+        (
+            str(entry["labels"]),
+            str(entry["allowed_wrong"]) if entry["allowed_wrong"] >= 0 else "too few",
+            f"{entry['pilot_cost']:,.2f}",
+            f"{entry['least_cost']:,.2f}",
+            f"{entry['expected_cost']:,.2f}",
+        )
+        for entry in found["sizes"]
+    ]
+    table(
+        "", ["labels", "wrong allowed", "pilot costs", "all of it, at least", "expected"], rows, right=[0, 1, 2, 3, 4]
+    )
+    say(f"Expected from {found['expected_from']}. Advice: {found['advice']}.")

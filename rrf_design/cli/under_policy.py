@@ -1,0 +1,56 @@
+"""acquire --policy: run a proven policy on the items outside its pilot, and deliver the table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import typer
+
+from rrf_design.cli.output import print_json, say
+
+
+def acquire_under_policy(
+    file: Path,
+    policy: Path,
+    *,
+    data: Path | None,
+    responses: Path | None,
+    outputs: Sequence[Path] = (),
+    review_file: Path | None = None,
+    reviews: Path | None = None,
+    as_json: bool = False,
+) -> None:
+    """Exit code 0 when every item is settled under the promise; 1 while some wait for a person, or are withheld."""
+    from rrf_design.cli.items import open_dataset
+    from rrf_design.documents import read, write
+    from rrf_design.errors import InputError
+    from rrf_design.promises import run_policy
+    from rrf_design.promises.reviews import read_reviews, write_reviews
+    from rrf_design.questions.answers import RecordedAnswers
+    from rrf_design.questions.delivery import FORMS, deliver
+
+    if responses is None:
+        raise InputError("--policy runs on recorded answers in this release; give them with --responses")
+    for path in outputs:
+        if path.suffix.lower() not in (".json", *FORMS):
+            raise InputError(f"{path}: -o ends in .json (the whole result) or {', '.join(FORMS)} (the delivered table)")
+    dataset = open_dataset(file, data)
+    said = {} if reviews is None else read_reviews(reviews)
+    with RecordedAnswers(dataset, responses) as answers:
+        run = run_policy(dataset, answers, read(policy, what="policy"), reviews=said)
+    for path in outputs:
+        if path.suffix.lower() == ".json":
+            write(path, run.to_json())
+        else:
+            deliver(path, run.pairs(dataset), dataset.columns)
+    if review_file is not None:
+        write_reviews(review_file, run.reviews)
+    if as_json:
+        print_json(run.to_json())
+    else:
+        say(run.sentence)
+        if run.reviews:
+            how = f"they are in {review_file}" if review_file is not None else "write them with --review-file"
+            say(f"{len(run.reviews)} items wait for a person: {how}, read them back with --reviews")
+    raise typer.Exit(0 if run.complete else 1)

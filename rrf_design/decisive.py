@@ -1,0 +1,59 @@
+"""Checks that decide an item: a trusted one that states the delivered value is the value, whatever was answered.
+
+No number of further answers explains what contradicts itself (an explanation of more rows explains fewer of them too), so such
+an item needs somebody who knows. The premise is then another one: not that few answers are wrong, but that the check is right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from rrf_design.blocks import Anchor
+from rrf_design.goal import Goal
+from rrf_design.premise import suspects_of
+from rrf_design.problem import Problem
+from rrf_design.verdict import Evidence, Explained, Verdict, decide
+
+
+def delivered_node(problem: Problem) -> str:
+    """The node whose value is handed over: the first that is delivered, or the first of all."""
+    return problem.deliver[0] if problem.deliver else problem.nodes[0].id
+
+
+def sole_delivered(problem: Problem) -> str | None:
+    """The node whose value is all that must be right; None where there are several, which one check can't decide."""
+    wanted = [node.id for node in problem.nodes] if problem.deliver is None else list(problem.deliver)
+    return wanted[0] if len(wanted) == 1 else None
+
+
+def decides(anchor: Anchor, node: str) -> bool:
+    """Whether an anchor's value is the value of this node: it is not suspect, states the whole of it, and is not noisy."""
+    exact = anchor.sigma is None and anchor.covariance is None and anchor.uncertainty == 0.0
+    return anchor.trusted is not False and exact and anchor.rows is None and anchor.nodes == (node,)
+
+
+def is_person(anchor: Anchor) -> bool:
+    """Whether a person is asked for its value."""
+    source = anchor.source
+    if isinstance(source, Mapping):
+        return "person" in source
+    return isinstance(source, str) and source.partition(":")[0].strip() == "person"
+
+
+def decisive_checks(problem: Problem, *, without: Collection[str] = ()) -> list[Anchor]:
+    """The checks on sale that would decide a problem that delivers one value: machines before people, then the cheapest."""
+    node = sole_delivered(problem)
+    if node is None:
+        return []
+    known = [a for a in problem.anchors if not problem.wrong_checks or a.id not in suspects_of(problem)]
+    found = [a for a in known if not a.owned and a.id not in without and decides(a, node)]
+    return sorted(found, key=lambda anchor: (is_person(anchor), anchor.cost or 0.0))
+
+
+def decided_verdict(problem: Problem) -> Verdict:
+    """The verdict of an item that a check has decided: its value is exact, and nothing else is a premise."""
+    return decide(Evidence(Explained.UNIQUELY, Goal.of(problem), float("inf"), float("inf"), bound=0.0, exact=True))
+
+
+def decided_premise(check: str) -> str:
+    return f"{check} is right"

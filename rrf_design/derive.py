@@ -1,0 +1,126 @@
+"""Problem → problem, each with its way back: the same questions with something taken out, filled in, or already bought.
+
+Names stay what they were, so whatever is found about the derived problem (a plan, a margin, a witness) speaks of the original
+as it stands. Each function says what the derived problem keeps: its rows, its prices, or both.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Mapping
+from fractions import Fraction
+from typing import Any
+
+from rrf_design.errors import InputError
+from rrf_design.market import exact
+from rrf_design.problem import Problem
+
+
+def without_noise(problem: Problem) -> Problem:
+    """Every block equally noisy: rows in the units of the file. Prices stay. The problem itself where none is declared."""
+    if not any(block.sigma is not None or block.covariance is not None for block in problem.blocks):
+        return problem
+    changed = {
+        key: tuple(block.model_copy(update={"sigma": None, "covariance": None}) for block in getattr(problem, key))
+        for key in ("relations", "anchors")
+    }
+    return problem.model_copy(update=changed)
+
+
+def with_radii(problem: Problem, radii: Mapping[str, float]) -> Problem:
+    """Other radii of uncertainty for some blocks: a calibration instead of what the file declares. Rows and prices stay."""
+    for name in radii:
+        if name not in problem.block_by_id:
+            raise InputError(f"uncertainty: {name!r} is not a block of this problem")
+    if not radii:
+        return problem
+    changed = {
+        key: tuple(
+            block.model_copy(update={"uncertainty": radii[block.id]}) if block.id in radii else block
+            for block in getattr(problem, key)
+        )
+        for key in ("relations", "anchors")
+    }
+    return problem.model_copy(update=changed)
+
+
+def owning(problem: Problem, names: Collection[str]) -> Problem:
+    """The problem after these purchases: rows stay, and so does the bill of everything else.
+
+    What a tier or a rule has left after them stays with it: a tier goes on at the price it has reached, a rule counts
+    what is there already.
+    """
+    bought = {name for name in names if name in problem.node_by_id or name in problem.block_by_id}
+    if not bought:
+        return problem
+    changed: dict[str, Any] = {
+        key: tuple(
+            entry.model_copy(update={"cost": None}) if entry.id in bought else entry for entry in getattr(problem, key)
+        )
+        for key in ("nodes", "relations", "anchors")
+    }
+    rules, tiers = [], []
+    for rule in problem.rules:
+        left = tuple(name for name in rule.blocks if name not in bought)
+        gone = len(rule.blocks) - len(left)
+        most = None if rule.at_most is None else max(0, rule.at_most - gone)
+        least = None if rule.at_least is None else max(0, rule.at_least - gone)
+        if left:
+            rules.append(rule.model_copy(update={"blocks": left, "at_most": most, "at_least": least}))
+    for tier in problem.tiers:
+        left = tuple(name for name in tier.blocks if name not in bought)
+        gone = len(tier.blocks) - len(left)
+        if left:
+            rest = tier.prices[gone:] or tier.prices[-1:]
+            tiers.append(tier.model_copy(update={"blocks": left, "prices": rest}))
+    return problem.model_copy(update={**changed, "rules": tuple(rules), "tiers": tuple(tiers)})
+
+
+def realised(problem: Problem, *, failed: Collection[str], values: Mapping[str, tuple[float, ...]]) -> Problem:
+    """The problem as it turned out: failed parts left out, bought anchor values filled in.
+
+    Members that are left out of a family would make the others heavier (w/m); the weight is scaled so that every
+    row that stays is exactly the row the margin was computed with.
+    """
+    gone = set(failed)
+    keep = [block for block in problem.blocks if block.id not in gone and not gone.intersection(block.nodes)]
+    sizes = Counter(block.family_name for block in keep)
+    names = {block.id for block in keep}
+    kept = {}
+    for block in keep:
+        changes: dict[str, Any] = {
+            key: tuple(n for n in getattr(block, key) if n in names) for key in ("requires", "excludes")
+        }
+        share = Fraction(sizes[block.family_name], problem.family_size[block.family_name])
+        if share != 1:
+            changes["weight"] = float(exact(block.weight) * share)
+        if block.id in values:
+            changes["value"] = values[block.id]
+        kept[block.id] = block.model_copy(update=changes)
+    groups: dict[str, Any] = {
+        key: tuple(
+            group.model_copy(update={"blocks": left})
+            for group in getattr(problem, key)
+            if (left := tuple(name for name in group.blocks if name in names))
+        )
+        for key in ("rules", "tiers")
+    }
+    wanted = set(
+        problem.deliver or ()
+    )  # what is to be delivered stays in the field, though nothing measures it any more
+    nodes = [
+        node.model_copy(update={"cost": None}) if node.id in gone else node
+        for node in problem.nodes
+        if node.id not in gone or node.id in wanted
+    ]
+    marked = any(block.trusted is False for block in problem.blocks)
+    suspect = not marked or any(block.trusted is False for block in kept.values())
+    return problem.model_copy(
+        update={
+            "wrong_checks": problem.wrong_checks if suspect else 0,  # the checks that may be wrong are gone
+            "nodes": tuple(nodes),
+            "relations": tuple(kept[b.id] for b in problem.relations if b.id in kept),
+            "anchors": tuple(kept[b.id] for b in problem.anchors if b.id in kept),
+            **groups,
+        }
+    )

@@ -1,0 +1,178 @@
+"""A design: the blocks that are there and the nodes that were asked, as a slice of a structure.
+
+Every room that speaks of a design (planning, acquisition, repair, certificates, pages) takes its rows, its margin, its price
+and its standing from here, so that they can't differ. A node whose answer could not be read is not in the field, and blocks
+that touch it add nothing: the margin is that of the field as it really is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from fractions import Fraction
+from functools import cached_property
+from itertools import compress
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rrf_design.errors import InputError
+from rrf_design.goal import Goal, Standing
+from rrf_design.margins import DesignMargin, check_k, name_margin
+from rrf_design.noise import Noise, Radius, radius_of
+
+if TYPE_CHECKING:
+    from rrf_design.operator import Operator
+    from rrf_design.problem import Problem
+    from rrf_design.structure import Mask, Structure
+
+
+def standing_of(problem: Problem, margin: DesignMargin, *, goal: Goal | None = None) -> Standing:
+    """Where a design stands whose margin is known; see `Design.standing`."""
+    from rrf_design.planning.robust import robust_floor
+
+    robust = robust_floor(margin.operator, k=margin.k, lower=margin.lower)
+    wish = Goal.of(problem) if goal is None else goal
+    return Standing(wish, margin.k, margin.lower, robust, radius_of(problem, margin.operator))
+
+
+NOTHING = 1e-12
+"""A node with less of a direction's squared length than this carries none of it; what rounding leaves is far below."""
+
+
+class Design:
+    """What is held of a structure. Compared and remembered by its two masks; never changes after construction."""
+
+    def __init__(
+        self, structure: Structure, nodes: Mask, blocks: Mask, *, selected: tuple[str, ...] | None = None
+    ) -> None:
+        self.structure, self._selected = structure, selected
+        self.nodes: Mask = nodes
+        """(nodes,): asked, and read."""
+        waiting = structure.touches @ (~nodes).astype(np.int64) > 0
+        self.blocks: Mask = blocks & ~waiting
+        """(blocks,): owned or bought, with all their nodes asked."""
+        self.nodes.setflags(write=False)
+        self.blocks.setflags(write=False)
+
+    @property
+    def empty(self) -> bool:
+        return not self.nodes.any()
+
+    @property
+    def key(self) -> bytes:
+        return np.packbits(np.concatenate([self.nodes, self.blocks])).tobytes()
+
+    def of(self, structure: Structure) -> Design:
+        """The same nodes and blocks of another structure with the same names: the problem with or without its noise."""
+        return Design(structure, self.nodes, self.blocks, selected=self._selected)
+
+    def over(self, nodes: Mask) -> Design:
+        """The design over some of its nodes only, with the rows that it has there: blocks stay that reach beyond them."""
+        result = Design(self.structure, self.nodes, self.blocks)
+        result.nodes = self.nodes & nodes
+        result.nodes.setflags(write=False)
+        return result
+
+    @cached_property
+    def operator(self) -> Operator:
+        """The rows and columns of the design, without targets that mean anything (`slice` has those of a problem)."""
+        return self.structure.operator.restrict(self.blocks, self.nodes)
+
+    @cached_property
+    def promised(self) -> Operator:
+        """The operator with a column for every delivered node, also where nothing measures it."""
+        return (
+            self.structure.operator.restrict(self.blocks, self._columns)
+            if self._columns is not self.nodes
+            else self.operator
+        )
+
+    @cached_property
+    def _columns(self) -> Mask:
+        """(nodes,): asked and read, or to be delivered."""
+        missing = self.structure.operator.premise.missing(self.operator.node_ids)
+        return self.nodes | self.structure.node_mask(missing) if missing else self.nodes
+
+    def slice(self, problem: Problem) -> Operator:
+        """The operator of a problem of this structure, its own targets included, over what `promised` is over."""
+        return problem.whole.restrict(self.blocks, self._columns)
+
+    @property
+    def selected(self) -> tuple[str, ...]:
+        """What was chosen, or else what of the design was on sale: nodes, then blocks, in file order."""
+        structure = self.structure
+        if self._selected is not None:
+            return self._selected
+        asked = np.flatnonzero(self.nodes & ~structure.given)
+        bought = np.flatnonzero(self.blocks & ~structure.owned)
+        full = structure.operator
+        return (*(full.node_ids[i] for i in asked), *(full.block_ids[j] for j in bought))
+
+    @property
+    def opened(self) -> frozenset[str]:
+        """Names of the nodes that are in the field."""
+        return frozenset(compress(self.structure.operator.node_ids, self.nodes))
+
+    @property
+    def price(self) -> Fraction:
+        """What all of it costs from nothing, with what it needs, tiers included."""
+        market = self.structure.market
+        return market.cost(market.mask(self.selected))
+
+    def margin(self, k: int | None = None, **options: Any) -> DesignMargin:
+        """γ_k of the design under the problem's premise. Solved once for all items of the structure when no option changes how.
+
+        A delivered node that was not asked, or could not be read, is not delivered by this design: the margin is 0 there.
+        """
+        budget = check_k(k, self.structure.k)
+        if self.empty:
+            raise InputError("the field is empty: no node has been asked, or none of the answers could be read")
+        lasting = {
+            name: value for name, value in options.items() if name not in ("n_jobs", "progress") and value is not None
+        }
+        known = ("margin", self.key, budget)
+        if known in self.structure.solved and not lasting:
+            solved = self.structure.solved[known]
+        else:
+            from rrf_design.premise import protected
+
+            solved = protected(self.promised, budget, **options)
+            if not lasting:
+                self.structure.solved[known] = solved
+        return name_margin(self.promised, solved, selected=self.selected)
+
+    def robust_lower(self, margin: DesignMargin) -> float:
+        """What is certain of the margin when every uncertain block is off by its radius: min over supports of σ_min(B_S) − η_S."""
+        from rrf_design.planning.robust import robust_floor
+
+        known = ("robust", self.key, margin.k)
+        if known not in self.structure.solved:
+            self.structure.solved[known] = robust_floor(self.promised, k=margin.k, lower=margin.lower)
+        return float(self.structure.solved[known])
+
+    def radius(self, problem: Problem, noise: Noise | None = None) -> Radius:
+        """How far what the design measures may be from what is true."""
+        return radius_of(problem, self.operator, noise)
+
+    def standing(
+        self,
+        problem: Problem,
+        *,
+        margin: DesignMargin | None = None,
+        goal: Goal | None = None,
+        noise: Noise | None = None,
+    ) -> Standing:
+        """Where the design stands against a goal (the problem's own by default), before any answer is seen."""
+        found = self.margin() if margin is None else margin
+        wish = Goal.of(problem) if goal is None else goal
+        return Standing(wish, found.k, found.lower, self.robust_lower(found), self.radius(problem, noise))
+
+    def energies(self, direction: Mapping[str, Collection[float]]) -> dict[str, float]:
+        """‖C_j h‖² of every block of the structure, held or not; see `Structure.energies`."""
+        return self.structure.energies(direction)
+
+    def shares(self, direction: Mapping[str, Collection[float]]) -> dict[str, float]:
+        """How much of a direction's squared length each node carries that carries any; adds up to 1."""
+        raw = {name: self.structure.operator.length(name, part) ** 2 for name, part in direction.items()}
+        total = sum(raw.values())
+        return {name: value / total for name, value in raw.items() if value > NOTHING * total} if total > 0 else {}

@@ -1,0 +1,197 @@
+"""A plan for a whole table: one budget over all items, or the goal in each at least cost (docs/algorithms.md, facts 13 and 21).
+
+Every structure is solved once: its curve of undominated designs, or its cheapest design. Items are only counted, so a hundred
+thousand of them cost no more than their structures. Before any answer is seen equal items are equal, so where the money does not
+last for all of them the first of the table come first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from html import escape
+from itertools import chain, repeat
+from typing import Any
+
+import numpy as np
+
+from rrf_design.documents import sealed
+from rrf_design.errors import InputError
+from rrf_design.handover.delivered import frame_of
+from rrf_design.market import exact
+from rrf_design.planning.arena import Arena
+from rrf_design.planning.contract import REACHED, PlanStatus
+from rrf_design.planning.contract import Goal as Order
+from rrf_design.planning.curves import Curve, curves_of
+from rrf_design.planning.portfolio import Aim, spend
+from rrf_design.planning.reaching import planned_margin
+from rrf_design.planning.registry import plan
+from rrf_design.questions.datasets import Dataset
+from rrf_design.workers import shared_out
+
+
+@dataclass(frozen=True, slots=True)
+class ItemPlan:
+    """What one item buys."""
+
+    selected: tuple[str, ...]
+    cost: float
+    gamma: float
+    reached: bool
+
+    def to_json(self) -> dict[str, Any]:
+        return {"selected": list(self.selected), "cost": self.cost, "gamma": self.gamma, "reached": self.reached}
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetPlan:
+    """What every item buys. `value` is how many items reach the goal, or the smallest margin; none does better than `upper_bound`."""
+
+    dataset: Dataset
+    shares: Mapping[str, tuple[tuple[ItemPlan, int], ...]]
+    """By structure: designs, each with the number of items that get it, in the order of the table."""
+    cost: float
+    value: float
+    upper_bound: float
+    status: PlanStatus
+    aim: Aim
+    budget: float | None
+    target: float | None
+
+    @property
+    def reached(self) -> bool:
+        """Every item reaches what is wanted of it."""
+        return self.status is not PlanStatus.INFEASIBLE and all(
+            share.reached for parts in self.shares.values() for share, count in parts if count
+        )
+
+    def items(self) -> Iterator[tuple[str, ItemPlan]]:
+        """Every item with what it buys, in the order of the table."""
+        left = {
+            key: chain.from_iterable(repeat(share, count) for share, count in parts)
+            for key, parts in self.shares.items()
+        }
+        for item in self.dataset.items_in_order():
+            yield item.id, next(left[item.structure])
+
+    def to_json(self) -> dict[str, Any]:
+        content = {
+            "items": {name: share.to_json() for name, share in self.items()},
+            "cost": self.cost,
+            "value": self.value,
+            "upper_bound": self.upper_bound,
+            "status": str(self.status),
+            "aim": str(self.aim),
+            "budget": self.budget,
+            "target": self.target,
+            "reached": self.reached,
+            "structures": len(self.shares),
+        }
+        return sealed("rrf-dataset-plan", content)
+
+    def to_frame(self) -> Any:
+        """A data frame with one row for each item."""
+        rows = [{"id": name, **share.to_json()} for name, share in self.items()]
+        return frame_of(rows, ["id", "selected", "cost", "gamma", "reached"])
+
+    def sentence(self) -> str:
+        count = len(self.dataset)
+        what = (
+            f"{self.value:g} of {count} items reach the goal"
+            if self.aim is Aim.COUNT
+            else f"the smallest margin of {count} items is {self.value:.6g}"
+        )
+        money = "" if self.budget is None else f" of {self.budget:g}"
+        sure = {"optimal": "proven to be the best", "infeasible": "the goal is out of reach for some: proven"}
+        return f"{what} for {self.cost:g}{money} ({sure.get(str(self.status), 'not proven to be best')})"
+
+    def __repr__(self) -> str:
+        return f"DatasetPlan({self.dataset.table.name!r}: {self.sentence()})"
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><td>{count}</td><td>{escape(', '.join(share.selected) or 'nothing')}</td><td>{share.cost:g}</td>"
+            f"<td>{share.gamma:.4g}</td></tr>"
+            for parts in self.shares.values()
+            for share, count in parts
+        )
+        return f"<p>{escape(self.sentence())}</p><table><tr><th>items</th><th>buy</th><th>cost</th><th>margin</th></tr>{rows}</table>"
+
+
+def plan_dataset(
+    dataset: Dataset,
+    *,
+    budget: float | None = None,
+    target: float | None = None,
+    k: int | None = None,
+    objective: Any = None,
+    n_jobs: int | None = None,
+    time_limit: float | None = None,
+    seed: int = 0,
+    **options: Any,
+) -> DatasetPlan:
+    """One budget over all items, so that as many as possible reach their goal (without one: the smallest margin is largest).
+
+    Without a budget the goal is reached in each item at least cost. `time_limit` is for each structure; `options` go to `plan`.
+    """
+    classes = list(dataset.structures.values())
+    counts = [one.count for one in classes]
+    settings = {"k": k, "objective": objective, "n_jobs": n_jobs, "time_limit": time_limit, "seed": seed}
+    if budget is None:
+        plans = [plan(one.example, target=target, **settings, **options) for one in classes]
+        shares = {
+            one.key: ((ItemPlan(p.selected, p.cost, p.gamma, p.reached), one.count),)
+            for one, p in zip(classes, plans, strict=True)
+        }
+        statuses = {p.status for p in plans}
+        worst = next(s for s in (PlanStatus.INFEASIBLE, PlanStatus.FEASIBLE, PlanStatus.OPTIMAL) if s in statuses)
+        cost = sum((n * exact(p.cost) for n, p in zip(counts, plans, strict=True)), Fraction(0))
+        value = float(sum(n for n, p in zip(counts, plans, strict=True) if p.reached))
+        return DatasetPlan(dataset, shares, float(cost), value, float(len(dataset)), worst, Aim.COUNT, None, target)
+    if options:
+        raise InputError(f"plan: {next(iter(options))} does not go with one budget for all items")
+    return _within(dataset, float(budget), target, settings)
+
+
+def _within(dataset: Dataset, budget: float, target: float | None, settings: Mapping[str, Any]) -> DatasetPlan:
+    from joblib import delayed
+
+    if not 0 <= budget < float("inf"):
+        raise InputError(f"budget: must be a number of at least 0, not {budget!r}")
+    classes = list(dataset.structures.values())
+    counts = [one.count for one in classes]
+    goals = {planned_margin(one.example) for one in classes} if target is None else {target}
+    common = goals.pop() if len(goals) == 1 else None
+    aim = Aim.SMALLEST if common is None else Aim.COUNT
+    k, objective = settings["k"], settings["objective"]
+    order = Order(budget=budget, time_limit=settings["time_limit"], seed=settings["seed"])
+    tasks = (delayed(curves_of)([one.example], k, objective, order) for one in classes)
+    curves: list[Curve] = [part[0] for part in shared_out(tasks, n_jobs=settings["n_jobs"])]
+    spending = spend(curves, counts, exact(budget), aim=aim, target=common)
+    shares: dict[str, tuple[tuple[ItemPlan, int], ...]] = {}
+    cost, values = Fraction(0), []
+    for one, curve, picked in zip(classes, curves, spending.picks, strict=True):
+        arena = Arena(one.example, k=k, objective=objective)
+        parts = []
+        for design, count in picked.items():
+            share, value = _confirmed(arena, curve.designs[design], common)
+            parts.append((share, count))
+            cost += count * curve.costs[design]
+            values.append((value, share.reached, count))
+        shares[one.key] = tuple(sorted(parts, key=lambda part: not part[0].reached))
+    reached = float(sum(count for _, ok, count in values if ok))
+    value = min(v for v, _, _ in values) if aim is Aim.SMALLEST else reached
+    closed = spending.bound <= value * (1 + 2 * REACHED) + 1e-15
+    status = PlanStatus.OPTIMAL if closed else PlanStatus.FEASIBLE
+    return DatasetPlan(dataset, shares, float(cost), value, max(spending.bound, value), status, aim, budget, common)
+
+
+def _confirmed(arena: Arena, packed: bytes, target: float | None) -> tuple[ItemPlan, float]:
+    """A design of the curve with its exact margin."""
+    mask = np.unpackbits(np.frombuffer(packed, np.uint8), count=len(arena.market.items)).astype(bool)
+    confirmed = arena.confirm(mask)
+    value = arena.confirm_value(mask, confirmed)
+    reached = target is None or value >= target * (1 - REACHED)
+    names = arena.market.names(mask)
+    return ItemPlan(names, float(arena.market.cost(mask)), confirmed.value, bool(reached)), value

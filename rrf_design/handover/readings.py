@@ -1,0 +1,92 @@
+"""Recorded answers of one item, read: numbers, or classes that mean something beside the item's other answers only.
+
+An answer that can't be read is never a value: it carries the reason. Open answers (labels, literals, calls) become one-hot
+vectors over the classes that this item's answers and checks name, so that "the same" is compared like any other relation.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from rrf_design.errors import InputError
+from rrf_design.models.text import opens_as_refusal
+from rrf_design.questions.answers import RecordedAnswer
+from rrf_design.repairing.responses_file import ResponseField
+from rrf_design.responses.open_text import Classes
+from rrf_design.responses.parsed import Parsed, Parser, ParseStatus, labelled
+
+Values = tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One answer: what it says, and the text that said it; `status` where it says nothing."""
+
+    parsed: Parsed | None
+    status: str | None
+    text: str | None
+    cost: float | None
+
+    @property
+    def raw(self) -> Any:
+        """What was answered, as it was answered: a text, else numbers."""
+        if self.text is not None:
+            return self.text
+        value = None if self.parsed is None else self.parsed.value
+        return None if value is None else plain(value)
+
+
+def read_answer(answer: RecordedAnswer, parser: Parser | None, dim: int) -> Reading:
+    """The reading of one recorded answer; InputError for one that can't belong to its node."""
+    if answer.status is not None:
+        return Reading(None, answer.status, answer.text, answer.cost)
+    if answer.value is not None:
+        return Reading(_numbers(answer.value, parser, dim), None, answer.text, answer.cost)
+    text = answer.text or ""
+    if parser is None:
+        raise InputError("the answer is text, but the node names no parser; give numbers, or a parser")
+    found = parser.parse(text)
+    if found.ok:
+        return Reading(found, None, text, answer.cost)
+    return Reading(None, "refusal" if opens_as_refusal(text) else found.status.value, text, answer.cost)
+
+
+def _numbers(value: Values, parser: Parser | None, dim: int) -> Parsed:
+    if parser is not None and parser.dim == 0:
+        raise InputError("the answer is a number, but its node reads classes; give its text")
+    if len(value) != dim:
+        raise InputError(f"the answer has {len(value)} numbers, but its node has dimension {dim}")
+    if not all(math.isfinite(number) for number in value):
+        raise InputError("the answer is not finite; where there is none, give a status instead")
+    return Parsed(ParseStatus.PARSED, tuple(value), True)
+
+
+def classes_of(readings: Iterable[Reading], labels: Iterable[str]) -> Classes:
+    """The classes of an item: those of its answers in order, then those that only its checks name."""
+    answered = [reading.parsed for reading in readings if reading.parsed is not None]
+    return Classes.of([*answered, *(labelled(label, strict=True) for label in labels)])
+
+
+def field_of(readings: Mapping[str, Reading], nodes: Iterable[str], classes: Classes) -> ResponseField:
+    """The responses of the nodes of a design; nodes without a row are missing."""
+    values: dict[str, Values] = {}
+    invalid: dict[str, str] = {}
+    for node in nodes:
+        reading = readings.get(node)
+        if reading is None or reading.parsed is None:
+            invalid[node] = "missing" if reading is None else reading.status or "missing"
+            continue
+        found = reading.parsed.value if reading.parsed.label is None else classes.vector(reading.parsed)
+        assert found is not None
+        values[node] = found
+    return ResponseField(values, invalid)
+
+
+def plain(value: Values) -> Any:
+    """Numbers as people write them: one, or a list; what rounding left of a repair is not shown."""
+    shown = [float(f"{number:.12g}") for number in value]
+    shown = [int(number) if number.is_integer() and abs(number) < 2**53 else number for number in shown]
+    return shown[0] if len(shown) == 1 else shown

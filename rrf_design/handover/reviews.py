@@ -1,0 +1,151 @@
+"""The review list: what people should look at first, in a form they can fill in, and what they said, read back.
+
+CSV and JSON lines have one row for each question, with an empty `value` to fill in; `.json` is the list of tasks that Label
+Studio imports, and its export is read back. What was left empty stays open; faults are named together.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rrf_design.errors import InputError
+from rrf_design.files import writing
+from rrf_design.questions.datasets import DataItem, Dataset
+from rrf_design.questions.delivery import cell_text, json_text
+from rrf_design.questions.faults import RowFaults
+from rrf_design.questions.tables import open_table
+
+if TYPE_CHECKING:
+    from rrf_design.handover.delivered import Delivery
+
+COLUMNS = ("rank", "id", "check", "question", "raw", "verdict", "reason", "cost", "value")
+FORMS = (".csv", ".jsonl", ".json")
+
+
+@dataclass(frozen=True, slots=True)
+class Reviews:
+    """What people said, by item and check, in their own words."""
+
+    by_item: Mapping[str, Mapping[str, str]]
+
+    def of(self, item: str) -> Mapping[str, str]:
+        return self.by_item.get(item, {})
+
+
+def write_reviews(path: str | os.PathLike[str], delivery: Delivery) -> int:
+    """Write the questions for people, the most urgent first; the number of them is returned."""
+    form = _form(path)
+    rows = sorted(_questions(delivery), key=lambda row: row["rank"])
+    if form == ".json":
+        tasks = [{"data": row} for row in rows]
+        text = json.dumps(tasks, ensure_ascii=False, indent=1) + "\n"
+    elif form == ".jsonl":
+        text = "".join(json_text(row) + "\n" for row in rows)
+    else:
+        sheet = io.StringIO()
+        writer = csv.writer(sheet, lineterminator="\n")
+        writer.writerow(COLUMNS)
+        writer.writerows([cell_text(row[name]) for name in COLUMNS] for row in rows)
+        text = sheet.getvalue()
+    with writing(path) as stream:
+        stream.write(text.encode("utf-8", "replace"))
+    return len(rows)
+
+
+def _questions(delivery: Delivery) -> Iterator[dict[str, Any]]:
+    for item, row, rank in delivery.ranked():
+        if rank is None or row.check is None:
+            continue
+        anchor = item.problem.block_by_id[row.check]
+        yield {
+            "rank": rank,
+            "id": row.id,
+            "check": row.check,
+            "question": _question(anchor, item),
+            "raw": row.raw,
+            "verdict": row.verdict.value,
+            "reason": row.reason,
+            "cost": anchor.cost,
+            "value": "",
+        }
+
+
+def _question(anchor: Any, item: DataItem) -> str:
+    source = anchor.source
+    text = source.get("person") if isinstance(source, Mapping) else str(source).partition(":")[2].strip()
+    return str(text) if text and text is not True else str(item.prompts.get(anchor.nodes[0], anchor.nodes[0]))
+
+
+def read_reviews(source: Any, dataset: Dataset) -> Reviews:
+    """What people filled in; rows without a value stay open. `source` is a path, or rows with id, check and value."""
+    if isinstance(source, Reviews):
+        return source
+    name = str(source) if isinstance(source, str | os.PathLike) else "the reviews"
+    if isinstance(source, str | os.PathLike) and _form(source) == ".json":
+        source = list(_label_studio(Path(source)))
+    checks = {anchor.id for one in dataset.structures.values() for anchor in one.example.anchors}
+    faults, total = RowFaults(name), 0
+    found: dict[tuple[str, str], str] = {}
+    said: dict[str, dict[str, str]] = {}
+    for number, cells, _ in open_table(source).rows(faults):
+        total += 1
+        item, check, value = (
+            str(cells.get(key) if cells.get(key) is not None else "").strip() for key in ("id", "check", "value")
+        )
+        if not value:
+            continue
+        if item not in dataset:
+            faults.add(number, f"there is no item {item!r}")
+        elif check not in checks:
+            faults.add(number, f"there is no check {check!r}; the checks are {', '.join(sorted(checks)) or 'none'}")
+        elif found.setdefault((item, check), value) != value:
+            faults.add(number, f"check {check!r} of item {item!r} has two different values in this list")
+        else:
+            said.setdefault(item, {})[check] = value
+    faults.refuse(total + faults.unread)
+    return Reviews(said)
+
+
+def _label_studio(path: Path) -> Iterator[dict[str, Any]]:
+    """The tasks of a Label Studio file, each with the value of its last annotation that was not cancelled."""
+    try:
+        tasks = json.loads(path.read_text(encoding="utf-8-sig"))
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file") from None
+    except (OSError, ValueError, RecursionError) as error:
+        raise InputError(f"{path}: can't be read as JSON ({error})") from None
+    if not isinstance(tasks, list) or not all(isinstance(task, dict) for task in tasks):
+        raise InputError(f"{path}: not a list of tasks as Label Studio exports them")
+    for task in tasks:
+        data = task.get("data")
+        if not isinstance(data, dict):
+            raise InputError(f"{path}: a task without data; export as JSON, not as JSON-MIN")
+        yield {"id": data.get("id"), "check": data.get("check"), "value": _annotated(task) or data.get("value")}
+
+
+def _annotated(task: Mapping[str, Any]) -> str:
+    done = [one for one in task.get("annotations") or () if isinstance(one, dict) and not one.get("was_cancelled")]
+    for annotation in reversed(done):
+        for result in annotation.get("result") or ():
+            value = result.get("value") if isinstance(result, dict) else None
+            for key in ("text", "number", "choices", "rating", "taxonomy"):
+                given = value.get(key) if isinstance(value, dict) else None
+                while isinstance(given, list) and given:
+                    given = given[0]
+                if given not in (None, "", []):
+                    return str(given)
+    return ""
+
+
+def _form(path: str | os.PathLike[str]) -> str:
+    form = Path(path).suffix.lower()
+    if form not in FORMS:
+        raise InputError(f"{path}: review lists end in {', '.join(FORMS)} (Label Studio), not {form or 'nothing'!r}")
+    return form

@@ -1,0 +1,123 @@
+"""A live run over a table: triage by default, recorded answers instead of a model where there are some, and its delivery."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from rrf_design.acquisition.live import acquire
+from rrf_design.acquisition.result import Acquisition, ItemResult
+from rrf_design.acquisition.stopping import Because
+from rrf_design.decisive import decisive_checks, delivered_node, is_person
+from rrf_design.errors import InputError
+from rrf_design.handover.bench import FREE
+from rrf_design.handover.delivered import Delivery
+from rrf_design.handover.readings import plain, read_answer
+from rrf_design.handover.rows import DeliveredRow, shown_value
+from rrf_design.models import Model
+from rrf_design.models.scripted import ScriptedModel
+from rrf_design.problem import Problem
+from rrf_design.questions.answers import RecordedAnswers
+from rrf_design.questions.datasets import DataItem, Dataset
+from rrf_design.responses.open_text import Classes
+from rrf_design.responses.parsed import Parser
+from rrf_design.verdict import Verdict
+
+
+def acquire_dataset(
+    dataset: Dataset, model: str | Model | None = None, *, responses: Any = None, mode: str = "triage", **options: Any
+) -> Acquisition:
+    """A run over every item under one budget; `options` are those of `acquire`.
+
+    `responses` are recorded answers (rows `id node ... value|text|status`): they are used at no price and nobody is asked for
+    what they lack, unless a model is given too.
+    """
+    problems = dict(dataset.items())
+    given: Mapping[str, Mapping[str, Any]] | None = None
+    if responses is not None:
+        given = {item.id: known for item, known in _recorded(dataset, responses, complete=model is None)}
+    if model is None and options.get("resume") is None:
+        model = nobody() if responses is not None else _own_model(dataset)
+    elif model is None and responses is not None:
+        model = nobody()
+    return acquire(problems, model, responses=given, mode=mode, **options)
+
+
+def nobody() -> Model:
+    """A model that is never asked: every answer is recorded, or missing."""
+
+    def refuse(request: Any) -> str:
+        raise InputError("no model is there to ask; every answer of this run is recorded")
+
+    return ScriptedModel(refuse, name="recorded answers")
+
+
+def _own_model(dataset: Dataset) -> str:
+    """The one model that the recipe names."""
+    named = dataset.recipe.models
+    if len(named) != 1:
+        said = f"names {len(named)} models" if named else "names no model"
+        raise InputError(f"{dataset.recipe.name}: it {said}; say which is asked with --model, or give --responses")
+    return str(next(iter(named.values()))["use"])
+
+
+def _recorded(dataset: Dataset, responses: Any, *, complete: bool) -> Iterator[tuple[DataItem, dict[str, Any]]]:
+    """Each item's values by node, or the status of what could not be read; `complete` names what is missing, too."""
+    with RecordedAnswers(dataset, responses) as recorded:
+        for item in dataset.items_in_order():
+            problem, parsers = dataset.structures[item.structure].example, item.parsers
+            found: dict[str, Any] = {}
+            for name, answer in recorded.of(item.id).items():
+                if name not in problem.node_by_id:
+                    continue  # a question that this item does not have
+                try:
+                    reading = read_answer(answer, parsers.get(name), problem.node_by_id[name].dim)
+                except InputError as error:
+                    raise InputError(f"item {item.id!r}, node {name!r}: {error}") from None
+                value = None if reading.parsed is None else reading.parsed.value
+                said = {"status": reading.status or "parse failure"} if value is None else {"value": list(value)}
+                found[name] = said | ({} if reading.text is None else {"text": reading.text})
+            if complete:
+                found |= {node.id: {"status": "missing"} for node in problem.nodes if node.id not in found}
+            yield item, found
+
+
+def delivery_of(dataset: Dataset, run: Acquisition) -> Delivery:
+    """The delivered table of a run over this data set."""
+    results = {entry.item: entry for entry in run.items}
+    rows = []
+    for item in dataset.items_in_order():
+        if item.id not in results:
+            raise InputError(f"run {run.run}: it has no item {item.id!r}; deliver it with the table it was begun with")
+        problem = dataset.structures[item.structure].example
+        rows.append(_row(results[item.id], problem, item.parsers.get(delivered_node(problem)), item.structure))
+    return Delivery(dataset, rows)
+
+
+def _row(found: ItemResult, problem: Problem, parser: Parser | None, structure: str) -> DeliveredRow:
+    node, repair = delivered_node(problem), found.repair or {}
+    given = (repair.get("repaired") or {}).get(node)
+    value = None if given is None else tuple(float(x) for x in given)
+    if found.verdict not in (Verdict.CERTIFIED, Verdict.AMBIGUOUS):
+        value = None
+    answered = found.answers.get(node)
+    people = [a for a in decisive_checks(problem, without=found.anchors) if is_person(a)]
+    open_item = found.stopped_because == Because.WAITING.value and bool(people)
+    return DeliveredRow(
+        id=found.item,
+        verdict=found.verdict,
+        assumes=found.assumes,
+        answer=None if value is None else shown_value(value, parser, Classes(())),
+        raw=found.texts.get(node, None if answered is None else plain(answered)),
+        bound=None if value is None else (repair.get("bounds") or {}).get(node),
+        changed=None if value is None else answered is None or plain(value) != plain(answered),
+        cost=found.cost,
+        reason=str(repair.get("reason", "")) or found.detail,
+        wrong=tuple(repair.get("support") or ()),
+        unread=found.unread,
+        gamma=found.gamma,
+        structure=structure,
+        check=people[0].id if open_item else None,
+        misfit=float(repair.get("residual") or 0.0),
+        worth=1.0 / max(people[0].cost or 0.0, FREE) if open_item else 0.0,
+    )

@@ -1,0 +1,95 @@
+"""The models of one run, by name: started once, closed together. The first one is asked where nothing is said.
+
+An entry is `{ use = "openai:NAME", temperature = 0.7, base_url = ... }`: what a request can say (temperature, top_p, seed, max_tokens)
+goes into every request to it, the rest makes the adapter.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Self
+
+from rrf_design.errors import InputError
+from rrf_design.files import suggestion
+from rrf_design.models.base import Model
+from rrf_design.models.registry import get
+
+if TYPE_CHECKING:
+    from rrf_design.models.base import Request
+
+REQUEST_OPTIONS = ("max_tokens", "temperature", "top_p", "seed")
+"""Options of an entry that belong to its requests; they are sent only where they are set."""
+
+Entry = str | Model | Mapping[str, Any]
+
+
+class Roster:
+    """A mapping from names to adapters that are ready to be asked."""
+
+    def __init__(self, models: Mapping[str, Model], options: Mapping[str, Mapping[str, Any]] | None = None) -> None:
+        if not models:
+            raise InputError("a run needs at least one model")
+        self._models = dict(models)
+        self._options = {name: dict((options or {}).get(name, {})) for name in self._models}
+        self.first = next(iter(self._models))
+
+    @classmethod
+    def of(cls, given: Model | Roster) -> Roster:
+        return given if isinstance(given, Roster) else cls({given.name: given})
+
+    @classmethod
+    def start(cls, entries: Mapping[str, Entry], stack: contextlib.ExitStack) -> Self:
+        """Start every model of these entries; what is started here is closed with the stack."""
+        models: dict[str, Model] = {}
+        options: dict[str, dict[str, Any]] = {}
+        for name, entry in entries.items():
+            table = dict(entry) if isinstance(entry, Mapping) else {"use": entry}
+            if not isinstance(table.get("use"), str | Model):
+                raise InputError(f'[models] {name}: it needs use = "ADAPTER:NAME"{suggestion("use", table)}')
+            spec = table.pop("use")
+            options[name] = {key: table.pop(key) for key in REQUEST_OPTIONS if key in table}
+            try:
+                models[name] = get(spec, **table)
+            except InputError as error:
+                raise type(error)(f"[models] {name}: {error}" if len(entries) > 1 else str(error)) from None
+            if models[name] is not spec:  # made here, so closed here
+                stack.enter_context(models[name])
+        return cls(models, options)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._models)
+
+    def __len__(self) -> int:
+        return len(self._models)
+
+    def items(self) -> Iterator[tuple[str, Model]]:
+        return iter(self._models.items())
+
+    def name(self, wanted: str | None) -> str:
+        """The entry that a node or a judge means; a name that is none is an error."""
+        if wanted is None:
+            return self.first
+        if wanted not in self._models:
+            known = ", ".join(self._models)
+            raise InputError(
+                f"model {wanted!r} is not among the run's models ({known}){suggestion(wanted, self._models)}"
+            )
+        return wanted
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._models
+
+    def __getitem__(self, name: str) -> Model:
+        return self._models[name]
+
+    def options(self, name: str) -> Mapping[str, Any]:
+        """What every request to this model says."""
+        return self._options[name]
+
+    def request(self, name: str, prompt: str, **own: Any) -> Request:
+        """A request to this model: its options, and over them what the question itself says."""
+        from rrf_design.models.base import Request
+
+        unset: dict[str, Any] = {"temperature": None, "top_p": None, "seed": None}
+        return Request(prompt, **{**unset, **self._options[name], **own})

@@ -1,0 +1,116 @@
+"""Front ends that solve a `Program`: OR-Tools (CP-SAT) by default, and PuLP (`pulp_master`) for solvers a user may have.
+
+CP-SAT reasons in whole numbers, so "infeasible" is a proof. Measured on fields of 24 nodes with 64 candidates it also is
+an order of magnitude faster on these covering programs than SCIP or HiGHS.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from enum import StrEnum
+from fractions import Fraction
+from typing import Any, Protocol
+
+import numpy as np
+
+from rrf_design.errors import InputError
+from rrf_design.planning.proof.program import Program
+
+
+class Answer(StrEnum):
+    FOUND = "found"
+    """Variables that satisfy every row; with `proven`, of least cost."""
+    INFEASIBLE = "infeasible"
+    UNKNOWN = "unknown"
+    """Time ran out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Solved:
+    answer: Answer
+    values: np.ndarray | None = None  # (variables,) of bool
+    cost_bound: Fraction = Fraction(0)
+    """No solution costs less."""
+    proven: bool = False
+
+
+class Master(Protocol):
+    name: str
+    gap: float
+    """Relative distance between incumbent and bound below which this solver's arithmetic can't tell designs apart."""
+
+    def ready(self) -> None:
+        """Raise what would keep this solver from working, before any work is done."""
+        ...
+
+    def solve(self, program: Program, *, time_limit: float | None, seed: int) -> Solved: ...
+
+
+def front_end(name: str = "ortools") -> Master:
+    """ "ortools", "pulp" (its default solver, CBC), or "pulp:NAME" for a solver that PuLP knows, as "pulp:HiGHS"."""
+    if name == "ortools":
+        return OrTools()
+    kind, _, solver = name.partition(":")
+    if kind == "pulp":
+        from rrf_design.planning.proof.pulp_master import Pulp
+
+        return Pulp(solver)
+    raise InputError(f'solver: {name!r} is not known; use "ortools", "pulp" or "pulp:NAME"')
+
+
+class OrTools:
+    name = "ortools"
+    gap = 1e-9
+
+    def ready(self) -> None:
+        from ortools.sat.python import cp_model  # noqa: F401
+
+    def solve(self, program: Program, *, time_limit: float | None, seed: int) -> Solved:
+        from ortools.sat.python import cp_model
+
+        model = cp_model.CpModel()
+        variables = [model.new_bool_var("") for _ in range(program.variables)]
+        for row in program.rows:
+            assert len(row.variables) == 0 or row.coefficients.any(), "a row without coefficients says nothing"
+            chosen = [variables[i] for i in row.variables]
+            model.add(cp_model.LinearExpr.weighted_sum(chosen, row.coefficients.tolist()) >= row.bound)
+        # Where any solution will do, the cost still steers the search: proofs take half the time.
+        model.minimize(cp_model.LinearExpr.weighted_sum(variables, program.cost.tolist()))
+        if program.hint is not None:
+            for variable, value in zip(variables, program.hint, strict=False):
+                model.add_hint(variable, bool(value))
+        solver = cp_model.CpSolver()
+        solver.parameters.num_workers = 1
+        solver.parameters.random_seed = seed
+        solver.parameters.linearization_level = (
+            2  # the linear relaxation is what refutes covering rows: 30 times faster
+        )
+        solver.parameters.cp_model_probing_level = 0  # small programs, solved often: probing costs more than it saves
+        solver.parameters.stop_after_first_solution = not program.minimise
+        if time_limit is not None:
+            solver.parameters.max_time_in_seconds = max(time_limit, 0.01)
+        status = _interruptible(solver, model)
+        if status == cp_model.INFEASIBLE:
+            return Solved(Answer.INFEASIBLE)
+        bound = Fraction(int(np.floor(solver.best_objective_bound))) * program.unit  # holds whenever the search stops
+        if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
+            return Solved(Answer.UNKNOWN, cost_bound=max(bound, Fraction(0)))
+        values = np.array([solver.boolean_value(v) for v in variables], dtype=bool)
+        return Solved(Answer.FOUND, values, bound, proven=program.minimise and status == cp_model.OPTIMAL)
+
+
+def _interruptible(solver: Any, model: Any) -> Any:
+    """Solve in a thread of its own, so that Ctrl-C reaches this one at once; the search is then told to stop."""
+    solver.parameters.catch_sigint_signal = False  # it would end this solve only, and the interrupt would be lost
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        status = pool.submit(solver.solve, model)
+        try:
+            while True:
+                try:
+                    return status.result(timeout=0.5)
+                except TimeoutError:
+                    continue
+        except BaseException:
+            solver.stop_search()
+            raise

@@ -1,0 +1,337 @@
+"""Proofs from hull rows: linear bounds first, then a master over whole numbers (docs/algorithms.md, facts 11, 12 and 28).
+
+For a target t the rows of `hull_pool` say what every design with γ ≥ t must buy. At a fractional design that obeys all rows known so
+far, weak supports are listed and each is asked for the row of its hull that the design misses by most, until none is missed. The
+linear bound on the cost then refutes most targets without a search, and what it leaves is a good start for a design that reaches
+them (`mending`). The rest is left to the master, which decides in whole numbers; each of its solutions is evaluated and cut off in
+the same way. Rows are kept for all targets and budgets.
+"""
+
+from __future__ import annotations
+
+import time
+from fractions import Fraction
+from functools import cached_property
+from math import floor
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rrf_design.market import exact
+from rrf_design.planning.contract import REACHED
+from rrf_design.planning.optimal import Cheapest, Search, Verdict
+from rrf_design.planning.proof.bounds import bound_from_cuts, ceiling
+from rrf_design.planning.proof.hull_pool import HullPool
+from rrf_design.planning.proof.master import Answer, Solved
+from rrf_design.planning.proof.mending import Exchange, Mender
+from rrf_design.planning.proof.relaxation import Fractional, Relaxation, safe_cost
+from rrf_design.planning.proof.weak import DENSE, WeakSupports
+
+if TYPE_CHECKING:
+    from rrf_design.market import Mask
+    from rrf_design.planning.arena import Arena
+    from rrf_design.planning.contract import Goal
+    from rrf_design.planning.proof.cuts import Row
+    from rrf_design.planning.proof.master import Master
+
+WEAK = 1.5  # supports with λ_min up to this multiple of the target are asked for a row
+FRESH = 1600  # rows added between two linear programs, over the squared size of supports: larger ones take longer
+MOVED = 2e-3  # a support that gave nothing is asked again when a share around it has changed by this
+STALLED = 3  # linear programs looked back on
+HOPE = 8  # separation ends when that many more such steps would not refute the budget
+SMALL = 1e-3  # or, without one, when they raised the cost by less than this
+NEAR = 1.02  # within this factor of its bound an incumbent is asked to be proven the best
+BISECTED = 14  # linear questions before the master is asked
+CLIMBED = (0.6, 0.3, 0.1, 0.01)  # of the way from the incumbent to its bound: where a better design is looked for
+CLIMBING = 0.2  # of the time left, at most, for that
+TOUCH_UP = 0.2  # effort for a design that is probably not there, or near one of the master's
+SHARE = 0.3  # of the time left, for a question that is not the last
+MENDING = 0.1  # of the time left, at most, for one repair
+FEW = 400  # items up to which the greedy and its exchanges give the first design
+FIRST = (0.6, 0.45, 0.3, 0.15, 0.05)  # of what no money can pass: thresholds for a first design
+RESOLVED = 1e-9  # of the squared scale: smaller squared targets are left to witness cuts, which don't square
+
+
+def applies(arena: Arena) -> bool:
+    """Whether hull rows speak of this arena: all queries asked, every node for itself, and G fits as one array."""
+    return arena.plain and not arena.market.node_items and arena.operator.shape[1] <= DENSE
+
+
+class Prover(Search):
+    """A `Search` whose rows are those of hulls, separated at fractional designs."""
+
+    def __init__(self, arena: Arena, goal: Goal, *, master: Master | None = None) -> None:
+        super().__init__(arena, goal, master=master)
+        self.hulls = HullPool(arena)
+        self.weak = WeakSupports(arena)
+        self.relaxation = Relaxation(self.structure)
+        self.fractional: Fractional | None = None
+        self._quiet: dict[tuple[int, ...], tuple[float, NDArray[np.float64]]] = {}
+
+    @cached_property
+    def exchange(self) -> Exchange:
+        return Exchange(self.weak, self.hulls.hoods, self.structure.cost[: len(self.arena.market.items)])
+
+    def _rows(self, target: float) -> list[Row | None]:
+        return self.hulls.rows(target, self.structure.variable_of)
+
+    def separate(self, values: NDArray[np.float64], target: float, *, level: float) -> int:
+        """Add rows that these values (of the program's variables) miss; how many."""
+        shares = values[self.structure.variable_of]
+        before, fresh = self.hulls.learnt, max(FRESH // self.arena.size**2, 1)
+        prefixes, grown = self.weak.look(shares, level)
+        tried: set[tuple[int, ...]] = set()
+        for prefix, support in zip(prefixes.tolist(), grown.tolist(), strict=True):
+            first, last = (sum(i >= 0 for i in nodes) for nodes in (prefix, support))
+            for size in range(first, last + 1):  # the smaller the support, the sooner it is asked
+                nodes = tuple(sorted(support[:size]))
+                if nodes not in tried:
+                    tried.add(nodes)
+                    if self._ask(nodes, shares, target):
+                        break
+            if self.hulls.learnt >= before + fresh or self.late():
+                break
+        return self.hulls.learnt - before
+
+    def _ask(self, support: tuple[int, ...], shares: NDArray[np.float64], target: float) -> bool:
+        hood = self.hulls.hoods[support]
+        here = shares[hood.members]
+        quiet = self._quiet.get(support)
+        if quiet is not None and quiet[0] >= target and np.abs(quiet[1] - here).max(initial=0.0) < MOVED:
+            return False
+        row = hood.separate(shares, target)
+        if row is None:
+            self._quiet[support] = (target, here)
+            return False
+        return self.hulls.add(row, target)
+
+    def relax(self, threshold: float, budget: Fraction | None, *, deadline: float | None) -> tuple[bool, Fraction]:
+        """Whether the linear relaxation refutes the threshold, and a proven bound on the cost of every design that reaches it."""
+        target, unit = threshold * threshold, self.structure.unit
+        units = None if budget is None else floor(budget / unit)
+        bound, history = 0, list[float]()
+        self.fractional = None
+        while deadline is None or time.monotonic() < deadline:
+            rows = self._rows(target)
+            solved = self.relaxation.solve(rows)
+            if solved is None:
+                break
+            history.append(solved.cost)
+            enough = units is not None and solved.cost > units + 1e-6
+            if enough or _stalled(history, units) or not self.separate(solved.values, target, level=WEAK * target):
+                bound = max(bound, self._proven(rows, solved))
+                self.fractional = solved
+                break
+        return units is not None and bound > units, bound * unit
+
+    def _proven(self, rows: list[Row | None], solved: Fractional) -> int:
+        """The cost that these prices prove, in units."""
+        first = len(self.structure.rows)
+        used = [row for row in rows if row is not None]
+        switched = np.array([row is not None for row in rows], dtype=bool)
+        prices = np.concatenate([solved.prices[:first], solved.prices[first:][switched]])
+        return safe_cost([*self.structure.rows, *used], prices, self.structure.cost)
+
+    def _ask_master(
+        self, threshold: float, budget: Fraction | None, *, hint: Mask | None, left: float | None
+    ) -> Solved:
+        """Any solution of the rows within the budget: it is separated or beaten next, so the cheapest is not worth its proof."""
+        target = threshold * threshold
+        cuts = [row for row in self._rows(target) if row is not None]
+        program = self.structure.program(target=target, budget=budget, hint=hint, cuts=cuts)
+        self.rounds += 1
+        return self.master.solve(program, time_limit=left, seed=self.goal.seed)
+
+    def settle(self, threshold: float, budget: Fraction | None, *, hint: Mask, share: float = 1.0) -> Verdict:
+        """Find a design within the budget whose objective reaches `threshold`, or prove that there is none."""
+        if not self._resolves(threshold):
+            return super().settle(threshold, budget, hint=hint, share=share)
+        limit = None if self.deadline is None else time.monotonic() + share * max(self.left() or 0.0, 0.0)
+        refuted, _ = self.relax(threshold, budget, deadline=limit)
+        if refuted:
+            return Verdict(impossible=True)
+        found = self._rounded(threshold, budget, effort=TOUCH_UP)
+        while found is None and not self.late():
+            left = None if limit is None else limit - time.monotonic()
+            if left is not None and left <= 0.0:
+                break
+            solved = self._ask_master(threshold, budget, hint=hint, left=left)
+            if solved.answer is Answer.INFEASIBLE:
+                return Verdict(impossible=True)
+            if solved.values is None:
+                break
+            hint = self._design(solved.values)
+            if self.structure.overspent(hint, budget):
+                continue
+            if not self.separate(solved.values.astype(np.float64), threshold * threshold, level=threshold * threshold):
+                found = hint if self.arena.value(hint) >= threshold else None
+                break  # either it is reached, or the rows can't tell it from a design that does
+            found = self._mended(hint, threshold, budget, effort=TOUCH_UP)
+        return Verdict(reached=found)
+
+    def _rounded(self, threshold: float, budget: Fraction | None, *, effort: float) -> Mask | None:
+        """A design from the last fractional one; None when there is none, or nothing was found with this effort."""
+        if self.fractional is None:
+            return None
+        values = self.fractional.values[: len(self.arena.market.items)]
+        found = self._mended(values > 0.5, threshold, budget, effort=0.5 * effort)
+        return found if found is not None else self._mended(values > 0.8, threshold, budget, effort=0.5 * effort)
+
+    def _mended(self, start: Mask, threshold: float, budget: Fraction | None, *, effort: float) -> Mask | None:
+        """A design within the budget that reaches the threshold, made from this one; None when none was found in time."""
+        market, target = self.arena.market, threshold * threshold
+        deadline = None if self.deadline is None else time.monotonic() + MENDING * max(self.left() or 0.0, 0.0)
+        if market.plain:
+            units = None if budget is None else floor(budget / self.structure.unit)
+            seed = int(self.rng.integers(1 << 30))
+            mask = self.exchange.reach(start, target, units, deadline=deadline, effort=effort, seed=seed)
+        else:
+            mask = Mender(self.weak, self.hulls.hoods, target, self.rng).reach(
+                start, budget, deadline=deadline, effort=effort
+            )
+        if mask is None or not market.admits(mask, budget) or self.arena.value(mask) < threshold:
+            return None
+        return mask
+
+    def first(self, start: Mask) -> Mask:
+        """On small fields as ever; on large ones what can be made for the highest of a few thresholds."""
+        if len(self.arena.market.items) <= FEW:
+            return super().first(start)
+        budget = None if self.goal.budget is None else exact(self.goal.budget)
+        for share in FIRST:
+            found = self._mended(start, share * ceiling(self.arena), budget, effort=TOUCH_UP)
+            if found is not None:
+                return found
+        return super().first(start)
+
+    def tidy(self, mask: Mask, floor: float) -> Mask:
+        """As ever; on large fields by looking at each purchase's neighbourhood alone."""
+        if self.arena.table is not None or not self._resolves(floor):
+            return super().tidy(mask, floor)
+        mender = Mender(self.weak, self.hulls.hoods, floor * floor * (1 - 1e-9), np.random.default_rng(self.goal.seed))
+        mender.hold(mask)
+        mender.tidy()
+        return mender.mask if self.arena.value(mender.mask) >= floor else mask
+
+    def maximise(self, budget: Fraction | None, incumbent: Mask) -> tuple[Mask, float]:
+        """The best design within the budget, from an incumbent, and a proven bound on all of them."""
+        arena = self.arena
+        upper = min(bound_from_cuts(arena, None if budget is None else float(budget)), ceiling(arena))
+        mask, upper = self._climb(*self._bisect(incumbent, upper, budget), budget)
+        value = arena.value(mask)
+        if value == 0.0:  # a margin that is not zero but tiny is below what hull rows resolve
+            return super().maximise(budget, mask)
+        undecided = value  # up to here the master has failed to decide
+        while not self.late():
+            self._tell(value, upper)
+            tight = value * (1 + self.master.gap)
+            if upper <= tight * (1 + 1e-15):
+                break
+            low = max(undecided, value)
+            ask = tight if upper <= low * NEAR else (low * upper) ** 0.5
+            verdict = self.settle(ask, budget, hint=mask, share=1.0 if ask == tight else SHARE)
+            if verdict.impossible:
+                upper = min(upper, ask)
+            elif verdict.reached is not None:
+                mask, value = verdict.reached, arena.value(verdict.reached)
+            elif ask == tight:
+                break
+            else:
+                undecided = ask
+        return mask, max(upper, value)
+
+    def _bisect(self, mask: Mask, upper: float, budget: Fraction | None) -> tuple[Mask, float]:
+        """Lower the bound by the linear relaxation, and raise the incumbent by what is made of its fractional designs."""
+        value = self.arena.value(mask)
+        tight = value * (1 + self.master.gap)
+        if value > 0.0 and self.relax(tight, budget, deadline=self.deadline)[0]:
+            return mask, min(upper, tight)
+        low = max(value, 1e-6 * upper)
+        for _ in range(BISECTED):
+            if self.late() or upper <= low * NEAR**0.5:
+                break
+            self._tell(self.arena.value(mask), upper)
+            ask = (low * upper) ** 0.5 if upper < 4 * low else (low + upper) / 2
+            refuted, _ = self.relax(ask, budget, deadline=self.deadline)
+            if refuted:
+                upper = ask
+                continue
+            low, found = ask, self._rounded(ask, budget, effort=TOUCH_UP)
+            if found is not None:
+                mask, low = found, max(low, self.arena.value(found))
+        return mask, upper
+
+    def _climb(self, mask: Mask, upper: float, budget: Fraction | None) -> tuple[Mask, float]:
+        """Raise the incumbent by designs made from fractional ones, from far above it to near; what is refuted on the way counts."""
+        steps, left = list(CLIMBED), self.left()
+        limit = None if left is None else time.monotonic() + CLIMBING * max(left, 0.0)
+        while steps and (limit is None or time.monotonic() < limit):
+            value = self.arena.value(mask)
+            self._tell(value, upper)
+            if upper <= value * NEAR:
+                break
+            ask = value + steps[0] * (upper - value)
+            refuted, _ = self.relax(ask, budget, deadline=self.deadline)
+            found = None if refuted else self._rounded(ask, budget, effort=1.0)
+            if found is not None:
+                mask, steps = found, list(CLIMBED)
+            else:
+                upper = ask if refuted else upper
+                steps.pop(0)
+        return mask, upper
+
+    def minimise(
+        self, target: float, budget: Fraction | None, incumbent: Mask | None, *, slack: float = REACHED / 2
+    ) -> Cheapest:
+        """The cheapest design whose objective reaches the target, to the relative slack.
+
+        Every design is asked to be beaten: the last question, for one that costs less, has no answer.
+        """
+        threshold = target * (1 - slack)
+        if not self._resolves(threshold):
+            return super().minimise(target, budget, incumbent, slack=slack)
+        market, squared = self.arena.market, threshold * threshold
+        best, most, hint = incumbent, budget, incumbent
+        if best is not None:
+            most = market.cost(best) - self.structure.grain
+        refuted, bound = self.relax(threshold, most, deadline=self.deadline)
+        found = None if refuted else self._rounded(threshold, most, effort=1.0)
+        while True:
+            if found is not None:
+                best, hint, most = found, found, market.cost(found) - self.structure.grain
+            refuted |= most is not None and bound > most
+            self._tell(float(bound), float("inf") if best is None else float(market.cost(best)))
+            if refuted or self.late():
+                break
+            found = None if hint is None else self._mended(hint, threshold, most, effort=TOUCH_UP)
+            if found is not None:
+                continue
+            solved = self._ask_master(threshold, most, hint=hint, left=self.left())
+            refuted, bound = solved.answer is Answer.INFEASIBLE, max(bound, solved.cost_bound)
+            if solved.values is None:
+                if refuted:
+                    continue
+                break
+            hint = self._design(solved.values)
+            if self.structure.overspent(hint, most):
+                continue
+            if not self.separate(solved.values.astype(np.float64), squared, level=squared):
+                if self.arena.value(hint) < threshold:
+                    break  # the rows can't tell it from a design that reaches the target
+                found = hint
+        if refuted:
+            return Cheapest(best, bound if best is None else market.cost(best), impossible=best is None)
+        return Cheapest(best, bound if best is None else min(bound, market.cost(best)))
+
+    def _resolves(self, threshold: float) -> bool:
+        """Whether hull rows tell this threshold from zero: its square is far above the rounding of G."""
+        return threshold * threshold > RESOLVED * self.arena.scale**2
+
+
+def _stalled(history: list[float], units: int | None) -> bool:
+    """Whether linear programs have come to rise too slowly to be worth their rows: the master is asked instead."""
+    if len(history) <= STALLED:
+        return False
+    risen = history[-1] - history[-1 - STALLED]
+    return risen < SMALL * abs(history[-1]) or (units is not None and history[-1] + HOPE * risen < units)

@@ -1,0 +1,49 @@
+"""Promises about a whole data set, without guessing k: pilot, run under a policy, audit, and records that anybody can redo.
+
+drawing          which items are looked at: from a seed and the population's digest
+truths, reviews  what is right: gold, or people
+sheets           answers side by side, carried to the delivered value
+family, playing  the policies, and what each does with an item, by the product's own verdicts
+piloting         play, test, choose; measuring: what users otherwise guess; forecasting: before anything is spent
+policy_documents the policy as a document; running: on the other items
+auditing         delivered items drawn and checked
+
+The statistics are `rrf_design.risk`, which knows nothing of any of this.
+"""
+
+from __future__ import annotations
+
+from rrf_design.promises.auditing import audit_document, draw_audit, prove_audit_document, read_delivered
+from rrf_design.promises.family import CHECK_EVERYTHING, LadderPolicy
+from rrf_design.promises.forecasting import forecast_pilot
+from rrf_design.promises.piloting import PilotPlan, PilotResult, PilotSettings, gold_truths, plan_pilot, run_pilot
+from rrf_design.promises.playing import play
+from rrf_design.promises.policy_documents import policy_document, prove_policy
+from rrf_design.promises.running import PolicyRun, run_policy
+from rrf_design.promises.sheets import AnswerSheet, read_sheet
+from rrf_design.promises.truths import GoldRule, Truth
+
+__all__ = [
+    "CHECK_EVERYTHING",
+    "AnswerSheet",
+    "GoldRule",
+    "LadderPolicy",
+    "PilotPlan",
+    "PilotResult",
+    "PilotSettings",
+    "PolicyRun",
+    "Truth",
+    "audit_document",
+    "draw_audit",
+    "forecast_pilot",
+    "gold_truths",
+    "plan_pilot",
+    "play",
+    "policy_document",
+    "prove_audit_document",
+    "prove_policy",
+    "read_delivered",
+    "read_sheet",
+    "run_pilot",
+    "run_policy",
+]

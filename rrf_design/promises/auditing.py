@@ -1,0 +1,203 @@
+"""An audit: delivered items drawn at random without replacement and checked; the bound holds at any stop (docs/algorithms.md, fact 25).
+
+The certificate holds the population's digest, the seed, every draw and every label, so that anybody redoes the draw and the bound. An audit that is resumed goes on in
+the same order with the same sequence: its draws accumulate, and looking in between costs nothing.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from rrf_design.documents import checked, sealed
+from rrf_design.errors import InputError, Refused
+from rrf_design.files import canonical_digest
+from rrf_design.promises.policy_documents import plain_fraction
+from rrf_design.promises.truths import GoldRule, cell_is_right
+from rrf_design.questions.faults import RowFaults
+from rrf_design.questions.tables import Cells, open_table
+from rrf_design.risk import AuditSequence, audit_record, draw_order, prove_audit
+from rrf_design.risk.records import ProvenAudit
+from rrf_design.risk.sentences import percent
+
+
+@dataclass(frozen=True, slots=True)
+class DeliveredTable:
+    """The rows of a delivered table that have an answer."""
+
+    name: str
+    ids: tuple[str, ...]
+    answers: tuple[Any, ...]
+    rows: tuple[Cells, ...]
+
+    @property
+    def digest(self) -> str:
+        return canonical_digest(
+            {"delivered": [[name, str(answer)] for name, answer in zip(self.ids, self.answers, strict=True)]}
+        )
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+def read_delivered(path: str | os.PathLike[str], *, id_column: str | None = None) -> DeliveredTable:
+    """Rows with an answer, by the column of ids or else the number of the row."""
+    table = open_table(path)
+    faults = RowFaults(table.name)
+    rows = [(number, dict(cells)) for number, cells, _ in table.rows(faults)]
+    faults.refuse(len(rows))
+    columns = list(dict.fromkeys(key for _, cells in rows for key in cells))
+    answer = next((name for name in ("rrf_answer", "answer") if name in columns), None)
+    if answer is None:
+        raise InputError(
+            f"{table.name}: no column 'answer'; audit a table that repair or acquire delivered (known: {', '.join(columns[:8])})"
+        )
+    if id_column is not None and id_column not in columns:
+        raise InputError(f"{table.name}: no column {id_column!r} of ids")
+    kept = [(number, cells) for number, cells in rows if cells.get(answer) not in (None, "")]
+    if not kept:
+        raise InputError(f"{table.name}: no row has an answer; there is nothing to audit")
+    ids = tuple(str(number if id_column is None else cells[id_column]) for number, cells in kept)
+    if len(set(ids)) != len(ids):
+        raise InputError(f"{table.name}: ids in column {id_column!r} are not unique")
+    return DeliveredTable(table.name, ids, tuple(cells[answer] for _, cells in kept), tuple(cells for _, cells in kept))
+
+
+@dataclass(frozen=True, slots=True)
+class AuditState:
+    """The draws so far, in order; a label is True for wrong, None while it waits for a person."""
+
+    table: DeliveredTable
+    seed: int
+    places: tuple[int, ...]
+    labels: tuple[bool | None, ...]
+
+    @property
+    def waiting(self) -> list[str]:
+        return [self.table.ids[place] for place, label in zip(self.places, self.labels, strict=True) if label is None]
+
+
+def draw_audit(
+    table: DeliveredTable,
+    labels: int,
+    *,
+    seed: int,
+    rule: GoldRule,
+    reviews: Mapping[str, Any] | None = None,
+    before: Mapping[str, Any] | None = None,
+) -> AuditState:
+    """Draw so many items, those of an earlier certificate first, and label what gold or people know."""
+    if not labels >= 1:
+        raise InputError(f"an audit of {labels} items; draw at least 1")
+    known = _earlier(table, seed, before)
+    wanted = max(min(labels, len(table)), len(known))
+    places = draw_order(len(table), seed, digest=table.digest, count=wanted)
+    said = reviews or {}
+    found: list[bool | None] = []
+    for number, place in enumerate(places):
+        name = table.ids[place]
+        if number < len(known):
+            found.append(known[number])
+            continue
+        gold = said.get(name)
+        if gold is None and rule.column is not None:
+            if rule.column not in table.rows[place]:
+                raise InputError(f"{table.name}: no gold column {rule.column!r}")
+            gold = table.rows[place][rule.column]
+        right = cell_is_right(table.answers[place], gold, tolerance=rule.tolerance, separator=rule.separator)
+        found.append(None if right is None else not right)
+    return AuditState(table, seed, tuple(places), tuple(found))
+
+
+def _earlier(table: DeliveredTable, seed: int, before: Mapping[str, Any] | None) -> list[bool]:
+    if before is None:
+        return []
+    record = checked(before, "rrf-audit", what="audit").get("record")
+    proven = prove_audit(record if isinstance(record, Mapping) else {})
+    assert isinstance(record, Mapping)
+    if record["digest"] != table.digest or record["seed"] != seed:
+        raise Refused(
+            f"the earlier audit is of other deliveries ({proven.population} items then, {len(table)} now) or another seed; write to another file to begin anew"
+        )
+    return [bool(label) for label in record["labels"]]
+
+
+def audit_document(state: AuditState, *, confidence: float, risk: float | None, truth: str) -> dict[str, Any]:
+    """The certificate. Labels are taken in the order of the draw up to the first that still waits: no label can be left out for what it says."""
+    ready: list[bool] = []
+    for label in state.labels:
+        if label is None:
+            break
+        ready.append(label)
+    sequence = AuditSequence(len(state.table), confidence)
+    for label in ready:
+        sequence.observe(label)
+    record = audit_record(sequence, ready, digest=state.table.digest, seed=state.seed)
+    content = {
+        "population": len(state.table),
+        "drawn": len(ready),
+        "wrong": sum(ready),
+        "bound": sequence.bound,
+        "confidence": confidence,
+        "risk": risk,
+        "holds": None if risk is None else _holds(sequence.bound, len(state.table), risk),
+        "sentence": audit_sentence(len(state.table), len(ready), sum(ready), sequence.bound, confidence),
+        "table": state.table.name,
+        "truth": truth,
+        "items": [state.table.ids[place] for place in state.places[: len(ready)]],
+        "wrong_items": [state.table.ids[p] for p, label in zip(state.places, ready, strict=False) if label],
+        "record": record,
+    }
+    return sealed("rrf-audit", content)
+
+
+def audit_sentence(population: int, drawn: int, wrong: int, bound: int, confidence: float) -> str:
+    rate = bound / population if population else 0.0
+    return (
+        f"Of the {population:,} values delivered, at most {bound:,} ({rate:.2%}) are wrong, with confidence {percent(Fraction(str(confidence)))}:"
+        f" {wrong:,} of {drawn:,} drawn at random were wrong."
+    )
+
+
+def _holds(bound: int, population: int, risk: float) -> bool:
+    return bound <= plain_fraction(risk, "risk") * population
+
+
+def prove_audit_document(document: Any) -> ProvenAudit:
+    """Redo the draw and the bound, and hold every claim of the certificate against them; Refused otherwise, for malformed input too."""
+    try:
+        data = checked(document, "rrf-audit", what="audit")
+        proven = prove_audit(data["record"])
+        claims: Sequence[tuple[str, Any]] = (
+            ("population", proven.population),
+            ("drawn", proven.drawn),
+            ("wrong", proven.wrong),
+        )
+        for key, value in claims:
+            if data[key] != value or isinstance(data[key], bool):
+                raise Refused(f"{key} is {data[key]!r}, the record says {value}")
+        if isinstance(data["bound"], bool) or not isinstance(data["bound"], int) or data["bound"] < proven.bound:
+            raise Refused(f"a bound of {data['bound']!r} is claimed; the draws prove {proven.bound}")
+        if plain_fraction(data["confidence"], "confidence") != proven.confidence:
+            raise Refused(f"confidence {data['confidence']!r} is claimed, the record says {proven.confidence}")
+        holds = None if data["risk"] is None else _holds(data["bound"], proven.population, data["risk"])
+        if data["holds"] is not holds:
+            raise Refused(f"the certificate says holds = {data['holds']!r}; bound and risk say {holds!r}")
+        said = audit_sentence(proven.population, proven.drawn, proven.wrong, data["bound"], data["confidence"])
+        if data["sentence"] != said or len(data["items"]) != proven.drawn:
+            raise Refused("the certificate's sentence or items are not those of its record")
+    except Refused:
+        raise
+    except InputError as error:
+        raise Refused(str(error)) from None
+    except KeyError as error:
+        raise Refused(f"the certificate has no {error}") from None
+    except (TypeError, ValueError, AttributeError, IndexError, ArithmeticError, RecursionError) as error:
+        raise Refused(f"the certificate can't be read: {type(error).__name__}, {error}") from None
+    return proven
+
+
+__all__ = ["AuditState", "DeliveredTable", "audit_document", "draw_audit", "prove_audit_document", "read_delivered"]

@@ -1,0 +1,152 @@
+"""The policies that a pilot tests: ladders over the recipe's nodes (docs/algorithms.md, facts 24 and 31).
+
+Rungs are answers bought one after the other in a fixed order; two gates accept:
+
+    certified k within T    the verdict on all T answers, at most k of them wrong, is `certified`
+    lead h within T         the largest camp of equal answers is ahead of the next by h, at the latest after T
+
+What no gate accepts goes to the person that the recipe names, or is withheld. Orders are cheap first, dear first, and the dear half first; `[ladder]` in a
+recipe fixes order, gates or the last rung by hand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from typing import Any
+
+from rrf_design.errors import InputError
+from rrf_design.files import suggestion
+from rrf_design.risk import Gate, Ladder, Last, lead_family
+
+LADDER_KEYS = ("order", "gate", "number", "within", "last", "withheld")
+MOST_WRONG = 2
+"""The largest k of a gate: margins of larger k are dear, and on recorded answers they delivered no more."""
+CHECK_EVERYTHING = "check everything"
+
+
+class GateKind(StrEnum):
+    CERTIFIED = "certified"
+    LEAD = "lead"
+
+
+class LastRung(StrEnum):
+    PERSON = "person"
+    WITHHELD = "withheld"
+
+
+@dataclass(frozen=True, slots=True)
+class LadderPolicy:
+    """Nodes in the order they are asked, the gate with its number, and what happens to what it does not accept."""
+
+    order: tuple[str, ...]
+    gate: GateKind
+    number: int
+    last: LastRung
+
+    @property
+    def within(self) -> int:
+        return len(self.order)
+
+    @property
+    def name(self) -> str:
+        gate = f"certified at k = {self.number}" if self.gate is GateKind.CERTIFIED else f"lead of {self.number}"
+        return f"{gate} within {', '.join(self.order)}; else {self.last}"
+
+    def to_json(self) -> dict[str, Any]:
+        return {**asdict(self), "order": list(self.order), "gate": str(self.gate), "last": str(self.last)}
+
+    @classmethod
+    def from_json(cls, data: Any) -> LadderPolicy:
+        """InputError for anything else than what `to_json` wrote."""
+        if not isinstance(data, Mapping) or set(data) != {"order", "gate", "number", "last"}:
+            raise InputError("a ladder has order, gate, number and last")
+        order, number = data["order"], data["number"]
+        if not isinstance(order, list) or not order or not all(isinstance(node, str) for node in order):
+            raise InputError("a ladder's order should be a list of node ids")
+        if isinstance(number, bool) or not isinstance(number, int) or number < 0 or len(set(order)) != len(order):
+            raise InputError("a ladder asks each node once, and its number is a whole one")
+        try:
+            return cls(tuple(order), GateKind(data["gate"]), number, LastRung(data["last"]))
+        except ValueError as error:
+            raise InputError(f"a ladder: {error}") from None
+
+    def ladder(self, nodes: Sequence[str]) -> Ladder:
+        """The same as pure data over places of nodes, for camps of equal answers."""
+        place = {node: at for at, node in enumerate(nodes)}
+        asked = tuple(place[node] for node in self.order)
+        last = Last.GOLD if self.last is LastRung.PERSON else Last.ABSTAIN
+        # Certified at k = 0 is unanimity, which is a lead of T within T.
+        if self.gate is GateKind.CERTIFIED and self.number:
+            return Ladder(asked, Gate.EXPLAINED, self.number, len(asked), last)
+        return Ladder(
+            asked, Gate.LEAD, len(asked) if self.gate is GateKind.CERTIFIED else self.number, len(asked), last
+        )
+
+
+def family(
+    nodes: Sequence[str],
+    prices: Mapping[str, float],
+    *,
+    voices: Sequence[str],
+    last: LastRung,
+    by_hand: Mapping[str, Any] | None = None,
+) -> list[LadderPolicy]:
+    """Every policy, each distinct rule once. `voices`: nodes that say the delivered value, which a lead counts."""
+    fixed = _by_hand(by_hand, nodes)
+    last = LastRung(fixed.get("last", last))
+    orders = [list(fixed["order"])] if "order" in fixed else _orders(nodes, prices)
+    found: dict[str, LadderPolicy] = {}
+    for order in orders:
+        for ladder in lead_family(len(order), [range(len(order))]):
+            asked = tuple(order[: ladder.within])
+            if ladder.gate is Gate.LEAD:
+                kind = GateKind.LEAD
+                if ladder.number == ladder.within:  # unanimity, by its better name
+                    kind = GateKind.CERTIFIED
+                number = 0 if kind is GateKind.CERTIFIED else ladder.number
+            else:
+                kind, number = GateKind.CERTIFIED, ladder.number
+            policy = LadderPolicy(asked, kind, number, last)
+            if number > MOST_WRONG and kind is GateKind.CERTIFIED:
+                continue
+            if kind is GateKind.LEAD and not set(asked) <= set(voices):
+                continue
+            if _fits(policy, fixed):
+                found.setdefault(policy.name, policy)
+    if not found:
+        raise InputError("[ladder]: no policy of the family has this gate, number and within")
+    return list(found.values())
+
+
+def _orders(nodes: Sequence[str], prices: Mapping[str, float]) -> list[list[str]]:
+    cheap = sorted(nodes, key=lambda node: prices.get(node, 0.0))
+    half = max(0, len(cheap) // 2 - 1)
+    return [cheap, cheap[::-1], cheap[half:] + cheap[:half]]
+
+
+def _by_hand(section: Mapping[str, Any] | None, nodes: Sequence[str]) -> Mapping[str, Any]:
+    if section is None:
+        return {}
+    for key in section:
+        if key not in LADDER_KEYS:
+            raise InputError(f"[ladder]: unknown key {key!r}{suggestion(key, LADDER_KEYS)}")
+    for key, kind in (("gate", GateKind), ("last", LastRung)):
+        known = [str(member) for member in kind]
+        if key in section and section[key] not in known:
+            raise InputError(
+                f"[ladder]: {key} = {section[key]!r}{suggestion(str(section[key]), known)}; use {' or '.join(known)}"
+            )
+    for node in section.get("order", ()):
+        if node not in nodes:
+            raise InputError(f"[ladder]: order names {node!r}, which is no node{suggestion(str(node), nodes)}")
+    for key in ("number", "within"):
+        if key in section and (isinstance(section[key], bool) or not isinstance(section[key], int)):
+            raise InputError(f"[ladder]: {key} = {section[key]!r} should be a whole number")
+    return section
+
+
+def _fits(policy: LadderPolicy, fixed: Mapping[str, Any]) -> bool:
+    wanted = {"gate": str(policy.gate), "number": policy.number, "within": policy.within}
+    return all(fixed[key] == value for key, value in wanted.items() if key in fixed)

@@ -1,0 +1,164 @@
+"""What users otherwise guess, measured on a pilot: how often more than k answers are wrong, who fails with whom, how far right answers scatter.
+
+Every figure is a count with an exact one-sided bound at the pilot's confidence, each for itself. They are proposals for the recipe, and are never used without being
+written there: a pilot's items are no evidence for themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rrf_design.promises.sheets import AnswerSheet
+from rrf_design.promises.truths import Said, Truth
+from rrf_design.questions.recipe import Recipe
+from rrf_design.risk import best_risk, disputed, fit_crowd, rate_bound
+
+Marks = NDArray[np.bool_]
+DEEPEST = 3
+
+
+def wrong_answers(sheet: AnswerSheet, truths: Sequence[Truth], confidence: float) -> dict[str, Any]:
+    """P(more than k wrong) for k = 0, 1, 2, 3 with its bound, and every node's own share. An answer that could not be read counts as wrong."""
+    wrong, voices = _wrong(sheet, truths)
+    count = wrong.sum(axis=1)
+    items = len(sheet)
+    deep = [
+        {"k": k, "items": int((count > k).sum()), "bound": rate_bound(items, int((count > k).sum()), confidence)}
+        for k in range(min(DEEPEST, len(voices) - 1) + 1)
+    ]
+    each = [
+        {
+            "node": node,
+            "wrong": int(wrong[:, at].sum()),
+            "bound": rate_bound(items, int(wrong[:, at].sum()), confidence),
+        }
+        for at, node in enumerate(voices)
+    ]
+    return {"answers": len(voices), "items": items, "more_than": deep, "nodes": each}
+
+
+def together(sheet: AnswerSheet, truths: Sequence[Truth], confidence: float) -> list[dict[str, Any]]:
+    """Pairs of nodes that are wrong together more often than chance allows: exact tests, corrected for their number (Holm's first step for each)."""
+    from scipy.stats import hypergeom
+
+    wrong, voices = _wrong(sheet, truths)
+    pairs = list(combinations(range(len(voices)), 2))
+    found = []
+    for a, b in pairs:
+        both, first, second = (int(part.sum()) for part in (wrong[:, a] & wrong[:, b], wrong[:, a], wrong[:, b]))
+        p = float(hypergeom.sf(both - 1, len(sheet), first, second)) * len(pairs)
+        if both and p <= 1 - confidence:
+            expected = first * second / len(sheet)
+            found.append({"nodes": [voices[a], voices[b]], "both_wrong": both, "by_chance": expected, "p": min(1.0, p)})
+    return sorted(found, key=lambda pair: -float(pair["both_wrong"]))
+
+
+def scatter(sheet: AnswerSheet, truths: Sequence[Truth], confidence: float) -> dict[str, Any] | None:
+    """How far right answers are from the truth: the largest distance seen, and the share of right answers that may lie beyond it."""
+    distances = [
+        distance
+        for row, truth in zip(sheet.rows, truths, strict=True)
+        for said in row.implied.values()
+        if truth.right(said) and (distance := _distance(said, truth)) is not None
+    ]
+    if not distances:
+        return None
+    return {"answers": len(distances), "largest": max(distances), "share_beyond": best_risk(len(distances), confidence)}
+
+
+def repeats(sheet: AnswerSheet, recipe: Recipe, confidence: float) -> dict[str, Any] | None:
+    """How often two answers to the same question by the same model differ."""
+    groups: dict[tuple[str, str | None], list[str]] = {}
+    for (ask, model, _), node in recipe.nodes.items():
+        group = groups.setdefault((ask, model), [])
+        if node not in group:
+            group.append(node)
+    places = {node: at for at, node in enumerate(sheet.nodes)}
+    pairs = {pair for group in groups.values() for pair in combinations(sorted(group), 2) if set(pair) <= set(places)}
+    read = differ = 0
+    for first, second in sorted(pairs):
+        a, b = sheet.codes[:, places[first]], sheet.codes[:, places[second]]
+        both = (a >= 0) & (b >= 0)
+        read += int(both.sum())
+        differ += int((both & (a != b)).sum())
+    return {"pairs": read, "differ": differ, "bound": rate_bound(read, differ, confidence)} if read else None
+
+
+def checks(sheet: AnswerSheet, truths: Sequence[Truth], confidence: float) -> list[dict[str, Any]]:
+    """How often the checks whose value the row knows are wrong, where they state the delivered value."""
+    counts: dict[str, list[int]] = {}
+    for row, truth in zip(sheet.rows, truths, strict=True):
+        for anchor in row.shape.problem.anchors:
+            if anchor.id in row.values and anchor.nodes == (row.shape.node,) and anchor.rows is None:
+                value = row.values[anchor.id]
+                tally = counts.setdefault(anchor.id, [0, 0])
+                tally[0] += 1
+                tally[1] += not truth.right(value if isinstance(value, tuple) else (float(value),))
+    return [
+        {"check": name, "asked": asked, "wrong": wrong, "bound": rate_bound(asked, wrong, confidence)}
+        for name, (asked, wrong) in sorted(counts.items())
+    ]
+
+
+def disputed_gold(sheet: AnswerSheet, truths: Sequence[Truth], others: AnswerSheet) -> list[str]:
+    """Items where answers agree strongly on a value that the truth denies. Gold is wrong too; these are worth a second look."""
+    crowd = fit_crowd(others.codes if len(others) >= len(sheet) else sheet.codes)
+    gold = [_gold_code(sheet, place, truth) for place, truth in enumerate(truths)]
+    return [sheet.rows[place].id for place in disputed(crowd, sheet.codes, gold)]
+
+
+def proposals(wrong: dict[str, Any], pairs: Sequence[dict[str, Any]], repeated: dict[str, Any] | None) -> list[str]:
+    """In words, for the recipe's author."""
+    found = []
+    for entry in wrong["more_than"][1:]:
+        found.append(
+            f"[answer] k = {entry['k']}: more than {entry['k']} of {wrong['answers']} answers were wrong in {entry['items']} of {wrong['items']}"
+            f" items; at most {entry['bound']:.1%} of all are like that"
+        )
+    if pairs:
+        worst = pairs[0]
+        found.append(
+            f"[answer] fails_together: {' and '.join(worst['nodes'])} were wrong together {worst['both_wrong']} times, {worst['by_chance']:.1f} by chance;"
+            " nodes that fail together count as one unit"
+        )
+    if repeated is not None and repeated["differ"] == 0:
+        found.append(f"repeat: {repeated['pairs']} pairs of repeats never differed; a second one buys nothing")
+    return found
+
+
+def _wrong(sheet: AnswerSheet, truths: Sequence[Truth]) -> tuple[Marks, list[str]]:
+    voices = [node for node in sheet.nodes if any(node in row.shape.ways for row in sheet.rows)]
+    marks = [
+        [not truth.right(row.implied.get(node)) for node in voices]
+        for row, truth in zip(sheet.rows, truths, strict=True)
+    ]
+    return np.array(marks, dtype=bool).reshape(len(sheet), len(voices)), voices
+
+
+def _distance(said: Said | None, truth: Truth) -> float | None:
+    if not isinstance(said, tuple) or truth.tolerance is None:
+        return None
+    near = [
+        max(abs(a - b) for a, b in zip(said, v, strict=True))
+        for v in truth.values
+        if isinstance(v, tuple) and len(v) == len(said)
+    ]
+    return min(near, default=None)
+
+
+def _gold_code(sheet: AnswerSheet, place: int, truth: Truth) -> int:
+    """The code of a voice that is right; a number that no code has where none is."""
+    row = sheet.rows[place]
+    return next(
+        (
+            int(c)
+            for c, n in zip(sheet.codes[place], sheet.nodes, strict=True)
+            if c >= 0 and truth.right(row.implied.get(n))
+        ),
+        -2,
+    )

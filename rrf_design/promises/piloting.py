@@ -1,0 +1,366 @@
+"""A pilot: random items with known truth, every policy played on them, every test recorded (docs/algorithms.md, facts 23 and 31 to 34).
+
+Nothing is looked at before the order of tests is fixed: it comes from the answers of items outside the pilot, without gold (a front of predicted risk
+against cost), or there is none (Holm). What the gates assume about k is tested here and not believed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+from rrf_design.errors import InputError, Refused
+from rrf_design.promises import measuring
+from rrf_design.promises.drawing import Population
+from rrf_design.promises.family import CHECK_EVERYTHING, LadderPolicy, LastRung, family
+from rrf_design.promises.playing import LastPrices, PlayedPolicy, play
+from rrf_design.promises.sheets import AnswerSheet, read_sheet
+from rrf_design.promises.truths import GoldRule, Truth, read_truth
+from rrf_design.questions.answers import RecordedAnswers
+from rrf_design.questions.datasets import Dataset
+from rrf_design.risk import (
+    Among,
+    Limit,
+    PolicyChoice,
+    Replay,
+    Scope,
+    Statement,
+    Stream,
+    assess,
+    best_risk,
+    fit_crowd,
+    fixed_sequence,
+    front,
+    fronts,
+    holm,
+    least_labels,
+    passing_count,
+    pilot_size,
+    staggered,
+    stratified_risk,
+    trusted_risk,
+)
+from rrf_design.risk.counts import BinomialTail, share
+from rrf_design.risk.orders import DISCOUNT
+
+CONFIDENCE = 0.95
+OTHERS = 400
+"""So many items outside the pilot make the order of tests: enough to fit a crowd of eight."""
+FEWEST_OTHERS = 30
+
+
+@dataclass(frozen=True, slots=True)
+class PilotSettings:
+    """What is fixed before anything is looked at."""
+
+    labels: int
+    risk: float
+    confidence: float = CONFIDENCE
+    seed: int = 0
+    statement: Statement = Statement.FRESH
+    among: Among | None = None
+    """None: all items where a person decides what no gate accepts, so that every item is delivered; else those that are delivered."""
+    order: str = "front"
+    stratify: str | None = None
+    sequential: bool = False
+
+    def __post_init__(self) -> None:
+        share(self.risk, "risk")
+        share(self.confidence, "confidence")
+        if self.order not in ("front", "holm"):
+            raise InputError(f"order should be front or holm, not {self.order!r}")
+        if self.stratify is not None and (self.among is Among.DELIVERED or self.statement is not Statement.FRESH):
+            raise InputError(
+                "a stratified pilot proves a risk among all items drawn like the pilot's: --among all --statement fresh"
+            )
+        if self.sequential and self.statement is not Statement.FRESH:
+            raise InputError("a pilot that may be looked at while it grows proves the statement 'fresh'")
+
+
+@dataclass(frozen=True, slots=True)
+class PilotPlan:
+    """The drawn items, before their truth is known."""
+
+    dataset: Dataset
+    settings: PilotSettings
+    population: Population
+    drawn: tuple[int, ...]
+    sheet: AnswerSheet
+    """All items with what is recorded about them."""
+    policies: tuple[LadderPolicy, ...]
+    last: LastPrices
+    rule: GoldRule
+
+    @property
+    def pilot(self) -> AnswerSheet:
+        return self.sheet.only(self.drawn)
+
+    @property
+    def others(self) -> AnswerSheet:
+        """Items outside the pilot, in their random order; their gold is never read."""
+        rest = self.population.order(self.settings.seed)[len(self.drawn) :]
+        return self.sheet.only(rest)
+
+
+@dataclass(frozen=True, slots=True)
+class PilotResult:
+    """The choice with everything that proves it; `chosen` is None where checking everything is the answer."""
+
+    plan: PilotPlan
+    choice: PolicyChoice
+    played: Mapping[str, PlayedPolicy]
+    chosen: LadderPolicy | None
+    why: str
+    truth_source: str
+    measured: Mapping[str, Any]
+
+
+def settings_of(
+    dataset: Dataset, *, labels: int | None, risk: float | None, confidence: float | None
+) -> tuple[int, float, float]:
+    """What the call says, else what [promise] says, else the rule of thumb for the size of a pilot."""
+    promise = dataset.recipe.promise
+    wanted = risk if risk is not None else None if promise is None else promise.risk
+    if wanted is None:
+        raise InputError(f"{dataset.recipe.name}: no risk to keep; give --risk, or risk in [promise]")
+    sure = confidence if confidence is not None else CONFIDENCE if promise is None else promise.confidence
+    size = labels if labels is not None else None if promise is None else promise.pilot
+    return (pilot_size(len(dataset), wanted) if size is None else size), wanted, sure
+
+
+def plan_pilot(
+    dataset: Dataset, answers: RecordedAnswers, settings: PilotSettings, *, small: bool = False
+) -> PilotPlan:
+    """Draw the items and make the family; InputError says at once when so few labels can't prove the risk (`small`: for a forecast, they may)."""
+    if not small:
+        _large_enough(settings, len(dataset))
+    population = Population.of(dataset, stratify=settings.stratify)
+    drawn = tuple(population.order(settings.seed)[: settings.labels])
+    nodes = tuple(dict.fromkeys(dataset.recipe.nodes.values()))
+    sheet = read_sheet(dataset, answers, nodes)
+    silent = [
+        sheet.rows[place].id for place in drawn if not any(v is not None for v in sheet.rows[place].said.values())
+    ]
+    if len(silent) == len(drawn):
+        raise InputError(f"no item of the pilot has an answer that can be read, {silent[0]!r} among them")
+    by_hand = dataset.recipe.ladder
+    last = last_prices(sheet, by_hand)
+    ending = LastRung.PERSON if all(row.shape.person is not None for row in sheet.rows) else LastRung.WITHHELD
+    prices = {node: float(sheet.costs[:, at].mean()) for at, node in enumerate(nodes)}
+    voices = [node for node in nodes if all(node in row.shape.ways or node not in row.said for row in sheet.rows)]
+    policies = family(nodes, prices, voices=voices, last=ending, by_hand=by_hand)
+    if settings.among is None:
+        everything = policies[0].last is LastRung.PERSON or settings.stratify is not None
+        settings = replace(settings, among=Among.ALL if everything else Among.DELIVERED)
+    delta = sheet.rows[0].shape.problem.delta
+    rule = GoldRule.of(dataset.recipe.data, tolerance=delta)
+    return PilotPlan(dataset, settings, population, drawn, sheet, tuple(policies), last, rule)
+
+
+def last_prices(sheet: AnswerSheet, by_hand: Mapping[str, Any] | None) -> LastPrices:
+    """A person's price from the recipe. What a withheld item costs is [ladder] withheld, else ten times all its answers: without a price, silence is cheapest."""
+    people = [row.shape.person for row in sheet.rows]
+    check = max((float(person.cost or 0.0) for person in people if person is not None), default=0.0)
+    withheld = (by_hand or {}).get("withheld")
+    panel = float(sheet.costs.sum(axis=1).mean())
+    return LastPrices(check, float(withheld) if withheld is not None else 10.0 * (panel or 1.0))
+
+
+def _large_enough(settings: PilotSettings, size: int) -> None:
+    if not 1 <= settings.labels <= size:
+        raise InputError(f"a pilot of {settings.labels} items; the table has {size}")
+    if settings.statement is not Statement.FRESH:
+        return
+    best = best_risk(settings.labels, settings.confidence)
+    if best > settings.risk:
+        least = least_labels(settings.risk, settings.confidence)
+        raise InputError(
+            f"a pilot of {settings.labels} labels can prove a risk of {best:.2%} at best, with none wrong (confidence {settings.confidence:.0%});"
+            f" {settings.risk:.2%} needs at least {least}"
+        )
+
+
+def gold_truths(plan: PilotPlan, reviews: Mapping[str, Any] | None = None) -> tuple[dict[str, Truth], list[str]]:
+    """The truth of each drawn item that has one, and the ids of those that people still have to say."""
+    found: dict[str, Truth] = {}
+    missing: list[str] = []
+    for place in plan.drawn:
+        row = plan.sheet.rows[place]
+        cell = (reviews or {}).get(row.id)
+        if cell is None and plan.rule.column is not None:
+            cell = row.item.gold
+        try:
+            truth = read_truth(cell, row.parser, plan.rule)
+        except InputError as error:
+            raise InputError(f"{plan.dataset.table.name}: item {row.id!r}: {error}") from None
+        if truth is None:
+            missing.append(row.id)
+        else:
+            found[row.id] = truth
+    return found, missing
+
+
+def run_pilot(plan: PilotPlan, truths: Mapping[str, Truth], *, truth_source: str) -> PilotResult:
+    """Play, test, choose, measure."""
+    settings = plan.settings
+    pilot, others = plan.pilot, plan.others
+    known = [truths[name] for name in pilot.ids]
+    streams, ordered_by = _order(plan, others)
+    played = play(plan.policies, pilot, last=plan.last, truths=known)
+    finite = settings.statement is not Statement.FRESH
+    if finite and settings.among is Among.DELIVERED:
+        played = _with_counts(plan, played)
+    limit = _limit(plan)
+    choice = assess(
+        played,
+        limit,
+        settings.confidence,
+        order=streams,
+        statement=Scope(settings.statement, len(pilot), len(plan.population) if finite else None),
+        sequential=settings.sequential,
+        ordered_by=ordered_by,
+    )
+    chosen, why = _decide(plan, choice, {p.name: p for p in played})
+    measured = _measure(plan, pilot, others, known)
+    return PilotResult(plan, choice, {p.name: p for p in played}, chosen, why, truth_source, measured)
+
+
+def among_of(plan: PilotPlan) -> Among:
+    assert plan.settings.among is not None  # a plan has decided it
+    return plan.settings.among
+
+
+def _limit(plan: PilotPlan) -> Limit:
+    settings = plan.settings
+    risk: float | Fraction = settings.risk
+    if settings.stratify is not None:
+        risk = stratified_risk(plan.population.strata(plan.drawn), settings.risk)
+    return Limit.of(risk, among=among_of(plan))
+
+
+def _with_counts(plan: PilotPlan, played: Sequence[PlayedPolicy]) -> list[PlayedPolicy]:
+    """How many of all items each policy delivers: known from the answers alone."""
+    everywhere = play(plan.policies, plan.sheet, last=plan.last)
+    return [replace(one, delivers=int(all_.delivered.sum())) for one, all_ in zip(played, everywhere, strict=True)]
+
+
+def _order(plan: PilotPlan, others: AnswerSheet) -> tuple[tuple[Stream, ...], str]:
+    names = [policy.name for policy in plan.policies]
+    settings = plan.settings
+    if settings.order == "holm":
+        return holm(names), "Holm's method"
+    aside = others.only(range(min(OTHERS, len(others))))
+    if len(aside) < FEWEST_OTHERS or not (aside.codes >= 0).any():
+        return holm(
+            names
+        ), f"Holm's method: only {len(aside)} items outside the pilot have answers to make an order from"
+    played = [replayed(one, aside) for one in play(plan.policies, aside, last=plan.last)]
+    crowd = fit_crowd(aside.codes)
+    made = f"from the answers of {len(aside)} items outside the pilot, without gold"
+    if settings.among is Among.ALL and not settings.sequential:
+        chains = [
+            [names[place] for place in chain]
+            for chain in fronts(crowd, aside.codes, played, prices=aside.costs.mean(axis=0))
+        ]
+        scope = Scope(
+            settings.statement, len(plan.drawn), None if settings.statement is Statement.FRESH else len(plan.population)
+        )
+        return staggered(chains, _limit(plan), scope, confidence=settings.confidence), f"staggered fronts {made}"
+    risks = trusted_risk(crowd.right(aside.codes, discount=DISCOUNT), aside.codes, played, among=among_of(plan))
+    places = front(risks, [float(one.cost.mean()) for one in played])
+    chances = [
+        _chance(settings, len(plan.drawn), float(played[at].delivered.mean()), float(risks[at])) for at in places
+    ]
+    # What is safest among little delivers too few to be proven, and would end the sequence before it begins: start where a proof is likeliest.
+    start = max(range(len(places)), key=lambda at: chances[at])
+    chain = [names[place] for place in places[start:]]
+    if chances[start] == 0.0:
+        return holm(names), "Holm's method: no policy delivers enough on the items outside the pilot to be proven alone"
+    return fixed_sequence(chain), f"front of predicted risk against cost {made}"
+
+
+def _chance(settings: PilotSettings, labels: int, delivered: float, risk: float) -> float:
+    """The chance that a policy is proven when it delivers this share and its predicted risk is true."""
+    count = round(labels * delivered)
+    if count < 1:
+        return 0.0
+    allowed = passing_count(
+        Limit.of(settings.risk, among=Among.ALL),
+        Scope(Statement.FRESH, count),
+        1 - share(settings.confidence, "confidence"),
+    )
+    return BinomialTail(count, Fraction(str(min(1.0, max(0.0, risk)))), allowed).value if allowed >= 0 else 0.0
+
+
+def replayed(one: PlayedPolicy, sheet: AnswerSheet) -> Replay:
+    """As `rrf_design.risk` predicts from it: accepted values as codes."""
+    import numpy as np
+
+    from rrf_design.promises.truths import same
+
+    codes = []
+    for row, value, own in zip(sheet.rows, one.values, sheet.codes, strict=True):
+        said = ((int(code), row.implied.get(sheet.nodes[code])) for code in dict.fromkeys(own.tolist()) if code >= 0)
+        near = (
+            None
+            if value is None
+            else next((code for code, voice in said if voice is not None and same(value, voice)), None)
+        )
+        codes.append(-1 if value is None else len(sheet.nodes) if near is None else near)
+    none = np.zeros(len(sheet), dtype=bool)
+    return Replay(
+        one.name, one.cost.copy(), one.delivered.copy(), none, ~one.delivered, np.array(codes, dtype=np.int64)
+    )
+
+
+def _decide(
+    plan: PilotPlan, choice: PolicyChoice, played: Mapping[str, PlayedPolicy]
+) -> tuple[LadderPolicy | None, str]:
+    if choice.chosen is None:
+        return None, f"no policy is proven to keep the risk; {CHECK_EVERYTHING} does"
+    chosen = played[choice.chosen]
+    mean = float(chosen.cost.mean())
+    if chosen.policy.last is LastRung.PERSON and mean >= plan.last.check:
+        return None, f"the cheapest proven policy costs {mean:.4g} an item, a check {plan.last.check:.4g}"
+    return chosen.policy, "the cheapest policy that is proven to keep the risk"
+
+
+def _measure(plan: PilotPlan, pilot: AnswerSheet, others: AnswerSheet, truths: Sequence[Truth]) -> dict[str, Any]:
+    sure = plan.settings.confidence
+    wrong = measuring.wrong_answers(pilot, truths, sure)
+    pairs = measuring.together(pilot, truths, sure)
+    repeated = measuring.repeats(pilot, plan.dataset.recipe, sure)
+    return {
+        "wrong_answers": wrong,
+        "fail_together": pairs,
+        "repeats": repeated,
+        "scatter": measuring.scatter(pilot, truths, sure),
+        "checks": measuring.checks(pilot, truths, sure),
+        "disputed_gold": measuring.disputed_gold(pilot, truths, others.only(range(min(OTHERS, len(others))))),
+        "proposals": measuring.proposals(wrong, pairs, repeated),
+    }
+
+
+def refuse_second_look(document: Mapping[str, Any], plan: PilotPlan) -> None:
+    """A pilot is tested once. Testing it again with more labels or another goal, after looking, would break its promise; a sequential one may grow."""
+    settings = plan.settings
+    if (document.get("population") or {}).get("digest") != plan.population.digest:
+        return
+    said = [document.get(key) for key in ("seed", "risk", "confidence", "statement", "among", "order")]
+    now = [
+        settings.seed,
+        settings.risk,
+        settings.confidence,
+        str(settings.statement),
+        str(settings.among),
+        settings.order,
+    ]
+    sequential = bool((document.get("choice") or {}).get("sequential")) and settings.sequential
+    labels = len(document.get("drawn") or ())
+    if said != now or (labels != settings.labels and not (sequential and settings.labels >= labels)):
+        raise Refused(
+            f"this table was piloted already, with {labels} labels, risk {document.get('risk')} and seed {document.get('seed')}; another look at it would"
+            " void the promise. A pilot that is to grow while it is looked at is --sequential from the beginning"
+        )

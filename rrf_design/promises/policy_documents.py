@@ -1,0 +1,270 @@
+"""A pilot's result as a document, and what anybody can redo of it: the draw, every count, every test, the choice.
+
+What a reader has to take on trust is said by `verify`: that the truths were true, and that the table is the one whose digest is named.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from rrf_design.documents import checked, sealed
+from rrf_design.errors import InputError, Refused
+from rrf_design.promises.drawing import Population
+from rrf_design.promises.family import CHECK_EVERYTHING, LadderPolicy, LastRung
+from rrf_design.promises.piloting import PilotResult
+from rrf_design.promises.playing import PlayedPolicy
+from rrf_design.risk import (
+    Among,
+    Limit,
+    PolicyChoice,
+    Statement,
+    Stratum,
+    choice_record,
+    draw_order,
+    promise,
+    prove_choice,
+    stratified_order,
+    stratified_risk,
+)
+from rrf_design.risk.sentences import percent
+
+LARGEST = 2_000_000
+
+
+def policy_document(result: PilotResult) -> dict[str, Any]:
+    """Everything that `acquire --policy` and `verify` need."""
+    plan, settings = result.plan, result.plan.settings
+    chosen = None if result.chosen is None else result.played[result.chosen.name]
+    strata = plan.population.labels
+    content = {
+        "policy": CHECK_EVERYTHING if chosen is None else chosen.name,
+        "because": result.why,
+        "risk": settings.risk,
+        "confidence": settings.confidence,
+        "statement": str(settings.statement),
+        "among": str(settings.among),
+        "sentence": _sentence(result, chosen),
+        "bound": 0.0 if chosen is None else settings.risk,
+        "cost_per_item": plan.last.check if chosen is None else float(chosen.cost.mean()),
+        "check_cost": plan.last.check,
+        "delivered_share": 0.0 if chosen is None else float(chosen.delivered.mean()),
+        "wrong_answers": result.measured["wrong_answers"],
+        "measured": {key: value for key, value in result.measured.items() if key != "wrong_answers"},
+        "policies": [_outcome(result, policy.name) for policy in result.choice.policies],
+        "drawn": [plan.population.ids[place] for place in plan.drawn],
+        "ladder": None if chosen is None else chosen.policy.to_json(),
+        "seed": settings.seed,
+        "order": settings.order,
+        "places": list(plan.drawn),
+        "stratify": settings.stratify,
+        "strata": None if strata is None else list(strata),
+        "truth": result.truth_source,
+        "twins": plan.population.twins(plan.drawn),
+        "voided_by": "another recipe, model, prompt or table; watch for drift with an audit",
+        "recipe": {"name": plan.dataset.recipe.name, "digest": plan.dataset.recipe.digest},
+        "population": {
+            "table": plan.dataset.table.name,
+            "size": len(plan.population),
+            "digest": plan.population.digest,
+        },
+        "choice": choice_record(result.choice),
+    }
+    return sealed("rrf-policy", content)
+
+
+def _outcome(result: PilotResult, name: str) -> dict[str, Any]:
+    played = result.played[name]
+    tested = next(policy for policy in result.choice.policies if policy.name == name)
+    (count,) = tested.counts
+    return {
+        "policy": name,
+        "cost": tested.cost,
+        "delivered": int(played.delivered.sum()),
+        "counted": count.counted,
+        "wrong": count.marked,
+        "proven": tested.proven,
+        "marks": played.marks,
+    }
+
+
+def _sentence(result: PilotResult, chosen: PlayedPolicy | None) -> str:
+    if chosen is None:
+        return f"{CHECK_EVERYTHING[0].upper()}{CHECK_EVERYTHING[1:]}: {result.why}."
+    (limit,) = result.choice.limits
+    limit = Limit(Fraction(str(result.plan.settings.risk)), limit.column, limit.among)
+    return promise(limit, result.choice.scope, confidence=result.choice.confidence, delivers=chosen.delivers)
+
+
+@dataclass(frozen=True, slots=True)
+class ProvenPolicy:
+    """What a policy's record proves."""
+
+    policy: str
+    risk: float
+    choice: PolicyChoice
+    sentence: str
+
+
+def check_applies(document: Any, recipe_digest: str, population: Population) -> Mapping[str, Any]:
+    """The document, if it is a policy for this recipe and table; Refused says what has changed."""
+    data = checked(document, "rrf-policy", what="policy")
+    said = data.get("recipe"), data.get("population")
+    if not all(isinstance(part, Mapping) for part in said):
+        raise InputError("the policy names no recipe or no population")
+    recipe, people = (dict(part) for part in said if isinstance(part, Mapping))
+    if recipe.get("digest") != recipe_digest:
+        raise Refused("the recipe has changed since the pilot (a prompt, a model, a check or a price); pilot it anew")
+    if people.get("digest") != population.digest:
+        raise Refused(
+            f"the table has changed since the pilot ({people.get('size')} items then, {len(population)} now, or others); pilot it anew"
+        )
+    return data
+
+
+def prove_policy(document: Any) -> ProvenPolicy:
+    """Redo the draw, every count and every test; Refused where the document says anything else. Total: malformed input is a refusal too."""
+    try:
+        return _prove(checked(document, "rrf-policy", what="policy"))
+    except Refused:
+        raise
+    except InputError as error:
+        raise Refused(str(error)) from None
+    except KeyError as error:
+        raise Refused(f"the policy has no {error}") from None
+    except (TypeError, ValueError, AttributeError, IndexError, ArithmeticError, RecursionError) as error:
+        raise Refused(f"the policy can't be read: {type(error).__name__}, {error}") from None
+
+
+def _prove(data: Mapping[str, Any]) -> ProvenPolicy:
+    choice = prove_choice(data["choice"])
+    _redraw(data, choice)
+    if len(choice.limits) != 1 or choice.limits[0].column != "wrong":
+        raise Refused("a policy is tested against one limit, on wrong values")
+    (limit,) = choice.limits
+    if str(limit.among) != data["among"] or str(choice.scope.statement) != data["statement"]:
+        raise Refused("statement or denominator are not those that were tested")
+    if plain_fraction(data["confidence"], "confidence") != choice.confidence:
+        raise Refused(f"confidence {data['confidence']} is claimed, {choice.confidence} was tested")
+    _check_risk(data, choice)
+    _recount(data, choice)
+    name = data["policy"]
+    if name == CHECK_EVERYTHING:
+        return ProvenPolicy(name, 0.0, choice, "Everything is checked; nothing is delivered unchecked.")
+    if name != choice.chosen:
+        raise Refused(f"the policy {name!r} is not the one that was chosen, {choice.chosen!r}")
+    ladder = LadderPolicy.from_json(data["ladder"])
+    if ladder.name != name:
+        raise Refused(f"the ladder is {ladder.name!r}, not {name!r}")
+    if plain_fraction(data["bound"], "bound") < plain_fraction(data["risk"], "risk"):
+        raise Refused(f"a bound of {data['bound']} is claimed; the tests prove {data['risk']}")
+    tested = next(policy for policy in choice.policies if policy.name == name)
+    claimed = Limit(plain_fraction(data["risk"], "risk"), limit.column, limit.among)
+    said = promise(claimed, choice.scope, confidence=choice.confidence, delivers=tested.delivers)
+    if data["sentence"] != said:
+        raise Refused("the policy's sentence is not what its tests prove")
+    return ProvenPolicy(name, float(data["risk"]), choice, said)
+
+
+def plain_fraction(value: Any, name: str) -> Fraction:
+    """A number of a document as the fraction its decimals say. Texts are refused: a forged exponent must not cost the reader's memory."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise Refused(f"{name} should be a number, not {value!r:.40}")
+    return Fraction(str(value))
+
+
+def _redraw(data: Mapping[str, Any], choice: PolicyChoice) -> None:
+    places, size = data["places"], data["population"]["size"]
+    if not isinstance(places, list) or len(places) != choice.scope.piloted or len(data["drawn"]) != len(places):
+        raise Refused(f"{choice.scope.piloted} items were tested; the draw does not name as many")
+    if isinstance(size, bool) or not isinstance(size, int) or not len(places) <= size <= LARGEST:
+        raise Refused(f"a population of {size!r}")
+    digest = str(data["population"]["digest"])
+    if data["strata"] is None:
+        again = draw_order(size, data["seed"], digest=digest, count=len(places))
+    else:
+        if not isinstance(data["strata"], list) or len(data["strata"]) != size:
+            raise Refused("the strata are not those of the population")
+        again = stratified_order([str(label) for label in data["strata"]], data["seed"], digest=digest)[: len(places)]
+    if places != again or any(isinstance(place, bool) for place in places):
+        raise Refused("seed and digest draw other items than the policy names")
+    if choice.scope.population not in (None, size):
+        raise Refused(f"the tests speak of {choice.scope.population} items, the draw of {size}")
+
+
+def _check_risk(data: Mapping[str, Any], choice: PolicyChoice) -> None:
+    """The tested limit is the claimed risk; for draws inside strata, what that risk means for such a draw."""
+    claimed = plain_fraction(data["risk"], "risk")
+    if data["strata"] is not None:
+        from collections import Counter
+
+        labels = [str(label) for label in data["strata"]]
+        taken = Counter(labels[place] for place in data["places"])
+        strata = [Stratum(count, taken[label]) for label, count in sorted(Counter(labels).items())]
+        claimed = stratified_risk(strata, claimed)
+    if choice.limits[0].share != claimed:
+        raise Refused(f"a risk of {data['risk']} is claimed, {choice.limits[0].share} was tested")
+
+
+def _recount(data: Mapping[str, Any], choice: PolicyChoice) -> None:
+    """The counts of every test from what each policy did with each item."""
+    outcomes = {entry["policy"]: entry for entry in data["policies"]}
+    if set(outcomes) != {policy.name for policy in choice.policies}:
+        raise Refused("the policies are not those that were tested")
+    for policy in choice.policies:
+        marks = outcomes[policy.name]["marks"]
+        if not isinstance(marks, str) or len(marks) != choice.scope.piloted or set(marks) - set("rw-"):
+            raise Refused(f"policy {policy.name!r}: its outcomes should be one of r, w, - for each item")
+        among_all = choice.limits[0].among is Among.ALL
+        counted = len(marks) if among_all else len(marks) - marks.count("-")
+        (count,) = policy.counts
+        if (count.counted, count.marked) != (counted, marks.count("w")):
+            raise Refused(
+                f"policy {policy.name!r}: {count.marked} of {count.counted} were tested, its outcomes say {marks.count('w')} of {counted}"
+            )
+        if count.places is not None:
+            kept = [mark for mark in marks if among_all or mark != "-"]
+            if list(count.places) != [at for at, mark in enumerate(kept) if mark == "w"]:
+                raise Refused(f"policy {policy.name!r}: its wrong items stand in other places")
+        if not math.isfinite(float(outcomes[policy.name]["cost"])):
+            raise Refused(f"policy {policy.name!r}: its cost is no number")
+
+
+@dataclass(frozen=True, slots=True)
+class RunTotals:
+    """What a run under a policy came to, for its sentence."""
+
+    delivered: int
+    to_people: int
+    last: LastRung | None
+    cost: float
+    check_everything: float
+    budget: float | None
+    what: str = "values"
+
+
+def run_sentence(document: Mapping[str, Any], totals: RunTotals) -> str:
+    """What may be said about the delivered values, with the denominator that was tested."""
+    if document["policy"] == CHECK_EVERYTHING:
+        return f"Nothing is delivered unchecked: {totals.to_people:,} {totals.what} go to a person, for {totals.check_everything:,.2f}."
+    risk, sure = Fraction(str(document["risk"])), Fraction(str(document["confidence"]))
+    among_all = document["among"] == str(Among.ALL)
+    size = totals.delivered + totals.to_people if among_all else totals.delivered
+    most = int(risk * size)
+    people = f", {totals.to_people:,} of them by a person" if among_all and totals.last is LastRung.PERSON else ""
+    noun = f"{size:,} {totals.what} {'run under the policy' if among_all and not people else 'delivered'}"
+    rate, sure_words = f"at most {most:,} ({percent(risk)}) are wrong", f"with confidence {percent(sure)}"
+    statement = document["statement"]
+    if statement == str(Statement.FRESH):
+        drawn = len(document["drawn"])
+        claim = f"Of the {noun}{people}, {rate} on average over such tables, {sure_words}, for items drawn like the pilot's {drawn:,}"
+    elif statement == str(Statement.REST):
+        claim = f"Of the {noun} outside the pilot{people}, {rate}, {sure_words}"
+    else:
+        claim = str(document["sentence"]).rstrip(".")
+    gone = "went to a person" if totals.last is LastRung.PERSON else "are withheld"
+    budget = "" if totals.budget is None else f" of {totals.budget:,.2f}"
+    return f"{claim}; {totals.to_people:,} {gone}; cost {totals.cost:,.2f}{budget}, against {totals.check_everything:,.2f} for checking all."

@@ -1,0 +1,76 @@
+"""Truth from people: a file with one line for each item that somebody has to look at, filled in and read back.
+
+Rows are in the order of the draw; a row says nothing about which answer the policies would accept, so that nobody is led.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from rrf_design.errors import InputError
+from rrf_design.files import write_text
+from rrf_design.questions.faults import RowFaults
+from rrf_design.questions.tables import open_table
+from rrf_design.texts import json_text, showable
+
+COLUMNS = ("id", "question", "text", "value")
+
+
+def write_reviews(path: str | os.PathLike[str], rows: Iterable[tuple[str, str, str]]) -> int:
+    """(id, question, text) of each item; `value` is left empty for the reviewer. What was filled in before stays."""
+    form = _form(path)
+    known = read_reviews(path) if Path(path).exists() else {}
+    entries: list[dict[str, Any]] = [
+        {"id": name, "question": question, "text": text, "value": known.get(name, "")} for name, question, text in rows
+    ]
+    if form == ".jsonl":
+        write_text(path, "".join(json_text(entry) + "\n" for entry in entries))
+    else:
+        text = io.StringIO()
+        writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(
+            {key: _plain(str(value)) if key in ("question", "text") else value for key, value in e.items()}
+            for e in entries
+        )
+        write_text(path, text.getvalue())
+    return len(entries)
+
+
+def read_reviews(path: str | os.PathLike[str], *, only: Sequence[str] | None = None) -> dict[str, Any]:
+    """What people wrote, by item; empty values are left out. InputError for an item that was not asked about (`only`), or one with two values."""
+    _form(path)
+    table = open_table(path)
+    faults = RowFaults(table.name)
+    wanted = None if only is None else set(only)
+    found: dict[str, Any] = {}
+    for number, cells, _ in table.rows(faults):
+        name, value = cells.get("id"), cells.get("value")
+        if not isinstance(name, str | int) or not str(name):
+            raise InputError(f"{table.name}, entry {number}: the column id is missing or empty")
+        if value is None or (isinstance(value, str) and not value.strip()):
+            continue
+        if wanted is not None and str(name) not in wanted:
+            raise InputError(f"{table.name}, entry {number}: item {str(name)!r} was not drawn")
+        if found.setdefault(str(name), value) != value:
+            raise InputError(f"{table.name}, entry {number}: item {str(name)!r} has two different values")
+    faults.refuse(len(found))
+    return found
+
+
+def _form(path: str | os.PathLike[str]) -> str:
+    form = Path(path).suffix.lower()
+    if form not in (".csv", ".jsonl"):
+        raise InputError(f"{path}: review files end in .csv or .jsonl")
+    return form
+
+
+def _plain(text: str) -> str:
+    """A text that a spreadsheet would take for a formula is shown as text."""
+    text = showable(text)
+    return f"'{text}" if text.startswith(("=", "+", "-", "@")) else text

@@ -1,0 +1,210 @@
+"""A policy run on the items outside its pilot, and the table that it delivers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rrf_design.documents import sealed
+from rrf_design.errors import InputError
+from rrf_design.promises.drawing import Population
+from rrf_design.promises.family import CHECK_EVERYTHING, LadderPolicy, LastRung
+from rrf_design.promises.piloting import last_prices
+from rrf_design.promises.playing import PlayedPolicy, play
+from rrf_design.promises.policy_documents import RunTotals, check_applies, prove_policy, run_sentence
+from rrf_design.promises.sheets import AnswerSheet, SheetRow, read_sheet
+from rrf_design.promises.truths import GoldRule, read_truth, shown
+from rrf_design.questions.answers import RecordedAnswers
+from rrf_design.questions.datasets import Dataset
+from rrf_design.verdict import Verdict, counted
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyRun:
+    """What became of every item. `rows` in the order of the table, as the delivered table has them."""
+
+    sentence: str
+    totals: RunTotals
+    rows: tuple[Mapping[str, Any], ...]
+    ids: tuple[str, ...]
+    reviews: tuple[tuple[str, str, str], ...]
+    """(id, question, text) of the items that wait for a person."""
+    document: Mapping[str, Any]
+
+    @property
+    def complete(self) -> bool:
+        return not self.reviews
+
+    def to_json(self) -> dict[str, Any]:
+        totals = self.totals
+        return sealed(
+            "rrf-policy-run",
+            {
+                "sentence": self.sentence,
+                **{
+                    key: self.document[key]
+                    for key in ("policy", "risk", "confidence", "statement", "among", "population", "recipe")
+                },
+                "delivered": totals.delivered,
+                "to_people": totals.to_people,
+                "waiting": len(self.reviews),
+                "cost": totals.cost,
+                "check_everything": totals.check_everything,
+                "budget": totals.budget,
+                "verdicts": counted([Verdict(row["verdict"]) for row in self.rows]),
+                "items": [{"id": name, **row} for name, row in zip(self.ids, self.rows, strict=True)],
+            },
+        )
+
+    def pairs(self, dataset: Dataset) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any]]]:
+        """Input rows beside their results, for `rrf_design.questions.delivery.deliver`."""
+        for item, row in zip(dataset.items_in_order(), self.rows, strict=True):
+            yield item.cells, row
+
+
+def run_policy(
+    dataset: Dataset, answers: RecordedAnswers, document: Any, *, reviews: Mapping[str, Any] | None = None
+) -> PolicyRun:
+    """Run a policy that still applies; Refused when recipe or table have changed, or the policy does not prove what it says."""
+    from collections.abc import Mapping as Known
+
+    stratify = document.get("stratify") if isinstance(document, Known) else None
+    population = Population.of(dataset, stratify=stratify if isinstance(stratify, str) else None)
+    data = check_applies(document, dataset.recipe.digest, population)
+    prove_policy(data)
+    nodes = tuple(dict.fromkeys(dataset.recipe.nodes.values()))
+    sheet = read_sheet(dataset, answers, nodes)
+    last = last_prices(sheet, dataset.recipe.ladder)
+    piloted = set(data["drawn"])
+    rest = [place for place, name in enumerate(sheet.ids) if name not in piloted]
+    outside = sheet.only(rest)
+    rule = GoldRule.of(dataset.recipe.data, tolerance=sheet.rows[0].shape.problem.delta)
+    said = dict(reviews or {})
+    rows: dict[str, dict[str, Any]] = {}
+    played: PlayedPolicy | None = None
+    if data["policy"] != CHECK_EVERYTHING:
+        (played,) = play([LadderPolicy.from_json(data["ladder"])], outside, last=last)
+        _unanswered(outside, played)
+        verdicts = _verdicts(outside, played)
+        for at, row in enumerate(outside.rows):
+            rows[row.id] = _delivered(row, played, at, verdicts[at], data)
+    else:
+        for row in outside.rows:
+            rows[row.id] = _held_back(row, last.check, "the pilot proved no policy; a person decides")
+    waiting = []
+    for row in sheet.rows:
+        if row.id in piloted:
+            rows[row.id] = _looked_up(
+                row, row.item.gold if said.get(row.id) is None else said[row.id], rule, "the pilot's truth"
+            )
+        elif rows[row.id]["answer"] is None and said.get(row.id) is not None:
+            rows[row.id] = {**_looked_up(row, said[row.id], rule, "the reviewer"), "cost": rows[row.id]["cost"]}
+        elif rows[row.id]["answer"] is None and row.shape.person is not None:
+            waiting.append((row.id, question_of(row), row.raw))
+    totals = _totals(dataset, outside, played, last.check)
+    ranked = _ranked([rows[name] for name in sheet.ids])
+    return PolicyRun(run_sentence(data, totals), totals, ranked, sheet.ids, tuple(waiting), data)
+
+
+def _totals(dataset: Dataset, outside: AnswerSheet, played: PlayedPolicy | None, check: float) -> RunTotals:
+    promise = dataset.recipe.promise
+    budget = None if promise is None else promise.budget
+    everything = check * len(outside)
+    if played is None:
+        return RunTotals(0, len(outside), LastRung.PERSON, everything, everything, budget)
+    count = int(played.delivered.sum())
+    return RunTotals(count, len(outside) - count, played.policy.last, float(played.cost.sum()), everything, budget)
+
+
+def _unanswered(outside: AnswerSheet, played: PlayedPolicy) -> None:
+    """Recorded answers must hold what the policy asks: a node that was never asked is not one whose answer can't be read."""
+    for row, asked in zip(outside.rows, played.asked, strict=True):
+        for node in played.policy.order[:asked]:
+            if row.invalid.get(node) == "missing":
+                raise InputError(
+                    f"item {row.id!r}: the policy asks node {node!r}, which the recorded answers do not have"
+                )
+
+
+def _verdicts(outside: AnswerSheet, played: PlayedPolicy) -> list[tuple[Verdict, str]]:
+    """What the product says of the answers that were bought, at the recipe's own k; the policy's promise does not rest on it."""
+    from rrf_design.promises.playing import held_verdicts
+
+    return held_verdicts(outside, [played.policy.order[:asked] for asked in played.asked])
+
+
+def _delivered(
+    row: SheetRow, played: PlayedPolicy, at: int, verdict: tuple[Verdict, str], data: Mapping[str, Any]
+) -> dict[str, Any]:
+    value, cost = played.values[at], float(played.cost[at])
+    if value is None:
+        where = "goes to a person" if played.policy.last is LastRung.PERSON else "is withheld"
+        found = _held_back(row, cost, f"no gate of the policy accepts its answers; it {where}. {verdict[1]}")
+        return {**found, "verdict": str(verdict[0])}
+    first = row.implied.get(row.shape.node)
+    return {
+        "answer": shown(value, row.parser),
+        "raw": row.raw or (None if first is None else shown(first, row.parser)),
+        "verdict": str(verdict[0]),
+        "assumes": f"the policy keeps its risk of {data['risk']} ({data['statement']}, confidence {data['confidence']})",
+        "bound": None,
+        "changed": first is None or shown(first, row.parser) != shown(value, row.parser),
+        "cost": cost,
+        "reason": f"delivered under the policy: {played.name}",
+    }
+
+
+def _held_back(row: SheetRow, cost: float, reason: str) -> dict[str, Any]:
+    first = row.implied.get(row.shape.node)
+    raw = row.raw or (None if first is None else shown(first, row.parser))
+    return {
+        "answer": None,
+        "raw": raw,
+        "verdict": str(Verdict.INCOMPLETE),
+        "assumes": "",
+        "bound": None,
+        "changed": None,
+        "cost": cost,
+        "reason": reason,
+    }
+
+
+def _looked_up(row: SheetRow, cell: Any, rule: GoldRule, who: str) -> dict[str, Any]:
+    """An item whose truth somebody knows: that is what is delivered."""
+    truth = read_truth(cell, row.parser, rule)
+    if truth is None:
+        return _held_back(
+            row, 0.0, "an item of the pilot whose truth is not at hand; give the review file of the pilot"
+        )
+    said = truth.values[0]
+    first = row.implied.get(row.shape.node)
+    return {
+        "answer": shown(said, row.parser),
+        "raw": row.raw or (None if first is None else shown(first, row.parser)),
+        "verdict": str(Verdict.CERTIFIED),
+        "assumes": f"{who} is right",
+        "bound": 0.0,
+        "changed": not truth.right(first),
+        "cost": float(sum(row.cost.values())),
+        "reason": f"{who} states the value",
+    }
+
+
+def _ranked(rows: Sequence[dict[str, Any]]) -> tuple[Mapping[str, Any], ...]:
+    """Who should be looked at first: what waits for a person, the worst verdict first, then by what was spent on it."""
+    waiting = [at for at, row in enumerate(rows) if row["answer"] is None]
+    order = sorted(waiting, key=lambda at: (-Verdict(rows[at]["verdict"]).rank, -rows[at]["cost"], at))
+    place = {at: number for number, at in enumerate(order, start=1)}
+    return tuple({**row, "rank": place.get(at)} for at, row in enumerate(rows))
+
+
+def question_of(row: SheetRow) -> str:
+    from collections.abc import Mapping as Known
+
+    person = row.shape.person
+    own = next((block for block in row.item.problem.anchors if person is not None and block.id == person.id), None)
+    source = None if own is None else own.source
+    return (
+        str(source["person"]) if isinstance(source, Known) and "person" in source else f"What is right about {row.id}?"
+    )

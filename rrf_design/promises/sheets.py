@@ -1,0 +1,244 @@
+"""Answers about many items side by side: what each node's answer says of the delivered value, and what it cost.
+
+A node is a voice where relations carry its answer to the delivered one: by the identity, a scale, a permutation, an offset, along any path. Two voices agree
+when they say the same delivered value. A node that says only part of it (parts of a sum) is no voice; verdicts use it, votes do not.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rrf_design.blocks import Anchor, Relation
+from rrf_design.errors import InputError
+from rrf_design.goal import Goal
+from rrf_design.models.text import opens_as_refusal
+from rrf_design.noise import Noise, radius_of
+from rrf_design.problem import Problem
+from rrf_design.promises.truths import Said, same
+from rrf_design.questions.answers import RecordedAnswer, RecordedAnswers
+from rrf_design.questions.datasets import DataItem, Dataset
+from rrf_design.questions.filling import Numbers
+from rrf_design.repairing.responses_file import ResponseField
+from rrf_design.responses.parsed import Parser
+from rrf_design.risk import UNREADABLE
+
+Codes = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Step = tuple[Relation, bool]
+"""A relation, and whether it is walked from its head to its tail."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What items of one structure share: the delivered node, how each node's answer is carried to it, what a call costs."""
+
+    problem: Problem
+    node: str
+    ways: Mapping[str, tuple[Step, ...]]
+    prices: Mapping[str, float]
+    """Of asking each node that the structure has."""
+    person: Anchor | None
+    """The check by a person that states the delivered value."""
+    identity: bool
+    """Every node is a voice, there is no noise and no check: an explanation is a camp, and camps decide as verdicts do."""
+
+    @classmethod
+    def of(cls, problem: Problem) -> Shape:
+        node = problem.deliver[0] if problem.deliver else problem.nodes[0].id
+        ways = _ways(problem, node)
+        prices = {n.id: float(n.cost if n.cost is not None else n.price or 0.0) for n in problem.nodes}
+        anchors = [block for block in problem.blocks if isinstance(block, Anchor)]
+        people = [a for a in anchors if _asks_a_person(a) and a.nodes == (node,) and a.rows is None]
+        held = [block for block in problem.blocks if block.cost is None]
+        unpriced = [a for a in held if isinstance(a, Anchor) and _asks_a_person(a)]
+        if unpriced:
+            raise InputError(f"check {unpriced[0].id!r}: a person's time has a price; give the check a cost")
+        plain = all(isinstance(block, Relation) and not block.uncertainty for block in held)
+        silent = radius_of(problem, problem.whole, Noise()).epsilon == 0.0
+        units = {n.unit for n in problem.nodes if n.unit is not None}
+        tree = len(ways) == len(problem.nodes) == len(held) + 1
+        no_margin = Goal.of(problem).target is None
+        identity = plain and silent and tree and no_margin and not units and not problem.wrong_checks
+        best = min(people, key=lambda anchor: anchor.cost or 0.0, default=None)
+        return cls(problem, node, ways, prices, best, identity)
+
+    def implied(self, node: str, said: Said | None, offsets: Mapping[str, Numbers]) -> Said | None:
+        """The delivered value that an answer of this node means; None where it means none."""
+        if said is None or node not in self.ways:
+            return None
+        for relation, backwards in self.ways[node]:
+            if isinstance(said, str):
+                if relation.transport.kind != "identity":
+                    return None
+                continue
+            said = _carried(said, relation, offsets.get(relation.id, relation.offset), backwards=backwards)
+        return said
+
+
+def _asks_a_person(anchor: Anchor) -> bool:
+    source = anchor.source
+    if isinstance(source, str):
+        return source.partition(":")[0].strip() == "person"
+    return isinstance(source, Mapping) and "person" in source
+
+
+def _ways(problem: Problem, goal: str) -> dict[str, tuple[Step, ...]]:
+    """From every node that can be carried to the delivered one: the steps, nearest path first."""
+    touching: dict[str, list[Relation]] = {}
+    for block in problem.blocks:
+        if isinstance(block, Relation) and block.cost is None and _invertible(block):
+            touching.setdefault(block.tail, []).append(block)
+            touching.setdefault(block.head, []).append(block)
+    found: dict[str, tuple[Step, ...]] = {goal: ()}
+    waiting = deque([goal])
+    while waiting:
+        here = waiting.popleft()
+        for relation in touching.get(here, ()):
+            other = relation.head if relation.tail == here else relation.tail
+            if other not in found:
+                found[other] = ((relation, other == relation.head), *found[here])
+                waiting.append(other)
+    return found
+
+
+def _invertible(relation: Relation) -> bool:
+    kind = relation.transport.kind
+    return kind in ("identity", "permute") or (kind == "scale" and relation.transport.scale != 0.0)
+
+
+def _carried(said: tuple[float, ...], relation: Relation, offset: Numbers, *, backwards: bool) -> tuple[float, ...]:
+    """Along z_head = T z_tail + offset, or back."""
+    scale = relation.transport.scale if relation.transport.scale is not None else 1.0
+    order = relation.transport.permute or tuple(range(len(said)))
+    shift = offset if isinstance(offset, tuple) else (offset,) * len(said)
+    if backwards:
+        bare = [(value - step) / scale for value, step in zip(said, shift, strict=True)]
+        tail = [0.0] * len(bare)
+        for row, place in enumerate(order):
+            tail[place] = bare[row]
+        return tuple(tail)
+    return tuple(scale * said[place] + step for place, step in zip(order, shift, strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class SheetRow:
+    """One item: what was said at each node, what that means, and the response field that a repair takes."""
+
+    id: str
+    shape: Shape
+    said: Mapping[str, Said | None]
+    implied: Mapping[str, Said | None]
+    cost: Mapping[str, float]
+    invalid: Mapping[str, str]
+    values: Mapping[str, Numbers]
+    """Of the checks that the row knows."""
+    offsets: Mapping[str, Numbers]
+    raw: str
+    parser: Parser | None
+    item: DataItem = field(repr=False)
+
+    def answers(self, nodes: Iterable[str]) -> ResponseField:
+        """The responses of these nodes; all others are not asked."""
+        asked = {name: self.said[name] for name in nodes if name in self.said}
+        values = {name: value for name, value in asked.items() if isinstance(value, tuple)}
+        others = {n.id: "missing" for n in self.shape.problem.nodes if n.id not in values}
+        unread = {name: why for name, why in self.invalid.items() if name in asked}
+        return ResponseField(values, {**others, **unread}, name=self.id)
+
+
+class AnswerSheet:
+    """Items beside nodes: codes (items, nodes) name the first node that says the same delivered value, UNREADABLE where none is said."""
+
+    def __init__(self, rows: Sequence[SheetRow], nodes: Sequence[str]) -> None:
+        self.rows, self.nodes = tuple(rows), tuple(nodes)
+        self.codes: Codes = np.array([_codes(row, self.nodes) for row in rows], dtype=np.int64).reshape(
+            len(rows), len(nodes)
+        )
+        self.costs: Floats = np.array(
+            [[row.cost.get(node, 0.0) for node in self.nodes] for row in rows], dtype=np.float64
+        ).reshape(len(rows), len(nodes))
+        for array in (self.codes, self.costs):
+            array.setflags(write=False)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        return tuple(row.id for row in self.rows)
+
+    @property
+    def identity(self) -> bool:
+        """Whether camps decide as verdicts do, in every item."""
+        return all(row.shape.identity for row in self.rows)
+
+    def only(self, places: Sequence[int]) -> AnswerSheet:
+        return AnswerSheet([self.rows[place] for place in places], self.nodes)
+
+
+def read_sheet(dataset: Dataset, answers: RecordedAnswers, nodes: Sequence[str]) -> AnswerSheet:
+    """Every item of the data set with its recorded answers, in the order of the table."""
+    shapes: dict[str, Shape] = {}
+    rows = []
+    for item in dataset.items_in_order():
+        if item.structure not in shapes:
+            shapes[item.structure] = Shape.of(item.problem)
+        rows.append(_row(item, shapes[item.structure], answers.of(item.id)))
+    return AnswerSheet(rows, nodes)
+
+
+def _row(item: DataItem, shape: Shape, answered: Mapping[str, RecordedAnswer]) -> SheetRow:
+    parsers, offsets = item.parsers, item.offsets
+    said: dict[str, Said | None] = {}
+    invalid: dict[str, str] = {}
+    cost: dict[str, float] = {}
+    for node in shape.prices:
+        answer = answered.get(node)
+        value, why = (None, "missing") if answer is None else _said(answer, parsers.get(node), node, item.id)
+        said[node] = value
+        cost[node] = shape.prices[node] if answer is None or answer.cost is None else answer.cost
+        if value is None:
+            invalid[node] = why
+    implied = {node: shape.implied(node, value, offsets) for node, value in said.items()}
+    first = answered.get(shape.node)
+    raw = "" if first is None or first.text is None else first.text
+    return SheetRow(
+        item.id, shape, said, implied, cost, invalid, item.values, offsets, raw, parsers.get(shape.node), item
+    )
+
+
+def _said(answer: RecordedAnswer, parser: Parser | None, node: str, item: str) -> tuple[Said | None, str]:
+    if answer.status is not None:
+        return None, answer.status
+    if answer.value is not None:
+        return tuple(answer.value), ""
+    if parser is None:
+        raise InputError(f"item {item!r}, node {node!r}: the answer is text, but the node names no parser")
+    found = parser.parse(answer.text or "")
+    if not found.ok:
+        return None, "refusal" if opens_as_refusal(answer.text or "") else found.status.value
+    return (found.label if found.label is not None else found.value), ""
+
+
+def _codes(row: SheetRow, nodes: Sequence[str]) -> list[int]:
+    """The first node that says the same. Without noise "the same" means up to rounding, as it does in a repair."""
+    found: list[int] = []
+    for place, node in enumerate(nodes):
+        said = row.implied.get(node)
+        code = UNREADABLE
+        if said is not None:
+            earlier = (c for c in dict.fromkeys(found) if c != UNREADABLE)
+            code = next((c for c in earlier if same(said, _known(row, nodes[c]))), place)
+        found.append(code)
+    return found
+
+
+def _known(row: SheetRow, node: str) -> Said:
+    said = row.implied[node]
+    assert said is not None
+    return said

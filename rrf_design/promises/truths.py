@@ -1,0 +1,148 @@
+"""What is right: the gold column of a table, or what people wrote into a review file, compared with a delivered value.
+
+Gold is a value, a list of values that are all right, or a value with a tolerance in its own unit. It is read by the parser that reads
+the delivered answers, so that "B", "1,200.00" and a Python literal mean the same on both sides. Nothing but pilots and audits sees it.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from rrf_design.errors import InputError
+from rrf_design.files import suggestion
+from rrf_design.questions.recipe import DataSection
+from rrf_design.questions.templates import strict_number
+from rrf_design.responses.parsed import Parser
+from rrf_design.responses.worded import ChoiceParser, YesNoParser
+
+Said = tuple[float, ...] | str
+"""An answer as it is compared: numbers, or the class of an open answer."""
+ROUNDING = 1e-9
+"""Relative: numbers this close are the same number, written or computed in two ways."""
+GOLD_KEYS = ("column", "tolerance", "separator")
+
+
+@dataclass(frozen=True, slots=True)
+class GoldRule:
+    """How the gold column is read. `separator` splits a cell into several values, each of them right."""
+
+    column: str | None = None
+    tolerance: float | None = None
+    separator: str | None = None
+
+    @classmethod
+    def of(cls, data: DataSection, *, tolerance: float | None = None) -> GoldRule:
+        """The rule of a recipe; `tolerance` is the answer's own, where gold names none."""
+        if data.gold is None or isinstance(data.gold, str):
+            return cls(data.gold, tolerance)
+        for key in data.gold:
+            if key not in GOLD_KEYS:
+                raise InputError(f"[data] gold: unknown key {key!r}{suggestion(key, GOLD_KEYS)}")
+        if not isinstance(data.gold.get("column"), str):
+            raise InputError("[data] gold: it needs column = the name of the column that holds the truth")
+        own, separator = data.gold.get("tolerance"), data.gold.get("separator")
+        if own is not None and (isinstance(own, bool) or not isinstance(own, int | float) or own < 0):
+            raise InputError(f"[data] gold: tolerance = {own!r} should be a number, 0 or more")
+        if separator is not None and (not isinstance(separator, str) or not separator):
+            raise InputError(f"[data] gold: separator = {separator!r} should be a text such as ' | '")
+        return cls(str(data.gold["column"]), tolerance if own is None else float(own), separator)
+
+
+@dataclass(frozen=True, slots=True)
+class Truth:
+    """What is right about one item: any of these values, each within the tolerance."""
+
+    values: tuple[Said, ...]
+    tolerance: float | None = None
+    text: str = ""
+
+    def right(self, said: Said | None) -> bool:
+        return said is not None and any(same(said, value, self.tolerance) for value in self.values)
+
+
+def same(said: Said, value: Said, tolerance: float | None = None) -> bool:
+    """Classes by their string, numbers up to rounding or within the tolerance in every coordinate."""
+    if isinstance(said, str) or isinstance(value, str):
+        return said == value
+    if len(said) != len(value):
+        return False
+    reach = 0.0 if tolerance is None else tolerance
+    return all(
+        math.isclose(a, b, rel_tol=ROUNDING, abs_tol=reach * (1 + ROUNDING)) for a, b in zip(said, value, strict=True)
+    )
+
+
+def read_truth(cell: Any, parser: Parser | None, rule: GoldRule) -> Truth | None:
+    """The truth in a cell (or in a reviewer's field); None where it is empty, InputError where it can't be read."""
+    if cell is None or (isinstance(cell, str) and not cell.strip()) or cell == []:
+        return None
+    several = isinstance(cell, list | tuple) and not _is_vector(parser)
+    parts = list(cell) if several else [cell]
+    if rule.separator is not None and isinstance(cell, str):
+        parts = [part.strip() for part in cell.split(rule.separator)]
+    values = tuple(_read(part, parser) for part in parts)
+    # Choices and classes are the same or not; a distance means nothing among them.
+    tolerance = None if _worded(parser) else rule.tolerance
+    return Truth(values, tolerance, str(cell))
+
+
+def _read(cell: Any, parser: Parser | None) -> Said:
+    if not _worded(parser):
+        try:
+            numbers = cell if isinstance(cell, list | tuple) else [cell]
+            return tuple(strict_number(number) for number in numbers)
+        except ValueError as error:
+            if parser is None or not isinstance(cell, str):
+                raise InputError(f"the truth {str(cell)!r:.60} {error}") from None
+    assert parser is not None
+    found = parser.parse(str(cell))
+    if not found.ok:
+        raise InputError(f"the truth {str(cell)!r:.60} is no answer to the parser {parser.name!r}: {found.detail}")
+    said = found.label if found.label is not None else found.value
+    assert said is not None
+    return said
+
+
+def _worded(parser: Parser | None) -> bool:
+    """Whether answers are words (choices, yes or no, open classes) rather than numbers."""
+    inner = getattr(parser, "of", parser)
+    return parser is not None and (parser.dim == 0 or isinstance(inner, ChoiceParser | YesNoParser))
+
+
+def _is_vector(parser: Parser | None) -> bool:
+    return parser is not None and parser.dim > 1 and not _worded(parser)
+
+
+def shown(said: Said, parser: Parser | None) -> Any:
+    """A value in the words of its parser: a class, a choice, yes or no, else numbers without what rounding left."""
+    if isinstance(said, str):
+        return said
+    inner = getattr(parser, "of", parser)
+    if isinstance(inner, ChoiceParser):
+        chosen = [name for name, mark in zip(inner.options, said, strict=False) if mark > 0.5]
+        if len(chosen) == 1:
+            return chosen[0]
+    if isinstance(inner, YesNoParser):
+        return " ".join("yes" if mark > 0.5 else "no" for mark in said)
+    short = [float(f"{number:.12g}") for number in said]
+    whole = [int(number) if number.is_integer() and abs(number) < 2**53 else number for number in short]
+    return whole[0] if len(whole) == 1 else whole
+
+
+def cell_is_right(answer: Any, gold: Any, *, tolerance: float | None, separator: str | None = None) -> bool | None:
+    """Whether a delivered cell is right by a gold cell, for tables whose recipe is not at hand; None where gold is empty."""
+    if gold is None or (isinstance(gold, str) and not gold.strip()):
+        return None
+    parts = list(gold) if isinstance(gold, list | tuple) else [gold]
+    if separator is not None and isinstance(gold, str):
+        parts = [part.strip() for part in gold.split(separator)]
+    return any(same(_plain(answer), _plain(part), tolerance) for part in parts)
+
+
+def _plain(cell: Any) -> Said:
+    try:
+        return (strict_number(cell),)
+    except ValueError:
+        return str(cell).strip()

@@ -1,0 +1,19 @@
+"""Questions about many items: tables, templates, recipes and data sets. One row of a table is one item."""
+
+from __future__ import annotations
+
+from rrf_design.questions.answers import RecordedAnswer, RecordedAnswers
+from rrf_design.questions.datasets import DataItem, Dataset, ItemClass, dataset
+from rrf_design.questions.recipe import Recipe, dumps_recipe, load_recipe
+
+__all__ = [
+    "DataItem",
+    "Dataset",
+    "ItemClass",
+    "Recipe",
+    "RecordedAnswer",
+    "RecordedAnswers",
+    "dataset",
+    "dumps_recipe",
+    "load_recipe",
+]

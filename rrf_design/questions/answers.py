@@ -1,0 +1,259 @@
+"""Recorded answers of a data set: rows `id node [repeat model] value|text|status [cost]`, in any order.
+
+A file of millions of rows is read once, row by row, into a private temporary database, and looked up item by item from there, so
+that memory stays constant whatever the order of the rows. All rows that can't be used are named together, before anything is done.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sqlite3
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from rrf_design.errors import InputError
+from rrf_design.files import suggestion
+from rrf_design.questions.datasets import Dataset
+from rrf_design.questions.faults import RowFaults
+from rrf_design.questions.recipe import Recipe
+from rrf_design.questions.tables import Cells, open_table
+from rrf_design.questions.templates import strict_number
+from rrf_design.responses.statuses import INVALID, VALID
+
+_DATE = re.compile(r"-\d{4}-?\d{2}-?\d{2}$")
+KEYS = ("id", "node", "repeat", "model", "value", "text", "status", "cost")
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedAnswer:
+    """One answer of one node: a value, or a text for the node's parser, or the status that says why there is none."""
+
+    value: tuple[float, ...] | None = None
+    text: str | None = None
+    status: str | None = None
+    cost: float | None = None
+
+    @property
+    def response(self) -> dict[str, Any]:
+        """As `rrf_design.repairing` takes it, under the node's id."""
+        given = {"value": None if self.value is None else list(self.value), "text": self.text, "status": self.status}
+        return {key: value for key, value in given.items() if value is not None}
+
+
+class RecordedAnswers:
+    """The answers of a data set's items. Close it, or use it in a `with` block."""
+
+    def __init__(self, dataset: Dataset, source: Any) -> None:
+        self.name = str(source) if isinstance(source, str | os.PathLike) else "the answers"
+        self._names = NodeNames(dataset.recipe)
+        # A temporary file that ends with the connection. Joblib asks for the next items in whatever thread has one to spare,
+        # one thread at a time.
+        self._db = sqlite3.connect("", isolation_level=None, check_same_thread=False)
+        try:
+            self._db.execute("pragma journal_mode = off")
+            self._db.execute("create table answers (item text, node text, row integer, answer text)")
+            self._db.execute("create table items (item text)")
+            self._read(source)
+            self._check_items(dataset)
+        except BaseException:
+            self._db.close()
+            raise
+
+    def __enter__(self) -> RecordedAnswers:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._db.close()
+
+    def of(self, item: str) -> dict[str, RecordedAnswer]:
+        """What was answered about one item, by node; nodes without a row are not there."""
+        found = self._db.execute("select node, answer from answers where item = ? order by row", (item,))
+        return {node: _unpacked(answer) for node, answer in found}
+
+    def __len__(self) -> int:
+        """Answers in all."""
+        (count,) = self._db.execute("select count(*) from answers").fetchone()
+        return int(count)
+
+    def _read(self, source: Any) -> None:
+        table = open_table(source)
+        if table.columns is not None:
+            _check_keys(table.columns, table.name)
+        faults = RowFaults(table.name)
+        total = 0
+
+        def entries() -> Iterator[tuple[str, str, int, str]]:
+            nonlocal total
+            for number, cells, _ in table.rows(faults):
+                total += 1
+                try:
+                    item, node, answer = self._entry(cells if table.columns is None else _filled_cells(cells))
+                except InputError as error:
+                    faults.add(number, str(error))
+                else:
+                    yield item, node, number, _packed(answer)
+
+        self._db.execute("begin")
+        self._db.executemany("insert into answers values (?, ?, ?, ?)", entries())
+        self._db.execute("commit")
+        self._db.execute("create index by_item on answers (item, node)")
+        twice = "select item, node, row from answers a where exists (select 1 from answers b where b.item = a.item and b.node = a.node and b.row < a.row)"
+        for item, node, row in self._db.execute(f"{twice} order by row limit 1000"):
+            faults.add(row, f"a second answer of item {item!r}, node {node!r}; say which repeat it is")
+        faults.refuse(total + faults.unread)
+        if total == 0:
+            raise InputError(f"{table.name}: holds no answers")
+
+    def _entry(self, cells: Cells) -> tuple[str, str, RecordedAnswer]:
+        _check_keys(cells, "")
+        item, node = (_name(cells.get(key), key) for key in ("id", "node"))
+        repeat, model = _repeat(cells.get("repeat")), cells.get("model")
+        if model is not None and not isinstance(model, str):
+            raise InputError(f"model is {model!r:.40}, not text")
+        return item, self._names.node(node, model or None, repeat), _answer(cells)
+
+    def _check_items(self, dataset: Dataset) -> None:
+        """Answers of items that the table has not: a slip in an id, or another table."""
+        self._db.execute("begin")
+        self._db.executemany("insert into items values (?)", ((name,) for name in dataset.whole))
+        self._db.execute("commit")
+        self._db.execute("create index by_name on items (item)")
+        query = "from (select distinct item from answers where item not in (select item from items))"
+        (count,) = self._db.execute(f"select count(*) {query}").fetchone()
+        if count:
+            shown = [name for (name,) in self._db.execute(f"select item {query} limit 5")]
+            more = f" and {count - len(shown)} more" if count > len(shown) else ""
+            raise InputError(f"{self.name}: {dataset.table.name} has no item {', '.join(map(repr, shown))}{more}")
+        self._db.execute("drop table items")
+
+
+class NodeNames:
+    """From what a row calls a question (its node or ask, model and repeat) to the node of the recipe."""
+
+    def __init__(self, recipe: Recipe) -> None:
+        self._nodes = dict(recipe.nodes)
+        self._ids = set(self._nodes.values())
+        self._models: dict[str, set[str]] = {}
+        for name, entry in recipe.models.items():
+            for alias in {name, *_aliases(str(entry["use"]))}:
+                self._models.setdefault(alias, set()).add(name)
+        for name in recipe.models:
+            self._models[name] = {name}  # its own name before anybody's alias
+
+    def node(self, name: str, model: str | None, repeat: int) -> str:
+        """The node's id; InputError says what there is instead."""
+        known_as = self._own_name(model)
+        if (name, known_as, repeat) in self._nodes:
+            return self._nodes[name, known_as, repeat]
+        asked = {known for ask, known, _ in self._nodes if ask == name and known is not None}
+        # An ask of one model knows no other, whatever a log calls it; among several the row must say which.
+        if len(asked) <= 1 and (name, None, repeat) in self._nodes:
+            return self._nodes[name, None, repeat]
+        if name in self._ids and repeat == 1 and model is None:
+            return name
+        if name not in {ask for ask, _, _ in self._nodes} | self._ids:
+            raise InputError(f"no node {name!r}{suggestion(name, self._ids)}")
+        said = f"model {model!r}, repeat {repeat}" if model is not None else f"repeat {repeat}"
+        known = ", ".join(node for (ask, _, _), node in self._nodes.items() if ask == name)
+        raise InputError(f"node {name!r} has no {said} in the recipe (it has: {known or name})")
+
+    def _own_name(self, model: str | None) -> str | None:
+        """What the recipe calls a model that a log calls by its provider's name, perhaps with a date; as it is, if unknown."""
+        if model is None:
+            return None
+        for alias in (model, *_aliases(model)):
+            if len(self._models.get(alias, ())) == 1:
+                return next(iter(self._models[alias]))
+        return model
+
+
+def _aliases(model: str) -> list[str]:
+    """openai:gpt-x for openai/gpt-x-2025-01-31, then gpt-x alone."""
+    whole = _DATE.sub("", model.replace("/", ":").casefold())
+    return [model.replace("/", ":").casefold(), whole, whole.rpartition(":")[2]]
+
+
+def _check_keys(given: Any, where: str) -> None:
+    for key in given:
+        if key not in KEYS:
+            raise InputError(f"{f'{where}: ' if where else ''}unknown column {key!r}{suggestion(str(key), KEYS)}")
+    for key in ("id", "node"):
+        if where and key not in given:
+            raise InputError(f"{where}: no column {key!r}; answers have the columns {', '.join(KEYS)}")
+
+
+def _filled_cells(cells: Cells) -> Cells:
+    """In a table with a header a cell that is empty says nothing; an empty text is an answer where a row need not have it."""
+    return {key: cell for key, cell in cells.items() if cell != ""}
+
+
+def _name(cell: Any, key: str) -> str:
+    if isinstance(cell, bool) or not isinstance(cell, str | int) or not str(cell).strip():
+        raise InputError(f"{key} is {'empty' if cell in (None, '') else f'{cell!r:.40}, not text'}")
+    return str(cell)
+
+
+def _repeat(cell: Any) -> int:
+    if cell is None or cell == "":
+        return 1
+    try:
+        number = strict_number(cell)
+    except ValueError as error:
+        raise InputError(f"repeat {error}") from None
+    if number < 1 or number != int(number):
+        raise InputError(f"repeat is {cell!r:.40}; repeats count from 1 on")
+    return int(number)
+
+
+def _answer(cells: Mapping[str, Any]) -> RecordedAnswer:
+    status, text, value = (cells.get(key) for key in ("status", "text", "value"))
+    cost = _cost(cells.get("cost"))
+    if status is not None and status not in VALID:
+        if status not in INVALID:
+            raise InputError(
+                f"unknown status {status!r:.40}{suggestion(str(status), INVALID)}; known: {', '.join(INVALID)}"
+            )
+        return RecordedAnswer(status=str(status), cost=cost)
+    if value is not None:
+        return RecordedAnswer(value=_value(value), cost=cost)
+    if text is None:
+        return RecordedAnswer(status="missing", cost=cost)
+    if not isinstance(text, str):
+        raise InputError(f"text is {text!r:.40}, not text")
+    return RecordedAnswer(text=text, cost=cost)
+
+
+def _value(cell: Any) -> tuple[float, ...]:
+    if isinstance(cell, str) and cell.lstrip().startswith("["):
+        try:
+            cell = json.loads(cell)
+        except (ValueError, RecursionError):
+            raise InputError(f"value is {cell!r:.40}, not a list of numbers") from None
+    try:
+        return tuple(strict_number(one) for one in (cell if isinstance(cell, list | tuple) else [cell]))
+    except ValueError as error:
+        raise InputError(f"value {error}; raw answers go into text") from None
+
+
+def _cost(cell: Any) -> float | None:
+    if cell is None or cell == "":
+        return None
+    try:
+        number = strict_number(cell)
+    except ValueError as error:
+        raise InputError(f"cost {error}") from None
+    if number < 0:
+        raise InputError(f"cost is {cell!r:.40}; costs are not negative")
+    return number
+
+
+def _packed(answer: RecordedAnswer) -> str:
+    return json.dumps([answer.value, answer.text, answer.status, answer.cost])
+
+
+def _unpacked(packed: str) -> RecordedAnswer:
+    value, text, status, cost = json.loads(packed)
+    return RecordedAnswer(None if value is None else tuple(value), text, status, cost)

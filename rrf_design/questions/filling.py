@@ -1,0 +1,380 @@
+"""From the long form and a row to a problem, and no more work than the row needs.
+
+`problem` fills in everything, the slow and obvious way. `pattern` is what of a row decides the structure of its item; items of one
+pattern share everything that is dear (docs/algorithms.md, fact 21), and for those who hold the structure already, `prompts`,
+`values` and `offsets` are the parts of `problem` that still differ.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from rrf_design.errors import InputError
+from rrf_design.files import SECTIONS, from_document
+from rrf_design.problem import Problem
+from rrf_design.questions.recipe import Recipe
+from rrf_design.questions.slots import (
+    Cells,
+    Path,
+    Slot,
+    SlotKind,
+    as_plain,
+    entries,
+    find_slots,
+    read_condition,
+    read_exactly,
+    read_list,
+    read_number,
+    read_text,
+)
+from rrf_design.questions.templates import strict_number
+from rrf_design.responses import parsers
+from rrf_design.responses.parsed import Parser
+
+Numbers = float | tuple[float, ...]
+_WORD = re.compile(r"[^\W\d]\w*")
+_LATER = (SlotKind.EXPRESSION, SlotKind.VERIFIER, SlotKind.WHEN, SlotKind.VALUE)
+
+
+def _suspects(document: Mapping[str, Any]) -> bool:
+    listed = [*document.get("relations", ()), *document.get("anchors", ())]
+    return any(entry.get("trusted") is False for entry in listed)
+
+
+class Filler:
+    """A recipe made ready to be filled in, row after row. What it gives depends on the row alone, and no row is changed."""
+
+    def __init__(self, recipe: Recipe) -> None:
+        self.recipe = recipe
+        self.slots = find_slots(recipe)
+        self._entries = {section: entries(recipe, section) for section in ("problem", *SECTIONS)}
+        self._at: dict[str, dict[tuple[int, Path], Slot]] = {section: {} for section in self._entries}
+        for slot in self.slots:
+            self._at[slot.section][slot.place, slot.path] = slot
+        self._deciding = tuple(slot for slot in self.slots if not slot.own)
+        self._conditions = {
+            s: [slot for slot in self._deciding if slot.kind is SlotKind.WHEN and slot.section == s] for s in self._at
+        }
+        texts = (("prompt",), ("system",), ("name",))
+        self._may_be_empty = tuple(
+            slot
+            for slot in self.slots
+            if slot.path in texts and not (slot.template.plain or slot.template.says_something)
+        )
+        self._templated = {slot.place for slot in self.slots if slot.section == "nodes" and slot.path[0] == "parser"}
+        self._same_parsers: dict[int, Parser] = {}
+        self._texts = tuple(slot for slot in self.slots if slot.kind is SlotKind.TEXT)
+        self._risky = tuple(slot for slot in self._texts if not slot.template.plain_names)
+        self._text_columns = frozenset(name for slot in self._texts for name in slot.columns)
+        self._prompts = tuple(slot for slot in self.slots if slot.section == "nodes" and slot.path == ("prompt",))
+        self._valued = tuple(
+            (place, entry) for place, entry in enumerate(self._entries["anchors"]) if entry.get("value") is not None
+        )
+        self.open_nodes = frozenset(
+            entry["id"] for entry in self._entries["nodes"] if _reads_classes(entry.get("parser"))
+        )
+        self._shifted = tuple(
+            (place, entry) for place, entry in enumerate(self._entries["relations"]) if "offset" in entry
+        )
+
+    def pattern(self, row: Cells) -> tuple[Any, ...]:
+        """What of this row decides the structure: conditions, prices and other numbers, how many choices."""
+        return tuple(self._read(slot, row, _deciding) for slot in self._deciding)
+
+    def faults(self, row: Cells) -> list[str]:
+        """Everything that can't be filled in for this row, each with column and line; empty for a good row."""
+        found: list[str] = []
+
+        def attempt(work: Callable[..., Any], *arguments: Any) -> None:
+            try:
+                work(*arguments)
+            except InputError as error:
+                found.append(str(error))
+
+        for slot in self._deciding:
+            attempt(self._read, slot, row, _deciding)
+        if found:
+            return found
+        attempt(self.values, row)
+        attempt(self.labels, row)
+        attempt(self.offsets, row)
+        complete = self._text_columns <= row.keys()
+        for slot in self._risky if complete else self._texts:
+            attempt(self._read, slot, self._scope(slot, row), read_text)
+        for slot in self._may_be_empty:
+            attempt(self._read, slot, self._scope(slot, row), _some_text)
+        for place in self._templated:
+            attempt(self._parser_of, place, row)
+        return list(dict.fromkeys(found))
+
+    def prompts(self, row: Cells) -> dict[str, str]:
+        """The prompt of every node of this row's item."""
+        there = self._there("nodes", row)
+        filled: dict[int, str] = {}
+        same: dict[Any, str] = {}  # repeats and models of one ask have one text
+        for slot in self._prompts:
+            if slot.place in there:
+                key = slot.template if not slot.inner else slot
+                filled[slot.place] = same[key] if key in same else self._read(slot, self._scope(slot, row), read_text)
+                same[key] = filled[slot.place]
+        asked = (
+            (place, entry) for place, entry in enumerate(self._entries["nodes"]) if place in there and "prompt" in entry
+        )
+        return {entry["id"]: filled.get(place, entry["prompt"]) for place, entry in asked}
+
+    def parsers(self, row: Cells) -> dict[str, Parser]:
+        """What reads the answers of each node that names a parser; one object for all rows where no cell decides it."""
+        there = self._there("nodes", row)
+        named = ((place, node) for place, node in enumerate(self._entries["nodes"]) if place in there)
+        return {node["id"]: self._parser_of(place, row) for place, node in named if node.get("parser") is not None}
+
+    def values(self, row: Cells) -> dict[str, Numbers]:
+        """The values of the checks that the row knows, by anchor; those of open answers are `labels`."""
+        known = self._known(row)
+        return {entry["id"]: self._value(place, entry, row) for place, entry in known if not self._is_open(entry)}
+
+    def labels(self, row: Cells) -> dict[str, str]:
+        """The classes that the row's checks of open answers name, by anchor."""
+        if not self.open_nodes:
+            return {}
+        known = [(place, entry) for place, entry in self._known(row) if self._is_open(entry)]
+        return {entry["id"]: self._label(place, entry, row) for place, entry in known}
+
+    def offsets(self, row: Cells) -> dict[str, Numbers]:
+        """The offsets of the relations that declare one, by relation."""
+        there = self._there("relations", row)
+        found: dict[str, Numbers] = {}
+        for place, entry in self._shifted:
+            if place in there:
+                filled = self._filled("relations", place, entry["offset"], ("offset",), row)
+                found[entry["id"]] = tuple(filled) if isinstance(filled, list) else filled
+        return found
+
+    def document(self, row: Cells) -> dict[str, Any]:
+        """The whole problem file of this row's item."""
+        document: dict[str, Any] = {"problem": self._filled("problem", 0, self._entries["problem"][0], (), row)}
+        for section in SECTIONS:
+            there = self._there(section, row)
+            listed = [(place, entry) for place, entry in enumerate(self._entries[section]) if place in there]
+            if listed:
+                document[section] = [self._entry(section, place, entry, row) for place, entry in listed]
+        values = self.values(row)
+        for anchor in document.get("anchors", ()):
+            if anchor.get("node") in self.open_nodes:
+                anchor.pop("value", None)  # a class means something beside the answers of its item only
+            elif anchor["id"] in values:
+                value = values[anchor["id"]]
+                anchor["value"] = list(value) if isinstance(value, tuple) else value
+        if _suspects(self._entries) and not _suspects(document):
+            document["problem"].pop("wrong_checks", None)  # the checks that may be wrong are not there for this row
+        return document
+
+    def problem(self, row: Cells, *, name: str) -> Problem:
+        """The problem of this row's item, checked; InputError leads back to the recipe. `name` where the recipe gives none."""
+        document = self.document(row)
+        document["problem"].setdefault("name", name)
+        try:
+            return from_document(document)
+        except InputError as error:
+            raise InputError(self.back(str(error))) from None
+
+    def back(self, message: str) -> str:
+        """A message about a node or block, with the entry and line of the recipe that it came from."""
+        named = re.match(r"(?:node|relation|anchor|rule|tier) '([^']+)'", message)
+        return f"{message} ({self.recipe.where(named[1] if named else '')})"
+
+    def parser(self, place: int, spec: Any) -> Parser:
+        """The parser that a node names."""
+        try:
+            return parsers.get(spec)
+        except InputError as error:
+            raise InputError(self.back(f"node {self._entries['nodes'][place]['id']!r}: {error}")) from None
+
+    def _there(self, section: str, row: Cells) -> set[int]:
+        """Places of the entries that this row has: their conditions hold, and so do those of the nodes they speak of."""
+        listed = self._entries[section]
+        found = set(range(len(listed))) - self._absent(section, row)
+        if section in ("relations", "anchors") and self._conditions["nodes"]:
+            gone = {self._entries["nodes"][place]["id"] for place in self._absent("nodes", row)}
+            found = {place for place in found if not gone.intersection(_ends(listed[place]))}
+        return found
+
+    def _absent(self, section: str, row: Cells) -> set[int]:
+        return {slot.place for slot in self._conditions[section] if not self._read(slot, row, read_condition)}
+
+    def _scope(self, slot: Slot, row: Cells) -> Cells:
+        """The row, and the node's own variables where it has some."""
+        if slot.section != "nodes" or slot.path[0] == "variables":
+            return row
+        own = self._entries["nodes"][slot.place].get("variables")
+        return {**row, **self._variables([slot.place], row)} if own else row
+
+    def _variables(self, places: list[int], row: Cells) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for place in places:
+            own = self._entries["nodes"][place].get("variables") or {}
+            found |= self._filled("nodes", place, own, ("variables",), row)
+        return found
+
+    def _entry(self, section: str, place: int, entry: Mapping[str, Any], row: Cells) -> dict[str, Any]:
+        # A filled-in node has no variables: its texts are filled in already, and nothing in them is a template.
+        kept = {key: value for key, value in entry.items() if key not in ("when", "variables")}
+        found: dict[str, Any] = self._filled(section, place, kept, (), row)
+        if section == "nodes" and "dim" not in found and isinstance(found.get("parser"), str | dict):
+            dim = self.parser(place, found["parser"]).dim
+            found |= {"dim": dim} if dim > 1 else {}
+        if section == "anchors" and isinstance(found.get("source"), str | dict):
+            found["source"] = self._source(place, entry, found["source"], row)
+        return found
+
+    def _filled(self, section: str, place: int, value: Any, path: Path, row: Cells) -> Any:
+        if isinstance(value, dict):
+            return {key: self._filled(section, place, item, (*path, key), row) for key, item in value.items()}
+        if isinstance(value, list | tuple):
+            return [self._filled(section, place, item, (*path, at), row) for at, item in enumerate(value)]
+        slot = self._at[section].get((place, path))
+        if slot is None or slot.kind in _LATER:
+            return value
+        read: Callable[[Slot, Cells], Any] = {SlotKind.TEXT: read_text, SlotKind.LIST: read_list}.get(
+            slot.kind, read_number
+        )
+        return self._read(slot, self._scope(slot, row), read)
+
+    def _known(self, row: Cells) -> list[tuple[int, Mapping[str, Any]]]:
+        """The checks that name a value and that this row has."""
+        there = self._there("anchors", row)
+        return [(place, entry) for place, entry in self._valued if place in there]
+
+    def _is_open(self, anchor: Mapping[str, Any]) -> bool:
+        """Whether an anchor speaks of a node whose answers are classes, to be compared within the item."""
+        return anchor.get("node") in self.open_nodes
+
+    def _label(self, place: int, entry: Mapping[str, Any], row: Cells) -> str:
+        slot = self._at["anchors"].get((place, ("value",)))
+        parser, _ = self._node_parser(entry, row)
+        assert parser is not None
+        text = (
+            str(entry["value"]) if slot is None else self._read(slot, row, lambda slot, row: slot.template.value(row))
+        )
+        found = parser.parse(str(text))
+        if found.label is None:
+            raise InputError(
+                f"check {entry['id']!r}: {str(text)!r:.60} is no answer to the parser {parser.name!r}: {found.detail}"
+            )
+        return found.label
+
+    def _source(self, place: int, entry: Mapping[str, Any], source: Any, row: Cells) -> Any:
+        """A source with the variables that it needs beside it."""
+        looked_at = _ends(entry)
+        places = [at for at, node in enumerate(self._entries["nodes"]) if node["id"] in looked_at]
+        scope = {**row, **self._variables(places, row)}
+        for slot in self._at["anchors"].values():
+            if slot.place == place and slot.kind is SlotKind.EXPRESSION:
+                text = self._read(slot, scope, read_text)
+                table = {} if isinstance(source, str) else dict(source)
+                text = text.partition(":")[2].strip() if isinstance(source, str) else text
+                words = {word for word in _WORD.findall(text) if word in scope}
+                used = {word: self._read(slot, {word: scope[word]}, _variable) for word in sorted(words)}
+                used |= table.pop("variables", {})
+                return {**table, "expression": text} | ({"variables": used} if used else {})
+            if slot.place == place and slot.kind is SlotKind.VERIFIER:
+                used = {name: as_plain(scope[name]) for name in sorted(slot.template.names) if name in scope}
+                used |= source.get("variables", {})
+                return {**source} | ({"variables": used} if used else {})
+        return source
+
+    def _value(self, place: int, entry: Mapping[str, Any], row: Cells) -> Numbers:
+        """A check's value: numbers read strictly, or an answer in the words of the node's own parser (a choice, yes)."""
+        given, at = entry["value"], self._at["anchors"]
+        if isinstance(given, list):
+            listed = ((at.get((place, ("value", index))), one) for index, one in enumerate(given))
+            return tuple(float(one) if slot is None else self._read(slot, row, read_number) for slot, one in listed)
+        slot = at.get((place, ("value",)))
+        if slot is None:
+            return float(given)
+        found: Numbers = self._read(slot, row, lambda slot, row: self._worded(entry, slot.template.value(row), row))
+        return found
+
+    def _worded(self, anchor: Mapping[str, Any], cell: Any, row: Cells) -> Numbers:
+        if isinstance(cell, list | tuple):
+            return tuple(strict_number(one) for one in cell)
+        parser, dim = self._node_parser(anchor, row)
+        empty = cell is None or not str(cell).strip()
+        if dim == 1:
+            try:
+                return strict_number(cell)
+            except ValueError:
+                if parser is None or empty:
+                    raise
+        if parser is None or empty:
+            raise ValueError("is empty" if empty else f"is one value where the node has {dim}")
+        parsed = parser.parse(str(cell))
+        if parsed.value is None or not parsed.strict_ok:
+            number = "neither a number nor" if dim == 1 else "not"
+            raise ValueError(f"is {str(cell)!r:.60}, {number} an answer to the parser {parser.name!r}")
+        return parsed.value if dim > 1 else parsed.value[0]
+
+    def _node_parser(self, anchor: Mapping[str, Any], row: Cells) -> tuple[Parser | None, int]:
+        """The parser of the node that an anchor looks at, if it names one, and the node's dimension."""
+        for place, node in enumerate(self._entries["nodes"]):
+            if node["id"] == anchor.get("node"):
+                if node.get("parser") is None:
+                    return None, int(node.get("dim", 1))
+                parser = self._parser_of(place, row)
+                return parser, parser.dim
+        return None, 1
+
+    def _parser_of(self, place: int, row: Cells) -> Parser:
+        if place not in self._same_parsers:
+            made = self.parser(
+                place, self._filled("nodes", place, self._entries["nodes"][place]["parser"], ("parser",), row)
+            )
+            if place in self._templated:
+                return made
+            self._same_parsers[place] = made
+        return self._same_parsers[place]
+
+    def _read(self, slot: Slot, row: Cells, read: Callable[[Slot, Cells], Any]) -> Any:
+        """Read a slot; a fault names the column and the line of the recipe."""
+        try:
+            return read(slot, row)
+        except InputError as error:
+            message = str(error)
+            raise InputError(message if slot.where in message else f"{message} ({slot.where})") from None
+        except ValueError as error:
+            names = ", ".join(map(repr, sorted(slot.template.names)))
+            raise InputError(f"{f'column {names} ' if names else ''}{error} ({slot.where})") from None
+
+
+def _deciding(slot: Slot, row: Cells) -> Any:
+    if slot.kind is SlotKind.WHEN:
+        return read_condition(slot, row)
+    return len(read_list(slot, row)) if slot.kind is SlotKind.LIST else read_number(slot, row)
+
+
+def _some_text(slot: Slot, row: Cells) -> str:
+    text = read_text(slot, row)
+    if not text.strip():
+        raise ValueError("is empty")
+    return text
+
+
+def _variable(slot: Slot, row: Cells) -> int | float:
+    ((name, cell),) = row.items()
+    return read_exactly(name, cell)
+
+
+def _reads_classes(spec: Any) -> bool:
+    """Whether answers are classes: each is compared with the other answers of its item, and with nothing else."""
+    from rrf_design.questions.shortform import static_dim
+
+    try:
+        return static_dim(spec) == 0
+    except InputError:  # its options come from the row, or it is faulty, which is said where it is used
+        return False
+
+
+def _ends(entry: Mapping[str, Any]) -> list[Any]:
+    return [entry.get("tail"), entry.get("head"), entry.get("node"), *(entry.get("nodes") or ())]

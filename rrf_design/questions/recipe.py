@@ -1,0 +1,280 @@
+"""Recipes: a problem file whose texts speak of the row of a table, in a long form and in a short one.
+
+The long form is a problem file with `[data]`; the short form says what is asked, what must agree, and who checks, and
+`shortform` compiles it to the long one, with the way back from every node and block to the entry and line it came from.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, Field, ValidationError, model_validator
+
+from rrf_design.errors import InputError
+from rrf_design.field import Entry, NonNegative, Table, Text
+from rrf_design.files import SECTIONS, canonical_digest, one_line, parse_text, read_source, suggestion, toml_entry
+from rrf_design.questions.entry_lines import Places, entry_lines
+
+Number = Annotated[float, Field(strict=True, allow_inf_nan=False)] | Text
+"""A number, or a text that is one placeholder and becomes it."""
+Count = Annotated[int, Field(strict=True, ge=1)]
+Share = Annotated[float, Field(strict=True, gt=0, lt=1)]
+LONG = ("problem", *SECTIONS)
+SHORT = ("answer", "ask", "check")
+
+
+class DataSection(Entry):
+    """Where the rows come from."""
+
+    table: Text | None = None
+    id: Text | None = None
+    """The column that names the item; the row number by default."""
+    gold: Text | Table | None = None
+    """The column of the truth, for pilots and audits; no text and no check can speak of it."""
+    separator: Text | None = None
+    """Of a CSV file; a comma by default, a tab in a .tsv file."""
+    encoding: Text = "utf-8"
+
+    @property
+    def gold_column(self) -> str | None:
+        named = self.gold.get("column") if isinstance(self.gold, dict) else self.gold
+        return named if isinstance(named, str) else None
+
+
+class AnswerSection(Entry):
+    """What is delivered, and what it is worth."""
+
+    of: Text
+    """The ask whose value is delivered."""
+    name: Text | None = None
+    tolerance: Number | None = None
+    """In its own unit: a value this close to the truth is right."""
+    k: Count = 1
+    fails_together: Literal["ask", "wording", "model"] = "ask"
+    choices: tuple[Text, ...] | Text | None = None
+    """The answer is one of these; one placeholder stands for a cell that is a list."""
+    epsilon: Number | None = None
+    wrong_checks: Annotated[int, Field(strict=True, ge=0)] | None = None
+
+
+class Change(Entry):
+    """How the answer must change: scale times the other one's, plus shift."""
+
+    scale: Number | None = None
+    shift: Number | None = None
+
+    @model_validator(mode="after")
+    def _says_something(self) -> Change:
+        if self.scale is None and self.shift is None:
+            raise ValueError("give scale, shift or both")
+        return self
+
+
+class AskEntry(Entry):
+    """One way of asking; one node per model and repeat."""
+
+    id: Text
+    prompt: Text
+    system: Text | None = None
+    parse: Text | Table | None = None
+    like: Text | None = None
+    change: Change | None = None
+    sums_to: Text | None = None
+    model: Text | tuple[Text, ...] | None = None
+    repeat: Count = 1
+    cost: Number | None = None
+    buy: Literal["always", "if needed"] = "always"
+    max_tokens: Count | None = None
+    range: tuple[Number, Number] | None = None
+    sigma: Number | None = None
+    uncertainty: Number | None = None
+    weight: Number | None = None
+    when: Text | None = None
+    """Only for rows where this is not empty."""
+
+    @model_validator(mode="after")
+    def _consistent(self) -> AskEntry:
+        if any(mark in self.id for mark in "@#{}"):
+            raise ValueError(
+                f"id = {self.id!r}: @ and # are for models and repeats, braces for columns; use other marks"
+            )
+        if self.like is not None and self.sums_to is not None:
+            raise ValueError("give like or sums_to, not both")
+        if self.change is not None and self.like is None:
+            raise ValueError("change says how the answer differs from another one; say which with like")
+        if self.buy == "if needed" and self.cost is None:
+            raise ValueError('buy = "if needed" needs a cost to be weighed against')
+        return self
+
+
+class CheckEntry(Entry):
+    """Evidence from outside: a person, a value, an expression, tests, a verifier, a command."""
+
+    id: Text
+    of: Text
+    by: Table
+    cost: Number | None = None
+    may_be_wrong: bool = False
+    sigma: Number | None = None
+    uncertainty: Number | None = None
+    weight: Number | None = None
+    when: Text | None = None
+
+
+class PromiseSection(Entry):
+    """What a pilot, a run under a policy and an audit are to keep."""
+
+    risk: Share
+    confidence: Share = 0.95
+    pilot: Count | None = None
+    audit: Count | None = None
+    budget: NonNegative | None = None
+
+
+class RecipeFile(Entry):
+    """The sections of a recipe. The long ones are checked as a problem, once their placeholders are numbers."""
+
+    data: DataSection = DataSection()
+    models: dict[str, Text | Table] = Field(default_factory=dict)
+    answer: AnswerSection | None = None
+    ask: tuple[AskEntry, ...] = ()
+    check: tuple[CheckEntry, ...] = ()
+    promise: PromiseSection | None = None
+    ladder: Table | None = None
+    problem: dict[str, Any] | None = None
+    nodes: list[dict[str, Any]] = Field(default_factory=list)
+    relations: list[dict[str, Any]] = Field(default_factory=list)
+    anchors: list[dict[str, Any]] = Field(default_factory=list)
+    rules: list[dict[str, Any]] = Field(default_factory=list)
+    tiers: list[dict[str, Any]] = Field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """The entry of the recipe that a node or block came from: the way back."""
+
+    section: str
+    place: int
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """A checked recipe. `long` is its long form (plain tables, texts still templates), `origins` the way back by id."""
+
+    name: str
+    data: DataSection
+    models: Mapping[str, Mapping[str, Any]]
+    promise: PromiseSection | None
+    ladder: Mapping[str, Any] | None
+    long: Mapping[str, Any]
+    origins: Mapping[str, Origin]
+    nodes: Mapping[tuple[str, str | None, int], str]
+    """Node id by ask, model (None: the first) and repeat (from 1)."""
+    folder: Path = field(default_factory=Path)
+    lines: Places = field(default_factory=dict)
+
+    def where(self, entry: str, key: str = "") -> str:
+        """What to call the place of a node's or block's key: check 'clerk' by, line 31 of rrf.toml."""
+        origin = self.origins.get(entry)
+        if origin is None:
+            return f"{key} in {self.name}" if key else self.name
+        title = f"[{origin.section}]" if origin.section in ("answer", "problem") else f"{origin.section} {origin.id!r}"
+        line = self.lines.get((origin.section, origin.place, key)) or self.lines.get((origin.section, origin.place, ""))
+        spot = f"line {line} of {self.name}" if line else self.name
+        return f"{title} {key}, {spot}" if key else f"{title}, {spot}"
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the long form: policies and runs name the recipe they belong to by it."""
+        return canonical_digest(self.document())
+
+    def document(self) -> dict[str, Any]:
+        """The recipe in its long form, as `recipe_from_document` reads it."""
+        found: dict[str, Any] = {}
+        data = self.data.model_dump(exclude_defaults=True)
+        found["data"] = data
+        if self.models:
+            found["models"] = {name: dict(entry) for name, entry in self.models.items()}
+        found |= self.long
+        if self.promise is not None:
+            found["promise"] = self.promise.model_dump(exclude_none=True)
+        if self.ladder is not None:
+            found["ladder"] = dict(self.ladder)
+        return found
+
+
+def load_recipe(path: str | os.PathLike[str]) -> Recipe:
+    """Read a recipe (.toml or .json), in either form; a problem file is a recipe too, once there is a table for it."""
+    path = Path(path)
+    text = read_source(path)
+    try:
+        document = parse_text(text, path.suffix.lower())
+        return recipe_from_document(document, name=path.name, folder=path.parent, lines=entry_lines(text))
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+
+
+def is_recipe(document: Any) -> bool:
+    """Whether the content of a file is a recipe by itself, rather than a plain problem."""
+    return isinstance(document, dict) and any(key in document for key in ("data", *SHORT))
+
+
+def recipe_from_document(
+    document: Any, *, name: str = "the recipe", folder: Path | None = None, lines: Places | None = None
+) -> Recipe:
+    """The recipe from the parsed content of a file; InputError is one line that names the entry and the remedy."""
+    from rrf_design.questions.filling import Filler
+    from rrf_design.questions.preflight import check_recipe
+    from rrf_design.questions.shortform import compile_short, own_long
+
+    if not isinstance(document, dict):
+        raise InputError(
+            "the top level must be a table with [data], and [answer] with [[ask]] or [problem] with [[nodes]]"
+        )
+    for key in document:
+        if key not in RecipeFile.model_fields:
+            raise InputError(f"unknown section {key!r}{suggestion(key, RecipeFile.model_fields)}")
+    short, long = [key for key in SHORT if key in document], [key for key in LONG if key in document]
+    if short and long:
+        raise InputError(f"[{short[0]}] is of the short form and [{long[0]}] of the long one; use one of them")
+    try:
+        parts = RecipeFile.model_validate(document)
+    except ValidationError as error:
+        lists: dict[str, type[BaseModel]] = {"ask": AskEntry, "check": CheckEntry}
+        tables: dict[str, type[BaseModel]] = {"data": DataSection, "answer": AnswerSection, "promise": PromiseSection}
+        raise InputError(one_line(error, document, lists=lists, tables=tables, top=RecipeFile)) from None
+    models = _models(parts)
+    made = compile_short(parts, list(models)) if short else own_long(parts, list(models))
+    recipe = Recipe(
+        name, parts.data, models, parts.promise, parts.ladder, made.document, made.origins, made.nodes,
+        folder or Path(), lines or {},
+    )  # fmt: skip
+    check_recipe(Filler(recipe))
+    return recipe
+
+
+def _models(parts: RecipeFile) -> dict[str, dict[str, Any]]:
+    found: dict[str, dict[str, Any]] = {}
+    for name, entry in parts.models.items():
+        table = {"use": entry} if isinstance(entry, str) else dict(entry)
+        if not isinstance(table.get("use"), str) or not table["use"]:
+            raise InputError(f'[models] {name}: it needs use = "ADAPTER:NAME"{suggestion("use", table)}')
+        found[name] = table
+    return found
+
+
+def dumps_recipe(recipe: Recipe) -> str:
+    """The long form as TOML."""
+    document = recipe.document()
+    parts = []
+    for key, content in document.items():
+        if isinstance(content, list):
+            parts += [f"[[{key}]]\n{toml_entry(entry)}" for entry in content]
+        else:
+            parts.append(f"[{key}]\n{toml_entry(content)}")
+    return "\n".join(parts)

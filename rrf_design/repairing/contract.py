@@ -1,0 +1,246 @@
+"""What every repair takes and returns (paper, Algorithm "Sparse Relational Response Field Repair").
+
+Sign convention, fixed here once: responses y = z + e with z the valid field and e the error, so the repaired field
+is ẑ = y − ê and the syndrome is s = B y − c = B e. A decoder turns a `Task` into an `Outcome` (an error vector and
+what it proved about it); `repair` turns that into a `Repair` in the user's names, with the certificate.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rrf_design.verdict import Verdict
+
+if TYPE_CHECKING:
+    from rrf_design.noise import Radius
+    from rrf_design.operator import Operator
+    from rrf_design.problem import Problem
+    from rrf_design.repairing.taxonomy import Failure
+
+Array = NDArray[np.float64]
+Values = tuple[float, ...]
+
+Told = Callable[[float, str], None]
+"""Called now and then while a repair runs: the share that is done, and what is known so far in words."""
+
+
+class Certainty(StrEnum):
+    """What a decoder's result amounts to, from which the verdict is decided."""
+
+    UNIQUE = "unique"
+    """The margin is positive, and exactly one set of at most k nodes explains the data."""
+    BOUNDED = "bounded"
+    """The margin is positive: the values are within the error bound, though other nodes might be the wrong ones."""
+    UNIQUE_HERE = "unique here"
+    """The design can't promise anything (zero margin), but these data have one explanation with at most k wrong."""
+    AMBIGUOUS = "ambiguous"
+    """Zero margin, and different errors explain these data equally well."""
+    UNEXPLAINED = "unexplained"
+    """No error on at most k nodes explains the data: more are wrong, or the noise is larger than ε."""
+    UNDECIDED = "undecided"
+    """A limit ended the search, or rounding hides on which side of ε the answer lies."""
+    HEURISTIC = "heuristic"
+    """The method promises nothing: a vote, min-sum, or an error on more than k nodes."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """One field to decode, in the operator's whitened coordinates."""
+
+    problem: Problem
+    operator: Operator
+    response: Array  # (coordinates,): y, with zeros as placeholders at erased nodes
+    syndrome: Array  # (rows,): s = B y − c
+    erased: tuple[int, ...]
+    """Indices of nodes without a valid response: their error is known to be somewhere, which is easier than not knowing."""
+    k: int
+    epsilon: float
+    """The radius that an explanation must keep to."""
+    tolerance: float
+    """Rounding allowance on ‖Bê − s‖ ≤ ε."""
+    values: Mapping[str, Values]
+    """The valid responses in the user's coordinates."""
+    candidates: Mapping[str, tuple[Values, ...]] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)
+    n_jobs: int | None = None
+    time_limit: float | None = None
+    seed: int = 0
+    progress: Told | None = None
+    radius: Radius | None = None
+    """The design's radius that `epsilon` comes from: of its rows alone, or with what uncertain relations add to it."""
+
+    def count(self, nodes: tuple[int, ...]) -> int:
+        """How many units these nodes belong to: what k is compared with."""
+        return self.operator.premise.count(self.operator.node_ids[i] for i in nodes)
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One error that explains the data, over coordinates."""
+
+    support: tuple[int, ...]
+    residual: float
+    error: Array
+    edge: bool = False
+    """The residual is so near ε that rounding of the syndrome decides."""
+    checks: tuple[int, ...] = ()
+    """Blocks that are set aside: they are wrong in this explanation."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a decoder found and proved.
+
+    `proved` means: in exact arithmetic, `explanations` lists every minimal support of at most k nodes that leaves at most
+    ε + tolerance, except for what `undecided` and `zero_rule` say.
+    """
+
+    error: Array  # (coordinates,): ê
+    method: str
+    explanations: tuple[Candidate, ...] = ()
+    proved: bool = False
+    edge: bool = False
+    """The residual is so near ε that rounding decides."""
+    complete: bool = True
+    """False when a limit cut the work short."""
+    undecided: tuple[tuple[int, ...], ...] = ()
+    """Supports that may explain the data or not: too near ε for floats, too large for rationals."""
+    zero_rule: bool = False
+    """Directions below 1e-10 of their node's length were taken for zero, though they are not exactly zero."""
+    heuristic: bool = False
+    boundless: bool = False
+    """No radius is certain: uncertain relations could add anything to the noise."""
+    unknown: tuple[int, ...] = ()
+    """Erased nodes for which the method has no value."""
+    gap: float | None = None
+    """Upper bound on how far the objective is from its optimum; 0 for an exact search, None when nothing is known."""
+    objective: float | None = None
+    iterations: int = 0
+    best_smaller: float | None = None
+    notes: tuple[str, ...] = ()
+    details: Mapping[str, Any] = field(default_factory=dict)
+    checks: tuple[int, ...] = ()
+    """Blocks that are set aside for this error."""
+
+
+class Decoder(ABC):
+    """Turns a task into an outcome. Stateless: one object serves any number of tasks, also at the same time.
+
+    `name` is what users write as method. A decoder never judges its own certainty: it says what it proved, and
+    `rrf_design.repairing.judgement` compares that with the margin, ε and k in one place for all methods.
+    """
+
+    name: str
+    counts_units = False
+    """Whether it knows units of several nodes and checks that may be wrong."""
+    options: tuple[str, ...] = ()
+    """What the method can be told beyond the task; anything else is an error of the caller, never ignored."""
+
+    @abstractmethod
+    def decode(self, task: Task) -> Outcome:
+        """The error that explains the syndrome, by this method's lights."""
+
+
+@dataclass(frozen=True, slots=True)
+class Alternative:
+    """Another explanation of the same data: these nodes wrong instead, with the values they would then have."""
+
+    support: tuple[str, ...]
+    repaired: Mapping[str, Values | None]
+    residual: float
+    edge: bool = False
+    """Its residual is ε to within the rounding of the data, so it may be no explanation."""
+    free: int = 0
+    """Dimensions along which these nodes could change without anything that is measured changing."""
+    checks: tuple[str, ...] = ()
+    """Anchors and relations that are wrong in this explanation."""
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostics:
+    """Recorded on every run (paper, "Optimization diagnostics")."""
+
+    objective: float | None
+    relation_residual: float
+    anchor_residual: float
+    active_groups: int
+    gap: float | None
+    best_smaller: float | None
+    """Least residual with fewer nodes than the answer has: above ε, it proves that no smaller set explains the data."""
+    posterior_bound: float | None
+    """(ε + residual) / γ: the error bound once the residual is known."""
+    complete: bool
+    iterations: int
+    seconds: float
+    seed: int
+    details: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """The repaired field and its certificate. The first six are the keys of the JSON that scripts rely on."""
+
+    repaired: Mapping[str, Values | None]
+    """ẑ by node id; None where the data say nothing about the value."""
+    support: tuple[str, ...]
+    """Nodes whose answer was wrong, in file order (erased nodes are not among them; see `erased`)."""
+    residual: float
+    gamma: float
+    error_bound: float | None
+    """A bound on ‖ẑ − z‖ over all delivered nodes, in their metrics, if what is assumed holds; None when there is none."""
+    method: str
+    certainty: Certainty
+    verdict: Verdict
+    """What may be believed; see `rrf_design.verdict`."""
+    assumes: str
+    """The premise of the verdict, in words."""
+    reason: str
+    """Why it is this sure, in a sentence."""
+    error: Mapping[str, Values]
+    """ê by node id, support only: what the wrong answers were off by (response minus repaired)."""
+    alternatives: tuple[Alternative, ...]
+    """Every other minimal explanation with at most k wrong nodes, as far as the method lists them."""
+    indistinguishable: tuple[str, ...]
+    """At zero margin: nodes on which an error can move without being seen, so that these can't be told apart."""
+    erased: Mapping[str, str]
+    """Nodes without a valid response, and why: parse failure, timeout, refusal, missing."""
+    k: int
+    epsilon: float
+    tolerance: float
+    gamma_lower: float
+    witness: Mapping[str, Values]
+    diagnostics: Diagnostics
+    failures: tuple[Failure, ...] = ()
+    """Where ground truth was given: why the repair is not the truth; empty when it is."""
+    truth_error: float | None = None
+    selected: tuple[str, ...] = ()
+    problem_digest: str = ""
+    notes: tuple[str, ...] = ()
+    bounds: Mapping[str, float] = field(default_factory=dict)
+    """`error_bound` node by node, in the units of the node's own answers; empty when there is none."""
+    wanted: float | None = None
+    robust_lower: float = 0.0
+    wrong_checks: tuple[str, ...] = ()
+    """Anchors and relations that contradict the rest: every explanation sets them aside."""
+
+    @property
+    def nearest(self) -> Mapping[str, Values | None]:
+        """The decoder's estimate, for analysis: `repaired` with the values that are withheld because nothing vouches for them."""
+        found: Mapping[str, Values | None] = self.diagnostics.details.get("nearest", self.repaired)
+        return found
+
+    @property
+    def blamed(self) -> tuple[str, ...]:
+        """The nodes that `nearest` edits."""
+        return tuple(self.diagnostics.details.get("blamed", self.support))
+
+    @property
+    def guaranteed(self) -> bool:
+        return self.verdict is Verdict.CERTIFIED

@@ -1,0 +1,238 @@
+"""One design with one pattern of erasures: its margin, its factorisations and its null spaces, computed once.
+
+A batch of ten thousand fields asks the same few questions of the same matrix; they are answered here and remembered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import combinations
+from math import comb
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rrf_design.operator import Operator
+from rrf_design.premise import Premise, protected
+from rrf_design.repairing.contract import Array, Candidate, Task
+from rrf_design.repairing.parts import Parts
+from solvers.decoding import SupportDecoder
+
+LISTED = 2_000
+"""Sets of further wrong units that are looked at one by one."""
+LOOKED_AT = 64
+"""Nodes whose own margin is computed where the margin of everything says nothing about them."""
+MOVES = 1e-9
+"""A coordinate of a unit null vector below this does not move."""
+
+
+@dataclass(frozen=True, slots=True)
+class DesignFacts:
+    """γ_k, or γ(k | R) when nodes R are erased, with the witness."""
+
+    gamma: float
+    lower: float
+    support: tuple[int, ...]
+    direction: Array
+    method: str
+    others: float
+    """The margin of the answered nodes alone; equal to `lower` when nothing is erased."""
+    bound: bool = False
+    """Only a lower bound is known: 0 then says nothing."""
+
+
+class Decoding:
+    """Shared by all fields with this operator, k and erased nodes; not thread-safe while it fills its caches."""
+
+    def __init__(
+        self,
+        operator: Operator,
+        *,
+        k: int,
+        erased: tuple[int, ...] = (),
+        n_jobs: int | None = None,
+        time_limit: float | None = None,
+    ) -> None:
+        self.operator, self.k, self.erased = operator, k, erased
+        self._options: dict[str, Any] = {"n_jobs": n_jobs, "time_limit": time_limit}
+        self._told: Callable[[float, float, float], None] | None = None
+        self._null: dict[tuple[int, ...], Array] = {}
+        self._unseen: dict[tuple[int, ...], tuple[Candidate, ...]] = {}
+        self._moving: dict[tuple[int, ...], frozenset[int]] = {}
+
+    @classmethod
+    def of(cls, task: Task) -> Decoding:
+        return cls(task.operator, k=task.k, erased=task.erased, n_jobs=task.n_jobs, time_limit=task.time_limit)
+
+    def watch(self, told: Callable[[float, float, float], None]) -> None:
+        """Have the share that is done and both bounds told while the margin is computed."""
+        self._told = told
+
+    @cached_property
+    def parts(self) -> Parts:
+        return Parts.of(self.operator, self.erased)
+
+    @cached_property
+    def facts(self) -> DesignFacts:
+        premise = self.operator.premise
+        if self.erased and (premise.deliver is not None or premise.wrong_checks):
+            return self._around_erased(premise)
+        if self.erased:
+            from solvers.decoding import erasure_margin
+
+            parts = self.parts
+            found = erasure_margin(self.operator.matrix, parts.groups, known=parts.known, k=self.k, **self._options)
+            label = f"erasures, {found.method}"
+            nodes = tuple(sorted(i for part in found.support for i in parts.members[part]))
+            return DesignFacts(found.value, found.lower, nodes, found.direction, label, found.others)
+        solved = protected(self.operator, self.k, progress=self._told, **self._options)
+        margin = solved.solved
+        return DesignFacts(
+            margin.value, margin.lower, solved.nodes, np.array(margin.direction), margin.method, margin.lower
+        )
+
+    def _around_erased(self, premise: Premise) -> DesignFacts:
+        """A lower bound where only some values are delivered, or checks may be wrong, and answers are missing.
+
+        What the blocks measure that name no erased node is a part of what is measured: the margin of that part holds for
+        delivered nodes that were answered. Without suspect checks, so does the margin of the whole field given the erasures.
+        """
+        from solvers.decoding import erasure_margin
+
+        operator, parts = self.operator, self.parts
+        bounds = [0.0]
+        gone = {operator.node_ids[i] for i in self.erased}
+        if not gone.intersection(premise.wanted(operator.node_ids)):
+            answered = np.ones(len(operator.node_ids), dtype=np.bool_)
+            answered[list(self.erased)] = False
+            kept = operator.restrict(self._untouched(), answered)
+            bounds.append(protected(kept, self.k, premise=premise, **self._options).solved.lower)
+        if not premise.wrong_checks:
+            found = erasure_margin(operator.matrix, parts.groups, known=parts.known, k=self.k, **self._options)
+            bounds.append(found.lower)
+        lower = max(bounds)
+        return DesignFacts(lower, lower, (), np.zeros(operator.shape[1]), "erasures, lower bound", lower, bound=True)
+
+    def _untouched(self) -> NDArray[np.bool_]:
+        """(blocks,): those without an entry at an erased node."""
+        operator = self.operator
+        silent = np.zeros(operator.shape[1])
+        for i in self.erased:
+            silent[operator.groups[i]] = 1.0
+        touched = abs(operator.matrix) @ silent > 0
+        owner = np.repeat(np.arange(len(operator.block_ids)), np.diff(operator.block_offsets))
+        hits = np.bincount(owner, weights=touched, minlength=len(operator.block_ids))
+        return np.asarray(hits == 0)
+
+    @cached_property
+    def open_nodes(self) -> frozenset[int]:
+        """Where only some values are delivered, or checks may be wrong: nodes whose value nothing protects.
+
+        A node is sure if its own margin is positive, as if it alone were delivered: then all explanations agree on it.
+        """
+        premise, names = self.operator.premise, self.operator.node_ids
+        if premise.deliver is None and not premise.wrong_checks:
+            return frozenset()
+        wanted = {self.operator.node_index[name] for name in premise.wanted(names)}
+        sure = set(wanted) if self.facts.lower > 0.0 else set()
+        rest = [i for i in range(len(names)) if i not in sure]
+        for i in rest if len(rest) <= LOOKED_AT else ():
+            if self._alone(i) > 0.0:
+                sure.add(i)
+        return frozenset(range(len(names))) - sure
+
+    @cached_property
+    def robust_lower(self) -> float:
+        """What the uncertainty of relations leaves of the proven margin; see `rrf_design.design.Design.robust_lower`."""
+        lower = self.facts.lower
+        if not self.operator.uncertain or lower <= 0.0:
+            return lower
+        if self.erased and (self.operator.premise.deliver is not None or self.operator.premise.wrong_checks):
+            return 0.0  # E acts on what is not delivered as well: nothing is proven about that here
+        if self.erased:  # supports with erased nodes are not listed one by one: the global bound
+            return max(0.0, lower - self.looseness)
+        from rrf_design.planning.robust import robust_floor
+
+        return robust_floor(self.operator, k=self.k, lower=lower)
+
+    @property
+    def looseness(self) -> float:
+        """η ≥ ‖E‖: the root of the summed squared radii."""
+        return float(np.linalg.norm(self.operator.radii)) * (1 + 1e-12)
+
+    @cached_property
+    def decoder(self) -> SupportDecoder:
+        return SupportDecoder(self.operator.matrix, self.parts.groups, known=self.parts.known)
+
+    @cached_property
+    def unseen_nodes(self) -> tuple[int, ...]:
+        """At zero margin, the nodes that the witness moves: errors there can't be told apart."""
+        return self._moved(self.facts.direction) if self.facts.gamma == 0.0 else ()
+
+    def undetermined(self, nodes: tuple[int, ...]) -> frozenset[int]:
+        """Which of these nodes could change together without anything that is measured changing."""
+        null = self._null_space(nodes)
+        return frozenset(i for column in null.T for i in self._moved(column))
+
+    def moving(self, support: tuple[int, ...]) -> frozenset[int]:
+        """Nodes that some further error within the budget changes without a trace, beside the errors on the support."""
+        if support not in self._moving:
+            fixed = self.parts.covering((*self.erased, *support))
+            rest = [part for part in range(len(self.parts.members)) if part not in fixed]
+            left = min(self.k - len(self.parts.covering(support)), len(rest))
+            found: set[int] = set()
+            if (
+                comb(len(rest), max(left, 0)) > LISTED
+            ):  # too many to list: whatever a node's own margin does not protect
+                found |= self._unprotected()
+            else:
+                for further in combinations(rest, max(left, 0)):
+                    null = self.decoder.null_space(tuple(sorted((*fixed, *further))))
+                    found.update(i for column in null.T for i in self._moved(column))
+            self._moving[support] = frozenset(found)
+        return self._moving[support]
+
+    def _unprotected(self) -> set[int]:
+        names = self.operator.node_ids
+        if len(names) > LOOKED_AT:
+            return set(range(len(names)))
+        return {i for i in range(len(names)) if self._alone(i) == 0.0}
+
+    def _alone(self, node: int) -> float:
+        """The margin of one node as if it alone were delivered; a lower bound where answers are missing."""
+        premise = replace(self.operator.premise, deliver=frozenset({self.operator.node_ids[node]}))
+        if self.erased:
+            return self._around_erased(premise).lower
+        return protected(self.operator, self.k, premise=premise, **self._options).solved.lower
+
+    def unseen(self, support: tuple[int, ...]) -> tuple[Candidate, ...]:
+        """Errors that change nothing measured, on the answer's nodes and as many more as the budget still allows."""
+        if support not in self._unseen:
+            self._unseen[support] = self._find_unseen(support)
+        return self._unseen[support]
+
+    def _find_unseen(self, support: tuple[int, ...]) -> tuple[Candidate, ...]:
+        from solvers.decoding import erasure_margin
+
+        free = self._null_space((*self.erased, *support))
+        if free.shape[1]:
+            return tuple(Candidate(self._moved(column), 0.0, column.copy()) for column in free.T)
+        fixed = self.parts.covering((*self.erased, *support))
+        left = self.k - len(self.parts.covering(support))
+        if left < 1 or len(fixed) == len(self.parts.members):
+            return ()
+        found = erasure_margin(self.operator.matrix, self.parts.groups, known=fixed, size=left)
+        return (Candidate(self._moved(found.direction), 0.0, found.direction),) if found.value == 0.0 else ()
+
+    def _null_space(self, nodes: tuple[int, ...]) -> Array:
+        key = self.parts.covering(nodes)
+        if key not in self._null:
+            self._null[key] = self.decoder.null_space(key)
+        return self._null[key]
+
+    def _moved(self, direction: Array) -> tuple[int, ...]:
+        groups = self.operator.groups
+        return tuple(i for i, part in enumerate(groups) if float(np.abs(direction[part]).max(initial=0.0)) > MOVES)

@@ -1,0 +1,279 @@
+"""Responses as people and programs have them: JSON, JSON lines or CSV keyed by node id, values or raw text.
+
+A response is a number, a list of numbers, a text for the node's parser, or a status that says why there is none.
+A response without a value is never a zero vector: its node is erased, and the status says why.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import numbers
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rrf_design.errors import InputError
+from rrf_design.repairing.contract import Values
+from rrf_design.responses.statuses import INVALID, VALID
+
+if TYPE_CHECKING:
+    from rrf_design.problem import Problem
+
+_KEYS = ("node", "value", "text", "status", "samples")
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseField:
+    """The responses of one field: values where there are some, statuses where there are none, samples beside them."""
+
+    values: Mapping[str, Values]
+    invalid: Mapping[str, str]
+    samples: Mapping[str, tuple[Values, ...]] = field(default_factory=dict)
+    name: str = ""
+
+
+def collect(problem: Problem, responses: Any, *, nodes: Sequence[str], name: str = "") -> ResponseField:
+    """Responses by node id (or a path) for these nodes; InputError for an unknown node or a value that doesn't fit."""
+    if isinstance(responses, ResponseField):
+        return responses
+    if isinstance(responses, str | os.PathLike):
+        fields = read_responses(problem, responses, nodes=nodes)
+        if len(fields) != 1:
+            raise InputError(f"{responses}: holds {len(fields)} fields; repair them with repair_many")
+        return fields[0]
+    if not isinstance(responses, Mapping):
+        raise InputError(f"responses must map node ids to values, not {type(responses).__name__}")
+    from rrf_design.files import suggestion
+
+    wanted = set(nodes)
+    values: dict[str, Values] = {}
+    invalid: dict[str, str] = {}
+    samples: dict[str, tuple[Values, ...]] = {}
+    for key, entry in responses.items():
+        if key not in wanted:
+            known = problem.node_by_id
+            hint = "; it is not in this design: select it to ask it" if key in known else suggestion(str(key), wanted)
+            raise InputError(f"responses: no node {key!r} to give a response to{hint}")
+        if isinstance(entry, Mapping):
+            entry = dict(entry)
+            samples[key] = parse_samples(problem, key, entry.pop("samples", ()))
+            entry.pop("node", None)
+            entry = _entry(key, entry)
+        value = _value(problem, key, entry)
+        if isinstance(value, str):
+            invalid[key] = value
+        else:
+            values[key] = value
+    for key in nodes:
+        if key not in responses:
+            invalid[key] = "missing"
+    return ResponseField(values, invalid, {key: part for key, part in samples.items() if part}, name)
+
+
+def read_responses(
+    problem: Problem, path: str | os.PathLike[str], *, nodes: Sequence[str] | None = None
+) -> tuple[ResponseField, ...]:
+    """The fields in a .json, .jsonl or .csv file; one, unless its entries name a `field`."""
+    path = Path(path)
+    names = tuple(node.id for node in problem.nodes) if nodes is None else tuple(nodes)
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: can't be read as UTF-8 text ({error})") from None
+    try:
+        fields = _fields(text, path.suffix.lower())
+        return tuple(collect(problem, content, nodes=names, name=name) for name, content in fields.items())
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+
+
+def _fields(text: str, suffix: str) -> dict[str, dict[str, Any]]:
+    if suffix == ".csv":
+        return _group(_csv_entries(text))
+    if suffix == ".jsonl":
+        lines = [(number, line) for number, line in enumerate(text.splitlines(), start=1) if line.strip()]
+        return _group([_json(line, f"line {number}") for number, line in lines])
+    if suffix != ".json":
+        raise InputError(f"responses end in .json, .jsonl or .csv, not {suffix or 'nothing'!r}")
+    if not text.strip():
+        raise InputError("holds no responses")
+    document = _json(text, "")
+    if isinstance(document, list):
+        return _group(document)
+    if not isinstance(document, dict):
+        raise InputError("the top level must be a table of responses by node id, or a list of entries")
+    if not document:
+        raise InputError("holds no responses")
+    return _group([document]) if isinstance(document.get("responses"), dict) else {"": document}
+
+
+def _group(entries: Sequence[Any]) -> dict[str, dict[str, Any]]:
+    """Entries {node, value|text|status} of one or more fields, or tables by node id, one per field.
+
+    Tables that name no `field` and no node twice are one field in several pieces.
+    """
+    for number, entry in enumerate(entries, start=1):
+        if not isinstance(entry, dict):
+            raise InputError(f"entry {number}: must be a table")
+    tables = [_table(entry) for entry in entries]
+    named = [node for table in tables for node in table]
+    whole = len(set(named)) == len(named)
+    fields: dict[str, dict[str, Any]] = {}
+    for number, (entry, table) in enumerate(zip(entries, tables, strict=True), start=1):
+        name = str(entry.get("field", "" if whole or "node" in entry else number))
+        content = fields.setdefault(name, {})
+        for node, response in table.items():
+            if node in content:
+                raise InputError(
+                    f"entry {number}: a second response for node {node!r}; put more samples into `samples`"
+                )
+            content[node] = response
+    if not fields:
+        raise InputError("holds no responses")
+    return fields
+
+
+def _table(entry: dict[str, Any]) -> dict[str, Any]:
+    """Responses by node id in one entry."""
+    if isinstance(entry.get("responses"), dict):
+        return dict(entry["responses"])
+    rest = {key: value for key, value in entry.items() if key != "field"}
+    return {str(rest["node"]): rest} if "node" in rest else rest
+
+
+def _csv_entries(text: str) -> list[dict[str, Any]]:
+    """Long: columns node and value (or value_0, value_1, …, or text), perhaps status. Wide: one column per node.
+
+    Either may have a column `field`; a wide row is one field.
+    """
+    reader = csv.DictReader(io.StringIO(text), restkey="too many cells")
+    header = list(reader.fieldnames or [])
+    if "node" not in header:
+        return [_wide(row, number) for number, row in enumerate(reader, start=1)]
+    parts = [name for name in header if name.startswith("value_")]
+    unknown = [name for name in header if name not in (*_KEYS, "field", *parts)]
+    if unknown:
+        from rrf_design.files import suggestion
+
+        raise InputError(f"unknown column {unknown[0]!r}{suggestion(str(unknown[0]), [*_KEYS, 'field'])}")
+    entries = []
+    for row in reader:
+        entry: dict[str, Any] = {key: row[key] for key in ("node", "field", "text", "status") if row.get(key)}
+        cells = [row[name] for name in parts if row.get(name)] if parts else [row["value"]] if row.get("value") else []
+        if cells:
+            where = f"line {reader.line_num}: node {row['node']!r}"
+            found = [_number(cell, where) for cell in cells]
+            entry["value"] = found if len(found) > 1 else found[0]
+        entries.append(entry)
+    return entries
+
+
+def _wide(row: dict[str, Any], number: int) -> dict[str, Any]:
+    responses: dict[str, Any] = {}
+    for node, cell in row.items():
+        if node == "field":
+            continue
+        try:
+            responses[node] = float(cell) if cell else None
+        except (TypeError, ValueError):
+            responses[node] = cell  # raw text, for the node's parser
+    return {"field": row.get("field") or str(number), "responses": responses}
+
+
+def _number(cell: str, where: str) -> float:
+    try:
+        return float(cell)
+    except ValueError:
+        raise InputError(f"{where}: {cell!r} is not a number; put raw answers into a column called text") from None
+
+
+def _entry(node: str, entry: dict[str, Any]) -> Any:
+    """The one response inside {value|text|status}."""
+    from rrf_design.files import suggestion
+
+    for key in entry:
+        if key not in _KEYS:
+            raise InputError(f"response of node {node!r}: unknown key {key!r}{suggestion(key, _KEYS)}")
+    status = entry.get("status")
+    if status is not None and status not in VALID:
+        if status not in INVALID:
+            raise InputError(
+                f"response of node {node!r}: unknown status {status!r}{suggestion(str(status), INVALID)}; known: {', '.join(INVALID)}"
+            )
+        return _Status(str(status))
+    given = [key for key in ("value", "text") if entry.get(key) is not None]
+    if len(given) == 2:
+        given = ["value"]  # a record that keeps the raw answer beside the parsed one
+    return entry[given[0]] if given else _Status("missing")
+
+
+class _Status(str):
+    """A status, so that it is not taken for raw text."""
+
+
+def _value(problem: Problem, node: str, entry: Any) -> Values | str:
+    """The vector of a response, or the reason why there is none."""
+    if isinstance(entry, _Status):
+        return str(entry)
+    if entry is None:
+        return "missing"
+    if hasattr(entry, "status") and hasattr(entry, "value"):  # a Parsed
+        return tuple(entry.value) if entry.value is not None else str(getattr(entry.status, "value", entry.status))
+    if isinstance(entry, str):
+        spec = problem.node_by_id[node].parser
+        if spec is None:
+            raise InputError(
+                f"response of node {node!r} is text, but the node names no parser; give numbers or a parser"
+            )
+        from rrf_design.models.text import opens_as_refusal
+        from rrf_design.responses import parsers
+
+        value = _value(problem, node, parsers.get(spec).parse(entry))
+        return "refusal" if isinstance(value, str) and opens_as_refusal(entry) else value
+    dim = problem.node_by_id[node].dim
+    items = [entry] if _is_number(entry) else list(entry) if hasattr(entry, "__iter__") else None
+    if items is None or not all(_is_number(item) for item in items):
+        raise InputError(f"response of node {node!r} must be a number or a list of numbers, not {entry!r}")
+    if len(items) != dim:
+        raise InputError(f"response of node {node!r} has {len(items)} numbers, but the node has dimension {dim}")
+    values = tuple(float(item) for item in items)
+    if not all(math.isfinite(value) for value in values):
+        raise InputError(f"response of node {node!r} is not finite; where there is no answer, give a status instead")
+    return values
+
+
+def parse_samples(problem: Problem, node: str, entries: Any) -> tuple[Values, ...]:
+    if not isinstance(entries, list | tuple):
+        raise InputError(f"samples of node {node!r} must be a list")
+    found = [_value(problem, node, entry) for entry in entries]
+    return tuple(value for value in found if not isinstance(value, str))
+
+
+def _is_number(entry: Any) -> bool:
+    return type(entry) in (int, float) or (isinstance(entry, numbers.Real) and not isinstance(entry, bool))
+
+
+def _json(text: str, where: str) -> Any:
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        result = dict(pairs)
+        if len(result) != len(pairs):
+            keys = [key for key, _ in pairs]
+            raise InputError(f"the key {next(key for key in keys if keys.count(key) > 1)!r} stands twice in one table")
+        return result
+
+    def reject(name: str) -> Any:
+        raise InputError(f"{name} is not a number that can be used here; give a status instead")
+
+    try:
+        return json.loads(text, parse_constant=reject, object_pairs_hook=once)
+    except json.JSONDecodeError as error:
+        raise InputError(f"{where + ': ' if where else ''}not valid JSON: {error}") from None
+    except RecursionError:
+        raise InputError("nested too deeply") from None

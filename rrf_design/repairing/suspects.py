@@ -1,0 +1,115 @@
+"""Exact decoding when checks may be wrong themselves: up to a suspect blocks are set aside, beside k wrong units.
+
+What was measured is Be + u + ν with u on the rows of at most a suspect blocks R. u is free, so (S, R) explains the data exactly
+when S explains what is measured by the other blocks. Every R is tried, the smallest first, each with the plain search; what
+contains a smaller explanation is left out (docs/algorithms.md, fact 19).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations
+from math import comb
+
+import numpy as np
+
+from rrf_design.errors import InputError
+from rrf_design.repairing.contract import Candidate, Outcome, Task
+from rrf_design.repairing.parts import Parts
+from solvers.decoding import Decoding, SupportDecoder
+
+MOST = 20_000
+"""Sets of blocks that are set aside in turn."""
+
+
+def decode_with_suspects(task: Task, parts: Parts, *, limit: int) -> Outcome:
+    """Every minimal explanation by at most k units and a checks, the one with fewest of both first."""
+    from rrf_design.repairing.exact import CUT_SHORT, ZERO_RULE, named
+
+    found: list[Candidate] = []
+    minimal: list[tuple[set[int], set[int]]] = []  # parts and blocks of those found
+    best: tuple[float, Candidate] | None = None
+    undecided: list[tuple[int, ...]] = []
+    complete, zero_rule, tested = True, False, 0
+    for aside in _sets(task):
+        if any(not units and blocks <= set(aside) for units, blocks in minimal):
+            continue  # these checks alone explain everything
+        result = _decode(task, parts, aside, limit)
+        complete, zero_rule, tested = (
+            complete and result.complete,
+            zero_rule or result.zero_rule,
+            tested + result.tested,
+        )
+        undecided += [tuple(i for p in support for i in parts.members[p]) for support in result.undecided]
+        for item in result.explanations:
+            if any(units <= set(item.support) and blocks <= set(aside) for units, blocks in minimal):
+                continue
+            minimal.append((set(item.support), set(aside)))
+            nodes = named(task, parts, item.support, item.error)
+            found.append(Candidate(nodes, item.residual, item.error, item.edge, aside))
+        if not result.explanations and (best is None or result.residual < best[0]):
+            nodes = named(task, parts, result.support, result.error)
+            best = (result.residual, Candidate(nodes, result.residual, result.error, False, aside))
+    ranked = sorted(found, key=lambda item: (_size(task, item), len(item.checks), item.residual))
+    chosen = ranked[0] if ranked else best[1] if best is not None else None
+    assert chosen is not None  # the empty set of checks is always tried
+    notes = () if complete else (CUT_SHORT,)
+    return Outcome(
+        error=chosen.error,
+        method="exact",
+        explanations=tuple(ranked),
+        proved=True,
+        edge=bool(ranked) and ranked[0].edge,
+        complete=complete,
+        undecided=tuple(undecided),
+        zero_rule=zero_rule,
+        gap=0.0 if complete else None,
+        objective=float(_size(task, chosen)) if ranked else chosen.residual,
+        notes=(*notes, ZERO_RULE) if zero_rule else notes,
+        details={"supports_tested": tested},
+        checks=chosen.checks,
+    )
+
+
+def _sets(task: Task) -> Iterator[tuple[int, ...]]:
+    operator, premise = task.operator, task.operator.premise
+    blocks = [j for j, name in enumerate(operator.block_ids) if name in premise.suspects]
+    most = min(premise.wrong_checks, len(blocks))
+    many = sum(comb(len(blocks), size) for size in range(most + 1))
+    if many > MOST:
+        raise InputError(
+            f"wrong_checks = {premise.wrong_checks}: {many} sets of checks would have to be set aside in turn, more than {MOST};"
+            " mark checks that are exact with trusted = true"
+        )
+    return (aside for size in range(most + 1) for aside in combinations(blocks, size))
+
+
+def _decode(task: Task, parts: Parts, aside: tuple[int, ...], limit: int) -> Decoding:
+    operator = task.operator
+    kept = np.flatnonzero(~rows_of(task, aside))
+    decoder = SupportDecoder(operator.matrix[kept], parts.groups, known=parts.known)
+    return decoder.decode(
+        task.syndrome[kept],
+        k=task.k,
+        epsilon=task.epsilon,
+        tolerance=task.tolerance,
+        limit=limit,
+        time_limit=task.time_limit,
+    )
+
+
+def rows_of(task: Task, blocks: tuple[int, ...]) -> np.ndarray:
+    """(rows,): which belong to these blocks."""
+    chosen = np.zeros(len(task.operator.block_ids), dtype=np.bool_)
+    chosen[list(blocks)] = True
+    return np.repeat(chosen, np.diff(task.operator.block_offsets))
+
+
+def _size(task: Task, item: Candidate) -> int:
+    return task.count(item.support) + len(item.checks)
+
+
+def surely_wrong(outcome: Outcome) -> tuple[int, ...]:
+    """Checks that every explanation sets aside."""
+    sets = [set(item.checks) for item in outcome.explanations]
+    return tuple(sorted(set.intersection(*sets))) if sets else ()

@@ -1,0 +1,171 @@
+"""Runs and repairs of many fields as `rrf-delivery` documents: one row per item, and behind it the whole story.
+
+Behind an item of a run stand its questions with the raw texts, how each was read and what it became, what was bought in which
+order, and the error that each purchase was to expose.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from rrf_design.amounts import rounded_down, rounded_up
+from rrf_design.documents import sealed
+from rrf_design.reporting.page import amount, number
+from rrf_design.reporting.sentences import common, many_sentence
+
+SHOWN = 3
+"""Values that a row shows; what lies behind it shows all."""
+
+SIGNIFICANT = 5
+"""Digits of bounds in a row, cut to the side on which they hold."""
+
+Detail = dict[str, Any]
+
+
+def run_delivery(data: Mapping[str, Any], answers: Iterable[Mapping[str, Any]] = ()) -> dict[str, Any]:
+    """The items of a run; `answers` are its recorded ones, where they are at hand."""
+    bought: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
+    for purchase in data["purchases"]:
+        bought[str(purchase["item"])].append(purchase)
+    said: dict[str, dict[str, Mapping[str, Any]]] = defaultdict(dict)
+    for answer in answers:
+        said[str(answer["item"])][str(answer["node"])] = answer
+    rows, details = [], []
+    for item in data["items"]:
+        name = str(item["item"])
+        repair = item.get("repair") or {}
+        cost = sum(float(purchase["price"]) for purchase in bought[name])
+        reason = str(repair.get("reason") or item.get("detail") or "")
+        rows.append([name or str(item["name"]), *_outcome(item, repair), cost, str(item["stopped_because"]), reason])
+        details.append(item_details(item, bought[name], said[name]))
+    columns = ["item", "verdict", "values", "wrong", "bound", "certified margin", "cost", "stopped because", "reason"]
+    content = {"head": run_head(data), "columns": columns, "rows": rows, "details": details}
+    return sealed("rrf-delivery", content)
+
+
+def run_head(data: Mapping[str, Any]) -> dict[str, Any]:
+    """What a run over many items comes to."""
+    premise = common([str(item.get("assumes", "")) for item in data["items"] if item["verdict"] == "certified"])
+    return {
+        "title": f"Run {data['run']}",
+        "sentence": many_sentence(data["verdicts"], assumes=premise),
+        "good": True if data["verdict"] == "certified" else None,
+        "verdicts": data["verdicts"],
+        "figures": [["spent", data["spent"], "in the unit of the file's costs"]],
+    }
+
+
+def batch_delivery(data: Mapping[str, Any], *, title: str = "Repair of many fields") -> dict[str, Any]:
+    """The fields of an `rrf-repair-batch`."""
+    rows, details = [], []
+    for entry in data["items"]:
+        item = {**entry, "gamma_lower": entry.get("gamma_lower"), "repair": entry}
+        rows.append([str(entry["field"]), *_outcome(item, entry), str(entry.get("reason") or "")])
+        details.append([_reasons(item), _answers(item, {})])
+    columns = ["field", "verdict", "values", "wrong", "bound", "certified margin", "reason"]
+    premise = common([str(entry.get("assumes", "")) for entry in data["items"] if entry["verdict"] == "certified"])
+    head = {
+        "title": title,
+        "sentence": many_sentence(data["verdicts"], item="field", assumes=premise),
+        "good": True if data["verdict"] == "certified" else None,
+        "verdicts": data["verdicts"],
+        "notes": [f"Against the truth: {number(int(count))} × {name}" for name, count in data["failures"].items()],
+    }
+    return sealed("rrf-delivery", {"head": head, "columns": columns, "rows": rows, "details": details})
+
+
+def _outcome(item: Mapping[str, Any], repair: Mapping[str, Any]) -> list[Any]:
+    """Verdict, values, what is wrong, bound, margin."""
+    values = repair.get("repaired") or {}
+    shown = "; ".join(f"{name} {vector(value)}" for name, value in list(values.items())[:SHOWN] if value is not None)
+    bounds = [float(bound) for bound in (repair.get("bounds") or {}).values()]
+    return [
+        str(item["verdict"]),
+        shown + ("; …" if shown and len(values) > SHOWN else ""),
+        ", ".join(repair.get("support") or ()),
+        rounded_up(max(bounds), SIGNIFICANT) if bounds else None,
+        None if item.get("gamma_lower") is None else rounded_down(item["gamma_lower"], SIGNIFICANT),
+    ]
+
+
+def item_details(
+    item: Mapping[str, Any], bought: Sequence[Mapping[str, Any]], answers: Mapping[str, Mapping[str, Any]]
+) -> list[Detail]:
+    """What lies behind one item of a run."""
+    parts = [_reasons(item), _answers(item, answers)]
+    if bought:
+        parts.append(_bought(item, bought))
+    for node, answer in answers.items():
+        text = str((answer.get("request") or {}).get("prompt") or "")
+        parts.append({"heading": f"{node}: asked", "text": text})
+        parts.append({"heading": f"{node}: answered", "text": str((answer.get("reply") or {}).get("text") or "")})
+    return parts
+
+
+def _reasons(item: Mapping[str, Any]) -> Detail:
+    repair = item.get("repair") or {}
+    rows = [
+        ["verdict", item["verdict"]],
+        ["because", repair.get("reason")],
+        ["assumes", item.get("assumes")],
+        ["buying ended", " ".join(str(item.get(key) or "") for key in ("stopped_because", "detail")).strip()],
+        ["not asked", ", ".join(item.get("unasked") or ())],
+        ["not readable", ", ".join(item.get("unread") or ())],
+    ]
+    return {"heading": "Why", "columns": ["", ""], "rows": [row for row in rows if row[1]]}
+
+
+def _answers(item: Mapping[str, Any], answers: Mapping[str, Mapping[str, Any]]) -> Detail:
+    """Node by node: as it was read, under which label, and what it became."""
+    repair = item.get("repair") or {}
+    given, failed = item.get("answers") or {}, item.get("failed") or repair.get("erased") or {}
+    values, wrong = repair.get("repaired") or {}, set(repair.get("support") or ())
+    rows = []
+    for node in dict.fromkeys([*given, *values, *(name for name in failed if name in (item.get("asked") or failed))]):
+        read = given.get(node)
+        value, off = values.get(node), (repair.get("error") or {}).get(node)
+        if read is None and node not in failed and value is not None:
+            read = [v + o for v, o in zip(value, off, strict=True)] if off is not None else value
+        parsed = (answers.get(node) or {}).get("parsed") or {}
+        became = vector(value) if value is not None else ("not determined" if values else "")
+        word = "wrong" if node in wrong else failed.get(node, "")
+        rows.append([node, "" if read is None else vector(read), parsed.get("canonical") or "", became, word])
+    return {"heading": "Answers", "columns": ["node", "read as", "label", "becomes", ""], "rows": rows}
+
+
+def _bought(item: Mapping[str, Any], bought: Sequence[Mapping[str, Any]]) -> Detail:
+    """What was bought, in order, and for the sake of which error."""
+    reasons = {}
+    for entry in item.get("trajectory") or ():
+        if entry.get("support"):
+            words = f"an error on {', '.join(entry['support'])} was seen least (margin {number(entry['gamma'], 4)})"
+            reasons.update(dict.fromkeys(entry["names"], words))
+    rows = [
+        [
+            purchase["name"],
+            purchase["buys"] + (f" by {purchase['source']}" if purchase.get("source") else ""),
+            purchase["outcome"],
+            "" if purchase["value"] is None else vector(purchase["value"]),
+            amount(purchase["price"]),
+            reasons.get(purchase["name"], "asked at the beginning"),
+            moment(purchase),
+        ]
+        for purchase in sorted(bought, key=lambda purchase: float(purchase.get("at") or 0.0))
+    ]
+    columns = ["bought", "what", "outcome", "value", "price", "why", "settled (UTC)"]
+    return {"heading": "What was bought, and why", "columns": columns, "rows": rows}
+
+
+def moment(purchase: Mapping[str, Any]) -> str:
+    at = float(purchase.get("at") or 0.0)
+    return datetime.fromtimestamp(at, tz=UTC).strftime("%Y-%m-%d %H:%M:%S") if at > 0 else ""
+
+
+def vector(values: Any) -> str:
+    """An answer of one or several coordinates, with the digits it has."""
+    items = values if isinstance(values, list | tuple) else [values]
+    shown = ", ".join(amount(float(v)) for v in items[:8])
+    return shown + (f", … ({len(items)} coordinates)" if len(items) > 8 else "")

@@ -1,0 +1,88 @@
+"""The sentence that a page leads with: what may be relied on, under which assumption, and what is to be done where nothing may.
+
+Every sentence is made from the verdict that the document carries (`rrf_design.verdict` decided it); none is decided here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rrf_design.reporting.markup import Markup
+from rrf_design.reporting.page import at_most, callout, prose
+
+SIGNS = {"certified": "good", "ambiguous": "unsure", "incomplete": "unsure", "contradicted": "bad"}
+"""How a verdict is marked on every page."""
+MEANINGS = {
+    "certified": "within the bound, if what is assumed holds",
+    "ambiguous": "more than one explanation fits; a value only where all agree",
+    "incomplete": "what was bought and read is not enough",
+    "contradicted": "nothing within the assumptions explains what was measured: no value",
+}
+
+
+def sentence(text: str) -> str:
+    """With a capital letter and a full stop."""
+    text = text.strip()
+    return text[:1].upper() + text[1:] + ("" if not text or text.endswith((".", "!", "?")) else ".")
+
+
+def field_sentence(repair: Mapping[str, Any] | None) -> str:
+    """What may be said about one field."""
+    if repair is None:
+        return "Nothing may be used yet: the run has not come to its end."
+    verdict, assumes = str(repair["verdict"]), str(repair.get("assumes") or "")
+    premise = f", provided that {assumes}" if assumes else ""
+    if verdict == "certified":
+        return f"The values may be used: {_nearness(repair)}{premise}."
+    if verdict == "ambiguous":
+        return f"Only some of the values may be used: more than one explanation fits what was measured{premise}; a value is given where all of them agree."
+    if verdict == "contradicted":
+        return f"No value may be used: nothing explains what was measured{premise}. More answers are wrong than were allowed for, or a relation or a check is."
+    return "No value may be relied on yet: what was asked and read is not enough."
+
+
+def _nearness(repair: Mapping[str, Any]) -> str:
+    bounds = [float(bound) for bound in (repair.get("bounds") or {}).values()]
+    if bounds and max(bounds) == 0:
+        return "they are the truth, up to rounding"
+    if bounds:
+        return f"none is further than {at_most(max(bounds), 4)} from the truth"
+    bound = repair.get("error_bound")
+    return "they are proven" if bound is None else f"all together they are within {at_most(bound, 4)} of the truth"
+
+
+def many_sentence(verdicts: Mapping[str, int], *, item: str = "item", assumes: str = "") -> str:
+    """What may be said about many: how many may be used, and what is wrong with the others."""
+    total, sure = sum(verdicts.values()), verdicts.get("certified", 0)
+    premise = f" provided that in each {assumes}" if assumes else " under what each assumes"
+    if not total:
+        return f"There is no {item}."
+    if sure == total:
+        many = f"The one {item} is" if total == 1 else f"All {total} {item}s are"
+        return f"{many} certified: the values may be used,{premise}."
+    start = f"{sure} of {total} {item}s {'is' if sure == 1 else 'are'} certified: their values may be used,{premise}."
+    if not sure:
+        start = f"None of {total} {item}s is certified: no value may be relied on without a second look."
+    words = {
+        "ambiguous": "fit more than one explanation",
+        "incomplete": "lack answers or checks",
+        "contradicted": "contradict what was assumed",
+    }
+    rest = [f"{verdicts[name]} {text}" for name, text in words.items() if verdicts.get(name)]
+    return f"{start} Of the others, {', '.join(rest)}." if rest else start
+
+
+def common(values: list[str]) -> str:
+    """What they all say, or nothing."""
+    found = {value for value in values if value}
+    return found.pop() if len(found) == 1 else ""
+
+
+def said(repair: Mapping[str, Any] | None, *more: str) -> Markup:
+    """The sentence about one field, its reason and notes, marked by its verdict."""
+    verdict = "incomplete" if repair is None else str(repair["verdict"])
+    reason = "" if repair is None else str(repair.get("reason") or "")
+    notes = [] if repair is None else [str(note) for note in repair.get("notes") or ()]
+    texts = [sentence(text) for text in (reason, *more, *notes) if text]
+    return callout(prose(field_sentence(repair)), [prose(text) for text in texts], kind=SIGNS[verdict])

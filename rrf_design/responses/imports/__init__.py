@@ -1,0 +1,76 @@
+"""Answers that exist already, in the logs of other tools: rows `id node repeat model text status cost`, and no call is made.
+
+One module per tool reads its log as that tool writes it. What is taken for the item, the wording and the answer can be said by a
+path into the tool's own record (`metadata.invoice`, `vars.no`), or by a constant (`=total`). Logs are anybody's: nothing in them
+is executed or written to a path of its own choosing, and sizes are bounded.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+
+from rrf_design.errors import InputError
+from rrf_design.files import suggestion
+from rrf_design.responses.imports import inspect_logs, lm_eval, openai_batch, promptfoo
+from rrf_design.responses.imports.records import ImportedRow, RecordPaths, first_record
+
+Reader = Callable[[Path, RecordPaths], Iterator[ImportedRow]]
+TOOLS: Mapping[str, Reader] = {
+    "inspect": inspect_logs.read,
+    "promptfoo": promptfoo.read,
+    "lm-eval": lm_eval.read,
+    "openai-batch": openai_batch.read,
+}
+
+
+def read_logs(
+    paths: Iterable[str | os.PathLike[str]], tool: str = "auto", *, where: RecordPaths | None = None
+) -> Iterator[ImportedRow]:
+    """The answers in some logs, one after the other; InputError names the file, the record and what is wrong."""
+    if tool != "auto" and tool not in TOOLS:
+        raise InputError(f"--from {tool!r} is unknown{suggestion(tool, TOOLS)} (known: {', '.join(TOOLS)}, auto)")
+    seen: dict[tuple[str, str, str, int], str] = {}
+    for path in map(Path, paths):
+        try:
+            read = TOOLS[recognise(path) if tool == "auto" else tool]
+            for row in read(path, where or RecordPaths()):
+                key = (row.id, row.node, row.model or "", row.repeat)
+                if key in seen:
+                    raise InputError(
+                        f"a second answer of item {row.id!r}, node {row.node!r}, repeat {row.repeat}"
+                        f" (the first is in {seen[key]}); say with --item and --node what tells them apart"
+                    )
+                seen[key] = str(path)
+                yield row
+        except InputError as error:
+            message = str(error)
+            raise InputError(message if message.startswith(f"{path}: ") else f"{path}: {message}") from None
+
+
+def recognise(path: Path) -> str:
+    """Which tool wrote a log, by its ending and its first record."""
+    if path.suffix.lower() == ".eval":
+        return "inspect"
+    record = first_record(path)
+    if "custom_id" in record:
+        return "openai-batch"
+    if "resps" in record:
+        return "lm-eval"
+    if "results" in record or "promptIdx" in record or "testIdx" in record:
+        return "promptfoo"
+    if "eval" in record or "samples" in record:
+        return "inspect"
+    raise InputError(f"no log of a known tool; say which with --from ({', '.join(TOOLS)})")
+
+
+def row_line(row: ImportedRow) -> str:
+    """The row as a line of JSON; what there is not is left out."""
+    given = {"id": row.id, "node": row.node, "repeat": row.repeat, "model": row.model, "text": row.text}
+    given |= {"status": row.status, "cost": row.cost}
+    given = {key: value for key, value in given.items() if value is not None}
+    line = json.dumps(given, ensure_ascii=False)
+    # Half a character has no UTF-8; JSON can still say it.
+    return json.dumps(given) if any("\ud800" <= character <= "\udfff" for character in line) else line

@@ -1,0 +1,274 @@
+"""Numbers as they stand in a text: with sign, currency, unit and power, each a value, unclear, or no number at all.
+
+A mention is *unclear* when a reader would have to guess: two conventions that differ, a range, a power, ``5k``, a bound.
+An unclear mention is never skipped in favour of another number: whoever picks it gets a refusal. Dates, times, ordinals
+and digits inside words are no numbers and are passed over. Every look around a numeral is bounded, so reading is linear.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from rrf_design.responses.numerals import HARD, MOST_DIGITS, POINT, RUN, is_date, reading, readings
+
+_VULGAR = "\u00bc-\u00be\u2150-\u215e"
+_SPACE = f"[ {HARD}]"
+# Runs that touch through a colon, slash or dash are one thing: a time, a fraction, a date, a range. A fraction may have spaces.
+_CLUSTER = re.compile(rf"{RUN}(?:{_SPACE}?/{_SPACE}?{RUN}|[:/-]{RUN})*(?:{_SPACE}?[{_VULGAR}])?|[{_VULGAR}]")
+_JOINT = re.compile(rf"{_SPACE}?/{_SPACE}?|[:-]")
+_DATED = re.compile(r"[0-9]{1,2}/[0-9]{1,2}/(?:[0-9]{2}|[0-9]{4})|[0-9]{4}/[0-9]{1,2}/[0-9]{1,2}")
+_REACH = 32  # how far to look around a numeral
+
+_CODES = "USD|EUR|GBP|CHF|JPY|CNY|INR|CAD|AUD|NZD|SEK|NOK|DKK|PLN|CZK|HUF|BRL|MXN|ZAR|RUB|TRY|KRW|SGD|HKD|Rs|Fr|kr"
+_SYMBOLS = "$\u20a0-\u20bf\u00a3\u00a5\u0e3f"
+_MONEY = rf"(?:(?:\b[A-Z]{{1,3}})?[{_SYMBOLS}]|\b(?:{_CODES})\.?)"
+_LEFT = re.compile(rf"(?P<sign>[-+])?(?P<gap>{_SPACE}?)(?:(?P<money>{_MONEY}{_SPACE}?)(?P<inner>[-+])?)?\Z")
+_UNITS = re.compile(
+    rf"(?:{_CODES}|kg|g|mg|lbs?|oz|km|cm|mm|mi|ft|in|yds?|ml|cl|dl|l|L|hrs?|h|mins?|min|secs?|s|ms|kWh|kW|W|V|Hz|MB|GB|TB|"
+    r"kcal|cal|cents?|euros?|dollars?|km/h|mph|pts?)(?![^\W\d_])"
+)
+_ORDINAL = re.compile(r"(?:st|nd|rd|th)(?!\w)|[\u00ba\u00aa]")
+_CLOCK = re.compile(rf"{_SPACE}?(?:[ap]\.?m\b|[AP]\.?M\b|o'clock)")
+_EXPONENT = re.compile(r"[eE]([+-]?[0-9]{1,3})(?![\w.,]*\w)")
+_TIMES_TEN = re.compile(
+    rf"{_SPACE}?[x\u00d7*\u00b7\u22c5]{_SPACE}?10(?:{_SPACE}?(?:\^|\*\*){_SPACE}?\{{?([+-]?[0-9]{{1,3}})\}}?|"
+    r"([\u207a\u207b]?[\u2070\u00b9\u00b2\u00b3\u2074-\u2079]{1,3}))(?![0-9])"
+)
+_SUPERSCRIPT = "\u00b2\u00b3\u00b9\u2070-\u207f"
+_MULTIPLES = {"hundred": 100, "thousand": 1000, "million": 1_000_000}
+_MULTIPLE = re.compile(rf"[ {HARD}-](hundred|thousand|million)s?\b", re.IGNORECASE)
+# Billions and dozens differ between languages and questions, the abbreviations between everybody.
+_VAGUE = re.compile(
+    rf"{_SPACE}?(?:(?:[mb]illiarden?|milliard|billion|trillion|dozen|lakh|lac|crore|millionen|millones|tausend|mille|mio|mrd|"
+    r"tsd|bn|mn|k)s?\b|[\u4e07\u842c\u5104\u4ebf\u5343\u767e\ub9cc\uc5b5])|m\b",
+    re.IGNORECASE,
+)
+_STRAY_AFTER = re.compile(rf"[.,'_]{{2,}}[0-9]|{_SPACE}[.,][0-9]")
+_STRAY_BEFORE = re.compile(r"(?:^|[\s.,])[.,]\Z")
+_LEADING_POINT = re.compile(rf"(?:^|[\s(\[=:+*/-]|{_MONEY})\.\Z")
+_OPENED = re.compile(rf"(?:^|[^\w])\({_SPACE}?(?:{_MONEY}{_SPACE}?)?\Z")
+_SPREAD = re.compile(rf"{_SPACE}?(?:\u00b1|\+/-|\+-|\\pm)")
+_NEGATED = re.compile(r"(?:\bnot|n't|\u2260|!=|\bneither|\bnor)[\s\"'*$]*\Z", re.IGNORECASE)
+_SPOKEN_MINUS = re.compile(r"\b(?:minus|negative)\s\Z", re.IGNORECASE)
+_SAYS = frozenset({"is", "was", "be", "equals", "of", "answer", "about", "ist", "result"})
+_BOUND = re.compile(rf"(?:[<>\u2264\u2265]=?|\\(?:le|ge|leq|geq|lt|gt)){_SPACE}?\Z")
+_ARROW = re.compile(rf"(?:[-=]>|\u2192){_SPACE}?\Z")
+_OPERATOR_BEFORE = re.compile(
+    rf"[\w)\]}}%](?:{_SPACE}*[/*\u00d7\u00f7\u00b7\u22c5^]{_SPACE}*|{_SPACE}+[+-]{_SPACE}+|[+-]{_SPACE}*|"
+    rf"{_SPACE}+(?:plus|minus|times|over|divided by){_SPACE}+)(?:{_MONEY})?\Z"
+)
+_OPERATOR_AFTER = re.compile(
+    rf"{_SPACE}*(?:[+*\u00d7\u00f7\u00b7\u22c5-]{_SPACE}*(?:[0-9({_SYMBOLS}\\]|[b-hj-z]\b)|/{_SPACE}*[0-9({_SYMBOLS}])"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """``value`` is None where the mention is unclear, and ``why`` says so. ``operand``: a part of a calculation."""
+
+    start: int
+    end: int
+    text: str
+    value: Fraction | None
+    why: str = ""
+    percent: bool = False
+    operand: bool = False
+    whole: Fraction | None = None
+    """What it is if it must be a whole number: ``1,234`` is unclear, but as a whole number it is 1234."""
+    spaced: bool = False
+    """Its groups are parted by common spaces, so that next to other numbers it may be two."""
+    bracketed: bool = False
+    """It stands in brackets of its own: a remark, or a negative amount."""
+    impossible: bool = False
+    """No number at all rather than one of several: a division by zero, thousands of digits."""
+
+
+def mentions(text: str, decimals: Sequence[str]) -> Iterator[Mention]:
+    """Every value and every unclear mention of a plain text, in order."""
+    read_to = 0
+    for match in _CLUSTER.finditer(text):
+        if match.start() < read_to:  # the power of ten of the number before
+            continue
+        found = _mention(text, match.start(), match.end(), decimals)
+        if found is not None:
+            read_to = found.end
+            yield found
+
+
+def _mention(text: str, start: int, end: int, decimals: Sequence[str]) -> Mention | None:
+    written = text[start:end]
+    left, right = text[max(0, start - _REACH) : start], text[end : end + _REACH]
+    left = re.sub(rf"{_SPACE}+\Z", " ", left)
+    if _is_no_number(written, left, right):
+        return None
+    shown = written if len(written) <= 40 else f"{written[:37]}..."
+    percent = re.match(rf"{_SPACE}?(?:%|percent\b|per cent\b|pct\b)", right) is not None
+    factor, length = _factor(right)
+    operand = _OPERATOR_AFTER.match(right[length:]) is not None or _OPERATOR_BEFORE.search(left) is not None
+
+    def unclear(why: str, whole: Fraction | None = None) -> Mention:
+        return Mention(start, end, shown, None, f"{shown!r} {why}", percent, operand, whole)
+
+    impossible = _impossible(written)
+    if impossible is not None:
+        return Mention(start, end, shown, None, f"{shown!r} {impossible}", impossible=True)
+
+    why = _obstacle(written, left, right)
+    if why is not None:
+        return unclear(why)
+    sign = _sign(left)
+    if sign is None:
+        return unclear("has a dash before it that may be a minus or a bullet")
+    values = _values(written, left, decimals)
+    if not values:
+        return unclear("fits no declared or known way of writing a number")
+    end += length
+    values = {sign * factor * value for value in values}
+    if len(values) > 1:
+        # A whole number has no decimals, so that a comma in it parts thousands. A point may be that of somebody who was
+        # asked for a whole number and gave another one.
+        grouped = reading(written, POINT) if "." not in written else None
+        grouped = None if grouped is None else sign * factor * grouped
+        return unclear(f"may be {' or '.join(_show(v) for v in sorted(values))}; declare `decimal`", grouped)
+    value = values.pop()
+    spaced = " " in written and "/" not in written
+    bracketed = _OPENED.search(left) is not None and re.match(rf"{_SPACE}?\)", text[end : end + 2]) is not None
+    return Mention(start, end, shown, value, "", percent, operand, value, spaced, bracketed)
+
+
+def _impossible(written: str) -> str | None:
+    if sum(map(str.isdigit, written)) > MOST_DIGITS:
+        return f"has more than {MOST_DIGITS} digits"
+    parts = _JOINT.split(written)
+    return "divides by zero" if len(parts) == 2 and "/" in written and not parts[1].strip("0") else None
+
+
+def _is_no_number(written: str, left: str, right: str) -> bool:
+    """Digits of a word, an ordinal, a date, a time, an identifier."""
+    before = left[-1:]
+    if before.isalpha() and ord(before) < 0x2E80 and not re.search(rf"{_MONEY}\Z", left):
+        return True
+    if before in ("_", "\u7b2c") or left.endswith(("_{", "^{", "^", "**")) or re.search(r"(?<!#)#\Z", left):
+        return True
+    if _ORDINAL.match(right) or ":" in written or is_date(written):
+        return True
+    return _DATED.fullmatch(written) is not None or re.fullmatch(r"[0-9]+(?:-[0-9]+){2,}", written) is not None
+
+
+def _obstacle(written: str, left: str, right: str) -> str | None:
+    """What keeps a reader from taking the numeral for a number, or None."""
+    if _CLOCK.match(right):
+        return "is a time of day"
+    if "-" in written:
+        return "is a range, a difference or an identifier"
+    if _EXPONENT.match(right) or _TIMES_TEN.match(right):
+        return None
+    if right[:1] in ("^", "\u221a") or right.startswith("**") or re.match(f"[{_SUPERSCRIPT}]", right):
+        return "is raised to a power"
+    if _VAGUE.match(right):
+        return "comes with a multiple that has several meanings"
+    if right[:1].isalpha() and ord(right[0]) < 0x2E80 and not _UNITS.match(right):
+        return "is joined to letters"
+    if re.match(r"\\[a-zA-Z]|\(|\\\(", right) or re.search(r"\\[a-zA-Z]+\{\Z|\u221a\Z", left):
+        return "is part of a formula"
+    if _SPREAD.match(right) or re.search(rf"(?:\u00b1|\+/-){_SPACE}?\Z", left):
+        return "comes with a tolerance"
+    if re.match(r"-(?![\w(>])|\+(?![\w(])", right) and not re.match(r"[+-]\s*[0-9(]", right):
+        return "has a sign after it"
+    if _STRAY_AFTER.match(right) or (_STRAY_BEFORE.search(left) and not _LEADING_POINT.search(left)):
+        return "has a separator that belongs to no number"
+    if "." in written and re.match(r"\.{2,}|\u2026", right):
+        return "goes on"
+    if _BOUND.search(left) and not _ARROW.search(left):
+        return "is a bound"
+    if _NEGATED.search(left):
+        return "is what the answer is not"
+    if "," in written and re.search(r"[(\[]\s*\Z", left) and re.match(r"\s*[)\]]", right):
+        return "may be a pair"
+    return None
+
+
+def _sign(left: str) -> int | None:
+    """1 or -1; None where a dash may be a minus or a bullet."""
+    if left[-1:] in ("\u8d1f", "\u8ca0"):
+        return None
+    left = left.removesuffix(".")  # of ".5"
+    spoken = _SPOKEN_MINUS.search(left)
+    if spoken is not None:
+        word = (left[: spoken.start()].split() or [":"])[-1]
+        if word.lower() in _SAYS or word[-1] in ":=(":
+            return -1
+        return 1 if word[-1].isdigit() or word[-1] in ")]%" else None
+    match = _LEFT.search(left)
+    if match is None:  # can't be: every part may be empty
+        return 1
+    if match["inner"] is not None:
+        return -1 if match["inner"] == "-" else 1
+    if match["sign"] != "-":
+        return 1
+    before = left[: match.start()]
+    if not match["gap"]:
+        # A sign counts only where no operand stands before it: "12-7" holds 12 and 7, not 12 and -7.
+        return 1 if before[-1:].isalnum() or before[-1:] in tuple(")]%._") else -1
+    bare = before.rstrip(f" {HARD}")
+    if bare[-1:] in tuple(":=([") and bare:
+        return -1
+    return 1 if bare[-1:].isdigit() or bare[-1:] in tuple(")]%") else (1 if _ends_as_term(bare) else None)
+
+
+def _ends_as_term(bare: str) -> bool:
+    """``x - 3``: a variable or a unit after a number stands before the dash."""
+    return re.search(r"(?:(?:^|[^\w])[a-zA-Z]|[0-9]\s?[a-zA-Z]+)\Z", bare) is not None
+
+
+def _values(written: str, left: str, decimals: Sequence[str]) -> set[Fraction]:
+    parts = _JOINT.split(written)
+    if len(parts) > 2:
+        return set()
+    if len(parts) == 2:
+        return _fraction(parts[0], parts[1])
+    if re.match(f"[{_VULGAR}]", written[-1]):
+        whole = written[:-1].rstrip(f" {HARD}")
+        return {int(whole or "0") + _vulgar(written[-1])} if whole.isdigit() or not whole else set()
+    if re.search(r"(?:^|[^\w.])\.\Z", left):
+        return set(readings(f"0.{written}", (".",))) if written.isdigit() else set()
+    return set(readings(written, decimals))
+
+
+def _fraction(top: str, bottom: str) -> set[Fraction]:
+    """``3/4``, and ``3 1/2`` as a whole and a proper fraction; only plain digits, so that nothing has to be guessed."""
+    pieces = top.replace(HARD, " ").split(" ")
+    if not bottom.isdigit() or len(pieces) > 2 or not all(piece.isdigit() for piece in pieces):
+        return set()
+    if max(map(len, (*pieces, bottom))) > MOST_DIGITS or int(bottom) == 0:
+        return set()
+    part = Fraction(int(pieces[-1]), int(bottom))
+    if len(pieces) == 1:
+        return {part}
+    return {int(pieces[0]) + part} if 0 < part < 1 else set()
+
+
+def _vulgar(character: str) -> Fraction:
+    top, _, bottom = unicodedata.normalize("NFKC", character).partition("\u2044")
+    return Fraction(int(top), int(bottom))
+
+
+def _factor(right: str) -> tuple[Fraction, int]:
+    """The power of ten or the multiple after a numeral, and how many characters it takes."""
+    exponent = _EXPONENT.match(right)
+    if exponent is not None:
+        return Fraction(10) ** int(exponent.group(1)), exponent.end()
+    times = _TIMES_TEN.match(right)
+    if times is not None:
+        power = times.group(1) or unicodedata.normalize("NFKC", times.group(2)).replace("\u2212", "-")
+        return Fraction(10) ** int(power), times.end()
+    multiple = _MULTIPLE.match(right)
+    return (Fraction(1), 0) if multiple is None else (Fraction(_MULTIPLES[multiple.group(1).lower()]), multiple.end())
+
+
+def _show(value: Fraction) -> str:
+    return str(value.numerator) if value.denominator == 1 else f"{float(value):.15g}"

@@ -1,0 +1,201 @@
+"""Exact tails of counts: binomial for fresh items, hypergeometric for a finite population (docs/algorithms.md, facts 23 and 25).
+
+A tail is a probability that is compared with a level. It is computed in floats, with a relative error far below `GUARD`; where that could decide
+wrongly, the comparison is made again in integers. So every yes and no of this package is the one of exact arithmetic on the decimals that the
+caller wrote: a confidence of 0.95 means 95/100, not the nearest binary number.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, Protocol
+
+import numpy as np
+
+from rrf_design.errors import InputError
+
+GUARD = 1e-6
+"""Relative distance from a level below which a float is not trusted. lgamma at 10⁷ errs by less than 10⁻⁷ in the exponent."""
+
+Number = int | float | Decimal | Fraction
+
+
+class PValue(Protocol):
+    """A p-value: its float, and the exact answer to "is it at most this level?"."""
+
+    @property
+    def value(self) -> float: ...
+
+    def at_most(self, level: Fraction) -> bool: ...
+
+
+def share(value: Number, name: str, *, zero: bool = False) -> Fraction:
+    """A number strictly between 0 and 1 (or 0 too) as the fraction its decimals say."""
+    try:
+        if isinstance(value, bool):
+            raise TypeError
+        found = value if isinstance(value, Fraction) else Fraction(str(value))
+    except (TypeError, ValueError, ZeroDivisionError):
+        raise InputError(f"{name} should be a number between 0 and 1, not {value!r}") from None
+    if not (0 < found < 1 or (zero and found == 0)):
+        raise InputError(f"{name} is {value}, and should lie strictly between 0 and 1")
+    return found
+
+
+def whole(value: Any, name: str, *, least: int = 0, most: int | None = None) -> int:
+    """A whole number within its limits."""
+    try:
+        found = int(value)
+        if isinstance(value, (bool, str)) or found != value:
+            raise ValueError
+    except (TypeError, ValueError, OverflowError):
+        raise InputError(f"{name} should be a whole number, not {value!r}") from None
+    if found < least or (most is not None and found > most):
+        limits = f"at least {least}" if most is None else f"between {least} and {most}"
+        raise InputError(f"{name} is {found}, and should be {limits}")
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class BinomialTail:
+    """P(Bin(drawn, rate) ≤ seen)."""
+
+    drawn: int
+    rate: Fraction
+    seen: int
+
+    @property
+    def value(self) -> float:
+        return _binomial(self.drawn, float(self.rate), self.seen)
+
+    def at_most(self, level: Fraction) -> bool:
+        if not _near(self.value, level):
+            return self.value <= float(level)
+        a, b = self.rate.numerator, self.rate.denominator
+        ways = sum(
+            math.comb(self.drawn, j) * a**j * (b - a) ** (self.drawn - j) for j in range(min(self.seen, self.drawn) + 1)
+        )
+        return bool(ways * level.denominator <= level.numerator * b**self.drawn)
+
+
+@dataclass(frozen=True, slots=True)
+class HypergeometricTail:
+    """P(at most `seen` of `drawn` are wrong), drawn without replacement from `population` items of which `wrong` are."""
+
+    population: int
+    wrong: int
+    drawn: int
+    seen: int
+
+    @property
+    def value(self) -> float:
+        return _hypergeometric(self.population, self.wrong, self.drawn, self.seen)
+
+    def at_most(self, level: Fraction) -> bool:
+        if not _near(self.value, level):
+            return self.value <= float(level)
+        ways = _ways(self.population, self.wrong, self.drawn, self.seen)
+        return ways * level.denominator <= level.numerator * math.comb(self.population, self.drawn)
+
+
+@dataclass(frozen=True, slots=True)
+class LargestTail:
+    """The largest of several: the p-value of "at least one of these holds", no correction needed (intersection-union)."""
+
+    parts: tuple[PValue, ...]
+
+    @property
+    def value(self) -> float:
+        return max((part.value for part in self.parts), default=1.0)
+
+    def at_most(self, level: Fraction) -> bool:
+        return bool(self.parts) and all(part.at_most(level) for part in self.parts)
+
+
+@dataclass(frozen=True, slots=True)
+class CertainTail:
+    """A probability of 1: nothing is refuted."""
+
+    value: float = 1.0
+
+    def at_most(self, level: Fraction) -> bool:
+        return level >= 1
+
+
+def bound(population: int, drawn: int, wrong: int, confidence: Number) -> int:
+    """The largest number of wrong items in a finite population that the draw does not refute.
+
+    D is refuted when P(Hyp(population, D, drawn) ≤ wrong) ≤ 1 − confidence; the tail falls in D, so bisection finds the largest D that is not.
+    Valid for a number of draws fixed beforehand; `AuditSequence` is valid at every moment.
+    """
+    size = whole(population, "population")
+    m = whole(drawn, "drawn", most=size)
+    x = whole(wrong, "wrong", most=m)
+    level = 1 - share(confidence, "confidence")
+    low, high = x, size - (m - x)
+    while low < high:
+        middle = (low + high + 1) // 2
+        if HypergeometricTail(size, middle, m, x).at_most(level):
+            high = middle - 1
+        else:
+            low = middle
+    return low
+
+
+def rate_bound(drawn: int, wrong: int, confidence: Number) -> float:
+    """The largest rate that `wrong` of `drawn` fresh items do not refute (Clopper and Pearson, one-sided)."""
+    from scipy.special import betaincinv
+
+    n = whole(drawn, "drawn")
+    x = whole(wrong, "wrong", most=n)
+    level = share(confidence, "confidence")
+    return 1.0 if x == n else float(betaincinv(x + 1, n - x, float(level)))
+
+
+def _near(value: float, level: Fraction) -> bool:
+    return abs(value - float(level)) <= GUARD * float(level)
+
+
+@lru_cache(maxsize=200_000)
+def _binomial(n: int, rate: float, x: int) -> float:
+    from scipy.special import bdtr
+
+    return 1.0 if x >= n else float(bdtr(x, n, rate))
+
+
+@lru_cache(maxsize=200_000)
+def _hypergeometric(size: int, wrong: int, m: int, x: int) -> float:
+    low, high = max(0, m - (size - wrong)), min(m, wrong)
+    if x >= high:
+        return 1.0
+    if x < low:
+        return 0.0
+    top = _log_comb(wrong, x) + _log_comb(size - wrong, m - x) - _log_comb(size, m)
+    # pmf(j − 1) / pmf(j), downwards from x: sums of positive terms, no cancellation.
+    j = np.arange(x, low, -1, dtype=np.float64)
+    ratios = j * (size - wrong - m + j) / ((wrong - j + 1) * (m - j + 1))
+    with np.errstate(over="ignore", under="ignore"):
+        logs = np.concatenate(([0.0], np.cumsum(np.log(ratios)))) + top
+    peak = float(logs.max())
+    return min(1.0, math.exp(peak) * float(np.exp(logs - peak).sum()))
+
+
+def _log_comb(n: int, k: int) -> float:
+    return math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
+
+
+def _ways(size: int, wrong: int, m: int, x: int) -> int:
+    """Σ_{j ≤ x} C(wrong, j) C(size − wrong, m − j), in integers."""
+    low, high = max(0, m - (size - wrong)), min(m, wrong, x)
+    if high < low:
+        return 0
+    term = math.comb(wrong, low) * math.comb(size - wrong, m - low)
+    total = term
+    for j in range(low, high):
+        term = term * (wrong - j) * (m - j) // ((j + 1) * (size - wrong - m + j + 1))
+        total += term
+    return total

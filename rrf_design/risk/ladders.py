@@ -1,0 +1,188 @@
+"""Ladders as pure data: ask node after node until the answers agree enough, else check or abstain (docs/algorithms.md, facts 24 and 31).
+
+Answers are codes, an array (items, nodes): equal numbers in a row are equal answers, UNREADABLE is none. After t answers let the largest camp have `top`
+members and the next `second`. Two gates:
+
+    lead        accept when top − second ≥ h, at the latest after T answers
+    explained   accept when all T answers are explained by at most k wrong ones, top ≥ T − k (T > 2k, so by one value only)
+
+Both stop as soon as the outcome is certain, either way: nothing is bought that can't change it. This is the fast path for complete identity fields, where
+every answer is to the same question; all ladders of one order share the counts of its camps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rrf_design.errors import InputError
+from rrf_design.risk.counts import Number, share
+
+UNREADABLE = -1
+Codes = NDArray[np.int64]
+
+
+class Gate(StrEnum):
+    LEAD = "lead"
+    EXPLAINED = "explained"
+
+
+class Last(StrEnum):
+    """What happens to an item that no rung accepts."""
+
+    GOLD = "gold"
+    ABSTAIN = "abstain"
+
+
+@dataclass(frozen=True, slots=True)
+class Ladder:
+    """Nodes in the order they are asked (the first `within` of them), the gate with its number, and the last action."""
+
+    order: tuple[int, ...]
+    gate: Gate
+    number: int
+    within: int
+    last: Last = Last.GOLD
+
+    @property
+    def name(self) -> str:
+        asked = "-".join(str(node) for node in self.order[: self.within])
+        return f"{self.gate} {self.number} of {asked} else {self.last}"
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """What a ladder did on every item; a policy as `choose` wants it. Arrays are read-only."""
+
+    name: str
+    cost: NDArray[np.float64]
+    delivered: NDArray[np.bool_]
+    wrong: NDArray[np.bool_]
+    checked: NDArray[np.bool_]
+    value: Codes = field(repr=False)
+    """The accepted code; UNREADABLE where nothing was accepted."""
+    checked_share: Fraction = Fraction(0)
+
+    def __post_init__(self) -> None:
+        for array in (self.cost, self.delivered, self.wrong, self.checked, self.value):
+            array.setflags(write=False)
+
+
+def lead_family(nodes: int, orders: Iterable[Sequence[int]], *, last: Last = Last.GOLD) -> list[Ladder]:
+    """Every lead and every explained-by-k gate within every number of answers, for each order; one ladder for each distinct rule."""
+    found: dict[tuple[object, ...], Ladder] = {}
+    for order in orders:
+        asked = tuple(int(node) for node in order)
+        if sorted(asked) != list(range(nodes)):
+            raise InputError(f"order {list(asked)} should name each of the {nodes} nodes once")
+        for within in range(1, nodes + 1):
+            rules = [(Gate.LEAD, h) for h in range(1, within + 1)]
+            # Explained by 0 wrong is unanimity, which is a lead of T within T.
+            rules += [(Gate.EXPLAINED, k) for k in range(1, (within - 1) // 2 + 1)]
+            for gate, number in rules:
+                found.setdefault((asked[:within], gate, number), Ladder(asked, gate, number, within, last))
+    return list(found.values())
+
+
+def replay(
+    ladders: Sequence[Ladder],
+    answers: ArrayLike,
+    *,
+    prices: ArrayLike,
+    check: float,
+    gold: ArrayLike | None = None,
+    withheld: float = 0.0,
+) -> list[Replay]:
+    """Every ladder on every item. Without gold nothing is marked wrong: costs and accepted values are known without it.
+
+    answers (items, nodes); prices (nodes,) of one call each; check: the price of the truth of one item; gold (items,) in the same codes,
+    any other number where no node says it; withheld: what an item costs that is not delivered, without which silence is always cheapest.
+    """
+    codes = np.asarray(answers, dtype=np.int64)
+    price = np.asarray(prices, dtype=np.float64)
+    if codes.ndim != 2 or price.shape != codes.shape[1:]:
+        raise InputError(
+            f"answers of shape {codes.shape} and prices of shape {price.shape}; want (items, nodes), (nodes,)"
+        )
+    truth = None if gold is None else np.asarray(gold, dtype=np.int64)
+    if truth is not None and truth.shape != codes.shape[:1]:
+        raise InputError(f"gold has shape {truth.shape} for {len(codes)} items")
+    camps: dict[tuple[int, ...], _Camps] = {}
+    found = []
+    for ladder in ladders:
+        if ladder.order not in camps:
+            camps[ladder.order] = _Camps.of(codes[:, list(ladder.order)])
+        found.append(_play(ladder, camps[ladder.order], price[list(ladder.order)], (check, withheld), truth))
+    return found
+
+
+def dilute(policy: Replay, q: Number, *, check: float) -> Replay:
+    """The same policy that checks a random share q of what it would deliver unchecked (fact 34); costs are expected ones."""
+    part = share(q, "q")
+    unchecked = policy.delivered & ~policy.checked
+    cost = policy.cost + float(part) * check * unchecked
+    return Replay(
+        f"{policy.name}, checking {float(part):g} of it",
+        cost,
+        policy.delivered,
+        policy.wrong,
+        policy.checked,
+        policy.value,
+        part,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Camps:
+    """Sizes of the two largest camps and the code of the largest, after 1..T answers; arrays (items, T)."""
+
+    top: NDArray[np.int64]
+    second: NDArray[np.int64]
+    value: Codes
+
+    @classmethod
+    def of(cls, codes: Codes) -> _Camps:
+        items, nodes = codes.shape
+        top, second, value = (np.zeros((items, nodes), dtype=np.int64) for _ in range(3))
+        sizes = np.zeros((items, nodes), dtype=np.int64)  # of the camp that each asked node is in
+        rows = np.arange(items)
+        for t in range(nodes):
+            same = (codes[:, : t + 1] == codes[:, t : t + 1]) & (codes[:, t : t + 1] != UNREADABLE)
+            joined = same.sum(axis=1)
+            sizes[:, : t + 1] = np.where(same, joined[:, None], sizes[:, : t + 1])
+            head = sizes[:, : t + 1].argmax(axis=1)
+            top[:, t] = sizes[rows, head]
+            value[:, t] = np.where(top[:, t] > 0, codes[rows, head], UNREADABLE)
+            others = np.where(codes[:, : t + 1] == value[:, t : t + 1], 0, sizes[:, : t + 1])
+            second[:, t] = others.max(axis=1)
+        return cls(top, second, value)
+
+
+def _play(
+    ladder: Ladder, camps: _Camps, price: NDArray[np.float64], last: tuple[float, float], gold: Codes | None
+) -> Replay:
+    """`last`: the prices of a check and of withholding an item."""
+    most = ladder.within
+    top, second = camps.top[:, :most], camps.second[:, :most]
+    left = most - 1 - np.arange(most)
+    if ladder.gate is Gate.LEAD:
+        accept = top - second >= ladder.number
+        hopeless = top - second + left < ladder.number
+    else:
+        accept = top >= most - ladder.number
+        hopeless = top + left < most - ladder.number
+    stop = accept | hopeless
+    # The last answer always decides: with none left to ask, what is not accepted is hopeless.
+    place = stop.argmax(axis=1)
+    rows = np.arange(len(top))
+    accepted = accept[rows, place]
+    value = np.where(accepted, camps.value[rows, place], UNREADABLE)
+    checked = ~accepted if ladder.last is Last.GOLD else np.zeros(len(top), dtype=bool)
+    cost = np.cumsum(price)[place] + np.where(accepted, 0.0, last[0] if ladder.last is Last.GOLD else last[1])
+    wrong = np.zeros(len(top), dtype=bool) if gold is None else accepted & (value != gold)
+    return Replay(ladder.name, cost, accepted | checked, wrong, checked, value)

@@ -1,0 +1,295 @@
+"""Learn, then test: which of many policies is proven to keep its risk, and which of those is cheapest (docs/algorithms.md, facts 23 and 32 to 34).
+
+All policies are replayed on one pilot of random items with known truth. `assess` tests each and returns a record from which anybody can redo every
+test: what was counted, in which order or pool, at which level. `choose` is its answer alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rrf_design.errors import InputError
+from rrf_design.risk.counts import Number, share, whole
+from rrf_design.risk.procedures import Stream, check_streams, decide, fixed_sequence, holm
+from rrf_design.risk.sequences import sequential_tail
+from rrf_design.risk.statements import Among, ClaimAndGate, Limit, Scope, Statement, choice, evidence, together
+
+Order = Sequence[str] | Sequence[Stream]
+
+
+class Policy(Protocol):
+    """What a policy did on the pilot's items, in the order of their draw.
+
+    It may say two more things: `checked_share`, the random share of its deliveries that is checked, and `delivers`, how many of all items it
+    delivers, where that is known without gold.
+    """
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def cost(self) -> ArrayLike: ...
+    @property
+    def delivered(self) -> ArrayLike: ...
+    @property
+    def wrong(self) -> ArrayLike: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """What was counted for one limit: `marked` of `counted` items in its denominator."""
+
+    column: str
+    counted: int
+    marked: int
+    places: tuple[int, ...] | None = None
+    """Where the marked ones stand among the counted, in the order of the draw; only for sequential tests, which depend on it."""
+
+
+@dataclass(frozen=True, slots=True)
+class AssessedPolicy:
+    """One policy with its counts, its p-value, the level it was last tested at (0: never reached) and the outcome."""
+
+    name: str
+    cost: float
+    counts: tuple[Tally, ...]
+    p: float
+    level: Fraction
+    proven: bool
+    checked_share: Fraction = Fraction(0)
+    delivers: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyChoice:
+    """Everything a verifier needs; `chosen` is the cheapest proven policy, or None."""
+
+    chosen: str | None
+    policies: tuple[AssessedPolicy, ...]
+    limits: tuple[Limit, ...]
+    scope: Scope
+    confidence: Fraction
+    streams: tuple[Stream, ...]
+    ordered_by: str
+    sequential: bool = False
+
+
+def choose(
+    policies: Sequence[Policy],
+    risk: Number | Limit | Sequence[Limit],
+    confidence: Number,
+    *,
+    order: Order | None = None,
+    population: int | None = None,
+    statement: Statement | Scope | str | None = None,
+    sequential: bool = False,
+) -> str | None:
+    """The name of the cheapest policy that is proven to keep the risk among what it delivers, or None.
+
+    Holm's method over all policies, or the given order of names, fixed beforehand: from cautious to cheap, until one fails. Without `population` the
+    promise is about fresh items; with it, about the policy over these items unless `statement` says otherwise.
+    """
+    return assess(
+        policies,
+        risk,
+        confidence,
+        order=order,
+        population=population,
+        statement=statement,
+        sequential=sequential,
+    ).chosen
+
+
+def assess(
+    policies: Sequence[Policy],
+    risk: Number | Limit | Sequence[Limit],
+    confidence: Number,
+    *,
+    order: Order | None = None,
+    population: int | None = None,
+    statement: Statement | Scope | str | None = None,
+    sequential: bool = False,
+    ordered_by: str = "",
+) -> PolicyChoice:
+    """Test every policy that the procedure reaches, and keep the record.
+
+    `order`: names (a fixed sequence) or `Stream`s; None for Holm. `ordered_by`: in words, how the order was made; it goes into the record.
+    `statement`: its name, or a `Scope` with everything it needs. `sequential`: p-values that hold at every moment, for a pilot that is looked at while it grows (fresh items only).
+    """
+    limits = _limits(risk)
+    sure = share(confidence, "confidence")
+    tables = [_Table.of(policy, limits) for policy in policies]
+    if not tables:
+        raise InputError("there are no policies to choose from")
+    lengths = {len(table.cost) for table in tables}
+    if len(lengths) > 1:
+        raise InputError(f"the policies were replayed on different numbers of items: {sorted(lengths)}")
+    names = [table.name for table in tables]
+    if len(set(names)) != len(names):
+        raise InputError(f"two policies are called {next(n for n in names if names.count(n) > 1)!r}")
+    scope = _scope(statement, population, lengths.pop())
+    streams = _streams(order, names)
+    check_streams(streams, names)
+    if sequential and scope.statement is not Statement.FRESH:
+        raise InputError("a sequential test speaks of fresh items; leave population and statement out")
+    counts = {t.name: t.counts(places=sequential) for t in tables}
+    found = {
+        t.name: weigh(counts[t.name], t.q, limits, scope, delivers=t.delivers, sequential=sequential) for t in tables
+    }
+    decisions = decide(found, streams, 1 - sure)
+    tested = tuple(
+        AssessedPolicy(
+            t.name,
+            float(t.cost.mean()) if len(t.cost) else 0.0,
+            counts[t.name],
+            found[t.name].claim.value,
+            decisions[t.name].level,
+            decisions[t.name].proven,
+            t.q,
+            t.delivers,
+        )
+        for t in tables
+    )
+    words = ordered_by or ("Holm's method" if order is None else "given by the caller")
+    return PolicyChoice(cheapest(tested), tested, limits, scope, sure, streams, words, sequential)
+
+
+def weigh(
+    counts: Sequence[Tally],
+    q: Fraction,
+    limits: Sequence[Limit],
+    scope: Scope,
+    *,
+    delivers: int | None = None,
+    sequential: bool = False,
+) -> ClaimAndGate:
+    """The p-values behind counts.
+
+    Checking a random share q of what is delivered leaves 1 − q of the risk (fact 34); over a finite data set that is what is left on average over
+    which deliveries are checked.
+    """
+    if q and scope.statement not in (Statement.FRESH, Statement.POLICY):
+        raise InputError(
+            f"random checks change how many rows of a file are wrong by chance; they prove 'fresh' or 'policy', not {str(scope.statement)!r}"
+        )
+    if scope.depth and len(limits) > 1:
+        raise InputError("a depth is for one limit; with several of them leave it at 0")
+    parts = []
+    for count, limit in zip(counts, limits, strict=True):
+        allowed = limit.share / (1 - q) if limit.column == "wrong" else limit.share
+        if allowed >= 1:
+            raise InputError(f"a checked share of {q} already keeps any risk of {limit.share}; nothing is left to test")
+        if sequential:
+            marks = np.zeros(count.counted, dtype=bool)
+            marks[list(count.places or ())] = True
+            tail = sequential_tail(marks, allowed)
+            parts.append(ClaimAndGate(tail, tail))
+        else:
+            tested = Limit(allowed, limit.column, limit.among)
+            parts.append(evidence(tested, scope, count.counted, count.marked, delivers))
+    return together(parts)
+
+
+def cheapest(tested: Sequence[AssessedPolicy]) -> str | None:
+    """Of the proven ones; the first where two cost the same."""
+    proven = [policy for policy in tested if policy.proven]
+    return min(proven, key=lambda policy: policy.cost).name if proven else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    name: str
+    cost: NDArray[np.float64]
+    delivered: NDArray[np.bool_]
+    marks: tuple[tuple[str, NDArray[np.bool_], NDArray[np.bool_]], ...]
+    """Per limit: its column, the denominator, and what is marked in it."""
+    q: Fraction
+    delivers: int | None
+
+    @classmethod
+    def of(cls, policy: Policy, limits: Sequence[Limit]) -> _Table:
+        name = str(getattr(policy, "name", ""))
+        if not name:
+            raise InputError("a policy has no name")
+        cost = _array(policy, name, "cost")
+        delivered = _marks(policy, name, "delivered", len(cost))
+        every = np.ones(len(cost), dtype=bool)
+        marks = []
+        for limit in limits:
+            among = delivered if limit.among is Among.DELIVERED else every
+            # What is not delivered can't be delivered wrongly, whatever the array says.
+            inside = delivered if limit.column == "wrong" else among
+            marks.append((limit.column, among, _marks(policy, name, limit.column, len(cost)) & inside))
+        q = share(getattr(policy, "checked_share", 0), f"policy {name!r}: checked_share", zero=True)
+        delivers = getattr(policy, "delivers", None)
+        if delivers is not None:
+            delivers = whole(delivers, f"policy {name!r}: delivers", least=int(delivered.sum()))
+        return cls(name, cost, delivered, tuple(marks), q, delivers)
+
+    def counts(self, *, places: bool) -> tuple[Tally, ...]:
+        found = []
+        for column, among, marked in self.marks:
+            where = np.flatnonzero(marked[among])
+            kept = tuple(int(place) for place in where) if places else None
+            found.append(Tally(column, int(among.sum()), len(where), kept))
+        return tuple(found)
+
+
+def _limits(risk: Number | Limit | Sequence[Limit]) -> tuple[Limit, ...]:
+    if isinstance(risk, Limit):
+        return (risk,)
+    if isinstance(risk, Sequence) and not isinstance(risk, str):
+        if not risk or not all(isinstance(limit, Limit) for limit in risk):
+            raise InputError("risk should be a number or a list of Limit")
+        return tuple(risk)
+    return (Limit.of(risk),)
+
+
+def _scope(statement: Statement | Scope | str | None, population: int | None, piloted: int) -> Scope:
+    if isinstance(statement, Scope):
+        if statement.piloted != piloted or population not in (None, statement.population):
+            raise InputError(
+                f"the scope speaks of {statement.piloted} piloted items of {statement.population}; the policies were replayed on {piloted}"
+            )
+        return statement
+    size = None if population is None else whole(population, "population")
+    if statement is None:
+        kind = Statement.FRESH if size is None else Statement.POLICY
+    else:
+        kind = choice(Statement, statement, "statement")
+    return Scope(kind, piloted, size)
+
+
+def _streams(order: Order | None, names: Sequence[str]) -> tuple[Stream, ...]:
+    if order is None:
+        return holm(names)
+    listed: list[Any] = [order] if isinstance(order, str) else list(order)
+    if all(isinstance(entry, Stream) for entry in listed) and listed:
+        return tuple(listed)
+    return fixed_sequence([str(entry) for entry in listed])
+
+
+def _array(policy: Policy, name: str, column: str) -> NDArray[np.float64]:
+    try:
+        found = np.asarray(getattr(policy, column), dtype=np.float64)
+    except (AttributeError, TypeError, ValueError):
+        raise InputError(f"policy {name!r}: {column} should be an array of numbers over the pilot's items") from None
+    if found.ndim != 1 or not np.isfinite(found).all():
+        raise InputError(f"policy {name!r}: {column} should be one finite number for each item of the pilot")
+    return found
+
+
+def _marks(policy: Policy, name: str, column: str, length: int) -> NDArray[np.bool_]:
+    given: Any = getattr(policy, column, None)
+    plain = isinstance(given, np.ndarray) and given.dtype == np.bool_ and given.ndim == 1
+    found: NDArray[Any] = given if plain else _array(policy, name, column)
+    if len(found) != length:
+        raise InputError(f"policy {name!r}: {column} has {len(found)} items, cost has {length}")
+    if not plain and not np.logical_or(found == 0.0, found == 1.0).all():
+        raise InputError(f"policy {name!r}: {column} should hold true or false for each item")
+    return np.asarray(found, dtype=np.bool_)

@@ -1,0 +1,241 @@
+"""What exactly is promised about a policy, and the test of each promise (docs/algorithms.md, fact 32).
+
+N items, n of them piloted, K wrong under the policy among all N, x of them seen in the pilot (and corrected):
+
+    fresh    R ≤ r              the rate of items drawn like the pilot's              P(Bin(n, r) ≤ x)
+    policy   K ≤ r N            the policy's risk over this data set                  P(Hyp(N, ⌊rN⌋ + 1, n) ≤ x)
+    file     K − x ≤ r N        wrong rows in the delivered file, pilot rows right    P(Hyp(N, ⌊rN⌋ + 1 + x, n) ≤ x)
+    rest     K − x ≤ r (N − n)  the rate among the rows that were not piloted         P(Hyp(N, ⌊r(N − n)⌋ + 1 + x, n) ≤ x)
+
+Why the last two are p-values: whether the statement holds depends on x itself. With t the first forbidden excess, an error means X ≤ min(x, K − t);
+one more wrong item and one more allowed sighting can only raise that probability, so K = t + x is the worst case.
+
+Why a sequence of such tests has a gate: its usual proof looks at the first policy whose null is true, and that must not depend on the draw. "K ≥ t" does
+not. So a procedure goes on past a policy only where P(Hyp(N, t, n) ≤ x) is small enough as well; both errors are lower sets of X, so together they
+are no larger than one of them. For `fresh` and `policy` gate and claim are the same.
+
+That gate is dear where the pilot shows several wrong items. A depth d, fixed before looking, makes it easier: the procedure goes on where P(Hyp(N, t + d, n) ≤ x) is small
+enough, and claims only with x ≥ d. A policy with K < t + d is then never claimed falsely, because K − x < t; for the first with K ≥ t + d both errors
+are lower sets of X again. Cautious policies, which show fewer than d wrong items, are passed over without a claim.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from fractions import Fraction
+from functools import lru_cache
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rrf_design.errors import InputError
+from rrf_design.risk.counts import (
+    BinomialTail,
+    CertainTail,
+    HypergeometricTail,
+    LargestTail,
+    Number,
+    PValue,
+    share,
+    whole,
+)
+
+Member = TypeVar("Member", bound=StrEnum)
+Counts = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+class Statement(StrEnum):
+    """Which items a promise speaks of."""
+
+    FRESH = "fresh"
+    POLICY = "policy"
+    FILE = "file"
+    REST = "rest"
+
+
+class Among(StrEnum):
+    """The denominator: what the policy delivers, or all items."""
+
+    DELIVERED = "delivered"
+    ALL = "all"
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """At most this share of the denominator may be marked in the policy's array `column`."""
+
+    share: Fraction
+    column: str = "wrong"
+    among: Among = Among.DELIVERED
+
+    @classmethod
+    def of(cls, value: Number, *, column: str = "wrong", among: Among | str = Among.DELIVERED) -> Limit:
+        return cls(share(value, "risk", zero=True), column, choice(Among, among, "among"))
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """The statement with the sizes it needs: all items, and how many were piloted."""
+
+    statement: Statement
+    piloted: int
+    population: int | None = None
+    depth: int = 0
+    """For `file` and `rest`: the least number of wrong items in the pilot with which a claim is wanted, fixed before looking (see the module's docstring)."""
+
+    def __post_init__(self) -> None:
+        whole(self.depth, "depth", most=self.piloted)
+        if self.depth and self.statement not in (Statement.FILE, Statement.REST):
+            raise InputError(f"a depth of {self.depth} means nothing for the statement {str(self.statement)!r}")
+        if self.statement is not Statement.FRESH and self.population is None:
+            raise InputError(f"statement {str(self.statement)!r} speaks of a finite data set; give population=")
+        if self.population is not None and self.population < self.piloted:
+            raise InputError(f"population is {self.population}, but {self.piloted} items were piloted")
+
+
+_IMPOSSIBLE = HypergeometricTail(1, 1, 1, 0)
+"""A probability of zero: what is tested can't be."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimAndGate:
+    """Two p-values of one policy and limit: to claim the promise, and to go on to the next policy."""
+
+    claim: PValue
+    gate: PValue
+
+
+def choice(kind: type[Member], value: str, name: str) -> Member:
+    """A member of an enumeration by its value; InputError names those there are."""
+    try:
+        return kind(value)
+    except ValueError:
+        known = ", ".join(repr(str(member)) for member in kind)
+        raise InputError(f"{name} should be one of {known}, not {value!r}") from None
+
+
+def evidence(limit: Limit, scope: Scope, counted: int, marked: int, delivers: int | None = None) -> ClaimAndGate:
+    """The p-values for `marked` of `counted` items in the denominator. An empty denominator proves nothing.
+
+    `delivers`: how many of all items the policy delivers, where that is known (all of them for a ladder that ends in a check).
+    """
+    if counted == 0:
+        return ClaimAndGate(CertainTail(), CertainTail())
+    if scope.statement is Statement.FRESH:
+        tail: PValue = BinomialTail(counted, limit.share, marked)
+        return ClaimAndGate(tail, tail)
+    assert scope.population is not None
+    size = scope.population if limit.among is Among.ALL else delivers
+    if size is not None:
+        return _known(limit.share, scope, size, counted, marked)
+    return _unknown(limit.share, scope, counted, marked)
+
+
+def together(parts: Sequence[ClaimAndGate]) -> ClaimAndGate:
+    """Several limits at once: a promise about all of them is proven when each is, and needs no correction (intersection-union).
+
+    That argument needs nulls that don't depend on the draw, so with several limits the gates are the claims (and a depth, with which a gate claims
+    nothing, is refused by whoever calls this).
+    """
+    if len(parts) == 1:
+        return parts[0]
+    tail = LargestTail(tuple(part.gate for part in parts))
+    return ClaimAndGate(tail, tail)
+
+
+def _known(rate: Fraction, scope: Scope, size: int, drawn: int, seen: int) -> ClaimAndGate:
+    """The denominator holds `size` items."""
+    first = _forbidden(rate, size - drawn if scope.statement is Statement.REST else size)
+    gate = _tail(size, first + scope.depth, drawn, seen)
+    if scope.statement is Statement.POLICY:
+        return ClaimAndGate(gate, gate)
+    return ClaimAndGate(_tail(size, first + seen, drawn, seen) if seen >= scope.depth else CertainTail(), gate)
+
+
+def _forbidden(rate: Fraction, size: int) -> int:
+    return int(rate * size) + 1
+
+
+def _tail(size: int, wrong: int, drawn: int, seen: int) -> PValue:
+    """A number of wrong items that can't be (more than there are items, or than the right ones seen leave room for) is refuted by itself."""
+    if wrong > size - (drawn - seen):
+        return _IMPOSSIBLE
+    return HypergeometricTail(size, wrong, drawn, seen)
+
+
+def _unknown(limit_share: Fraction, scope: Scope, drawn: int, seen: int) -> ClaimAndGate:
+    """How many of all items the policy delivers is not known: the worst case over every number that the pilot allows.
+
+    For a fixed first forbidden count a larger denominator makes a small sighting likelier, so only the largest denominator of each count
+    matters: one tail for each of about rN counts.
+    """
+    assert scope.population is not None
+    if scope.statement is Statement.REST:
+        raise InputError(
+            "a rate among the delivered rows outside the pilot can't be proven while their number is unknown; say `delivers` for each policy, or among='all'"
+        )
+    most = scope.population - (scope.piloted - drawn)
+    gate = _worst(limit_share, drawn, seen, most, scope.depth)
+    if scope.statement is Statement.POLICY:
+        return ClaimAndGate(gate, gate)
+    return ClaimAndGate(_worst(limit_share, drawn, seen, most, seen) if seen >= scope.depth else CertainTail(), gate)
+
+
+@lru_cache(maxsize=50_000)
+def _worst(rate: Fraction, drawn: int, seen: int, most: int, extra: int) -> PValue:
+    starts, ends = _forbidden_counts(int(rate * most) + 1)
+    sizes = np.minimum(_largest_sizes(rate, ends), most) if rate else np.array([most])
+    counts = starts + extra
+    fits = (sizes >= drawn) & (counts <= sizes - (drawn - seen))
+    if not fits.any():
+        return _IMPOSSIBLE
+    sizes, counts = sizes[fits], counts[fits]
+    if seen == drawn or (counts <= seen).any():
+        return CertainTail()
+    place = int(_tails(sizes, counts, drawn, seen).argmax())
+    return HypergeometricTail(int(sizes[place]), int(counts[place]), drawn, seen)
+
+
+def _largest_sizes(rate: Fraction, counts: Counts) -> Counts:
+    """The largest size whose first forbidden count is the given one: count/r rounded up, less one; in integers that can't overflow."""
+    safe = int(counts[-1]) * rate.denominator < 2**62
+    exact = counts if safe else counts.astype(object)
+    return np.asarray(-(-exact * rate.denominator // rate.numerator) - 1, dtype=np.int64)
+
+
+@lru_cache(maxsize=1000)
+def _forbidden_counts(last: int, *, single: int = 1000, ratio: float = 1.002) -> tuple[Counts, Counts]:
+    """All counts from 1 to `last`, each alone or, far out, in short blocks (first, last of each).
+
+    A block is tested at its smallest count and its largest size, which is worse than each of its members: valid, and off by at most the ratio.
+    """
+    grid = [*range(1, min(last, single) + 1)]
+    while grid[-1] < last:
+        grid.append(min(last, int(grid[-1] * ratio) + 1))
+    starts = np.array(grid, dtype=np.int64)
+    return starts, np.append(starts[1:] - 1, last)
+
+
+def _tails(sizes: Counts, wrong: Counts, drawn: int, seen: int) -> Floats:
+    """Many hypergeometric tails with one draw, by the same sum as the single one, relative to its first term.
+
+    Where that sum overflows the first term is vanishingly far above the bulk, and the tail is 1.
+    """
+    from scipy.special import gammaln
+
+    def log_comb(n: Counts, k: Counts | int) -> Floats:
+        return np.asarray(gammaln(n + 1.0) - gammaln(np.asarray(k) + 1.0) - gammaln(n - k + 1.0))
+
+    first = log_comb(wrong, seen) + log_comb(sizes - wrong, drawn - seen) - log_comb(sizes, drawn)
+    spare, holders = (sizes - wrong - drawn).astype(np.float64), wrong + 1.0
+    term, total = np.ones(len(sizes)), np.ones(len(sizes))
+    with np.errstate(over="ignore", invalid="ignore"):
+        for j in range(seen, 0, -1):
+            term *= np.maximum(spare + j, 0.0) / (holders - j)
+            term *= j / (drawn - j + 1.0)
+            total += term
+    return np.where(np.isfinite(total), np.exp(np.minimum(first + np.log(total), 0.0)), 1.0)

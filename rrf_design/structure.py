@@ -1,0 +1,148 @@
+"""What equal items share: the operator of everything, the market, the index arrays, k, and the margins solved so far.
+
+Items of one recipe differ in prompts, values and offsets, seldom in B, prices and rules (docs/algorithms.md, fact 21). Whatever
+depends on those alone is computed once here, and `share` gives equal items one object, told by one key.
+A design (`rrf_design.design`) is what is held of a structure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from rrf_design.errors import InputError
+from rrf_design.market import Market
+
+if TYPE_CHECKING:
+    from rrf_design.design import Design
+    from rrf_design.operator import Operator
+    from rrf_design.problem import Problem, Selection
+
+Mask = NDArray[np.bool_]
+BLIND = 1e-18
+"""A block whose energy is below this part of its own squared norm does not see a direction; that is far above rounding."""
+OWN = {
+    "problem": ("name",),
+    "nodes": ("prompt", "system", "parser", "max_tokens", "variables"),
+    "relations": ("offset",),
+    "anchors": ("value", "source"),
+}
+"""Keys of a problem file that may differ between items of one structure."""
+
+
+class Structure:
+    """A problem without what is its own: names, texts, offsets and values. Never changes after construction."""
+
+    def __init__(self, problem: Problem) -> None:
+        self._example = problem
+        self.operator: Operator = problem.whole
+        """Everything that is owned or on sale. Its targets are the example's and mean nothing here."""
+        self.k = problem.k
+        self.given: Mask = _frozen([node.cost is None for node in problem.nodes])
+        """(nodes,): asked already."""
+        self.owned: Mask = _frozen([block.owned for block in problem.blocks])
+        """(blocks,): not on sale."""
+        self.solved: dict[Any, Any] = {}
+        """What was computed about designs of this structure, by what it was computed from."""
+
+    @cached_property
+    def market(self) -> Market:
+        return Market(self._example)
+
+    @cached_property
+    def touches(self) -> sparse.csr_array:
+        """(blocks, nodes): 1 where a block names a node, whatever its coefficient there."""
+        place = self.operator.node_index
+        named = [[place[name] for name in block.nodes] for block in self._example.blocks]
+        ends = np.cumsum([0, *(len(nodes) for nodes in named)])
+        columns = np.array([i for nodes in named for i in nodes], dtype=np.int64)
+        shape = (len(named), len(place))
+        return sparse.csr_array((np.ones(len(columns), dtype=np.int64), columns, ends), shape=shape)
+
+    @cached_property
+    def key(self) -> str:
+        """See `structure_key`."""
+        return structure_key(self._example)
+
+    def energies(self, direction: Mapping[str, Collection[float]]) -> dict[str, float]:
+        """‖C_j h‖² of every block, owned or not, for a direction given by node id and zero elsewhere.
+
+        What rounding leaves of nothing (below 1e-18 of ‖C_j‖²) is 0: that block is blind to the direction.
+        """
+        full = self.operator
+        sizes = np.diff(full.node_offsets)
+        nothing = {name: (0.0,) * int(size) for name, size in zip(full.node_ids, sizes, strict=True)}
+        known = {name: part for name, part in direction.items() if name in nothing}
+        seen = full.block_energies(full.stack({**nothing, **known}))
+        seen[seen <= BLIND * self._squares] = 0.0
+        return dict(zip(full.block_ids, seen.tolist(), strict=True))
+
+    @cached_property
+    def _squares(self) -> NDArray[np.float64]:
+        """‖C_j‖² (Frobenius) of every block."""
+        full = self.operator
+        entries = np.diff(full.matrix.indptr)[: full.shape[0]]
+        owner = np.repeat(np.repeat(np.arange(len(full.block_ids)), np.diff(full.block_offsets)), entries)
+        return np.bincount(owner, weights=np.square(full.matrix.data), minlength=len(full.block_ids)).astype(np.float64)
+
+    def node_mask(self, names: Collection[str]) -> Mask:
+        return _mask(names, self.operator.node_index)
+
+    def block_mask(self, names: Collection[str]) -> Mask:
+        return _mask(names, self.operator.block_index)
+
+    def holding(self, held: Collection[str] = (), failed: Collection[str] = ()) -> Design:
+        """The design of what is really there: holding a block does not ask its nodes, and what failed is left out."""
+        from rrf_design.design import Design
+
+        nodes = (self.given | self.node_mask(held)) & ~self.node_mask(failed)
+        blocks = (self.owned | self.block_mask(held)) & ~self.block_mask(failed)
+        return Design(self, nodes, blocks)
+
+    def selecting(self, select: Selection = None) -> Design:
+        """The design of what is owned plus what is selected, with the queries that the selected blocks need."""
+        from rrf_design.design import Design
+
+        selected = self._example.resolve(select)
+        bought = self.block_mask(selected)
+        nodes = self.given | self.node_mask(selected)
+        nodes |= (self.touches.T @ bought.astype(np.int64)) > 0
+        if not nodes.any():
+            raise InputError("the design is empty: no node has been asked; select at least one")
+        return Design(self, nodes, self.owned | bought, selected=selected)
+
+
+def structure_key(problem: Problem) -> str:
+    """SHA-256 of everything that B, prices, rules, noise and goal are made from: equal for items that share a structure."""
+    from rrf_design.files import canonical_digest, to_document
+
+    document = to_document(problem)
+    for section, own in OWN.items():
+        for entry in [document["problem"]] if section == "problem" else document.get(section, []):
+            for name in own:
+                entry.pop(name, None)
+    return canonical_digest(document)
+
+
+def share(problems: Mapping[str, Problem] | Iterable[Problem]) -> list[Structure]:
+    """One structure for each problem, the same object for equal ones."""
+    known: dict[str, Structure] = {}
+    listed = problems.values() if isinstance(problems, Mapping) else problems
+    return [known.setdefault(structure.key, structure) for structure in (problem.structure for problem in listed)]
+
+
+def _mask(names: Collection[str], place: Mapping[str, int]) -> Mask:
+    result = np.zeros(len(place), dtype=bool)
+    result[[place[name] for name in names if name in place]] = True
+    return result
+
+
+def _frozen(values: list[bool]) -> Mask:
+    result = np.array(values, dtype=bool)
+    result.setflags(write=False)
+    return result

@@ -1,0 +1,129 @@
+"""What may be believed: one verdict for everything that speaks about answers, decided here and nowhere else.
+
+`certified` needs three things together: a proven error bound that reaches the goal, answers that were asked and read, and
+an explanation of what was measured with at most k wrong units. `repair` brings the evidence, `acquire` and the
+delivered table repeat the verdict, and exit codes follow it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from rrf_design.goal import REACHED, Goal, reaches
+
+if TYPE_CHECKING:
+    from rrf_design.operator import Operator
+
+
+class Verdict(StrEnum):
+    """From what may be relied on to what must not; a data set is as good as the worst of its items."""
+
+    CERTIFIED = "certified"
+    """Every delivered value is within the bound if what is assumed holds."""
+    AMBIGUOUS = "ambiguous"
+    """The data fit, but more than one explanation remains; values are given only where all explanations agree."""
+    INCOMPLETE = "incomplete"
+    """What was really bought and read does not reach the goal, or a limit ended the search."""
+    CONTRADICTED = "contradicted"
+    """Nothing within the assumptions explains what was measured. There are no repaired values."""
+
+    @property
+    def rank(self) -> int:
+        return list(Verdict).index(self)
+
+
+class Explained(StrEnum):
+    """What a decoder established about the data."""
+
+    UNIQUELY = "uniquely"
+    """One minimal set of at most k wrong units explains them: proven."""
+    OTHERWISE = "otherwise"
+    """At most k wrong units explain them; others may too."""
+    NOT = "not"
+    """Nothing within the assumptions does: proven."""
+    OPEN = "open"
+    """Not decided: a limit ended the search, rounding hides the answer, or the method promises nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What a verdict is decided from."""
+
+    explained: Explained
+    goal: Goal
+    lower: float
+    """Proven margin of what was asked and read; 0 where nothing is proven."""
+    robust_lower: float
+    """The same with the uncertainty of relations taken off."""
+    bound: float | None
+    """Proven bound on the error of the values, noise and uncertainty included; None where there is none."""
+    exact: bool = False
+    """The bound is no more than rounding: explanations that differ have the same values."""
+    blank: tuple[str, ...] = ()
+    """Values that are wanted and that nothing determines."""
+
+
+def decide(evidence: Evidence) -> Verdict:
+    """The verdict; see the table in docs/concepts.md."""
+    if evidence.explained is Explained.NOT:
+        return Verdict.CONTRADICTED
+    if evidence.explained is Explained.OPEN:
+        return Verdict.INCOMPLETE
+    goal = evidence.goal
+    if not goal.named:
+        sure = evidence.explained is Explained.UNIQUELY or evidence.exact
+        certain = evidence.bound is not None and sure and not evidence.blank
+        return Verdict.CERTIFIED if certain else Verdict.AMBIGUOUS
+    if evidence.bound is None or not _reached(goal, evidence):
+        return Verdict.INCOMPLETE
+    return Verdict.AMBIGUOUS if evidence.blank else Verdict.CERTIFIED
+
+
+def _reached(goal: Goal, evidence: Evidence) -> bool:
+    if evidence.lower <= 0.0 or (goal.target is not None and not reaches(evidence.robust_lower, goal.target)):
+        return False
+    return goal.delta is None or (evidence.bound is not None and evidence.bound <= goal.delta * (1 + REACHED))
+
+
+def worst(verdicts: Iterable[Verdict]) -> Verdict | None:
+    """The verdict of a data set: that of its worst item; None where there is no item."""
+    return max(verdicts, key=lambda verdict: verdict.rank, default=None)
+
+
+def counted(verdicts: Iterable[Verdict]) -> dict[str, int]:
+    """How many of each, all four named."""
+    found = Counter(verdicts)
+    return {verdict.value: found[verdict] for verdict in Verdict}
+
+
+def assumption(
+    k: int, units: int, noise: str = "", *, called: str = "answers", wrong_checks: int = 0, checks: int = 0
+) -> str:
+    """The premise in words: at most 1 of 3 models is wrong; at most 1 of 4 answers and at most 1 of 2 checks are wrong."""
+    if k == 0:
+        many = f"no {called.removesuffix('s')}" if not wrong_checks else f"none of the {called}"
+    else:
+        many = f"at most {k} of {units} {called}"
+    if wrong_checks:
+        many += f" and at most {wrong_checks} of {checks} checks"
+    many += " are wrong" if wrong_checks or k > 1 else " is wrong"
+    return f"{many}, and {noise}" if noise else many
+
+
+def assumed(operator: Operator, k: int, noise: str = "", *, unread: Collection[str] = ()) -> str:
+    """The premise of a design: units are counted over what was asked and read, checks over those that may be wrong."""
+    premise = operator.premise
+    read = [name for name in operator.node_ids if name not in unread]
+    checks = sum(name in premise.suspects for name in operator.block_ids)
+    return assumption(
+        k,
+        premise.count(read),
+        noise,
+        called=premise.called,
+        wrong_checks=min(premise.wrong_checks, checks),
+        checks=checks,
+    )

@@ -1,0 +1,205 @@
+"""Beyond the paper: are recorded answers of real models read as a careful person reads them?
+
+Two standards. The table of written forms was made by hand; every row must be read, or refused, as it says. Recorded answers come as a
+folder of long rows (`item node text value`) with another reading of each text beside it (`value`) and a table with the truth: where that
+other reading is the truth and ours is another answer, ours is a misreading, whoever is right elsewhere. Only figures are published, never a text.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from scenarios.base import Context, Done, Expectation, Outcome, Part, Scenario, Table, Verdict
+
+_SHARE, _MISREAD = 0.99, 0.001
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """A set of the folder, the parser it is read with, and the set whose table holds its truth."""
+
+    name: str
+    parser: Mapping[str, Any]
+    truth: str
+    judged: bool = True
+    flipped: str = ""
+    """Nodes with this ending were shown the options in the other order."""
+
+
+SETS = {
+    entry.name + entry.parser.get("as", ""): entry
+    for entry in (
+        Recorded("gsm8k", {"name": "json", "field": "answer", "decimal": "."}, "gsm8k"),
+        Recorded("gsm8k", {"name": "decimal", "decimal": ".", "as": " as text"}, "gsm8k"),
+        Recorded("gsm8k", {"name": "json", "field": "answer", "as": ", decimal mark not declared"}, "gsm8k"),
+        Recorded("gsm8k-2021", {"name": "decimal", "decimal": "."}, "gsm8k"),
+        Recorded("crux", {"name": "literal", "bare": "string"}, "crux"),
+        Recorded("llmbar", {"name": "choice", "options": ["Output (a)", "Output (b)"]}, "llmbar", False, "/ba"),
+        Recorded("mmlu-pro", {"name": "choice", "options": list("ABCDEFGHIJ")}, "mmlu-pro", False),
+    )
+}
+COLUMNS = (
+    "set",
+    "parser",
+    "texts",
+    "readable",
+    "read",
+    "refused",
+    "ambiguous",
+    "only_ours",
+    "differ",
+    "right",
+    "other_right",
+    "misread",
+)
+
+
+def parts(context: Context) -> list[Part]:
+    return [{"set": "forms"}, *({"set": name} for name in SETS if context["answers"])]
+
+
+def run(context: Context, part: Part) -> dict[str, Any]:
+    return (
+        _forms() if part["set"] == "forms" else _recorded(SETS[part["set"]], Path(context["answers"]), context["most"])
+    )
+
+
+def _forms() -> dict[str, Any]:
+    from rrf_design.responses.forms import forms
+
+    found = [(form, form.reading()) for form in forms()]
+    kinds = Counter(form.kind for form, _ in found)
+    refused = Counter(form.kind for form, reading in found if not reading[-1:].isdigit())
+    wrong = Counter(form.kind for form, reading in found if reading != form.reads)
+    return {
+        "kinds": [[kind, count, count - refused[kind], refused[kind], wrong[kind]] for kind, count in kinds.items()]
+    }
+
+
+def _recorded(entry: Recorded, folder: Path, most: int | None) -> dict[str, Any]:
+    """Counts over the texts of a set; `right` and `other_right` count answers that are the truth, by our reading and by the other."""
+    from rrf_design.responses import parsers
+
+    parser = parsers.get({key: value for key, value in entry.parser.items() if key != "as"})
+    truth = {row["id"]: _canonical(row["gold"], entry) for row in _rows(folder / f"{entry.truth}.table.jsonl.gz")}
+    counts: Counter[str] = Counter()
+    for number, row in enumerate(_rows(folder / f"{entry.name}.answers.jsonl.gz")):
+        if most is not None and number >= most:
+            break
+        if row["text"] is None:  # there was no answer to read
+            continue
+        parsed = parser.parse(row["text"])
+        other = None if row["value"] is None else _canonical(row["value"], entry)
+        ours = _ours(parsed, row["node"], entry) if parsed.ok else None
+        gold = truth.get(row["item"])
+        same = ours is not None and other is not None and _same(ours, other)
+        counts["texts"] += 1
+        counts["readable"] += other is not None
+        counts["read"] += ours is not None
+        counts["refused"] += ours is None and other is not None
+        counts["ambiguous"] += parsed.status.value == "ambiguous"
+        counts["only_ours"] += ours is not None and other is None
+        counts["differ"] += ours is not None and other is not None and not same
+        counts["right"] += ours is not None and gold is not None and _same(ours, gold)
+        right = other is not None and gold is not None and _same(other, gold)
+        counts["other_right"] += right
+        counts["misread"] += right and ours is not None and not same and not (gold is not None and _same(ours, gold))
+    return {"parser": parser.name, **{name: counts[name] for name in COLUMNS[2:]}}
+
+
+def _ours(parsed: Any, node: str, entry: Recorded) -> str | float:
+    if entry.name == "llmbar":
+        first = (parsed.canonical == "Output (a)") != (bool(entry.flipped) and node.endswith(entry.flipped))
+        return "1" if first else "2"
+    if parsed.label is not None:
+        return str(parsed.label)
+    return float(parsed.value[0]) if len(parsed.value) == 1 else str(parsed.canonical)
+
+
+def _canonical(value: Any, entry: Recorded) -> str | float:
+    """The other reading, or the truth, in the form that ours has."""
+    if entry.truth == "gsm8k":
+        return float(value)
+    if entry.name == "crux":
+        from rrf_design.responses import parsers
+
+        return parsers.get("literal").parse(str(value)).label or str(value)
+    return str(value)
+
+
+def _same(one: str | float, other: str | float) -> bool:
+    if isinstance(one, float) and isinstance(other, float):
+        return abs(one - other) <= 1e-5 * max(1.0, abs(other))  # the folder has six decimals
+    return one == other
+
+
+def _rows(path: Path) -> Iterator[dict[str, Any]]:
+    from rrf_design.errors import InputError
+
+    try:
+        with gzip.open(path, "rt", encoding="utf-8") as stream:
+            for line in stream:
+                yield json.loads(line)
+    except (OSError, ValueError) as error:
+        raise InputError(f"answer-readings: {path.name} of the folder of answers can't be read ({error})") from None
+
+
+def report(context: Context, done: Sequence[Done]) -> Outcome:
+    values = {entry.part["set"]: entry.value for entry in done}
+    kinds = values.pop("forms")["kinds"]
+    forms, wrong = sum(row[1] for row in kinds), sum(row[4] for row in kinds)
+    rows = tuple((name, *(value[column] for column in COLUMNS[1:])) for name, value in values.items())
+    judged = [values[name] for name in values if SETS[name].judged and "declared" not in name]
+    verdicts = [Verdict.of("forms", wrong == 0 and forms >= 200, f"{forms} forms, {wrong} read otherwise")]
+    if judged:
+        share = min(1 - value["refused"] / max(1, value["readable"]) for value in judged)
+        misread = max(value["misread"] / max(1, value["read"]) for value in judged)
+        verdicts += [
+            Verdict.of("share", share >= _SHARE, f"least share over the sets: {share:.4f}"),
+            Verdict.of("misread", misread <= _MISREAD, f"largest share over the sets: {misread:.5f}"),
+        ]
+    else:
+        reason = "no recorded answers were given: --set answers=FOLDER"
+        verdicts += [Verdict.open("share", reason), Verdict.open("misread", reason)]
+    return Outcome(
+        verdicts,
+        tables=(
+            Table("forms", ("kind", "forms", "read", "refused", "otherwise"), tuple(map(tuple, kinds)),
+                  caption="Written forms by kind: read, refused, and read otherwise than the table says."),
+            Table("sets", COLUMNS, rows,
+                  caption="Recorded answers. readable: texts that the folder's own reading could read; refused: of these, the ones we refuse; "
+                  "only_ours: read by us alone; differ: read differently; right, other_right: the truth, by our reading and by the other; "
+                  "misread: the other reading is the truth and ours is not."),
+        ),
+        notes=(
+            "Sources of the recorded answers: WildEval/ZeroEval (gsm8k, crux), openai/grade-school-math and microsoft/ToRA (gsm8k-2021), "
+            "TIGER-AI-Lab/MMLU-Pro, princeton-nlp/LLMBar.",
+            "The conditions are about numbers and literals. The two sets of choices are shown without a verdict: the texts of mmlu-pro are the "
+            "last 120 characters of longer ones, which the other reading saw whole, and for one judge of llmbar the other reading took another "
+            "rule than the last verdict of the text.",
+        ),
+    )  # fmt: skip
+
+
+SCENARIO = Scenario(
+    name="answer-readings",
+    title="Reading what models write",
+    question="Are real answers read as a careful person reads them, and never otherwise?",
+    full={"answers": "", "most": None},
+    quick={"most": 500},
+    expected=(
+        Expectation("forms", "at least 200 written forms of numbers are each read, or refused, as the table made by hand says"),
+        Expectation("share", "in every set of numbers and literals, at least 99 % of the texts that another reading could read are read"),
+        Expectation("misread", "in every set of numbers and literals, at most one reading in 1,000 differs from another reading that is the truth"),
+    ),
+    parts=parts,
+    run=run,
+    report=report,
+    about="Recorded answers of public models are read with the product's parsers (the decimal mark declared, except in the row that says otherwise).",
+)  # fmt: skip

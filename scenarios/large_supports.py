@@ -1,0 +1,129 @@
+"""Fields for large supports: those of the benchmark, timed with and without a limit, and small ones that exact arithmetic can judge.
+
+Graphs are random regular ones with identity relations and an anchor on one node in ten; dense fields have unit Gaussian columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from scenarios.base import Verdict
+
+FAMILIES = ("identity", "gaussian", "ternary", "half-empty", "dense", "integer", "disconnected", "cancelling")
+
+
+def regular_graph(nodes: int, degree: int, *, dim: int = 1, seed: int = 0) -> Any:
+    """Identity relations along a random regular graph, anchors on a tenth of the nodes; in several dimensions random rotations."""
+    import networkx as nx
+    import numpy as np
+    from scipy import sparse
+
+    ends = np.array(sorted(nx.random_regular_graph(degree, nodes, seed=seed).edges))
+    count = len(ends)
+    rng = np.random.default_rng([seed, nodes])
+    chosen = np.sort(rng.choice(nodes, max(1, nodes // 10), replace=False))
+    anchors = sparse.kron(sparse.eye_array(nodes, format="csr")[chosen], sparse.eye_array(dim))
+    turns = [np.linalg.qr(rng.standard_normal((dim, dim)))[0] if dim > 1 else np.eye(1) for _ in range(count)]
+    blocks = [part for turn in turns for part in (turn, -np.eye(dim))]
+    pointer = 2 * np.arange(count + 1)
+    relations = sparse.bsr_array((np.array(blocks), ends.ravel(), pointer), shape=(count * dim, nodes * dim))
+    return sparse.csr_array(sparse.vstack([relations, anchors]))
+
+
+def measured(instance: Mapping[str, Any], matrix: Any) -> dict[str, Any]:
+    """One instance under its limit, by the engine and, where asked, without a limit and by the search for small supports."""
+    import time
+
+    from solvers import support_margin
+
+    groups = [instance.get("dim", 1)] * instance["nodes"]
+
+    def solve(method: str, limit: float | None) -> dict[str, Any]:
+        began = time.perf_counter()
+        found = support_margin(
+            matrix, groups, size=instance["size"], n_jobs=instance.get("n_jobs"), time_limit=limit, method=method
+        )
+        return {
+            "seconds": time.perf_counter() - began,
+            "status": str(found.status),
+            "share": found.lower / found.upper if found.upper else 1.0,
+            "gamma": found.value,
+            "tested": found.tested,
+        }
+
+    row = {**instance, "limited": solve("auto", instance["limit"])}
+    if instance.get("unlimited"):
+        row["unlimited"] = solve("auto", None)
+    row["before"] = solve("search", instance["limit"])
+    return row
+
+
+def large_rows(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """As the report shows them: the engine under its limit and without, and the search for small supports under the same limit."""
+    return [
+        {
+            "field": f"graph of {row['nodes']:,} nodes, degree {row['degree']}"
+            if "degree" in row
+            else f"dense, {row['rows']} rows, {row['nodes']} nodes",
+            "dim": row.get("dim", 1),
+            "size": row["size"],
+            "limit": row["limit"],
+            "gamma": row["limited"]["gamma"],
+            "status": row["limited"]["status"],
+            "lower_by_upper": row["limited"]["share"],
+            "seconds": row["limited"]["seconds"],
+            "tree_nodes": row["limited"]["tested"],
+            "seconds_without_limit": row["unlimited"]["seconds"] if "unlimited" in row else None,
+            "before_status": row["before"]["status"],
+            "before_lower_by_upper": row["before"]["share"],
+            "before_seconds": row["before"]["seconds"],
+        }
+        for row in rows
+    ]
+
+
+def large_verdicts(rows: Sequence[dict[str, Any]], *, quick: bool) -> list[Verdict]:
+    asked = [row for row in rows if row.get("exact", True)]
+    done = [row for row in asked if row["limited"]["status"] == "exact"]
+    agree = all(
+        row["before"]["status"] != "exact" or abs(row["before"]["gamma"] / row["limited"]["gamma"] - 1.0) < 1e-8
+        for row in done
+    )
+    costs = [row["limited"]["seconds"] / row["unlimited"]["seconds"] for row in rows if "unlimited" in row]
+    words = f"{len(done)} of {len(asked)} exact within their limits; {'all' if agree else 'not all'} agree with the search for small supports"
+    cost = f"a limit costs {max(costs, default=1.0):.3g} times the time without"
+    return [
+        Verdict.of("large", agree and len(done) == len(asked), words),
+        Verdict.open("limit", f"{cost} (quick size)")
+        if quick
+        else Verdict.of("limit", max(costs, default=1.0) <= 1.1, cost),
+    ]
+
+
+def small_field(seed: int) -> Any:
+    """A field of nine or ten nodes of one of the families, small enough to judge every set of eight exactly."""
+    import numpy as np
+
+    family = FAMILIES[seed % len(FAMILIES)]
+    rng = np.random.default_rng([seed, 8])
+    nodes = int(rng.integers(9, 11))
+    if family in ("dense", "half-empty"):
+        matrix = rng.standard_normal((int(rng.integers(nodes - 1, 2 * nodes)), nodes))
+        return matrix if family == "dense" else matrix * (rng.random(matrix.shape) < 0.5)
+    rows = []
+    for _ in range(int(nodes * rng.choice([1.0, 1.4, 2.0]))):
+        pool = np.arange(nodes)
+        if family == "disconnected":
+            pool = pool[: nodes // 2] if rng.random() < 0.5 else pool[nodes // 2 :]
+        chosen = rng.choice(pool, 3 if family == "ternary" else 2, replace=False)
+        row = np.zeros(nodes)
+        if family in ("identity", "disconnected"):
+            row[chosen] = 1.0, -1.0
+        else:
+            row[chosen] = rng.integers(-2, 3, len(chosen)) if family == "integer" else rng.standard_normal(len(chosen))
+        rows.append(row)
+        if family == "cancelling":  # adjacent, though their entry of BᵀB is zero
+            rows.append(row * np.where(np.arange(nodes) == chosen[0], -1.0, 1.0))
+    anchors = [np.eye(nodes)[i] * rng.choice([1.0, 0.1, 2.0]) for i in range(nodes) if rng.random() < 0.6]
+    return np.array(rows + anchors)

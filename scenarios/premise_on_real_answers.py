@@ -1,0 +1,318 @@
+"""Beyond the paper: the premise "at most k answers are wrong" on recorded answers of real models with gold.
+
+Cells by data set, number of nodes and k (scenarios/premise/cells.py); the paper's statistics on the same answers (prediction.py); judges, who were asked in several
+ways (judges.py). The data are not the project's own: they are read from a folder that the caller names, and only counts and figures are published.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from scenarios.base import Context, Done, Expectation, Figure, Outcome, Part, Scenario, Table, Verdict
+from scenarios.data_set_promises import SOURCES
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+NAME = "premise-on-real-answers"
+JUDGED = "llmbar"
+TALKED = (5, 1)
+"""Nodes and k of the cell that the opening sentence and two conditions speak of."""
+
+
+def _folder(context: Context) -> Path:
+    from scenarios.promises.panels import folder_of
+
+    return folder_of(context["answers"], NAME)
+
+
+def parts(context: Context) -> list[Part]:
+    from scenarios.promises.panels import panel_names
+
+    names = panel_names(_folder(context))
+    cells = [{"panel": name, "nodes": nodes, "k": k} for name in names for nodes, k in context["cells"]]
+    return [*cells, *({"panel": name, "what": "prediction"} for name in names), {"what": "judges"}]
+
+
+def run(context: Context, part: Part) -> Any:
+    from scenarios.premise import cells, prediction
+    from scenarios.promises.panels import read_panel
+
+    if part.get("what") == "judges":
+        return _judges(context)
+    panel = read_panel(_folder(context), part["panel"])
+    answers, gold = panel.answers[: context["most"]], panel.gold[: context["most"]]
+    if part.get("what") == "prediction":
+        rows = prediction.prediction(
+            answers,
+            gold,
+            permutations=context["permutations"],
+            bootstrap=context["bootstrap"],
+            seed=context["seed"],
+        )
+        return [{"panel": part["panel"], **row} for row in rows]
+    return {**part, **cells.cell(answers, gold, nodes=part["nodes"], k=part["k"])}
+
+
+def _judges(context: Context) -> dict[str, Any]:
+    import numpy as np
+
+    from scenarios.premise import judges
+    from scenarios.promises.panels import gold_keys, nodes_of_set, read_codes
+
+    folder = _folder(context)
+    nodes = [node for node in nodes_of_set(folder, JUDGED) if judges.Ask.of(node) is not None]
+    if not nodes:
+        return {"bias": [], "together": [], "units": []}
+    answers, gold = read_codes(folder, JUDGED, nodes)
+    said = gold_keys(folder, JUDGED)
+    first = np.array([value == min(said) for value in said])
+    bench = judges.Bench.of(nodes, answers, gold, first)
+    draws, seed = context["draws"], context["seed"]
+    return {
+        "bias": judges.bias(bench, draws=draws, seed=seed),
+        "together": judges.together(bench, draws=draws, seed=seed),
+        "units": judges.units(bench, k=1, draws=draws, seed=seed),
+    }
+
+
+def report(context: Context, done: Sequence[Done]) -> Outcome:
+    counts = [d.value for d in done if "k" in d.part]
+    rows = [_cell_row(row) for row in counts]
+    predicted = [row for d in done if d.part.get("what") == "prediction" for row in d.value]
+    judged = next(d.value for d in done if d.part.get("what") == "judges")
+    talked = [row for row in rows if (row["nodes"], row["k"]) == TALKED]
+    return Outcome(
+        answer=_answer(talked),
+        verdicts=_verdicts(context, counts, rows, predicted, judged),
+        tables=[
+            Table.of(
+                "cells",
+                rows,
+                caption="Complete identity field over the first nodes of each panel. `premise_false`: more than k answers are wrong, among the items with a certified margin; `certified`: items for which repair certifies a value; "
+                "`wrong_if_certified`: how many of these values are wrong. Wilson intervals over items.",
+                shown=None,
+            ),
+            Table.of(
+                "prediction",
+                predicted,
+                caption="The paper's ten designs and statistics on the first four nodes. `one wrong` keeps to the premise k = 1, `more wrong` does not. `worse_than_no_repair`: share of rows with positive margin after which the field is "
+                "further from the truth than before. Intervals resample items.",
+            ),
+            Table.of(
+                "judges",
+                judged["bias"],
+                caption="By judge and prompt: accuracy in either order, and how often the output that was shown first wins (fair: 0.5).",
+            ),
+            Table.of(
+                "together",
+                judged["together"],
+                caption="How often two asks are wrong together, relative to independence (1).",
+            ),
+            Table.of(
+                "units",
+                judged["units"],
+                caption="What counts as one wrong thing: an ask, all asks with a prompt, or all asks of a judge. Explanations by counting; intervals resample items.",
+            ),
+            Table.of(
+                "counts",
+                counts,
+                caption="The counts behind the cells. `disagree_with_counting`: patterns on which repair and plain counting differ.",
+            ),
+        ],
+        figures=[_figure(rows, context["cells"])],
+        notes=_notes(rows, predicted, judged),
+    )
+
+
+def _cell_row(row: Mapping[str, Any]) -> dict[str, Any]:
+    from scenarios.statistics import share
+
+    false = share(row["premise_false"], row["margin_certified"])
+    wrong = share(row["value_wrong"], row["value_certified"])
+    return {
+        "panel": row["panel"],
+        "nodes": row["nodes"],
+        "k": row["k"],
+        "items": row["items"],
+        "margin_certified": row["margin_certified"],
+        "premise_false": false.value,
+        "premise_low": false.low,
+        "premise_high": false.high,
+        "certified": row["value_certified"] / row["items"],
+        "wrong_if_certified": wrong.value,
+        "wrong_low": wrong.low,
+        "wrong_high": wrong.high,
+        "noticed": row["premise_false_and_noticed"] / row["premise_false"] if row["premise_false"] else None,
+    }
+
+
+def _answer(talked: Sequence[Mapping[str, Any]]) -> str:
+    nodes, k = TALKED
+    false = [row["premise_false"] for row in talked]
+    wrong = [row["wrong_if_certified"] for row in talked]
+    return (
+        f"A certified margin says what follows from 'at most k answers are wrong', not that it is so: with {nodes} answers of real models and k = {k} the premise is false for {min(false):.0%} to {max(false):.0%} of items, by data set, and "
+        f"a value certified under it is wrong in {min(wrong):.1%} to {max(wrong):.0%} of cases; so measure both on a pilot before relying on either."
+    )
+
+
+def _verdicts(
+    context: Context,
+    counts: Sequence[Mapping[str, Any]],
+    rows: Sequence[Mapping[str, Any]],
+    predicted: Sequence[Mapping[str, Any]],
+    judged: Mapping[str, Any],
+) -> list[Verdict]:
+    differ = sum(row["disagree_with_counting"] for row in counts)
+    patterns = sum(row["patterns"] for row in counts)
+    impossible = sum(row["wrong_though_premise_true"] for row in counts)
+    verdicts = [
+        Verdict.of("counting", differ == 0, f"{differ} of {patterns} patterns differ"),
+        Verdict.of("theorem", impossible == 0, f"{impossible} values wrong though the premise was true"),
+    ]
+    if context.quick:
+        left = ("premise", "wrong", "one-wrong", "natural", "position", "together")
+        return verdicts + [Verdict.open(key, "quick size") for key in left]
+    talked = [row for row in rows if (row["nodes"], row["k"]) == TALKED]
+    least = min(talked, key=lambda row: row["premise_false"])
+    safe = {
+        (row["nodes"], row["k"]): max(r["wrong_low"] for r in rows if (r["nodes"], r["k"]) == (row["nodes"], row["k"]))
+        for row in rows
+    }
+    (nodes, k), best = min(safe.items(), key=lambda entry: entry[1])
+    one = [row for row in predicted if row["subset"] == "one wrong"]
+    more = [row for row in predicted if row["subset"] == "more wrong"]
+    weak = [row["panel"] for row in one if row["p"] >= 0.05]
+    against = [f"{row['panel']} {row['spearman']:.3f}" for row in more if row["low"] <= 0]
+    bias, pairs = judged["bias"], {row["kind"]: row for row in judged["together"]}
+    verdicts += [
+        Verdict.of("premise", least["premise_false"] > 0.05, f"least: {least['premise_false']:.1%} ({least['panel']})"),
+        Verdict.of(
+            "wrong",
+            best > 0.01,
+            f"best: k = {k} of {nodes} nodes, {best:.1%} at the lower end of the worst data set's interval",
+        ),
+        Verdict.of(
+            "one-wrong",
+            not weak,
+            f"not in: {', '.join(weak)}"
+            if weak
+            else f"in all {len(one)} panels, largest p {max(r['p'] for r in one):.4f}",
+        ),
+        Verdict.of(
+            "natural", not against, "; ".join(against) or ", ".join(f"{r['panel']} {r['spearman']:.3f}" for r in more)
+        ),
+    ]
+    if not bias:
+        return [
+            *verdicts,
+            *(
+                Verdict.open(key, f"no set {JUDGED!r} with judges, prompts and orders")
+                for key in ("position", "together")
+            ),
+        ]
+    biased = [row for row in bias if row["low"] > 0.5 or row["high"] < 0.5]
+    worst = max(bias, key=lambda row: abs(row["first_shown_wins"] - 0.5))
+    same, other = pairs["same judge, other prompt"], pairs["other judge, same prompt"]
+    return [
+        *verdicts,
+        Verdict.of(
+            "position",
+            len(biased) > len(bias) / 2,
+            f"{len(biased)} of {len(bias)}; most: {worst['judge']} with {worst['prompt']}, {worst['first_shown_wins']:.1%}",
+        ),
+        Verdict.of(
+            "together",
+            same["low"] > other["high"],
+            f"{same['together_over_independent']:.2f} against {other['together_over_independent']:.2f} times as often as if independent",
+        ),
+    ]
+
+
+def _notes(
+    rows: Sequence[Mapping[str, Any]], predicted: Sequence[Mapping[str, Any]], judged: Mapping[str, Any]
+) -> list[str]:
+    wide = max(rows, key=lambda row: row["wrong_if_certified"] if row["certified"] else 0)
+    more = [row for row in predicted if row["subset"] == "more wrong"]
+    notes = [
+        f"Contradiction is a useful alarm, not a certain one: in {wide['panel']} with {wide['nodes']} nodes and k = {wide['k']}, repair notices {wide['noticed'] or 0:.0%} of the items whose premise is false, and {wide['wrong_if_certified']:.1%} of what it "
+        "certifies is wrong. A value that is wrong there is one that enough models share.",
+    ]
+    if more:
+        worse = [f"{row['panel']} {row['worse_than_no_repair']:.0%}" for row in more]
+        notes.append(
+            "Where more than one of four answers is wrong the theorem says nothing, and repair with k = 1 can move the field away from the truth; share of rows with positive margin where it does: "
+            + ", ".join(worse)
+            + f". The margin still orders the errors there, and recovers nothing: the mean error falls from {max(row['error_at_zero_margin'] for row in more):.2f} at most to {min(row['error_at_positive_margin'] for row in more):.2f} at least, "
+            "where 1 is no repair at all."
+        )
+    if judged["units"]:
+        listed = [f"{row['field']}, by {row['unit']}: {row['premise_false']:.0%}" for row in judged["units"]]
+        notes.append(
+            "How often 'at most one is wrong' is false for judges depends on what one is: " + "; ".join(listed) + "."
+        )
+    return [*notes, "Readings are the folder's own (`value`); texts and values are not published."]
+
+
+def _figure(rows: Sequence[Mapping[str, Any]], cells: Sequence[Sequence[int]]) -> Figure:
+    from scenarios.plots import points
+
+    names = list(dict.fromkeys(row["panel"] for row in rows))
+    return points(
+        "premise-and-error",
+        {
+            name: (
+                [100 * row["premise_false"] for row in rows if row["panel"] == name],
+                [100 * row["wrong_if_certified"] for row in rows if row["panel"] == name],
+            )
+            for name in names
+        },
+        x="items whose premise 'at most k wrong' is false, percent",
+        y="wrong among certified values, percent",
+        caption=f"One point per data set and setting (nodes, k): {', '.join(f'({n}, {k})' for n, k in cells)}. The theory promises that nothing certified is wrong where the premise is true.",
+    )
+
+
+SCENARIO = Scenario(
+    name=NAME,
+    title="The old promise on real answers",
+    question="How often is 'at most k answers are wrong' false where a margin is certified, and how often is what it certifies wrong?",
+    about=f"""Panels of eight recorded answers per item. For each number of nodes and each k below half of it, the complete identity field over the first nodes of a panel is repaired by the library; its margin is positive, so the design itself is
+    beyond reproach. What is measured is the premise, against gold. The paper's ten designs and statistics are then applied to the first four nodes, and judges are looked at by prompt and order.
+
+    {SOURCES}""",
+    full={
+        "answers": None,
+        "cells": [[3, 1], [5, 1], [5, 2], [8, 1], [8, 2], [8, 3]],
+        "most": None,
+        "permutations": 1000,
+        "bootstrap": 300,
+        "draws": 1000,
+        "seed": 0,
+    },
+    quick={"cells": [[3, 1], [5, 1], [5, 2]], "most": 60, "permutations": 50, "bootstrap": 20, "draws": 50},
+    expected=(
+        Expectation("counting", "repair certifies exactly what plain counting certifies, on every pattern of answers"),
+        Expectation("theorem", "no certified value is wrong where the premise is true"),
+        Expectation(
+            "premise", "with five nodes and k = 1 the premise is false for more than 5 % of the items of every data set"
+        ),
+        Expectation(
+            "wrong", "no setting keeps the share of wrong values among the certified below 1 % on every data set"
+        ),
+        Expectation(
+            "one-wrong",
+            "where exactly one answer is wrong, the margin orders repair error in every data set (p < 0.05)",
+        ),
+        Expectation("natural", "where more are wrong, it still does (interval above 0) in every data set"),
+        Expectation(
+            "position", "more than half of the judge and prompt pairs prefer a position (interval without 0.5)"
+        ),
+        Expectation("together", "asks of one judge are wrong together more often than asks of two judges"),
+    ),
+    parts=parts,
+    run=run,
+    report=report,
+)

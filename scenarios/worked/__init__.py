@@ -1,0 +1,1 @@
+"""Worked examples of the paper as cases: a computed number beside the stated one."""

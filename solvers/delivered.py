@@ -1,0 +1,285 @@
+"""γ_{k,D}: how well what is delivered is protected, whatever happens to the rest (docs/algorithms.md, fact 30).
+
+γ_{k,D}(B) = min { ‖Bh‖ : h on at most 2k units, ‖h_D‖ = 1 }, with D some columns of B. Two explanations of the same
+measurements within ε differ by at most 2ε/γ_{k,D} on D. Three facts make it cheap:
+
+- More units never raise it (an h on S is one on every larger S'), so only the largest supports matter.
+- Let h fall into parts h_c on non-adjacent unit sets. Then ‖Bh‖² = Σ‖Bh_c‖² and ‖h_D‖² = Σ‖(h_c)_D‖², so a part with
+  (h_c)_D ≠ 0 has no larger ratio than h: only connected supports matter, and only those that meet D. They all lie within
+  2k − 1 steps of D, and nothing else of the field is looked at.
+- "‖Bh‖² ≥ θ‖h_D‖² on S" is G_SS − θP_D ⪰ 0: the threshold question of `solvers.search`, with θ on D only.
+
+G_SS may be singular outside D; such supports are decided in rationals (`solvers.schur`).
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from solvers.exact import sqrt_below
+from solvers.gram import Field
+from solvers.margin import EXACT_GAP, ZERO, Interrupted, Progress, SupportsBelow, check_call, is_interrupt
+from solvers.neighbourhood import Neighbourhood, neighbourhood
+from solvers.parts import Support
+from solvers.result import Margin, Status, SupportValue
+from solvers.schur import Hidden, hidden, near_vector, proves_hidden_at_least
+from solvers.search import ULP_ROOM, Found, Search
+
+MOST = 1 << 18  # supports that floating point can't decide, before the search gives up
+STARTS = 8  # delivered units that the local search starts from
+GROWN = 2  # of those, how many are also grown along the witness of what is delivered
+LADDER = (0.0625, 0.25, 0.5625)  # thresholds proven first under a time limit, as fractions of the incumbent λ
+
+Content = tuple[tuple[int, ...], bytes, bytes]
+"""A block and its wanted columns, to be compared by content."""
+
+
+def delivered_margin(
+    B: Any,
+    groups: Any = None,
+    deliver: Iterable[int] = (),
+    *,
+    k: int,
+    n_jobs: int | None = None,
+    time_limit: float | None = None,
+    progress: Progress | None = None,
+    warm: Iterable[Support] = (),
+) -> Margin:
+    """γ_{k,D}(B) = min ‖Bh‖/‖h_D‖ over h on at most 2k units with h_D ≠ 0, exactly, with the witness.
+
+    B and groups as for `margin` (groups are the units); `deliver` are the columns D of B, at least one. A unit may hold
+    delivered columns and others. The result's direction has ‖h_D‖ = 1, so its own norm may be larger; `value` is 0.0
+    exactly where some h on 2k units is invisible (Bh = 0, or numerically so) and h_D ≠ 0. It is never below γ_k.
+    """
+    if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
+        raise ValueError(f"k: must be a whole number of at least 1, not {k!r}")
+    check_call(2 * int(k), n_jobs)
+    if time_limit is not None and not time_limit >= 0:
+        raise ValueError(f"time_limit: must be a number of seconds, not {time_limit!r}")
+    near = neighbourhood(B, groups, deliver, radius=2 * int(k) - 1)
+    solver = DeliveredMinimiser(near, 2 * int(k), n_jobs=n_jobs, time_limit=time_limit, progress=progress)
+    return solver.solve(warm)
+
+
+def delivered_supports_below(
+    B: Any,
+    groups: Any = None,
+    deliver: Iterable[int] = (),
+    *,
+    size: int,
+    threshold: float,
+    limit: int = 4096,
+    n_jobs: int | None = None,
+) -> SupportsBelow:
+    """Every connected support of `size` units (or whole smaller component) that meets D with a minimum below `threshold`.
+
+    Each with the vector that attains it, ‖h_D‖ = 1: a planner's cut is ‖B(x)h‖² ≥ t for it as it stands.
+    """
+    check_call(size, n_jobs)
+    if not 0 <= threshold < math.inf:
+        raise ValueError(f"threshold: must be a finite number of at least 0, not {threshold!r}")
+    near = neighbourhood(B, groups, deliver, radius=size - 1, thin=False)
+    search = Search(near.field, size, wanted=near.wanted.astype(np.float64))
+    scaled = math.ldexp(threshold, -near.field.exponent)
+    found = search.below(scaled * scaled, limit=max(limit, MOST >> 4), n_jobs=n_jobs)
+    values = [v for v in (evaluate_delivered(near, s) for s in found.supports) if v.value < threshold]
+    values.sort(key=lambda v: (v.value, v.support))
+    return SupportsBelow(supports=tuple(values[:limit]), complete=found.complete and len(values) <= limit)
+
+
+def delivered_worst_supports(
+    B: Any, groups: Any = None, deliver: Iterable[int] = (), *, size: int, count: int = 32, n_jobs: int | None = None
+) -> tuple[SupportValue, ...]:
+    """The `count` connected supports of `size` units that meet D with the least minimum, worst first; ‖h_D‖ = 1 in each."""
+    check_call(size, n_jobs)
+    near = neighbourhood(B, groups, deliver, radius=size - 1, thin=False)
+    solver = DeliveredMinimiser(near, size, n_jobs=n_jobs)
+    best = solver.solve(())
+    top = float(np.max(near.field.diagonal[near.wanted], initial=0.0)) * 1.01
+    theta = max(math.ldexp(best.upper, -near.field.exponent) ** 2 * 1.1, top * 1e-6)
+    values: list[SupportValue] = []
+    for _ in range(40):
+        found = solver.search.below(theta, limit=max(64 * count, MOST >> 8), n_jobs=n_jobs)
+        values = sorted((evaluate_delivered(near, s) for s in found.supports), key=lambda v: (v.value, v.support))
+        if len(values) >= count or theta >= top:
+            break
+        theta = min(theta * 1.5, top)
+    if all(v.value > best.value * (1 + 1e-12) for v in values[:1]):
+        values.insert(0, SupportValue(support=best.support, value=best.value, direction=best.direction.copy()))
+    return tuple(values[:count])
+
+
+def evaluate_delivered(near: Neighbourhood, support: Support) -> SupportValue:
+    """The minimum on one support of the neighbourhood, from B itself, in the caller's units and names."""
+    found = hidden(near.field.restrict(support), near.wanted_in(support))
+    return SupportValue(
+        support=near.names(support),
+        value=math.ldexp(found.sigma, near.field.exponent),
+        direction=near.embed(support, found.vector),
+    )
+
+
+class DeliveredMinimiser:
+    """One computation of γ over supports of `size` units: the search, the incumbent and the best proven bound while it runs."""
+
+    def __init__(
+        self,
+        near: Neighbourhood,
+        size: int,
+        *,
+        n_jobs: int | None = None,
+        time_limit: float | None = None,
+        progress: Progress | None = None,
+    ) -> None:
+        self.near = near
+        self.field: Field = near.field
+        self.size = size
+        self.n_jobs = n_jobs
+        self.deadline = None if time_limit is None else time.time() + time_limit
+        self.progress = progress
+        self.search = Search(near.field, size, wanted=near.wanted.astype(np.float64))
+        self.proven = 0.0  # θ proven so far
+        self.tested = 0
+        self._known: dict[Content, Hidden] = {}  # by content of the block: copies of one small field are evaluated once
+        first = (int(near.units[0]),)
+        self.support: Support = first
+        self.best: Hidden = self._evaluate(first)
+
+    def solve(self, warm: Iterable[Support]) -> Margin:
+        try:
+            for support in (*self._first_supports(), *self.near.places(warm)):
+                self._offer(support)
+            return self._result(complete=self._is_zero() or self._finish())
+        except (KeyboardInterrupt, SystemError) as fault:
+            if not is_interrupt(fault):
+                raise
+            raise Interrupted(self._result(complete=False)) from None
+
+    def _finish(self) -> bool:
+        """Prove the incumbent, or find better ones until there is none; False when time or precision ran out."""
+        rungs = () if self.deadline is None else LADDER
+        for share in (*rungs, 1.0 - ULP_ROOM, 1.0 - 1e-6, 1.0 - 1e-3, 0.5):
+            last = share >= 0.6
+            start = self.best.sigma**2 * share
+            found = self._below(start, adapt=last)
+            for support in self.search.lowest(found.supports):
+                self._offer(support)
+            if self._is_zero():
+                return True
+            theta = min(start, found.theta, self.best.sigma**2 * (1.0 - ULP_ROOM))
+            doubtful = self.search.unproven(list(found.supports), theta) if found.complete else []
+            for support in doubtful:  # a guess in floating point may have overlooked what these hide
+                if self._late():
+                    return False
+                self._offer(support)
+            if self._is_zero():
+                return True
+            theta = min(theta, self.best.sigma**2 * (1.0 - ULP_ROOM))
+            if found.complete and self._proves_all(doubtful, theta):
+                self.proven = max(self.proven, theta)
+                if last:
+                    return True
+            if self._late():
+                break
+        return False
+
+    def _below(self, theta: float, *, adapt: bool) -> Found:
+        report = None
+        if self.progress is not None:
+            callback, scale, upper = self.progress, math.ldexp(1.0, self.field.exponent), self.best.upper
+
+            def report(fraction: float) -> None:
+                callback(fraction, math.sqrt(self.proven) * scale, upper * scale)
+
+        found = self.search.below(
+            theta, limit=MOST, adapt=adapt, n_jobs=self.n_jobs, deadline=self.deadline, progress=report
+        )
+        self.tested += found.tested
+        return found
+
+    def _first_supports(self) -> list[Support]:
+        """The plain local search from the weakest delivered units, and supports grown from the very weakest of them."""
+        from solvers.kernels.local import local_search, star_scores
+
+        field = self.field
+        edges = (field.couplings.indptr, field.couplings.indices, field.couplings.data)
+        owner = np.repeat(np.arange(field.n), field.dims)
+        scores = star_scores(*edges, owner, field.dims, field.diagonal, self.search.size - 1)[self.near.units]
+        starts = self.near.units[np.argsort(scores, kind="stable")[:STARTS]]
+        _, found = local_search(*edges, field.offsets, owner, field.diagonal, starts, self.search.size, 8)
+        grown = [self._grown(int(start), owner) for start in starts[:GROWN]]
+        return [tuple(sorted(int(i) for i in found if i >= 0)), *grown]
+
+    def _grown(self, start: int, owner: NDArray[np.int64]) -> Support:
+        """From one unit, each time by the neighbour that takes most off ‖Bh‖ when h stays as it is elsewhere."""
+        field = self.field
+        couplings, support = field.couplings, [start]
+        while len(support) < self.search.size:
+            columns = field.columns_of(support)
+            vector = near_vector(field.restrict(support), self.near.wanted_in(support))
+            spans = [slice(couplings.indptr[c], couplings.indptr[c + 1]) for c in columns]
+            touched = np.concatenate([couplings.indices[span] for span in spans])
+            pulls = np.concatenate([couplings.data[span] * x for span, x in zip(spans, vector, strict=True)])
+            places, at = np.unique(touched, return_inverse=True)
+            gains = np.bincount(at, weights=pulls) ** 2 / np.maximum(field.diagonal[places], 1e-300)
+            gains[np.isin(owner[places], support)] = -1.0
+            if not len(places) or gains.max() < 0.0:
+                break
+            support.append(int(owner[places[int(np.argmax(gains))]]))
+        return tuple(sorted(support))
+
+    def _evaluate(self, support: Support) -> Hidden:
+        block, wanted = self.field.restrict(support), self.near.wanted_in(support)
+        key = (block.shape, block.tobytes(), wanted.tobytes())
+        if key not in self._known:
+            self._known[key] = hidden(block, wanted)
+        return self._known[key]
+
+    def _offer(self, support: Support) -> None:
+        if not self.near.wanted_in(support).any():
+            return
+        found = self._evaluate(support)
+        if found.sigma < self.best.sigma or (found.sigma == self.best.sigma and support < self.support):
+            self.support, self.best = support, found
+
+    def _proves_all(self, supports: Iterable[Support], theta: float) -> bool:
+        """Each of them at θ, in exact arithmetic; equal blocks are settled once."""
+        settled: set[Content] = set()
+        for support in supports:
+            block, wanted = self.field.restrict(support), self.near.wanted_in(support)
+            key = (block.shape, block.tobytes(), wanted.tobytes())
+            if key not in settled and (self._late() or not proves_hidden_at_least(block, wanted, theta)):
+                return False
+            settled.add(key)
+        return True
+
+    def _is_zero(self) -> bool:
+        scale = float(np.max(self.field.column_norms, initial=0.0))
+        return self.best.sigma <= ZERO * scale and math.ldexp(self.best.sigma, self.field.exponent) <= ZERO
+
+    def _late(self) -> bool:
+        return self.deadline is not None and time.time() >= self.deadline
+
+    def _result(self, *, complete: bool) -> Margin:
+        zero, upper, scale = self._is_zero(), self.best.upper, self.field.exponent
+        lower = 0.0 if zero else min(sqrt_below(self.proven), upper)
+        closed = zero or (complete and upper - lower <= EXACT_GAP * upper)
+        value = 0.0 if zero else min(max(self.best.sigma, lower), upper)
+        return Margin(
+            value=math.ldexp(value, scale),
+            lower=math.ldexp(lower, scale),
+            upper=math.ldexp(upper, scale),
+            support=self.near.names(self.support),
+            direction=self.near.embed(self.support, self.best.vector),
+            status=Status.EXACT if closed else Status.BOUNDED,
+            method="delivered",
+            support_size=self.size,
+            groups=self.near.groups,
+            tested=self.tested,
+        )

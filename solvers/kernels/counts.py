@@ -1,0 +1,351 @@
+"""Sums of a few matrices that are definite: how many of each kind are needed, and which inequality a fractional choice misses.
+
+Around one support a choice is a count of each kind of matrix; G(m) = G₀ + Σ m_k G_k only grows with the counts, so the counts with
+G(m) ⪰ θI form an up-set with few least elements. They are listed by a search that stops where even everything is too little or
+nothing more is needed. The convex hull of the up-set is cut out by Σ w·x ≥ b with w ≥ 0; which of these a fractional x misses by
+most is a linear program, min w·x with w·m ≥ 1 for every least m, solved here from its dual, which starts feasible.
+
+Which members of a kind are counted does not matter, so the cheapest are: sorted by falling x the weights rise, and with the rises as
+variables the program has one variable per kind and value of x. Everything is floating point except what is returned: whole
+weights and the whole bound that the least counts give them. Near ties count as definite, so the bound can only be too small.
+
+With radii (uncertain matrices) a count must reach √θ + its own uncertainty. More is then not always better, and what suffices is no
+up-set; but the least weight of what suffices is found by the same search, and holds as a bound all the same. Members that weigh
+nothing, or are taken for granted, lend their matrix without their radius: again the bound can only be too small.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+WORK = 2_000_000  # factorisations per list, over their squared width: beyond, the caller takes more members for granted
+COLUMNS = 240  # least counts looked at for one row
+DIVISORS = 60  # weights are whole multiples of 1/q for some q up to this; else they are rounded
+COARSE = 2520
+
+
+@njit(cache=True, nogil=True)
+def definite(matrix, other, scale, shift, work):
+    """Whether matrix + scale·other − shift·I has positive pivots: L D Lᵀ, row by row, with L·D below the diagonal of `work`."""
+    width = matrix.shape[0]
+    for i in range(width):
+        pivot = matrix[i, i] + scale * other[i, i] - shift
+        for j in range(i):
+            total = matrix[i, j] + scale * other[i, j]
+            for t in range(j):
+                total -= work[i, t] * work[t, j]
+            work[i, j] = total
+            share = total * work[j, j]
+            work[j, i] = share
+            pivot -= total * share
+        if not pivot > 0.0:
+            return False
+        work[i, i] = 1.0 / pivot
+    return True
+
+
+@njit(cache=True, nogil=True)
+def raised(shift, root, squares):
+    """The threshold (root + √squares)² − (root² − shift), rounded down: what counts with so much uncertainty must reach."""
+    if squares <= 0.0:
+        return shift
+    eta = np.sqrt(squares) * (1.0 - 1e-12)
+    return shift + eta * (2.0 * root + eta)
+
+
+@njit(cache=True, nogil=True)
+def least_weight(base, parts, sizes, prefix, starts, shift, root, radii, eta):
+    """Least total weight of counts that suffice; −1 when none does, −2 when it was not found in time.
+
+    prefix[starts[k] + c] is the weight of the c lightest members of kind k. Counts m suffice when base + Σ m·parts has no eigenvalue
+    below `shift`, raised by their squared radii eta + Σ m·radii.
+    """
+    kinds, width = len(sizes), base.shape[0]
+    sums = np.zeros((kinds + 1, width, width))
+    rest = np.zeros((kinds + 1, width, width))
+    work = np.zeros((width, width))
+    spent = np.zeros(kinds + 1, dtype=np.int64)
+    squares = np.zeros(kinds + 1)
+    squares[0] = eta
+    for k in range(kinds - 1, -1, -1):
+        rest[k] = rest[k + 1] + sizes[k] * parts[k]
+    if not definite(base, rest[0], 1.0, raised(shift, root, eta), work):
+        return -1
+    if definite(base, base, 0.0, raised(shift, root, eta), work):
+        return 0
+    best = np.int64(1)
+    for k in range(kinds):
+        best += prefix[starts[k] + sizes[k]]
+    tests, level, found = 0, 0, False
+    counts = np.full(kinds, -1, dtype=np.int64)
+    sums[0] = base
+    while level >= 0:
+        counts[level] += 1
+        c = counts[level]
+        if c > sizes[level] or spent[level] + prefix[starts[level] + c] >= best:
+            level -= 1
+            continue
+        after = sums[level + 1]
+        after[:] = sums[level] + c * parts[level]
+        tests += 2
+        if tests * width * width > 8 * WORK:
+            return -2
+        squares[level + 1] = squares[level] + c * radii[level]
+        level_shift = raised(shift, root, squares[level + 1])
+        if not definite(after, rest[level + 1], 1.0, level_shift, work):
+            continue
+        spent[level + 1] = spent[level] + prefix[starts[level] + c]
+        if level + 1 == kinds or definite(after, after, 0.0, level_shift, work):
+            best, found = spent[level + 1], True
+            level -= 1
+        else:
+            level += 1
+            counts[level] = -1
+    return best if found else -1
+
+
+@njit(cache=True, nogil=True)
+def light_counts(base, parts, sizes, table, below, shift, root, radii, eta, out):
+    """Least counts into `out` whose weight, Σ table[k, m_k], is small and under `below`; 1 when found, 0 when there are none, −2 when
+    it was not found out in time. Weights rise with the counts; members that weigh nothing come first and are taken at once."""
+    kinds, width = len(sizes), base.shape[0]
+    sums = np.zeros((kinds + 1, width, width))
+    rest = np.zeros((kinds + 1, width, width))
+    work = np.zeros((width, width))
+    spent = np.zeros(kinds + 1)
+    free = np.zeros(kinds, dtype=np.int64)
+    sums[0] = base
+    for k in range(kinds - 1, -1, -1):
+        while free[k] < sizes[k] and table[k, free[k] + 1] <= 0.0:
+            free[k] += 1
+        sums[0] += free[k] * parts[k]
+        rest[k] = rest[k + 1] + (sizes[k] - free[k]) * parts[k]
+    counts = np.full(kinds, -1, dtype=np.int64)
+    squares = np.zeros(kinds + 1)
+    squares[0] = eta
+    found, best, tests, level = False, below, 0, 0
+    if definite(sums[0], rest[0], 0.0, raised(shift, root, eta), work):
+        out[:kinds] = free
+        found, level = True, -1
+    while level >= 0:
+        counts[level] += 1
+        c = counts[level]
+        if free[level] + c > sizes[level] or spent[level] + table[level, free[level] + c] >= best:
+            level -= 1
+            continue
+        after = sums[level + 1]
+        after[:] = sums[level] + c * parts[level]
+        tests += 2
+        if tests * width * width > WORK:
+            return -2
+        squares[level + 1] = squares[level] + c * radii[level]
+        level_shift = raised(shift, root, squares[level + 1])
+        if not definite(after, rest[level + 1], 1.0, level_shift, work):
+            continue
+        spent[level + 1] = spent[level] + table[level, free[level] + c]
+        if level + 1 == kinds or definite(after, after, 0.0, level_shift, work):
+            found, best = True, spent[level + 1]
+            out[:kinds] = free
+            out[: level + 1] += counts[: level + 1]
+            level -= 1
+        else:
+            level += 1
+            counts[level] = -1
+    if not found:
+        return 0
+    total = base.copy()
+    for k in range(kinds):
+        total += out[k] * parts[k]
+    for k in range(
+        kinds
+    ):  # what weighs nothing is dropped again where it is not needed: least counts make the strongest rows
+        while out[k] > 0 and definite(total, parts[k], -1.0, shift, work):
+            total -= parts[k]
+            out[k] -= 1
+    return 1
+
+
+@njit(cache=True, nogil=True)
+def heaviest_cover(base, parts, sizes, kind_of, start, prices, shift, root, radii, eta):
+    """(status, w): w ≥ 0 of least prices·w with w·m ≥ 1 for every sufficient count m, where variable v has max(m_k − start_v, 0) in the
+    row of m. Status 1: found, and its value is under 1; 0: the value is at least 1; −2: not found out in time.
+
+    The dual packs counts into the prices. It starts feasible, and columns are looked for as they are needed.
+    """
+    rows, kinds = len(prices), len(sizes)
+    inverse = np.eye(rows)
+    amounts = prices.copy()
+    packed = np.zeros(rows, dtype=np.bool_)  # whether a count is basic in this place, or a slack
+    weights = np.zeros(rows)
+    direction = np.zeros(rows)
+    columns = np.zeros((COLUMNS, rows))
+    table = np.zeros((kinds, sizes.max() + 1))
+    counts = np.zeros(kinds, dtype=np.int64)
+    known = 0
+    for _ in range(20 * COLUMNS):
+        weights[:] = 0.0
+        value = 0.0
+        for i in range(rows):
+            if packed[i]:
+                weights += inverse[i]
+                value += amounts[i]
+        if value >= 1.0 - 1e-5:
+            return 0, weights
+        slack, low = -1, -1e-9
+        for i in range(rows):
+            if weights[i] < low:
+                low, slack = weights[i], i
+        entering = -1
+        if slack < 0:
+            worst = 1.0 - 1e-7
+            for m in range(known):
+                total = 0.0
+                for i in range(rows):
+                    total += weights[i] * columns[m, i]
+                if total < worst:
+                    worst, entering = total, m
+            if entering < 0:
+                table[:] = 0.0
+                for v in range(rows):
+                    if weights[v] > 1e-12:
+                        for c in range(start[v] + 1, sizes[kind_of[v]] + 1):
+                            table[kind_of[v], c] += weights[v] * (c - start[v])
+                answer = light_counts(base, parts, sizes, table, 1.0 - 1e-7, shift, root, radii, eta, counts)
+                if answer < 0:
+                    return -2, weights
+                if answer == 0:
+                    return 1, np.maximum(weights, 0.0)
+                if known == COLUMNS:
+                    return -2, weights
+                for v in range(rows):
+                    columns[known, v] = max(counts[kind_of[v]] - start[v], 0)
+                entering = known
+                known += 1
+        for i in range(rows):
+            total = 0.0
+            if slack >= 0:
+                total = inverse[i, slack]
+            else:
+                for j in range(rows):
+                    total += inverse[i, j] * columns[entering, j]
+            direction[i] = total
+        leaving, ratio = -1, np.inf
+        for i in range(rows):
+            if direction[i] > 1e-9 and amounts[i] / direction[i] < ratio:
+                ratio, leaving = amounts[i] / direction[i], i
+        if leaving < 0:
+            return -2, weights
+        pivot = direction[leaving]
+        inverse[leaving] /= pivot
+        amounts[leaving] /= pivot
+        for i in range(rows):
+            if i != leaving and direction[i] != 0.0:
+                inverse[i] -= direction[i] * inverse[leaving]
+                amounts[i] = max(amounts[i] - direction[i] * amounts[leaving], 0.0)
+        packed[leaving] = slack < 0
+    return -2, weights
+
+
+@njit(cache=True, nogil=True)
+def whole(weights):
+    """Weights as small whole numbers with the same ratios, or nearly so."""
+    largest = weights.max()
+    result = np.zeros(len(weights), dtype=np.int64)
+    if not largest > 0.0:
+        return result
+    for q in range(1, DIVISORS + 1):
+        good = True
+        for w in weights:
+            if abs(w * q - np.round(w * q)) > 1e-5 * q * max(largest, 1.0):
+                good = False
+                break
+        if good:
+            return np.round(weights * q).astype(np.int64)
+    return np.round(weights * (COARSE / largest)).astype(np.int64)
+
+
+@njit(cache=True, nogil=True)
+def separate(base, parts, sizes, shares, shift, root, radii, eta, taken):
+    """(bound, weights of members): the row that these shares miss by most; bound 0 when they miss none, −1 when no choice suffices,
+    −2 when the least counts are too many to list. Members with a share of at least `taken` are taken for granted.
+
+    Members are listed kind after kind.
+    """
+    kinds, width, members = len(sizes), base.shape[0], len(shares)
+    owned = base.copy()
+    order = np.zeros(members, dtype=np.int64)
+    left = np.zeros(kinds, dtype=np.int64)
+    first = np.zeros(kinds + 1, dtype=np.int64)
+    weights = np.zeros(members, dtype=np.int64)
+    at, kept, kept_of, variables = 0, 0, np.zeros(kinds, dtype=np.int64), 0
+    for k in range(kinds):
+        falling = np.argsort(-shares[at : at + sizes[k]], kind="mergesort")
+        for i in falling:
+            if shares[at + i] >= taken:
+                owned += parts[k]
+            else:
+                order[kept + left[k]] = at + i
+                left[k] += 1
+        first[k + 1] = first[k] + left[k]
+        kept = first[k + 1]
+        at += sizes[k]
+    chosen = 0
+    for k in range(kinds):
+        if left[k] > 0:
+            kept_of[chosen] = k
+            chosen += 1
+    few = np.empty((chosen, width, width))
+    amounts = np.empty(chosen, dtype=np.int64)
+    spread = np.empty(chosen)
+    for c in range(chosen):
+        few[c] = parts[kept_of[c]]
+        amounts[c] = left[kept_of[c]]
+        spread[c] = radii[kept_of[c]]
+    work, everything = np.zeros((width, width)), owned.copy()
+    for c in range(chosen):
+        everything += amounts[c] * few[c]
+    if not definite(everything, owned, 0.0, raised(shift, root, eta), work):
+        return -1, weights
+    if chosen == 0 or definite(owned, owned, 0.0, raised(shift, root, eta), work):
+        return 0, weights
+    kind_of = np.zeros(kept + 1, dtype=np.int64)
+    start = np.zeros(kept + 1, dtype=np.int64)
+    prices = np.zeros(kept + 1)
+    for c in range(chosen):
+        k = kept_of[c]
+        tail = 0.0
+        for p in range(left[k] - 1, -1, -1):
+            here = shares[order[first[k] + p]]
+            tail += here
+            if p == 0 or shares[order[first[k] + p - 1]] > here + 1e-9:
+                kind_of[variables], start[variables] = c, p
+                prices[variables] = tail + 1e-7 * (1 + variables % 7) * (
+                    left[k] - p
+                )  # ties are broken, and few weights used
+                variables += 1
+    solved, rises = heaviest_cover(
+        owned, few, amounts, kind_of[:variables], start[:variables], prices[:variables], shift, root, spread, eta
+    )
+    if solved <= 0:
+        return solved, weights
+    risen = whole(rises)
+    by_member = np.zeros(kept, dtype=np.int64)
+    for v in range(variables):
+        k = kept_of[kind_of[v]]
+        by_member[first[k] + start[v] : first[k + 1]] += risen[v]
+    prefix = np.zeros(kept + chosen, dtype=np.int64)
+    starts = np.zeros(chosen, dtype=np.int64)
+    at = 0
+    for c in range(chosen):
+        k = kept_of[c]
+        starts[c] = at
+        for p in range(left[k]):
+            prefix[at + p + 1] = prefix[at + p] + by_member[first[k] + p]
+        at += left[k] + 1
+    bound = least_weight(owned, few, amounts, prefix, starts, shift, root, spread, eta)
+    if bound <= 0:
+        return bound, weights
+    for p in range(kept):
+        weights[order[p]] = min(by_member[p], bound)
+    return bound, weights

@@ -1,0 +1,234 @@
+"""Local search for a cheap set of matrices whose sum keeps every small connected set of nodes above a threshold.
+
+The sum G is kept while matrices are added and taken away. Each touches a few nodes, so only connected sets through these nodes are
+tested again. One round sells what lies around a random node, buys where a set has become weak (the cheapest matrix that is
+enough alone, else the one that its weakest direction sees most of for the price), drops what is not needed, and is kept when the
+price has not risen. Prices are whole numbers; a price below zero says that a matrix can't be chosen.
+
+Compiled code has a generator of its own behind `np.random`, seeded here by the caller's seed.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from solvers.kernels.connected import weak_sets
+from solvers.kernels.counts import definite
+
+LISTED = 64
+STEPS = 400  # purchases in one repair before it is given up
+
+
+@njit(cache=True, nogil=True)
+def _apply(gram, columns, column_at, values, value_at, block, sign):
+    first, last = column_at[block], column_at[block + 1]
+    at = value_at[block]
+    for i in range(first, last):
+        for j in range(first, last):
+            gram[columns[i], columns[j]] += sign * values[at]
+            at += 1
+
+
+@njit(cache=True, nogil=True)
+def _weak_near(state, size, shift, roots, rank, out):
+    gram, offsets, pointer, neighbours = state
+    for i in range(len(roots)):
+        rank[roots[i]] = i - len(roots)
+    count = weak_sets(gram, offsets, pointer, neighbours, size, shift, roots, rank, out)
+    for node in roots:
+        rank[node] = 0
+    return count
+
+
+@njit(cache=True, nogil=True)
+def _purchase(state, blocks, nodes, count, held, prices, shift, noise):
+    """The block to buy for one weak set; −1 when none helps, −2 when the set is not weak any more."""
+    gram, offsets, _, _ = state
+    columns, column_at, values, value_at, touch_at, touching = blocks
+    width = 0
+    for i in range(count):
+        width += offsets[nodes[i] + 1] - offsets[nodes[i]]
+    place = np.zeros(width, dtype=np.int64)
+    width = 0
+    for i in range(count):
+        for column in range(offsets[nodes[i]], offsets[nodes[i] + 1]):
+            place[width] = column
+            width += 1
+    block = np.zeros((width, width))
+    for i in range(width):
+        for j in range(width):
+            block[i, j] = gram[place[i], place[j]]
+    work = np.zeros((width, width))
+    if definite(block, block, 0.0, shift, work):
+        return -2
+    level, vectors = np.linalg.eigh(block)
+    missing = max(shift - level[0], 1e-12)
+    part = np.zeros((width, width))
+    best, chosen = 0.0, -1
+    for n in range(count):
+        for t in range(touch_at[nodes[n]], touch_at[nodes[n] + 1]):
+            j = touching[t]
+            if held[j] or prices[j] < 0:
+                continue
+            part[:] = 0.0
+            at, first, last = value_at[j], column_at[j], column_at[j + 1]
+            for a in range(first, last):
+                row = -1
+                for i in range(width):
+                    if place[i] == columns[a]:
+                        row = i
+                for b in range(first, last):
+                    if row >= 0:
+                        for i in range(width):
+                            if place[i] == columns[b]:
+                                part[row, i] = values[at]
+                    at += 1
+            energy = 0.0
+            for a in range(width):
+                for b in range(width):
+                    energy += vectors[a, 0] * part[a, b] * vectors[b, 0]
+            if energy <= 1e-12:
+                continue
+            score = min(energy / missing, 1.0)
+            if definite(block, part, 1.0, shift, work):
+                score = 2.0
+            score /= max(prices[j], 1e-3) * (1.0 + noise * np.random.random())
+            if score > best:
+                best, chosen = score, j
+    return chosen
+
+
+@njit(cache=True, nogil=True)
+def mend(state, blocks, size, shift, held, prices, roots, rank, out, changed, most, noise):
+    """Buy until no set through `roots` is weak: what it cost, or −1 when that would be more than `most` or nothing helps.
+
+    What was bought is listed in `changed`, from changed[0] + 1 entries on.
+    """
+    gram = state[0]
+    columns, column_at, values, value_at = blocks[0], blocks[1], blocks[2], blocks[3]
+    spent = 0
+    while True:
+        count = _weak_near(state, size, shift, roots, rank, out)
+        if count == 0:
+            return spent
+        before = changed[0]
+        for number in range(count - 1, -1, -1):
+            nodes = out[number]
+            length = 0
+            while length < size and nodes[length] >= 0:
+                length += 1
+            while True:
+                j = _purchase(state, blocks, nodes, length, held, prices, shift, noise)
+                if j == -2:
+                    break
+                if j == -1:
+                    return -1
+                spent += prices[j]
+                held[j] = True
+                _apply(gram, columns, column_at, values, value_at, j, 1.0)
+                changed[0] += 1
+                changed[changed[0]] = j
+                if spent > most or changed[0] >= len(changed) - 2:
+                    return -1
+        if changed[0] == before:  # the two tests differ by rounding on what is left: no purchase would end this
+            return -1
+
+
+@njit(cache=True, nogil=True)
+def tidy(state, blocks, size, shift, held, prices, candidates, rank, out, block_nodes, block_at):
+    """Drop what is not needed, dearest first, a little at random; the money saved."""
+    gram = state[0]
+    columns, column_at, values, value_at = blocks[0], blocks[1], blocks[2], blocks[3]
+    key = np.empty(len(candidates))
+    for i in range(len(candidates)):
+        key[i] = -prices[candidates[i]] * (1.0 + np.random.random())
+    saved = 0
+    for i in np.argsort(key):
+        j = candidates[i]
+        if not held[j] or prices[j] < 0:
+            continue
+        held[j] = False
+        _apply(gram, columns, column_at, values, value_at, j, -1.0)
+        if _weak_near(state, size, shift, block_nodes[block_at[j] : block_at[j + 1]], rank, out[:1]) > 0:
+            held[j] = True
+            _apply(gram, columns, column_at, values, value_at, j, 1.0)
+        else:
+            saved += prices[j]
+    return saved
+
+
+@njit(cache=True, nogil=True)
+def exchange(state, blocks, size, shift, held, prices, block_nodes, block_at, budget, rounds, seed):
+    """Rounds of selling and buying from a set with no weak connected set, until it costs at most `budget`; what it costs then.
+
+    `held` and the sum are changed in place.
+    """
+    np.random.seed(seed)
+    gram, offsets = state[0], state[1]
+    columns, column_at, values, value_at, touch_at, touching = blocks
+    n = len(offsets) - 1
+    rank = np.zeros(n, dtype=np.int64)
+    out = np.full((LISTED, size), -1, dtype=np.int64)
+    near = np.zeros(n, dtype=np.bool_)
+    mark = np.zeros(len(held), dtype=np.bool_)
+    changed = np.zeros(STEPS + 2, dtype=np.int64)
+    sold = np.zeros(len(held), dtype=np.int64)
+    cost = 0
+    for j in range(len(held)):
+        if held[j] and prices[j] >= 0:
+            cost += prices[j]
+    for _ in range(rounds):
+        if cost <= budget:
+            break
+        before = held.copy()
+        centre = np.random.randint(n)
+        near[:] = False
+        near[centre] = True
+        for t in range(touch_at[centre], touch_at[centre + 1]):
+            j = touching[t]
+            if held[j]:
+                for i in range(block_at[j], block_at[j + 1]):
+                    near[block_nodes[i]] = True
+        ruin = 0.3 + 0.6 * np.random.random()
+        count, back = 0, 0
+        for node in range(n):
+            if near[node]:
+                for t in range(touch_at[node], touch_at[node + 1]):
+                    j = touching[t]
+                    if held[j] and prices[j] >= 0 and np.random.random() < ruin:
+                        held[j] = False
+                        _apply(gram, columns, column_at, values, value_at, j, -1.0)
+                        sold[count] = j
+                        count += 1
+                        back += prices[j]
+        if count == 0:
+            continue
+        for s in range(count):
+            for i in range(block_at[sold[s]], block_at[sold[s] + 1]):
+                near[block_nodes[i]] = True
+        roots = np.flatnonzero(near)
+        changed[0] = 0
+        paid = mend(state, blocks, size, shift, held, prices, roots, rank, out, changed, back + budget // 20 + 2, 0.7)
+        after = cost
+        if paid >= 0:
+            mark[:] = False
+            candidates = np.zeros(len(held), dtype=np.int64)
+            many = 0
+            for node in roots:
+                for t in range(touch_at[node], touch_at[node + 1]):
+                    j = touching[t]
+                    if held[j] and prices[j] >= 0 and not mark[j]:
+                        mark[j] = True
+                        candidates[many] = j
+                        many += 1
+            saved = tidy(state, blocks, size, shift, held, prices, candidates[:many], rank, out, block_nodes, block_at)
+            after = cost - back + paid - saved
+        if paid >= 0 and after <= cost:
+            cost = after
+            continue
+        for j in range(len(held)):
+            if held[j] != before[j]:
+                _apply(gram, columns, column_at, values, value_at, j, 1.0 if before[j] else -1.0)
+                held[j] = before[j]
+    return cost

@@ -1,0 +1,224 @@
+"""Which large supports are proved how: by peeling in dense parts (`solvers.fronts`), by the completion bound in sparse ones, below."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from solvers.fronts import Front, Looked, Peeling
+from solvers.parts import Part, Support
+from solvers.search import ULP_ROOM
+from solvers.tasks import Stop, stopping_at
+
+SMALL = 6  # nodes: supports up to this size are done sooner by the kernels of `solvers.parts`
+PIECES = 400_000  # connected sets gone through for a table: some two seconds
+FEW, FEW_PER_NODE = 30_000_000, 1_000  # connected supports that are sooner gone through one by one, in seconds
+SAMPLED = 64
+WORTH_SHARING = 200_000  # tree nodes of the next smaller size: fewer take less time than handing out the tables
+LARGEST_FRONTIER = 1_000  # nodes beside the chosen ones: K is a matrix of that order per level
+FRACTIONS = (0.9, 0.75, 0.5, 0.25, 0.1)  # of θ, tried in turn on a sample when all of it does not fit
+
+
+def large_fronts(parts: Sequence[Part], n_jobs: int | None = None, *, always: bool = False) -> tuple[Front, ...] | None:
+    """A front for every part; None where some part can only, or all can sooner, be done by the kernels of `solvers.parts`.
+
+    `always`: also where there are few enough supports to go through them all.
+    """
+    if not always and all(part.kind == "sparse" and _few(part) for part in parts):
+        return None
+    fronts: list[Front] = []
+    for part in parts:
+        if part.size <= SMALL or part.kind not in ("dense", "sparse"):
+            return None
+        if part.kind == "dense":
+            fronts.append(Peeling(part, n_jobs))
+        elif int(np.diff(part.arrays[0]).max(initial=0)) * part.size <= LARGEST_FRONTIER:
+            fronts.append(Growth(part, n_jobs))
+        else:
+            return None
+    return tuple(fronts)
+
+
+def _few(part: Part) -> bool:
+    """Has a sparse part few connected supports? Counted from one node in SAMPLED, as far as it matters."""
+    from solvers.kernels.pieces import count_sets
+
+    few = FEW + FEW_PER_NODE * len(part.nodes)
+    step = max(1, min(SAMPLED, len(part.nodes) // SAMPLED))
+    return bool(count_sets(*part.arrays[:2], part.size, step, few // step) <= few // step)
+
+
+@dataclass(frozen=True)
+class PieceGraph:
+    """What the fronts of all sizes of one sparse part share."""
+
+    pointer: NDArray[np.int64]
+    index: NDArray[np.int64]
+    value: NDArray[np.float64]
+    diagonal: NDArray[np.float64]  # of the shrunk G
+    reverse: NDArray[np.int64]
+    cycles: NDArray[np.int64]
+    largest: int  # nodes of a piece up to which all of them are gone through
+    room: (
+        float  # what a proof at θ leaves of θ for the shrunk matrix itself, which the tables speak of, is θ minus this
+    )
+
+    @classmethod
+    def of(cls, part: Part) -> PieceGraph:
+        from solvers.kernels.pieces import affordable_pieces, reverse_edges, shortest_cycles
+
+        pointer, index, value, diagonal = part.arrays[:4]
+        return cls(
+            pointer=pointer,
+            index=index,
+            value=value,
+            diagonal=diagonal,
+            reverse=reverse_edges(pointer, index),
+            cycles=shortest_cycles(pointer, index, part.size),
+            largest=affordable_pieces(pointer, index, max(part.size // 2 - 1, 1), PIECES),
+            room=1.1 * part.shrunk * float(np.max(diagonal, initial=0.0)),
+        )
+
+
+class Growth(Front):
+    """A sparse part: see `solvers.kernels.growth`.
+
+    The bound for large pieces needs the least eigenvalues of all smaller sizes, so those are settled on the way, one after the
+    other, each by a front of its own.
+    """
+
+    name = "completion"
+
+    def __init__(self, part: Part, n_jobs: int | None = None, graph: PieceGraph | None = None) -> None:
+        super().__init__(part, n_jobs)
+        self._graph = PieceGraph.of(part) if graph is None else graph
+        self.smaller = Growth(replace(part, size=part.size - 1), n_jobs, self._graph) if part.size > 1 else None
+        self._order = np.zeros(0, np.int64)
+        self._settled = False
+
+    @property
+    def fractions(self) -> tuple[float, ...]:
+        return FRACTIONS
+
+    @property
+    def total_visited(self) -> int:
+        return self.visited + (0 if self.smaller is None else self.smaller.total_visited)
+
+    @property
+    def _worth_sharing(self) -> bool:
+        return self.smaller is not None and self.smaller.visited > WORTH_SHARING
+
+    @property
+    def _work(self) -> float:
+        return 0.0 if self.smaller is None else 10.0 * self.smaller.visited
+
+    def _prepare(self, theta: float, deadline: float | None, *, fraction: float = 1.0) -> list[Support]:
+        return [] if self.smaller is None else self.smaller.settle(theta, deadline, fraction)
+
+    def settle(self, theta: float, deadline: float | None, fraction: float) -> list[Support]:
+        """Prove a fraction of the least eigenvalue of this size, all smaller ones first; sets below θ when they turn up.
+
+        Time may run out: then `_settled` stays False.
+        """
+        found = [] if self.smaller is None else self.smaller.settle(theta, deadline, fraction)
+        if found or self._settled or (self.smaller is not None and not self.smaller._settled):
+            return found
+        support, value = self._start()
+        for slack in (ULP_ROOM, 1e-6, 1e-3, 0.1):
+            while True:
+                if value < theta:
+                    return [support]
+                level = fraction * value * (1.0 - slack)
+                found = self._run(level, deadline=deadline)
+                if not found:
+                    self._settled = self.floor >= level
+                    return []
+                values = self.part.values(found)
+                if values.min() >= level:
+                    break  # floating point can't tell: a little room more
+                support, value = found[int(values.argmin())], float(values.min())
+        self._settled = True  # with whatever floor: pieces of this size are then never cut off
+        return []
+
+    def _jobs(self, theta: float, tasks: range, deadline: float | None) -> Any:
+        if self.smaller is not None and not self.smaller._settled:
+            return _grow, [], [], ()
+        if self.proven is None:
+            self.proven = np.zeros(len(self._graph.diagonal))
+        places = self._pending(theta, tasks)
+        if not places:
+            return _grow, [], [], ()
+        shared, found = self._shared(theta, deadline)
+        if shared is None:
+            return _grow, [], [], found
+        return _grow, [(shared, self._order[roots], deadline) for roots in places], places, ()
+
+    def _shared(self, theta: float, deadline: float | None) -> tuple[Any, Support]:
+        """What all tasks at θ read; None with a harmful set, or when time ran out."""
+        from solvers.kernels.pieces import extend_by_trees, piece_tables
+
+        graph, size = self._graph, self.part.size
+        diagonal = graph.diagonal - theta
+        edges = (graph.pointer, graph.index, graph.value, diagonal)
+        largest = max(min(graph.largest, size // 2 - 1), 1)
+        with stopping_at(deadline) as flag:
+            single, several, harmful = piece_tables(*edges, graph.reverse, largest, flag)
+            if flag[0] or len(harmful):
+                return None, tuple(harmful.tolist())
+        floors = self._floors() - graph.room - theta
+        single = extend_by_trees(*edges, single, graph.cycles, floors)
+        if not len(self._order):  # the weakest first; any order will do at any θ
+            score = np.full(len(diagonal), np.inf)
+            np.minimum.at(score, graph.index, single[:, min(largest, size - 1)])
+            self._order = np.argsort(score, kind="stable")
+        rank = np.empty(len(diagonal), np.int64)
+        rank[self._order] = np.arange(len(diagonal))
+        goal = np.minimum(self.part.arrays[4], size)
+        tables = (single, _by_gap(several, largest), floors)
+        return (graph.pointer, graph.index, graph.value, diagonal, rank, goal, tables), ()
+
+    def _floors(self) -> NDArray[np.float64]:
+        """(size,): every set of b nodes has at least this least eigenvalue."""
+        if self.smaller is None:
+            return np.full(1, -np.inf)
+        return np.append(self.smaller._floors(), self.smaller.floor)
+
+    def _start(self) -> tuple[Support, float]:
+        """A good support of this size, found locally."""
+        from solvers.kernels.local import local_search, star_scores
+
+        graph, size = self._graph, self.part.size
+        n = len(graph.diagonal)
+        nodes = np.arange(n)
+        edges = (graph.pointer, graph.index, graph.value)
+        scores = star_scores(*edges, nodes, np.ones(n, np.int64), graph.diagonal, size - 1)
+        starts = np.argsort(scores, kind="stable")[: min(max(16, n // 50), 200)]
+        _, found = local_search(*edges, np.arange(n + 1), nodes, graph.diagonal, starts, size, 8)
+        support = self._named(tuple(int(i) for i in found if i >= 0))
+        return support, float(self.part.values([support])[0])
+
+
+def _by_gap(several: NDArray[np.float64], largest: int) -> NDArray[np.float64]:
+    """[e, g, m]: the least over pieces with 2 to m attachments and at most g nodes besides, up to `largest` nodes in all."""
+    from solvers.kernels.pieces import MOST
+
+    result = np.full((len(several), largest, largest + 1), np.inf)
+    for gap in range(largest):
+        for m in range(2, largest - gap + 1):
+            result[:, gap, m] = np.minimum(result[:, gap, m - 1], several[:, gap + m, min(m, MOST + 1)])
+    return result
+
+
+def _grow(
+    shared: tuple[Any, ...], roots: NDArray[np.int64], deadline: float | None, *, stop: Stop | None = None
+) -> Looked:
+    from solvers.kernels.growth import grow
+
+    *arrays, tables = shared
+    with stopping_at(deadline, stop) as flag:
+        done, found, visited = grow(*arrays, roots, tables, flag)
+    return Looked(done, tuple(found.tolist()), visited)

@@ -1,0 +1,188 @@
+"""The part of a field that supports through the delivered columns can reach: all that γ_{k,D} depends on.
+
+A connected support of s units that meets D lies within s − 1 steps of D. So a field of a million nodes is never put in
+order, squared or scaled: a few passes over the indices of B find the units nearby, and their columns (with every row that
+touches them) become the field that is searched. A component larger than s units still shows at least s of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from solvers.gram import Field, make_field, within
+from solvers.groups import NodeColumns, column_groups
+from solvers.parts import Support
+from solvers.twins import superfluous
+
+SMALL = 2_000  # columns up to which the whole field is taken
+
+
+@dataclass(frozen=True)
+class Neighbourhood:
+    """Some units of a field as a field of their own, with the way back."""
+
+    field: Field
+    wanted: NDArray[np.bool_]  # (coordinates of `field`,) delivered or not
+    members: NDArray[np.int64]  # (units of `field`,) their numbers in the whole
+    groups: NodeColumns  # of the whole
+    rows: NDArray[np.int64]  # (rows of `field`,) their numbers in the whole
+
+    @cached_property
+    def units(self) -> NDArray[np.int64]:
+        """Units of `field` that hold a delivered column."""
+        return np.unique(np.searchsorted(self.field.offsets, np.flatnonzero(self.wanted), side="right") - 1)
+
+    def wanted_in(self, support: Any) -> NDArray[np.bool_]:
+        return np.asarray(self.wanted[self.field.columns_of(support)])
+
+    def names(self, support: Support) -> Support:
+        return tuple(int(self.members[i]) for i in support)
+
+    def places(self, supports: Iterable[Support]) -> list[Support]:
+        """Supports of the whole by their places here; those that are not all here are left out."""
+        result = []
+        for support in supports:
+            at = np.searchsorted(self.members, np.sort(np.asarray(support, np.int64)))
+            if len(at) and at.max() < len(self.members) and np.array_equal(self.members[at], np.sort(support)):
+                result.append(tuple(int(i) for i in at))
+        return result
+
+    def embed(self, support: Support, vector: NDArray[np.float64]) -> NDArray[np.float64]:
+        """A vector on a support as a vector over the caller's coordinates."""
+        result = np.zeros(len(self.groups.order))
+        result[_own(self.groups, self.members[np.asarray(support, np.int64)])] = vector
+        return result
+
+
+def delivered_columns(deliver: Any, columns: int) -> NDArray[np.int64]:
+    """Check D: column numbers in range, at least one; sorted, each once."""
+    try:
+        given = np.asarray(deliver if isinstance(deliver, np.ndarray) else list(deliver))
+    except TypeError:
+        raise ValueError(f"deliver: must be a list of column numbers, not {deliver!r}") from None
+    if given.size == 0:
+        raise ValueError("deliver: names no column; at least one value must be delivered")
+    if given.ndim != 1 or not np.issubdtype(given.dtype, np.integer):
+        raise ValueError(f"deliver: must be a list of column numbers, not {deliver!r}")
+    wrong = given[(given < 0) | (given >= columns)]
+    if len(wrong):
+        raise ValueError(f"deliver: there is no column {int(wrong[0])}; the matrix has {columns}")
+    return np.unique(given).astype(np.int64)
+
+
+def neighbourhood(B: Any, groups: Any, deliver: Any, *, radius: int, thin: bool = True) -> Neighbourhood:
+    """All units within `radius` steps of the delivered columns, as a field; ValueError for what is no field or no D.
+
+    `thin` leaves out units that a twin stands for (`solvers.twins`): right for a minimum, wrong for a list of supports.
+    """
+    near = _surroundings(B, groups, deliver, radius)
+    return _thinned(near) if thin else near
+
+
+def _surroundings(B: Any, groups: Any, deliver: Any, radius: int) -> Neighbourhood:
+    if not sparse.issparse(B) or B.shape[1] <= SMALL:
+        field = make_field(B, groups)
+        inside = delivered_columns(deliver, len(field.groups.order))
+        return _whole(field, inside)
+    matrix = B if B.format in ("csr", "csc") else sparse.csr_array(B)
+    columns = column_groups(groups, matrix.shape[1])
+    inside = delivered_columns(deliver, matrix.shape[1])
+    if not np.isfinite(matrix.data).all():
+        raise ValueError("B: holds a NaN or an infinity")
+    members = _reached(matrix, columns, inside, radius)
+    if len(members) == len(columns):
+        return _whole(make_field(matrix, columns), inside)
+    sizes = columns.sizes[members]
+    own = _own(columns, members)
+    part, rows = _columns_of(matrix, own)
+    return Neighbourhood(make_field(part, sizes.tolist()), np.isin(own, inside), members, columns, rows)
+
+
+def _whole(field: Field, inside: NDArray[np.int64]) -> Neighbourhood:
+    wanted = np.zeros(len(field.groups.order), np.bool_)
+    wanted[inside] = True
+    return Neighbourhood(
+        field, wanted[field.groups.order], np.arange(field.n), field.groups, np.arange(field.matrix.shape[0])
+    )
+
+
+def _thinned(near: Neighbourhood) -> Neighbourhood:
+    """Without units that a twin stands for."""
+    dropped = superfluous(near.field, near.wanted)
+    if not len(dropped):
+        return near
+    kept = np.setdiff1d(np.arange(near.field.n), dropped)
+    columns = near.field.columns_of(kept)
+    field = Field(
+        matrix=sparse.csc_array(near.field.matrix[:, columns]),
+        exponent=near.field.exponent,
+        groups=NodeColumns.of_sizes(near.field.dims[kept]),
+    )
+    return Neighbourhood(field, near.wanted[columns], near.members[kept], near.groups, near.rows)
+
+
+def _own(groups: NodeColumns, units: NDArray[np.int64]) -> NDArray[np.int64]:
+    """All columns of some units, unit by unit."""
+    sizes = groups.sizes[units]
+    return np.asarray(groups.order[np.repeat(groups.offsets[units], sizes) + within(sizes)])
+
+
+def _reached(matrix: Any, groups: NodeColumns, inside: NDArray[np.int64], radius: int) -> NDArray[np.int64]:
+    """Units within `radius` steps; two units are one step apart when a row has entries at both."""
+    owner = np.empty(len(groups.order), np.int64)
+    owner[groups.order] = np.repeat(np.arange(len(groups)), groups.sizes)
+    reached = np.zeros(len(groups), np.bool_)
+    fresh = np.unique(owner[inside])
+    reached[fresh] = True
+    for _ in range(radius):
+        if 4 * np.count_nonzero(reached) > len(groups):
+            return np.arange(len(groups))  # most of it anyway
+        near = np.unique(owner[_beside(matrix, _own(groups, fresh))])
+        fresh = near[~reached[near]]
+        if not len(fresh):
+            break
+        reached[fresh] = True
+    return np.flatnonzero(reached)
+
+
+def _beside(matrix: Any, columns: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Columns that share a row with the given ones."""
+    if matrix.format == "csc":
+        rows = np.unique(_entries(matrix, columns))
+        mask = np.zeros(matrix.shape[0], np.bool_)
+        mask[rows] = True
+        entries = np.flatnonzero(mask[matrix.indices])
+        return np.unique(np.searchsorted(matrix.indptr, entries, side="right") - 1)
+    mask = np.zeros(matrix.shape[1], np.bool_)
+    mask[columns] = True
+    entries = np.flatnonzero(mask[matrix.indices])
+    rows = np.unique(np.searchsorted(matrix.indptr, entries, side="right") - 1)
+    return np.unique(_entries(matrix, rows))
+
+
+def _entries(matrix: Any, lines: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The indices in some lines (rows, or columns) of a compressed matrix."""
+    start = matrix.indptr[lines].astype(np.int64)
+    sizes = matrix.indptr[lines + 1].astype(np.int64) - start
+    return np.asarray(matrix.indices[np.repeat(start, sizes) + within(sizes)])
+
+
+def _columns_of(matrix: Any, columns: NDArray[np.int64]) -> tuple[Any, NDArray[np.int64]]:
+    """The columns with every row that touches them (and no other), and the numbers of these rows."""
+    if matrix.format == "csc":
+        part = matrix[:, columns].tocsr()
+        rows = np.flatnonzero(np.diff(part.indptr) > 0)
+        return part[rows], rows
+    place = np.full(matrix.shape[1], -1, np.int64)
+    place[columns] = np.arange(len(columns))
+    at = place[matrix.indices]
+    entries = np.flatnonzero(at >= 0)
+    rows, row = np.unique(np.searchsorted(matrix.indptr, entries, side="right") - 1, return_inverse=True)
+    return sparse.csr_array((matrix.data[entries], (row, at[entries])), shape=(len(rows), len(columns))), rows

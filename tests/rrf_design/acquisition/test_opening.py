@@ -1,0 +1,79 @@
+"""How an empty field begins, and the problem that is left after purchases and failures."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+from fields import pairs, priced, ring
+
+import rrf_design as rrf
+from rrf_design.acquisition.opening import cost_of_goal, direct_checks, first_bundle, what_is_left
+from rrf_design.acquisition.shop import Shop
+
+
+def test_the_first_questions_reach_the_goal_at_least_cost() -> None:
+    problem = priced(target=0.3)
+    bundle = first_bundle(Shop(problem), (), (), most=None)
+    assert bundle is not None
+    assert problem.margin(bundle.names).lower >= 0.3
+    assert bundle.price == Shop(problem).price(bundle.names)
+
+
+def test_without_enough_money_for_the_goal_any_margin_will_do() -> None:
+    problem = priced(target=1.2)
+    bundle = first_bundle(Shop(problem), (), (), most=Fraction(3))
+    assert bundle is not None
+    assert bundle.price <= 3
+    assert first_bundle(Shop(problem), (), (), most=Fraction(1, 2)) is None
+
+
+def test_what_failed_is_not_asked_again() -> None:
+    design = Shop(priced(target=0.3))
+    bundle = first_bundle(design, ("n0", "n1"), ("n0", "n1"), most=None)
+    assert bundle is not None
+    assert not {"n0", "n1"} & set(bundle.names)
+    assert first_bundle(design, (), [f"n{i}" for i in range(5)], most=None) is None
+
+
+@pytest.mark.parametrize("problem", [ring(), priced(), priced(free=2)])
+def test_the_problem_that_is_left_has_the_same_margins(problem: rrf.Problem) -> None:
+    """What is held is owned, what failed is gone: any further purchase gives the margin that the design has."""
+    held, failed = {"n0", "n1", "n2", "n3"}, {"n3"}
+    left = what_is_left(problem, held, failed)
+    assert left is not None
+    for more in ((), ("a0",), ("a0", "a2")):
+        design = Shop(problem).margin({*held, *more}, failed)
+        assert left.margin(more).value == pytest.approx(design.value, abs=1e-9)
+        assert set(left.resolve(more)) == set(more)
+
+
+def test_tiers_and_rules_go_on_where_they_are() -> None:
+    problem = rrf.Problem(
+        k=1,
+        nodes=[{"id": "a"}, {"id": "b"}],
+        anchors=[{"id": f"A{i}", "node": "a", "value": 1.0, "cost": 9.0} for i in range(3)],
+        tiers=[{"id": "t", "blocks": ["A0", "A1", "A2"], "prices": [5.0, 2.0]}],
+        rules=[{"id": "r", "blocks": ["A0", "A1", "A2"], "at_least": 1, "at_most": 2}],
+    )
+    left = what_is_left(problem, {"A0"}, ())
+    assert left is not None
+    assert (left.tiers[0].prices, left.tiers[0].blocks) == ((2.0,), ("A1", "A2"))
+    assert (left.rules[0].at_least, left.rules[0].at_most) == (0, 1)
+    assert what_is_left(problem, (), {"a", "b"}) is None
+
+
+def test_the_cost_of_a_goal_is_that_of_the_purchases_that_reach_it() -> None:
+    design = Shop(pairs(3, target=0.3))
+    assert cost_of_goal(design, (), ()) == 3
+    assert cost_of_goal(design, ("a0", "a1"), ()) == 1
+    assert cost_of_goal(design, ("a0", "a1", "a2"), ()) == 0
+    assert cost_of_goal(design, ("a0",), ("a0",)) is None
+
+
+def test_direct_checks_are_the_cheapest_ones_that_fit() -> None:
+    design = Shop(ring())
+    assert direct_checks(design, (), ("n1", "n3"), most=None) == ("a1", "a3")
+    assert direct_checks(design, (), ("n1", "n3"), most=Fraction(2)) == ("a1",)
+    assert direct_checks(design, ("a1",), ("n1",), most=None) == ()
+    assert direct_checks(design, (), (), most=None) == ()

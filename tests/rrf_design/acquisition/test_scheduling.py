@@ -1,0 +1,51 @@
+"""Schedules made before any answer is seen: goals, money, order."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+from fields import pairs, ring
+
+import rrf_design as rrf
+from rrf_design.acquisition.scheduling import fixed_schedules, greedy_schedule, in_order
+from rrf_design.acquisition.shop import Shop
+
+
+def test_a_schedule_stops_at_the_goal() -> None:
+    design = Shop(ring(budget=None, target=0.5))
+    names = greedy_schedule(design, most=None)
+    assert design.margin(names).lower >= 0.5
+    assert design.margin(names[:-1]).lower < 0.5
+
+
+def test_each_purchase_attacks_another_witness() -> None:
+    names = greedy_schedule(Shop(pairs()), most=None)
+    assert sorted(names) == ["a0", "a1", "a2"]
+
+
+def test_money_goes_to_the_worst_item_first() -> None:
+    whole = ring(4, budget=None)
+    owned = [relation.model_copy(update={"cost": None}) for relation in whole.relations]
+    good = rrf.Problem(k=1, nodes=whole.nodes, relations=owned, anchors=whole.anchors)
+    designs = {"good": Shop(good), "bad": Shop(pairs(1))}
+    assert designs["good"].margin(()).lower > designs["bad"].margin(()).lower == 0.0
+    schedules = fixed_schedules(designs, budget=1.0, method="witness", time_limit=None)
+    assert {item: schedule.names for item, schedule in schedules.items()} == {"good": (), "bad": ("a0",)}
+
+
+def test_a_chosen_set_is_ordered_with_its_needs_first() -> None:
+    problem = rrf.Problem(
+        k=1,
+        nodes=[{"id": "a"}, {"id": "b"}, {"id": "c", "cost": 1.0}],
+        relations=[{"id": "ab", "tail": "a", "head": "b"}, {"id": "bc", "tail": "b", "head": "c", "cost": 1.0}],
+        anchors=[{"id": "C", "node": "c", "value": 1.0, "cost": 1.0, "requires": ["bc"]}],
+    )
+    names = in_order(Shop(problem), ["C", "bc", "c"])
+    assert sorted(names) == ["C", "bc", "c"]
+    assert names.index("c") < names.index("bc") < names.index("C")
+
+
+def test_choices_are_repeatable() -> None:
+    assert len({greedy_schedule(Shop(ring(6)), most=Fraction(5)) for _ in range(3)}) == 1
+    assert np.isfinite(Shop(ring(6)).margin(()).lower)

@@ -1,0 +1,92 @@
+"""Claims that follow from the margin by arithmetic: what is not exactly right, or weaker, is refused."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import rrf_design as rrf
+from rrf_design.certificates import Certificate
+from rrf_design.certificates.checker.claims import (
+    check_audit,
+    check_errors,
+    check_noise,
+    check_regime,
+    check_uncertainty,
+)
+from rrf_design.errors import Refused
+
+from ..conftest import triangle
+
+
+@pytest.fixture(scope="module")
+def made() -> Certificate:
+    return rrf.certify(triangle(epsilon=None, sigma=0.004), ["fix"], amplitude=2.0)
+
+
+def check(made: Certificate, document: dict[str, Any], name: str) -> str:
+    checks: dict[str, Callable[[], str]] = {
+        "uncertainty": lambda: check_uncertainty(document, made.record),
+        "noise": lambda: check_noise(document, made.record),
+        "error": lambda: check_errors(document, made.record),
+        "regime": lambda: check_regime(document),
+    }
+    return checks[name]()
+
+
+def test_what_certify_writes_is_accepted(made: Certificate) -> None:
+    assert check(made, made.document, "uncertainty").startswith("eta =")
+    assert check(made, made.document, "noise").startswith("chi, radius")
+    assert check(made, made.document, "error").startswith("error bound")
+    assert check(made, made.document, "regime") == "computation"
+
+
+@pytest.mark.parametrize(
+    ("section", "key", "value", "reason"),
+    [
+        ("uncertainty", "eta", 0.0, "smaller than the root"),
+        ("uncertainty", "global_lower", 0.995, "more than the margin minus eta"),
+        ("uncertainty", "robust_lower", 0.5, "not the larger"),
+        ("uncertainty", "confidence", 1.5, "between 0 and 1"),
+        ("noise", "kind", "pink", "unknown"),
+        ("noise", "rows", 3, "but those blocks have 4"),
+        ("noise", "blocks", ["ab", "ab"], "different blocks"),
+        ("noise", "epsilon", 1e-3, "too small"),
+        ("noise", "epsilon", None, "must be a radius"),
+        ("noise", "sigma", None, "belong to random noise"),
+        ("noise", "confidence", 1.0, "between 0 and 1"),
+        ("error", "confidence", 0.999, "more than noise and uncertainty leave"),
+        ("regime", "name", "noise", "is computation"),
+        ("regime", "consequence", "buy", "not the specified one"),
+    ],
+)
+def test_one_changed_value(made: Certificate, section: str, key: str, value: Any, reason: str) -> None:
+    document = copy.deepcopy(made.document)
+    document[section][key] = value
+    with pytest.raises(Refused, match=reason):
+        check(made, document, section)
+
+
+def test_an_audit_goes_with_its_margin(made: Certificate) -> None:
+    from fractions import Fraction
+
+    document = copy.deepcopy(made.document)
+    assert check_audit(document, Fraction(0)) == "witness checked directly"
+    with pytest.raises(Refused, match="leaves more"):
+        check_audit(document, Fraction(10**6))
+    document["audit"]["sensitivity"] = 2.0
+    with pytest.raises(Refused, match="not one over"):
+        check_audit(document, Fraction(0))
+    document["margin"]["upper"] = 0.0
+    with pytest.raises(Refused, match="a pair belongs to a zero margin"):
+        check_audit(document, Fraction(0))
+    document["audit"] = {"residual": 0.0, "sensitivity": None, "pair": {"first": ["a"], "second": ["c"]}}
+    with pytest.raises(Refused, match="not a division"):
+        check_audit(document, Fraction(0))
+    document["witness"]["support"] = ["a", "c"]
+    document["audit"]["pair"] = {"first": ["a", "c"], "second": []}
+    with pytest.raises(Refused, match="more than k nodes"):
+        check_audit(document, Fraction(0))

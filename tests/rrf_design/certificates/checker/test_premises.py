@@ -1,0 +1,158 @@
+"""Forgers of the `protection` section: what is accepted is true of the premise that the document itself states."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pytest
+
+import rrf_design as rrf
+from rrf_design.certificates.certificate import Certificate
+from rrf_design.certificates.checker.document import content_digest
+from rrf_design.certificates.checker.record import OperatorRecord
+from rrf_design.problem import Problem
+
+Change = Callable[[dict[str, Any]], None]
+
+
+def field(**settings: Any) -> Problem:
+    """Three judges in both orders, two labels, what is delivered and one check that may be wrong."""
+    nodes = [{"id": f"{j}{o}", "unit": j, "range": [0.0, 1.0]} for j in "abc" for o in (1, 2)]
+    relations = [{"id": f"own {j}", "tail": f"{j}1", "head": f"{j}2", "trusted": True} for j in "abc"]
+    relations += [{"id": f"{x}{y}", "tail": f"{x}1", "head": f"{y}1", "trusted": True} for x, y in ("ab", "bc", "ac")]
+    anchors = [{"id": f"label {i}", "node": "a1", "value": 1.0, "uncertainty": 0.01} for i in range(3)]
+    return rrf.Problem(
+        nodes=nodes,
+        relations=relations,
+        anchors=anchors,
+        deliver=["a1", "b1"],
+        wrong_checks=1,
+        epsilon=0.02,
+        **settings,
+    )
+
+
+def truth(record: OperatorRecord, section: dict[str, Any], *, everything: bool = False, k: int = 1) -> float:
+    """The margin of the premise that a section states, by dense algebra over all supports and sets of checks."""
+    dense, least = record.matrix.toarray(), np.inf
+    owner = np.repeat(np.arange(len(record.block_ids)), record.block_sizes)
+    deliver = record.node_ids if everything else section["deliver"]
+    inside = record.columns_of([record.node_index[name] for name in deliver])
+    suspects = [record.block_ids.index(name) for name in section["suspects"]]
+    for units in combinations(section["units"], min(2 * k, len(section["units"]))):
+        columns = record.columns_of([record.node_index[name] for unit in units for name in unit])
+        wanted = np.isin(columns, inside)
+        for gone in combinations(suspects, min(2 * section["wrong_checks"], len(suspects))):
+            part = dense[~np.isin(owner, gone)][:, columns]
+            rest = part[:, ~wanted]
+            left = part[:, wanted] - rest @ (np.linalg.pinv(rest) @ part[:, wanted])
+            padded = np.vstack([left, np.zeros((left.shape[1], left.shape[1]))])
+            least = min(least, *np.linalg.svd(padded, compute_uv=False)) if wanted.any() else least
+    return least
+
+
+@pytest.fixture(scope="module")
+def guarded() -> Certificate:
+    return rrf.certify(field())
+
+
+def forged(certificate: Certificate, change: Change) -> Any:
+    document = copy.deepcopy(certificate.document)
+    change(document)
+    document["digest"] = content_digest(document)
+    return rrf.verify(Certificate(document, certificate.record)), document
+
+
+def raise_margin(document: dict[str, Any]) -> None:
+    """A larger margin, with all that follows from it by arithmetic."""
+    upper = document["margin"]["upper"] * 1.01
+    document["margin"].update(lower=upper, upper=upper)
+    document["audit"]["sensitivity"] = 0.9999 / upper
+
+
+def test_a_true_certificate_is_accepted_and_says_the_truth(guarded: Certificate) -> None:
+    result = rrf.verify(guarded)
+    assert result.valid, result.reason
+    section = guarded.document["protection"]
+    assert section["deliver"] == ["a1", "b1"]
+    assert section["suspects"] == ["label 0", "label 1", "label 2"]
+    assert guarded.gamma_lower == pytest.approx(truth(guarded.record, section), rel=1e-6)
+    assert 0 < section["field_lower"] <= truth(guarded.record, section, everything=True)
+    assert guarded.document["assumptions"][0] == "At most 1 of 3 units and at most 1 of 3 checks are wrong."
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda d: d.update(protection=None), "witness.support"),
+        (lambda d: d["protection"]["units"].pop(), "must name every node"),
+        (lambda d: d["protection"]["units"].append([]), "must name every node"),
+        (lambda d: d["protection"]["units"][0].append("b1"), "must name every node"),
+        (lambda d: d["protection"].update(units=[[n] for u in d["protection"]["units"] for n in u]), "support"),
+        (lambda d: d["protection"].update(deliver=[]), "deliver: is empty"),
+        (lambda d: d["protection"].update(deliver=["a1", "nobody"]), "must name different entries"),
+        (lambda d: d["protection"].update(deliver=["a1", "a1"]), "must name different entries"),
+        (lambda d: d["protection"].update(wrong_checks=0), "protection.wrong"),
+        (lambda d: d["protection"].update(wrong_checks=-1), "at least 0"),
+        (lambda d: d["protection"].update(suspects=[]), "protection.wrong"),
+        (lambda d: d["protection"].update(wrong=[]), "witness does not reach"),
+        (lambda d: d["protection"].update(wrong=["own a"]), "must name suspects"),
+        (lambda d: d["protection"].update(field_lower=d["margin"]["upper"]), "field_lower: the claim is false"),
+        (lambda d: d["protection"].update(field_lower=None), "global_lower"),
+        (lambda d: d["uncertainty"].update(support_lower=0.1, robust_lower=0.1), "not proved under a premise"),
+        (lambda d: raise_margin(d), "margin.lower: the claim is false"),
+        (lambda d: d["error"].update(bound=d["error"]["bound"] * 0.9), "error.bound"),
+        (lambda d: d["budgets"].append({"k": 2, "lower": 0.0, "upper": 9.0, "witness": d["witness"]}), "budgets"),
+        (lambda d: d["margin"].update(proof={"kind": "dominance", "weights": []}, rung="dominance"), "enumeration"),
+    ],
+)
+def test_forgeries_are_refused(guarded: Certificate, change: Change, reason: str) -> None:
+    result, _ = forged(guarded, change)
+    assert not result.valid
+    assert reason in result.reason
+
+
+def test_a_forger_who_moves_names_about_states_a_truth_or_is_refused(guarded: Certificate) -> None:
+    """Random changes of every list, sealed again: what is accepted is true of the premise as it is then stated."""
+    rng, accepted = np.random.default_rng(5), 0
+    for _ in range(120):
+
+        def change(document: dict[str, Any]) -> None:
+            section = document["protection"]
+            key = str(rng.choice(["deliver", "suspects", "wrong", "units", "wrong_checks", "lower"]))
+            if key == "lower":
+                document["margin"]["lower"] *= float(rng.choice([0.5, 0.999, 1.001, 1.5]))
+                document["margin"]["status"] = "bounded"
+            elif key == "wrong_checks":
+                section[key] = int(rng.integers(0, 3))
+            elif key == "units":
+                names = [n for unit in section["units"] for n in unit]
+                places = rng.integers(0, 4, size=len(names))
+                parts = [[n for n, at in zip(names, places, strict=True) if at == place] for place in range(4)]
+                section[key] = [part for part in parts if part]
+            else:
+                every = guarded.record.node_ids if key == "deliver" else guarded.record.block_ids
+                section[key] = [name for name in every if rng.random() < 0.5]
+
+        result, document = forged(guarded, change)
+        if result.valid:
+            accepted += 1
+            assert document["margin"]["lower"] <= truth(guarded.record, document["protection"]) * (1 + 1e-9)
+            assert document["margin"]["upper"] >= truth(guarded.record, document["protection"]) * (1 - 1e-9)
+            assert document["protection"]["field_lower"] <= truth(
+                guarded.record, document["protection"], everything=True
+            ) * (1 + 1e-9)
+    assert accepted > 0
+
+
+def test_a_zero_margin_has_a_pair_that_counts_units() -> None:
+    nodes = [{"id": f"{j}{o}", "unit": j} for j in "ab" for o in (1, 2)]
+    relations = [{"id": f"own {j}", "tail": f"{j}1", "head": f"{j}2"} for j in "ab"]
+    relations.append({"id": "ab", "tail": "a1", "head": "b1"})
+    certificate = rrf.certify(rrf.Problem(nodes=nodes, relations=relations))
+    assert rrf.verify(certificate).valid
+    assert certificate.document["audit"]["pair"] == {"first": ["a1", "a2"], "second": ["b1", "b2"]}

@@ -1,0 +1,111 @@
+"""pilot, acquire --policy, audit and verify, one after the other, as a user calls them."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+
+@pytest.fixture
+def world(make_world: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+    found = make_world(
+        items=300, wrong=0.05, extra="\n[promise]\nrisk = 0.1\npilot = 100\naudit = 60\nbudget = 900.0\n"
+    )
+    monkeypatch.chdir(found.folder)
+    return found
+
+
+def test_the_whole_way(run: Any, world: Any) -> None:
+    pilot = run("pilot", "--responses", "answers.jsonl", "-o", "policy.json", "--json")
+    assert pilot.code == 0
+    wanted = "policy risk confidence statement bound cost_per_item delivered_share wrong_answers policies drawn"
+    assert set(wanted.split()) <= set(pilot.json)
+    assert len(pilot.json["drawn"]) == 100
+    assert run("verify", "policy.json").code == 0
+    acquire = run("acquire", "--policy", "policy.json", "--responses", "answers.jsonl", "-o", "delivered.csv", "--json")
+    assert acquire.json["budget"] == 900.0
+    assert acquire.code == (0 if acquire.json["waiting"] == 0 else 1)
+    rows = list(csv.DictReader(Path("delivered.csv").read_text().splitlines()))
+    assert [row["no"] for row in rows] == [f"i{n}" for n in range(300)]
+    assert {"answer", "raw", "verdict", "assumes", "bound", "changed", "cost", "reason", "rank"} <= set(rows[0])
+    audit = run("audit", "delivered.csv", "--recipe", "rrf.toml", "--risk", "0.3", "-o", "audit.json", "--json")
+    assert audit.code == 0
+    assert {"population", "drawn", "wrong", "bound", "confidence"} <= set(audit.json)
+    assert audit.json["drawn"] == 60
+    verified = run("verify", "audit.json", "--json")
+    assert (verified.code, verified.json["valid"]) == (0, True)
+    more = run(
+        "audit", "delivered.csv", "--recipe", "rrf.toml", "--labels", "90", "--resume", "-o", "audit.json", "--json"
+    )
+    assert more.json["items"][:60] == audit.json["items"]
+
+
+def test_a_forged_file_is_refused(run: Any, world: Any) -> None:
+    run("pilot", "--responses", "answers.jsonl", "-o", "policy.json")
+    data = json.loads(Path("policy.json").read_text())
+    Path("forged.json").write_text(json.dumps({**data, "risk": 0.01}))
+    result = run("verify", "forged.json", "--json")
+    assert (result.code, result.json["valid"]) == (1, False)
+    assert "0.01" in result.json["reason"]
+
+
+def test_a_changed_recipe_is_refused_in_one_line(run: Any, world: Any) -> None:
+    run("pilot", "--responses", "answers.jsonl", "-o", "policy.json")
+    world.recipe.write_text(world.recipe.read_text().replace("{{ text }}", "{{ text }}?", 1))
+    result = run("acquire", "--policy", "policy.json", "--responses", "answers.jsonl")
+    assert result.code == 2
+    assert result.err.count("\n") == 1
+    assert "recipe has changed" in result.err
+
+
+def test_a_second_look_is_refused(run: Any, world: Any) -> None:
+    run("pilot", "--responses", "answers.jsonl", "-o", "policy.json")
+    result = run("pilot", "--responses", "answers.jsonl", "--labels", "150", "-o", "policy.json")
+    assert result.code == 2
+    assert "piloted already" in result.err
+
+
+def test_people_say_the_truth(run: Any, world: Any) -> None:
+    text = world.recipe.read_text()
+    world.recipe.write_text(text.replace('gold = "booked"\n', ""))
+    asked = run("pilot", "--responses", "answers.jsonl", "--review-file", "review.csv", "--json")
+    assert (asked.code, asked.json["waiting"]) == (1, 100)
+    truth = {item.id: item.cells["booked"] for item in world.dataset.items_in_order()}
+    rows = list(csv.DictReader(Path("review.csv").read_text().splitlines()))
+    assert rows[0]["question"] == f"Total of {rows[0]['id']}?"
+
+    def fill(count: int) -> None:
+        with Path("review.csv").open("w", newline="") as stream:
+            writer = csv.DictWriter(stream, list(rows[0]))
+            writer.writeheader()
+            writer.writerows({**row, "value": truth[row["id"]] if at < count else ""} for at, row in enumerate(rows))
+
+    fill(60)
+    half = run("pilot", "--responses", "answers.jsonl", "--review-file", "review.csv", "--resume", "--json")
+    assert (half.code, half.json["waiting"]) == (1, 40)
+    fill(100)
+    done = run("pilot", "--responses", "answers.jsonl", "--review-file", "review.csv", "--resume", "--json")
+    assert done.code == 0
+    assert done.json["truth"] == "100 reviews"
+
+
+def test_a_forecast_needs_no_truth(run: Any, world: Any) -> None:
+    found = run("pilot", "--responses", "answers.jsonl", "--forecast", "--json")
+    assert found.json["least_labels"] == 29
+    assert "labels" in run("pilot", "--responses", "answers.jsonl", "--forecast").out
+
+
+def test_messages(run: Any, world: Any) -> None:
+    small = run("pilot", "--responses", "answers.jsonl", "--labels", "20")
+    assert small.code == 2
+    assert "at best" in small.err
+    world.recipe.write_text(world.recipe.read_text().replace('gold = "booked"\n', ""))
+    blind = run("pilot", "--responses", "answers.jsonl")
+    assert blind.code == 2
+    assert "have no truth" in blind.err
+    assert run("acquire", "--policy", "none.json", "--responses", "answers.jsonl").code == 2
+    assert "whose word is the truth" in run("audit", "table.jsonl").err

@@ -1,0 +1,157 @@
+"""A small field with a little of everything, for whoever needs one to explain, mend or draw; and a small world of answers with known truth."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rrf_design import Problem
+
+
+def small(name: str = "small field", node: str = "isolate") -> Problem:
+    return Problem(
+        name=name,
+        k=1,
+        target=0.4,
+        nodes=[
+            {"id": "original", "prompt": "What is 2 + 3?"},
+            {"id": "paraphrase"},
+            {"id": "tripled"},
+            {"id": node},
+            {"id": "unasked", "cost": 1.0},
+        ],
+        relations=[
+            {"id": "r01", "tail": "original", "head": "paraphrase", "family": "paraphrase"},
+            {"id": "r10", "tail": "paraphrase", "head": "original", "family": "paraphrase"},
+            {"id": "r02", "tail": "original", "head": "tripled", "transport": {"scale": 3.0}},
+            {"id": "r12", "tail": "paraphrase", "head": "tripled", "transport": {"scale": 3.0}, "cost": 0.5},
+            {"id": "r3u", "tail": node, "head": "unasked", "family": "paraphrase", "cost": 0.0},
+        ],
+        anchors=[
+            {"id": "a0", "node": "original", "value": 5.0},
+            {"id": "a3", "node": node, "value": 1.0, "cost": 2.0},
+            {"id": "both", "nodes": ["original", "tripled"], "rows": [[1.0, 1.0]], "value": 20.0, "cost": 3.0},
+        ],
+    )
+
+
+@pytest.fixture(scope="session")
+def small_field() -> Callable[..., Problem]:
+    """Makes the field under another name, with another name for its isolated node."""
+    return small
+
+
+@pytest.fixture(scope="session")
+def problem() -> Problem:
+    return small()
+
+
+HEAD = """[data]
+table = "table.jsonl"
+id = "no"
+gold = "booked"
+
+[answer]
+of = "total"
+k = 1
+
+"""
+PERSON = """[[check]]
+id = "clerk"
+of = "total"
+by = { person = "Total of {{ no }}?" }
+cost = 30.0
+"""
+
+
+@dataclass(frozen=True)
+class World:
+    """A folder with a recipe, its table, and answers whose faults are drawn from a seed."""
+
+    folder: Path
+
+    @property
+    def recipe(self) -> Path:
+        return self.folder / "rrf.toml"
+
+    @property
+    def answers(self) -> Path:
+        return self.folder / "answers.jsonl"
+
+    @property
+    def dataset(self) -> Any:
+        from rrf_design.questions import dataset
+
+        return dataset(self.recipe)
+
+    def plan(self, settings: Any) -> Any:
+        from rrf_design.promises import plan_pilot
+        from rrf_design.questions.answers import RecordedAnswers
+
+        data = self.dataset
+        with RecordedAnswers(data, self.answers) as answers:
+            return plan_pilot(data, answers, settings)
+
+    def pilot(self, settings: Any) -> Any:
+        from rrf_design.promises import gold_truths, run_pilot
+
+        plan = self.plan(settings)
+        truths, missing = gold_truths(plan)
+        assert not missing
+        return run_pilot(plan, truths, truth_source="gold column 'booked'")
+
+    def document(self, settings: Any) -> dict[str, Any]:
+        from rrf_design.promises import policy_document
+
+        found: dict[str, Any] = json.loads(json.dumps(policy_document(self.pilot(settings))))
+        return found
+
+
+def ask(name: str, cost: float, *, scale: float | None = None) -> str:
+    lines = ["[[ask]]", f'id = "{name}"', 'prompt = "{{ text }}"', f"cost = {cost}"]
+    if name != "total":
+        lines.append('like = "total"')
+    if scale is not None:
+        lines.append(f"change = {{ scale = {scale} }}")
+    return "\n".join(lines) + "\n\n"
+
+
+@pytest.fixture
+def make_world(tmp_path: Path) -> Callable[..., World]:
+    def make(
+        *,
+        items: int = 240,
+        wrong: float = 0.05,
+        unread: float = 0.0,
+        person: bool = True,
+        scale: float | None = 100.0,
+        nodes: int = 4,
+        together: float = 0.0,
+        extra: str = "",
+        seed: int = 1,
+    ) -> World:
+        draw = np.random.default_rng(seed)
+        names = ["total", "reworded", "cents", "other", "fifth"][:nodes]
+        scales = {name: scale if name == "cents" and scale is not None else 1.0 for name in names}
+        asks = "".join(ask(n, 1.0 + i, scale=scale if n == "cents" else None) for i, n in enumerate(names))
+        (tmp_path / "rrf.toml").write_text(HEAD + asks + (PERSON if person else "") + extra)
+        table, answers = [], []
+        for number in range(items):
+            truth = int(draw.integers(10, 90))
+            table.append({"no": f"i{number}", "text": f"item {number}: {truth}", "booked": truth})
+            shared = draw.random() < together
+            for name in names:
+                off = 7 if shared else int(draw.integers(1, 6)) if draw.random() < wrong else 0
+                said = "no idea" if draw.random() < unread else f"{(truth + off) * scales[name]:g}"
+                answers.append({"id": f"i{number}", "node": name, "text": said})
+        for name, rows in (("table", table), ("answers", answers)):
+            (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        return World(tmp_path)
+
+    return make

@@ -1,0 +1,100 @@
+"""Hull rows hold for every design that reaches the target, at every target they are asked about, and cut off what misses it."""
+
+from __future__ import annotations
+
+from itertools import combinations, product
+
+import numpy as np
+import pytest
+from small import random_problem
+
+from rrf_design.planning.arena import Arena
+from rrf_design.planning.proof import neighbourhoods
+from rrf_design.planning.proof.hull_pool import HOPELESS, HullPool
+from rrf_design.planning.proof.neighbourhoods import Neighbourhoods
+
+
+def every_mask(arena: Arena) -> np.ndarray:
+    return np.array(list(product([False, True], repeat=len(arena.market.items))))
+
+
+@pytest.mark.parametrize("features", [(), ("dims",), ("noise",)], ids="-".join)
+@pytest.mark.parametrize("short", [False, True], ids=["whole lists", "members taken for granted"])
+def test_rows_hold_for_every_design_that_reaches_the_target(features, short, monkeypatch):
+    if short:
+        monkeypatch.setattr(neighbourhoods, "TAKEN", (0.3,))
+    rng = np.random.default_rng(len(features))
+    arena = Arena(random_problem(31, features=features, blocks=7, k=2))
+    masks = every_mask(arena)
+    reached = np.array([arena.value(mask) for mask in masks])
+    targets = np.unique(reached[reached > 1e-3])[::-5]
+    pool = HullPool(arena)
+    for target in targets:
+        for size in (1, 2, 3, 4):
+            for support in combinations(range(arena.n), size):
+                for shares in (0.6 * rng.random(len(arena.variable)), np.round(rng.random(len(arena.variable)))):
+                    row = pool.hoods[support].separate(shares, float(target**2))
+                    if row is not None:
+                        pool.add(row, float(target**2))
+    assert len(pool.sides) > 5
+    bought = masks[:, arena.block_item[arena.variable]].astype(np.int64)
+    for target in [
+        *targets,
+        *(0.5 * (targets[1:] + targets[:-1])),
+        0.1 * targets[-1],
+    ]:  # re-targeted, in both directions
+        good = bought[reached >= target]
+        for side, bound in zip(pool.sides, pool.bounds(float(target**2)), strict=True):
+            assert bound != HOPELESS or not len(good)
+            assert (good[:, side.blocks] @ side.coefficients >= bound).all()
+
+
+def test_a_bound_asked_again_or_from_elsewhere_is_the_same():
+    rng = np.random.default_rng(3)
+    arena = Arena(random_problem(8, blocks=8, k=1))
+    one, two = HullPool(arena), HullPool(arena)
+    for support in combinations(range(arena.n), 2):
+        for target in (0.3, 0.9):
+            row = one.hoods[support].separate(0.4 * rng.random(len(arena.variable)), target)
+            if row is not None:
+                one.add(row, target)
+                two.add(row, target)
+    targets = [0.05, 0.2, 0.35, 0.5, 0.9, 1.5, 40.0]
+    rising = [one.bounds(t).tolist() for t in targets]
+    falling = [two.bounds(t).tolist() for t in reversed(targets)][::-1]
+    assert rising == falling
+    assert rising == [one.bounds(t).tolist() for t in targets]
+    fresh = [[_search(side, t) for side in one.sides] for t in targets]
+    assert rising == fresh
+
+
+def _search(side, target: float) -> int:
+    found = [hood.bound(weights, target) for hood, weights in side.around]
+    return HOPELESS if None in found else max(found)
+
+
+def test_a_row_that_asks_nothing_is_not_given_to_a_solver():
+    arena = Arena(random_problem(5, blocks=7))
+    pool = HullPool(arena)
+    hoods = Neighbourhoods(arena)
+    for support in combinations(range(arena.n), 2):
+        row = hoods[support].separate(np.zeros(len(arena.variable)), 0.5)
+        if row is not None:
+            pool.add(row, 0.5)
+    variable_of = np.arange(len(arena.variable))
+    for target in (0.5, 1e-8, 0.5, 1e-8):
+        rows = [row for row in pool.rows(target, variable_of) if row is not None]
+        assert all(row.bound >= 1 for row in rows)
+        assert all(len(row.variables) == 0 or row.coefficients.any() for row in rows)
+
+
+def test_only_equal_matrices_are_one_kind():
+    arena = Arena(random_problem(2, blocks=9))
+    for support in combinations(range(arena.n), 2):
+        hood = Neighbourhoods(arena)[support]
+        at = 0
+        columns = arena.columns_of(support)
+        for number, size in enumerate(hood.sizes):
+            for member in hood.members[at : at + size]:
+                assert np.array_equal(arena.block_gram(int(arena.variable[member]), columns), hood.parts[number])
+            at += size

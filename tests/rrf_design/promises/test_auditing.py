@@ -1,0 +1,137 @@
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rrf_design.errors import InputError, Refused
+from rrf_design.promises import GoldRule, audit_document, draw_audit, prove_audit_document, read_delivered
+from rrf_design.risk import AuditSequence
+
+RULE = GoldRule("booked")
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Any:
+    rows = [f"{n},{n if n % 10 else ''},{n + (n % 37 == 0)}" for n in range(1, 401)]
+    path = tmp_path / "delivered.csv"
+    path.write_text("no,answer,booked\n" + "\n".join(rows) + "\n")
+    return read_delivered(path, id_column="no")
+
+
+def certificate(table: Any, labels: int, **options: Any) -> dict[str, Any]:
+    state = draw_audit(table, labels, seed=5, rule=RULE, **options)
+    made = audit_document(state, confidence=0.95, risk=0.1, truth="gold column 'booked'")
+    found: dict[str, Any] = json.loads(json.dumps(made))
+    return found
+
+
+def test_only_rows_with_an_answer_are_the_population(table: Any) -> None:
+    assert len(table) == 360
+    document = certificate(table, 80)
+    sequence = AuditSequence(360, 0.95)
+    wrong = [int(name) % 37 == 0 for name in document["items"]]
+    for mark in wrong:
+        sequence.observe(mark)
+    assert (document["drawn"], document["wrong"], document["bound"]) == (80, sum(wrong), sequence.bound)
+    assert document["sentence"].startswith(f"Of the 360 values delivered, at most {sequence.bound} (")
+    assert prove_audit_document(document).bound == sequence.bound
+
+
+def test_a_resumed_audit_accumulates(table: Any) -> None:
+    first = certificate(table, 40)
+    second = certificate(table, 120, before=first)
+    assert second["items"][:40] == first["items"]
+    assert second == certificate(table, 120)  # looking in between cost nothing
+    assert second["bound"] <= first["bound"]
+    assert certificate(table, 10, before=first)["drawn"] == 40  # nothing that was drawn is forgotten
+
+
+def test_an_audit_of_other_deliveries_begins_anew(table: Any, tmp_path: Path) -> None:
+    first = certificate(table, 40)
+    path = tmp_path / "delivered.csv"
+    path.write_text(path.read_text().replace("\n7,7,", "\n7,8,"))
+    with pytest.raises(Refused, match="other deliveries"):
+        certificate(read_delivered(path, id_column="no"), 40, before=first)
+
+
+def test_labels_count_up_to_the_first_that_waits(table: Any) -> None:
+    """Nobody can leave out a label for what it says: what comes after a gap is not counted."""
+    state = draw_audit(table, 30, seed=5, rule=GoldRule())
+    assert len(state.waiting) == 30
+    said = {name: name for at, name in enumerate(state.waiting) if at != 12}
+    state = draw_audit(table, 30, seed=5, rule=GoldRule(), reviews=said)
+    document = audit_document(state, confidence=0.95, risk=None, truth="17 reviews")
+    assert document["drawn"] == 12
+    assert len(state.waiting) == 1
+    assert document["holds"] is None
+
+
+def _drop_wrong(d: dict[str, Any]) -> None:
+    place = d["record"]["labels"].index(True)
+    d["record"]["labels"][place] = False
+
+
+FORGERIES: dict[str, Callable[[dict[str, Any]], object]] = {
+    "a smaller bound": lambda d: d.update(bound=d["bound"] - 1),
+    "a smaller bound in both": lambda d: (d.update(bound=0), d["record"].update(bound=0)),
+    "a label": _drop_wrong,
+    "fewer wrong": lambda d: d.update(wrong=0),
+    "another draw": lambda d: d["record"]["draws"].reverse(),
+    "a draw left out": lambda d: (d["record"]["draws"].pop(0), d["record"]["labels"].pop(0)),
+    "more confidence": lambda d: d.update(confidence=0.99),
+    "a larger population": lambda d: d.update(population=10_000),
+    "another seed": lambda d: d["record"].update(seed=6),
+    "another digest": lambda d: d["record"].update(digest="0" * 64),
+    "a risk that holds": lambda d: d.update(holds=not d["holds"]),
+    "another sentence": lambda d: d.update(sentence="Nothing is wrong."),
+    "a fixed size afterwards": lambda d: d["record"].update(at_any_stop=False),
+}
+
+
+@pytest.mark.parametrize("forgery", FORGERIES)
+def test_a_forged_audit_is_refused(table: Any, forgery: str) -> None:
+    document = certificate(table, 120)
+    assert document["wrong"] > 0
+    forged = copy.deepcopy(document)
+    FORGERIES[forgery](forged)
+    assert forged != document
+    with pytest.raises(Refused):
+        prove_audit_document(forged)
+
+
+def test_every_entry_may_be_anything(table: Any) -> None:
+    document = certificate(table, 30)
+    junk: Any
+    for key in document:
+        for junk in (None, True, -1, "1e999999999", [], {}, [[]]):
+            try:
+                prove_audit_document({**document, key: junk})
+            except Refused:
+                continue
+    for junk in (None, 1, "x", [], {}):
+        with pytest.raises(Refused):
+            prove_audit_document(junk)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("no,value\n1,2\n", "no column 'answer'"),
+        ("no,answer\n1,\n", "no row has an answer"),
+        ("no,answer\n1,2\n1,3\n", "not unique"),
+    ],
+)
+def test_a_table_that_cannot_be_audited(tmp_path: Path, text: str, words: str) -> None:
+    (tmp_path / "t.csv").write_text(text)
+    with pytest.raises(InputError, match=words):
+        read_delivered(tmp_path / "t.csv", id_column="no")
+
+
+def test_a_gold_column_that_is_not_there(table: Any) -> None:
+    with pytest.raises(InputError, match="no gold column 'truth'"):
+        draw_audit(table, 5, seed=1, rule=GoldRule("truth"))

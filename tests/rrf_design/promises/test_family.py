@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from rrf_design.errors import InputError
+from rrf_design.promises.family import GateKind, LadderPolicy, LastRung, family
+
+NODES = ("a", "b", "c", "d", "e")
+PRICES = {"a": 2.0, "b": 1.0, "c": 8.0, "d": 1.0, "e": 4.0}
+
+
+def made(**changes: Any) -> list[LadderPolicy]:
+    given: dict[str, Any] = {"voices": NODES, "last": LastRung.PERSON, **changes}
+    return family(NODES, PRICES, **given)
+
+
+def test_each_rule_stands_once_and_cheap_nodes_come_first() -> None:
+    found = made()
+    assert len({policy.name for policy in found}) == len(found)
+    assert found[0].order == ("b",)
+    assert {p.number for p in found if p.gate is GateKind.CERTIFIED} == {0, 1, 2}
+    assert any(policy.order == ("c", "e", "a", "d", "b") for policy in found)
+    assert all(policy.within > 2 * policy.number for policy in found if policy.gate is GateKind.CERTIFIED)
+
+
+def test_a_lead_counts_voices_only() -> None:
+    found = made(voices=("a", "b"))
+    assert all(set(p.order) <= {"a", "b"} for p in found if p.gate is GateKind.LEAD)
+    assert any("c" in p.order for p in found if p.gate is GateKind.CERTIFIED)
+
+
+def test_a_recipe_can_fix_the_rungs() -> None:
+    found = made(by_hand={"order": ["c", "a"], "gate": "certified", "last": "withheld"})
+    assert [(p.order, p.number, p.last) for p in found] == [
+        (("c",), 0, LastRung.WITHHELD),
+        (("c", "a"), 0, LastRung.WITHHELD),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("section", "words"),
+    [
+        ({"rungs": 3}, "unknown key"),
+        ({"gate": "certifed"}, "did you mean"),
+        ({"last": "nobody"}, "person or withheld"),
+        ({"order": ["z"]}, "no node"),
+        ({"within": "three"}, "whole number"),
+        ({"within": 99}, "no policy of the family"),
+    ],
+)
+def test_a_bad_ladder_is_refused(section: Any, words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        made(by_hand=section)
+
+
+def test_a_policy_comes_back_from_its_document() -> None:
+    for policy in made():
+        assert LadderPolicy.from_json(policy.to_json()) == policy
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        None,
+        {},
+        {"order": [], "gate": "lead", "number": 1, "last": "person"},
+        {"order": ["a", "a"], "gate": "lead", "number": 1, "last": "person"},
+        {"order": ["a"], "gate": "luck", "number": 1, "last": "person"},
+        {"order": ["a"], "gate": "lead", "number": True, "last": "person"},
+        {"order": ["a"], "gate": "lead", "number": -1, "last": "person"},
+    ],
+)
+def test_another_document_is_refused(data: Any) -> None:
+    with pytest.raises(InputError):
+        LadderPolicy.from_json(data)

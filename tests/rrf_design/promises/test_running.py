@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from rrf_design.errors import InputError, Refused
+from rrf_design.promises import PilotSettings, run_policy
+from rrf_design.questions.answers import RecordedAnswers
+
+SETTINGS = PilotSettings(100, 0.1)
+
+
+def run(world: Any, document: Any, **options: Any) -> Any:
+    data = world.dataset
+    with RecordedAnswers(data, world.answers) as answers:
+        return run_policy(data, answers, document, **options)
+
+
+def test_every_row_comes_to_something_and_the_promise_holds(make_world: Any) -> None:
+    world = make_world(items=300, wrong=0.05)
+    document = world.document(SETTINGS)
+    found = run(world, document)
+    assert len(found.rows) == 300
+    truth = {item.id: item.gold for item in world.dataset.items_in_order()}
+    drawn = set(document["drawn"])
+    outside = [(name, row) for name, row in zip(found.ids, found.rows, strict=True) if name not in drawn]
+    delivered = [(name, row) for name, row in outside if row["answer"] is not None]
+    assert len(delivered) == found.totals.delivered
+    assert len(outside) - len(delivered) == found.totals.to_people == len(found.reviews)
+    assert sum(row["answer"] != truth[name] for name, row in delivered) <= 0.1 * len(outside)
+    assert sum(row["cost"] for _, row in outside) == pytest.approx(found.totals.cost)
+    assert found.totals.check_everything == 200 * 30.0
+    for name, row in zip(found.ids, found.rows, strict=True):
+        if name in drawn:
+            assert row["answer"] == truth[name]
+            assert row["assumes"] == "the pilot's truth is right"
+    assert "for items drawn like the pilot's 100" in found.sentence
+
+
+def test_the_gold_of_items_outside_the_pilot_is_not_used(make_world: Any) -> None:
+    world = make_world(items=200, wrong=0.05)
+    document = world.document(SETTINGS)
+    before = run(world, document).rows
+    rows = [json.loads(line) for line in (world.folder / "table.jsonl").read_text().splitlines()]
+    drawn = set(document["drawn"])
+    poisoned = [row if row["no"] in drawn else {**row, "booked": "poison"} for row in rows]
+    (world.folder / "table.jsonl").write_text("\n".join(map(json.dumps, poisoned)))
+    assert run(world, document).rows == before
+
+
+def test_reviews_settle_what_waits(make_world: Any) -> None:
+    world = make_world(items=300, wrong=0.2)
+    document = world.document(PilotSettings(100, 0.2))
+    open_run = run(world, document)
+    assert open_run.reviews
+    assert open_run.reviews[0][1].startswith("Total of i")
+    closed = run(world, document, reviews={name: 42 for name, _, _ in open_run.reviews})
+    assert closed.complete
+    assert closed.totals == open_run.totals
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [("{{ text }}", "{{ text }}!"), ("cost = 30.0", "cost = 31.0"), ("k = 1", "k = 2")]
+)
+def test_a_changed_recipe_refuses_the_old_policy(make_world: Any, old: str, new: str) -> None:
+    world = make_world(items=200)
+    document = world.document(SETTINGS)
+    world.recipe.write_text(world.recipe.read_text().replace(old, new, 1))
+    with pytest.raises(Refused, match="recipe has changed"):
+        run(world, document)
+
+
+def test_a_changed_table_refuses_the_old_policy(make_world: Any) -> None:
+    world = make_world(items=200)
+    document = world.document(SETTINGS)
+    path = world.folder / "table.jsonl"
+    path.write_text(path.read_text() + json.dumps({"no": "new", "text": "one more", "booked": 1}) + "\n")
+    with pytest.raises(Refused, match="table has changed"):
+        run(world, document)
+
+
+def test_a_forged_policy_is_not_run(make_world: Any) -> None:
+    world = make_world(items=200)
+    document = world.document(SETTINGS)
+    with pytest.raises(Refused):
+        run(world, {**document, "risk": 0.001})
+
+
+def test_a_node_that_nobody_recorded_is_named(make_world: Any) -> None:
+    world = make_world(items=200)
+    document = world.document(SETTINGS)
+    asked = document["ladder"]["order"][0]
+    outside = next(f"i{n}" for n in range(200) if f"i{n}" not in document["drawn"])
+    lines = [json.loads(line) for line in world.answers.read_text().splitlines()]
+    kept = [json.dumps(row) for row in lines if (row["id"], row["node"]) != (outside, asked)]
+    world.answers.write_text("\n".join(kept))
+    with pytest.raises(InputError, match=f"item '{outside}': the policy asks node '{asked}'"):
+        run(world, document)
+
+
+def test_check_everything_delivers_nothing_unchecked(make_world: Any) -> None:
+    world = make_world(items=300, wrong=0.0, together=0.3)
+    found = run(world, world.document(PilotSettings(100, 0.05)))
+    assert found.totals.delivered == 0
+    assert found.sentence == "Nothing is delivered unchecked: 200 values go to a person, for 6,000.00."

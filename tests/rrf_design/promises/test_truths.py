@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from rrf_design.errors import InputError
+from rrf_design.promises.truths import GoldRule, cell_is_right, read_truth, same, shown
+from rrf_design.questions.recipe import DataSection
+from rrf_design.responses import parsers
+
+
+def truth(cell: Any, parser: Any = "decimal", **rule: Any) -> Any:
+    return read_truth(cell, None if parser is None else parsers.get(parser), GoldRule("gold", **rule))
+
+
+def test_a_number_is_right_up_to_rounding_or_within_the_tolerance() -> None:
+    assert truth("119.00").right((119.0,))
+    assert not truth("119.00").right((119.004,))
+    assert truth(119, tolerance=0.005).right((119.005,))
+    assert not truth(119, tolerance=0.005).right((119.0051,))
+    assert not truth(119).right(None)
+
+
+def test_several_values_can_be_right() -> None:
+    assert truth([3, 4]).right((4.0,))
+    assert truth("3 | 4", separator="|").right((4.0,))
+    assert not truth("3 | 4", separator="|").right((5.0,))
+
+
+def test_words_are_read_by_the_parser_of_the_answers() -> None:
+    letters = {"name": "choice", "options": ["A", "B"]}
+    found = truth("B", letters, tolerance=9.0)  # a distance means nothing among choices
+    assert found.right((0.0, 1.0))
+    assert not found.right((1.0, 0.0))
+    assert truth("[1,  2]", "literal").right("[1, 2]")
+    assert shown((0.0, 1.0), parsers.get(letters)) == "B"
+
+
+@pytest.mark.parametrize("cell", [None, "", "  ", []])
+def test_an_empty_cell_is_no_truth(cell: Any) -> None:
+    assert truth(cell) is None
+
+
+@pytest.mark.parametrize(
+    ("cell", "parser"), [("many", "decimal"), ("C", {"name": "choice", "options": ["A", "B"]}), ("x", None)]
+)
+def test_what_cannot_be_read_is_named(cell: str, parser: Any) -> None:
+    with pytest.raises(InputError, match="the truth"):
+        truth(cell, parser)
+
+
+@pytest.mark.parametrize(
+    ("gold", "words"),
+    [
+        ({"column": "g", "tolerence": 1.0}, "did you mean|unknown key"),
+        ({"tolerance": 1.0}, "needs column"),
+        ({"column": "g", "tolerance": -1.0}, "tolerance"),
+        ({"column": "g", "separator": ""}, "separator"),
+    ],
+)
+def test_a_bad_rule_is_refused(gold: Any, words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        GoldRule.of(DataSection(gold=gold))
+
+
+def test_the_rule_of_the_recipe_goes_before_the_tolerance_of_the_answer() -> None:
+    assert GoldRule.of(DataSection(gold="g"), tolerance=0.5) == GoldRule("g", 0.5)
+    assert GoldRule.of(DataSection(gold={"column": "g", "tolerance": 0.1}), tolerance=0.5).tolerance == 0.1
+
+
+def test_delivered_cells_are_compared_as_numbers_where_they_are_numbers() -> None:
+    assert cell_is_right("119.00", "119", tolerance=None)
+    assert cell_is_right("yes", " yes ", tolerance=None)
+    assert cell_is_right("yes", "no", tolerance=None) is False
+    assert cell_is_right("5", "", tolerance=None) is None
+    assert cell_is_right(5, "4;5", tolerance=None, separator=";")
+    assert not same((1.0, 2.0), (1.0,))

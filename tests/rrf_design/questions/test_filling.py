@@ -1,0 +1,193 @@
+from __future__ import annotations
+
+import random
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rrf_design.errors import InputError
+from rrf_design.questions.filling import Filler
+from rrf_design.questions.recipe import load_recipe, recipe_from_document
+from rrf_design.structure import structure_key
+
+ROW = {"no": "007", "text": "T", "ledger": "119.00", "fee": "25", "minutes": "2", "net": "100", "tax": "19"}
+
+
+@pytest.fixture
+def filler(invoices: Path) -> Filler:
+    return Filler(load_recipe(invoices / "rrf.toml"))
+
+
+def one(check: dict[str, Any] | None = None, **ask: Any) -> Filler:
+    checks = [] if check is None else [{"id": "c", "of": "a", "cost": 1.0, **check}]
+    return Filler(
+        recipe_from_document({"answer": {"of": "a"}, "ask": [{"id": "a", "prompt": "{{ x }}", **ask}], "check": checks})
+    )
+
+
+def test_a_row_becomes_a_problem(filler: Filler) -> None:
+    problem = filler.problem(ROW, name="007")
+    assert problem.name == "007"
+    assert problem.delta == 0.005
+    assert problem.deliver == ("total",)
+    assert problem.node_by_id["parts"].dim == 2
+    blocks = problem.block_by_id
+    assert blocks["clerk"].cost == 2.0
+    assert blocks["clerk"].source == {"person": "Gross total of invoice 007"}  # type: ignore[union-attr]
+    assert blocks["cents like total"].offset == 25.0  # type: ignore[union-attr]
+    assert blocks["ledger"].value == 119.0  # type: ignore[union-attr]
+    assert blocks["ledger"].trusted is False
+    assert blocks["sum"].source == {"expression": "net + 19", "variables": {"net": 100}}  # type: ignore[union-attr]
+
+
+def test_when_leaves_out_what_is_empty(filler: Filler) -> None:
+    assert "ledger" not in filler.problem({**ROW, "ledger": " "}, name="x").block_by_id
+    assert "ledger" in filler.problem({**ROW, "ledger": "0"}, name="x").block_by_id
+
+
+@pytest.mark.parametrize(
+    ("cell", "there"), [(0, True), (False, False), (None, False), ("", False), ([], False), ("no", True)]
+)
+def test_what_counts_as_empty(cell: Any, there: bool) -> None:
+    filler = one({"by": {"person": "?"}, "when": "{{ f }}"})
+    assert ("c" in filler.problem({"x": "?", "f": cell}, name="i").block_by_id) is there
+
+
+def test_an_ask_that_a_row_has_not_takes_its_relations_along() -> None:
+    asks = [{"id": "a", "prompt": "?"}, {"id": "b", "prompt": "?", "like": "a", "when": "{{ b }}"}]
+    filler = Filler(recipe_from_document({"answer": {"of": "a"}, "ask": asks}))
+    assert [node.id for node in filler.problem({"b": ""}, name="i").nodes] == ["a"]
+    assert filler.problem({"b": ""}, name="i").relations == ()
+    assert len(filler.problem({"b": "x"}, name="i").relations) == 1
+
+
+@pytest.mark.parametrize(
+    ("cells", "message"),
+    [
+        ({"minutes": "two"}, r"column 'minutes' is 'two', not a number .*\(check 'clerk' cost, line \d+ of rrf.toml\)"),
+        ({"fee": ""}, r"column 'fee' is empty \(ask 'cents' change, line"),
+        ({"ledger": "1.234,50"}, r"column 'ledger' is '1.234,50'.*\(check 'ledger' by, line"),
+    ],
+)
+def test_faults_name_column_and_line(filler: Filler, cells: dict[str, Any], message: str) -> None:
+    row = {**ROW, **cells}
+    (fault,) = filler.faults(row)
+    with pytest.raises(InputError, match=message) as caught:
+        filler.problem(row, name="x")
+    assert str(caught.value) == fault
+
+
+def test_faults_of_one_row_are_told_together(filler: Filler) -> None:
+    assert len(filler.faults({**ROW, "ledger": "x", "fee": "y"})) == 2
+    assert filler.faults(ROW) == []
+    assert len(filler.faults({key: cell for key, cell in ROW.items() if key != "text"})) == 4  # one for each prompt
+
+
+def test_a_prompt_must_not_be_empty() -> None:
+    assert one().faults({"x": ""}) == ["column 'x' is empty (ask 'a' prompt, the recipe)"]
+    assert one(prompt="{% if x %}{{ x }}{% endif %}").faults({"x": " "}) == [
+        "column 'x' is empty (ask 'a' prompt, the recipe)"
+    ]
+    assert one(system="{{ y }}").faults({"x": "?", "y": ""}) == ["column 'y' is empty (ask 'a' system, the recipe)"]
+    assert one(prompt="{{ x }}?").faults({"x": ""}) == []
+    assert one(prompt="{{ x | upper }} {{ x / 2 }}").faults({"x": "q"})[0].startswith("template")
+
+
+def test_the_parts_agree_with_the_whole(filler: Filler) -> None:
+    """The fast ways against the obvious one, on random rows."""
+    rng = random.Random(1)
+    for _ in range(30):
+        row: dict[str, Any] = {**ROW, "text": rng.choice(["a", "{{ b }}", "{c}"]), "fee": str(rng.randint(-9, 9))}
+        row |= {"ledger": rng.choice(["", "1", "2.5"]), "minutes": rng.choice([1, "2", Decimal("3.5")])}
+        problem = filler.problem(row, name="x")
+        assert filler.prompts(row) == {node.id: node.prompt for node in problem.nodes}
+        offsets = {relation.id: relation.offset for relation in problem.relations if relation.id in filler.offsets(row)}
+        assert filler.offsets(row) == offsets
+        assert filler.values(row) == {anchor.id: anchor.value for anchor in problem.anchors if anchor.value is not None}
+
+
+def test_equal_patterns_have_equal_structures(filler: Filler) -> None:
+    rng = random.Random(2)
+    keys: dict[Any, str] = {}
+    for _ in range(40):
+        row = {
+            **ROW,
+            "ledger": rng.choice(["", "1"]),
+            "minutes": rng.choice("12"),
+            "fee": str(rng.random()),
+            "text": str(rng.random()),
+        }
+        key = structure_key(filler.problem(row, name=str(rng.random())))
+        assert keys.setdefault(filler.pattern(row), key) == key
+    assert len(keys) == len(set(keys.values())) == 4
+
+
+def test_a_value_in_the_words_of_the_parser() -> None:
+    worded = one({"by": {"value": "{{ v }}"}}, parse={"name": "choice", "options": ["red", "blue"]})
+    assert worded.values({"x": "?", "v": "Blue"}) == {"c": (0.0, 1.0)}
+    assert worded.values({"x": "?", "v": [1, 0]}) == {"c": (1.0, 0.0)}
+    with pytest.raises(InputError, match=r"column 'v' is 'green', not an answer to the parser 'choice'"):
+        worded.values({"x": "?", "v": "green"})
+    with pytest.raises(InputError, match="column 'v' is empty"):
+        worded.values({"x": "?", "v": ""})
+    assert one({"by": {"value": "{{ v }}"}}, parse="yes-no").values({"x": "?", "v": "yes"}) == {"c": 1.0}
+    assert one({"by": {"value": ["{{ v }}", 2.0]}}, parse={"json": ["n", "t"]}).values({"x": "?", "v": "3"}) == {
+        "c": (3.0, 2.0)
+    }
+
+
+def test_choices_of_each_row() -> None:
+    filler = Filler(
+        recipe_from_document({"answer": {"of": "a", "choices": "{{ options }}"}, "ask": [{"id": "a", "prompt": "?"}]})
+    )
+    problem = filler.problem({"options": ["x", "y", "z"]}, name="i")
+    assert problem.nodes[0].dim == 3
+    assert problem.nodes[0].parser == {"name": "choice", "options": ["x", "y", "z"]}
+    assert filler.problem({"options": '["x", "y"]'}, name="i").nodes[0].dim == 2
+    assert filler.pattern({"options": ["x", "y"]}) == filler.pattern({"options": ["u", "v"]})
+    assert filler.pattern({"options": ["x", "y"]}) != filler.pattern({"options": ["u", "v", "w"]})
+    with pytest.raises(InputError, match=r"column 'options' is 'x\|y', not a list"):
+        filler.problem({"options": "x|y"}, name="i")
+
+
+def test_choices_that_are_none_are_found_before_the_run() -> None:
+    asks = [{"id": "a", "prompt": "?"}]
+    filler = Filler(recipe_from_document({"answer": {"of": "a", "choices": ["{{ p }}", "{{ q }}"]}, "ask": asks}))
+    assert filler.faults({"p": "yes", "q": "no"}) == []
+    (fault,) = filler.faults({"p": "same", "q": "Same"})
+    assert fault == "node 'a': parser 'choice': two options are the same (ask 'a', the recipe)"
+
+
+def test_tests_of_each_row() -> None:
+    filler = one(
+        {"by": {"tests": "{{ t }}", "expected": "{{ e }}"}},
+        parse={"name": "code", "tests": "{{ t }}", "entry": "solve"},
+    )
+    problem = filler.problem({"x": "?", "t": "[[1], [2]]", "e": "[1, 4]"}, name="i")
+    assert problem.nodes[0].dim == 2
+    assert problem.anchors[0].source == {"tests": [[1], [2]], "expected": [1, 4]}
+
+
+def test_a_verifier_gets_the_cells_it_speaks_of_and_no_text_is_filled_in_twice() -> None:
+    filler = one({"by": {"verifier": "scripted:x", "prompt": "{{ x }}: {{ answer }}?"}, "sigma": 1.0})
+    source = filler.problem({"x": "{{ answer }}", "y": 1}, name="i").anchors[0].source
+    assert source == {"verifier": "scripted:x", "prompt": "{{ x }}: {{ answer }}?", "variables": {"x": "{{ answer }}"}}
+
+
+def test_variables_of_a_long_form() -> None:
+    document = {
+        "data": {},
+        "nodes": [{"id": "n", "prompt": "{{ a }} + {{ x }}", "variables": {"a": 2, "b": "{{ x }}"}}],
+        "anchors": [{"id": "c", "node": "n", "cost": 1.0, "source": "expression: a + x"}],
+    }
+    problem = Filler(recipe_from_document(document)).problem({"x": "3"}, name="i")
+    assert problem.nodes[0].prompt == "2 + 3"
+    assert problem.nodes[0].variables is None
+    assert problem.anchors[0].source == {"expression": "a + x", "variables": {"a": 2, "x": 3}}
+
+
+def test_a_broken_number_leads_back_to_the_recipe(filler: Filler) -> None:
+    with pytest.raises(InputError, match=r"anchor 'clerk': cost .* \(check 'clerk', line \d+ of rrf.toml\)"):
+        filler.problem({**ROW, "minutes": "-2"}, name="x")

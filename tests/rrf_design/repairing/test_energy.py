@@ -1,0 +1,54 @@
+"""The tabulated energy is the formula: ½‖Dz − q‖² + β/2 ‖Az − b‖² + μ Σ ℓ."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+import rrf_design as rrf
+from rrf_design.repairing.energy import build_energy, edit_price
+from rrf_design.repairing.fields import make_task
+
+
+@pytest.mark.parametrize("deviation", ["edit", "distance"])
+def test_tables_add_up_to_the_formula(deviation):
+    problem = rrf.Problem(
+        nodes=[{"id": "a", "dim": 2, "metric": 4.0}, {"id": "b", "dim": 2}, {"id": "c"}],
+        relations=[
+            {"id": "r", "tail": "a", "head": "b", "transport": {"permute": [1, 0]}, "offset": [1.0, 0.0], "weight": 2.0}
+        ],
+        anchors=[
+            {"id": "x", "nodes": ["b", "c"], "rows": [[1.0, 2.0, 3.0]], "value": 4.0, "sigma": 0.5},
+            {"id": "y", "node": "c", "value": [1.0]},
+        ],
+    )
+    responses = {"a": (1.0, 2.0), "b": (0.0, 1.0), "c": 2.0}
+    options = {"beta": 0.7, "mu": 0.3, "deviation": deviation}
+    task, _ = make_task(
+        problem, problem.operator(), responses, candidates={"c": [5.0], "b": [(2.0, 2.0)]}, options=options
+    )
+    energy = build_energy(task)
+    operator = problem.operator()
+    anchor = np.repeat([kind == "anchor" for kind in operator.block_kinds], np.diff(operator.block_offsets))
+    for choice in product(*map(range, energy.sizes)):
+        field = {name: energy.candidates[i][choice[i]] for i, name in enumerate(operator.node_ids)}
+        rows = operator.syndrome(field)
+        distance = [np.linalg.norm(np.subtract(field[n], np.atleast_1d(responses[n]))) for n in field]
+        edits = sum(distance) if deviation == "distance" else sum(d > 0 for d in distance)
+        expected = 0.5 * rows[~anchor] @ rows[~anchor] + 0.35 * rows[anchor] @ rows[anchor] + 0.3 * edits
+        assert energy.value(choice) == pytest.approx(expected)
+
+
+def test_price_of_an_edit(equality, answers):
+    operator = equality("star").operator()
+    noisy, _ = make_task(equality("star"), operator, answers(1, 1, 5, 1), epsilon=0.2)
+    assert edit_price(noisy) == pytest.approx(0.02)
+    exact, _ = make_task(equality("star"), operator, answers(1, 1, 5, 1))
+    assert 0 < edit_price(exact) < 1e-5
+
+
+def test_unknown_deviation(equality, answers):
+    with pytest.raises(rrf.InputError, match="deviation must be"):
+        rrf.repair(equality("star"), answers(1, 1, 1, 1), method="discrete", deviation="squared")

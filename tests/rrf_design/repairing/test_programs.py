@@ -1,0 +1,63 @@
+"""Whole programs are chosen by scaled signatures; invalid ones never count as zeros."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import rrf_design as rrf
+from rrf_design.repairing import select_program
+from rrf_design.repairing.programs import robust_scale, scale_problem
+
+
+def test_the_outlier_is_not_chosen(equality, answers):
+    good = (1.0, 1000.0, 0.0)
+    choice = select_program(equality("complete", dim=3), answers((1.0, 1000.0, 5.0), good, good, good))
+    assert choice.node == "n1"
+    assert choice.equivalent == ("n2", "n3")
+    assert choice.distance == pytest.approx(0.0, abs=1e-9)
+    assert choice.target == pytest.approx(good)
+    assert choice.repair.support == ("n0",)
+
+
+def test_scaling_lets_small_coordinates_count(equality, answers):
+    np.testing.assert_allclose(robust_scale(np.array([[1.0, -900.0, 0.0], [3.0, 1000.0, 0.0]])), [2.0, 950.0, 1.0])
+
+
+def test_an_invalid_program_is_erased_and_never_chosen(equality, answers):
+    signatures = answers({"status": "compile failure"}, (0.0, 2.0), (0.0, 2.0), (0.0, 2.0))
+    choice = select_program(equality("complete", dim=2), signatures)
+    assert choice.repair.erased == {"n0": "compile failure"}
+    assert choice.node == "n1"
+    with pytest.raises(rrf.InputError, match="no program ran"):
+        select_program(equality("complete", dim=2), answers(None, None, None, None))
+
+
+def test_anchor_of_the_public_reference(equality, answers):
+    problem = equality("star", dim=2, anchors={0: [4.0, 40.0]})
+    choice = select_program(problem, answers((4.0, 40.0), (5.0, 50.0), (4.0, 40.0), (4.0, 40.0)))
+    assert choice.target == pytest.approx((4.0, 40.0))
+    assert choice.repair.support == ("n1",)
+
+
+def test_scaled_problem_is_the_same_problem():
+    """Residual zero before exactly when residual zero after, with typed transports and anchor rows."""
+    problem = rrf.Problem(
+        nodes=[{"id": "a", "dim": 2}, {"id": "b", "dim": 2}],
+        relations=[{"id": "r", "tail": "a", "head": "b", "transport": {"permute": [1, 0]}, "offset": [1.0, 2.0]}],
+        anchors=[
+            {"id": "x", "node": "a", "rows": [[1.0, 1.0]], "value": 7.0},
+            {"id": "y", "node": "b", "value": [5.0, 5.0]},
+        ],
+    )
+    valid = {"a": np.array([3.0, 4.0]), "b": np.array([5.0, 5.0])}
+    scale = np.array([2.0, 10.0])
+    assert np.linalg.norm(problem.operator().syndrome(valid)) == 0.0
+    scaled = scale_problem(problem, scale)
+    assert np.linalg.norm(scaled.operator().syndrome({n: v / scale for n, v in valid.items()})) < 1e-12
+
+
+def test_signatures_of_one_length(answers):
+    problem = rrf.Problem(nodes=[{"id": "n0", "dim": 1}, {"id": "n1", "dim": 2}])
+    with pytest.raises(rrf.InputError, match="one length"):
+        select_program(problem, answers(1.0, (1.0, 2.0)))

@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+
+from rrf_design.responses.mentions import mentions
+from rrf_design.responses.numerals import BOTH, plain
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("5 -3", [5, -3]),
+        ("12-7", [None]),
+        ("(3, -4)", [3, -4]),
+        ("on 2024-11-17 at 12:30 the 5th of x2", []),
+        ("1.2 x 10^5 or 7", [120000, 7]),
+        ("3\u00bd", [Fraction(7, 2)]),
+        ("2 million and 3 hundred", [2_000_000, 300]),
+        ("5k, 3x, 2\u03c0, 2^3", [None, None, None, None]),
+        ("-$5, $-5, \u2212\u20ac5", [-5, -5, -5]),
+        ("x - 3", [3]),
+        ("1,234", [None]),
+    ],
+)
+def test_values_in_order(text: str, values: list[int | Fraction | None]) -> None:
+    assert [mention.value for mention in mentions(plain(text), BOTH)] == values
+
+
+def test_what_is_known_of_a_mention() -> None:
+    share, part, spaced, bracketed = mentions("19% of 3 + x is 12 500 or (7)", BOTH)
+    assert share.percent
+    assert part.operand
+    assert spaced.spaced
+    assert bracketed.bracketed
+    (unclear,) = mentions("1,234", BOTH)
+    assert unclear.value is None
+    assert unclear.whole == 1234
+    assert "may be 1.234 or 1234" in unclear.why
+    (zero,) = mentions("1/0", BOTH)
+    assert zero.impossible

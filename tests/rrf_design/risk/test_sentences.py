@@ -1,0 +1,46 @@
+"""Every statement says what it speaks of, and the number in it is the one that was tested."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+
+from rrf_design.risk import Among, Limit, Scope, Statement, promise
+
+SURE = Fraction(19, 20)
+
+
+@pytest.mark.parametrize(
+    ("statement", "expected"),
+    [
+        (
+            Statement.POLICY,
+            "Of the 1,319 items, at most 65 (5 %) are wrong under this policy, the pilot's counted as the policy left them, with confidence 95 %.",
+        ),
+        (
+            Statement.FILE,
+            "Of the 1,319 items, at most 65 (5 %) are wrong in the file as it is handed over, with what the pilot found wrong corrected, with confidence 95 %.",
+        ),
+        (Statement.REST, "Of the 1,119 items, at most 55 (5 %) are wrong outside the pilot, with confidence 95 %."),
+    ],
+)
+def test_finite_statements_name_their_denominator(statement: Statement, expected: str) -> None:
+    assert promise(Limit.of(0.05, among=Among.ALL), Scope(statement, 200, 1319), confidence=SURE) == expected
+
+
+def test_fresh_items_are_those_drawn_like_the_pilot() -> None:
+    said = promise(Limit.of(0.025), Scope(Statement.FRESH, 200), confidence=SURE)
+    assert said == (
+        "Of the items delivered, at most 2.5 % are wrong, with confidence 95 %, for items drawn like the 200 of the pilot."
+    )
+
+
+def test_a_number_is_given_only_where_it_is_known() -> None:
+    scope = Scope(Statement.POLICY, 200, 1319)
+    assert promise(Limit.of(0.1), scope, confidence=SURE, delivers=1001).startswith(
+        "Of the 1,001 items delivered, at most 100 (10 %)"
+    )
+    assert promise(Limit.of(0.1), scope, confidence=SURE).startswith("Of the items delivered, at most 10 %")
+    rest = promise(Limit.of(0.1), Scope(Statement.REST, 200, 1319), confidence=SURE, delivers=1001)
+    assert rest == "Of the items delivered, at most 10 % are wrong outside the pilot, with confidence 95 %."

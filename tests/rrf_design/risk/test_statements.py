@@ -1,0 +1,161 @@
+"""Each statement keeps its own promise: the error of its test, summed over every outcome for every truth."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import pytest
+
+from rrf_design.errors import InputError
+from rrf_design.risk import Among, Limit, Scope, Statement
+from rrf_design.risk.counts import HypergeometricTail
+from rrf_design.risk.statements import evidence, together
+
+ALPHA = Fraction(1, 10)
+
+
+def chance(population: int, wrong: int, drawn: int, seen: int) -> Fraction:
+    if drawn - seen > population - wrong:
+        return Fraction(0)
+    ways = math.comb(wrong, seen) * math.comb(population - wrong, drawn - seen)
+    return Fraction(ways, math.comb(population, drawn))
+
+
+def holds(statement: Statement, population: int, drawn: int, wrong: int, seen: int, rate: Fraction) -> bool:
+    """The statements as they are written down."""
+    return {
+        Statement.POLICY: wrong <= rate * population,
+        Statement.FILE: wrong - seen <= rate * population,
+        Statement.REST: wrong - seen <= rate * (population - drawn),
+    }[statement]
+
+
+@pytest.mark.parametrize("statement", [Statement.POLICY, Statement.FILE, Statement.REST])
+@pytest.mark.parametrize("rate", ["0", "0.1", "0.2", "0.35"])
+def test_no_truth_is_misclaimed_or_passed_too_often(statement: Statement, rate: str) -> None:
+    """For every number of wrong items: claims that are false, and gates passed although the count is forbidden, together stay below α."""
+    population, drawn = 60, 30
+    limit = Limit.of(Fraction(rate), among=Among.ALL)
+    found = [evidence(limit, Scope(statement, drawn, population), drawn, x) for x in range(drawn + 1)]
+    some = 0
+    base = population - drawn if statement is Statement.REST else population
+    for wrong in range(population + 1):
+        error = Fraction(0)
+        for x in range(min(drawn, wrong) + 1):
+            false_claim = found[x].claim.at_most(ALPHA) and not holds(
+                statement, population, drawn, wrong, x, limit.share
+            )
+            false_gate = found[x].gate.at_most(ALPHA) and wrong > limit.share * base
+            error += chance(population, wrong, drawn, x) * (false_claim or false_gate)
+        some += error > 0
+        assert error <= ALPHA
+    assert some > 0 or rate == "0"
+
+
+@pytest.mark.parametrize("statement", [Statement.FILE, Statement.REST])
+@pytest.mark.parametrize("depth", [1, 3, 6])
+def test_a_depth_makes_gates_easier_and_no_claim_false_too_often(statement: Statement, depth: int) -> None:
+    """Below the depth's own forbidden count no claim is ever false; from there on, false claims and passed gates together stay below α."""
+    population, drawn = 60, 30
+    limit = Limit.of(0.2, among=Among.ALL)
+    flat, deep = (
+        [evidence(limit, Scope(statement, drawn, population, d), drawn, x) for x in range(drawn + 1)]
+        for d in (0, depth)
+    )
+    assert sum(e.gate.at_most(ALPHA) for e in deep) >= sum(e.gate.at_most(ALPHA) for e in flat)
+    first = int(limit.share * (population - drawn if statement is Statement.REST else population)) + 1
+    for wrong in range(population + 1):
+        error = Fraction(0)
+        for x in range(min(drawn, wrong) + 1):
+            false_claim = deep[x].claim.at_most(ALPHA) and not holds(
+                statement, population, drawn, wrong, x, limit.share
+            )
+            false_gate = deep[x].gate.at_most(ALPHA) and wrong >= first + depth
+            assert not (false_claim and deep[x].gate.at_most(ALPHA) and wrong < first + depth)
+            error += chance(population, wrong, drawn, x) * (false_claim or false_gate)
+        assert error <= ALPHA
+
+
+def test_claims_are_as_strong_as_the_statement_is_weak() -> None:
+    """(ii) is easier than (i); (iii) is harder than (ii)."""
+    limit = Limit.of(0.05, among=Among.ALL)
+    p = {
+        statement: evidence(limit, Scope(statement, 200, 1319), 200, 5).claim.value
+        for statement in (Statement.POLICY, Statement.FILE, Statement.REST)
+    }
+    assert p[Statement.FILE] <= p[Statement.POLICY]
+    assert p[Statement.FILE] <= p[Statement.REST]
+
+
+def test_a_gate_is_never_easier_than_its_claim() -> None:
+    limit = Limit.of(0.1, among=Among.ALL)
+    for statement in (Statement.FILE, Statement.REST):
+        for x in range(12):
+            found = evidence(limit, Scope(statement, 60, 300), 60, x)
+            assert found.claim.value <= found.gate.value * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("statement", [Statement.POLICY, Statement.FILE])
+def test_an_unknown_number_delivered_is_taken_at_its_worst(statement: Statement) -> None:
+    """Against trying every possible number of delivered items."""
+    population, piloted = 60, 25
+    limit = Limit.of(0.15)
+    for counted in (5, 12, 25):
+        for x in range(5):
+            found = evidence(limit, Scope(statement, piloted, population), counted, x).claim.value
+            worst = 0.0
+            for size in range(counted, population - (piloted - counted) + 1):
+                wrong = int(limit.share * size) + 1 + (x if statement is Statement.FILE else 0)
+                if wrong <= size - (counted - x):
+                    worst = max(worst, HypergeometricTail(size, wrong, counted, x).value)
+            assert found == pytest.approx(worst, rel=1e-9)
+
+
+def test_blocks_of_counts_in_a_large_population_stay_on_the_safe_side() -> None:
+    limit = Limit.of(0.05)
+    population = 200_000
+    blocks = evidence(limit, Scope(Statement.POLICY, 400, population), 300, 6).claim.value
+    single = max(
+        HypergeometricTail(size, size // 20 + 1, 300, 6).value for size in (319, 4_999, 79_999, 150_019, 199_900)
+    )
+    fresh = evidence(limit, Scope(Statement.FRESH, 400), 300, 6).claim.value
+    assert single <= blocks * (1 + 1e-9)
+    assert blocks <= 1.05 * fresh
+
+
+def test_a_known_number_delivered_is_used() -> None:
+    limit = Limit.of(0.05)
+    scope = Scope(Statement.REST, 100, 1000)
+    assert evidence(limit, scope, 80, 0, delivers=700).claim.value < 0.05
+    with pytest.raises(InputError, match="can't be proven while their number is unknown"):
+        evidence(limit, scope, 80, 0)
+
+
+def test_nothing_delivered_proves_nothing() -> None:
+    assert evidence(Limit.of(0.5), Scope(Statement.FRESH, 10), 0, 0).claim.value == 1.0
+
+
+def test_several_limits_are_proven_together_or_not_at_all() -> None:
+    scope = Scope(Statement.FILE, 60, 300)
+    parts = [evidence(Limit.of(rate, among=Among.ALL), scope, 60, 1) for rate in (0.1, 0.2)]
+    both = together(parts)
+    assert both.claim.value == max(part.gate.value for part in parts)
+    assert together(parts[:1]) is parts[0]
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: Scope(Statement.POLICY, 10), "give population="),
+        (lambda: Scope(Statement.POLICY, 10, 9), "population is 9, but 10"),
+        (lambda: Scope(Statement.POLICY, 10, 90, 2), "a depth of 2 means nothing"),
+        (lambda: Scope(Statement.FILE, 10, 90, 11), "depth is 11"),
+        (lambda: Limit.of(1.0), "risk is 1.0"),
+        (lambda: Limit.of(-0.1), "risk is -0.1"),
+        (lambda: Limit.of(0.1, among="some"), "among should be one of 'delivered', 'all', not 'some'"),
+    ],
+)
+def test_bad_input_is_one_line(call: object, words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        call()  # type: ignore[operator]

@@ -1,0 +1,81 @@
+"""Stratified draws: coverage by convolving every stratum's counts, for every way to hide the wrong items."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from rrf_design.errors import InputError
+from rrf_design.risk import Stratum, bound, stratified_bound, stratified_order, stratified_risk
+
+LEVEL = Fraction(1, 10)
+
+
+def counts(stratum: Stratum, wrong: int) -> list[Fraction]:
+    """The chance of each number of wrong items in the draw of one stratum."""
+    population, drawn = stratum.population, stratum.drawn
+    whole = math.comb(population, drawn)
+    return [Fraction(math.comb(wrong, x) * math.comb(population - wrong, drawn - x), whole) for x in range(drawn + 1)]
+
+
+@pytest.mark.parametrize("strata", [[(12, 6), (8, 4)], [(12, 8), (8, 3)], [(5, 5), (10, 3), (6, 3)], [(15, 7)]])
+def test_no_way_to_hide_wrong_items_misleads_too_often(strata: list[tuple[int, int]]) -> None:
+    rooms = [Stratum(*sizes) for sizes in strata]
+    drawn = sum(room.drawn for room in rooms)
+    bounds = [stratified_bound(rooms, x, 0.9) for x in range(drawn + 1)]
+    assert min(bounds) < sum(room.population for room in rooms)
+    for hidden in itertools.product(*(range(room.population + 1) for room in rooms)):
+        chances = [Fraction(1)]
+        for room, wrong in zip(rooms, hidden, strict=True):
+            here = counts(room, wrong)
+            chances = [
+                sum((chances[i] * here[x - i] for i in range(len(chances)) if 0 <= x - i < len(here)), Fraction(0))
+                for x in range(len(chances) + len(here) - 1)
+            ]
+        missed = sum(chance for x, chance in enumerate(chances) if bounds[x] < sum(hidden))
+        assert missed <= LEVEL
+
+
+def test_one_stratum_is_a_simple_draw_with_a_slightly_larger_bound() -> None:
+    exact, ours = bound(2000, 200, 3, 0.95), stratified_bound([Stratum(2000, 200)], 3, 0.95)
+    assert exact <= ours <= 1.15 * exact
+
+
+def test_proportional_draws_leave_the_risk_as_it_is() -> None:
+    assert stratified_risk([Stratum(100, 10), Stratum(300, 30)], 0.05) == Fraction(1, 20)
+    assert stratified_risk([Stratum(100, 20), Stratum(300, 20)], 0.05) == Fraction(1, 30)
+
+
+def test_every_beginning_of_the_order_is_nearly_proportional() -> None:
+    labels = ["a"] * 60 + ["b"] * 30 + ["c"] * 10
+    order = stratified_order(labels, 4, digest="d")
+    assert sorted(order) == list(range(100))
+    for stop in range(1, 101):
+        drawn = [labels[place] for place in order[:stop]]
+        for label, part in (("a", 0.6), ("b", 0.3), ("c", 0.1)):
+            assert abs(drawn.count(label) - part * stop) <= 1.5
+    assert stratified_order(labels, 5, digest="d") != order
+
+
+def test_members_of_a_stratum_are_drawn_equally_often() -> None:
+    labels = ["a"] * 4 + ["b"] * 6
+    firsts = np.bincount([next(p for p in stratified_order(labels, s, digest="d") if p >= 4) for s in range(3000)])
+    assert ((firsts[4:] - 500) ** 2 / 500).sum() < 25.7  # the 99.99 % point of chi-square with 5 degrees of freedom
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: stratified_bound([], 0, 0.9), "strata is empty"),
+        (lambda: stratified_bound([Stratum(5, 2)], 3, 0.9), "wrong is 3"),
+        (lambda: Stratum(3, 4), "a stratum's draws is 4"),
+        (lambda: stratified_risk([Stratum(3, 0)], 0.1), "nothing was drawn"),
+    ],
+)
+def test_bad_input_is_one_line(call: object, words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        call()  # type: ignore[operator]

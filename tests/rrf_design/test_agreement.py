@@ -1,0 +1,132 @@
+"""One truth in every room: on generated problem files all verbs agree on wanted margin, radius, price, reached and verdict."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import rrf_design as rrf
+from rrf_design.explain import explain
+from rrf_design.goal import Goal
+
+CASES = 60
+
+
+def generated(seed: int) -> rrf.Problem:
+    """A small field with a random mix of noise, uncertainty, ranges, goals, tiers, queries on sale, and what is assumed."""
+    rng = np.random.default_rng(seed)
+    nodes: list[dict[str, Any]] = [{"id": f"n{i}", "range": [0.0, 2.0]} for i in range(int(rng.integers(2, 5)))]
+    if rng.random() < 0.3:
+        nodes[-1]["cost"] = round(float(rng.uniform(0, 2)), 2)
+    if rng.random() < 0.2:
+        del nodes[0]["range"]
+    relations: list[dict[str, Any]] = [
+        {"id": f"r{i}", "tail": f"n{i}", "head": f"n{i + 1}", "transport": {"scale": float(rng.choice([1.0, 2.0]))}}
+        for i in range(len(nodes) - 1)
+    ]
+    anchors: list[dict[str, Any]] = [
+        {"id": f"a{i}", "node": f"n{i}", "value": float(2**i), "cost": 1.5} for i in range(len(nodes))
+    ]
+    for block in (*relations, *anchors):
+        if rng.random() < 0.25:
+            block["sigma"] = round(float(rng.uniform(0.05, 0.5)), 2)
+        if rng.random() < 0.2:
+            block["uncertainty"] = 0.02
+    settings: dict[str, Any] = {}
+    if rng.random() < 0.4:
+        settings["epsilon"] = 0.05
+    elif rng.random() < 0.4:
+        settings["sigma"] = 0.03
+    if rng.random() < 0.5:
+        settings["delta"] = round(float(rng.uniform(0.2, 4.0)), 1)
+    if rng.random() < 0.4:
+        settings["target"] = round(float(rng.uniform(0.1, 0.9)), 1)
+    if seed % 2:
+        _with_premise(rng, nodes, [*relations, *anchors], settings)
+    tiers = [{"id": "t", "blocks": [a["id"] for a in anchors[:2]], "prices": [1.5, 0.5]}] if rng.random() < 0.4 else []
+    return rrf.Problem(k=1, nodes=nodes, relations=relations, anchors=anchors, tiers=tiers, **settings)
+
+
+def _with_premise(
+    rng: np.random.Generator, nodes: list[dict[str, Any]], blocks: list[dict[str, Any]], settings: dict[str, Any]
+) -> None:
+    """Some of: nodes that fail together, values that are delivered, checks that may be wrong."""
+    if rng.random() < 0.5:
+        for node in nodes:
+            node["unit"] = f"u{rng.integers(2)}"
+    if rng.random() < 0.6:
+        settings["deliver"] = [f"n{rng.integers(len(nodes))}"]
+    if rng.random() < 0.5:
+        settings["wrong_checks"] = 1
+        for block in blocks:
+            if rng.random() < 0.5 and not {"sigma", "uncertainty"} & set(block):
+                block["trusted"] = True
+
+
+def same(first: float | None, second: float | None) -> bool:
+    return first == second or (first is not None and second is not None and first == pytest.approx(second, rel=1e-6))
+
+
+@pytest.mark.parametrize("seed", range(CASES))
+def test_plan_explain_certify_and_repair_agree(seed: int) -> None:
+    problem = generated(seed)
+    wish = Goal.of(problem)
+    bought = rrf.plan(problem, budget=3.5)
+    told = explain(problem, bought.selected, mend=False)
+    written = rrf.certify(problem, bought.selected, budgets=())
+    standing = problem.design(bought.selected).standing(problem)
+    assert same(bought.wanted, standing.wanted)
+    assert same(told.wanted, standing.wanted)
+    assert written.standing is not None
+    assert same(written.standing.wanted, standing.wanted)
+    assert same(bought.epsilon, standing.radius.total)
+    assert (
+        same(written.document["error"]["effective_epsilon"] or 0.0, standing.radius.total or 0.0)
+        or not standing.radius.declared
+    )
+    assert same(bought.robust_lower, standing.robust_lower)
+    assert same(written.robust_lower, standing.robust_lower)
+    assert told.enough == standing.reached == written.standing.reached
+    assert same(bought.cost, float(problem.design(bought.selected).price))
+    assert same(bought.error_bound, standing.error_bound)
+    if standing.radius.declared:
+        assert same(written.error_bound, standing.error_bound)
+    assert written.met == (standing.reached or not wish.named)
+    found = problem.margin(bought.selected)
+    assert same(written.gamma_lower, found.lower)
+    assert told.margin.value == found.value
+    if standing.robust_lower > 0:
+        assert rrf.verify(written).valid
+
+
+@pytest.mark.parametrize("seed", range(CASES))
+def test_a_plan_for_the_goal_reaches_it_everywhere(seed: int) -> None:
+    problem = generated(seed)
+    wish = Goal.of(problem)
+    if not wish.named:
+        return
+    if wish.delta is not None and problem.design("all").radius(problem).total is None:
+        with pytest.raises(rrf.InputError, match="range"):
+            rrf.plan(problem)
+        assert not explain(problem, "all", mend=False).enough
+        return
+    bought = rrf.plan(problem)
+    standing = problem.design(bought.selected).standing(problem)
+    if bought.status == "infeasible":
+        assert not explain(problem, "all", mend=False).enough or problem.structure.market.node_items
+        return
+    assert bought.reached == standing.reached
+    assert bought.cost == pytest.approx(float(problem.design(bought.selected).price))
+    if not standing.reached:
+        return
+    truth = {f"n{i}": 1.0 for i in range(len(problem.nodes))}
+    for relation in problem.relations:
+        truth[relation.head] = truth[relation.tail] * (relation.transport.scale or 1.0)
+    checks = {a.id: truth[a.nodes[0]] for a in problem.anchors if a.id in bought.selected}
+    design = problem.design(bought.selected)
+    answers = {name: truth[name] for name in design.operator.node_ids}
+    fixed = rrf.repair(problem, answers, select=bought.selected, anchors=checks)
+    assert same(fixed.wanted, standing.wanted) or problem.delta is not None
+    assert fixed.verdict == "certified", fixed.reason

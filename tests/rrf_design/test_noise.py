@@ -1,0 +1,81 @@
+"""One radius for all: declared, from a standard deviation, or from blocks; and what uncertain blocks add."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import rrf_design as rrf
+from rrf_design.errors import InputError
+from rrf_design.noise import Noise, field_spread, node_weights, radius_of, spread_at
+
+
+def pair(**settings: Any) -> rrf.Problem:
+    content: dict[str, Any] = {
+        "nodes": [{"id": "a"}, {"id": "b"}],
+        "relations": [{"id": "r", "tail": "a", "head": "b"}],
+        "anchors": [{"id": "x", "node": "a", "value": 1.0}],
+    }
+    return rrf.Problem(**{**content, **settings})
+
+
+def found(problem: rrf.Problem, **given: Any) -> Any:
+    return radius_of(problem, problem.operator(), Noise(**given) if given else None)
+
+
+def test_what_is_declared_counts_and_what_is_given_replaces_it() -> None:
+    assert found(pair(epsilon=0.3)).total == 0.3
+    assert found(pair(epsilon=0.3), epsilon=0.1).total == 0.1
+    assert found(pair()).total == 0.0
+    assert not found(pair()).declared
+    several = found(pair(sigma=0.1))
+    assert several.total == pytest.approx(0.1 * 5.991464547107979**0.5)  # the χ² quantile of two rows
+    assert several.confidence == 0.95
+
+
+def test_noise_of_blocks_alone_is_noise() -> None:
+    judged = pair(anchors=[{"id": "judge", "node": "a", "value": 42.0, "sigma": 5.0}])
+    assert found(judged).total == pytest.approx(1.959963984540054)  # one whitened row of unit variance
+    assert found(judged).rows.blocks == ("judge",)
+
+
+def test_uncertain_blocks_add_what_the_field_can_make_of_them() -> None:
+    doubtful = {"relations": [{"id": "r", "tail": "a", "head": "b", "uncertainty": 0.1}]}
+    unknown = pair(epsilon=0.2, **doubtful)
+    assert found(unknown).total is None
+    assert node_weights(unknown.operator()) == {"a": pytest.approx(0.01), "b": pytest.approx(0.01)}
+    assert found(pair(epsilon=0.2, amplitude=100.0, **doubtful)).total == pytest.approx(10.2)
+    nodes = [{"id": "a", "range": [-3.0, 2.0]}, {"id": "b", "range": [0.0, 4.0]}]
+    ranged = pair(nodes=nodes, **doubtful)
+    assert field_spread(ranged, ranged.operator()) == pytest.approx(0.5)
+    assert spread_at(ranged.operator(), {"a": 3.0, "b": 4.0}) == pytest.approx(0.5)
+    both = pair(nodes=nodes, amplitude=1.0, **doubtful)
+    assert field_spread(both, both.operator()) == pytest.approx(0.1)
+
+
+def test_a_block_is_uncertain_on_every_node_it_names_also_where_its_coefficient_is_zero() -> None:
+    nothing = {"id": "r", "tail": "a", "head": "b", "transport": {"scale": 0.0}, "uncertainty": 0.1}
+    assert set(node_weights(pair(relations=[nothing]).operator())) == {"a", "b"}
+
+
+def test_ranges_count_every_coordinate_in_the_metric() -> None:
+    nodes = [{"id": "a", "dim": 2, "range": [0.0, 1.0], "metric": 4.0}, {"id": "b", "dim": 2, "range": [0.0, 0.0]}]
+    relations = [{"id": "r", "tail": "a", "head": "b", "uncertainty": 1.0}]
+    problem = rrf.Problem(nodes=nodes, relations=relations)
+    assert field_spread(problem, problem.operator()) == pytest.approx(2.0 * 2**0.5)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"epsilon": -1.0}, {"epsilon": True}, {"sigma": 0.0}, {"epsilon": 0.1, "sigma": 0.1}]
+)
+def test_noise_that_is_none(wrong: dict[str, Any]) -> None:
+    with pytest.raises(InputError):
+        Noise(**wrong)
+    with pytest.raises(InputError, match="not one of"):
+        Noise(kind="pink")
+
+
+def test_a_range_has_its_least_first() -> None:
+    with pytest.raises(InputError, match="comes first"):
+        pair(nodes=[{"id": "a", "range": [2.0, 1.0]}, {"id": "b"}])

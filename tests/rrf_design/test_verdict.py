@@ -1,0 +1,55 @@
+"""The table of verdicts, line by line."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from rrf_design.goal import Goal
+from rrf_design.verdict import Evidence, Explained, Verdict, assumption, counted, decide, worst
+
+SURE = Evidence(Explained.UNIQUELY, Goal(), lower=0.5, robust_lower=0.5, bound=0.2)
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ({}, Verdict.CERTIFIED),
+        ({"explained": Explained.NOT}, Verdict.CONTRADICTED),
+        ({"explained": Explained.OPEN}, Verdict.INCOMPLETE),
+        ({"explained": Explained.OTHERWISE}, Verdict.AMBIGUOUS),
+        ({"explained": Explained.OTHERWISE, "exact": True, "bound": 0.0}, Verdict.CERTIFIED),
+        ({"bound": None}, Verdict.AMBIGUOUS),
+        ({"blank": ("x",)}, Verdict.AMBIGUOUS),
+        ({"goal": Goal(delta=0.2)}, Verdict.CERTIFIED),
+        ({"goal": Goal(delta=0.2), "explained": Explained.OTHERWISE}, Verdict.CERTIFIED),
+        ({"goal": Goal(delta=0.1)}, Verdict.INCOMPLETE),
+        ({"goal": Goal(target=0.5)}, Verdict.CERTIFIED),
+        ({"goal": Goal(target=0.6)}, Verdict.INCOMPLETE),
+        ({"goal": Goal(target=0.4), "robust_lower": 0.2}, Verdict.INCOMPLETE),
+        ({"goal": Goal(target=0.4), "bound": None}, Verdict.INCOMPLETE),
+        ({"goal": Goal(target=0.0), "lower": 0.0, "robust_lower": 0.0}, Verdict.INCOMPLETE),
+        ({"goal": Goal(delta=0.2), "blank": ("x",)}, Verdict.AMBIGUOUS),
+        ({"goal": Goal(delta=0.2), "explained": Explained.NOT}, Verdict.CONTRADICTED),
+    ],
+)
+def test_each_line(change: dict[str, object], expected: Verdict) -> None:
+    assert decide(replace(SURE, **change)) is expected  # type: ignore[arg-type]
+
+
+def test_a_data_set_is_as_good_as_its_worst_item() -> None:
+    assert worst([Verdict.CERTIFIED, Verdict.CONTRADICTED, Verdict.AMBIGUOUS]) is Verdict.CONTRADICTED
+    assert worst([]) is None
+    assert counted([Verdict.CERTIFIED, Verdict.CERTIFIED]) == {
+        "certified": 2,
+        "ambiguous": 0,
+        "incomplete": 0,
+        "contradicted": 0,
+    }
+
+
+def test_the_premise_in_words() -> None:
+    assert assumption(1, 3) == "at most 1 of 3 answers is wrong"
+    assert assumption(2, 3, "relations hold exactly") == "at most 2 of 3 answers are wrong, and relations hold exactly"
+    assert assumption(0, 3) == "no answer is wrong"

@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from scenarios.base import Context
+from scenarios.cross_model import SCENARIO, _grouped, _tested, parts
+
+REPORTS = Path(__file__).parents[2] / "reports"
+CONTEXT = Context(SCENARIO.parameters(quick=True), True, REPORTS / SCENARIO.name)
+
+
+def _rows(stratum: str, task: str, items: int, *, good: bool) -> list[dict[str, object]]:
+    """Ten designs per item; errors fall with the margin, or rise with it."""
+    return [
+        {
+            "stratum": stratum,
+            "task": task,
+            "item": f"{item}",
+            "error_number": 0,
+            "gamma_1": place / 10,
+            "error": (9 - place) / 9 if good else place / 9,
+        }
+        for item in range(items)
+        for place in range(10)
+    ]
+
+
+def test_items_of_two_models_are_never_one_item() -> None:
+    rows = _rows("code, a", "code", 3, good=True) + _rows("code, b", "code", 3, good=True)
+    assert _tested(CONTEXT, rows, "both")["items"] == 6
+
+
+def test_a_domain_whose_sign_is_turned_is_seen_beside_one_that_is_not() -> None:
+    rows = _rows("code, a", "code", 6, good=True) + _rows("mathematics, a", "mathematics", 6, good=False)
+    found = {row["group"]: row for row in _grouped(CONTEXT, rows)}
+    assert found["code, all models"]["spearman"] == pytest.approx(1.0)
+    assert found["mathematics, all models"]["spearman"] == pytest.approx(-1.0)
+    assert found["code, a"]["p"] == pytest.approx(1 / 101)
+    assert found["mathematics, a"]["p"] == pytest.approx(1.0)
+    assert list(found)[-1] == "pooled"
+
+
+def test_parts_name_models_and_no_paths() -> None:
+    found = parts(CONTEXT)
+    assert {part["log"] for part in found} == {0, 1}
+    assert not any("/" in str(value) for part in found for value in part.values())

@@ -1,0 +1,41 @@
+"""The judge itself knows a wrong bound; its fields are repeatable; a small run meets its conditions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from scenarios.protection import FAMILIES, QUESTIONS, SCENARIO, choices, field, holds
+from scenarios.runner import run_scenario
+
+
+def test_the_judge_is_exact() -> None:
+    columns, counts = np.array([[1.0, 1.0], [0.0, 1.0]]), np.array([False, True])
+    assert holds(columns, counts, 1.0, strictly=False)
+    assert not holds(columns, counts, 1.0, strictly=True)
+    assert not holds(columns, counts, float(np.nextafter(1.0, 2.0)), strictly=False)
+    assert not holds(np.array([[1.0, 1.0]]), counts, 1e-200, strictly=False)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_fields_are_repeatable_and_complete(family: str) -> None:
+    matrix, units, deliver, blocks, trusted = field(family, 3)
+    assert (matrix == field(family, 3)[0]).all()
+    assert sorted(c for unit in units for c in unit) == list(range(matrix.shape[1]))
+    assert sorted(r for block in blocks for r in block) == list(range(len(matrix)))
+    assert deliver
+    assert set(trusted) < set(range(len(blocks)))
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_every_question_has_choices(question: str) -> None:
+    for matrix, counts in choices(question, field("gaussian", 1)):
+        assert matrix.shape[1] == len(counts)
+        assert counts.any()
+
+
+def test_a_small_run_meets_its_conditions(tmp_path: Path) -> None:
+    published = run_scenario(SCENARIO, tmp_path, quick=True, changes={"fields": 20})
+    assert not published.violated

@@ -1,0 +1,108 @@
+"""Least counts, their hulls and the covering program, each against the obvious way."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+from solvers.kernels.counts import definite, least_weight, light_counts, separate, whole
+
+
+def random_kinds(seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
+    """What is owned, one matrix per kind, how many there are of each, and a threshold."""
+    rng = np.random.default_rng(seed)
+    width, kinds = int(rng.integers(1, 4)), int(rng.integers(1, 5))
+    vectors = rng.integers(-1, 2, size=(kinds, width)).astype(float)
+    parts = np.einsum("ki,kj->kij", vectors, vectors)
+    return 0.3 * np.eye(width) * rng.integers(0, 2), parts, rng.integers(1, 4, size=kinds), 0.1 + 0.5 * rng.random()
+
+
+def enough(base: np.ndarray, parts: np.ndarray, counts, shift: float) -> bool:
+    return bool(np.linalg.eigvalsh(base + np.tensordot(np.array(counts, float), parts, 1))[0] > shift + 1e-12)
+
+
+def all_least(base, parts, sizes, shift) -> set[tuple[int, ...]]:
+    good = {c for c in product(*(range(s + 1) for s in sizes)) if enough(base, parts, c, shift)}
+    return {c for c in good if not any(o != c and all(a <= b for a, b in zip(o, c, strict=True)) for o in good)}
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_least_weights_are_those_of_all_counts(seed):
+    base, parts, sizes, shift = random_kinds(seed)
+    expected = all_least(base, parts, sizes, shift)
+    rng = np.random.default_rng(seed)
+    weights = [np.sort(rng.integers(1, 6, size=s)) for s in sizes]
+    prefix = np.concatenate([np.append(0, np.cumsum(w)) for w in weights])
+    starts = np.cumsum([0, *(s + 1 for s in sizes[:-1])])
+    best = min((sum(int(w[:c].sum()) for w, c in zip(weights, m, strict=True)) for m in expected), default=-1)
+    assert least_weight(base, parts, sizes, prefix, starts, shift, 1.0, np.zeros(len(sizes)), 0.0) == best
+    table = np.zeros((len(sizes), sizes.max() + 1))
+    for k, w in enumerate(weights):
+        table[k, 1 : len(w) + 1] = np.cumsum(w)
+    out = np.zeros(len(sizes), dtype=np.int64)
+    found = light_counts(base, parts, sizes, table, float(best), shift, 1.0, np.zeros(len(sizes)), 0.0, out)
+    assert found == (1 if best == 0 else 0)  # nothing is lighter than the lightest, but nothing at all weighs nothing
+    found = light_counts(base, parts, sizes, table, best + 0.5, shift, 1.0, np.zeros(len(sizes)), 0.0, out)
+    assert found == (best >= 0)
+    if found:
+        assert tuple(out) in expected
+        assert sum(table[k, c] for k, c in enumerate(out)) == best
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_share_is_cut_off_exactly_when_it_lies_outside_the_hull(seed):
+    base, parts, sizes, shift = random_kinds(seed)
+    rng = np.random.default_rng(seed)
+    shares = np.round(rng.random(int(sizes.sum())), 1) * rng.choice([0.5, 1.0])
+    bound, weights = separate(base, parts, sizes, shares, shift, 1.0, np.zeros(len(sizes)), 0.0, 1.0 - 1e-9)
+    kind = np.repeat(np.arange(len(sizes)), sizes)
+    designs = np.array(list(product([0, 1], repeat=len(kind))))
+    good = np.array([enough(base, parts, [d[kind == k].sum() for k in range(len(sizes))], shift) for d in designs])
+    if not good.any():
+        assert bound == -1
+        return
+    # the share lies in the hull of an up-set when a mixture of good designs is nowhere above it
+    mixture = linprog(
+        np.zeros(good.sum()),
+        A_ub=designs[good].T,
+        b_ub=shares + 1e-9,
+        A_eq=np.ones((1, good.sum())),
+        b_eq=[1.0],
+        method="highs",
+    )
+    assert (bound > 0) == (mixture.status == 2)
+    if bound > 0:
+        assert (designs[good] @ weights >= bound).all()
+        assert weights @ shares < bound
+
+
+def test_weights_become_whole_numbers():
+    assert whole(np.array([1 / 3, 2 / 3, 0.0])).tolist() == [1, 2, 0]
+    assert whole(np.zeros(2)).tolist() == [0, 0]
+    assert whole(np.array([np.sqrt(2), 1.0])).max() > 1000
+
+
+def test_definiteness_is_of_the_shifted_sum():
+    one, other, work = np.eye(2), np.ones((2, 2)), np.zeros((2, 2))
+    assert definite(one, other, 1.0, 0.99, work)
+    assert not definite(one, other, 1.0, 1.01, work)
+    assert not definite(one, other, -1.0, 0.0, work)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_radii_raise_what_counts_must_reach(seed):
+    base, parts, sizes, shift = random_kinds(seed)
+    rng = np.random.default_rng(seed)
+    radii, eta, root = 0.05 * rng.random(len(sizes)), 0.01 * rng.integers(0, 2), float(np.sqrt(shift))
+    shares = np.round(rng.random(int(sizes.sum())), 1)
+    bound, weights = separate(base, parts, sizes, shares, shift, root, radii, eta, 1.0 - 1e-9)
+    kind = np.repeat(np.arange(len(sizes)), sizes)
+    for design in product([0, 1], repeat=len(kind)):
+        counts = [int(np.array(design)[kind == k].sum()) for k in range(len(sizes))]
+        level = (root + np.sqrt(eta + radii @ counts)) ** 2
+        if enough(base, parts, counts, level):
+            assert bound != -1
+            assert bound == -2 or weights @ np.array(design) >= bound
