@@ -26,7 +26,6 @@ from rrf_design.acquisition.journal import Event, Kind
 from rrf_design.acquisition.state import RunState
 from rrf_design.models.scripted import ScriptedModel
 
-
 PATIENCE = 1.1
 """So much longer than the one before a child may live."""
 HANGS = 240.0
