@@ -96,7 +96,7 @@ def check_model(model: Model, request: Request | None = None) -> None:
     from rrf_design.errors import InputError
     from rrf_design.models import Outcome, Reply, Request
 
-    asked = request if request is not None else Request("What is 2 + 3?", max_tokens=12)
+    asked = request if request is not None else Request("What is 2 + 3?", max_tokens=12, top_p=None, seed=None)
     kept = replace(asked)
     first, again = model.complete([asked, asked])
     _require(asked == kept, "the request was changed")

@@ -1,4 +1,8 @@
-"""From a name to an adapter; each adapter lives in its own file and is imported only when it is asked for."""
+"""From a name to an adapter; each adapter lives in its own file and is imported only when it is asked for.
+
+Ours come first, then those of other packages (entry points of the group ``rrf_design.models``: a class or function that takes what
+stands behind the colon, if anything does, and its options), then the providers of the optional extra.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,9 @@ import difflib
 import importlib
 import inspect
 import re
+from collections.abc import Callable, Mapping
+from functools import cache, partial
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +28,19 @@ _ADAPTERS: dict[str, tuple[str, str, str | None]] = {
     "scripted": ("scripted", "ScriptedModel", "FILE"),
     "replay": ("replay", "ReplayModel", "FILE"),
 }
-_HOSTED = re.compile(r"(?:gpt|chatgpt|o\d)\b", re.IGNORECASE)
-"""How a well-known service calls its models: whoever writes only that means `openai:NAME`."""
+_MAKERS = (
+    (re.compile(r"(?:gpt|chatgpt|o\d)\b", re.IGNORECASE), "openai"),
+    (re.compile(r"claude\b", re.IGNORECASE), "anthropic"),
+    (re.compile(r"gemini\b", re.IGNORECASE), "gemini"),
+    (re.compile(r"deepseek\b", re.IGNORECASE), "deepseek"),
+)
+"""How well-known services call their models: whoever writes only that means `PROVIDER:NAME`."""
 
 
 def names() -> tuple[str, ...]:
     """How models are named, for help texts."""
-    return tuple(kind if form is None else f"{kind}:{form}" for kind, (_, _, form) in _ADAPTERS.items())
+    own = (kind if form is None else f"{kind}:{form}" for kind, (_, _, form) in _ADAPTERS.items())
+    return (*own, *_offered(), "PROVIDER:NAME")
 
 
 def get(spec: str | Model, **options: Any) -> Model:
@@ -36,31 +49,83 @@ def get(spec: str | Model, **options: Any) -> Model:
         if options:
             raise InputError(f"model {spec.name}: options {sorted(options)} came with a ready adapter object")
         return spec
-    kind, _, rest = spec.partition(":")
+    kind, colon, rest = spec.partition(":")
     if kind not in _ADAPTERS and spec.endswith(".gguf"):
         kind, rest = "gguf", spec
+    if kind in _ADAPTERS:
+        form = _ADAPTERS[kind][2]
+        if (form is None) != (rest == ""):
+            raise InputError(f"model {spec!r}: write it as {kind if form is None else f'{kind}:{form}'}")
+        if kind == "gguf" and not Path(rest).is_file():
+            raise InputError(f"model {spec!r}: there is no such file")
+        return _made(adapter(spec), spec, [rest] if form is not None else [], options)
+    if kind in _offered():
+        return _made(_load(kind), spec, [rest] if colon else [], options)
+    if not (colon and rest) or not _is_provider(kind):
+        raise InputError(f"unknown model {spec!r}{_meant(spec)} Known: {', '.join(names())}, or a path to a .gguf file")
+    from rrf_design.models.provider import ProviderModel
+
+    return _made(partial(ProviderModel, provider=kind), spec, [rest], options)
+
+
+def adapter(spec: str) -> type[Model] | None:
+    """The class that would answer as ``spec``, where it is one of ours; nothing is started."""
+    kind = "gguf" if spec.endswith(".gguf") and spec.partition(":")[0] not in _ADAPTERS else spec.partition(":")[0]
     if kind not in _ADAPTERS:
-        near = difflib.get_close_matches(kind, _ADAPTERS, n=1)
-        if not near and _HOSTED.match(spec):
-            near = [f"openai:{spec}"]
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise InputError(f"unknown model {spec!r}{hint} Known: {', '.join(names())}, or a path to a .gguf file")
-    module, cls, form = _ADAPTERS[kind]
-    if (form is None) != (rest == ""):
-        wanted = kind if form is None else f"{kind}:{form}"
-        raise InputError(f"model {spec!r}: write it as {wanted}")
-    if kind == "gguf" and not Path(rest).is_file():
-        raise InputError(f"model {spec!r}: there is no such file")
-    adapter = getattr(importlib.import_module(f"rrf_design.models.{module}"), cls)
-    _check_options(adapter, spec, options)
-    model: Model = adapter(*([rest] if form is not None else []), **options)
-    return model
+        return None
+    module, cls, _ = _ADAPTERS[kind]
+    found: type[Model] = getattr(importlib.import_module(f"rrf_design.models.{module}"), cls)
+    return found
 
 
-def _check_options(adapter: type[Model], spec: str, options: dict[str, Any]) -> None:
-    known = [p.name for p in inspect.signature(adapter).parameters.values() if p.kind is p.KEYWORD_ONLY]
+def _made(build: Any, spec: str, behind: list[str], options: dict[str, Any]) -> Model:
+    known = [p.name for p in inspect.signature(build).parameters.values() if p.kind is p.KEYWORD_ONLY]
+    known = [name for name in known if name not in getattr(build, "keywords", {})]
     for option in options:
         if option not in known:
             near = difflib.get_close_matches(option, known, n=1)
             hint = f"; did you mean {near[0]!r}?" if near else f"; it has {', '.join(known)}"
             raise InputError(f"model {spec!r}: unknown option {option!r}{hint}")
+    model = build(*behind, **options)
+    if not isinstance(model, Model):
+        raise InputError(f"model {spec!r}: its package gives a {type(model).__name__}, not a Model")
+    return model
+
+
+@cache
+def _offered() -> Mapping[str, EntryPoint]:
+    """Adapters of other packages; none of them can take the name of one of ours."""
+    return {entry.name: entry for entry in entry_points(group="rrf_design.models") if entry.name not in _ADAPTERS}
+
+
+def _load(kind: str) -> Callable[..., Model]:
+    try:
+        found: Callable[..., Model] = _offered()[kind].load()
+    except Exception as error:  # another package's code: whatever it raises, the caller needs one line
+        raise InputError(f"model {kind!r}: its package can't be loaded ({error})") from None
+    return found
+
+
+def _is_provider(kind: str) -> bool:
+    """A provider of the extra, or, where that is not installed, a word that could be one: its adapter then says what to install."""
+    from rrf_design.models.provider import providers
+
+    known = providers()
+    return kind in known if known else bool(re.fullmatch(r"[a-z]+", kind)) and not _near(kind)
+
+
+def _near(kind: str) -> list[str]:
+    return difflib.get_close_matches(kind, [*_ADAPTERS, *_offered()], n=1)
+
+
+def _meant(spec: str) -> str:
+    """The name that was probably meant, as a question."""
+    kind, colon, rest = spec.partition(":")
+    near = [f"{name}:{rest}" if colon else name for name in _near(kind)]
+    if not near:
+        near = [f"{provider}:{spec}" for pattern, provider in _MAKERS if pattern.match(spec)]
+    if not near and colon:
+        from rrf_design.models.provider import providers
+
+        near = [f"{name}:{rest}" for name in difflib.get_close_matches(kind, providers(), n=1)]
+    return f"; did you mean {near[0]!r}?" if near else "."

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING
 
 from rrf_design.errors import InputError
@@ -66,15 +68,31 @@ PLANNERS: dict[str, Callable[[], Planner]] = {
 }
 
 
+@cache
+def _offered() -> Mapping[str, EntryPoint]:
+    """Planners of other packages: entry points of the group ``rrf_design.planners``, each a class or function without arguments."""
+    return {entry.name: entry for entry in entry_points(group="rrf_design.planners") if entry.name not in PLANNERS}
+
+
 def planner(name: str, *, solver: str = "ortools") -> Planner:
     """A planner by name; `solver` is the master's front end where there is one."""
+    if name in _offered():
+        return _foreign(name)
     if name not in PLANNERS:
-        raise InputError(f"method: {name!r} is not one of auto, {', '.join(PLANNERS)}")
+        raise InputError(f"method: {name!r} is not one of auto, {', '.join([*PLANNERS, *_offered()])}")
     if name == "optimal" and solver != "ortools":
         from rrf_design.planning.optimal import Optimal
 
         return Optimal(solver=solver)
     return PLANNERS[name]()
+
+
+def _foreign(name: str) -> Planner:
+    try:
+        found: Planner = _offered()[name].load()()
+    except Exception as error:  # another package's code: whatever it raises, the caller needs one line
+        raise InputError(f"method: the package of {name!r} can't be loaded ({error})") from None
+    return found
 
 
 @itemwise("rrf_design.handover", "plan_dataset")

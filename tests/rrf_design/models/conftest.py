@@ -6,16 +6,19 @@ import importlib.util
 import subprocess
 import sys
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 from rrf_design import models
 from rrf_design.models import Model, Request
 
-SHORT = Request("What is 2 + 3?", max_tokens=12)
-LONG = Request("Tell me a long story about the sea.", max_tokens=3)
-OTHER = Request("What is the capital of France?", system="Answer in one word.", max_tokens=8)
-CHOICE = Request("Is 2 + 3 equal to 5?", max_tokens=8, grammar='root ::= "yes" | "no"')
+# Greedy is all that is asked for: some providers know no seeds, and others take no top_p beside a temperature.
+GREEDY: dict[str, Any] = {"temperature": 0.0, "top_p": None, "seed": None}
+SHORT = Request("What is 2 + 3?", max_tokens=12, **GREEDY)
+LONG = Request("Tell me a long story about the sea.", max_tokens=3, **GREEDY)
+OTHER = Request("What is the capital of France?", system="Answer in one word.", max_tokens=8, **GREEDY)
+CHOICE = Request("Is 2 + 3 equal to 5?", max_tokens=8, grammar='root ::= "yes" | "no"', **GREEDY)
 ALL = (SHORT, LONG, OTHER, CHOICE)
 
 _SCRIPT = {
@@ -26,6 +29,8 @@ _SCRIPT = {
         {"prompt": CHOICE.prompt, "text": "yes"},
     ]
 }
+_FRESH = {"cache_prompt": False}
+"""With its cache of prompts, llama.cpp may continue the same prompt in another way."""
 _SERVE = (
     "import sys; from rrf_design import models; model = models.get('embedded', slots=1, threads=1); "
     "print(model.address, flush=True); sys.stdin.read()"
@@ -69,10 +74,25 @@ def server() -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def openai(server: str) -> Iterator[Model]:
-    with models.get(
-        "openai:smollm2", base_url=server, slots=1, grammar_field="grammar", extra={"cache_prompt": False}
-    ) as model:
+    with models.get("openai:smollm2", base_url=server, slots=1, grammar_field="grammar", extra=_FRESH) as model:
         yield model
+
+
+@pytest.fixture(scope="session")
+def provider(server: str) -> Iterator[Model]:
+    """A provider of the extra that is OpenAI-compatible."""
+    with models.get("llamacpp:smollm2", base_url=server, slots=1, extra={"extra_body": _FRESH}) as model:
+        yield model
+
+
+@pytest.fixture(scope="session")
+def anthropic(server: str) -> Iterator[Model]:
+    """A provider of the extra with a wire format of its own, which llama.cpp speaks too."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ANTHROPIC_API_KEY", "nobody-asks-for-it")
+        url = server.removesuffix("/v1")
+        with models.get("anthropic:smollm2", base_url=url, slots=1, extra={"extra_body": _FRESH}) as model:
+            yield model
 
 
 @pytest.fixture(scope="session")
@@ -89,7 +109,7 @@ def transformers() -> Iterator[Model]:
         yield model
 
 
-ADAPTERS = ("scripted", "replay", "embedded", "openai", "transformers")
+ADAPTERS = ("scripted", "replay", "embedded", "openai", "provider", "anthropic", "transformers")
 
 
 @pytest.fixture(params=ADAPTERS)

@@ -219,14 +219,6 @@ def test_bad_settings(monkeypatch: pytest.MonkeyPatch) -> None:
         models.get("openai:m", base_url="localhost:80")
 
 
-def test_rate_headers_and_retry_after_are_heard(backend: Backend, client: Model) -> None:
-    from rrf_design.models.openai import _duration, _quiet
-
-    assert _quiet({"x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "6m0.5s"}) == 360.5
-    assert _quiet({"x-ratelimit-remaining-requests": "3", "x-ratelimit-reset-requests": "6m"}) is None
-    assert [_duration(text) for text in ("20ms", "3", "1h", "soon", "", None)] == [0.02, 3.0, 3600.0, None, None, None]
-
-
 def test_what_is_not_set_is_not_sent(backend: Backend, client: Model) -> None:
     backend.plan = [(200, {}, GOOD)]
     client.ask(Request("?", temperature=None, top_p=None, seed=None))

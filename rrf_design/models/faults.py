@@ -1,0 +1,111 @@
+"""What a server's refusal means, the same for every adapter that talks to one: statuses, rate headers, and no secret in any of it.
+
+Only what is certainly free is booked as free: a refusal costs no tokens, silence after the request was sent may have cost them all.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+from rrf_design.models.base import Attempt, Outcome, Usage
+
+LONGEST = 500
+"""Characters of a server's own words that are kept."""
+_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+
+
+def refused(status: int, headers: Mapping[str, str], detail: str, call: Mapping[str, Any]) -> Attempt:
+    """What a status other than 200 means; `detail` and `call` hold no secrets any more."""
+    detail = detail[:LONGEST]
+    kept = {"error": detail, "status": status}
+    if status == 408:
+        return Attempt(Outcome.TIMEOUT, "", None, call, kept, detail)
+    if status == 429:
+        wait = seconds(headers.get("retry-after")) or quiet(headers)
+        return Attempt(Outcome.RATE_LIMITED, "", Usage(calls=1), call, kept, detail, wait)
+    if status >= 500:
+        wait = seconds(headers.get("retry-after"))
+        return Attempt(Outcome.UNREACHABLE, "", Usage(calls=1), call, kept, detail, wait)
+    return Attempt(Outcome.FAILED, "", Usage(calls=1), call, kept, detail)
+
+
+def unreachable(detail: str, usage: Usage | None, call: Mapping[str, Any]) -> Attempt:
+    """Nobody answered; `usage` is None where the request may have arrived."""
+    detail = detail[:LONGEST]
+    return Attempt(Outcome.UNREACHABLE, "", usage, call, {"error": detail, "status": None}, detail)
+
+
+def late(detail: str, call: Mapping[str, Any]) -> Attempt:
+    """No answer in time; the server may have worked on it."""
+    detail = detail[:LONGEST]
+    return Attempt(Outcome.TIMEOUT, "", None, call, {"error": detail}, detail)
+
+
+def counted(document: Mapping[str, Any]) -> Usage | None:
+    """Token counts as a chat completion states them; None where it states none, and the ceiling is charged."""
+    counts = document.get("usage")
+    if not isinstance(counts, Mapping):
+        return None
+    numbers = [counts.get(name) for name in ("prompt_tokens", "completion_tokens")]
+    known = [n for n in numbers if isinstance(n, int) and not isinstance(n, bool) and n >= 0]
+    return Usage(known[0], known[1], 1) if len(known) == 2 else None
+
+
+def cleaned(value: Any, secrets: Iterable[str]) -> Any:
+    """The value without secrets, wherever a server may have echoed them."""
+    if isinstance(value, str):
+        for secret in secrets:
+            value = value.replace(secret, "[redacted]")
+        return value
+    if isinstance(value, Mapping):
+        return {cleaned(name, secrets): cleaned(entry, secrets) for name, entry in value.items()}
+    return [cleaned(entry, secrets) for entry in value] if isinstance(value, list) else value
+
+
+def seconds(header: str | None) -> float | None:
+    try:
+        return max(0.0, float(header)) if header else None
+    except ValueError:
+        return None
+
+
+def quiet(headers: Mapping[str, str]) -> float | None:
+    """Seconds until a server's rate headers allow another call; None while they allow one now, or say nothing."""
+    waits = [
+        duration(headers.get(f"x-ratelimit-reset-{what}"))
+        for what in ("requests", "tokens")
+        if headers.get(f"x-ratelimit-remaining-{what}") == "0"
+    ]
+    known = [wait for wait in waits if wait is not None]
+    return max(known) if known else None
+
+
+def duration(text: str | None) -> float | None:
+    """Seconds of "6m0.5s", "20ms" or "3"."""
+    if not text:
+        return None
+    if (plain := seconds(text)) is not None:
+        return plain
+    if not re.fullmatch(r"(?:\d+(?:\.\d+)?(?:ms|s|m|h))+", text):
+        return None
+    return sum(float(n) * _UNITS[unit] for n, unit in re.findall(r"(\d+(?:\.\d+)?)(ms|s|m|h)", text))
+
+
+def message(body: str) -> str:
+    """The server's own words in an error body, or the beginning of the body."""
+    try:
+        said = json.loads(body)["error"]["message"]
+        return said if isinstance(said, str) else body[:300]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return body[:300]
+
+
+def public(url: str) -> str:
+    """The address without user, password and query."""
+    parts = urlsplit(url)
+    host = parts.netloc.rpartition("@")[2]
+    return urlunsplit((parts.scheme, host, parts.path, "", ""))

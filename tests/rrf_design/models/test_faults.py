@@ -1,0 +1,42 @@
+"""What a server's words mean, apart from any server."""
+
+from __future__ import annotations
+
+import pytest
+
+from rrf_design.models import Outcome, Usage
+from rrf_design.models.faults import cleaned, counted, duration, message, public, quiet, refused
+
+
+def test_rate_headers_and_retry_after_are_heard() -> None:
+    assert quiet({"x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "6m0.5s"}) == 360.5
+    assert quiet({"x-ratelimit-remaining-requests": "3", "x-ratelimit-reset-requests": "6m"}) is None
+    assert [duration(text) for text in ("20ms", "3", "1h", "soon", "", None)] == [0.02, 3.0, 3600.0, None, None, None]
+    assert refused(429, {"retry-after": "7"}, "later", {}).retry_after == 7.0
+
+
+@pytest.mark.parametrize(
+    ("status", "outcome", "usage"),
+    [
+        (401, Outcome.FAILED, Usage(calls=1)),
+        (408, Outcome.TIMEOUT, None),
+        (429, Outcome.RATE_LIMITED, Usage(calls=1)),
+        (529, Outcome.UNREACHABLE, Usage(calls=1)),
+    ],
+)
+def test_only_what_is_certainly_free_is_free(status: int, outcome: Outcome, usage: Usage | None) -> None:
+    attempt = refused(status, {}, "words", {"prompt": "?"})
+    assert (attempt.outcome, attempt.usage, attempt.raw_request) == (outcome, usage, {"prompt": "?"})
+
+
+def test_words_without_secrets() -> None:
+    assert cleaned({"a": ["the key k-1", 3, None]}, ("k-1",)) == {"a": ["the key [redacted]", 3, None]}
+    assert message('{"error": {"message": "no"}}') == "no"
+    assert message("<html>") == "<html>"
+    assert public("https://me:pass@host:1/v1?key=1") == "https://host:1/v1"
+
+
+def test_unstated_counts_are_unknown() -> None:
+    assert counted({"usage": {"prompt_tokens": 3, "completion_tokens": 1}}) == Usage(3, 1, 1)
+    assert counted({"usage": {"prompt_tokens": True, "completion_tokens": 1}}) is None
+    assert counted({}) is None
