@@ -1,4 +1,4 @@
-"""Row blocks: relations z_head = T z_tail + offset, and anchors A z = b (paper, "Typed transports", "Anchors").
+"""Row blocks: relations z_head = T z_tail + offset or Σ C_i z_i = offset, and anchors A z = b (paper, "Typed transports", "Anchors").
 
 A block is owned (no cost) or on sale (a cost). Its rows enter B multiplied by sqrt(w/m), where w is the weight of
 its family and m the number of members the problem declares, so that copies of one fact add nothing; then they are
@@ -142,16 +142,73 @@ class Block(Entry):
 
 
 class Relation(Block):
-    """Rows z_head - T z_tail = offset."""
+    """Rows z_head − T z_tail = offset between two nodes, or rows Σ C_i z_i = offset among several.
 
-    tail: Text
-    head: Text
+    Among several: `sum` (z_head = Σ z_i + offset), `difference` (z_head = z_first − z_second + offset), or any `rows`. A head of
+    one coordinate is the sum of all coordinates of its parts; a longer one adds coordinate by coordinate.
+    """
+
+    tail: Text | None = None
+    head: Text | None = None
     transport: Transport = Transport()
+    sum: tuple[Text, ...] | None = None
+    """The nodes that add up to the head."""
+    difference: tuple[Text, ...] | None = None
+    """The head is the first of these minus the second."""
+    rows: dict[Text, Matrix] | None = None
+    """Node to its part C_i of the rows, all of one height."""
     offset: Real | tuple[Real, ...] = 0.0
+
+    @model_validator(mode="after")
+    def _one_form(self) -> Self:
+        given = [name for name in ("tail", "sum", "difference", "rows") if getattr(self, name) is not None]
+        if len(given) > 1:
+            raise ValueError(f"a relation has one form: give only one of {' and '.join(given)}")
+        if not given:
+            raise ValueError("tail is missing (or sum, difference or rows, for a relation among several nodes)")
+        if self.rows is None and self.head is None:
+            raise ValueError("head is missing")
+        if self.tail is None:
+            self._check_several()
+        return self
+
+    def _check_several(self) -> None:
+        if "transport" in self.model_fields_set:
+            raise ValueError(
+                "transport goes with tail and head; among several nodes give rows, which may hold any factors"
+            )
+        if self.rows is not None:
+            if self.head is not None:
+                raise ValueError("rows name all their nodes; leave head out")
+            if not self.rows or any(not part or len({len(row) for row in part}) != 1 for part in self.rows.values()):
+                raise ValueError("rows must give every node a non-empty list of rows of one length")
+            if len({len(part) for part in self.rows.values()}) != 1:
+                heights = ", ".join(f"{name} {len(part)}" for name, part in self.rows.items())
+                raise ValueError(f"rows must have as many rows for every node, not {heights}")
+        if self.sum is not None and not self.sum:
+            raise ValueError("sum must name at least one node")
+        if self.difference is not None and len(self.difference) != 2:
+            raise ValueError(f"difference must name two nodes, not {len(self.difference)}")
+        if len(set(self.nodes)) != len(self.nodes):
+            raise ValueError("it names a node twice; give rows, which may hold any factor")
+
+    @property
+    def pair(self) -> tuple[str, str] | None:
+        """Tail and head; None for a relation among several nodes."""
+        return None if self.tail is None or self.head is None else (self.tail, self.head)
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The nodes that a sum or a difference is made of."""
+        return self.sum or self.difference or ()
 
     @property
     def nodes(self) -> tuple[str, ...]:
-        return (self.tail,) if self.tail == self.head else (self.tail, self.head)
+        if self.rows is not None:
+            return tuple(self.rows)
+        if self.tail is None:
+            return (*self.parts, self.head or "")
+        return (self.tail,) if self.tail == self.head else (self.tail, self.head or "")
 
 
 class Anchor(Block):

@@ -26,15 +26,17 @@ if TYPE_CHECKING:
     from solvers import NodeColumns
 
 FORMAT = "rrf-operator/1"
-_EDGE_KEYS = tuple(name for name in Relation.model_fields if name not in ("tail", "head"))
+_EDGE_KEYS = tuple(name for name in Relation.model_fields if name not in ("tail", "head", "sum", "difference", "rows"))
 
 
-def from_graph(graph: nx.Graph, *, anchors: Sequence[Any] = (), **settings: Any) -> Problem:
+def from_graph(
+    graph: nx.Graph, *, anchors: Sequence[Any] = (), relations: Sequence[Any] = (), **settings: Any
+) -> Problem:
     """A problem from a networkx graph (directed or not, multi or not).
 
     Node attributes with the keys of a node and edge attributes with the keys of a relation are used; others are
     refused, so that nothing is dropped in silence. An undirected edge is oriented as networkx iterates it. `anchors`
-    are node names, anchor tables or `Anchor`s.
+    are node names, anchor tables or `Anchor`s; `relations` are more relations than edges can say (sums, differences, rows).
 
     >>> import networkx as nx
     >>> import rrf_design as rrf
@@ -46,16 +48,16 @@ def from_graph(graph: nx.Graph, *, anchors: Sequence[Any] = (), **settings: Any)
         edges = list(graph.edges(data=True))
     except (AttributeError, TypeError):
         raise InputError(f"graph: must be a networkx graph, not {type(graph).__name__}") from None
-    relations = []
+    edge_relations = []
     for number, (tail, head, attributes) in enumerate(edges, start=1):
         for key in attributes:
             if key not in _EDGE_KEYS:
                 raise InputError(
                     f"edge {tail!r} - {head!r}: unknown attribute {key!r}{suggestion(str(key), _EDGE_KEYS)}"
                 )
-        relations.append({"id": f"r{number}", "tail": str(tail), "head": str(head), **_python(attributes)})
+        edge_relations.append({"id": f"r{number}", "tail": str(tail), "head": str(head), **_python(attributes)})
     tables = [a if isinstance(a, dict | Anchor) else {"id": f"a-{a}", "node": str(a)} for a in anchors]
-    return Problem(nodes=nodes, relations=relations, anchors=tables, **settings)
+    return Problem(nodes=nodes, relations=[*edge_relations, *relations], anchors=tables, **settings)
 
 
 def from_matrix(

@@ -65,12 +65,16 @@ def component_criterion(problem: Problem, select: Selection = None, *, k: int | 
     for name in operator.block_ids:
         block = problem.block_by_id[name]
         if isinstance(block, Relation):
+            if block.pair is None:
+                raise InputError(
+                    f"relation {name!r}: among several nodes; the criterion is for identity relations of two"
+                )
             if block.transport.kind != "identity":
                 raise InputError(
                     f"relation {name!r}: transport {block.transport.kind}; the criterion is for identity relations"
                 )
-            if block.tail != block.head:
-                graph.add_edge(block.tail, block.head)
+            if len(block.nodes) == 2:
+                graph.add_edge(*block.nodes)
         elif isinstance(block, Anchor):
             if block.rows is not None:
                 raise InputError(f"anchor {name!r}: partial rows; the criterion is for anchors that fix a whole node")

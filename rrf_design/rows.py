@@ -35,7 +35,9 @@ class Entries(NamedTuple):
 def block_entries(block: Relation | Anchor, columns: Mapping[str, range]) -> Entries:
     """The bare rows of a block, where node i has columns[i]; ValueError when the shapes don't fit."""
     if isinstance(block, Relation):
-        tail, head = columns[block.tail], columns[block.head]
+        if block.pair is None:
+            return _several(block, columns)
+        tail, head = (columns[name] for name in block.pair)
         height = len(head)
         own = list(range(height))
         if block.transport.matrix is None:
@@ -55,6 +57,37 @@ def block_entries(block: Relation | Anchor, columns: Mapping[str, range]) -> Ent
     height = len(block.rows)
     rows_of = [row for row in range(height) for _ in over]
     return Entries(height, rows_of, over * height, [value for numbers in block.rows for value in numbers])
+
+
+def _several(block: Relation, columns: Mapping[str, range]) -> Entries:
+    """The rows of a relation among several nodes: declared as they are, or of a sum or difference, head minus parts."""
+    if block.rows is not None:
+        found = Entries(len(next(iter(block.rows.values()))), [], [], [])
+        for name, part in block.rows.items():
+            if len(part[0]) != len(columns[name]):
+                raise ValueError(
+                    f"rows of {name!r} have length {len(part[0])}, but the node has dimension {len(columns[name])}"
+                )
+            for row, numbers in enumerate(part):
+                found.rows.extend([row] * len(numbers))
+                found.columns.extend(columns[name])
+                found.values.extend(numbers)
+        return found
+    head = columns[block.head or ""]
+    height = len(head)
+    found = Entries(height, list(range(height)), list(head), [1.0] * height)
+    for place, name in enumerate(block.parts):
+        part_columns = columns[name]
+        if height > 1 and len(part_columns) != height:
+            raise ValueError(f"{name!r} has dimension {len(part_columns)}, but the head {block.head!r} has {height}")
+        if block.difference is not None and len(part_columns) != height:
+            raise ValueError(
+                f"{name!r} has dimension {len(part_columns)}, but a difference needs that of the head, {height}"
+            )
+        found.rows.extend([0] * len(part_columns) if height == 1 else range(height))
+        found.columns.extend(part_columns)
+        found.values.extend([1.0 if block.difference is not None and place else -1.0] * len(part_columns))
+    return found
 
 
 def block_rows(problem: Problem, block: Relation | Anchor) -> dict[str, Array]:

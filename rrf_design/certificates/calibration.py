@@ -120,14 +120,15 @@ def _from_errors(problem: Problem, name: str, entry: Mapping[str, Any], confiden
 def _declared(
     problem: Problem, block: Relation | Anchor
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """What is calibrated (a relation's transport, an anchor's rows), and what stands left and right of it in B."""
+    """What is calibrated (the transport of a relation of two nodes, else the rows), and what stands left and right of it in B."""
     from rrf_design.blocks import Relation
     from rrf_design.rows import block_rows, family_scale, whitener
 
     parts = block_rows(problem, block)
-    nodes = (block.tail,) if isinstance(block, Relation) else block.nodes
+    pair = block.pair if isinstance(block, Relation) else None
+    nodes = block.nodes if pair is None else pair[:1]
     declared = np.hstack([parts[name] for name in nodes])
-    if isinstance(block, Relation):
+    if pair is not None:
         declared = -declared  # the rows say z_head − T z_tail
     white = whitener(problem, block, len(declared))
     left = family_scale(problem, block) * (np.eye(len(declared)) if white is None else white)

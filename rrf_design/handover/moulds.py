@@ -87,7 +87,12 @@ def with_classes(example: Problem, nodes: frozenset[str], count: int) -> Problem
         if isinstance(block, Anchor):
             if block.rows is not None:
                 raise InputError(f"{block.title}: rows can't be taken of {block.nodes[0]!r}, whose answers are classes")
-        elif block.transport.kind != "identity" or block.offset != 0.0 or not nodes.issuperset(block.nodes):
+        elif (
+            block.pair is None
+            or block.transport.kind != "identity"
+            or block.offset != 0.0
+            or not nodes.issuperset(block.nodes)
+        ):
             raise InputError(
                 f"{block.title}: answers that are classes can only be the same as others of their kind; leave out change"
             )

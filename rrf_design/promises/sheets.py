@@ -58,7 +58,7 @@ class Shape:
         unpriced = [a for a in held if isinstance(a, Anchor) and _asks_a_person(a)]
         if unpriced:
             raise InputError(f"check {unpriced[0].id!r}: a person's time has a price; give the check a cost")
-        plain = all(isinstance(block, Relation) and not block.uncertainty for block in held)
+        plain = all(isinstance(block, Relation) and block.pair and not block.uncertainty for block in held)
         silent = radius_of(problem, problem.whole, Noise()).epsilon == 0.0
         units = {n.unit for n in problem.nodes if n.unit is not None}
         tree = len(ways) == len(problem.nodes) == len(held) + 1
@@ -91,16 +91,16 @@ def _ways(problem: Problem, goal: str) -> dict[str, tuple[Step, ...]]:
     """From every node that can be carried to the delivered one: the steps, nearest path first."""
     touching: dict[str, list[Relation]] = {}
     for block in problem.blocks:
-        if isinstance(block, Relation) and block.cost is None and _invertible(block):
-            touching.setdefault(block.tail, []).append(block)
-            touching.setdefault(block.head, []).append(block)
+        if isinstance(block, Relation) and block.pair and block.cost is None and _invertible(block):
+            for end in block.pair:
+                touching.setdefault(end, []).append(block)
     found: dict[str, tuple[Step, ...]] = {goal: ()}
     waiting = deque([goal])
     while waiting:
         here = waiting.popleft()
         for relation in touching.get(here, ()):
             other = relation.head if relation.tail == here else relation.tail
-            if other not in found:
+            if other is not None and other not in found:
                 found[other] = ((relation, other == relation.head), *found[here])
                 waiting.append(other)
     return found

@@ -377,4 +377,7 @@ def _reads_classes(spec: Any) -> bool:
 
 
 def _ends(entry: Mapping[str, Any]) -> list[Any]:
-    return [entry.get("tail"), entry.get("head"), entry.get("node"), *(entry.get("nodes") or ())]
+    several = [*(entry.get("nodes") or ()), *(entry.get("sum") or ()), *(entry.get("difference") or ())]
+    if isinstance(entry.get("rows"), dict):
+        several += entry["rows"]
+    return [entry.get("tail"), entry.get("head"), entry.get("node"), *several]

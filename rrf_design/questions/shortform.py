@@ -167,7 +167,7 @@ def _tie(ask: AskEntry, asks: Mapping[str, AskEntry], answer: AnswerSection, sec
     if ask.like is not None:
         sections["relations"].append(_relation(ask, tail=other, head=ask.id, change=True))
     else:
-        sections["anchors"].append(_sum(ask, other, answer))
+        sections["relations"].append(_sum(ask, asks[other], answer))
 
 
 def _relation(ask: AskEntry, *, tail: str, head: str, change: bool) -> dict[str, Any]:
@@ -180,13 +180,13 @@ def _relation(ask: AskEntry, *, tail: str, head: str, change: bool) -> dict[str,
     return found | _terms(ask)
 
 
-def _sum(ask: AskEntry, total: str, answer: AnswerSection) -> dict[str, Any]:
-    """The parts of this ask add up to another ask's value: a row over both nodes that must give 0."""
-    parts = static_dim(_parser(ask, answer))
-    if parts is None:
+def _sum(ask: AskEntry, total: AskEntry, answer: AnswerSection) -> dict[str, Any]:
+    """The parts of this ask add up to another ask's value."""
+    if static_dim(_parser(ask, answer)) is None:
         raise InputError(f"ask {ask.id!r}: sums_to needs a number of parts that is the same for every row")
-    rows = [[*[1.0] * parts, -1.0]]
-    return {"id": f"{ask.id} sums to {total}", "nodes": [ask.id, total], "rows": rows, "value": 0.0} | _terms(ask)
+    if static_dim(_parser(total, answer)) != 1:
+        raise InputError(f"ask {ask.id!r}: sums_to = {total.id!r} is not one number")
+    return {"id": f"{ask.id} sums to {total.id}", "sum": [ask.id], "head": total.id} | _terms(ask)
 
 
 def static_dim(parser: Any) -> int | None:

@@ -23,7 +23,7 @@ Cells = Mapping[str, Any]
 Path = tuple[str | int, ...]
 SAME_FOR_ALL = {
     *("id", "tail", "head", "node", "nodes", "family", "requires", "excludes", "blocks", "unit", "model", "deliver"),
-    *("max_tokens", "trusted", "k", "wrong_checks", "at_least", "at_most", "dim"),
+    *("sum", "difference", "max_tokens", "trusted", "k", "wrong_checks", "at_least", "at_most", "dim"),
 }
 """Keys that hold no placeholder."""
 _SHORT_KEYS = {"value": "by", "source": "by", "parser": "parse", "offset": "change", "transport": "change"}

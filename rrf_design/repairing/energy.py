@@ -7,7 +7,10 @@ candidates of its nodes, each node one table for the deviation from its response
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -15,10 +18,12 @@ import numpy as np
 from rrf_design.errors import InputError
 from rrf_design.repairing.baselines import agree
 from rrf_design.repairing.contract import Array, Task, Values
-from rrf_design.repairing.transports import moves
+from rrf_design.repairing.transports import JointMove, joint_moves, moves
 
 MOST_CANDIDATES = 64
 LARGEST_TABLE = 2_000_000
+MOST_COMBINATIONS = 20_000
+"""Of answers that a relation among several nodes is solved with, at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,40 +79,70 @@ def edit_price(task: Task) -> float:
 
 
 def close(task: Task) -> tuple[tuple[tuple[Values, ...], ...], tuple[str, ...]]:
-    """Responses and samples of every node, transported along relations `depth` times (default: until nothing is new)."""
-    cap = int(task.options.get("most_candidates", MOST_CANDIDATES))
+    """Responses and samples of every node, transported along relations `depth` times (default: until nothing is new).
+
+    A relation among several nodes says of one answer what the others make of it. Such a value stands for an answer that was
+    wrong or is missing, and so do those it was made from; values that need more wrong answers than k allows are not made.
+    """
     depth = task.options.get("depth")
     rounds = len(task.operator.node_ids) if depth is None else int(depth)
-    found: dict[str, list[Values]] = {name: [] for name in task.operator.node_ids}
-    cut: set[str] = set()
-
-    def add(name: str, value: Values) -> bool:
-        if any(agree(np.array(value), np.array(other)) for other in found[name]):
-            return False
-        if len(found[name]) >= cap:
-            cut.add(name)
-            return False
-        found[name].append(value)
-        return True
-
+    pool = _Pool(task, int(task.options.get("most_candidates", MOST_CANDIDATES)))
     for name in task.operator.node_ids:
-        if name in task.values:
-            add(name, task.values[name])
-        for sample in task.candidates.get(name, ()):
-            add(name, sample)
-    fresh = {name: list(values) for name, values in found.items()}
-    steps = moves(task)
+        for value in (*((task.values[name],) if name in task.values else ()), *task.candidates.get(name, ())):
+            pool.add(name, value, 0)
+    steps, joint = moves(task), joint_moves(task)
+    fresh = pool.settle()
     for _ in range(rounds):
-        arrived: dict[str, list[Values]] = {name: [] for name in found}
         for move in steps:
-            for value in fresh[move.source]:
-                there = tuple(float(x) for x in move(np.array(value)))
-                if add(move.target, there):
-                    arrived[move.target].append(there)
-        fresh = arrived
+            for value, replaced in fresh[move.source]:
+                pool.add(move.target, move(np.array(value)), replaced)
+        for together in joint:
+            pool.combine(together, fresh)
+        fresh = pool.settle()
         if not any(fresh.values()):
             break
-    return tuple(tuple(found[name]) for name in task.operator.node_ids), tuple(sorted(cut))
+    values = tuple(tuple(value for value, _ in pool.found[name]) for name in task.operator.node_ids)
+    return values, tuple(sorted(pool.cut))
+
+
+class _Pool:
+    """Candidates of every node as they are found, each with the number of answers that were replaced to make it."""
+
+    def __init__(self, task: Task, cap: int) -> None:
+        units = task.operator.premise.partition(task.operator.node_ids).values()
+        largest = sorted((len(nodes) for nodes in units), reverse=True)[: task.k]
+        self.cap, self.most = cap, sum(largest) + len(task.erased)
+        self.found: dict[str, list[tuple[Values, int]]] = {name: [] for name in task.operator.node_ids}
+        self.cut: set[str] = set()
+        self._settled = dict.fromkeys(self.found, 0)
+
+    def add(self, name: str, value: Sequence[float] | Array, replaced: int) -> None:
+        there = np.asarray(value, dtype=np.float64)
+        if any(agree(there, np.array(other)) for other, _ in self.found[name]):
+            return
+        if len(self.found[name]) >= self.cap:
+            self.cut.add(name)
+        else:
+            self.found[name].append((tuple(float(x) for x in there), replaced))
+
+    def settle(self) -> dict[str, list[tuple[Values, int]]]:
+        """What is new since the last time."""
+        new = {name: values[self._settled[name] :] for name, values in self.found.items()}
+        self._settled = {name: len(values) for name, values in self.found.items()}
+        return new
+
+    def combine(self, move: JointMove, fresh: Mapping[str, Sequence[Any]]) -> None:
+        """Every combination of settled values with something new in it, as far as k allows."""
+        settled = [self.found[name][: self._settled[name]] for name in move.sources]
+        if not any(fresh[name] for name in move.sources):
+            return
+        if prod(len(part) for part in settled) > MOST_COMBINATIONS:
+            self.cut.add(move.target)
+            return
+        for chosen in product(*settled):
+            replaced = 1 + sum(count for _, count in chosen)
+            if replaced <= self.most:
+                self.add(move.target, move([np.array(value) for value, _ in chosen]), replaced)
 
 
 def _block_factor(task: Task, j: int, candidates: Any, beta: float) -> Factor:

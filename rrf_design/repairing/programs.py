@@ -71,11 +71,18 @@ def scale_problem(problem: Problem, scale: Array) -> Problem:
     """The same problem for z/scale: transports S⁻¹TS, offsets S⁻¹o, anchor rows A S (identity anchors keep unit rows)."""
     relations = []
     for relation in problem.relations:
-        tail, head = problem.node_by_id[relation.tail], problem.node_by_id[relation.head]
+        entry = relation.model_dump(by_alias=True, exclude_defaults=True)
+        if relation.pair is None:  # sums and differences of z/scale with offsets S⁻¹o; declared rows C S
+            if relation.rows is not None:
+                entry["rows"] = {name: (np.array(part) * scale).tolist() for name, part in relation.rows.items()}
+            else:
+                entry["offset"] = (np.broadcast_to(np.asarray(relation.offset), scale.shape) / scale).tolist()
+            relations.append(entry)
+            continue
+        tail, head = (problem.node_by_id[name] for name in relation.pair)
         matrix = relation.transport.as_matrix(tail_dim=tail.dim, head_dim=head.dim)
         moved = matrix * scale / scale[:, None]
         offset = np.broadcast_to(np.asarray(relation.offset, dtype=np.float64), (head.dim,)) / scale
-        entry = relation.model_dump(by_alias=True, exclude_defaults=True)
         entry.update(transport={"matrix": moved.tolist()}, offset=offset.tolist())
         relations.append(entry)
     anchors = []

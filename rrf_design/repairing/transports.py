@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from rrf_design.blocks import Relation
 from rrf_design.repairing.contract import Array, Task
+from rrf_design.rows import block_rows, block_target
 
 INVERTIBLE = 1e8
 """Transports with a larger condition number are not inverted: the answer would be mostly rounding."""
@@ -32,15 +34,46 @@ def moves(task: Task) -> tuple[Move, ...]:
     result = []
     for name in task.operator.block_ids:
         block = task.problem.block_by_id[name]
-        if not isinstance(block, Relation) or block.tail == block.head:
+        if not isinstance(block, Relation) or block.pair is None or len(block.nodes) == 1:
             continue
-        tail, head = task.problem.node_by_id[block.tail], task.problem.node_by_id[block.head]
+        tail, head = (task.problem.node_by_id[name] for name in block.pair)
         matrix = block.transport.as_matrix(tail_dim=tail.dim, head_dim=head.dim)
         offset = np.broadcast_to(np.asarray(block.offset, dtype=np.float64), (head.dim,))
-        result.append(Move(block.tail, block.head, matrix, offset))
+        result.append(Move(tail.id, head.id, matrix, offset))
         if tail.dim == head.dim and np.linalg.cond(matrix) < INVERTIBLE:
             inverse = np.asarray(np.linalg.inv(matrix), dtype=np.float64)
-            result.append(Move(block.head, block.tail, inverse, -inverse @ offset))
+            result.append(Move(head.id, tail.id, inverse, -inverse @ offset))
+    return tuple(result)
+
+
+@dataclass(frozen=True, slots=True)
+class JointMove:
+    """z_target = Σ matrices[i] z_sources[i] + offset: what the other answers of a relation among several say of one."""
+
+    sources: tuple[str, ...]
+    target: str
+    matrices: tuple[Array, ...]
+    offset: Array
+
+    def __call__(self, values: Sequence[Array]) -> Array:
+        return np.asarray(sum((m @ v for m, v in zip(self.matrices, values, strict=True)), self.offset))
+
+
+def joint_moves(task: Task) -> tuple[JointMove, ...]:
+    """Every relation among several nodes, solved for each node whose part of the rows can be inverted."""
+    result = []
+    for name in task.operator.block_ids:
+        block = task.problem.block_by_id[name]
+        if not isinstance(block, Relation) or block.pair is not None:
+            continue
+        parts = block_rows(task.problem, block)
+        offset = block_target(block, len(next(iter(parts.values()))))
+        for target, own in parts.items():
+            if own.shape[0] != own.shape[1] or not np.linalg.cond(own) < INVERTIBLE:
+                continue
+            inverse = np.asarray(np.linalg.inv(own), dtype=np.float64)
+            others = {source: -inverse @ part for source, part in parts.items() if source != target}
+            result.append(JointMove(tuple(others), target, tuple(others.values()), inverse @ offset))
     return tuple(result)
 
 

@@ -10,7 +10,7 @@ import json
 from typing import Any
 
 from rrf_design.blocks import Relation
-from rrf_design.reporting.fieldview import WORDS, FieldView, transport_words
+from rrf_design.reporting.fieldview import WORDS, FieldView, relation_words, transport_words
 from rrf_design.reporting.markup import Markup, tag, visible
 from rrf_design.reporting.page import number
 
@@ -44,6 +44,7 @@ def field_data(view: FieldView) -> dict[str, Any]:
             -1 if block.family is None else words(block.family),
             states.index(view.block_status(block)),
             block.cost,
+            words(relation_words(block)) if isinstance(block, Relation) and block.pair is None else -1,
         ]
         for j, block in enumerate(problem.blocks)
         if here.issuperset(block.nodes)

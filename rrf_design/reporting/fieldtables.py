@@ -6,7 +6,15 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 
 from rrf_design.blocks import Anchor, Relation
-from rrf_design.reporting.fieldview import WORDS, FieldView, components, family_of, transport_words
+from rrf_design.reporting.fieldview import (
+    WORDS,
+    FieldView,
+    components,
+    ends_words,
+    family_of,
+    relation_words,
+    transport_words,
+)
 from rrf_design.reporting.markup import Markup, join, tag
 from rrf_design.reporting.page import number, prose, table, without_empty
 
@@ -38,7 +46,7 @@ def block_words(view: FieldView, block: Relation | Anchor) -> str:
     if isinstance(block, Relation):
         words = [
             f"relation {block.id}",
-            f"{block.head} = {transport_words(block)} of {block.tail}",
+            relation_words(block),
             f"family {block.family}" if block.family else "",
         ]
     else:
@@ -112,7 +120,7 @@ def _block_table(view: FieldView, blocks: Sequence[tuple[int, Relation | Anchor]
     rows = []
     for _, block in blocks:
         relation = isinstance(block, Relation)
-        what = f"{block.tail} → {block.head}" if isinstance(block, Relation) else ", ".join(block.nodes[:6])
+        what = ends_words(block) if isinstance(block, Relation) else ", ".join(block.nodes[:6])
         kind = transport_words(block) if isinstance(block, Relation) else "anchor"
         energy = view.energies.get(block.id)
         rows.append(

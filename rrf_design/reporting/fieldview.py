@@ -104,7 +104,9 @@ def family_of(relation: Relation) -> str:
 
 
 def transport_words(relation: Relation) -> str:
-    """A transport in a word or two: identity, ×3, a 2×3 matrix, permute 1 0, select 0 2."""
+    """What a relation does in a word or two: identity, ×3, a 2×3 matrix, permute 1 0, select 0 2, sum, difference, rows."""
+    if relation.pair is None:
+        return "rows" if relation.rows is not None else "difference" if relation.difference is not None else "sum"
     transport = relation.transport
     if transport.scale is not None:
         return f"×{transport.scale:g}"
@@ -115,6 +117,39 @@ def transport_words(relation: Relation) -> str:
         if indices is not None:
             return f"{kind} {' '.join(map(str, indices[:6]))}{' …' if len(indices) > 6 else ''}"
     return "identity"
+
+
+def relation_words(relation: Relation) -> str:
+    """A relation as an equation: b = ×3 of a; total = net + tax; net = total − tax; net + tax − total = 0."""
+    if relation.pair is not None:
+        tail, head = relation.pair
+        return f"{head} = {transport_words(relation)} of {tail}"
+    if relation.rows is not None:
+        numbers = {name: part[0][0] for name, part in relation.rows.items() if len(part) == len(part[0]) == 1}
+        if len(numbers) < len(relation.rows):
+            return f"rows over {_shown(relation.nodes, ', ')}"
+        signed = _shown(
+            [f"{'−' if c < 0 else '+'} {'' if abs(c) == 1 else f'{abs(c):g} '}{n}" for n, c in numbers.items()], " "
+        )
+        return f"{signed.removeprefix('+ ')} = {_offset(relation)}"
+    joined = _shown(relation.parts, " − " if relation.difference is not None else " + ")
+    shift = "" if relation.offset == 0.0 else f" + {_offset(relation)}"
+    return f"{relation.head} = {joined}{shift}"
+
+
+def ends_words(relation: Relation) -> str:
+    """The nodes of a relation: tail → head; parts → whole; or all of them."""
+    if relation.rows is not None:
+        return _shown(relation.nodes, ", ")
+    return f"{_shown(relation.nodes[:-1] or relation.nodes, ', ')} → {relation.head}"
+
+
+def _offset(relation: Relation) -> str:
+    return f"{relation.offset:g}" if isinstance(relation.offset, float) else "offset"
+
+
+def _shown(words: Sequence[str], mark: str) -> str:
+    return mark.join(words[:6]) + (f"{mark}…" if len(words) > 6 else "")
 
 
 @dataclass(frozen=True, slots=True)

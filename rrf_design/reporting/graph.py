@@ -126,20 +126,24 @@ def _svg(
         for name in block.nodes:
             neighbours[index[name]].update(index[other] for other in block.nodes)
     single: dict[int, list[tuple[int, Anchor]]] = defaultdict(list)
-    pair_count = Counter(tuple(sorted(index[n] for n in b.nodes)) for _, b in blocks if isinstance(b, Relation))
+    pair_count = Counter(
+        tuple(sorted(index[n] for n in b.nodes)) for _, b in blocks if isinstance(b, Relation) and b.pair
+    )
     seen: Counter[tuple[int, ...]] = Counter()
     lines: list[Markup] = []
     labelled = sum(isinstance(b, Relation) for _, b in blocks) <= LABELLED_EDGES
     for j, block in blocks:
-        if isinstance(block, Relation):
+        if isinstance(block, Relation) and block.pair is not None:
             pair = tuple(sorted(index[n] for n in block.nodes))
             bend = (seen[pair] - (pair_count[pair] - 1) / 2) * 34.0
             seen[pair] += 1
-            lines.append(_relation(view, j, block, placed, index, bend, labelled))
+            lines.append(_relation(view, j, block, block.pair, placed, index, bend, labelled))
+        elif isinstance(block, Relation):
+            lines.append(_several(view, j, block, placed, index))
         elif len(block.nodes) == 1:
             single[index[block.nodes[0]]].append((j, block))
         else:
-            lines.append(_shared_anchor(view, j, block, placed, index))
+            lines.append(_several(view, j, block, placed, index))
     for i, anchors in single.items():
         for (j, anchor), angle in zip(anchors, free_angles(i, placed, neighbours[i], len(anchors)), strict=True):
             lines.append(_anchor(view, j, anchor, placed[i], i, angle))
@@ -163,14 +167,16 @@ def _relation(
     view: FieldView,
     j: int,
     block: Relation,
+    ends: tuple[str, str],
     placed: dict[int, Point],
     index: dict[str, int],
     bend: float,
     labelled: bool,
 ) -> Markup:
     status = view.block_status(block)
-    (x1, y1), (x2, y2) = placed[index[block.tail]], placed[index[block.head]]
-    if block.tail == block.head:
+    tail, head = ends
+    (x1, y1), (x2, y2) = placed[index[tail]], placed[index[head]]
+    if tail == head:
         path, middle, angle = (
             f"M{x1 - 6:.1f},{y1:.1f} C{x1 - 40:.1f},{y1 - 60:.1f} {x1 + 40:.1f},{y1 - 60:.1f} {x1 + 6:.1f},{y1:.1f}",
             (x1, y1 - 45),
@@ -179,7 +185,7 @@ def _relation(
     else:
         length = math.hypot(x2 - x1, y2 - y1)
         ux, uy = (x2 - x1) / length, (y2 - y1) / length
-        if index[block.tail] > index[block.head]:
+        if index[tail] > index[head]:
             bend = -bend  # parallel relations bend to the same side whichever way they point
         cx, cy = (x1 + x2) / 2 - uy * bend, (y1 + y2) / 2 + ux * bend
         middle = ((x1 + x2) / 4 + cx / 2 + ux * 5, (y1 + y2) / 4 + cy / 2 + uy * 5)
@@ -233,15 +239,29 @@ def _anchor(view: FieldView, j: int, block: Anchor, place: Point, node: int, ang
     )
 
 
-def _shared_anchor(view: FieldView, j: int, block: Anchor, placed: dict[int, Point], index: dict[str, int]) -> Markup:
+def _several(
+    view: FieldView, j: int, block: Relation | Anchor, placed: dict[int, Point], index: dict[str, int]
+) -> Markup:
+    """A block over several nodes: lines from each to a mark between them, round for a relation and square for an anchor."""
     spots = [placed[index[name]] for name in block.nodes]
     x, y = sum(p[0] for p in spots) / len(spots), sum(p[1] for p in spots) / len(spots)
+    if len(spots) == 1:
+        y -= RADIUS + 20
+    status = _line(view.block_status(block))
+    if isinstance(block, Relation):
+        kind = f"c{min(view.families.index(family_of(block)), COLOURS)}"
+        lines = [tag("path", d=f"M{px:.1f},{py:.1f} L{x:.1f},{y:.1f}", class_=f"edge {status}") for px, py in spots]
+        mark = tag("circle", cx=x, cy=y, r=6.0, class_="arrow")
+    else:
+        kind = "anchor"
+        lines = [tag("line", x1=px, y1=py, x2=x, y2=y) for px, py in spots]
+        mark = tag("rect", x=x - 6, y=y - 6, width=12.0, height=12.0)
     return tag(
         "g",
         tag("title", block_words(view, block)),
-        [tag("line", x1=px, y1=py, x2=x, y2=y) for px, py in spots],
-        tag("rect", x=x - 6, y=y - 6, width=12.0, height=12.0),
-        class_=f"anchor {_line(view.block_status(block))}",
+        lines,
+        mark,
+        class_=f"{kind} {status}",
         data_nodes=" ".join(str(index[name]) for name in block.nodes),
         data_key=f"b{j}",
         tabindex="0",

@@ -26,6 +26,10 @@ def generated(seed: int) -> rrf.Problem:
         {"id": f"r{i}", "tail": f"n{i}", "head": f"n{i + 1}", "transport": {"scale": float(rng.choice([1.0, 2.0]))}}
         for i in range(len(nodes) - 1)
     ]
+    if seed % 3 == 0 and len(nodes) > 2:
+        first, second = (relation["transport"]["scale"] for relation in relations[:2])
+        offset = first * second - first - 1.0  # of the field that begins with 1
+        relations.append({"id": "sum", "sum": ["n0", "n1"], "head": "n2", "offset": offset})
     anchors: list[dict[str, Any]] = [
         {"id": f"a{i}", "node": f"n{i}", "value": float(2**i), "cost": 1.5} for i in range(len(nodes))
     ]
@@ -122,7 +126,7 @@ def test_a_plan_for_the_goal_reaches_it_everywhere(seed: int) -> None:
     if not standing.reached:
         return
     truth = {f"n{i}": 1.0 for i in range(len(problem.nodes))}
-    for relation in problem.relations:
+    for relation in (relation for relation in problem.relations if relation.pair):
         truth[relation.head] = truth[relation.tail] * (relation.transport.scale or 1.0)
     checks = {a.id: truth[a.nodes[0]] for a in problem.anchors if a.id in bought.selected}
     design = problem.design(bought.selected)

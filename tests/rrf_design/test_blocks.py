@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import rrf_design as rrf
 from rrf_design import Anchor, InputError, Problem, Relation, Transport
 
 TRANSPORTS = [
@@ -106,6 +107,78 @@ def test_what_a_relation_refuses(bad: dict[str, Any], message: str) -> None:
         two(bad)
     assert str(caught.value).startswith("relation 'r': ")
     assert message in str(caught.value)
+
+
+def several(**relation: Any) -> Problem:
+    """One relation among a, b, c (one coordinate each), p, q (two) and s (three)."""
+    nodes = [{"id": name} for name in "abc"] + [{"id": "p", "dim": 2}, {"id": "q", "dim": 2}, {"id": "s", "dim": 3}]
+    return Problem(nodes=nodes, relations=[{"id": "r", **relation}])
+
+
+@pytest.mark.parametrize(
+    ("given", "rows"),
+    [
+        ({"sum": ["a", "b"], "head": "c"}, {"a": [[-1]], "b": [[-1]], "c": [[1]]}),
+        ({"sum": ["a"], "head": "c"}, {"a": [[-1]], "c": [[1]]}),
+        ({"sum": ["p", "a"], "head": "c"}, {"p": [[-1, -1]], "a": [[-1]], "c": [[1]]}),
+        ({"sum": ["p"], "head": "q"}, {"p": [[-1, 0], [0, -1]], "q": [[1, 0], [0, 1]]}),
+        ({"difference": ["a", "b"], "head": "c"}, {"a": [[-1]], "b": [[1]], "c": [[1]]}),
+        ({"rows": {"a": [[2], [0]], "p": [[1, 1], [0, 3]]}}, {"a": [[2], [0]], "p": [[1, 1], [0, 3]]}),
+        ({"rows": {"b": [[1]]}}, {"b": [[1]]}),
+    ],
+)
+def test_relations_among_several_nodes(given: Any, rows: dict[str, Any]) -> None:
+    problem = several(**given, offset=7.0)
+    (relation,) = problem.relations
+    assert relation.pair is None
+    assert relation.nodes == tuple(rows)
+    found = problem.operator()
+    assert found.block_kinds == ("relation",)
+    assert (found.target == 7.0).all()
+    wide = np.zeros((len(next(iter(rows.values()))), 10))
+    for name, part in rows.items():
+        wide[:, found.groups[found.node_index[name]]] = part
+    assert np.array_equal(found.matrix.toarray(), wide)
+    assert rrf.loads(rrf.dumps(problem)) == problem
+    assert rrf.loads(rrf.dumps(problem, "json"), "json") == problem
+
+
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        ({}, "tail is missing (or sum, difference or rows"),
+        ({"head": "a"}, "tail is missing"),
+        ({"tail": "a"}, "head is missing"),
+        ({"sum": ["a", "b"]}, "head is missing"),
+        ({"tail": "a", "sum": ["b"], "head": "c"}, "a relation has one form: give only one of tail and sum"),
+        ({"sum": ["b"], "rows": {"a": [[1]]}}, "give only one of sum and rows"),
+        ({"sum": [], "head": "c"}, "sum must name at least one node"),
+        ({"sum": "a", "head": "c"}, "sum must be a list"),
+        ({"sum": ["a", "a"], "head": "c"}, "names a node twice"),
+        ({"sum": ["a", "c"], "head": "c"}, "names a node twice"),
+        ({"sum": ["a", "bb"], "head": "c"}, "unknown node 'bb'; did you mean 'b'?"),
+        ({"sum": ["a", "s"], "head": "q"}, "'a' has dimension 1, but the head 'q' has 2"),
+        ({"sum": ["a", "b"], "head": "c", "transport": {"scale": 2}}, "transport goes with tail and head"),
+        ({"sum": ["a"], "head": "c", "offset": [1.0, 2.0]}, "offset has length 2, but the block has 1 rows"),
+        ({"difference": ["a"], "head": "c"}, "difference must name two nodes, not 1"),
+        ({"difference": ["p", "a"], "head": "c"}, "'p' has dimension 2, but a difference needs that of the head, 1"),
+        ({"rows": {}}, "rows must give every node a non-empty list of rows"),
+        ({"rows": {"a": []}}, "rows must give every node a non-empty list of rows"),
+        ({"rows": {"a": [[1]], "b": [[1], [2]]}}, "as many rows for every node, not a 1, b 2"),
+        ({"rows": {"a": [[1, 2]]}}, "rows of 'a' have length 2, but the node has dimension 1"),
+        ({"rows": {"a": [[1]], "zz": [[1]]}}, "unknown node 'zz'"),
+        ({"rows": {"a": [[1]]}, "head": "b"}, "rows name all their nodes; leave head out"),
+        ({"rows": {"a": [[float("nan")]]}}, "rows.a[0][0] must be a finite number"),
+        ({"rows": [[1.0]]}, "rows must be a table"),
+        ({"sums": ["a"], "head": "c"}, "unknown key 'sums'; did you mean 'sum'?"),
+    ],
+)
+def test_what_a_relation_among_several_refuses(bad: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        several(**bad)
+    assert str(caught.value).startswith("relation 'r': ")
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(

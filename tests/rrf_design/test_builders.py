@@ -258,3 +258,13 @@ def test_what_is_no_npz(tmp_path: Path) -> None:
         rrf.load_operator(tmp_path)
     with pytest.raises(InputError, match="can't be written"):
         rrf.save_operator(written().operator(), tmp_path / "none" / "B.npz")
+
+
+def test_a_graph_with_a_sum_beside_its_edges() -> None:
+    graph = nx.path_graph(3)
+    problem = rrf.from_graph(graph, relations=[{"id": "s", "sum": ["0", "1"], "head": "2"}])
+    assert [relation.id for relation in problem.relations] == ["r1", "r2", "s"]
+    assert problem.operator().matrix.toarray()[2].tolist() == [-1.0, -1.0, 1.0]
+    graph.edges[0, 1]["sum"] = ["0"]
+    with pytest.raises(rrf.InputError, match="unknown attribute 'sum'"):
+        rrf.from_graph(graph)

@@ -32,3 +32,11 @@ def test_it_refuses_what_it_does_not_cover():
     partial = rrf.Problem(nodes=[{"id": "a", "dim": 2}], anchors=[{"id": "x", "node": "a", "rows": [[1.0, 0.0]]}])
     with pytest.raises(rrf.InputError, match="anchor 'x': partial rows"):
         rrf.component_criterion(partial)
+
+
+def test_sums_are_not_identities() -> None:
+    problem = rrf.Problem(
+        nodes=[{"id": name} for name in "abc"], relations=[{"id": "s", "sum": ["a", "b"], "head": "c"}]
+    )
+    with pytest.raises(rrf.InputError, match="relation 's': among several nodes"):
+        rrf.component_criterion(problem)

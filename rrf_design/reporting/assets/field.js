@@ -140,12 +140,12 @@
       return [...words, ...(remark ? [remark] : [])].join("; ");
     }
 
-    blockWords([j, id, nodes, map, family, state, cost]) {
+    blockWords([j, id, nodes, map, family, state, cost, several]) {
       const word = this.data.words;
       const names = nodes.map((i) => this.name.get(i));
       const words = map < 0
         ? [`anchor ${word[id]} on ${names.slice(0, 6).join(", ")}${names.length > 6 ? " …" : ""}`]
-        : [`relation ${word[id]}`, `${names[1] || names[0]} = ${word[map]} of ${names[0]}`];
+        : [`relation ${word[id]}`, several >= 0 ? word[several] : `${names[1] || names[0]} = ${word[map]} of ${names[0]}`];
       if (map >= 0 && family >= 0) words.push(`family ${word[family]}`);
       words.push(STATES[state][0] + (cost === null ? "" : ` for ${number(cost)}`));
       if (this.data.remarks[word[id]]) words.push(this.data.remarks[word[id]]);
@@ -167,12 +167,15 @@
       const labelled = blocks.filter((block) => block[3] >= 0).length <= LABELLED;
       const pairs = new Map(), single = new Map(), parts = [];
       const pair = (block) => [...block[2]].sort((a, b) => a - b).join(" ");
-      for (const block of blocks) if (block[3] >= 0) pairs.set(pair(block), [0, ((pairs.get(pair(block)) || [0, -17])[1]) + 17]);
+      const between = (block) => block[3] >= 0 && block[7] < 0; // a relation of two nodes
+      for (const block of blocks) if (between(block)) pairs.set(pair(block), [0, ((pairs.get(pair(block)) || [0, -17])[1]) + 17]);
       for (const block of blocks) {
-        if (block[3] >= 0) {
+        if (between(block)) {
           const turn = pairs.get(pair(block));
           parts.push(this.relation(block, at, turn[0] * 34 - turn[1], labelled));
           turn[0] += 1;
+        } else if (block[3] >= 0) {
+          parts.push(this.several(block, block[2].map((node) => at.get(node))));
         } else if (block[2].length > 1) {
           parts.push(this.anchor(block, block[2].map((node) => at.get(node)), null));
         } else {
@@ -207,8 +210,7 @@
         angle = (Math.atan2(uy, ux) * 180) / Math.PI;
       }
       const line = STATES[state][1];
-      const name = this.data.words[family >= 0 ? family : map];
-      const colour = this.data.families.includes(name) ? this.data.families.indexOf(name) : COLOURS;
+      const colour = this.colour(map, family);
       const parts = [
         make("title", {}, this.blockWords(block)),
         make("path", { d: path, class: `edge ${line}` }),
@@ -223,6 +225,22 @@
         parts.push(make("text", { x: middle[0] + 11 * nx, y: middle[1] + 11 * ny + 5, "text-anchor": side, class: "name soft" }, word));
       }
       return make("g", { class: `c${colour} ${line}`, "data-nodes": nodes.join(" "), "data-key": `b${j}`, tabindex: "0" }, ...parts);
+    }
+
+    colour(map, family) {
+      const name = this.data.words[family >= 0 ? family : map];
+      return this.data.families.includes(name) ? this.data.families.indexOf(name) : COLOURS;
+    }
+
+    // A relation among several nodes: lines from each to a round mark between them.
+    several(block, spots) {
+      const line = STATES[block[5]][1];
+      const x = spots.reduce((sum, spot) => sum + spot[0], 0) / spots.length;
+      const y = spots.reduce((sum, spot) => sum + spot[1], 0) / spots.length - (spots.length > 1 ? 0 : RADIUS + 20);
+      return make("g", { class: `c${this.colour(block[3], block[4])} ${line}`, "data-nodes": block[2].join(" "), "data-key": `b${block[0]}`, tabindex: "0" },
+        make("title", {}, this.blockWords(block)),
+        ...spots.map((spot) => make("path", { d: `M${fixed(spot[0])},${fixed(spot[1])} L${fixed(x)},${fixed(y)}`, class: `edge ${line}` })),
+        make("circle", { cx: x, cy: y, r: 6, class: "arrow" }));
     }
 
     anchor(block, spots, angle) {
@@ -251,10 +269,12 @@
       return [`n${i}`, this.wrong.size ? [...cells, this.wrong.has(i) ? "wrong" : ""] : cells];
     }
 
-    blockRow([j, id, nodes, map, family, state, cost]) {
+    blockRow([j, id, nodes, map, family, state, cost, several]) {
       const names = nodes.map((i) => this.name.get(i)), word = this.data.words;
+      const listed = (some) => some.slice(0, 6).join(", ") + (some.length > 6 && several >= 0 ? ", …" : "");
+      const whole = map < 0 || (several >= 0 && word[map] === "rows");
       return [`b${j}`, [
-        word[id], map < 0 ? "anchor" : "relation", map < 0 ? names.slice(0, 6).join(", ") : `${names[0]} → ${names[1] || names[0]}`,
+        word[id], map < 0 ? "anchor" : "relation", whole ? listed(names) : `${listed(names.slice(0, -1)) || names[0]} → ${names[names.length - 1]}`,
         map < 0 ? "anchor" : word[map], family < 0 ? "" : word[family], STATES[state][0], cost === null ? "" : number(cost), this.energy(j),
       ]];
     }

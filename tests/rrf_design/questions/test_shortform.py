@@ -41,8 +41,8 @@ def test_relations_anchors_and_prices(invoices: Path) -> None:
     cents = entry(recipe, "relations", "cents like total")
     assert (cents["transport"], cents["offset"]) == ({"scale": 100}, "{{ fee }}")
     assert entry(recipe, "nodes", "cents")["cost"] == 0.01
-    parts = entry(recipe, "anchors", "parts sums to total")
-    assert (parts["nodes"], parts["rows"], parts["value"]) == (["parts", "total"], [[1.0, 1.0, -1.0]], 0.0)
+    parts = entry(recipe, "relations", "parts sums to total")
+    assert (parts["sum"], parts["head"]) == (["parts"], "total")
     assert entry(recipe, "anchors", "ledger")["trusted"] is False
     assert entry(recipe, "anchors", "clerk")["source"] == {"person": "Gross total of invoice {{ no }}"}
 

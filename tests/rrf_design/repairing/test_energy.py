@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import rrf_design as rrf
-from rrf_design.repairing.energy import build_energy, edit_price
+from rrf_design.repairing.energy import build_energy, close, edit_price
 from rrf_design.repairing.fields import make_task
 
 
@@ -52,3 +52,37 @@ def test_price_of_an_edit(equality, answers):
 def test_unknown_deviation(equality, answers):
     with pytest.raises(rrf.InputError, match="deviation must be"):
         rrf.repair(equality("star"), answers(1, 1, 1, 1), method="discrete", deviation="squared")
+
+
+def invoice(**settings):
+    return rrf.Problem(
+        nodes=[{"id": name} for name in ("net", "tax", "total")],
+        relations=[{"id": "sum", "sum": ["net", "tax"], "head": "total"}],
+        **settings,
+    )
+
+
+@pytest.mark.parametrize(("k", "counts"), [(1, (2, 2, 2)), (2, (2, 2, 2)), (3, (3, 3, 3))])
+def test_sums_say_what_an_answer_should_have_been_and_stop_at_k(k, counts):
+    task, _ = make_task(invoice(k=k), invoice(k=k).operator(), {"net": 100, "tax": 19, "total": 120})
+    found, cut = close(task)
+    assert tuple(map(len, found)) == counts
+    assert found[2][:2] == ((120.0,), (119.0,))
+    assert not cut
+
+
+def test_a_missing_answer_is_computed_from_the_others():
+    fixed = rrf.repair(invoice(), {"net": 100, "tax": 19, "total": None}, method="discrete")
+    assert fixed.nearest["total"] == (119.0,)
+
+
+def test_too_many_combinations_are_said_to_be_cut():
+    nodes = [{"id": f"p{i}"} for i in range(8)]
+    problem = rrf.Problem(
+        nodes=[*nodes, {"id": "t"}],
+        relations=[{"id": "sum", "sum": [node["id"] for node in nodes], "head": "t"}],
+    )
+    said = {node["id"]: 1.0 for node in nodes} | {"t": 9.0}
+    samples = {node["id"]: [0.0, 2.0, 3.0] for node in nodes}
+    task, _ = make_task(problem, problem.operator(), said, candidates=samples)
+    assert "t" in close(task)[1]

@@ -76,3 +76,26 @@ def test_a_loop_and_parallel_relations_are_drawn() -> None:
         )
         >= 4
     )
+
+
+def test_relations_among_several_nodes_are_drawn_and_told_as_equations() -> None:
+    problem = Problem(
+        nodes=[{"id": "net"}, {"id": "tax"}, {"id": "total"}],
+        relations=[
+            {"id": "up", "sum": ["net", "tax"], "head": "total", "offset": 2.0},
+            {"id": "down", "difference": ["total", "tax"], "head": "net", "cost": 1.0},
+            {"id": "rate", "rows": {"net": [[0.19]], "tax": [[-1.0]]}},
+            {"id": "pair", "rows": {"net": [[1.0], [0.0]], "tax": [[1.0], [1.0]]}, "family": "rules"},
+        ],
+    )
+    made = drawn(problem, [])
+    for words in (
+        "relation up; total = net + tax + 2;",
+        "relation down; net = total \u2212 tax; on sale for 1",
+        "relation rate; 0.19 net \u2212 tax = 0;",
+        "relation pair; rows over net, tax; family rules",
+        "net, tax \u2192 total",
+        "difference",
+    ):
+        assert words in made
+    assert made.count('data-key="b') == 2 * len(problem.blocks)
