@@ -216,7 +216,7 @@ SCENARIO = Scenario(
     question="How much does it cost to promise, with confidence 95 %, that at most a share r of a data set is wrong?",
     about=f"""Panels of eight recorded answers per item, prices per call as given with the panels, the truth of an item (a check) at the price of 30 calls. A policy is
     a ladder: ask node after node until the lead is large enough, or the answers are explained by at most k wrong ones; else check. Three orders of nodes give 144 ladders. The
-    order of tests comes from the answers of 200 items outside the pilot, without gold. Statement: the policy's risk over all items (hypergeometric test).
+    order of tests comes from the answers of 200 items drawn on their own, without gold. Statement: the policy's risk over all items (hypergeometric test).
 
     {SOURCES}""",
     full={

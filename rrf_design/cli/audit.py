@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from rrf_design.cli.acquire import Store
+from rrf_design.cli.items import Data
 from rrf_design.cli.output import AsJson, Quiet, Seed, print_json, say
+
+if TYPE_CHECKING:
+    from rrf_design.promises.auditing import DeliveredTable
 
 
 def register(app: typer.Typer) -> None:
@@ -15,16 +20,19 @@ def register(app: typer.Typer) -> None:
 
 
 def audit(
-    delivered: Annotated[
-        Path,
+    run: Annotated[
+        str,
         typer.Argument(
-            help="The delivered table of repair or acquire (.csv, .jsonl, .parquet ...).", show_default=False
+            help="What was delivered: the table (.csv, .jsonl, .parquet ...) or document (.json) of repair or acquire, or a run of the journal (last).",
+            show_default=False,
         ),
     ],
     recipe: Annotated[
         Path | None,
         typer.Option("--recipe", help="Its [data] and [promise]: ids, gold, tolerance, risk, size of the audit."),
     ] = None,
+    data: Data = None,
+    store: Store = None,
     gold: Annotated[str | None, typer.Option("--gold", help="Column of the truth, if not the recipe's.")] = None,
     tolerance: Annotated[
         float | None, typer.Option("--tolerance", help="A value this close to the truth is right.")
@@ -42,9 +50,7 @@ def audit(
     review_file: Annotated[
         Path | None, typer.Option("--review-file", help="Truth by people: written for them, read back with --resume.")
     ] = None,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with the certificate in -o and with the review file.")
-    ] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Read back what people wrote into the review file.")] = False,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Write the certificate here (.json).")] = None,
     seed: Seed = 0,
     quiet: Quiet = False,
@@ -52,13 +58,13 @@ def audit(
 ) -> None:
     """How many of the delivered values are wrong, at most: items drawn at random and checked, a bound that holds at any stop.
 
-    Exit code 1 while labels are missing, and where the bound does not keep the risk.
+    An audit of the same deliveries in -o is gone on with: its draws count. Exit code 1 while labels are missing, and where the bound does not keep the risk.
 
     Example: rrf-design audit delivered.csv --recipe rrf.toml --labels 60 -o audit.json
     """
     from rrf_design.documents import read, write
     from rrf_design.errors import InputError
-    from rrf_design.promises import GoldRule, audit_document, draw_audit, read_delivered
+    from rrf_design.promises import GoldRule, audit_document, draw_audit
     from rrf_design.promises.reviews import read_reviews, write_reviews
     from rrf_design.questions.recipe import load_recipe
 
@@ -73,10 +79,10 @@ def audit(
         raise InputError(
             "whose word is the truth? name a gold column (--gold, or [data] of --recipe), or ask people with --review-file"
         )
-    table = read_delivered(delivered, id_column=id_column or (None if known is None else known.data.id))
-    before = read(output, what="audit") if resume and output is not None and output.exists() else None
+    table = _delivered(run, recipe, data, store, id_column or (None if known is None else known.data.id))
+    before = read(output, what="audit") if output is not None and output.exists() else None
     said = read_reviews(review_file) if resume and review_file is not None and review_file.exists() else {}
-    state = draw_audit(table, size, seed=seed, rule=rule, reviews=said, before=before)
+    state = draw_audit(table, size, seed=seed, rule=rule, reviews=said, before=before, confidence=sure)
     source = " and ".join(
         part
         for part in (
@@ -113,6 +119,32 @@ def audit(
                 f"The risk of {document['risk']:.2%} {'holds' if document['holds'] else 'is not proven yet; draw more, or it is larger'}."
             )
     raise typer.Exit(0 if not waiting and document["holds"] is not False else 1)
+
+
+def _delivered(
+    run: str, recipe: Path | None, data: Path | None, store: str | None, id_column: str | None
+) -> DeliveredTable:
+    """The rows that were handed over, from wherever they are."""
+    from rrf_design.cli.items import open_dataset
+    from rrf_design.documents import read
+    from rrf_design.errors import InputError
+    from rrf_design.promises import read_delivered
+    from rrf_design.promises.auditing import delivered_items, read_run_document
+
+    path = Path(run)
+    is_file = path.exists() or path.suffix != ""
+    if is_file and path.suffix.lower() != ".json":
+        return read_delivered(path, id_column=id_column)
+    if recipe is None:
+        raise InputError(f"{run}: a run is audited with the recipe and table it was made from; give --recipe")
+    dataset = open_dataset(recipe, data)
+    if is_file:
+        return read_run_document(read(path, what="run"), path.name, dataset)
+    from rrf_design.acquisition import read_run
+    from rrf_design.handover import delivery_of
+
+    found = read_run(run, store=store)
+    return delivered_items(f"run {found.run}", dataset, delivery_of(dataset, found).cells())
 
 
 def _delta(long: object) -> float | None:

@@ -106,10 +106,11 @@ def pilot(
         found = forecast_pilot(plan)
         print_json(found) if as_json else _describe_forecast(found)
         raise typer.Exit(0 if any(entry["pays"] for entry in found["sizes"]) else 1)
+    before = None
     if output is not None and output.exists():
-        refuse_second_look(read(output, what="policy"), plan)
+        before = refuse_second_look(read(output, what="policy"), plan)
     truths, source = _truths(plan, review_file, resume=resume, as_json=as_json)
-    document = policy_document(run_pilot(plan, truths, truth_source=source))
+    document = policy_document(run_pilot(plan, truths, truth_source=source, before=before))
     if output is not None:
         write(output, document)
     if as_json:

@@ -1,25 +1,27 @@
 """An audit: delivered items drawn at random without replacement and checked; the bound holds at any stop (docs/algorithms.md, fact 25).
 
-The certificate holds the population's digest, the seed, every draw and every label, so that anybody redoes the draw and the bound. An audit that is resumed goes on in
-the same order with the same sequence: its draws accumulate, and looking in between costs nothing.
+The certificate holds the population's digest, the seed, every draw and every label, so that anybody redoes the draw and the bound. A second audit of the same deliveries
+goes on in the same order with the same sequence: its draws accumulate, and looking in between costs nothing. One that began anew after a look, with another seed, prior or
+confidence, would be another chance; it is refused.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from rrf_design.documents import checked, sealed
+from rrf_design.documents import checked, kind_of, sealed
 from rrf_design.errors import InputError, Refused
 from rrf_design.files import canonical_digest
 from rrf_design.promises.policy_documents import plain_fraction
 from rrf_design.promises.truths import GoldRule, cell_is_right
+from rrf_design.questions.datasets import Dataset
 from rrf_design.questions.faults import RowFaults
 from rrf_design.questions.tables import Cells, open_table
-from rrf_design.risk import AuditSequence, audit_record, draw_order, prove_audit
+from rrf_design.risk import CLEAN, AuditSequence, audit_record, draw_order, prove_audit
 from rrf_design.risk.records import ProvenAudit
 from rrf_design.risk.sentences import percent
 
@@ -66,6 +68,34 @@ def read_delivered(path: str | os.PathLike[str], *, id_column: str | None = None
     return DeliveredTable(table.name, ids, tuple(cells[answer] for _, cells in kept), tuple(cells for _, cells in kept))
 
 
+def delivered_items(
+    name: str, dataset: Dataset, results: Iterable[tuple[Mapping[str, Any], Mapping[str, Any]]]
+) -> DeliveredTable:
+    """What a run over a data set delivered: each input row beside its result."""
+    found = [
+        (item.id, result["answer"], dict(cells))
+        for item, (cells, result) in zip(dataset.items_in_order(), results, strict=True)
+        if result["answer"] not in (None, "")
+    ]
+    if not found:
+        raise InputError(f"{name}: no item has an answer; there is nothing to audit")
+    ids, answers, rows = zip(*found, strict=True)
+    return DeliveredTable(name, ids, answers, rows)
+
+
+def read_run_document(document: Any, name: str, dataset: Dataset) -> DeliveredTable:
+    """The items of a document that `acquire` or `repair` wrote about this data set."""
+    kind = kind_of(document)
+    if kind not in ("rrf-policy-run", "rrf-delivery"):
+        raise InputError(f"{name}: audit what was delivered, a table or a run of one; this is {kind!r}")
+    data = checked(document, kind, what="run")
+    items = {str(entry["id"]): entry for entry in data["items"] if isinstance(entry, Mapping) and "answer" in entry}
+    missing = next((item.id for item in dataset.items_in_order() if item.id not in items), None)
+    if missing is not None:
+        raise InputError(f"{name}: it has no item {missing!r}; audit it with the table it was made from")
+    return delivered_items(name, dataset, ((item.cells, items[item.id]) for item in dataset.items_in_order()))
+
+
 @dataclass(frozen=True, slots=True)
 class AuditState:
     """The draws so far, in order; a label is True for wrong, None while it waits for a person."""
@@ -88,11 +118,12 @@ def draw_audit(
     rule: GoldRule,
     reviews: Mapping[str, Any] | None = None,
     before: Mapping[str, Any] | None = None,
+    confidence: float | None = None,
 ) -> AuditState:
-    """Draw so many items, those of an earlier certificate first, and label what gold or people know."""
+    """Draw so many items, those of an earlier certificate first, and label what gold or people know. `confidence`: must be that of the earlier one."""
     if not labels >= 1:
         raise InputError(f"an audit of {labels} items; draw at least 1")
-    known = _earlier(table, seed, before)
+    known = _earlier(table, seed, before, confidence)
     wanted = max(min(labels, len(table)), len(known))
     places = draw_order(len(table), seed, digest=table.digest, count=wanted)
     said = reviews or {}
@@ -112,15 +143,25 @@ def draw_audit(
     return AuditState(table, seed, tuple(places), tuple(found))
 
 
-def _earlier(table: DeliveredTable, seed: int, before: Mapping[str, Any] | None) -> list[bool]:
+def _earlier(
+    table: DeliveredTable, seed: int, before: Mapping[str, Any] | None, confidence: float | None
+) -> list[bool]:
     if before is None:
         return []
-    record = checked(before, "rrf-audit", what="audit").get("record")
-    proven = prove_audit(record if isinstance(record, Mapping) else {})
-    assert isinstance(record, Mapping)
-    if record["digest"] != table.digest or record["seed"] != seed:
+    proven = prove_audit_document(before)
+    record = before["record"]
+    if record["digest"] != table.digest:
         raise Refused(
-            f"the earlier audit is of other deliveries ({proven.population} items then, {len(table)} now) or another seed; write to another file to begin anew"
+            f"the earlier audit is of other deliveries ({proven.population} items then, {len(table)} now); write to another file to begin anew"
+        )
+    if record["seed"] != seed:
+        raise Refused(
+            f"these deliveries were audited already, with seed {record['seed']} and {proven.drawn} draws; an audit goes on in its own order, and another draw after"
+            " looking would void its bound"
+        )
+    if confidence is not None and plain_fraction(confidence, "confidence") != proven.confidence:
+        raise Refused(
+            f"the earlier audit has confidence {float(proven.confidence):g}; another one, chosen after looking, would void its bound"
         )
     return [bool(label) for label in record["labels"]]
 
@@ -171,6 +212,10 @@ def prove_audit_document(document: Any) -> ProvenAudit:
     try:
         data = checked(document, "rrf-audit", what="audit")
         proven = prove_audit(data["record"])
+        if data["record"]["at_any_stop"] is not True or list(data["record"]["prior"]) != list(CLEAN):
+            raise Refused(
+                "audits are bounded by one rule, valid at any stop; another rule or prior may have been chosen after looking"
+            )
         claims: Sequence[tuple[str, Any]] = (
             ("population", proven.population),
             ("drawn", proven.drawn),
@@ -200,4 +245,13 @@ def prove_audit_document(document: Any) -> ProvenAudit:
     return proven
 
 
-__all__ = ["AuditState", "DeliveredTable", "audit_document", "draw_audit", "prove_audit_document", "read_delivered"]
+__all__ = [
+    "AuditState",
+    "DeliveredTable",
+    "audit_document",
+    "delivered_items",
+    "draw_audit",
+    "prove_audit_document",
+    "read_delivered",
+    "read_run_document",
+]

@@ -44,11 +44,11 @@ class Population:
     def __len__(self) -> int:
         return len(self.ids)
 
-    def order(self, seed: int) -> list[int]:
-        """A random order of all places; its beginning is the pilot."""
+    def order(self, seed: int, *, purpose: str = "") -> list[int]:
+        """A random order of all places; its beginning is the pilot. Another purpose draws independently of it."""
         if self.labels is None:
-            return draw_order(len(self), seed, digest=self.digest)
-        return stratified_order(self.labels, seed, digest=self.digest)
+            return draw_order(len(self), seed, digest=self.digest + purpose)
+        return stratified_order(self.labels, seed, digest=self.digest + purpose)
 
     def strata(self, drawn: Sequence[int]) -> list[Stratum]:
         if self.labels is None:

@@ -20,7 +20,7 @@ def forecast_pilot(plan: PilotPlan) -> dict[str, Any]:
     thumb = pilot_size(size, settings.risk)
     least = least_labels(settings.risk, settings.confidence)
     sizes = sorted({min(size, max(1, round(part * thumb))) for part in SIZES} | {min(size, least)})
-    aside = plan.sheet.only(plan.population.order(settings.seed)[:OTHERS])
+    aside = plan.sheet.only(plan.population.order(settings.seed)[-OTHERS:])  # a pilot takes the first
     panel = float(plan.sheet.costs.sum(axis=1).mean())
     prospects = [Prospect(0.0, 0.0)]
     from_answers = len(aside) >= FEWEST_OTHERS and bool((aside.codes >= 0).any())

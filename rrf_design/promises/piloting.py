@@ -1,7 +1,9 @@
 """A pilot: random items with known truth, every policy played on them, every test recorded (docs/algorithms.md, facts 23 and 31 to 34).
 
-Nothing is looked at before the order of tests is fixed: it comes from the answers of items outside the pilot, without gold (a front of predicted risk
-against cost), or there is none (Holm). What the gates assume about k is tested here and not believed.
+Nothing is looked at before the order of tests is fixed: it comes from the answers of other items, without gold (a front of predicted risk against cost), or
+there is none (Holm). The order must owe nothing to the draw of the pilot. For fresh items that means: no item of the pilot, now or when it grows. For a statement about this very
+table the draw is all that is random, so the items are drawn a second time, independently, and may be the pilot's. What the gates assume about k is tested here
+and not believed.
 """
 
 from __future__ import annotations
@@ -10,6 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
+
+import numpy as np
 
 from rrf_design.errors import InputError, Refused
 from rrf_design.promises import measuring
@@ -38,6 +42,7 @@ from rrf_design.risk import (
     least_labels,
     passing_count,
     pilot_size,
+    sequential_tail,
     staggered,
     stratified_risk,
     trusted_risk,
@@ -47,7 +52,7 @@ from rrf_design.risk.orders import DISCOUNT
 
 CONFIDENCE = 0.95
 OTHERS = 400
-"""So many items outside the pilot make the order of tests: enough to fit a crowd of eight."""
+"""So many items make the order of tests: enough to fit a crowd of eight."""
 FEWEST_OTHERS = 30
 
 
@@ -75,8 +80,10 @@ class PilotSettings:
             raise InputError(
                 "a stratified pilot proves a risk among all items drawn like the pilot's: --among all --statement fresh"
             )
-        if self.sequential and self.statement is not Statement.FRESH:
-            raise InputError("a pilot that may be looked at while it grows proves the statement 'fresh'")
+        if self.sequential and (self.statement is not Statement.FRESH or self.stratify is not None):
+            raise InputError(
+                "a pilot that may be looked at while it grows proves the statement 'fresh', without strata"
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,10 +105,18 @@ class PilotPlan:
         return self.sheet.only(self.drawn)
 
     @property
-    def others(self) -> AnswerSheet:
-        """Items outside the pilot, in their random order; their gold is never read."""
-        rest = self.population.order(self.settings.seed)[len(self.drawn) :]
-        return self.sheet.only(rest)
+    def aside(self) -> AnswerSheet:
+        """The items whose answers make the order of tests; their gold is never read. The last of the random order, so that a pilot that grows keeps away
+        from them; for a finite statement a draw of its own, which owes nothing to the pilot's."""
+        return self.sheet.only(aside_places(self.population, self.settings))
+
+
+def aside_places(population: Population, settings: PilotSettings) -> list[int]:
+    if settings.statement is Statement.FRESH:
+        outside = population.order(settings.seed)[settings.labels :]
+        room = len(outside) // 2 if settings.sequential else 0  # to grow into
+        return outside[room:][-OTHERS:]
+    return population.order(settings.seed, purpose="order of tests")[:OTHERS]
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +130,8 @@ class PilotResult:
     why: str
     truth_source: str
     measured: Mapping[str, Any]
+    aside: int
+    """So many items, the last of the draw, made the order of tests."""
 
 
 def settings_of(
@@ -169,17 +186,29 @@ def last_prices(sheet: AnswerSheet, by_hand: Mapping[str, Any] | None) -> LastPr
 
 
 def _large_enough(settings: PilotSettings, size: int) -> None:
-    if not 1 <= settings.labels <= size:
-        raise InputError(f"a pilot of {settings.labels} items; the table has {size}")
-    if settings.statement is not Statement.FRESH:
+    """At its best a pilot shows no wrong item; what it can't prove then, it can't prove at all."""
+    labels, sure = settings.labels, settings.confidence
+    if not 1 <= labels <= size:
+        raise InputError(f"a pilot of {labels} items; the table has {size}")
+    level = 1 - share(sure, "confidence")
+    if settings.sequential:
+        proven = sequential_tail(np.zeros(labels, dtype=bool), settings.risk).at_most(level)
+    else:
+        finite = None if settings.statement is Statement.FRESH else size
+        scope = Scope(settings.statement, labels, finite)
+        proven = passing_count(Limit.of(settings.risk, among=Among.ALL), scope, level) >= 0
+    if proven:
         return
-    best = best_risk(settings.labels, settings.confidence)
-    if best > settings.risk:
-        least = least_labels(settings.risk, settings.confidence)
-        raise InputError(
-            f"a pilot of {settings.labels} labels can prove a risk of {best:.2%} at best, with none wrong (confidence {settings.confidence:.0%});"
-            f" {settings.risk:.2%} needs at least {least}"
+    least = least_labels(settings.risk, sure)
+    best = f"can prove a risk of {best_risk(labels, sure):.2%} at best, with none wrong (confidence {sure:.0%})"
+    if labels >= least or settings.statement is not Statement.FRESH:
+        kind = (
+            "tests that hold at every moment" if settings.sequential else f"the statement {str(settings.statement)!r}"
         )
+        best = f"can't prove a risk of {settings.risk:.2%} by {kind} at confidence {sure:.0%}, even with none wrong"
+    raise InputError(
+        f"a pilot of {labels} labels {best}; {settings.risk:.2%} needs {'more than' if labels >= least else 'at least'} {max(labels, least)}"
+    )
 
 
 def gold_truths(plan: PilotPlan, reviews: Mapping[str, Any] | None = None) -> tuple[dict[str, Truth], list[str]]:
@@ -202,13 +231,15 @@ def gold_truths(plan: PilotPlan, reviews: Mapping[str, Any] | None = None) -> tu
     return found, missing
 
 
-def run_pilot(plan: PilotPlan, truths: Mapping[str, Truth], *, truth_source: str) -> PilotResult:
-    """Play, test, choose, measure."""
+def run_pilot(
+    plan: PilotPlan, truths: Mapping[str, Truth], *, truth_source: str, before: Mapping[str, Any] | None = None
+) -> PilotResult:
+    """Play, test, choose, measure. `before`: the policy that an earlier look at this pilot wrote; its order of tests stays."""
     settings = plan.settings
-    pilot, others = plan.pilot, plan.others
+    pilot, aside = plan.pilot, plan.aside
     known = [truths[name] for name in pilot.ids]
-    streams, ordered_by = _order(plan, others)
     played = play(plan.policies, pilot, last=plan.last, truths=known)
+    streams, ordered_by = _order(plan, aside) if before is None else earlier_look(before, played)
     finite = settings.statement is not Statement.FRESH
     if finite and settings.among is Among.DELIVERED:
         played = _with_counts(plan, played)
@@ -223,8 +254,9 @@ def run_pilot(plan: PilotPlan, truths: Mapping[str, Truth], *, truth_source: str
         ordered_by=ordered_by,
     )
     chosen, why = _decide(plan, choice, {p.name: p for p in played})
-    measured = _measure(plan, pilot, others, known)
-    return PilotResult(plan, choice, {p.name: p for p in played}, chosen, why, truth_source, measured)
+    measured = _measure(plan, pilot, aside, known)
+    kept = len(aside) if before is None else int(before["aside"])
+    return PilotResult(plan, choice, {p.name: p for p in played}, chosen, why, truth_source, measured, kept)
 
 
 def among_of(plan: PilotPlan) -> Among:
@@ -246,19 +278,19 @@ def _with_counts(plan: PilotPlan, played: Sequence[PlayedPolicy]) -> list[Played
     return [replace(one, delivers=int(all_.delivered.sum())) for one, all_ in zip(played, everywhere, strict=True)]
 
 
-def _order(plan: PilotPlan, others: AnswerSheet) -> tuple[tuple[Stream, ...], str]:
+def _order(plan: PilotPlan, aside: AnswerSheet) -> tuple[tuple[Stream, ...], str]:
     names = [policy.name for policy in plan.policies]
     settings = plan.settings
     if settings.order == "holm":
         return holm(names), "Holm's method"
-    aside = others.only(range(min(OTHERS, len(others))))
     if len(aside) < FEWEST_OTHERS or not (aside.codes >= 0).any():
         return holm(
             names
         ), f"Holm's method: only {len(aside)} items outside the pilot have answers to make an order from"
     played = [replayed(one, aside) for one in play(plan.policies, aside, last=plan.last)]
     crowd = fit_crowd(aside.codes)
-    made = f"from the answers of {len(aside)} items outside the pilot, without gold"
+    which = "outside the pilot" if settings.statement is Statement.FRESH else "drawn on their own"
+    made = f"from the answers of {len(aside)} items {which}, without gold"
     if settings.among is Among.ALL and not settings.sequential:
         chains = [
             [names[place] for place in chain]
@@ -296,8 +328,6 @@ def _chance(settings: PilotSettings, labels: int, delivered: float, risk: float)
 
 def replayed(one: PlayedPolicy, sheet: AnswerSheet) -> Replay:
     """As `rrf_design.risk` predicts from it: accepted values as codes."""
-    import numpy as np
-
     from rrf_design.promises.truths import same
 
     codes = []
@@ -327,7 +357,7 @@ def _decide(
     return chosen.policy, "the cheapest policy that is proven to keep the risk"
 
 
-def _measure(plan: PilotPlan, pilot: AnswerSheet, others: AnswerSheet, truths: Sequence[Truth]) -> dict[str, Any]:
+def _measure(plan: PilotPlan, pilot: AnswerSheet, aside: AnswerSheet, truths: Sequence[Truth]) -> dict[str, Any]:
     sure = plan.settings.confidence
     wrong = measuring.wrong_answers(pilot, truths, sure)
     pairs = measuring.together(pilot, truths, sure)
@@ -338,16 +368,19 @@ def _measure(plan: PilotPlan, pilot: AnswerSheet, others: AnswerSheet, truths: S
         "repeats": repeated,
         "scatter": measuring.scatter(pilot, truths, sure),
         "checks": measuring.checks(pilot, truths, sure),
-        "disputed_gold": measuring.disputed_gold(pilot, truths, others.only(range(min(OTHERS, len(others))))),
+        "disputed_gold": measuring.disputed_gold(pilot, truths, aside),
         "proposals": measuring.proposals(wrong, pairs, repeated),
     }
 
 
-def refuse_second_look(document: Mapping[str, Any], plan: PilotPlan) -> None:
-    """A pilot is tested once. Testing it again with more labels or another goal, after looking, would break its promise; a sequential one may grow."""
+def refuse_second_look(document: Mapping[str, Any], plan: PilotPlan) -> Mapping[str, Any] | None:
+    """The earlier look at this pilot, or None where the document is about another table.
+
+    A pilot is tested once. Testing it again with more labels or another goal, after looking, would break its promise; a sequential one may grow.
+    """
     settings = plan.settings
     if (document.get("population") or {}).get("digest") != plan.population.digest:
-        return
+        return None
     said = [document.get(key) for key in ("seed", "risk", "confidence", "statement", "among", "order")]
     now = [
         settings.seed,
@@ -364,3 +397,27 @@ def refuse_second_look(document: Mapping[str, Any], plan: PilotPlan) -> None:
             f"this table was piloted already, with {labels} labels, risk {document.get('risk')} and seed {document.get('seed')}; another look at it would"
             " void the promise. A pilot that is to grow while it is looked at is --sequential from the beginning"
         )
+    most = len(plan.population) - int(document.get("aside") or 0)
+    if settings.order == "front" and settings.labels > most:
+        raise Refused(
+            f"the order of tests was made from the last items of the draw; this pilot can grow to {most} labels"
+        )
+    return document
+
+
+def earlier_look(document: Mapping[str, Any], played: Sequence[PlayedPolicy]) -> tuple[tuple[Stream, ...], str]:
+    """The order of tests of an earlier look. Another order for the same items would be another chance; so would other truths for items that were looked at."""
+    from rrf_design.risk import prove_choice
+
+    choice = prove_choice(document["choice"])
+    marks = {entry["policy"]: entry["marks"] for entry in document["policies"]}
+    if set(marks) != {one.name for one in played}:
+        raise Refused(
+            "the policies are not those of the earlier look at this pilot; pilot a changed recipe in another file"
+        )
+    changed = [one.name for one in played if not one.marks.startswith(marks[one.name])]
+    if changed:
+        raise Refused(
+            f"items of the pilot come out otherwise than at the first look ({changed[0]}): a truth or an answer was changed after looking, which voids the promise"
+        )
+    return choice.streams, choice.ordered_by

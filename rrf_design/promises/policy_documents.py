@@ -59,6 +59,7 @@ def policy_document(result: PilotResult) -> dict[str, Any]:
         "ladder": None if chosen is None else chosen.policy.to_json(),
         "seed": settings.seed,
         "order": settings.order,
+        "aside": result.aside,
         "places": list(plan.drawn),
         "stratify": settings.stratify,
         "strata": None if strata is None else list(strata),

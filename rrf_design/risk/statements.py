@@ -17,10 +17,15 @@ are no larger than one of them. For `fresh` and `policy` gate and claim are the 
 That gate is dear where the pilot shows several wrong items. A depth d, fixed before looking, makes it easier: the procedure goes on where P(Hyp(N, t + d, n) ≤ x) is small
 enough, and claims only with x ≥ d. A policy with K < t + d is then never claimed falsely, because K − x < t; for the first with K ≥ t + d both errors
 are lower sets of X again. Cautious policies, which show fewer than d wrong items, are passed over without a claim.
+
+`rest` among the delivered has one trap more: how many delivered rows lie outside the pilot is itself drawn, and with it t. Its gate takes the t of a pilot that holds
+more of them than chance allows (four standard deviations), which depends on sizes alone; where the pilot holds still more, a claim needs as many wrong
+items seen as t has fallen below that. So a policy below the gate's t is never claimed falsely, whatever was drawn.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -149,11 +154,22 @@ def together(parts: Sequence[ClaimAndGate]) -> ClaimAndGate:
 
 def _known(rate: Fraction, scope: Scope, size: int, drawn: int, seen: int) -> ClaimAndGate:
     """The denominator holds `size` items."""
-    first = _forbidden(rate, size - drawn if scope.statement is Statement.REST else size)
-    gate = _tail(size, first + scope.depth, drawn, seen)
+    first = steady = _forbidden(rate, size)
+    if scope.statement is Statement.REST:
+        first, steady = _forbidden(rate, size - drawn), _forbidden(rate, size - _most_drawn(scope, size))
+    gate = _tail(size, steady + scope.depth, drawn, seen)
     if scope.statement is Statement.POLICY:
         return ClaimAndGate(gate, gate)
-    return ClaimAndGate(_tail(size, first + seen, drawn, seen) if seen >= scope.depth else CertainTail(), gate)
+    claimable = seen >= scope.depth + max(0, steady - first)
+    return ClaimAndGate(_tail(size, first + seen, drawn, seen) if claimable else CertainTail(), gate)
+
+
+def _most_drawn(scope: Scope, size: int) -> int:
+    """How many of `size` items a pilot can be expected to hold at most: known before the draw, and exact where all items count."""
+    assert scope.population is not None
+    part = scope.piloted / scope.population
+    spread = math.sqrt(scope.piloted * (size / scope.population) * (1 - size / scope.population) * (1 - part))
+    return min(scope.piloted, size, math.ceil(round(scope.piloted * size / scope.population + 4 * spread, 9)))
 
 
 def _forbidden(rate: Fraction, size: int) -> int:

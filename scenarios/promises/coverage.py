@@ -104,6 +104,29 @@ def false_statements(
     return false
 
 
+def false_rests(rng: Generator, times: int, *, population: int, labels: int, risk: float) -> int:
+    """The rate among delivered rows outside the pilot, for policies that deliver one half, the other half, and everything, the same wrong rows in each: how many delivered
+    rows the pilot holds is drawn too, and comes out small for one half when it comes out large for the other."""
+    limit, scope = Limit.of(risk), Scope(Statement.REST, labels, population)
+    wrong = int(limit.share * (population - labels) / 2) + 4
+    half = (population - wrong) // 2
+    sizes = {"one half": wrong + half, "the other": population - half, "everything": population}
+    level, false = Fraction(1, 20), 0
+    outcomes: dict[tuple[int, int], bool] = {}
+    for _ in range(times):
+        seen = int(rng.hypergeometric(wrong, population - wrong, labels))
+        here = int(rng.hypergeometric(half, population - wrong - half, labels - seen))
+        if (seen, here) not in outcomes:
+            held = {"one half": seen + here, "the other": labels - here, "everything": labels}
+            tails = {n: evidence(limit, scope, held[n], seen, sizes[n]) for n in sizes}
+            found = decide(tails, fixed_sequence(list(sizes)), level)
+            outcomes[seen, here] = any(
+                found[n].proven and wrong - seen > limit.share * (sizes[n] - held[n]) for n in sizes
+            )
+        false += outcomes[seen, here]
+    return false
+
+
 def false_pilots(rng: Generator, times: int, *, labels: int, risk: float) -> int:
     """A policy at the forbidden rate, tested after every label; proven at any moment counts."""
     level = Fraction(1, 20)
@@ -120,6 +143,10 @@ SIMULATIONS: dict[str, tuple[Callable[..., int], dict[str, Any]]] = {
     "choose, Holm, 10 policies just above 5 %, 200 labels": (
         false_choices,
         {"policies": 10, "labels": 200, "risk": 0.05},
+    ),
+    "statement 'rest' among delivered, a chain of overlapping policies": (
+        false_rests,
+        {"population": 900, "labels": 300, "risk": 0.05},
     ),
     "pilot tested after each of 300 labels": (false_pilots, {"labels": 300, "risk": 0.05}),
     **{

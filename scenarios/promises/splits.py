@@ -1,4 +1,4 @@
-"""One cell: a panel, a risk and a pilot size, over many random splits into pilot, items for the order, and rest.
+"""One cell: a panel, a risk and a pilot size, over many random splits into pilot and rest, with items drawn for the order of tests.
 
 Everything that does not depend on the split (what every ladder costs and gets wrong on every item) is computed once; a split is a few sums and the
 product's own tests on counts.
@@ -107,9 +107,11 @@ def play_cell(
     others_table = [_Tests(cell, len(board.panel.gold), statement) for statement in OTHERS]
     found: dict[str, list[Result]] = {}
     for child in seeds:
-        split = np.random.default_rng(child).permutation(len(board.panel.gold))
+        rng = np.random.default_rng(child)
+        # The statements speak of this very table, so what makes the order is drawn on its own, as a pilot does it.
+        split, aside = rng.permutation(len(board.panel.gold)), rng.permutation(len(board.panel.gold))[:others]
         tests = (table, *others_table)
-        for method, result in _play(board, cell, tests, split, others=others, diluted=diluted).items():
+        for method, result in _play(board, cell, tests, split, aside=aside, diluted=diluted).items():
             found.setdefault(method, []).append(result)
     return [{"cell": cell.words, "method": method, **_summary(results)} for method, results in found.items()]
 
@@ -160,12 +162,11 @@ def _play(
     every: Sequence[_Tests],
     split: NDArray[np.int64],
     *,
-    others: int,
+    aside: NDArray[np.int64],
     diluted: bool,
 ) -> Mapping[str, Result]:
     tests = every[0]
     pilot, rest = split[: cell.labels], split[cell.labels :]
-    aside = rest[:others]
     counts = board.wrong[pilot].sum(axis=0)
     price = board.cost[pilot].mean(axis=0)
     away = [_slice(p, aside) for p in board.played]

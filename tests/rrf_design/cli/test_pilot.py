@@ -44,6 +44,27 @@ def test_the_whole_way(run: Any, world: Any) -> None:
     assert more.json["items"][:60] == audit.json["items"]
 
 
+def test_an_audit_of_a_run_by_any_of_its_names(run: Any, world: Any) -> None:
+    """The table, the document of the run, a run in the journal; a second audit goes on, another seed after a look is refused."""
+    run("pilot", "--responses", "answers.jsonl", "-o", "policy.json")
+    run("acquire", "--policy", "policy.json", "--responses", "answers.jsonl", "-o", "delivered.csv", "-o", "run.json")
+    options = ("--recipe", "rrf.toml", "--labels", "40", "--json")
+    table = run("audit", "delivered.csv", *options)
+    document = run("audit", "run.json", *options, "-o", "audit.json")
+    assert [document.json[key] for key in ("items", "bound")] == [table.json[key] for key in ("items", "bound")]
+    more = run("audit", "run.json", "--recipe", "rrf.toml", "--labels", "70", "-o", "audit.json", "--json")
+    assert (more.json["drawn"], more.json["items"][:40]) == (70, document.json["items"])
+    other = run("audit", "run.json", *options, "--seed", "3", "-o", "audit.json")
+    assert (other.code, "audited already" in other.err) == (2, True)
+    assert run("acquire", "rrf.toml", "--responses", "answers.jsonl", "--budget", "0", "--store", "j.sqlite").code in (
+        0,
+        1,
+    )
+    live = run("audit", "last", *options, "--store", "j.sqlite")
+    assert live.json["drawn"] == 40
+    assert "give --recipe" in run("audit", "last", "--gold", "booked").err
+
+
 def test_a_forged_file_is_refused(run: Any, world: Any) -> None:
     run("pilot", "--responses", "answers.jsonl", "-o", "policy.json")
     data = json.loads(Path("policy.json").read_text())

@@ -59,6 +59,15 @@ def test_an_audit_of_other_deliveries_begins_anew(table: Any, tmp_path: Path) ->
         certificate(read_delivered(path, id_column="no"), 40, before=first)
 
 
+def test_a_second_chance_is_refused(table: Any) -> None:
+    """Another seed or confidence after looking would be another audit that may come out better."""
+    first = certificate(table, 40)
+    with pytest.raises(Refused, match="audited already, with seed 5"):
+        draw_audit(table, 40, seed=6, rule=RULE, before=first)
+    with pytest.raises(Refused, match=r"has confidence 0\.95"):
+        draw_audit(table, 40, seed=5, rule=RULE, before=first, confidence=0.9)
+
+
 def test_labels_count_up_to_the_first_that_waits(table: Any) -> None:
     """Nobody can leave out a label for what it says: what comes after a gap is not counted."""
     state = draw_audit(table, 30, seed=5, rule=GoldRule())
@@ -90,6 +99,8 @@ FORGERIES: dict[str, Callable[[dict[str, Any]], object]] = {
     "a risk that holds": lambda d: d.update(holds=not d["holds"]),
     "another sentence": lambda d: d.update(sentence="Nothing is wrong."),
     "a fixed size afterwards": lambda d: d["record"].update(at_any_stop=False),
+    "a size called planned afterwards": lambda d: d["record"].update(at_any_stop=False, planned=d["drawn"]),
+    "a prior chosen afterwards": lambda d: d["record"].update(prior=[1.0, 30.0]),
 }
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -66,8 +67,6 @@ def test_the_promise_is_kept(make_world: Any, order: str) -> None:
     everywhere = play(plan.policies, plan.sheet, last=plan.last, truths=[truths[name] for name in plan.sheet.ids])
     real = {one.name: float(one.wrong.mean()) for one in everywhere}
     assert min(real.values()) < 0.06 < max(real.values())
-    from dataclasses import replace
-
     from rrf_design.promises import run_pilot
 
     broken = chosen = 0
@@ -161,6 +160,44 @@ def test_a_sequential_pilot_may_grow(make_world: Any) -> None:
         refuse_second_look(document, world.plan(PilotSettings(120, 0.1)))
     with pytest.raises(Refused):
         refuse_second_look(document, world.plan(PilotSettings(60, 0.1, sequential=True)))
+
+
+def test_a_pilot_that_grew_keeps_its_order_of_tests(make_world: Any) -> None:
+    """Another order for the same items would be another chance; so would other truths."""
+    from rrf_design.promises import policy_document, run_pilot
+
+    world = make_world(items=300, wrong=0.03)
+    first = world.document(PilotSettings(80, 0.1, sequential=True))
+    plan = world.plan(PilotSettings(120, 0.1, sequential=True))
+    truths, _ = gold_truths(plan)
+    grown = policy_document(run_pilot(plan, truths, truth_source="", before=refuse_second_look(first, plan)))
+    assert grown["choice"]["streams"] == first["choice"]["streams"]
+    assert grown["choice"]["ordered_by"] == first["choice"]["ordered_by"]
+    with pytest.raises(Refused, match="can grow to"):
+        refuse_second_look(first, world.plan(PilotSettings(290, 0.1, sequential=True)))
+    name = first["drawn"][0]
+    truths[name] = replace(truths[name], values=((-1.0,),))
+    with pytest.raises(Refused, match="changed after looking"):
+        run_pilot(plan, truths, truth_source="", before=first)
+
+
+def test_the_order_of_tests_owes_nothing_to_the_draw(make_world: Any) -> None:
+    """Fresh items: none of the pilot's. A statement about this table: the same items whatever the pilot's size."""
+    world = make_world(items=300)
+    plan = world.plan(PilotSettings(80, 0.1))
+    assert not set(plan.aside.ids) & set(plan.pilot.ids)
+    finite = [world.plan(PilotSettings(n, 0.1, statement=Statement.REST)).aside.ids for n in (80, 150)]
+    assert finite[0] == finite[1]
+
+
+def test_a_pilot_too_small_for_its_own_test_is_refused(make_world: Any) -> None:
+    world = make_world(items=200)
+    with pytest.raises(InputError, match=r"hold at every moment.*needs more than 30"):
+        world.plan(PilotSettings(30, 0.1, sequential=True))
+    with pytest.raises(InputError, match="the statement 'rest'"):
+        world.plan(PilotSettings(10, 0.1, statement=Statement.REST))
+    with pytest.raises(InputError, match="without strata"):
+        PilotSettings(80, 0.1, stratify="kind", sequential=True)
 
 
 def test_a_forecast_reads_no_gold_and_can_say_that_no_pilot_pays(make_world: Any) -> None:

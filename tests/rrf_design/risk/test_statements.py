@@ -159,3 +159,32 @@ def test_several_limits_are_proven_together_or_not_at_all() -> None:
 def test_bad_input_is_one_line(call: object, words: str) -> None:
     with pytest.raises(InputError, match=words):
         call()  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("depth", [0, 2])
+def test_rest_among_delivered_has_a_gate_that_no_draw_moves(depth: int) -> None:
+    """How many delivered rows the pilot holds is drawn as well. Some threshold of K, the same for every draw, separates policies that are never claimed
+    falsely from those that are claimed or passed with probability at most α, whatever that number came to."""
+    population, piloted, size = 60, 30, 40
+    limit, scope = Limit.of(Fraction("0.2")), Scope(Statement.REST, piloted, population, depth)
+    draws = range(piloted - (population - size), piloted + 1)
+    found = {m: [evidence(limit, scope, m, x, size) for x in range(m + 1)] for m in draws}
+    gates = set()
+    for wrong in range(size + 1):
+        false_claims = {
+            (m, x)
+            for m in draws
+            for x in range(max(0, m - size + wrong), min(m, wrong) + 1)
+            if found[m][x].claim.at_most(ALPHA) and wrong - x > limit.share * (size - m)
+        }
+        if not false_claims and not gates:
+            continue
+        gates.add(wrong)
+        for m in draws:
+            error = sum(
+                chance(size, wrong, m, x)
+                for x in range(min(m, wrong) + 1)
+                if (m, x) in false_claims or found[m][x].gate.at_most(ALPHA)
+            )
+            assert error <= ALPHA
+    assert gates
