@@ -14,15 +14,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rrf_design.certificates.checker.duality import DUAL_COORDINATES, RHO
+from rrf_design.certificates.checker.exact import sqrt_up, squared_image
 from rrf_design.certificates.checker.nullspace import (
     MOST_COORDINATES,
     NullSpace,
+    check_nullspace,
     constants,
-    injective,
     kernel_constants,
 )
 from rrf_design.certificates.checker.record import OperatorRecord
 from rrf_design.certificates.checker.relaxations import DENSE_ENTRIES
+from rrf_design.errors import Refused
 
 SMALL = MOST_COORDINATES  # coordinates up to which it is tried
 CLEARLY = 0.1  # a unit direction that breaks the property by this much is witness enough
@@ -37,7 +39,19 @@ def no_nullspace() -> dict[str, Any]:
 
 
 def nullspace_section(record: OperatorRecord, k: int) -> dict[str, Any]:
-    """The `nullspace` section: certified with constants, refuted with a witness, or not certified."""
+    """The `nullspace` section: certified with constants, refuted with a witness, or not certified.
+
+    Floats suggest it and the checker has the last word: what it can't re-prove is not claimed.
+    """
+    section = _suggested(record, k)
+    try:
+        check_nullspace(section, record, k)
+    except Refused:
+        return no_nullspace()
+    return section
+
+
+def _suggested(record: OperatorRecord, k: int) -> dict[str, Any]:
     nothing = {"rho": None, "tau": None, "c1": None, "c2": None, "witness": None, "kernel": None}
     if record.columns > SMALL or record.rows * record.columns > DENSE_ENTRIES or not record.calm:
         return {"status": str(NullSpace.NOT_CERTIFIED), **nothing}
@@ -47,8 +61,7 @@ def nullspace_section(record: OperatorRecord, k: int) -> dict[str, Any]:
     scale = float(values[0]) if len(values) else 0.0
     if values[-1] > 1e-7 * max(scale, 1e-30):
         tau = float(np.nextafter(1.0 / (values[-1] * (1 - 1e-6)), np.inf))
-        section = {"status": str(NullSpace.CERTIFIED), **nothing, "rho": RHO, "tau": tau, **constants(RHO, tau)}
-        return section if injective(record, tau) else {"status": str(NullSpace.NOT_CERTIFIED), **nothing}
+        return {"status": str(NullSpace.CERTIFIED), **nothing, "rho": RHO, "tau": tau, **constants(RHO, tau)}
     kernel = right[values <= 1e-7 * max(scale, 1e-30)]
     found = _concentrated(record, kernel, k)
     if found is None and k == 1 and record.columns == len(record.node_ids) <= DUAL_COORDINATES:
@@ -69,7 +82,7 @@ def nullspace_section(record: OperatorRecord, k: int) -> dict[str, Any]:
         )
     chosen, direction = found
     spread = _spread(_node_norms(record, direction), chosen, k)
-    residual = float(np.linalg.norm(dense @ direction))
+    residual = sqrt_up(squared_image(record.by_column, direction))  # where products cancel, floats know nothing of it
     tau = min(1e12, 0.5 * spread / max(residual, 1e-300))
     if spread <= 0.0 or tau < LEAST_TAU:
         return {"status": str(NullSpace.NOT_CERTIFIED), **nothing}
