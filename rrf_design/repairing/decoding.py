@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rrf_design.operator import Operator
-from rrf_design.premise import Premise, protected
+from rrf_design.premise import Premise, delivered_columns, protected
 from rrf_design.repairing.contract import Array, Candidate, Task
 from rrf_design.repairing.parts import Parts
 from solvers.decoding import SupportDecoder
@@ -95,14 +95,29 @@ class Decoding:
         )
 
     def _around_erased(self, premise: Premise) -> DesignFacts:
-        """A lower bound where only some values are delivered, or checks may be wrong, and answers are missing.
+        """Where only some values are delivered, or checks may be wrong, and answers are missing: exactly where that can be looked at.
 
-        What the blocks measure that name no erased node is a part of what is measured: the margin of that part holds for
-        delivered nodes that were answered. Without suspect checks, so does the margin of the whole field given the erasures.
+        Else a lower bound. What the blocks measure that name no erased node is a part of what is measured: the margin of that part
+        holds for delivered nodes that were answered. Without suspect checks, so does the margin of the whole field given the erasures.
         """
-        from solvers.decoding import erasure_margin
+        from solvers.decoding import erasure_margin, unread_margin
 
         operator, parts = self.operator, self.parts
+        exact = unread_margin(
+            operator.matrix,
+            parts.groups,
+            delivered_columns(operator, premise),
+            known=parts.known,
+            size=2 * self.k,
+            blocks=np.diff(operator.block_offsets).tolist(),
+            suspects=[j for j, name in enumerate(operator.block_ids) if name in premise.suspects],
+            wrong=2 * premise.wrong_checks,
+            time_limit=self._options["time_limit"],
+        )
+        if exact is not None and (exact.lower > 0.0 or exact.value == 0.0):
+            nodes = tuple(sorted(i for part in exact.support for i in parts.members[part]))
+            label = f"erasures, {exact.method}"
+            return DesignFacts(exact.value, exact.lower, nodes, exact.direction, label, exact.others)
         bounds = [0.0]
         gone = {operator.node_ids[i] for i in self.erased}
         if not gone.intersection(premise.wanted(operator.node_ids)):
@@ -187,7 +202,7 @@ class Decoding:
             if (
                 comb(len(rest), max(left, 0)) > LISTED
             ):  # too many to list: whatever a node's own margin does not protect
-                found |= self._unprotected()
+                found |= self.unprotected
             else:
                 for further in combinations(rest, max(left, 0)):
                     null = self.decoder.null_space(tuple(sorted((*fixed, *further))))
@@ -195,11 +210,11 @@ class Decoding:
             self._moving[support] = frozenset(found)
         return self._moving[support]
 
-    def _unprotected(self) -> set[int]:
-        names = self.operator.node_ids
-        if len(names) > LOOKED_AT:
-            return set(range(len(names)))
-        return {i for i in range(len(names)) if self._alone(i) == 0.0}
+    @cached_property
+    def unprotected(self) -> frozenset[int]:
+        """Nodes that their own margin does not protect, as if each alone were delivered; all of a field too large to look at them."""
+        names = range(len(self.operator.node_ids))
+        return frozenset(i for i in names if len(names) > LOOKED_AT or self._alone(i) == 0.0)
 
     def _alone(self, node: int) -> float:
         """The margin of one node as if it alone were delivered; a lower bound where answers are missing."""

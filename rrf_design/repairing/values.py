@@ -50,6 +50,10 @@ def agreed_values(
         return estimate
     slack = max(task.tolerance, 1e-9 * max(1.0, float(np.abs(task.response).max(initial=0.0))))
     open_nodes = {i for other in found.hidden for i in other.support}
+    if not (
+        outcome.proved and outcome.complete
+    ):  # explanations may be missing: only a node's own margin vouches for it then
+        open_nodes |= design.unprotected
     for other in outcome.explanations:
         apart = np.abs(other.error - outcome.error) > slack
         open_nodes |= {i for i, part in enumerate(task.operator.groups) if apart[part].any()}

@@ -1,7 +1,8 @@
 """Decoders on matrices: which few node errors e explain a syndrome s = Be + noise.
 
 `SupportDecoder` is exact (support search with a proof), `group_lasso` and `group_bpdn` are convex with a duality gap,
-`SupportTable` decodes many syndromes of one small design at once, `erasure_margin` is γ when some nodes are missing.
+`SupportTable` decodes many syndromes of one small design at once, `erasure_margin` is γ when some nodes are missing, and
+`unread_margin` the same for delivered values and checks that may be wrong.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from solvers.decoding.erasures import ErasureMargin, erasure_margin
 from solvers.decoding.result import ConvexSolution, Decoding, Explanation
 from solvers.decoding.search import SupportDecoder, decode_support
 from solvers.decoding.table import BatchDecoding, SupportTable, table_fits
+from solvers.decoding.unread import unread_margin
 
 __all__ = [
     "BatchDecoding",
@@ -27,4 +29,5 @@ __all__ = [
     "group_lasso",
     "lasso_path",
     "table_fits",
+    "unread_margin",
 ]

@@ -31,3 +31,13 @@ def test_what_could_be_wrong_without_a_trace_is_not_given() -> None:
     assert wanted.verdict == "certified"
     assert {name for name, value in wanted.repaired.items() if value is None} == {"lost", "forgotten"}
     assert set(wanted.bounds) == {"seen"}
+
+
+def test_a_method_that_lists_no_explanations_vouches_for_nothing_that_a_margin_does_not() -> None:
+    """Two answers that agree against one: convex repairs the third, but the two may be the wrong unit's just as well."""
+    names = ("a", "b", "c", "d")
+    relations = [{"id": f"{x}{y}", "tail": x, "head": y} for x, y in (("a", "b"), ("b", "c"), ("c", "a"))]
+    problem = rrf.Problem(k=2, nodes=[{"id": name} for name in names], relations=relations, anchors=[])
+    fixed = rrf.repair(problem, {"a": 5.0, "b": 5.0, "c": 1.0, "d": 1.0}, method="convex")
+    assert fixed.verdict == "ambiguous"
+    assert set(fixed.repaired.values()) == {None}
