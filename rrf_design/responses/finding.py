@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import chain, islice
 
-from rrf_design.responses.mentions import Mention, mentions
+from rrf_design.responses.mentions import MONEY, Mention, mentions
 from rrf_design.responses.numerals import conventions, hidden, plain
 
 # Beyond these a text is no answer that anybody reads: characters, numbers looked at, marks of an answer.
@@ -39,7 +39,7 @@ _BOLD = re.compile(r"\*\*([^*\n]{1,200})\*\*")
 _CONCLUDES = re.compile(r"\W{0,3}(?:so|thus|hence|therefore|in total|in conclusion|altogether)\b", re.IGNORECASE)
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
 _REMARK = re.compile(r"\((?![^()]*\bor\b)[^()]*\)|\[(?![^\[\]]*\bor\b)[^\[\]]*\]")
-_EQUALS = re.compile(r"(?:=|\u2248)\s{0,3}[-+]?\s?(?:[A-Z]{0,3}[$\u20a0-\u20bf\u00a3\u00a5]\s?)?[-+.]?\Z")
+_EQUALS = re.compile(rf"(?:=|\u2248)\s{{0,3}}[-+]?\s?(?:{MONEY}\s?)?[-+.]?\Z")
 _VARIABLE = re.compile(r"(?<![\w)])([A-Za-z]\w{0,12})\s{0,3}=(?!=)")
 
 _LATEX = (

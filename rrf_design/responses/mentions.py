@@ -23,10 +23,10 @@ _JOINT = re.compile(rf"{_SPACE}?/{_SPACE}?|[:-]")
 _DATED = re.compile(r"[0-9]{1,2}/[0-9]{1,2}/(?:[0-9]{2}|[0-9]{4})|[0-9]{4}/[0-9]{1,2}/[0-9]{1,2}")
 _REACH = 32  # how far to look around a numeral
 
-_CODES = "USD|EUR|GBP|CHF|JPY|CNY|INR|CAD|AUD|NZD|SEK|NOK|DKK|PLN|CZK|HUF|BRL|MXN|ZAR|RUB|TRY|KRW|SGD|HKD|Rs|Fr|kr"
+_CODES = "USD|EUR|GBP|CHF|JPY|CNY|INR|CAD|AUD|NZD|SEK|NOK|DKK|PLN|CZK|HUF|BRL|MXN|ZAR|RUB|TRY|KRW|SGD|HKD|Rs|Fr|kr|z\u0142|K\u010d"
 _SYMBOLS = "$\u20a0-\u20bf\u00a3\u00a5\u0e3f"
-_MONEY = rf"(?:(?:\b[A-Z]{{1,3}})?[{_SYMBOLS}]|\b(?:{_CODES})\.?)"
-_LEFT = re.compile(rf"(?P<sign>[-+])?(?P<gap>{_SPACE}?)(?:(?P<money>{_MONEY}{_SPACE}?)(?P<inner>[-+])?)?\Z")
+MONEY = rf"(?:(?:\b[A-Z]{{1,3}})?[{_SYMBOLS}]|\b(?:{_CODES})\.?)"
+_LEFT = re.compile(rf"(?P<sign>[-+])?(?P<gap>{_SPACE}?)(?:(?P<money>{MONEY}{_SPACE}?)(?P<inner>[-+])?)?\Z")
 _UNITS = re.compile(
     rf"(?:{_CODES}|kg|g|mg|lbs?|oz|km|cm|mm|mi|ft|in|yds?|ml|cl|dl|l|L|hrs?|h|mins?|min|secs?|s|ms|kWh|kW|W|V|Hz|MB|GB|TB|"
     r"kcal|cal|cents?|euros?|dollars?|km/h|mph|pts?)(?![^\W\d_])"
@@ -49,17 +49,19 @@ _VAGUE = re.compile(
 )
 _STRAY_AFTER = re.compile(rf"[.,'_]{{2,}}[0-9]|{_SPACE}[.,][0-9]")
 _STRAY_BEFORE = re.compile(r"(?:^|[\s.,])[.,]\Z")
-_LEADING_POINT = re.compile(rf"(?:^|[\s(\[=:+*/-]|{_MONEY})\.\Z")
-_OPENED = re.compile(rf"(?:^|[^\w])\({_SPACE}?(?:{_MONEY}{_SPACE}?)?\Z")
+_LEADING_POINT = re.compile(rf"(?:^|[\s(\[=:+*/-]|{MONEY})\.\Z")
+_OPENED = re.compile(rf"(?:^|[^\w])\({_SPACE}?(?:{MONEY}{_SPACE}?)?\Z")
 _SPREAD = re.compile(rf"{_SPACE}?(?:\u00b1|\+/-|\+-|\\pm)")
 _NEGATED = re.compile(r"(?:\bnot|n't|\u2260|!=|\bneither|\bnor)[\s\"'*$]*\Z", re.IGNORECASE)
+# A dash at a word that stands before the number: a currency that nobody listed, or a bullet.
+_MINUS_WORD = re.compile(rf"(?:^|[\s:=(\[*\"'])-[^\W\d_]{{1,12}}\.?{_SPACE}?\Z")
 _SPOKEN_MINUS = re.compile(r"\b(?:minus|negative)\s\Z", re.IGNORECASE)
 _SAYS = frozenset({"is", "was", "be", "equals", "of", "answer", "about", "ist", "result"})
 _BOUND = re.compile(rf"(?:[<>\u2264\u2265]=?|\\(?:le|ge|leq|geq|lt|gt)){_SPACE}?\Z")
 _ARROW = re.compile(rf"(?:[-=]>|\u2192){_SPACE}?\Z")
 _OPERATOR_BEFORE = re.compile(
     rf"[\w)\]}}%](?:{_SPACE}*[/*\u00d7\u00f7\u00b7\u22c5^]{_SPACE}*|{_SPACE}+[+-]{_SPACE}+|[+-]{_SPACE}*|"
-    rf"{_SPACE}+(?:plus|minus|times|over|divided by){_SPACE}+)(?:{_MONEY})?\Z"
+    rf"{_SPACE}+(?:plus|minus|times|over|divided by){_SPACE}+)(?:{MONEY}{_SPACE}?)?\Z"
 )
 _OPERATOR_AFTER = re.compile(
     rf"{_SPACE}*(?:[+*\u00d7\u00f7\u00b7\u22c5-]{_SPACE}*(?:[0-9({_SYMBOLS}\\]|[b-hj-z]\b)|/{_SPACE}*[0-9({_SYMBOLS}])"
@@ -150,7 +152,7 @@ def _impossible(written: str) -> str | None:
 def _is_no_number(written: str, left: str, right: str) -> bool:
     """Digits of a word, an ordinal, a date, a time, an identifier."""
     before = left[-1:]
-    if before.isalpha() and ord(before) < 0x2E80 and not re.search(rf"{_MONEY}\Z", left):
+    if before.isalpha() and ord(before) < 0x2E80 and not re.search(rf"{MONEY}\Z", left):
         return True
     if before in ("_", "\u7b2c") or left.endswith(("_{", "^{", "^", "**")) or re.search(r"(?<!#)#\Z", left):
         return True
@@ -203,6 +205,8 @@ def _sign(left: str) -> int | None:
         if word.lower() in _SAYS or word[-1] in ":=(":
             return -1
         return 1 if word[-1].isdigit() or word[-1] in ")]%" else None
+    if _MINUS_WORD.search(left) and not re.search(rf"{MONEY}{_SPACE}?\Z", left):
+        return None
     match = _LEFT.search(left)
     if match is None:  # can't be: every part may be empty
         return 1

@@ -20,6 +20,9 @@ from rrf_design.responses.numerals import BOTH, plain
         ("2 million and 3 hundred", [2_000_000, 300]),
         ("5k, 3x, 2\u03c0, 2^3", [None, None, None, None]),
         ("-$5, $-5, \u2212\u20ac5", [-5, -5, -5]),
+        ("-z\u0142 12; \u2212CHF 12.50", [-12, Fraction(-25, 2)]),
+        ("-dinar 12", [None]),  # a currency that nobody listed, or a bullet: no plain 12
+        ("pre-tax 12", [12]),
         ("x - 3", [3]),
         ("1,234", [None]),
     ],
