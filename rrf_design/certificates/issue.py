@@ -46,6 +46,7 @@ from rrf_design.derive import with_radii
 from rrf_design.errors import InputError, Refused
 from rrf_design.files import digest
 from rrf_design.goal import Goal, Standing
+from rrf_design.itemwise import itemwise
 from rrf_design.margins import check_k
 from rrf_design.noise import Noise, largest_norm, node_weights
 
@@ -57,6 +58,7 @@ VERIFY_RATIO = 2.0  # seconds to verify against seconds to search: about the med
 VERIFY_LEAST = 0.01
 
 
+@itemwise("rrf_design.handover", "certify_dataset")
 def certify(
     problem: Problem,
     select: Selection = None,

@@ -26,7 +26,7 @@ from rrf_design.cli.items import (
     open_dataset,
     share_holds,
 )
-from rrf_design.cli.output import AsJson, Quiet, Seed, default_file, print_json, say, table
+from rrf_design.cli.output import AsJson, Quiet, Seed, default_file, note, print_json, say, table
 
 if TYPE_CHECKING:
     from rrf_design.acquisition import Acquisition
@@ -205,27 +205,27 @@ def acquire(
     )
     if progress is not None:
         progress.close()
+    if certificate is not None and result.stopped_because != "paused":
+        certify_all(result, certificate)
+    if report is not None:
+        _write_page(result, report, store)
+    if junit is not None:
+        from rrf_design.documents.junit import run_cases, write_junit
+
+        write_junit(junit, "rrf-design acquire", run_cases(result.to_json()))
     if table_of is not None:
-        raise typer.Exit(
-            _deliver(table_of, result, outputs or [], review, share=require_share, quiet=quiet, as_json=as_json)
-        )
+        written = [path for path in outputs or () if path.suffix.lower() == ".html"]
+        for path in written:
+            _write_page(result, path, store)
+            if not quiet:
+                note(f"written to {path}")
+        rest = [path for path in outputs or () if path not in written]
+        raise typer.Exit(_deliver(table_of, result, rest, review, share=require_share, quiet=quiet, as_json=as_json))
     if out is not None:
         from rrf_design.files import write_text
         from rrf_design.texts import json_text
 
         write_text(out, json_text(result.to_json(), indent=1) + "\n")
-    if certificate is not None and result.stopped_because != "paused":
-        certify_all(result, certificate)
-    if report is not None:
-        from rrf_design.acquisition import answer_log
-        from rrf_design.reporting import write_report
-
-        problems = {entry.item: entry.problem for entry in result.items}
-        write_report(result, report, problem=problems, answers=answer_log(result.run, store=store))
-    if junit is not None:
-        from rrf_design.documents.junit import run_cases, write_junit
-
-        write_junit(junit, "rrf-design acquire", run_cases(result.to_json()))
     if as_json:
         print_json(result.to_json())
     else:
@@ -258,6 +258,8 @@ def _deliver(
     for path in outputs:
         if path.suffix.lower() == ".json":
             write_text(path, json_text(result.to_json(), indent=1) + "\n")
+            if not quiet:
+                note(f"written to {path}")
     hand_over(delivery, [p for p in outputs if p.suffix.lower() != ".json"], review=review, quiet=quiet)
     if as_json:
         print_json(result.to_json())
@@ -270,6 +272,14 @@ def _deliver(
                 f" rrf-design acquire ... --resume {result.run} --reviews FILE"
             )
     return 0 if result.finished and share_holds(delivery, share) else 1
+
+
+def _write_page(result: Acquisition, path: Path, store: str | None) -> None:
+    from rrf_design.acquisition import answer_log
+    from rrf_design.reporting import write_report
+
+    problems = {entry.item: entry.problem for entry in result.items}
+    write_report(result, path, problem=problems, answers=answer_log(result.run, store=store))
 
 
 def named_models(given: Sequence[str]) -> str | dict[str, str] | None:

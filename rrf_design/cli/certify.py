@@ -7,7 +7,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rrf_design.cli.items import Cluster, Data, ItemId, on_cluster, one_item
+from rrf_design.cli.items import (
+    Cluster,
+    Data,
+    ItemId,
+    Limit,
+    Sample,
+    describe_structures,
+    many_items,
+    on_cluster,
+    one_item,
+)
 from rrf_design.cli.output import (
     AsJson,
     Jobs,
@@ -36,7 +46,15 @@ def register(app: typer.Typer) -> None:
 
 def certify(
     file: ProblemFile,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Certificate to write (.json).", show_default=False)],
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--output",
+            "-o",
+            help="Certificate to write (.json); of a table whose items have several structures, a folder.",
+            show_default=False,
+        ),
+    ],
     select: Select = None,
     everything: Annotated[bool, typer.Option("--all", help="Add everything that is on sale.")] = False,
     plan: Annotated[Path | None, typer.Option("--plan", help="Plan document: certify what it selected.")] = None,
@@ -76,6 +94,8 @@ def certify(
     junit: Annotated[Path | None, typer.Option("--junit", help="Write the outcome as JUnit XML.")] = None,
     data: Data = None,
     item: ItemId = None,
+    limit: Limit = None,
+    sample: Sample = None,
     cluster: Cluster = None,
     jobs: Jobs = 1,
     time_limit: TimeLimit = 60.0,
@@ -84,6 +104,8 @@ def certify(
     as_json: AsJson = False,
 ) -> None:
     """Prove a lower bound on the margin, and write the proof down for anybody to check.
+
+    Of a table, one proof for each structure that its items have.
 
     Example: rrf-design certify problem.toml --select a3 -o certificate.json --require 0.4
     """
@@ -94,21 +116,25 @@ def certify(
 
     if sum([select is not None, everything, plan is not None]) > 1:
         raise InputError("give one of --select, --all and --plan, not several")
-    problem = one_item(file, data, item)
+    many = many_items(file, data, item, limit=limit, sample=sample, seed=seed)
+    if many is not None and (plan is not None or calibration is not None):
+        raise InputError("--plan and --calibration speak of one problem; name an item with --item")
+    problem = one_item(file, data, item) if many is None else None
+    whole: Any = problem if many is None else many
     chosen: Any = "all" if everything else split_ids(select)
-    if plan is not None:
+    if plan is not None and problem is not None:
         from rrf_design.planning import read_plan
 
         chosen = list(read_plan(plan, problem).selected)
     spread = None
-    if calibration is not None:
+    if calibration is not None and problem is not None:
         from rrf_design.certificates import read_calibration
 
         spread = read_calibration(problem, calibration, confidence=calibration_confidence, seed=seed)
     began = time.monotonic()
     with on_cluster(cluster), progress_bar("margin", quiet=quiet) as progress:
-        result = prove(
-            problem,
+        proven: Any = prove(
+            whole,
             chosen,
             k=k,
             rung=rung,
@@ -125,21 +151,40 @@ def certify(
             n_jobs=-1 if cluster else jobs,
             time_limit=time_limit,
             progress=progress,
-        ).save(output)
-    fault = None
-    if not result.met and require is not None:
-        fault = f"required {require!r}, proven {result.robust_lower!r}"
-    elif not result.met and result.standing is not None:
-        fault = result.standing.words()
+        )
+    if many is None:
+        proven = proven.save(output)
+        results = [(problem.name if problem else "", proven)]
+    else:
+        from rrf_design.handover import save_certificates
+
+        proven, _ = save_certificates(proven, output)
+        results = [(f"items like {one.item}", one.result) for one in proven.speakers]
+    result: Certificate = results[0][1] if many is None else proven.worst.result
     if junit is not None:
         from rrf_design.documents.junit import write_junit
 
-        write_junit(junit, "rrf-design certify", [(f"{problem.name}: margin", time.monotonic() - began, fault)])
+        seconds = (time.monotonic() - began) / len(results)
+        cases = [(f"{name}: margin", seconds, _fault(one, require)) for name, one in results]
+        write_junit(junit, "rrf-design certify", cases)
     if as_json:
-        print_json(result.to_json())
+        print_json(proven.to_json())
     else:
-        _describe(problem.name, result)
-    raise typer.Exit(0 if result.met else 1)
+        if many is not None:
+            describe_structures(proven)
+        _describe(results[0][0] if many is None else proven.worst.item, result)
+        if len(results) > 1:
+            say(f"{len(results)} certificates, one for each structure, are in {output}.")
+    raise typer.Exit(0 if all(one.met for _, one in results) else 1)
+
+
+def _fault(result: Certificate, require: float | None) -> str | None:
+    """Why a certificate is not what was asked for; None where it is."""
+    if result.met:
+        return None
+    if require is not None:
+        return f"required {require!r}, proven {result.robust_lower!r}"
+    return None if result.standing is None else result.standing.words()
 
 
 def _whole_numbers(text: str | None) -> list[int] | None:

@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rrf_design.cli.items import Data, ItemId, one_item
+from rrf_design.cli.items import Data, ItemId, Limit, Sample, describe_structures, many_items, one_item
 from rrf_design.cli.output import (
     AsJson,
     Jobs,
     ProblemFile,
     Quiet,
+    Seed,
     Select,
     TimeLimit,
     print_json,
@@ -24,6 +25,7 @@ from rrf_design.cli.output import (
 
 if TYPE_CHECKING:
     from rrf_design.explain import Explanation
+    from rrf_design.problem import Problem
 
 
 def register(app: typer.Typer) -> None:
@@ -36,6 +38,9 @@ def explain(
     select: Select = None,
     data: Data = None,
     item: ItemId = None,
+    limit: Limit = None,
+    sample: Sample = None,
+    seed: Seed = 0,
     jobs: Jobs = 1,
     time_limit: TimeLimit = None,
     quiet: Quiet = False,
@@ -43,20 +48,37 @@ def explain(
 ) -> None:
     """Why is the margin zero, or small: who doesn't see the witness, and the purchases that would mend it.
 
-    Exit code 0: the margin is what the problem asks for (its target, 2ε/δ, or positive when it names neither); 1: it is not.
+    Exit code 0: the margin is what the problem asks for (its target, 2ε/δ, or positive when it names neither); 1: it is not. Of a table, the weakest
+    structure of its items is explained.
 
     Example: rrf-design explain problem.toml
     """
     from rrf_design.explain import explain as explain_design
 
-    problem = one_item(file, data, item)
+    many = many_items(file, data, item, limit=limit, sample=sample, seed=seed)
+    problem = one_item(file, data, item) if many is None else None
     with progress_bar("margin", quiet=quiet) as progress:
-        found = explain_design(problem, split_ids(select), k=k, n_jobs=jobs, time_limit=time_limit, progress=progress)
+
+        def solve(one: Problem) -> Explanation:
+            return explain_design(one, split_ids(select), k=k, n_jobs=jobs, time_limit=time_limit, progress=progress)
+
+        if many is not None:
+            from rrf_design.handover import by_structure
+
+            parts = by_structure(many, solve, lambda explained: explained.margin.value)
+            problem, found = parts.worst.problem, parts.worst.result
+            enough = all(speaker.result.enough for speaker in parts.speakers)
+        else:
+            assert problem is not None
+            found = solve(problem)
+            enough = found.enough
     if as_json:
-        print_json(found.to_json())
+        print_json(found.to_json() if many is None else parts.to_json())
     else:
+        if many is not None:
+            describe_structures(parts)
         _describe(problem.name, found)
-    raise typer.Exit(0 if found.enough else 1)
+    raise typer.Exit(0 if enough else 1)
 
 
 def _describe(name: str, found: Explanation) -> None:

@@ -12,7 +12,7 @@ import typer
 from rrf_design.cli.output import note, say, table
 
 if TYPE_CHECKING:
-    from rrf_design.handover import Delivery
+    from rrf_design.handover import ByStructure, Delivery
     from rrf_design.problem import Problem
     from rrf_design.questions import Dataset
 
@@ -69,11 +69,9 @@ def open_dataset(
     seed: int = 0,
 ) -> Dataset:
     """The data set of a recipe, or the part of it that the options choose: one item, or a sample, or the first few."""
-    from rrf_design.errors import InputError
     from rrf_design.questions import dataset
 
-    if sum(option is not None for option in (item, limit, sample)) > 1:
-        raise InputError("give one of --item, --limit and --sample")
+    refuse_together(item=item, limit=limit, sample=sample)
     found = dataset(file, data)
     if item is not None:
         return found.only([item])
@@ -98,6 +96,41 @@ def one_item(file: Path, data: Path | None, item: str | None) -> Problem:
         first = next(iter(found))
         raise InputError(f"{file}: this is a recipe of {len(found)} items; name one of them, as in --item {first}")
     return found.item(item).problem
+
+
+def many_items(
+    file: Path,
+    data: Path | None,
+    item: str | None,
+    *,
+    limit: int | None = None,
+    sample: int | None = None,
+    seed: int = 0,
+) -> Dataset | None:
+    """The data set that a verb speaks of, structure by structure; None where it speaks of one problem."""
+    if item is not None:
+        refuse_together(item=item, limit=limit, sample=sample)
+        return None
+    if not is_dataset(file, data):
+        only_with_tables(limit=limit, sample=sample)
+        return None
+    return open_dataset(file, data, limit=limit, sample=sample, seed=seed)
+
+
+def refuse_together(*, item: str | None, limit: int | None, sample: int | None) -> None:
+    from rrf_design.errors import InputError
+
+    if sum(option is not None for option in (item, limit, sample)) > 1:
+        raise InputError("give one of --item, --limit and --sample")
+
+
+def describe_structures(found: ByStructure[Any]) -> None:
+    """Which items are like the one that is described next."""
+    worst, count = found.worst, len(found.speakers)
+    total = f"{found.dataset.recipe.name}: {len(found.dataset)} items of {count} structure{'s' if count > 1 else ''}"
+    say(
+        f"{total}; this is that of item {worst.item}{f' and {worst.count - 1} more, the weakest' if count > 1 else ''}."
+    )
 
 
 def only_with_tables(**options: Any) -> None:

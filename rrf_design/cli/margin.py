@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rrf_design.cli.items import Data, ItemId, one_item
+from rrf_design.cli.items import Data, ItemId, Limit, Sample, describe_structures, many_items, one_item
 from rrf_design.cli.output import (
     AsJson,
     Jobs,
     ProblemFile,
     Quiet,
+    Seed,
     Select,
     TimeLimit,
     print_json,
@@ -44,6 +45,9 @@ def margin(
     everything: Annotated[bool, typer.Option("--all", help="Add everything that is on sale.")] = False,
     data: Data = None,
     item: ItemId = None,
+    limit: Limit = None,
+    sample: Sample = None,
+    seed: Seed = 0,
     jobs: Jobs = 1,
     time_limit: TimeLimit = None,
     quiet: Quiet = False,
@@ -51,19 +55,35 @@ def margin(
 ) -> None:
     """How observable is a design: its margin γ_k, and the witness that is hardest to see.
 
+    Of a table, the margin of each structure that its items have; the weakest one speaks for it.
+
     Example: rrf-design margin problem.toml --select a3
     """
     from rrf_design.errors import InputError
 
     if select is not None and everything:
         raise InputError("give --select or --all, not both")
-    problem = one_item(file, data, item)
+    many = many_items(file, data, item, limit=limit, sample=sample, seed=seed)
+    problem = one_item(file, data, item) if many is None else None
     chosen = "all" if everything else split_ids(select)
     with progress_bar("margin", quiet=quiet) as progress:
-        result = problem.margin(chosen, k=k, n_jobs=jobs, time_limit=time_limit, progress=progress)
+
+        def solve(one: Problem) -> DesignMargin:
+            return one.margin(chosen, k=k, n_jobs=jobs, time_limit=time_limit, progress=progress)
+
+        if many is not None:
+            from rrf_design.handover import by_structure
+
+            found = by_structure(many, solve, lambda margin: margin.value)
+            problem, result = found.worst.problem, found.worst.result
+        else:
+            assert problem is not None
+            result = solve(problem)
     if as_json:
-        print_json(result.to_json())
+        print_json(result.to_json() if many is None else found.to_json())
     else:
+        if many is not None:
+            describe_structures(found)
         _describe(problem, result)
     raise typer.Exit(0)
 

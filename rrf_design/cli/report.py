@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rrf_design.cli.items import Data, ItemId, Limit, Sample, is_dataset, many_items, one_item, only_with_tables
 from rrf_design.cli.output import (
     DEFAULT_FILE,
     AsJson,
     Jobs,
     Quiet,
+    Seed,
     Select,
     TimeLimit,
     note,
@@ -52,6 +54,11 @@ def report(
     compare_select: Annotated[
         str | None, typer.Option("--compare-select", help="Ids of what the other design adds.")
     ] = None,
+    data: Data = None,
+    item: ItemId = None,
+    limit: Limit = None,
+    sample: Sample = None,
+    seed: Seed = 0,
     following: Annotated[
         bool, typer.Option("--follow", help="Keep a run's page fresh while it goes on; Ctrl-C ends that.")
     ] = False,
@@ -67,6 +74,8 @@ def report(
 
     Example: rrf-design report problem.toml --select a3 -o design.html
 
+    Of a recipe, the design of one item (--item), or that of the weakest structure of its table.
+
     A run while it goes on: rrf-design report last --follow -o run.html
 
     Two designs side by side: rrf-design report problem.toml --select a3 --compare-select a1,a2 -o both.html
@@ -79,7 +88,7 @@ def report(
         return
     with progress_bar("margin", quiet=quiet) as progress:
         means = {"n_jobs": jobs, "time_limit": time_limit, "progress": progress}
-        source = _source(what, problem, store)
+        source = _of_table(what, data, item, limit=limit, sample=sample, seed=seed) or _source(what, problem, store)
         kind = source.kind
         if select is not None:
             source = _selecting(source, select)
@@ -98,6 +107,24 @@ def report(
         if source.problem is None and not source.problems and source.kind != "rrf-scenario":
             note("(give the problem file with --problem to have the field drawn too)")
         note(f"({kind}, {len(text.encode()) / 1024:.0f} kB, works offline)")
+
+
+def _of_table(
+    what: str, data: Path | None, item: str | None, *, limit: int | None, sample: int | None, seed: int
+) -> Source | None:
+    """The design of one item of a recipe, or of the weakest structure of its table; None for anything else."""
+    from rrf_design.reporting.documents import read
+
+    file = Path(what)
+    if not (file.is_file() and file.suffix.lower() in (".toml", ".json") and is_dataset(file, data)):
+        only_with_tables(data=data, item=item, limit=limit, sample=sample)
+        return None
+    many = many_items(file, data, item, limit=limit, sample=sample, seed=seed)
+    if many is None:
+        return read(one_item(file, data, item))
+    from rrf_design.handover import by_structure
+
+    return read(by_structure(many, lambda problem: problem.margin(), lambda margin: margin.value).worst.problem)
 
 
 def _follow(what: str, out: Path, store: str | None, seconds: float, *, as_json: bool, quiet: bool) -> None:

@@ -35,7 +35,7 @@ FORMATS = {
         Format("rrf-runs", 1, "the runs of a store"),
         Format("rrf-answer", 1, "one recorded answer of a model, as it was asked and given"),
         Format("rrf-parser-sensitivity", 1, "the same answers read by several parsers"),
-        Format("rrf-delivery", 1, "every item of a data set with what may be believed of it, and what lies behind it"),
+        Format("rrf-item-table", 1, "every item of a data set as its page shows it, and what lies behind it"),
         Format("rrf-demo", 1, "what the demonstration came to"),
         Format("rrf-scenario", 1, "what a scenario found"),
         Format("rrf-policy", 1, "how to run a data set, and every test that proves it (docs/promises.md)"),

@@ -66,7 +66,7 @@ def repair_cases(repair: Mapping[str, Any], name: str) -> list[Case]:
 
 
 def delivery_cases(delivery: Mapping[str, Any]) -> list[Case]:
-    """One case per row of an `rrf-delivery`."""
+    """One case per row of an `rrf-item-table`."""
     columns = list(delivery["columns"])
     verdict, reason = columns.index("verdict"), columns.index("reason") if "reason" in columns else None
     return [

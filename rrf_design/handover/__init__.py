@@ -10,8 +10,10 @@ from rrf_design.handover.repairing import repair_dataset
 from rrf_design.handover.reviews import Reviews, read_reviews, write_reviews
 from rrf_design.handover.rows import DeliveredRow
 from rrf_design.handover.runs import acquire_dataset, delivery_of
+from rrf_design.handover.structures import ByStructure, by_structure, certify_dataset, save_certificates
 
 __all__ = [
+    "ByStructure",
     "DatasetPlan",
     "DeliveredRow",
     "Delivery",
@@ -19,11 +21,14 @@ __all__ = [
     "ItemPlan",
     "Reviews",
     "acquire_dataset",
+    "by_structure",
+    "certify_dataset",
     "delivery_of",
     "estimate",
     "plan_dataset",
     "read_reviews",
     "repair_dataset",
+    "save_certificates",
     "write_output",
     "write_reviews",
 ]

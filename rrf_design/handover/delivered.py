@@ -36,8 +36,11 @@ class Delivery(Mapping[str, DeliveredRow]):
         *,
         verdicts: Mapping[str, int] | None = None,
         seconds: float = 0.0,
+        answers: Any = None,
     ) -> None:
         self.dataset, self._rows, self.seconds = dataset, rows, seconds
+        self.answers = answers
+        """What it was made from, where that can be read again: recorded answers, for the page."""
         counted = Counter(row.verdict.value for row in rows) if verdicts is None else verdicts
         self.verdicts: dict[str, int] = {verdict.value: counted.get(verdict.value, 0) for verdict in Verdict}
         """How many items have each verdict."""

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from itertools import islice
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from rrf_design.documents.formats import FORMATS
 from rrf_design.documents.junit import Case, write_junit
 from rrf_design.errors import InputError
 from rrf_design.files import write_text, writing
 from rrf_design.handover.delivered import Delivery
+from rrf_design.questions.answers import RecordedAnswer, RecordedAnswers
 from rrf_design.questions.delivery import FORMS, deliver, json_text
 from rrf_design.verdict import Verdict
 
 ENDINGS = (".json", *FORMS, ".html", ".xml")
-PAGE_ROWS = 2_000
-"""Rows that a page shows; it says how many there are, and the delivered table has them all."""
+STORIES = 20_000
+"""Tables of at most so many items have behind each what was asked and answered; longer ones, behind those that are not certified
+or were changed."""
 
 
 def check_outputs(paths: Sequence[str | os.PathLike[str]]) -> None:
@@ -61,16 +63,28 @@ def _cases(delivery: Delivery) -> list[Case]:
 
 
 def _write_page(path: str | os.PathLike[str], delivery: Delivery) -> None:
-    from rrf_design.reporting import page, prose, section, table
+    from rrf_design.reporting.delivery import delivery_page
+    from rrf_design.reporting.items import delivered_items
 
-    columns = ["rank", "id", "answer", "verdict", "bound", "raw", "wrong", "reason"]
+    write_text(path, delivery_page(delivered_items(delivery.to_json(), _stories(delivery))))
+
+
+def _stories(delivery: Delivery) -> list[list[dict[str, Any]] | None]:
+    """What was asked and answered about each item; of a large table, about those that somebody should look at."""
+    if delivery.answers is None:
+        return []
+    found: list[list[dict[str, Any]] | None] = []
+    with RecordedAnswers(delivery.dataset, delivery.answers) as recorded:
+        for item, row, rank in delivery.ranked():
+            told = rank is not None or row.changed or len(delivery) <= STORIES
+            found.append(_story(item.prompts, recorded.of(item.id)) if told else None)
+    return found
+
+
+def _story(prompts: Mapping[str, str], answers: Mapping[str, RecordedAnswer]) -> list[dict[str, Any]]:
     rows = []
-    for document in islice(delivery.documents(), PAGE_ROWS):
-        shown = {**document, "wrong": ", ".join(document["wrong"])}
-        rows.append(["" if shown[name] is None else str(shown[name]) for name in columns])
-    said = prose(delivery.sentence())
-    cut = prose(f"The first {PAGE_ROWS} are shown.") if len(delivery) > PAGE_ROWS else None
-    title = f"{delivery.dataset.recipe.name}: what may be handed over"
-    write_text(
-        path, page(title, [section("Items", cut, table(columns, rows, right=[0, 4], most=PAGE_ROWS))], lead=said)
-    )
+    for node in dict.fromkeys([*prompts, *answers]):
+        said = answers.get(node, RecordedAnswer(status="missing"))
+        numbers = None if said.value is None else ", ".join(map(str, said.value))
+        rows.append([node, prompts.get(node), numbers if said.text is None else said.text, said.status])
+    return [{"heading": "Asked and answered", "columns": ["node", "prompt", "answer", ""], "rows": rows}]

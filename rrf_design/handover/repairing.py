@@ -73,7 +73,8 @@ def repair_dataset(
         for rows in _worked(bench, dataset.recipe, examples, settings, chunks, n_jobs):
             spool.add(rows)
             count.add(rows)
-    return Delivery(dataset, spool, verdicts=count.verdicts, seconds=time.perf_counter() - started)
+    again = responses if isinstance(responses, str | os.PathLike | list | tuple) else None
+    return Delivery(dataset, spool, verdicts=count.verdicts, seconds=time.perf_counter() - started, answers=again)
 
 
 def _chunks(items: Iterator[DataItem], answers: RecordedAnswers, said: Reviews) -> Iterator[list[RawItem]]:

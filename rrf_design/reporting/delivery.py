@@ -1,6 +1,6 @@
 """The page of many items: the sentence one may say about all of them, then every item in one table, and each item's story behind it.
 
-A delivered table, a repair of many fields and a run over many items all become an `rrf-delivery` document first:
+A delivered table, a repair of many fields and a run over many items all become an `rrf-item-table` document first:
 
     head      title, sentence, and where known subtitle, good (is all well?), verdicts (how many of each), figures
               ([label, value, note]), notes, refresh (seconds; while more is to come), facts ([name, value])
@@ -37,8 +37,8 @@ CARRIED = 16_000_000
 
 
 def delivery_page(document: Mapping[str, Any]) -> str:
-    """The page of an `rrf-delivery` document; InputError where a row does not fit the columns."""
-    data = checked(document, "rrf-delivery", what="delivery")
+    """The page of an `rrf-item-table` document; InputError where a row does not fit the columns."""
+    data = checked(document, "rrf-item-table", what="item table")
     head = data["head"]
     return page(
         str(head["title"]),
@@ -50,8 +50,15 @@ def delivery_page(document: Mapping[str, Any]) -> str:
     )
 
 
-def delivered(source: Source) -> str:
+def item_table_page(source: Source) -> str:
     return delivery_page(source.data)
+
+
+def delivered(source: Source) -> str:
+    """The page of an `rrf-delivery`: a delivered table."""
+    from rrf_design.reporting.items import delivered_items
+
+    return delivery_page(delivered_items(checked(source.data, "rrf-delivery", what="delivery")))
 
 
 def batch_page(source: Source) -> str:

@@ -30,6 +30,7 @@ _PAGES = {
     "rrf-repair-batch": "rrf_design.reporting.delivery:batch_page",
     "rrf-run": "rrf_design.reporting.runs:run_page",
     "rrf-delivery": "rrf_design.reporting.delivery:delivered",
+    "rrf-item-table": "rrf_design.reporting.delivery:item_table_page",
     "rrf-scenario": "rrf_design.reporting.scenarios:scenario_page",
 }
 """Format name to the function that makes its page: (Source) -> str. Imported when used."""

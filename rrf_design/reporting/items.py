@@ -1,4 +1,4 @@
-"""Runs and repairs of many fields as `rrf-delivery` documents: one row per item, and behind it the whole story.
+"""Runs, repairs of many fields and delivered tables as `rrf-item-table` documents: one row per item, and behind it the whole story.
 
 Behind an item of a run stand its questions with the raw texts, how each was read and what it became, what was bought in which
 order, and the error that each purchase was to expose.
@@ -43,7 +43,7 @@ def run_delivery(data: Mapping[str, Any], answers: Iterable[Mapping[str, Any]] =
         details.append(item_details(item, bought[name], said[name]))
     columns = ["item", "verdict", "values", "wrong", "bound", "certified margin", "cost", "stopped because", "reason"]
     content = {"head": run_head(data), "columns": columns, "rows": rows, "details": details}
-    return sealed("rrf-delivery", content)
+    return sealed("rrf-item-table", content)
 
 
 def run_head(data: Mapping[str, Any]) -> dict[str, Any]:
@@ -74,7 +74,50 @@ def batch_delivery(data: Mapping[str, Any], *, title: str = "Repair of many fiel
         "verdicts": data["verdicts"],
         "notes": [f"Against the truth: {number(int(count))} × {name}" for name, count in data["failures"].items()],
     }
-    return sealed("rrf-delivery", {"head": head, "columns": columns, "rows": rows, "details": details})
+    return sealed("rrf-item-table", {"head": head, "columns": columns, "rows": rows, "details": details})
+
+
+def delivered_items(data: Mapping[str, Any], stories: Sequence[list[Detail] | None] = ()) -> dict[str, Any]:
+    """The rows of an `rrf-delivery`; `stories` is what was asked and answered about each, where it is at hand."""
+    rows, details = [], []
+    for place, item in enumerate(data["items"]):
+        rows.append(
+            [
+                str(item["id"]),
+                item["rank"],
+                item["answer"],
+                item["verdict"],
+                None if item["bound"] is None else rounded_up(item["bound"], SIGNIFICANT),
+                item["raw"],
+                ", ".join(item["wrong"]),
+                item["cost"],
+                item["reason"],
+            ]
+        )
+        told = stories[place] if stories else None
+        details.append([_delivered_reasons(item), *(told or ())])
+    premise = common([str(item["assumes"]) for item in data["items"] if item["verdict"] == "certified"])
+    head = {
+        "title": f"{data['recipe']}: what may be handed over",
+        "subtitle": str(data["table"]),
+        "sentence": many_sentence(data["verdicts"], assumes=premise),
+        "good": True if data["verdict"] == "certified" else None,
+        "verdicts": data["verdicts"],
+    }
+    columns = ["item", "rank", "answer", "verdict", "bound", "raw", "wrong", "cost", "reason"]
+    return sealed("rrf-item-table", {"head": head, "columns": columns, "rows": rows, "details": details})
+
+
+def _delivered_reasons(item: Mapping[str, Any]) -> Detail:
+    rows = [
+        ["verdict", item["verdict"]],
+        ["because", item["reason"]],
+        ["assumes", item["assumes"]],
+        ["wrong", ", ".join(item["wrong"])],
+        ["not readable", ", ".join(item["unread"])],
+        ["who can decide it", item["check"]],
+    ]
+    return {"heading": "Why", "columns": ["", ""], "rows": [row for row in rows if row[1]]}
 
 
 def _outcome(item: Mapping[str, Any], repair: Mapping[str, Any]) -> list[Any]:

@@ -81,3 +81,15 @@ def test_estimate(run, folder):
     refused = run("estimate")
     assert refused.code == 2
     assert "--model" in refused.err
+
+
+def test_everything_that_is_asked_for_is_written(run, folder):
+    names = ["r.json", "p.html", "d.jsonl", "x.xml"]
+    more = ["--junit", "j.xml", "--report", "q.html", "--certificate", "proofs"]
+    ran = run(
+        "acquire", "--responses", "a.jsonl", "--budget", "0", *(part for name in names for part in ("-o", name)), *more
+    )
+    assert all(f"written to {name}" in ran.err for name in names)
+    assert all((folder / name).stat().st_size for name in [*names, "j.xml", "q.html"])
+    assert len(list((folder / "proofs").iterdir())) == 3
+    assert "2 of 3 items are certified" in (folder / "p.html").read_text()

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -32,3 +33,25 @@ def test_what_speaks_of_many_items(recipe: Path, tmp_path: Path) -> None:
     assert not is_dataset(plain, None)
     assert is_dataset(plain, tmp_path / "t.csv")
     assert len(open_dataset(plain, tmp_path / "t.csv")) == 9
+
+
+@pytest.mark.parametrize("verb", [["margin"], ["explain"], ["certify", "-o", "c.json"], ["report", "-o", "r.html"]])
+def test_verbs_of_one_problem_take_a_table(
+    run: Any, recipe: Path, verb: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(recipe.parent)
+    chosen: dict[int | None, list[object]] = {
+        9: ["--data", "t.csv"],
+        3: ["--limit", 3],
+        2: ["--sample", 2, "--seed", 3],
+        None: ["--item", 4],
+    }
+    for count, options in chosen.items():
+        ran = run(*verb, *options, "--json")
+        assert ran.code in (0, 1), ran.err
+        assert verb[0] == "report" or ran.json.get("items") == count
+    assert run(*verb, "--item", "4", "--limit", 1).code == 2
+    (recipe.parent / "p.toml").write_text('[[nodes]]\nid = "a"\n')
+    ran = run(verb[0], "p.toml", *verb[1:], "--limit", 1)
+    assert (ran.code, ran.err.count("\n")) == (2, 1)
+    assert "goes with a table" in ran.err

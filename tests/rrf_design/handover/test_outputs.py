@@ -12,6 +12,7 @@ import pytest
 import rrf_design as rrf
 from rrf_design.errors import InputError
 from rrf_design.handover import Delivery, write_output
+from rrf_design.reporting import write_report
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +41,11 @@ def test_all_forms_agree(delivery: Delivery, tmp_path: Path) -> None:
     suite = ElementTree.parse(tmp_path / "out.xml").getroot()
     assert int(suite.get("tests", 0)) == 60
     assert int(suite.get("failures", 0)) == 60 - delivery.verdicts["certified"]
-    assert delivery.sentence() in (tmp_path / "out.html").read_text()
+    page = (tmp_path / "out.html").read_text()
+    assert "46 of 60 items are certified" in page
+    assert page.count("Asked and answered") == 60  # behind every item stands what was asked and answered
+    again = Path(write_report(tmp_path / "out.json", tmp_path / "again.html")).read_text()
+    assert "46 of 60 items are certified" in again
 
 
 def test_an_answer_is_given_only_where_it_may_be_believed(delivery: Delivery) -> None:

@@ -37,7 +37,7 @@ def document(count: int = 30, *, text: str = "text", **head: Any) -> dict[str, A
     verdicts = {name: sum(row[2] == name for row in rows) for name in VERDICTS}
     found = {"title": "Invoices", "sentence": "Some may be used.", "verdicts": verdicts, **head}
     columns = ["no", "answer", "verdict", "rank", "reason"]
-    return sealed("rrf-delivery", {"head": found, "columns": columns, "rows": rows, "details": details})
+    return sealed("rrf-item-table", {"head": found, "columns": columns, "rows": rows, "details": details})
 
 
 def carried(text: str) -> dict[str, Any]:
