@@ -52,6 +52,20 @@ def _plain_text(value: Any) -> str:
 Table = Annotated[dict[str, Any], AfterValidator(_plain)]
 
 
+def _model_entries(given: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    found: dict[str, dict[str, Any]] = {}
+    for name, entry in given.items():
+        table = {"use": entry} if isinstance(entry, str) else entry
+        if not isinstance(table, dict) or not isinstance(table.get("use"), str) or not table["use"]:
+            raise ValueError(f'{name}: it needs use = "ADAPTER:NAME"')
+        found[name] = table
+    return found
+
+
+Models = Annotated[Table, AfterValidator(_model_entries)]
+"""`[models]`: name to `use` and options; a text alone is what to use."""
+
+
 class Entry(BaseModel):
     """Base of everything that can stand in a problem file: frozen, and no unknown keys."""
 

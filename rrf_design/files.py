@@ -36,7 +36,7 @@ SECTIONS: Mapping[str, type[BaseModel]] = {
     "tiers": Tier,
 }
 _BARE = re.compile("[A-Za-z0-9_-]+")
-SETTINGS = tuple(name for name in Problem.model_fields if name not in SECTIONS)
+SETTINGS = tuple(name for name in Problem.model_fields if name not in (*SECTIONS, "models"))
 
 
 def load(path: str | os.PathLike[str]) -> Problem:
@@ -107,10 +107,11 @@ def dumps(problem: Problem, kind: str = "toml") -> str:
     [[nodes]]
     id = "a"
     """
-    document = to_document(problem)
+    document = to_document(problem) | ({"models": _plain(problem.models)} if problem.models else {})
     if _kind(f".{kind}") == "json":
         return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
     parts = [f"[problem]\n{toml_entry(document['problem'])}"]
+    parts += [f"[models]\n{toml_entry(document['models'])}"] if problem.models else []
     parts += [f"[[{key}]]\n{toml_entry(entry)}" for key in SECTIONS for entry in document.get(key, ())]
     return "\n".join(parts)
 
@@ -127,8 +128,8 @@ def from_document(document: Any) -> Problem:
             raise InputError(
                 f"[{key}] makes this a recipe, which speaks of the rows of a table; give the table with --data"
             )
-        if key != "problem" and key not in SECTIONS:
-            raise InputError(f"unknown section {key!r}{suggestion(key, ['problem', *SECTIONS])}")
+        if key not in ("problem", "models", *SECTIONS):
+            raise InputError(f"unknown section {key!r}{suggestion(key, ['problem', 'models', *SECTIONS])}")
     for key in settings:
         if key not in SETTINGS:
             raise InputError(f"[problem]: unknown key {key!r}{suggestion(key, SETTINGS)}")
@@ -137,11 +138,12 @@ def from_document(document: Any) -> Problem:
     for key in SECTIONS:
         if key in document and not isinstance(document[key], list):
             raise InputError(f"{key}: must be a list of tables; write [[{key}]]")
-    return Problem(**settings, **{key: document[key] for key in SECTIONS if key in document})
+    return Problem(**settings, **{key: document[key] for key in (*SECTIONS, "models") if key in document})
 
 
 def to_document(problem: Problem) -> dict[str, Any]:
-    """What `from_document` reads back to an equal problem: plain lists, tables, strings and numbers."""
+    """What `from_document` reads back to an equal problem: plain lists, tables, strings and numbers. Who is asked in a live run
+    is no part of it: a design, its plans and its certificates stay the same whoever answers."""
     dumped = problem.model_dump(mode="python", exclude_defaults=True, by_alias=True)
     document = {"problem": {key: dumped[key] for key in SETTINGS if key in dumped}}
     document["problem"].setdefault("k", problem.k)
@@ -231,7 +233,9 @@ def one_line(
     location = _location(first)
     where, model, keys = "[problem]" if top is Problem else "the top level", top, location
     section = str(location[0]) if location else ""
-    if section in (tables or {}):
+    if section == "models":
+        where, keys = "[models]", location[1:]
+    elif section in (tables or {}):
         where, model, keys = f"[{section}]", (tables or {})[section], location[1:]
     elif section in lists:
         where, model, keys = section, lists[section], location[2:]

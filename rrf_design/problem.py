@@ -15,7 +15,7 @@ from pydantic import Field, ValidationError
 
 from rrf_design.blocks import Anchor, Block, Relation, Rule, Tier
 from rrf_design.errors import InputError
-from rrf_design.field import Entry, Node, NonNegative, Positive, Text
+from rrf_design.field import Entry, Models, Node, NonNegative, Positive, Text
 
 if TYPE_CHECKING:
     from rrf_design.design import Design
@@ -56,6 +56,8 @@ class Problem(Entry):
     anchors: tuple[Anchor, ...] = ()
     rules: tuple[Rule, ...] = ()
     tiers: tuple[Tier, ...] = ()
+    models: Models = Field(default_factory=dict)
+    """Who can be asked in a live run, by name; no part of the design, and so not of its digest."""
 
     def __init__(self, /, **data: Any) -> None:
         try:

@@ -35,6 +35,8 @@ class Question:
     model: Model
     request: Request
     parser: Parser
+    name: str
+    """The model's name in this run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,13 +105,15 @@ class Fetcher:
     def terms(self, item: str, name: str) -> Terms:
         source = self.sources.get((item, name))
         if isinstance(source, Verifier):
-            return Terms(self._ceiling(source.model, source.request), local=source.local, calls=1)
+            ceiling = self._ceiling(source.model, source.request)
+            return Terms(ceiling, local=source.local, calls=1, model=source.spec)
         if source is not None:
             return Terms(deferred=source.deferred, local=source.local)
         question = self.questions.get((item, name))
         if question is None:
             return Terms(local=self.all_local, calls=1)
-        return Terms(self._ceiling(question.model, question.request), local=question.model.local, calls=1)
+        ceiling = self._ceiling(question.model, question.request)
+        return Terms(ceiling, local=question.model.local, calls=1, model=question.name)
 
     def instant(self, purchase: Purchase) -> Settlement | None:
         """The outcome of what only has to be looked up or computed; None for what has to be fetched."""
@@ -223,7 +227,8 @@ class Fetcher:
         more |= {"seed": self._seed} if self._seed else {}
         if self._constrained:
             more["grammar"] = parser.grammar
-        return Question(self.roster[name], self.roster.request(name, prompt, system=node.system, **more), parser)
+        request = self.roster.request(name, prompt, system=node.system, **more)
+        return Question(self.roster[name], request, parser, name)
 
 
 def _asked(state: ItemState, again: Again | None) -> Asked:

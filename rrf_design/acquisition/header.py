@@ -20,7 +20,18 @@ if TYPE_CHECKING:
     from rrf_design.models import Model, PriceTable, Roster
     from rrf_design.problem import Problem
 
-_PACKAGES = ("numpy", "scipy", "numba", "sqlalchemy", "xllamacpp", "openai", "transformers", "torch")
+_PACKAGES = (
+    "numpy",
+    "scipy",
+    "numba",
+    "sqlalchemy",
+    "xllamacpp",
+    "openai",
+    "any-llm-sdk",
+    "genai-prices",
+    "transformers",
+    "torch",
+)
 
 
 def header(
@@ -52,10 +63,15 @@ def header(
 
 def _entry(entry: Mapping[str, Any], model: Model) -> dict[str, Any]:
     """What was asked for, without secrets, and what answered."""
-    kept = {
-        name: value for name, value in entry.items() if isinstance(value, str | int | float) and not secret_name(name)
-    }
+    kept = {name: value for name, value in entry.items() if _plain(value) and not secret_name(name)}
     return {"use": None, **kept, "name": model.name, "identity": dict(model.identity)}
+
+
+def _plain(value: Any) -> bool:
+    """It can stand in a file, so that a resumed run finds it there; an adapter object can't."""
+    if isinstance(value, Mapping):
+        return all(isinstance(name, str) and not secret_name(name) and _plain(inner) for name, inner in value.items())
+    return all(map(_plain, value)) if isinstance(value, list | tuple) else isinstance(value, str | int | float)
 
 
 @cache
@@ -88,7 +104,7 @@ def same_models(run: str, before: Mapping[str, Any], roster: Roster) -> None:
     """A run goes on with the backends it began with: answers of different backends are not interchangeable."""
     old = before.get("models")
     kept = {name: entry["identity"] for name, entry in old.items()} if old else {roster.first: before["identity"]}
-    now = {name: model.identity for name, model in roster.items()}
+    now = {name: model.identity for name, model in roster.items() if name in kept}
     if {name: _answering(identity) for name, identity in kept.items()} != {
         name: _answering(identity) for name, identity in now.items()
     }:

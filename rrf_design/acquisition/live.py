@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from rrf_design import files
@@ -27,15 +27,13 @@ from rrf_design.acquisition.stopping import Because, Limits, Rule, default, rest
 from rrf_design.errors import InputError
 from rrf_design.itemwise import itemwise
 from rrf_design.models.cache import AnswerCache
-from rrf_design.models.roster import Roster
+from rrf_design.models.roster import FIRST, Roster, line_up
 from rrf_design.problem import Problem
 
 if TYPE_CHECKING:
     from rrf_design.models import Model, PriceTable
 
 Problems = Problem | Mapping[str, Problem]
-FIRST = "model"
-"""How the only model of a run is called where nobody gave it a name."""
 
 
 @itemwise("rrf_design.handover", "acquire_dataset")
@@ -96,7 +94,8 @@ def acquire(
         run, problems, before = _problems(journal, problem, resume)
         settings = _settings(problems, before, budget, money, mode, batch, stop, limits, method, doubt, time_limit)
         table = _prices(prices if prices is not None or before is None else before.get("prices"))
-        entries = _entries(model, model_options, before, getattr(getattr(problem, "recipe", None), "models", None))
+        entries = _entries(model, model_options, before, _own(problems))
+        entries |= {name: {"use": name} for name in _judges(problems) if name not in entries}
         for entry in entries.values():
             redactor.add(str(value) for name, value in entry.items() if secret_name(name))
             redactor.add(part for value in entry.values() if isinstance(value, str) for part in password_of(value))
@@ -110,8 +109,8 @@ def acquire(
         known = _responses(problems, responses)
         seed = before.get("seed", seed) if before else seed
         tools = Toolbox(
-            model=_finder(roster, stack),
-            options=lambda name: roster.options(name) if name in roster else {},
+            model=roster.__getitem__,
+            options=roster.options,
             price=None if table is None else table.cost,
             allow_commands=allow_commands,
             isolation=isolation,
@@ -226,21 +225,37 @@ def _entries(
     model: str | Model | Mapping[str, Any] | None,
     options: Mapping[str, Any] | None,
     before: Mapping[str, Any] | None,
-    own: Mapping[str, Any] | None,
+    own: Mapping[str, Any],
 ) -> dict[str, dict[str, Any]]:
     """The run's models with their options, by name; when resuming without a word on them, as the run began. `options` go to
     the models that are named without any."""
     given = dict(options or {})
     if model is None and before is not None:
         return {name: {**entry, **given} for name, entry in _before(before).items()}
-    if model is None and own:
-        model = own
-    if model is None or not isinstance(model, Mapping):
-        return {FIRST: {"use": "embedded" if model is None else model, **given}}
+    chosen = line_up(model, own) or {FIRST: "embedded"}
     return {
         str(name): {**given, **entry} if isinstance(entry, Mapping) else {"use": entry, **given}
-        for name, entry in model.items()
+        for name, entry in chosen.items()
     }
+
+
+def _own(problems: Mapping[str, Problem]) -> Mapping[str, Any]:
+    """The `[models]` of the problem files; several files name the same ones, or one of them does."""
+    found: Mapping[str, Any] = {}
+    for item, problem in problems.items():
+        if problem.models and found and problem.models != found:
+            raise InputError(
+                f"item {item!r}: its [models] are not those of the other files; one run has one list of models"
+            )
+        found = found or problem.models
+    return found
+
+
+def _judges(problems: Mapping[str, Problem]) -> Iterable[str]:
+    """The models that verifiers name: entries of `[models]`, or models of their own that join the run's."""
+    sources = (anchor.source for problem in problems.values() for anchor in problem.anchors)
+    named = (source.get("verifier") for source in sources if isinstance(source, Mapping))
+    return dict.fromkeys(name for name in named if isinstance(name, str))
 
 
 def _before(before: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
@@ -263,22 +278,6 @@ def _cache(folder: str | os.PathLike[str] | None, roster: Roster, stack: context
     if folder is None or all(model.local for _, model in roster.items()):
         return None
     return stack.enter_context(AnswerCache(folder))
-
-
-def _finder(roster: Roster, stack: contextlib.ExitStack) -> Callable[[str], Model]:
-    """Verifiers by name: an entry of the roster, or a model of its own, started once."""
-    from rrf_design import models
-
-    started: dict[str, Model] = {adapter.name: adapter for _, adapter in roster.items()}
-
-    def find(name: str) -> Model:
-        if name in roster:
-            return roster[name]
-        if name not in started:
-            started[name] = stack.enter_context(models.get(name))
-        return started[name]
-
-    return find
 
 
 def _responses(problems: Mapping[str, Problem], given: Mapping[str, Any] | None) -> dict[str, Mapping[str, Any]]:

@@ -278,7 +278,9 @@ class Acquirer:
             found = self.ledger.shortage(price, terms)
             if found is None:
                 attempt = state.attempts.get(name, 0)
-                purchase = Purchase(item, name, buys, float(price), terms.ceiling, attempt, terms.deferred, terms.calls)
+                purchase = Purchase(
+                    item, name, buys, float(price), terms.ceiling, attempt, terms.deferred, terms.calls, terms.model
+                )
                 self._emit(purchase.intent())
                 at_once = Settlement(purchase, "bought") if buys is Buys.RELATION else self._instant(purchase)
                 if at_once is None:

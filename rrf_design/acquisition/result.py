@@ -191,6 +191,8 @@ class Acquisition:
     items: tuple[ItemResult, ...]
     open_reviews: int
     header: Mapping[str, Any]
+    models: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """What each model of the run was asked for and took: answers, calls, tokens, money."""
 
     @property
     def repaired(self) -> Mapping[str, Any] | None:
@@ -232,6 +234,7 @@ class Acquisition:
             "purchases": [entry.to_json() for entry in self.purchases],
             "repaired": None if self.repaired is None else _plain(self.repaired),
             "open_reviews": self.open_reviews,
+            "models": {name: dict(used) for name, used in self.models.items()},
             "items": [entry.to_json() for entry in self.items],
             "header": dict(self.header),
         }
@@ -326,6 +329,7 @@ def collect(
         items=items,
         open_reviews=sum(purchase.deferred for purchase in state.pending),
         header=dict(header),
+        models={name: used.to_json() for name, used in state.used.items()},
     )
 
 

@@ -30,6 +30,8 @@ class Terms:
     local: bool = False
     """Nothing leaves the machine, so nothing can be charged twice."""
     calls: int = 0
+    model: str = ""
+    """The run's name for the model that is asked, where one is."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ and lost to purchases that a crash left in doubt, or that a user did not wait fo
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -52,6 +53,8 @@ class Purchase:
     """A person answers: the run does not wait for it."""
     calls: int = 0
     """Model calls that it begins with; repeated ones are reserved when they are made."""
+    model: str = ""
+    """The run's name for the model that is asked."""
 
     @property
     def id(self) -> str:
@@ -59,9 +62,10 @@ class Purchase:
 
     def intent(self) -> Event:
         body = {"item": self.item, "name": self.name, "buys": self.buys.value, "price": self.price}
-        more = {"ceiling": self.ceiling} if self.ceiling else {}
+        more: dict[str, Any] = {"ceiling": self.ceiling} if self.ceiling else {}
         more |= {"deferred": True} if self.deferred else {}
         more |= {"calls": self.calls} if self.calls else {}
+        more |= {"model": self.model} if self.model else {}
         return Event(Kind.INTENT, body | more, self.id, self.attempt)
 
 
@@ -173,6 +177,21 @@ class ItemState:
         }
 
 
+@dataclass(slots=True)
+class Used:
+    """What one model of the run was asked for, and what it took."""
+
+    answers: int = 0
+    calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    money: Fraction = Fraction(0)
+
+    def to_json(self) -> dict[str, Any]:
+        counts = {name: getattr(self, name) for name in ("answers", "calls", "input_tokens", "output_tokens")}
+        return {**counts, "money": float(self.money)}
+
+
 class RunState:
     """Everything the journal says, item by item, with the ledger over all of them."""
 
@@ -183,6 +202,8 @@ class RunState:
         self.lost_price = Fraction(0)
         self.lost_money = Fraction(0)
         self.calls = 0
+        self.used: defaultdict[str, Used] = defaultdict(Used)
+        """By model; what older journals do not say whom they asked for is under ""."""
         self.calls_reserved = 0
         self.under_way = 0
         """Purchases that the run waits for."""
@@ -255,6 +276,7 @@ class RunState:
             event.attempt,
             body.get("deferred", False),
             body.get("calls", 0),
+            body.get("model", ""),
         )
         item = self.items[purchase.item]
         if purchase.name in item.round:
@@ -287,11 +309,17 @@ class RunState:
         self.settled_price += exact(body["price"])
         self.settled_money += exact(body["money"])
         self.calls += body["calls"]
+        reply = body["evidence"].get("reply") or {}
+        if purchase.model or body["calls"] or body["money"]:
+            self._use(purchase, body["calls"], exact(body["money"]), reply.get("usage"), answers=1)
 
     def _released(self, event: Event) -> None:
-        self._unreserve(event.body)
-        self.calls += event.body.get("calls", 0)  # attempts that nobody answered
-        self.lost_money += exact(event.body.get("money", 0.0))
+        purchase = self._unreserve(event.body)
+        calls, money = event.body.get("calls", 0), exact(event.body.get("money", 0.0))
+        self.calls += calls  # attempts that nobody answered
+        self.lost_money += money
+        if calls or money:
+            self._use(purchase, calls, money)
         self.items[event.body["item"]].round.insert(0, event.body["name"])
 
     def _dropped(self, event: Event) -> None:
@@ -329,7 +357,25 @@ class RunState:
         """It may have been charged: what was reserved for it counts as spent, and nothing was got for it."""
         self.lost_price += exact(purchase.price)
         self.lost_money += exact(purchase.ceiling)
-        self.calls += purchase.calls or int(purchase.buys is Buys.ANSWER)
+        calls = purchase.calls or int(purchase.buys is Buys.ANSWER)
+        self.calls += calls
+        self._use(purchase, calls, exact(purchase.ceiling))
+
+    def _use(
+        self,
+        purchase: Purchase,
+        calls: int,
+        money: Fraction,
+        usage: Mapping[str, Any] | None = None,
+        *,
+        answers: int = 0,
+    ) -> None:
+        used = self.used[purchase.model]
+        used.answers += answers
+        used.calls += calls
+        used.money += money
+        used.input_tokens += (usage or {}).get("input_tokens", 0)
+        used.output_tokens += (usage or {}).get("output_tokens", 0)
 
     def _stopped(self, event: Event) -> None:
         self.items[event.body["item"]].stopped = event.body

@@ -306,6 +306,16 @@ def describe(result: Acquisition) -> None:
     lost = f", of it {digits(result.lost)} lost to a crash" if result.lost else ""
     money = f"; money {result.money:.6g}" if result.money else ""
     say(f"spent {digits(result.spent)}{lost}{money}; {len(result.purchases)} purchases, {result.calls} model calls")
+    if len(result.models) > 1:
+        cells = [
+            (
+                name,
+                *(str(used[key]) for key in ("answers", "calls", "input_tokens", "output_tokens")),
+                digits(used["money"]),
+            )
+            for name, used in result.models.items()
+        ]
+        table("", ["model", "answers", "calls", "tokens in", "tokens out", "money"], cells, right=[1, 2, 3, 4, 5])
     rows = [
         (
             entry.item or entry.name,

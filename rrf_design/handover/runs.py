@@ -15,6 +15,7 @@ from rrf_design.handover.delivered import Delivery
 from rrf_design.handover.readings import plain, read_answer
 from rrf_design.handover.rows import DeliveredRow, shown_value
 from rrf_design.models import Model
+from rrf_design.models.roster import FIRST, line_up
 from rrf_design.models.scripted import ScriptedModel
 from rrf_design.problem import Problem
 from rrf_design.questions.answers import RecordedAnswers
@@ -25,7 +26,12 @@ from rrf_design.verdict import Verdict
 
 
 def acquire_dataset(
-    dataset: Dataset, model: str | Model | None = None, *, responses: Any = None, mode: str = "triage", **options: Any
+    dataset: Dataset,
+    model: str | Model | Mapping[str, Any] | None = None,
+    *,
+    responses: Any = None,
+    mode: str = "triage",
+    **options: Any,
 ) -> Acquisition:
     """A run over every item under one budget; `options` are those of `acquire`.
 
@@ -36,10 +42,16 @@ def acquire_dataset(
     given: Mapping[str, Mapping[str, Any]] | None = None
     if responses is not None:
         given = {item.id: known for item, known in _recorded(dataset, responses, complete=model is None)}
-    if model is None and options.get("resume") is None:
-        model = nobody() if responses is not None else _own_model(dataset)
-    elif model is None and responses is not None:
-        model = nobody()
+    own: Mapping[str, Any] = dataset.recipe.models
+    if model is None and responses is not None:
+        silent = nobody()
+        own = dict.fromkeys(own or [FIRST], silent)
+    if options.get("resume") is None or model is not None or responses is not None:
+        if model is None and not own:
+            raise InputError(
+                f"{dataset.recipe.name}: it names no model; say which is asked with --model, or give --responses"
+            )
+        model = line_up(model, own)
     return acquire(problems, model, responses=given, mode=mode, **options)
 
 
@@ -50,15 +62,6 @@ def nobody() -> Model:
         raise InputError("no model is there to ask; every answer of this run is recorded")
 
     return ScriptedModel(refuse, name="recorded answers")
-
-
-def _own_model(dataset: Dataset) -> str:
-    """The one model that the recipe names."""
-    named = dataset.recipe.models
-    if len(named) != 1:
-        said = f"names {len(named)} models" if named else "names no model"
-        raise InputError(f"{dataset.recipe.name}: it {said}; say which is asked with --model, or give --responses")
-    return str(next(iter(named.values()))["use"])
 
 
 def _recorded(dataset: Dataset, responses: Any, *, complete: bool) -> Iterator[tuple[DataItem, dict[str, Any]]]:

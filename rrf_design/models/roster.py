@@ -7,6 +7,7 @@ goes into every request to it, the rest makes the adapter.
 from __future__ import annotations
 
 import contextlib
+import json
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Self
 
@@ -22,6 +23,24 @@ REQUEST_OPTIONS = ("max_tokens", "temperature", "top_p", "seed")
 """Options of an entry that belong to its requests; they are sent only where they are set."""
 
 Entry = str | Model | Mapping[str, Any]
+FIRST = "model"
+"""How the only model of a run is called where nobody gave it a name."""
+
+
+def line_up(given: Entry | Mapping[str, Entry] | None, own: Mapping[str, Entry]) -> Mapping[str, Entry]:
+    """The run's models by name: those of the file (`own`), and over them what the call says. A single one without a name stands for
+    the file's only model."""
+    if given is None:
+        return own
+    if isinstance(given, Mapping):
+        return {**own, **given}
+    if len(own) > 1:
+        listed = ", ".join(own)
+        shown = given if isinstance(given, str) else "..."
+        raise InputError(
+            f"there are several models ({listed}); say which is meant, as in --model {next(iter(own))}={shown}"
+        )
+    return {next(iter(own), FIRST): given}
 
 
 class Roster:
@@ -42,6 +61,7 @@ class Roster:
     def start(cls, entries: Mapping[str, Entry], stack: contextlib.ExitStack) -> Self:
         """Start every model of these entries; what is started here is closed with the stack."""
         models: dict[str, Model] = {}
+        started: dict[str, Model] = {}
         options: dict[str, dict[str, Any]] = {}
         for name, entry in entries.items():
             table = dict(entry) if isinstance(entry, Mapping) else {"use": entry}
@@ -49,8 +69,12 @@ class Roster:
                 raise InputError(f'[models] {name}: it needs use = "ADAPTER:NAME"{suggestion("use", table)}')
             spec = table.pop("use")
             options[name] = {key: table.pop(key) for key in REQUEST_OPTIONS if key in table}
+            same = json.dumps([spec, table], sort_keys=True, default=id)
+            if same in started:  # one backend under two names is started once
+                models[name] = started[same]
+                continue
             try:
-                models[name] = get(spec, **table)
+                models[name] = started[same] = get(spec, **table)
             except InputError as error:
                 raise type(error)(f"[models] {name}: {error}" if len(entries) > 1 else str(error)) from None
             if models[name] is not spec:  # made here, so closed here

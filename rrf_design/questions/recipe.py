@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, Field, ValidationError, model_validator
 
 from rrf_design.errors import InputError
-from rrf_design.field import Entry, NonNegative, Table, Text
+from rrf_design.field import Entry, Models, NonNegative, Table, Text
 from rrf_design.files import SECTIONS, canonical_digest, one_line, parse_text, read_source, suggestion, toml_entry
 from rrf_design.questions.entry_lines import Places, entry_lines
 
@@ -139,7 +139,7 @@ class RecipeFile(Entry):
     """The sections of a recipe. The long ones are checked as a problem, once their placeholders are numbers."""
 
     data: DataSection = DataSection()
-    models: dict[str, Text | Table] = Field(default_factory=dict)
+    models: Models = Field(default_factory=dict)
     answer: AnswerSection | None = None
     ask: tuple[AskEntry, ...] = ()
     check: tuple[CheckEntry, ...] = ()
@@ -248,7 +248,7 @@ def recipe_from_document(
         lists: dict[str, type[BaseModel]] = {"ask": AskEntry, "check": CheckEntry}
         tables: dict[str, type[BaseModel]] = {"data": DataSection, "answer": AnswerSection, "promise": PromiseSection}
         raise InputError(one_line(error, document, lists=lists, tables=tables, top=RecipeFile)) from None
-    models = _models(parts)
+    models = parts.models
     made = compile_short(parts, list(models)) if short else own_long(parts, list(models))
     recipe = Recipe(
         name, parts.data, models, parts.promise, parts.ladder, made.document, made.origins, made.nodes,
@@ -256,16 +256,6 @@ def recipe_from_document(
     )  # fmt: skip
     check_recipe(Filler(recipe))
     return recipe
-
-
-def _models(parts: RecipeFile) -> dict[str, dict[str, Any]]:
-    found: dict[str, dict[str, Any]] = {}
-    for name, entry in parts.models.items():
-        table = {"use": entry} if isinstance(entry, str) else dict(entry)
-        if not isinstance(table.get("use"), str) or not table["use"]:
-            raise InputError(f'[models] {name}: it needs use = "ADAPTER:NAME"{suggestion("use", table)}')
-        found[name] = table
-    return found
 
 
 def dumps_recipe(recipe: Recipe) -> str:

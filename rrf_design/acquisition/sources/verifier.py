@@ -51,6 +51,7 @@ class Verifier(Source):
             raise InputError("a verifier is never truth; declare the sigma or covariance that was measured for it")
         if tools.model is None:
             raise InputError("a verifier needs a model, and this run has none")
+        self.spec = spec
         self.model = tools.model(spec)
         self.local = self.model.local
         self._price = tools.price

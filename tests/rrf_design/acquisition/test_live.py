@@ -54,7 +54,7 @@ def test_faults_are_found_before_anything_is_bought(tmp_path: Path, changes: dic
         ({"money": 1.0}, "needs a price table"),
         ({"money": 1.0, "prices": {"other": {"input": 1.0}}}, "no price for model 'scripted'"),
         ({"responses": {"zz": 1.0}}, "no node 'zz'"),
-        ({"model": "scritped:x"}, "did you mean 'scripted'"),
+        ({"model": "scritped:x"}, "did you mean 'scripted:x'"),
         ({"resume": "2020"}, "no journal of runs"),
     ],
 )

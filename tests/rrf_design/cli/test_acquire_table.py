@@ -93,3 +93,42 @@ def test_everything_that_is_asked_for_is_written(run, folder):
     assert all((folder / name).stat().st_size for name in [*names, "j.xml", "q.html"])
     assert len(list((folder / "proofs").iterdir())) == 3
     assert "2 of 3 items are certified" in (folder / "p.html").read_text()
+
+
+TWO = """[data]
+table = "t.csv"
+id = "no"
+[models]
+mini = { use = "scripted:ten.json", temperature = 0.7 }
+other = "scripted:ten.json"
+[answer]
+of = "total"
+tolerance = 0.005
+[[ask]]
+id = "total"
+model = ["mini", "other"]
+prompt = "Total of {{ no }}?"
+[[ask]]
+id = "reworded"
+like = "total"
+model = "other"
+prompt = "To pay for {{ no }}?"
+"""
+
+
+def test_several_models_of_a_recipe_in_one_run(run, folder):
+    (folder / "rrf.toml").write_text(TWO)
+    (folder / "ten.json").write_text('{"default": "10"}')
+    (folder / "eleven.json").write_text('{"default": "11"}')
+    ran = run("acquire", "-q", "--json")
+    assert ran.code == 0, ran.err
+    used = ran.json["models"]
+    assert {name: entry["answers"] for name, entry in used.items()} == {"mini": 3, "other": 6}
+    assert set(ran.json["header"]["models"]) == {"mini", "other"}
+    # One of them is replaced on the command line, and disagrees now: two of three answers are the other's.
+    ran = run("acquire", "-q", "--json", "--model", "other=scripted:eleven.json")
+    item = ran.json["items"][0]
+    assert item["answers"] == {"total": [10.0], "total@other": [11.0], "reworded": [11.0]}
+    ran = run("acquire", "-q", "--model", "scripted:eleven.json")
+    assert (ran.code, ran.err.count("\n")) == (2, 1)
+    assert "several models (mini, other); say which is meant, as in --model mini=scripted:eleven.json" in ran.err

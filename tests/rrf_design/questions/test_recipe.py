@@ -32,7 +32,7 @@ def made(text: str) -> object:
             "ask 'a': model 'mini' is not in .models.; did you mean 'mino'",
         ),
         (SHORT + 'model = ["m", "m"]\n', "none of them twice"),
-        (SHORT + "[models]\nm = { name = 'x' }\n", r"\[models\] m: it needs use"),
+        (SHORT + "[models]\nm = { name = 'x' }\n", r"\[models\]: m: it needs use"),
         (SHORT + "[problem]\nk = 1\n", "short form and .problem. of the long one"),
         (SHORT + 'parse = "decimals"\n', "ask 'a': unknown parser 'decimals'; did you mean 'decimal'"),
         (SHORT + 'parse = { jsn = "x" }\n', "ask 'a': parse must be"),
