@@ -77,16 +77,18 @@ def test_purchases_are_fetched_side_by_side() -> None:
 
 
 def test_a_slow_lane_holds_up_nobody_else() -> None:
-    gate = threading.Event()
+    begun, gate = threading.Event(), threading.Event()
 
     def fetch(given: Purchase) -> Settlement:
         if given.name == "n0":
+            begun.set()
             assert gate.wait(30)
         return Settlement(given, "told", (7.0,))
 
     crew = Crew(fetch, lambda purchase: ("slow" if purchase.name in ("n0", "n1") else "quick", 1))
     crew.start(purchase(number) for number in range(6))
     assert {result.purchase.name for result in gather(crew, 4)} == {"n2", "n3", "n4", "n5"}
+    assert begun.wait(30)
     assert [given.name for given in crew.recall()] == ["n1"]
     gate.set()
     assert [result.purchase.name for result in gather(crew, 1)] == ["n0"]
