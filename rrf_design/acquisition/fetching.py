@@ -18,9 +18,10 @@ from rrf_design.errors import InputError
 
 if TYPE_CHECKING:
     from rrf_design.field import Node
-    from rrf_design.models import Model, PriceTable, Reply, Request, Roster
+    from rrf_design.models import Model, PriceTable, Reply, Request, Roster, Usage
     from rrf_design.models.cache import AnswerCache
     from rrf_design.models.pacing import Pace
+    from rrf_design.models.spending import Tally
     from rrf_design.problem import Problem
     from rrf_design.responses import Parser
 
@@ -70,7 +71,7 @@ class Fetcher:
         from rrf_design.models import Roster
 
         self._cache = cache
-        self.roster, self._prices, self._seed = Roster.of(model), prices, seed
+        self.roster, self.prices, self._seed = Roster.of(model), prices, seed
         self._constrained = constrained
         tools = tools or Toolbox()
         self.questions: dict[tuple[str, str], Question] = {}
@@ -96,6 +97,26 @@ class Fetcher:
         """Everybody this run may ask: the roster, and judges that are not on it."""
         judges = [source.model for source in self.sources.values() if isinstance(source, Verifier)]
         return list({id(model): model for model in [*(m for _, m in self.roster.items()), *judges]}.values())
+
+    def tallies(self, problems: Mapping[str, Problem]) -> dict[str, Tally]:
+        """What everything that can be asked takes, by the name of the model."""
+        from rrf_design.models.spending import Tally
+
+        found: dict[str, Tally] = {model.name: Tally() for model in self.models}
+        for (item, name), question in self.questions.items():
+            always = problems[item].node_by_id[name].cost is None
+            attempts = question.model.retry.attempts
+            found[question.model.name].add(question.request, always=always, attempts=attempts)
+        for (item, name), source in self.sources.items():
+            if isinstance(source, Verifier):
+                always = problems[item].block_by_id[name].cost is None
+                attempts = source.model.retry.attempts
+                found[source.model.name].add(source.request, always=always, attempts=attempts)
+        return found
+
+    def money(self, model: Model, usage: Usage) -> float:
+        """What a reply cost; nothing where no price is known, which the run's header says."""
+        return self.prices.cost(model, usage) if self.prices is not None and self.prices.counted(model) else 0.0
 
     @property
     def all_local(self) -> bool:
@@ -166,7 +187,8 @@ class Fetcher:
 
         if id(model) not in self._paces:
             # Where a bare call costs money, an attempt that is throttled does too: then every attempt counts.
-            patient = self._prices is None or not self._prices.price(model).call
+            known = self.prices is not None and self.prices.counted(model)
+            patient = self.prices is None or not known or not self.prices.price(model).call
             self._paces[id(model)] = Pace(model.slots, patient=patient)
         return self._paces[id(model)]
 
@@ -194,7 +216,7 @@ class Fetcher:
     def _read(self, question: Question, reply: Reply, passing: bool | None) -> Fetched:
         from rrf_design.models import record
 
-        money = self._prices.cost(question.model, reply.usage) if self._prices is not None else 0.0
+        money = self.money(question.model, reply.usage)
         refuse_unanswered(reply, money, passing=passing)
         if not reply.parseable:
             return Fetched(reply.outcome.value, None, money, reply.usage.calls, record(question.request, reply))
@@ -206,7 +228,8 @@ class Fetcher:
         return Fetched(outcome, parsed.value, money, reply.usage.calls, evidence)
 
     def _ceiling(self, model: Model, request: Request) -> float:
-        return 0.0 if self._prices is None else self._prices.ceiling(model, request)
+        known = self.prices is not None and self.prices.counted(model)
+        return self.prices.ceiling(model, request) if self.prices is not None and known else 0.0
 
     def _question(self, node: Node) -> Question:
         from rrf_design.questions.templates import render

@@ -23,8 +23,8 @@ from rrf_design.acquisition.secrets import HIDDEN, Redactor, password_of, secret
 from rrf_design.acquisition.settings import Mode, Settings
 from rrf_design.acquisition.sources import Toolbox
 from rrf_design.acquisition.state import Doubt
-from rrf_design.acquisition.stopping import Because, Limits, Rule, default, restore, summary
-from rrf_design.errors import InputError
+from rrf_design.acquisition.stopping import Because, Limits, Rule, default, hard_limits, restore, summary
+from rrf_design.errors import InputError, Refused
 from rrf_design.itemwise import itemwise
 from rrf_design.models.cache import AnswerCache
 from rrf_design.models.roster import FIRST, Roster, line_up
@@ -32,6 +32,7 @@ from rrf_design.problem import Problem
 
 if TYPE_CHECKING:
     from rrf_design.models import Model, PriceTable
+    from rrf_design.models.spending import Spending
 
 Problems = Problem | Mapping[str, Problem]
 
@@ -62,14 +63,16 @@ def acquire(
     seed: int = 0,
     time_limit: float | None = None,
     model_options: Mapping[str, Any] | None = None,
+    consent: Callable[[Spending, bool], bool] | None = None,
     progress: Callable[[Event], None] | None = None,
 ) -> Acquisition:
     """Buy until a stopping rule fires, then repair; the run is in the journal and can be resumed at any moment.
 
     `problem` is one problem or a mapping from item names to problems (a data set under one budget). `model` is a name
-    (default: the recipe's models, else "embedded"; when resuming, what the run began with), an adapter object, or several by name, as in a recipe's `[models]`: nodes say which of them is asked, the first one by default. `budget` counts the costs of the problem file (default: the problem's own), `money` what the calls really cost by the price table `prices`. With `resume`
+    (default: the recipe's models, else "embedded"; when resuming, what the run began with), an adapter object, or several by name, as in a recipe's `[models]`: nodes say which of them is asked, the first one by default. `budget` counts the costs of the problem file (default: the problem's own), `money` what the calls really cost. With `resume`
     the problem is read from the journal, and so are budget, money, prices and `stop` where they are not given again. `limits` on calls, seconds and gain
     replace those of the same kind and leave the rest of the rule as it is. `reviews` is a filled-in review file, `review_file` where to write the open ones.
+    Prices come with the package; `prices` go over them. `consent` is asked before anything is bought: it is told what the run will take and whether a limit was set, and its False ends the call.
     `cache` is a folder in which answers of models that are not local are kept across runs; without one, nothing is kept.
 
     Returns an `Acquisition`: `verdict` and `verdicts`, `items` with answers and repairs, `purchases`, what was `spent`, and
@@ -102,16 +105,12 @@ def acquire(
         roster = Roster.start(entries, stack)
         for _, adapter in roster.items():
             redactor.add(getattr(adapter, "secrets", ()))
-            if settings.money is not None:
-                if table is None:
-                    raise InputError("a money budget needs a price table; give prices, or leave the money budget out")
-                table.price(adapter)
         known = _responses(problems, responses)
         seed = before.get("seed", seed) if before else seed
         tools = Toolbox(
             model=roster.__getitem__,
             options=roster.options,
-            price=None if table is None else table.cost,
+            price=lambda adapter, usage: fetcher.money(adapter, usage),
             allow_commands=allow_commands,
             isolation=isolation,
         )
@@ -119,13 +118,15 @@ def acquire(
             problems,
             roster,
             known=known,
-            prices=table,
             seed=seed,
             tools=tools,
             constrained=constrained,
             cache=_cache(cache, roster, stack),
         )
         _no_secret_inside(problems, redactor)
+        fetcher.prices = table = _priced(
+            fetcher, problems, given=table, settings=settings, consent=consent if before is None else None
+        )
         if before is None:
             documents = {item: files.to_document(p) for item, p in problems.items()}
             run = journal.create(header(problems, roster, settings, seed, entries=entries, prices=table), documents)
@@ -219,6 +220,37 @@ def _prices(given: Any) -> PriceTable | None:
     from rrf_design.models import PriceTable
 
     return given if given is None or isinstance(given, PriceTable) else PriceTable.load(given)
+
+
+def _priced(
+    fetcher: Fetcher,
+    problems: Mapping[str, Problem],
+    *,
+    given: PriceTable | None,
+    settings: Settings,
+    consent: Callable[[Spending, bool], bool] | None,
+) -> PriceTable:
+    """The prices of the run's models, for calls as large as it can make; the user agrees to what it may spend, or nothing is bought."""
+    from rrf_design.models.prices import REMEDY, PriceTable, price_of
+    from rrf_design.models.spending import Spending
+
+    tallies = fetcher.tallies(problems)
+    found = {model.name: price_of(model, given, tallies[model.name].largest) for model in fetcher.models}
+    unknown = tuple(name for name, price in found.items() if price is None)
+    if settings.money is not None and unknown:
+        raise InputError(
+            f"no price is known of model {unknown[0]!r}, and a money budget needs one; {REMEDY.format(unknown[0])},"
+            " or leave the money budget out"
+        )
+    if consent is not None:
+        calls, _ = hard_limits(settings.rule)
+        said = any(limit is not None for limit in (settings.budget, settings.money, calls))
+        asked = {name: tally for name, tally in tallies.items() if tally.most.calls}
+        hosted = {model.name for model in fetcher.models if model.listed is not None}
+        if not consent(Spending.of(asked, found, hosted), said):
+            raise Refused("nothing was asked and nothing was spent")
+    known = {name: price for name, price in found.items() if price is not None}
+    return PriceTable(known, "the run's prices" if given is None else given.source, unknown)
 
 
 def _entries(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -30,6 +31,7 @@ from rrf_design.cli.output import AsJson, Quiet, Seed, default_file, note, print
 
 if TYPE_CHECKING:
     from rrf_design.acquisition import Acquisition
+    from rrf_design.models.spending import Spending
     from rrf_design.questions import Dataset
 
 _NAMED = re.compile(r"([^=:/\\]+)=(.+)")
@@ -81,9 +83,11 @@ def acquire(
         str, typer.Option("--method", help="How the schedule is made: auto, greedy, optimal or witness.")
     ] = "auto",
     money: Annotated[
-        float | None, typer.Option("--money", help="What the calls may really cost, by the price table.")
+        float | None, typer.Option("--money", help="What the calls may really cost, by the listed prices or --prices.")
     ] = None,
-    prices: Annotated[Path | None, typer.Option("--prices", help="Price table (.toml or .json).")] = None,
+    prices: Annotated[
+        Path | None, typer.Option("--prices", help="Prices that go over the listed ones (.toml or .json).")
+    ] = None,
     max_calls: Annotated[
         int | None, typer.Option("--max-calls", help="Make at most so many model calls, repeated ones included.")
     ] = None,
@@ -132,6 +136,9 @@ def acquire(
     policy: Annotated[
         Path | None, typer.Option("--policy", help="Run a pilot's policy on the other items of a recipe's table.")
     ] = None,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Spend without being asked, where neither --budget nor --money says how much.")
+    ] = False,
     seed: Seed = 0,
     quiet: Quiet = False,
     as_json: AsJson = False,
@@ -201,6 +208,7 @@ def acquire(
         doubt=doubt,
         seed=seed,
         model_options={name: value for name, value in options.items() if value is not None},
+        consent=lambda spending, said: agreed(spending, said=said or yes, quiet=quiet),
         progress=progress,
     )
     if progress is not None:
@@ -280,6 +288,24 @@ def _write_page(result: Acquisition, path: Path, store: str | None) -> None:
 
     problems = {entry.item: entry.problem for entry in result.items}
     write_report(result, path, problem=problems, answers=answer_log(result.run, store=store))
+
+
+def agreed(spending: Spending, *, said: bool, quiet: bool) -> bool:
+    """Whether a run may begin: it costs nothing, a limit was set, or the user says so now, at a terminal."""
+    from rrf_design.errors import InputError
+    from rrf_design.models.prices import REMEDY
+
+    if not quiet:
+        for name in spending.unknown:
+            note(f"no price is known of {name}, so what it costs is not counted; {REMEDY.format(name)}")
+    if said or not (spending.money.most or spending.hosted):
+        return True
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise InputError(
+            f"this run would spend money, and nobody said how much it may ({spending.sentence()});"
+            " say so with --money or --budget, or agree with --yes"
+        )
+    return typer.confirm(f"{spending.sentence()}. Go on?", err=True)
 
 
 def named_models(given: Sequence[str]) -> str | dict[str, str] | None:

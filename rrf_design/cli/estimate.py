@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from rrf_design.cli.acquire import named_models
 from rrf_design.cli.items import Data, ItemId, Limit, Sample, open_dataset
 from rrf_design.cli.output import AsJson, ProblemFile, Quiet, Seed, note, print_json, say, table
 
@@ -22,7 +23,8 @@ def estimate(
     limit: Limit = None,
     sample: Sample = None,
     model: Annotated[
-        str | None, typer.Option("--model", help="Who is asked where the recipe names nobody, as in acquire.")
+        list[str] | None,
+        typer.Option("--model", help="Who is asked, as in acquire: one model, or several as NAME=SPEC."),
     ] = None,
     prices: Annotated[Path | None, typer.Option("--prices", help="Price table (.toml or .json).")] = None,
     seed: Seed = 0,
@@ -37,7 +39,8 @@ def estimate(
     """
     from rrf_design.handover import estimate as estimated
 
-    found = estimated(open_dataset(file, data, item=item, limit=limit, sample=sample, seed=seed), model, prices=prices)
+    chosen = open_dataset(file, data, item=item, limit=limit, sample=sample, seed=seed)
+    found = estimated(chosen, named_models(model or []), prices=prices)
     if as_json:
         print_json(found.to_json())
         raise typer.Exit(0)

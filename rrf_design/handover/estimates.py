@@ -7,35 +7,20 @@ answers of half their limit.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from html import escape
-from math import ceil
 from typing import Any
 
 from rrf_design.documents import sealed
 from rrf_design.errors import InputError
 from rrf_design.models.base import Request, Retry
-from rrf_design.models.prices import Price, PriceTable, listed_price
+from rrf_design.models.prices import REMEDY, Price, PriceTable, listed_price
+from rrf_design.models.registry import adapter
+from rrf_design.models.roster import line_up
+from rrf_design.models.spending import ASSUMED, Span, Spending, Tally
 from rrf_design.problem import Problem
 from rrf_design.questions.datasets import Dataset
-
-BYTES_PER_TOKEN = 4
-"""Of English prose; other scripts have more tokens."""
-USED = 0.5
-"""Part of its limit that an answer takes."""
-ASSUMED = "expected: every question that is always asked, once; four bytes a token; answers of half their limit"
-
-
-@dataclass(frozen=True, slots=True)
-class Span:
-    """What is likely, and what is certainly not exceeded; None where no price is known."""
-
-    expected: float | None
-    most: float | None
-
-    def to_json(self) -> dict[str, Any]:
-        return {"expected": self.expected, "most": self.most}
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,47 +49,14 @@ class Estimate:
         return f"Estimate({self.items} items: {self.sentence()})"
 
     def sentence(self) -> str:
-        money = (
-            "money unknown"
-            if self.money.most is None
-            else f"money {self.money.expected:.4g}, at most {self.money.most:.4g}"
-        )
-        return (
-            f"{self.calls.expected:g} calls expected, at most {self.calls.most:g}; {self.tokens.expected:g} tokens,"
-            f" at most {self.tokens.most:g}; {money}"
-        )
+        return Spending(self.calls, self.tokens, self.money).sentence()
 
     def _repr_html_(self) -> str:
         return f"<p>{escape(repr(self))}</p>"
 
 
-@dataclass(slots=True)
-class _Tally:
-    """Of one model: calls and tokens, and its largest call."""
-
-    expected: list[float] = field(default_factory=lambda: [0.0, 0.0, 0.0])
-    most: list[float] = field(default_factory=lambda: [0.0, 0.0, 0.0])
-    largest: tuple[int, int] = (0, 0)
-
-    def add(self, request: Request, *, always: bool, attempts: int) -> None:
-        bound = request.ceiling()
-        size = len(request.prompt.encode("utf-8", "replace")) + len((request.system or "").encode("utf-8", "replace"))
-        if always:
-            guess = (1.0, float(ceil(size / BYTES_PER_TOKEN)), float(ceil(USED * request.max_tokens)))
-            self.expected = [have + more for have, more in zip(self.expected, guess, strict=True)]
-        whole = (attempts, attempts * bound.input_tokens, attempts * bound.output_tokens)
-        self.most = [have + more for have, more in zip(self.most, whole, strict=True)]
-        self.largest = (
-            max(self.largest[0], bound.input_tokens),
-            max(self.largest[1], bound.output_tokens),
-        )
-
-    def money(self, price: Price, which: list[float]) -> float:
-        return price.call * which[0] + price.input * which[1] + price.output * which[2]
-
-
 def estimate(
-    dataset: Dataset, model: str | None = None, *, prices: Any = None, attempts: int | None = None
+    dataset: Dataset, model: str | Mapping[str, Any] | None = None, *, prices: Any = None, attempts: int | None = None
 ) -> Estimate:
     """What asking everything about every item takes. `model` answers for nodes that name none; `prices` replace the listed ones.
 
@@ -123,33 +75,31 @@ def estimate(
     """
     table = None if prices is None else prices if isinstance(prices, PriceTable) else PriceTable.load(prices)
     tries = Retry().attempts if attempts is None else attempts
-    tallies: dict[str, _Tally] = {}
+    entries = line_up(model, dataset.recipe.models)
+    if not entries:
+        raise InputError(f"{dataset.recipe.name}: it names no model; say which is asked with --model")
+    tallies: dict[str, Tally] = {}
+    elsewhere: set[str] = set()
     cost = 0.0
     for item in dataset.items_in_order():
         example, prompts = dataset.structures[item.structure].example, item.prompts
         for node in example.nodes:
             if node.id not in prompts:
                 continue
-            spec, limit = _asked(dataset, node.model, model)
-            limit = node.max_tokens or limit or Request("?").max_tokens
+            entry = _entry(entries, node.model, node.id)
+            spec = str(entry["use"])
+            if "base_url" in entry:
+                elsewhere.add(spec)
+            limit = node.max_tokens or entry.get("max_tokens") or Request("?").max_tokens
             request = Request(prompts[node.id], system=node.system, max_tokens=limit)
-            tallies.setdefault(spec, _Tally()).add(request, always=node.cost is None, attempts=tries)
+            tallies.setdefault(spec, Tally()).add(request, always=node.cost is None, attempts=tries)
         cost += _on_sale(example)
-    known = {name: _price(name, tally, table) for name, tally in tallies.items()}
-    totals = {
-        key: [sum(getattr(t, key)[i] for t in tallies.values()) for i in range(3)] for key in ("expected", "most")
-    }
-    money = Span(None, None)
-    if all(price is not None for price in known.values()):
-        sums = [
-            sum(t.money(known[name] or Price(), getattr(t, key)) for name, t in tallies.items())
-            for key in ("expected", "most")
-        ]
-        money = Span(sums[0], sums[1])
+    known = {name: _price(name, tally, table, elsewhere) for name, tally in tallies.items()}
+    found = Spending.of(tallies, known)
     return Estimate(
-        calls=Span(totals["expected"][0], totals["most"][0]),
-        tokens=Span(sum(totals["expected"][1:]), sum(totals["most"][1:])),
-        money=money,
+        calls=found.calls,
+        tokens=found.tokens,
+        money=found.money,
         cost=Span(0.0, cost),
         items=len(dataset),
         structures=len(dataset.structures),
@@ -158,22 +108,25 @@ def estimate(
     )
 
 
-def _asked(dataset: Dataset, name: str | None, model: str | None) -> tuple[str, int | None]:
-    """The model that a node asks, and the limit of its answers where [models] sets one."""
-    named = dataset.recipe.models
-    entry = named.get(name) if name is not None else next(iter(named.values()), None) if model is None else None
-    if entry is None:
-        if model is None:
-            raise InputError(f"{dataset.recipe.name}: it names no model; say which is asked with --model")
-        return model, None
-    limit = entry.get("max_tokens")
-    return str(entry["use"]), limit if isinstance(limit, int) else None
+def _entry(entries: Mapping[str, Any], name: str | None, node: str) -> Mapping[str, Any]:
+    """The entry of [models] that a node asks; the first one by default."""
+    if name is not None and name not in entries:
+        raise InputError(f"node {node!r}: model {name!r} is not among the run's models ({', '.join(entries)})")
+    entry = entries[name] if name is not None else next(iter(entries.values()))
+    return entry if isinstance(entry, Mapping) else {"use": entry}
 
 
-def _price(name: str, tally: _Tally, table: PriceTable | None) -> Price | None:
+def _price(name: str, tally: Tally, table: PriceTable | None, elsewhere: Collection[str]) -> Price | None:
+    """By the given table, by the list, or nothing where the adapter answers on this machine; a server of one's own has no list."""
     if table is not None and name in table.prices:
         return table.prices[name]
-    return listed_price(name, input_tokens=tally.largest[0], output_tokens=tally.largest[1])
+    made = adapter(name)
+    if made is not None and made.local:
+        return Price()
+    largest = tally.largest
+    if name in elsewhere:
+        return None
+    return listed_price(name, input_tokens=largest.input_tokens, output_tokens=largest.output_tokens)
 
 
 def _on_sale(example: Problem) -> float:
@@ -184,7 +137,7 @@ def _on_sale(example: Problem) -> float:
 
 def _notes(dataset: Dataset, known: Mapping[str, Price | None]) -> tuple[str, ...]:
     notes = [ASSUMED]
-    notes += [f"no price is known of {name}; give one with --prices" for name, price in known.items() if price is None]
+    notes += [f"no price is known of {name}; {REMEDY.format(name)}" for name, price in known.items() if price is None]
     sources = [a.source for one in dataset.structures.values() for a in one.example.anchors]
     if any(isinstance(source, Mapping) and "verifier" in source for source in sources):
         notes.append("calls of verifiers are not counted: their prompts hold answers that are not there yet")

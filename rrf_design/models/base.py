@@ -236,6 +236,8 @@ class Model(ABC):
     asynchronous: bool = False
     local: bool = False
     """Answers on this machine or from paper: asking again charges nobody, so a crash leaves nothing in doubt."""
+    listed: str | None = None
+    """``PROVIDER:NAME`` as price lists know it; None for a server of one's own."""
     retry: Retry = Retry()
 
     @property

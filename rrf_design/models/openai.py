@@ -57,6 +57,7 @@ class OpenAIModel(Model):
         if key is None and url == _HOSTED:
             raise InputError(f"model openai:{model}: set {KEYS[1]}, or {BASE_URL} for a server of your own")
         self.name = f"openai:{model}"
+        self.listed = self.name if url == _HOSTED else None
         self.slots = slots
         self.supports_grammar = grammar_field is not None
         self.retry = retry or Retry()

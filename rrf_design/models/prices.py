@@ -1,7 +1,8 @@
-"""What a call costs: a table the user gives, and a ceiling to reserve before the call is made.
+"""What a call costs: the list that comes with the package, a table of the user's over it, and a ceiling to reserve before each call.
 
 A budget that is never exceeded needs an upper bound before the answer is there: tokens of the prompt bounded by its
-bytes, the whole output limit, and every retry, because retries are paid for.
+bytes, the whole output limit, and every retry, because retries are paid for. Where a listed price depends on the length of a call or
+on the hour, the highest that can apply is taken.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import math
 import tomllib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
 
@@ -27,7 +29,11 @@ class Price:
     call: float = 0.0
 
     def of(self, usage: Usage) -> float:
-        return self.input * usage.input_tokens + self.output * usage.output_tokens + self.call * usage.calls
+        """Exact in the decimals that the prices are written as, and rounded once."""
+        from rrf_design.market import exact
+
+        rates = ((self.input, usage.input_tokens), (self.output, usage.output_tokens), (self.call, usage.calls))
+        return float(sum(exact(rate) * count for rate, count in rates))
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +42,8 @@ class PriceTable:
 
     prices: Mapping[str, Price]
     source: str = "price table"
+    unknown: tuple[str, ...] = ()
+    """Models of the run that nobody has a price of: what they cost is not counted."""
 
     @classmethod
     def load(cls, given: str | Path | Mapping[str, Any]) -> Self:
@@ -53,54 +61,83 @@ class PriceTable:
             raise InputError(f"{path}: not a price table: {error}") from None
         return cls(_prices(document, str(path)), str(path))
 
-    def document(self) -> dict[str, dict[str, float]]:
+    def document(self) -> dict[str, dict[str, float] | None]:
         """The table as `load` reads it back."""
-        return {name: asdict(price) for name, price in self.prices.items()}
+        return {**{name: asdict(price) for name, price in self.prices.items()}, **dict.fromkeys(self.unknown)}
 
     def price(self, model: Model | str) -> Price:
         """The model's price; without one, money can't be budgeted and the call is refused."""
         name = model if isinstance(model, str) else model.name
         if name not in self.prices:
             known = ", ".join(sorted(self.prices)) or "none"
-            raise InputError(f"{self.source}: no price for model {name!r} (it has: {known}); a money budget needs one")
+            raise InputError(f"{self.source}: no price for model {name!r} (it has: {known}); {REMEDY.format(name)}")
         return self.prices[name]
 
     def cost(self, model: Model | str, usage: Usage) -> float:
         return self.price(model).of(usage)
+
+    def counted(self, model: Model) -> bool:
+        return model.name in self.prices
 
     def ceiling(self, model: Model, request: Request) -> float:
         """What to reserve: no sequence of attempts that ``ask`` can make costs more."""
         return self.price(model).of(request.ceiling()) * model.retry.attempts
 
 
-LOCAL = ("embedded", "gguf", "transformers", "scripted", "replay")
-"""Models on this machine, whose calls cost nothing."""
+REMEDY = 'write [model."{}"] with input and output (money per token) into a file and give it with --prices'
+_LISTED_AS = {
+    "azureopenai": "azure",
+    "gemini": "google",
+    "vertexai": "google",
+    "moonshot": "moonshotai",
+    "xai": "x-ai",
+}
+"""Providers that the price list calls otherwise."""
+
+
+def price_of(model: Model, given: PriceTable | None, largest: Usage) -> Price | None:
+    """What a model's calls cost, none of them larger than this: by the given table, by the list, or nothing on this machine."""
+    if given is not None and model.name in given.prices:
+        return given.prices[model.name]
+    if model.local:
+        return Price()
+    if model.listed is None:
+        return None
+    return listed_price(model.listed, input_tokens=largest.input_tokens, output_tokens=largest.output_tokens)
 
 
 def listed_price(spec: str, *, input_tokens: int = 1, output_tokens: int = 1) -> Price | None:
     """The price of ``PROVIDER:NAME`` as the package's own list has it; None for a model that is not listed.
 
-    Where prices rise with the length of a call, the one of a call of this size.
+    Where prices depend on the length of a call, or on the hour, the highest that a call up to this size can have.
     """
-    provider, _, name = spec.partition(":")
-    if provider in LOCAL or spec.endswith(".gguf"):
-        return Price()
     from genai_prices import Usage as Tokens
     from genai_prices import calc_price
 
-    most = {"input_tokens": max(1, input_tokens), "output_tokens": max(1, output_tokens)}
+    provider, _, name = spec.partition(":")
+    provider = _LISTED_AS.get(provider, provider)
+    day = datetime.now(UTC).replace(minute=0, second=0, microsecond=0)
+    rates = []
     try:
-        found = calc_price(Tokens(**most), name, provider_id=provider)
+        for size in {(1, 1), (max(1, input_tokens), max(1, output_tokens))}:
+            for hour in range(24):
+                found = calc_price(
+                    Tokens(input_tokens=size[0], output_tokens=size[1]),
+                    name,
+                    provider_id=provider,
+                    genai_request_timestamp=day.replace(hour=hour, minute=45),
+                )
+                rates.append((found.input_price / size[0], found.output_price / size[1]))
     except LookupError:
         return None
-    return Price(float(found.input_price) / most["input_tokens"], float(found.output_price) / most["output_tokens"])
+    return Price(float(max(rate[0] for rate in rates)), float(max(rate[1] for rate in rates)))
 
 
 def _prices(document: Mapping[str, Any], source: str) -> dict[str, Price]:
     table = document.get("model", document)
     if not isinstance(table, Mapping):
         raise InputError(f"{source}: 'model' must map model names to prices")
-    return {str(name): _price(entry, f"{source}: model {name!r}") for name, entry in table.items()}
+    return {str(name): _price(entry, f"{source}: model {name!r}") for name, entry in table.items() if entry is not None}
 
 
 def _price(entry: object, where: str) -> Price:

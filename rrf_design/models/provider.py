@@ -65,6 +65,7 @@ class ProviderModel(Model):
         key = os.environ.get(kind.ENV_API_KEY_NAME or "")
         self._secrets = tuple(s for s in (key, urlsplit(url or "").password) if s)
         self._kind, self._url = kind, url
+        self.listed = None if url else self.name
         self._waits = {} if kind.TIMEOUT_SUPPORT == "unsupported" else {"timeout": timeout}
         self._clients: dict[asyncio.AbstractEventLoop, Any] = {}
         self._spare = self._make()  # a missing key or package is found here, while it costs nothing

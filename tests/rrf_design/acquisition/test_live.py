@@ -51,8 +51,10 @@ def test_faults_are_found_before_anything_is_bought(tmp_path: Path, changes: dic
     [
         ({"mode": "clever"}, "modes are agnostic, adaptive and triage"),
         ({"doubt": "same"}, "use again or skip"),
-        ({"money": 1.0}, "needs a price table"),
-        ({"money": 1.0, "prices": {"other": {"input": 1.0}}}, "no price for model 'scripted'"),
+        (
+            {"money": 1.0, "model": "openai:m", "model_options": {"base_url": "http://127.0.0.1:9/v1"}},
+            "no price is known of model 'openai:m', and a money budget needs one; write",
+        ),
         ({"responses": {"zz": 1.0}}, "no node 'zz'"),
         ({"model": "scritped:x"}, "did you mean 'scripted:x'"),
         ({"resume": "2020"}, "no journal of runs"),
