@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from rrf_design.acquisition.settings import Terms
 from rrf_design.acquisition.sources import Asked, Fetched, Source, Toolbox, ask, build, refuse_unanswered
+from rrf_design.acquisition.sources.base import schema_of
 from rrf_design.acquisition.sources.verifier import Verifier
 from rrf_design.acquisition.state import Buys, ItemState, Purchase, Settlement
 from rrf_design.errors import InputError
@@ -250,7 +251,13 @@ class Fetcher:
         more |= {"seed": self._seed} if self._seed else {}
         if self._constrained:
             more["grammar"] = parser.grammar
+        else:
+            more |= schema_of(parser, self.roster[name])
         request = self.roster.request(name, prompt, system=node.system, **more)
+        try:
+            self.roster[name].check(request)
+        except InputError as error:
+            raise InputError(f"{where}: {error}") from None
         return Question(self.roster[name], request, parser, name)
 
 

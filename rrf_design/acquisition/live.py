@@ -103,6 +103,7 @@ def acquire(
             redactor.add(str(value) for name, value in entry.items() if secret_name(name))
             redactor.add(part for value in entry.values() if isinstance(value, str) for part in password_of(value))
         roster = Roster.start(entries, stack)
+        redactor.add(value for name, value in os.environ.items() if secret_name(name))  # also of a .env file
         for _, adapter in roster.items():
             redactor.add(getattr(adapter, "secrets", ()))
         known = _responses(problems, responses)
@@ -242,6 +243,9 @@ def _priced(
             f"no price is known of model {unknown[0]!r}, and a money budget needs one; {REMEDY.format(unknown[0])},"
             " or leave the money budget out"
         )
+    loose = [model.name for model in fetcher.models if not model.bounded]
+    if settings.money is not None and loose:
+        raise InputError(f"model {loose[0]} is asked without a limit on its answers, so no money budget can be kept")
     if consent is not None:
         calls, _ = hard_limits(settings.rule)
         said = any(limit is not None for limit in (settings.budget, settings.money, calls))

@@ -85,6 +85,8 @@ class Request:
     stop: tuple[str, ...] = ()
     grammar: str | None = None
     repeat: int = 0
+    schema: str | None = None
+    """JSON text of the schema that the answer should have, for adapters that can pass it on."""
 
     def __post_init__(self) -> None:
         if not self.prompt.strip():
@@ -109,7 +111,8 @@ class Request:
 
     def document(self) -> dict[str, Any]:
         found = {name: getattr(self, name) for name in _REQUEST_FIELDS} | {"stop": list(self.stop)}
-        return found | ({"repeat": self.repeat} if self.repeat else {})
+        found |= {"repeat": self.repeat} if self.repeat else {}
+        return found | ({} if self.schema is None else {"schema": self.schema})
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> Self:
@@ -121,7 +124,7 @@ class Request:
         return Usage(size + TEMPLATE_TOKENS, self.max_tokens, 1, estimated=True)
 
 
-_REQUEST_FIELDS = tuple(entry.name for entry in fields(Request) if entry.name != "repeat")
+_REQUEST_FIELDS = tuple(entry.name for entry in fields(Request) if entry.name not in ("repeat", "schema"))
 
 
 def key(request: Request, identity: Mapping[str, Any]) -> str:
@@ -147,6 +150,8 @@ class Attempt:
     detail: str = ""
     retry_after: float | None = None
     """Seconds for which the server wants to be left alone; also beside an answer, where its rate headers say so."""
+    again: bool = False
+    """The call was refused for a reason that the next one does not have: asked again at once, and not as a retry."""
 
     @property
     def free(self) -> bool:
@@ -233,6 +238,9 @@ class Model(ABC):
     name: str = "model"
     slots: int = 1
     supports_grammar: bool = False
+    supports_schema: bool = False
+    bounded: bool = True
+    """The backend is told how long an answer may be; without that nobody can say what a call costs at most."""
     asynchronous: bool = False
     local: bool = False
     """Answers on this machine or from paper: asking again charges nobody, so a crash leaves nothing in doubt."""
@@ -306,10 +314,11 @@ class Model(ABC):
                     raise
                 return self._reply(attempt, paid, time.perf_counter() - start, done)
             done += 1
-            charged += pace is None or not pace.forgives(attempt)
+            charged += not attempt.again and (pace is None or not pace.forgives(attempt))
             paid += request.ceiling() if attempt.usage is None else attempt.usage
             hopeless = charged >= self.retry.attempts or (pace is not None and pace.hopeless)
-            if attempt.outcome not in RETRYABLE or hopeless or not (again is None or again()):
+            over = attempt.outcome not in RETRYABLE and not attempt.again
+            if over or hopeless or not (again is None or again()):
                 return self._reply(attempt, paid, time.perf_counter() - start, done)
 
     def complete(self, requests: Sequence[Request]) -> tuple[Reply, ...]:
@@ -322,6 +331,8 @@ class Model(ABC):
     def check(self, request: Request) -> None:
         if request.grammar is not None and not self.supports_grammar:
             raise InputError(f"model {self.name}: it offers no grammars; leave the grammar out of the request")
+        if request.schema is not None and not self.supports_schema:
+            raise InputError(f"model {self.name}: it takes no JSON schema; leave the schema out of the request")
 
     def _reply(self, attempt: Attempt, paid: Usage, latency: float, done: int) -> Reply:
         return Reply(

@@ -8,10 +8,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
-from rrf_design.models.base import Attempt, Outcome, Usage
+from rrf_design.models.base import Attempt, Outcome, Request, Usage
 
 LONGEST = 500
 """Characters of a server's own words that are kept."""
@@ -31,6 +32,44 @@ def refused(status: int, headers: Mapping[str, str], detail: str, call: Mapping[
         wait = seconds(headers.get("retry-after"))
         return Attempt(Outcome.UNREACHABLE, "", Usage(calls=1), call, kept, detail, wait)
     return Attempt(Outcome.FAILED, "", Usage(calls=1), call, kept, detail)
+
+
+WITHOUT_SCHEMA = "asked without the JSON schema, which the server refused"
+
+
+def response_format(schema: str) -> dict[str, Any]:
+    """A schema as chat completions take it; not strict, so that an answer may say more than what is read."""
+    return {"type": "json_schema", "json_schema": {"name": "answer", "schema": json.loads(schema), "strict": False}}
+
+
+class Schemas:
+    """JSON schemas in the calls of one model: a server that refuses one is asked without from then on, and every answer says so."""
+
+    def __init__(self) -> None:
+        self._refused = False
+
+    def fields(self, request: Request) -> dict[str, Any]:
+        """What a call says about the form of its answer."""
+        wanted = request.schema is not None and not self._refused
+        return {"response_format": response_format(request.schema or "")} if wanted else {}
+
+    def noted(self, request: Request, attempt: Attempt) -> Attempt:
+        """An attempt as it is to be taken: refused for its schema alone, it is made again without."""
+        if request.schema is None:
+            return attempt
+        if "response_format" not in attempt.raw_request:
+            return replace(attempt, detail=attempt.detail or WITHOUT_SCHEMA)
+        if not _refuses_schema(attempt):
+            return attempt
+        self._refused = True
+        return replace(attempt, again=True)
+
+
+def _refuses_schema(attempt: Attempt) -> bool:
+    words = attempt.detail.lower()
+    named = any(word in words for word in ("response_format", "json_schema", "output_config", "schema"))
+    status = (attempt.raw_response or {}).get("status", 400)
+    return attempt.outcome is Outcome.FAILED and status in (400, 404, 415, 422, 501) and named
 
 
 def unreachable(detail: str, usage: Usage | None, call: Mapping[str, Any]) -> Attempt:

@@ -17,7 +17,18 @@ from urllib.parse import urlsplit
 
 from rrf_design.errors import InputError, MissingDependency
 from rrf_design.models.base import Attempt, Model, Outcome, Request, Retry, Usage
-from rrf_design.models.faults import LONGEST, cleaned, counted, late, message, public, quiet, refused, unreachable
+from rrf_design.models.faults import (
+    LONGEST,
+    Schemas,
+    cleaned,
+    counted,
+    late,
+    message,
+    public,
+    quiet,
+    refused,
+    unreachable,
+)
 from rrf_design.models.text import classify
 from rrf_design.models.wire import Broken, Unsent, Wire, reaches
 
@@ -31,7 +42,8 @@ class OpenAIModel(Model):
 
     ``grammar_field`` names the body field in which the server takes a GBNF grammar ("grammar" for llama.cpp); ``token_field``
     is how it calls the limit: "max_completion_tokens" for the hosted service, which refuses the older name for some models,
-    "max_tokens" elsewhere; ``extra`` goes into the body of every call.
+    "max_tokens" elsewhere, "none" for a model that takes no limit; ``json_schema=False`` sends no schemas; ``extra`` goes into the
+    body of every call.
     """
 
     def __init__(
@@ -43,6 +55,7 @@ class OpenAIModel(Model):
         timeout: float = 120.0,
         grammar_field: str | None = None,
         token_field: str | None = None,
+        json_schema: bool = True,
         extra: Mapping[str, Any] | None = None,
         retry: Retry | None = None,
     ) -> None:
@@ -65,6 +78,9 @@ class OpenAIModel(Model):
         self._model = model
         self._grammar_field = grammar_field
         self._token_field = token_field or ("max_completion_tokens" if url == _HOSTED else "max_tokens")
+        self.bounded = self._token_field != "none"
+        self.supports_schema = json_schema
+        self._schemas = Schemas()
         self._extra = dict(extra or {})
         self._url, self._timeout, self._key = url, timeout, key or "none"
         self.asynchronous = reaches(url)
@@ -86,7 +102,17 @@ class OpenAIModel(Model):
     def close(self) -> None:
         self._client.close()
 
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        return self._secrets
+
     def attempt(self, request: Request) -> Attempt:
+        return self._schemas.noted(request, self._attempt(request))
+
+    async def attempt_async(self, request: Request) -> Attempt:
+        return self._schemas.noted(request, await self._attempt_async(request))
+
+    def _attempt(self, request: Request) -> Attempt:
         call, body, kept = self._call(request)
         try:
             response = self._client.chat.completions.with_raw_response.create(**call, extra_body=body)
@@ -95,7 +121,7 @@ class OpenAIModel(Model):
             return self._failed(error, kept)
         return self._answered(text, response.headers, kept)
 
-    async def attempt_async(self, request: Request) -> Attempt:
+    async def _attempt_async(self, request: Request) -> Attempt:
         call, body, kept = self._call(request)
         loop = asyncio.get_running_loop()
         wire = self._wires.get(loop)
@@ -124,11 +150,10 @@ class OpenAIModel(Model):
 
     def _call(self, request: Request) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
         """The standard fields, those of this server, and both as they may be kept."""
-        call: dict[str, Any] = {
-            "model": self._model,
-            "messages": request.messages(),
-            self._token_field: request.max_tokens,
-        }
+        call: dict[str, Any] = {"model": self._model, "messages": request.messages()}
+        if self.bounded:
+            call[self._token_field] = request.max_tokens
+        call |= self._schemas.fields(request)
         wishes = {"temperature": request.temperature, "top_p": request.top_p, "seed": request.seed}
         call |= {name: value for name, value in wishes.items() if value is not None}
         if request.seed is not None and request.repeat:

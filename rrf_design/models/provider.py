@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 from rrf_design.errors import InputError, MissingDependency
 from rrf_design.files import suggestion
 from rrf_design.models.base import Attempt, Model, Outcome, Request, Retry, Usage
-from rrf_design.models.faults import LONGEST, cleaned, counted, late, public, refused, unreachable
+from rrf_design.models.faults import LONGEST, Schemas, cleaned, counted, late, public, refused, unreachable
 from rrf_design.models.text import classify
 
 EXTRA = "pip install 'rrf-design[providers]'"
@@ -38,7 +38,7 @@ def providers() -> tuple[str, ...]:
 
 
 class ProviderModel(Model):
-    """``PROVIDER:NAME``. ``base_url`` overrides the provider's address, ``extra`` goes into every call as the library's own arguments
+    """``PROVIDER:NAME``. ``base_url`` overrides the provider's address, ``json_schema=False`` sends no schemas, ``extra`` goes into every call as the library's own arguments
     (``reasoning_effort``, ``service_tier`` ...)."""
 
     asynchronous = True
@@ -51,6 +51,7 @@ class ProviderModel(Model):
         base_url: str | None = None,
         slots: int = 4,
         timeout: float = 120.0,
+        json_schema: bool = True,
         extra: Mapping[str, Any] | None = None,
         retry: Retry | None = None,
     ) -> None:
@@ -58,6 +59,8 @@ class ProviderModel(Model):
         self.slots, self.retry = slots, retry or Retry()
         self._provider, self._model, self._timeout = provider, model, timeout
         self._extra = dict(extra or {})
+        self.supports_schema = json_schema
+        self._schemas = Schemas()
         kind = _class(provider, self.name)
         url = base_url or os.environ.get(kind.ENV_API_BASE_NAME or "")
         if url and not url.startswith(("http://", "https://")):
@@ -100,6 +103,9 @@ class ProviderModel(Model):
         return attempt
 
     async def attempt_async(self, request: Request) -> Attempt:
+        return self._schemas.noted(request, await self._attempt_async(request))
+
+    async def _attempt_async(self, request: Request) -> Attempt:
         call = self._call(request)
         kept = self._clean(call)
         try:
@@ -150,7 +156,7 @@ class ProviderModel(Model):
             call["seed"] = request.seed + request.repeat
         if request.stop:
             call["stop"] = list(request.stop)
-        return call | self._extra
+        return call | self._schemas.fields(request) | self._extra
 
     def _read(self, answer: Any, call: Mapping[str, Any]) -> Attempt:
         """The answer in a completion; anything that is not shaped like one is garbage, and was paid for."""

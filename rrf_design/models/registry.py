@@ -18,6 +18,7 @@ from typing import Any
 
 from rrf_design.errors import InputError
 from rrf_design.models.base import Model
+from rrf_design.models.keys import load_keys
 
 # kind -> (file, class, what stands behind the colon; None: nothing does)
 _ADAPTERS: dict[str, tuple[str, str, str | None]] = {
@@ -58,7 +59,10 @@ def get(spec: str | Model, **options: Any) -> Model:
             raise InputError(f"model {spec!r}: write it as {kind if form is None else f'{kind}:{form}'}")
         if kind == "gguf" and not Path(rest).is_file():
             raise InputError(f"model {spec!r}: there is no such file")
+        if kind == "openai":
+            load_keys()
         return _made(adapter(spec), spec, [rest] if form is not None else [], options)
+    load_keys()
     if kind in _offered():
         return _made(_load(kind), spec, [rest] if colon else [], options)
     if not (colon and rest) or not _is_provider(kind):

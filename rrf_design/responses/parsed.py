@@ -89,6 +89,11 @@ class Parser(ABC):
         return None
 
     @property
+    def schema(self) -> Mapping[str, Any] | None:
+        """JSON schema of an answer that it reads, for adapters that can ask for one; None where the answer is no JSON."""
+        return None
+
+    @property
     def spec(self) -> Mapping[str, Any]:
         return {"name": self.name}
 

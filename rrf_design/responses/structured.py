@@ -126,6 +126,24 @@ class JsonParser(Parser):
         return f'root ::= {opening}value "{"}" * len(parts)}"\nvalue ::= {value}\n{number}'
 
     @property
+    def schema(self) -> Mapping[str, Any] | None:
+        if self.decimal is not None:
+            return None  # amounts are wanted as they are written, which is no JSON number
+        number: dict[str, Any] = {"type": "number"}
+        size = {"minItems": self.dim, "maxItems": self.dim}
+        listed = {"type": "array", "items": number, **size} if len(self.fields) == 1 and self.dim > 1 else number
+        root: dict[str, Any] = _object()
+        for field in self.fields:
+            *path, last = field.split(".")
+            inner = root
+            for part in path:
+                inner = inner["properties"].setdefault(part, _object())
+                if "properties" not in inner:
+                    return None  # one field stands inside another one's number
+            inner["properties"][last] = listed
+        return _required(root)
+
+    @property
     def spec(self) -> Mapping[str, Any]:
         field = self.fields[0] if len(self.fields) == 1 else list(self.fields)
         spec: dict[str, Any] = {"name": self.name, "field": field, "dim": self.dim}
@@ -263,3 +281,15 @@ def _number(entry: object, prepared: Page) -> Found:
         return Found(None, "cut off" if entry == _CUT else "not a number")
     inner = page(entry, prepared.decimals[0] if len(prepared.decimals) == 1 else None)
     return inner if isinstance(inner, Found) else the_number(inner)
+
+
+def _object() -> dict[str, Any]:
+    return {"type": "object", "properties": {}}
+
+
+def _required(schema: dict[str, Any]) -> dict[str, Any]:
+    """The schema with every property that it names required."""
+    if "properties" not in schema:
+        return schema
+    inside = {name: _required(inner) for name, inner in schema["properties"].items()}
+    return {**schema, "properties": inside, "required": list(inside)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -110,6 +111,12 @@ class Unreachable(Exception):
     def __init__(self, reason: str, *, calls: int = 0, money: float = 0.0, passing: bool = False) -> None:
         super().__init__(reason)
         self.calls, self.money, self.passing = calls, money, passing
+
+
+def schema_of(parser: Any, model: Model) -> dict[str, Any]:
+    """What a request says about the form of its answer: the schema of a parser that wants JSON, where the model can be told."""
+    schema = parser.schema if model.supports_schema else None
+    return {} if schema is None else {"schema": json.dumps(schema, sort_keys=True)}
 
 
 def ask(model: Model, request: Request, again: Callable[[], bool] | None) -> Reply:

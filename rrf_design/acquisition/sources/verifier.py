@@ -9,7 +9,16 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
-from rrf_design.acquisition.sources.base import Asked, Fetched, Place, Source, Toolbox, ask, refuse_unanswered
+from rrf_design.acquisition.sources.base import (
+    Asked,
+    Fetched,
+    Place,
+    Source,
+    Toolbox,
+    ask,
+    refuse_unanswered,
+    schema_of,
+)
 from rrf_design.errors import InputError
 from rrf_design.files import suggestion
 from rrf_design.known import variables_of
@@ -59,7 +68,9 @@ class Verifier(Source):
         if self.parser.dim != rows:
             raise InputError(f"its parser gives {self.parser.dim} numbers, but the anchor has {rows} rows")
         unset = {"temperature": None, "top_p": None, "seed": None}
-        self.request = Request(prompt.source, **{**unset, **tools.options(spec), **settings})
+        self.request = Request(
+            prompt.source, **{**unset, **tools.options(spec), **settings}, **schema_of(self.parser, self.model)
+        )
 
     @classmethod
     def read(cls, place: Place, options: dict[str, Any]) -> Self:

@@ -11,6 +11,7 @@ import rrf_design as rrf
 from rrf_design.acquisition.fetching import Fetcher
 from rrf_design.acquisition.sources import Unreachable
 from rrf_design.acquisition.state import Buys, ItemState, Purchase
+from rrf_design.errors import InputError
 from rrf_design.models import Attempt, Outcome, PriceTable, Usage
 
 PRICES = PriceTable.load({"scripted": {"input": 0.001, "output": 0.01}})
@@ -94,3 +95,21 @@ def test_values_in_the_file_are_settled_at_once() -> None:
     assert settled is not None
     assert settled.value == (7.0,)
     assert one.instant(Purchase("", "n", Buys.ANSWER, 0.0)) is None
+
+
+def test_a_schema_goes_to_whoever_takes_one() -> None:
+    asked = problem(parser={"name": "json", "field": "total"})
+    assert Fetcher({"": asked}, scripted(), known={}).questions["", "n"].request.schema is None
+    able = scripted()
+    able.supports_schema = True
+    schema = Fetcher({"": asked}, able, known={}).questions["", "n"].request.schema
+    assert schema is not None
+    assert '"required": ["total"]' in schema
+    assert Fetcher({"": problem()}, able, known={}).questions["", "n"].request.schema is None  # it reads no JSON
+
+
+def test_what_a_model_does_not_take_is_found_before_anything_is_bought() -> None:
+    deaf = scripted()
+    deaf.supports_grammar = False
+    with pytest.raises(InputError, match="node 'n': model scripted: it offers no grammars"):
+        Fetcher({"": problem()}, deaf, known={}, constrained=True)

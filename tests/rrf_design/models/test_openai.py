@@ -223,3 +223,45 @@ def test_what_is_not_set_is_not_sent(backend: Backend, client: Model) -> None:
     backend.plan = [(200, {}, GOOD)]
     client.ask(Request("?", temperature=None, top_p=None, seed=None))
     assert set(backend.seen[0]) == {"model", "messages", "max_tokens"}
+
+
+SCHEMA = '{"type": "object", "properties": {"total": {"type": "number"}}, "required": ["total"]}'
+
+
+def form(backend: Backend, client: Model, *plan: Any) -> Reply:
+    backend.plan = list(plan)
+    request = Request("total?", schema=SCHEMA)
+    return asyncio.run(over_the_wire(client, request)) if backend.by_wire else client.ask(request)
+
+
+def test_a_schema_is_sent(backend: Backend, client: Model) -> None:
+    reply = form(backend, client, (200, {}, GOOD))
+    assert backend.seen[0]["response_format"]["json_schema"]["schema"] == json.loads(SCHEMA)
+    assert (reply.outcome, reply.detail) == (Outcome.ANSWERED, "")
+
+
+def test_a_server_that_refuses_schemas_is_asked_without_and_it_is_recorded(backend: Backend, client: Model) -> None:
+    no = (400, {}, {"error": {"message": "'response_format' of type json_schema is not supported"}})
+    reply = form(backend, client, no, (200, {}, GOOD))
+    assert ["response_format" in call for call in backend.seen] == [True, False]
+    assert (reply.outcome, reply.attempts, reply.usage.calls) == (Outcome.ANSWERED, 2, 2)  # every call is booked
+    assert reply.detail == "asked without the JSON schema, which the server refused"
+    assert "response_format" not in reply.raw_request
+    reply = form(backend, client, (200, {}, GOOD))  # it is not offered again
+    assert (reply.attempts, reply.detail) == (1, "asked without the JSON schema, which the server refused")
+
+
+def test_another_refusal_is_none_of_the_schema(backend: Backend, client: Model) -> None:
+    reply = form(backend, client, (400, {}, {"error": {"message": "the prompt is too long"}}))
+    assert (reply.outcome, reply.attempts) == (Outcome.FAILED, 1)
+
+
+def test_a_model_that_takes_no_limit_can_be_asked(backend: Backend) -> None:
+    url = f"http://127.0.0.1:{backend.server_port}/v1"
+    with models.get("openai:m", base_url=url, token_field="none", json_schema=False) as model:
+        backend.plan = [(200, {}, GOOD)]
+        model.ask(Request("?", temperature=None, top_p=None, seed=None))
+        assert set(backend.seen[0]) == {"model", "messages"}
+        assert not model.bounded
+        with pytest.raises(InputError, match="takes no JSON schema"):
+            model.ask(Request("?", schema=SCHEMA))

@@ -202,6 +202,20 @@ def test_a_setting_that_the_provider_does_not_know_buys_nothing(backend: Backend
     assert "colour" in reply.detail
 
 
+def test_schemas_are_passed_on_or_given_up(backend: Backend, model: Model) -> None:
+    schema = '{"type": "object", "properties": {"total": {"type": "number"}}, "required": ["total"]}'
+    request = Request("total?", schema=schema, seed=None, temperature=None, top_p=None)
+    backend.plan = [
+        (400, {}, {"error": {"message": "json_schema is not supported"}}),
+        (200, {}, backend.write("5", "stop")),
+    ]
+    reply = model.ask(request)
+    sent = [bool({"response_format", "output_config"} & set(call)) for _, call in backend.seen]
+    assert sent == [True, False]
+    assert (reply.outcome, reply.usage.calls) == (Outcome.ANSWERED, 2)
+    assert reply.detail == "asked without the JSON schema, which the server refused"
+
+
 def test_seeds_are_refused_where_there_are_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", SECRET)
     with models.get("anthropic:m") as model, pytest.raises(InputError, match="anthropic knows no seeds"):

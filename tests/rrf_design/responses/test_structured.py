@@ -123,3 +123,36 @@ def test_any_text_is_read_or_refused(text: str) -> None:
     for spec in (NESTED, {"name": "json", "field": "a"}, {"name": "json", "field": "a", "of": "literal"}):
         parsed = parsers.get(spec).parse(text)
         assert parsed.ok == (parsed.status is ParseStatus.PARSED)
+
+
+@pytest.mark.parametrize(
+    ("spec", "answer"),
+    [
+        ({"field": "total"}, {"total": 7.5}),
+        ({"field": "a.b"}, {"a": {"b": 7.5}}),
+        ({"field": ["net", "sum.tax"]}, {"net": 1, "sum": {"tax": 2}}),
+        ({"field": "list", "dim": 2}, {"list": [1, 2]}),
+    ],
+)
+def test_the_schema_is_that_of_an_answer_it_reads(spec: dict[str, Any], answer: Any) -> None:
+    parser = parsers.get({"name": "json", **spec})
+    assert parser.schema is not None
+    assert _fits(answer, parser.schema)
+    assert not _fits({}, parser.schema)
+    assert parser.parse(json.dumps(answer)).strict_ok
+
+
+def test_no_schema_where_an_amount_is_wanted_as_it_is_written() -> None:
+    assert parsers.get({"name": "json", "field": "total", "decimal": ","}).schema is None
+    assert parsers.get({"name": "json", "field": ["a", "a.b"]}).schema is None
+    assert parsers.get("decimal").schema is None
+
+
+def _fits(value: Any, schema: Any) -> bool:
+    """As much of JSON Schema as is used here."""
+    if schema["type"] == "number":
+        return isinstance(value, int | float)
+    if schema["type"] == "array":
+        sized = schema["minItems"] <= len(value) <= schema["maxItems"]
+        return sized and all(_fits(entry, schema["items"]) for entry in value)
+    return all(name in value and _fits(value[name], schema["properties"][name]) for name in schema["required"])
