@@ -65,6 +65,32 @@ def true_certificate(*, plain: bool = False) -> Document:
     return copy.deepcopy(made.document)
 
 
+def guarded_certificate() -> Document:
+    """One that speaks of units, delivered values and suspect checks: γ² is exactly 5/2 for `a`, with two of its three labels gone.
+
+    Nothing touches `d`, so everything together has margin 0; with one unit for b, c and d it is 1.
+    """
+    import rrf_design as rrf
+
+    labels = [{"id": f"x{i}", "node": "a", "value": [1.0], "trusted": False} for i in range(3)]
+    problem = rrf.Problem(
+        name="three labels",
+        k=1,
+        epsilon=0.1,
+        amplitude=2.0,
+        deliver=["a"],
+        wrong_checks=1,
+        nodes=[{"id": "a"}, {"id": "b"}, {"id": "c", "unit": "c"}, {"id": "d", "unit": "c"}],
+        relations=[
+            {"id": "ab", "tail": "a", "head": "b", "uncertainty": 0.01},
+            {"id": "bc", "tail": "b", "head": "c"},
+            {"id": "ca", "tail": "c", "head": "a"},
+        ],
+        anchors=labels,
+    )
+    return copy.deepcopy(rrf.certify(problem).document)
+
+
 def seal(document: Document) -> bytes:
     """The document's bytes with a content digest that fits; without one where it has no canonical form."""
     rest = {key: value for key, value in document.items() if key != "digest"}
@@ -94,10 +120,12 @@ def seal_operator(operator: Document) -> None:
     operator["columns"], operator["blocks"] = sum(operator["node_sizes"]), len(operator["block_ids"])
 
 
-def forge(rng: Any, true: Document, plain: Document) -> tuple[str, bytes]:
+def forge(rng: Any, true: Document, plain: Document, guarded: Document) -> tuple[str, bytes]:
     """One forgery: the name of the trick, and the file's bytes. A plain certificate has less to stumble over."""
     name = sorted(TRICKS)[int(rng.integers(len(TRICKS)))]
     document = copy.deepcopy(plain if name in ON_PLAIN and rng.random() < 0.7 else true)
+    if name in ON_GUARDED or (name in ON_BOTH and rng.random() < 0.5):
+        document = copy.deepcopy(guarded)
     made = TRICKS[name](rng, document)
     return name, made if isinstance(made, bytes) else seal(document)
 
@@ -133,16 +161,17 @@ def attack(kind: str, seeds: range) -> dict[str, Any]:
 
     from rrf_design.certificates import verify
 
-    true, plain = true_certificate(), true_certificate(plain=True)
+    true, plain, guarded = true_certificate(), true_certificate(plain=True), guarded_certificate()
     rows: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "c.json"
-        path.write_bytes(seal(true))
-        if not verify(path).valid:  # and compile
-            raise RuntimeError("the certificate to forge is not a true one")
+        for document in (true, plain, guarded):
+            path.write_bytes(seal(document))
+            if not verify(path).valid:  # and compile
+                raise RuntimeError("the certificate to forge is not a true one")
         for seed in seeds:
             rng = np.random.default_rng(seed)
-            trick, content = forge(rng, true, plain) if kind == "forgeries" else noise_bytes(rng, true)
+            trick, content = forge(rng, true, plain, guarded) if kind == "forgeries" else noise_bytes(rng, true)
             path.write_bytes(content)
             row: dict[str, Any] = {"trick": trick, "accepted": False, "raised": False}
             began = time.perf_counter()
@@ -368,6 +397,67 @@ def _file(rng: Any, document: Document) -> None:
     document["operator"] = {"storage": "file", "file": str(rng.choice(names)), **kept}
 
 
+def _larger_unit(rng: Any, document: Document) -> None:
+    document["protection"]["units"] = [["a"], ["b", "c", "d"]] if rng.random() < 0.5 else [["a", "b", "c", "d"]]
+
+
+def _more_delivered(rng: Any, document: Document) -> None:
+    document["protection"]["deliver"] = (
+        list(rng.permutation(["a", "b", "c", "d"])) if rng.random() < 0.5 else ["a", "d"]
+    )
+
+
+def _more_wrong_checks(rng: Any, document: Document) -> None:
+    claim = document["protection"]
+    claim["wrong_checks"] = int(rng.choice([2, 3, 2**40]))
+    if rng.random() < 0.5:
+        claim["suspects"] = list(document["operator"]["block_ids"])
+
+
+def _better_protected(rng: Any, document: Document) -> None:
+    """A larger margin, with a witness and derived numbers that go along."""
+    claim = document["margin"]
+    factor = 1.0 + 10.0 ** float(rng.uniform(-7, 1))
+    claim["lower"] = claim["upper"] * factor
+    document["protection"]["wrong"] = []  # nothing set aside: the same witness leaves more
+    claim["upper"] = claim["lower"] * float(rng.choice([1.0, 2.0]))
+    claim["status"] = "exact" if claim["lower"] >= claim["upper"] * (1 - 1e-6) else "bounded"
+    document["audit"].update(residual=5.0, sensitivity=(1.0 / claim["upper"]) * (1.0 - 1e-15))
+
+
+def _field_margin(rng: Any, document: Document) -> None:
+    """As if uncertain relations acted on delivered values alone."""
+    from rrf_design.certificates.checker.regime import CONSEQUENCE, Regime
+
+    lower, eta = document["margin"]["lower"], document["uncertainty"]["eta"]
+    document["protection"]["field_lower"] = float(rng.choice([lower, 0.5 * lower, 0.1, 1e300]))
+    document["regime"] = {"name": "computation", "consequence": CONSEQUENCE[Regime("computation")]}
+    left = (min(lower, document["protection"]["field_lower"]) - eta) * (1 - 1e-12)
+    document["uncertainty"].update(global_lower=max(left, 0.0), robust_lower=max(left, 0.0))
+    if rng.random() < 0.3:
+        document["protection"]["field_lower"] = None
+
+
+def _set_aside(rng: Any, document: Document) -> None:
+    """More, or others, are set aside for the witness than may be: its quotient falls."""
+    claim, kind = document["protection"], int(rng.integers(4))
+    claim["wrong"] = (["x0", "x1", "x2"], ["ab", "x0"], ["x0", "x0"], ["nobody"])[kind]
+
+
+def _strange_lists(rng: Any, document: Document) -> None:
+    claim, kind = document["protection"], int(rng.integers(7))
+    if kind < 4:
+        claim["units"] = ([["a"], ["b"], ["c"]], [["a"], ["b"], ["c", "d"], []], [["a", "b"], ["b", "c", "d"]], [])[
+            kind
+        ]
+    elif kind == 4:
+        claim["deliver"] = [[], ["nobody"], ["a", "a"]][int(rng.integers(3))]
+    elif kind == 5:
+        claim["suspects"] = [["nobody"], ["x0", "x0", "x1"], ["a"]][int(rng.integers(3))]
+    else:
+        claim["wrong_checks"] = int(rng.choice([-1, -(2**40)]))
+
+
 TRICKS: dict[str, Callable[[Any, Document], Any]] = {
     "larger margin": _larger_margin,
     "smaller upper bound": _smaller_upper,
@@ -386,7 +476,24 @@ TRICKS: dict[str, Callable[[Any, Document], Any]] = {
     "enormous sizes": _sizes,
     "hostile text": _text,
     "file elsewhere": _file,
+    "larger unit": _larger_unit,
+    "more delivered": _more_delivered,
+    "more wrong checks": _more_wrong_checks,
+    "better protected": _better_protected,
+    "margin of the field": _field_margin,
+    "more set aside": _set_aside,
+    "strange lists": _strange_lists,
 }
+ON_GUARDED = (
+    "larger unit",
+    "more delivered",
+    "more wrong checks",
+    "better protected",
+    "margin of the field",
+    "more set aside",
+    "strange lists",
+)
+ON_BOTH = ("wrong type", "missing and unknown keys", "more answers wrong", "enormous sizes", "hostile text")
 ON_PLAIN = (
     "larger margin",
     "smaller upper bound",

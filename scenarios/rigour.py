@@ -16,6 +16,7 @@ from scenarios.decimal_budgets import budget_case
 from scenarios.forgeries import attack
 from scenarios.hostile_fields import FAMILIES, field, handed_over
 from scenarios.played_repairs import METHODS, repair_case
+from scenarios.protected_fields import protected_case
 
 WELL_CONDITIONED = 1e-2  # γ at least this share of the largest column norm
 BATCH = 100
@@ -187,7 +188,7 @@ def run(context: Context, part: Part) -> dict[str, Any]:
         judged = [judge(matrix, [1] * matrix.shape[1], 4, method="completion") for matrix in map(small_field, seeds)]
         wrong = sum(not (row["lower_ok"] and row["upper_ok"]) for row in judged)
         return {"large": len(judged), "wrong": wrong, "exact": sum(row["exact"] for row in judged)}
-    rows = []
+    rows, protected = [], []
     verified, asked = 0, 0
     for seed in seeds:
         matrix, sizes, k = field(part["family"], seed)
@@ -195,6 +196,8 @@ def run(context: Context, part: Part) -> dict[str, Any]:
         if seed % context["verify_every"] == 0:
             asked += 1
             verified += reverify(matrix, sizes, k)
+        if seed % context["protect_every"] == 0:
+            protected.append(protected_case(matrix, sizes, k, seed))
     good = [row["gap"] for row in rows if row["conditioning"] >= WELL_CONDITIONED]
     return {
         "family": part["family"],
@@ -208,6 +211,8 @@ def run(context: Context, part: Part) -> dict[str, Any]:
         "widest_gap": max(good, default=0.0),
         "certificates": asked,
         "verified": verified,
+        "protected": len(protected),
+        "protected_wrong": sum(not all(case.values()) for case in protected),
     }
 
 
@@ -220,7 +225,7 @@ def report(context: Context, done: Sequence[Done]) -> Outcome:
     }
     total = {
         key: sum(row[key] for row in rows)
-        for key in ("fields", "lower_above", "upper_below", "certificates", "verified")
+        for key in ("fields", "lower_above", "upper_below", "certificates", "verified", "protected", "protected_wrong")
     }
     gap = max(row["widest_gap"] for row in rows)
     worst = max((cost["cost"] for cost in costs), default=0.0)
@@ -232,6 +237,11 @@ def report(context: Context, done: Sequence[Done]) -> Outcome:
             ),
             Verdict.of(
                 "upper", total["upper_below"] == 0, f"{total['upper_below']} of {total['fields']} below the truth"
+            ),
+            Verdict.of(
+                "protected",
+                total["protected_wrong"] == 0,
+                f"{total['protected_wrong']} of {total['protected']} on the wrong side, refused or wrongly proved",
             ),
             _large([item.value for item in done if "large" in item.part]),
             Verdict.of("gap", gap <= 1e-9, f"widest relative gap {gap:.3g}"),
@@ -278,6 +288,8 @@ def _by_family(values: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         "well_conditioned",
         "certificates",
         "verified",
+        "protected",
+        "protected_wrong",
     )
     rows = []
     for family in FAMILIES:
@@ -370,6 +382,7 @@ SCENARIO = Scenario(
         "fields": 20000,
         "large": 10000,
         "verify_every": 10,
+        "protect_every": 5,
         "forgeries": 5000,
         "bytes": 5000,
         "budgets": 2000,
@@ -380,6 +393,7 @@ SCENARIO = Scenario(
         "fields": 160,
         "large": 16,
         "verify_every": 5,
+        "protect_every": 5,
         "forgeries": 60,
         "bytes": 40,
         "budgets": 4,
@@ -389,6 +403,10 @@ SCENARIO = Scenario(
     expected=(
         Expectation("lower", "no lower bound above the exact value"),
         Expectation("upper", "no upper bound below the exact value"),
+        Expectation(
+            "protected",
+            "nor for margins of delivered values with suspect checks, which the checker re-proves, and nothing above them",
+        ),
         Expectation(
             "large",
             "nor for supports of eight nodes, on fields of nine or ten: the bounds for large supports are bounds",

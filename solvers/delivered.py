@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.exact import sqrt_below
+from solvers.exact import scaled_above, scaled_below, sqrt_below
 from solvers.gram import Field
 from solvers.margin import EXACT_GAP, ZERO, Interrupted, Progress, SupportsBelow, check_call, is_interrupt
 from solvers.neighbourhood import Neighbourhood, neighbourhood
@@ -273,8 +273,8 @@ class DeliveredMinimiser:
         value = 0.0 if zero else min(max(self.best.sigma, lower), upper)
         return Margin(
             value=math.ldexp(value, scale),
-            lower=math.ldexp(lower, scale),
-            upper=math.ldexp(upper, scale),
+            lower=scaled_below(lower, scale),
+            upper=scaled_above(upper, scale),
             support=self.near.names(self.support),
             direction=self.near.embed(self.support, self.best.vector),
             status=Status.EXACT if closed else Status.BOUNDED,

@@ -52,6 +52,7 @@ def near_vector(block: NDArray[np.float64], wanted: NDArray[np.bool_]) -> NDArra
     inverse = np.linalg.inv(gram)
     own = np.linalg.eigh(inverse[np.ix_(wanted, wanted)])[1][:, -1]  # (G⁻¹)_DD is the inverse of the Schur complement
     vector: NDArray[np.float64] = inverse[:, wanted] @ own
+    vector = vector / np.abs(vector).max()  # squares of its entries may not be numbers yet
     return vector / np.linalg.norm(vector)
 
 

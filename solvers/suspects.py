@@ -33,7 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from solvers.exact import sqrt_below
+from solvers.exact import scaled_above, scaled_below, sqrt_below
 from solvers.gram import Field
 from solvers.groups import NodeColumns, column_groups
 from solvers.margin import EXACT_GAP, ZERO, check_call
@@ -359,8 +359,8 @@ class SuspectMinimiser:
         direction, disturbance = self._witness()
         return SuspectMargin(
             value=math.ldexp(value, scale),
-            lower=math.ldexp(lower, scale),
-            upper=math.ldexp(upper, scale),
+            lower=scaled_below(lower, scale),
+            upper=scaled_above(upper, scale),
             support=self.near.names(self.pair[0]),
             direction=direction,
             wrong=self.pair[1],

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from rrf_design.certificates import verify
-from scenarios.forgeries import TRICKS, forge, noise_bytes, seal, true_certificate
+from scenarios.forgeries import TRICKS, forge, guarded_certificate, noise_bytes, seal, true_certificate
 
-FULL, PLAIN = true_certificate(), true_certificate(plain=True)
+FULL, PLAIN, GUARDED = true_certificate(), true_certificate(plain=True), guarded_certificate()
 
 
 def test_the_certificates_to_forge_are_true(tmp_path: Path) -> None:
-    for document in (FULL, PLAIN):
+    for document in (FULL, PLAIN, GUARDED):
         (tmp_path / "c.json").write_bytes(seal(document))
         assert verify(tmp_path / "c.json").valid
 
@@ -23,7 +23,7 @@ def test_the_certificates_to_forge_are_true(tmp_path: Path) -> None:
 def test_no_forgery_is_accepted(first: int, tmp_path: Path) -> None:
     tricks = set()
     for seed in range(first, first + 100):
-        trick, content = forge(np.random.default_rng(seed), FULL, PLAIN)
+        trick, content = forge(np.random.default_rng(seed), FULL, PLAIN, GUARDED)
         (tmp_path / "c.json").write_bytes(content)
         found = verify(tmp_path / "c.json")
         assert not found.valid, (trick, seed)

@@ -9,7 +9,7 @@ It gets no easier when S or R grows, and falls apart where S does: connected set
 them, suffice; for values only, those that meet D. All of them are built, one by one, from each delivered unit.
 
 Each is tried by elimination in floating point with a diagonal lowered by every rounding error: if all pivots are positive
-that is a proof. The matrix may be singular outside D, and then no strict inequality holds: what floating point rejects is
+that is a proof; where squares of its entries may leave the range of doubles, no float is asked. The matrix may be singular outside D, and then no strict inequality holds: what floating point rejects is
 eliminated in exact rationals, with the columns outside D first, where a zero pivot must have a zero row. That decides.
 """
 
@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 
 from rrf_design.certificates.checker.exact import Verdict, rational
 from rrf_design.certificates.checker.proofs import Proof
+from rrf_design.certificates.checker.record import calm_columns
 
 UNIT = 2.0**-53
 BATCH = 512  # choices that are eliminated together
@@ -85,6 +86,10 @@ def prove_protection(claim: ProtectionClaim, *, time_limit: float | None = None)
             gone = np.array([np.isin(suspects, choice) & (suspects >= 0) for choice in batch])
             for number in np.flatnonzero(~_eliminates(claim, part, wanted, gone)):
                 escalated += 1
+                if deadline is not None and time.monotonic() > deadline:
+                    return Proof(
+                        Verdict.UNDECIDED, tested, escalated, (), f"the time limit of {time_limit:g} s was reached"
+                    )
                 verdict = _settle(claim, part, wanted, gone[number], settled)
                 if verdict is not Verdict.PROVED:
                     why = f"it fails on the units {list(support)}"
@@ -108,6 +113,8 @@ def _eliminates(
     the same; an error bounded by c·d_i d_j is at most c·q·Σ d_i² x_i², which is what the diagonal loses.
     """
     rows, width = part.shape
+    if not calm_columns(np.abs(part).max(axis=0, initial=0.0)):  # squares may round to anything, or to nothing
+        return np.zeros(len(gone), np.bool_)
     square = claim.floor * claim.floor * (1.0 + 8 * UNIT)
     ratio = square / (1.0 - square) * (1.0 + 16 * UNIT) if claim.checks_count else 0.0
     kept = np.einsum("cr,ri,rj->cij", (~gone).astype(np.float64), part, part)

@@ -31,6 +31,13 @@ COLUMN_SPREAD = 2.0**100  # between the largest entries of two of its columns
 MOST_BYTES = 1 << 30  # of an operator's file, unpacked
 
 
+def calm_columns(tops: NDArray[np.float64]) -> bool:
+    """Do products of entries stay in the range of doubles, where these are the largest entries of the columns?"""
+    tops = tops[tops > 0.0]
+    largest, smallest = float(tops.max(initial=0.0)), float(tops.min(initial=np.inf))
+    return not len(tops) or (1.0 / RANGE <= largest <= RANGE and largest <= COLUMN_SPREAD * smallest)
+
+
 @dataclass(frozen=True)
 class OperatorRecord:
     """B in compressed rows. The columns of node i are consecutive, and so are the rows of block j."""
@@ -144,9 +151,7 @@ class OperatorRecord:
         sizes = np.abs(self.data)
         tops = np.zeros(self.columns)
         np.maximum.at(tops, self.indices, sizes)
-        tops = tops[tops > 0.0]
-        largest, smallest = float(tops.max(initial=0.0)), float(tops.min(initial=np.inf))
-        return not len(tops) or (1.0 / RANGE <= largest <= RANGE and largest <= COLUMN_SPREAD * smallest)
+        return calm_columns(tops)
 
     @cached_property
     def matrix(self) -> Any:

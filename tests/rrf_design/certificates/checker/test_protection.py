@@ -152,3 +152,12 @@ def test_what_is_no_claim_is_refused(change, message):
     given = {"B": np.eye(2), "units": [[0], [1]], "deliver": [0], "floor": 0.5} | change
     with pytest.raises(ValueError, match=message):
         claim(given.pop("B"), given.pop("units"), given.pop("deliver"), given.pop("floor"), **given)
+
+
+def test_squares_below_the_range_of_doubles_prove_nothing():
+    """Sixty-four rows whose square rounds up from 1.6 to 2 of the least doubles: in floats they are a quarter longer than they are."""
+    B = np.zeros((65, 2))
+    B[:64, 0], B[64, 1] = 2.2227587494850775e-162 * np.sqrt(1.6), 1.0
+    true = 8 * B[0, 0]
+    assert prove_protection(claim(B, [[0], [1]], [0], true)).verdict is Verdict.PROVED
+    assert prove_protection(claim(B, [[0], [1]], [0], true * 1.1)).verdict is Verdict.REFUTED
