@@ -99,8 +99,8 @@ class Trial:
         settled: set[tuple[str, str]] = set()
         while True:
             pid = self.child(name, resume=self.exists(name))
-            # Each kill makes the next child's time longer: on a busy machine, or where a child has to compile something that the
-            # calm run did not need, all would be killed before they come to anything, for ever.
+            # Each kill makes the next child's time longer: a forked child pays for every page it touches, which can cost more than
+            # the calm run took as a whole, and then all would be killed before they come to anything, for ever.
             longest = 1.6 * length * PATIENCE**self.kills
             assert longest < HANGS, f"trial {self.number}: no child ends, however long it is left alone"
             if not ended(pid, rng.uniform(0.0, longest)):
