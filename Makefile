@@ -3,12 +3,17 @@ PYTHON ?= python3
 BIN := .venv/bin
 JOBS ?= 2
 
-.PHONY: help setup test lint types demo reports docs clean
+# The checkpoints that the paper names; `make checkpoints` asks each of them everything and tests them together.
+CHECKPOINTS ?= Qwen/Qwen2.5-0.5B-Instruct microsoft/Phi-3-mini-4k-instruct
+RESULTS ?= checkpoints
+
+.PHONY: help setup test lint types demo reports checkpoints docs clean
 
 help:
 	@echo "make demo     the whole story in about a minute, on the embedded model"
 	@echo "make test     ruff, mypy and the test suite"
 	@echo "make reports  run every scenario at full size and publish it in reports/ (error 1: all ran, some condition is violated)"
+	@echo "make checkpoints  the paper's own models, asked live: needs their weights, torch in .venv and better a GPU (docs/reproducing.md)"
 	@echo "make docs     write the API reference and the command-line page anew"
 	@echo "make clean    remove the virtual environment and caches"
 
@@ -38,6 +43,14 @@ demo: setup
 
 reports: setup
 	$(BIN)/rrf-design scenario run all --out reports
+
+# Each run appends its answers as they come: stopped, it goes on where it was.
+checkpoints: setup
+	@$(BIN)/python -c "import torch, transformers" || { echo "torch and transformers are missing: $(BIN)/pip install torch '.[transformers]'"; exit 2; }
+	for model in $(CHECKPOINTS); do \
+	  $(BIN)/rrf-design scenario run real-model --out $(RESULTS)/$$(basename $$model) --model transformers:$$model; test $$? -le 1 || exit 1; \
+	done
+	$(BIN)/rrf-design scenario run cross-model --out $(RESULTS) --set answers=$$(ls $(RESULTS)/*/real-model/answers.jsonl.gz | paste -sd,)
 
 docs: setup
 	$(BIN)/python docs/make_api.py

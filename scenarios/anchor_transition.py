@@ -76,10 +76,22 @@ def run(context: Context, part: Part) -> list[dict[str, Any]]:
                 "penalty": penalty,
                 "convex_error": smooth.relative_error,
                 "convex_localization": smooth.localization,
-                "convex_success": smooth.relative_error <= CONVEX_SUCCESS,
+                "convex_converged": smooth.converged,
+                "convex_success": smooth.converged and smooth.relative_error <= CONVEX_SUCCESS,
             }
         )
     return rows
+
+
+def _convex(converged: Sequence[dict[str, Any]], fields: int) -> dict[str, Any]:
+    """The convex decoder on the fields where it converged; the others are counted and compared with nothing."""
+    import numpy as np
+
+    means = {
+        name: float(np.mean([r[name] for r in converged])) if converged else None
+        for name in ("convex_success", "convex_localization", "convex_error")
+    }
+    return {**means, "convex_unconverged": fields - len(converged)}
 
 
 def report(context: Context, done: Sequence[Done]) -> Outcome:
@@ -99,9 +111,7 @@ def report(context: Context, done: Sequence[Done]) -> Outcome:
             "exact_success": float(np.mean([r["exact_success"] for r in group])),
             "exact_localization": float(np.mean([r["exact_localization"] for r in group])),
             "exact_error": float(np.mean([r["exact_error"] for r in group])),
-            "convex_success": float(np.mean([r["convex_success"] for r in group])),
-            "convex_localization": float(np.mean([r["convex_localization"] for r in group])),
-            "convex_error": float(np.mean([r["convex_error"] for r in group])),
+            **_convex([r for r in group if r["convex_converged"]], len(group)),
         }
         for count, group in by_count.items()
     ]

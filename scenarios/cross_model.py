@@ -33,13 +33,15 @@ def parts(context: Context) -> list[Part]:
 def run(context: Context, part: Part) -> dict[str, Any]:
     """Replay rows of one item, and its natural field under the ten designs."""
     from scenarios.real import logs, work
-    from scenarios.real.designs import prepared
+    from scenarios.real.audits import defect
+    from scenarios.real.designs import DESIGNS, prepared
 
     log = logs.read(logs.paths(context["answers"], context.directory, NAME)[part["log"]])
     item = work.item_of(part["task"], part["index"], seed=context["seed"])
     found = work.process(item, log, seed=context["seed"], budgets=(1,))
     stratum = f"{part['task']}, {part['model']}"
     dim = len(found["truth"])
+    shape = {design.name: design for design in DESIGNS}
     return {
         "stratum": stratum,
         "task": part["task"],
@@ -53,6 +55,10 @@ def run(context: Context, part: Part) -> dict[str, Any]:
                 "item": found["id"],
                 "design": row["design"],
                 "gamma_1": prepared(row["design"], dim).gamma,
+                "relations": len(shape[row["design"]].edges),
+                "anchors": len(shape[row["design"]].anchors),
+                "disagreement": defect(found) or 0.0,  # unknown where an answer has no value
+                "raw_error": found["baselines"]["raw"]["error"],
                 "error": row["error"],
                 "exact": row["correct"],
             }
@@ -110,9 +116,20 @@ def report(context: Context, done: Sequence[Done]) -> Outcome:
 
     found = [d.value for d in done]
     rows = [row for value in found for row in value["replay"]]
+    recalled = [row for value in found if value["recall"] for row in value["natural"]]
     natural = [row for value in found if value["recall"] and value["wrong_nodes"] for row in value["natural"]]
     replayed, open_fields = _grouped(context, rows), _grouped(context, natural)
-    tests = primary_tests(rows, permutations=context["permutations"], seed=context["seed"])
+    known_fields = _grouped(context, recalled)
+    limits = {"permutations": context["permutations"], "seed": context["seed"]}
+    tests = primary_tests(rows, **limits)
+    regressions = [
+        primary_tests(group, **limits, name=f"{key}-tests", caption=f"The same tests on natural fields: {words}.").table
+        for key, words, group in (
+            ("opportunity", "at least one right and one wrong answer", natural),
+            ("recall", "at least one right answer; the raw error of the first answer is among the controls", recalled),
+        )
+        if group
+    ]
     strata = [_stratum(found, rows, name) for name in dict.fromkeys(value["stratum"] for value in found)]
     pooled = replayed[-1]
     models = len({d.part["model"] for d in done})
@@ -132,8 +149,14 @@ def report(context: Context, done: Sequence[Done]) -> Outcome:
             Table.of(
                 "natural-association",
                 open_fields,
-                caption="The same for natural fields with at least one right and one wrong answer; the outcome is the error of the answer returned, and more than one answer may be wrong.",
+                caption="The same for natural fields with at least one right and one wrong answer (opportunity cases); the outcome is the error of the answer returned, and more than one answer may be wrong.",
             ),
+            Table.of(
+                "recall-association",
+                known_fields,
+                caption="The same for all natural fields with a right answer among the four (candidate-recall cases).",
+            ),
+            *regressions,
             cells(rows),
         ],
         figures=[_figure(replayed)],

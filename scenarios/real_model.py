@@ -18,24 +18,27 @@ def parts(context: Context) -> list[Part]:
 
 def run(context: Context, part: Part) -> dict[str, Any]:
     """Ask what is missing, then do everything with one item that needs no other item."""
-    from scenarios.real import work
+    from scenarios.real import recomputed, work
 
     item = work.item_of(part["task"], part["index"], seed=context["seed"])
     source = work.asker(context["model"], context["answers"], context.directory)
     work.ask(item, source, seed=context["seed"])
-    return work.process(item, source.log, seed=context["seed"])
+    found = work.process(item, source.log, seed=context["seed"])
+    box = work.sandbox() if part["task"] == "code" else None
+    return {**found, "reread": recomputed.reread(item, source.log, seed=context["seed"], box=box)}
 
 
 def report(context: Context, done: Sequence[Done]) -> Outcome:
     from rrf_design.models import Request
-    from scenarios.real import audits, fields, inference, natural, work
+    from scenarios.real import audits, catalogue, fields, inference, natural, recomputed, work
 
     documents = [part.value for part in done]
     source = work.asker(context["model"], context["answers"], context.directory)
     model = str(source.log.identity.get("model", context["model"]))
     requests: dict[str, list[Request]] = {}
+    items = {d["id"]: work.item_of(d["task"], d["index"], seed=context["seed"]) for d in documents}
     for document in documents:
-        item = work.item_of(document["task"], document["index"], seed=context["seed"])
+        item = items[document["id"]]
         for role, _, request in fields.requests(item, source.log, seed=context["seed"]):
             requests.setdefault(f"{document['task']}/{role}", []).append(request)
     used = source.log.subset(request for group in requests.values() for request in group)
@@ -52,9 +55,14 @@ def report(context: Context, done: Sequence[Done]) -> Outcome:
         audits.hidden_only(documents),
         audits.taxonomy(documents),
         audits.parsers(documents),
+        recomputed.parsers(documents),
         audits.weights(documents),
+        recomputed.weightings(documents, items, seed=context["seed"]),
         audits.tolerances(),
+        audits.repairs_by_item(documents),
+        audits.choices_by_item(documents),
         _items(documents),
+        catalogue.expressions(items.values()),
     ]
     figures: list[Figure] = []
     tests = None
@@ -73,7 +81,11 @@ def report(context: Context, done: Sequence[Done]) -> Outcome:
         tables=tables,
         figures=figures,
         notes=_notes(documents, rows, model, used, again),
-        files={work.PUBLISHED: used.dumps(), **({work.AGAIN: again.dumps()} if len(again) else {})},
+        files={
+            work.PUBLISHED: used.dumps(),
+            **catalogue.programs_file(items.values()),
+            **({work.AGAIN: again.dumps()} if len(again) else {}),
+        },
     )
 
 

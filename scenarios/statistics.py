@@ -154,8 +154,10 @@ class Slope:
     rows: int
 
 
-def hierarchical(margin: ArrayLike, success: ArrayLike, items: Sequence[Any], strata: Sequence[Any]) -> Slope:
-    """Logit with fixed stratum effects and random item intercepts (statsmodels, variational Bayes).
+def hierarchical(margin: ArrayLike, success: ArrayLike, items: Sequence[Any], controls: Array) -> Slope:
+    """Logit of recovery on the margin and observable controls X (strata among them), with random item intercepts (statsmodels, variational Bayes).
+
+    With few models and tasks their effects are fixed columns of X, as the paper advises; columns that never vary say nothing and are left out.
 
     Where every positive-margin design recovers, the likelihood alone has no finite maximum; the priors of the Bayesian mixed
     model keep the slope finite, so it is a sensitivity figure, not an estimate to quote.
@@ -164,9 +166,9 @@ def hierarchical(margin: ArrayLike, success: ArrayLike, items: Sequence[Any], st
 
     g = np.asarray(margin, dtype=np.float64)
     g = (g - g.mean()) / (g.std() or 1.0)
-    names = list(dict.fromkeys(strata))
-    dummies = [np.array([s == name for s in strata], dtype=np.float64) for name in names[1:]]
-    fixed = np.column_stack([np.ones(len(g)), g, *dummies])
+    varying = np.asarray(controls, dtype=np.float64)
+    varying = varying[:, varying.std(axis=0) > 0]
+    fixed = np.column_stack([np.ones(len(g)), g, (varying - varying.mean(axis=0)) / varying.std(axis=0)])
     labels = np.unique([str(item) for item in items], return_inverse=True)[1]
     random = np.zeros((len(g), int(labels.max()) + 1))
     random[np.arange(len(g)), labels] = 1.0
@@ -181,7 +183,9 @@ def hierarchical(margin: ArrayLike, success: ArrayLike, items: Sequence[Any], st
     # A start of our own: the library would draw one from an unseeded generator.
     size = fixed.shape[1] + 1 + random.shape[1]
     fitted = model.fit_vb(mean=np.zeros(size), sd=np.full(size, np.exp(-0.5)))
-    return Slope("hierarchical logit, standardised γ", float(fitted.fe_mean[1]), float(fitted.fe_sd[1]), len(g))
+    return Slope(
+        "hierarchical logit with controls, standardised γ", float(fitted.fe_mean[1]), float(fitted.fe_sd[1]), len(g)
+    )
 
 
 def log_slope(margin: ArrayLike, error: ArrayLike, items: Sequence[Any], *, floor: float = 1e-6, name: str) -> Slope:

@@ -19,7 +19,6 @@ from scenarios.real.work import Document, nodes_of, recall
 
 LOW_DEFECT = 1e-6
 """Answers are integers (or integer signatures): any disagreement at all exceeds this, so it was not tuned on anything."""
-AUDIT_DESIGNS = ("typed_complete", "complete_plus_anchor")
 
 
 def defect(document: Document) -> float | None:
@@ -128,20 +127,45 @@ def labels(document: Document, row: Any) -> list[Failure]:
     return result
 
 
+def repairs_by_item(documents: Sequence[Document]) -> Table:
+    """Every natural repair under all ten designs: its support, residual and edit, whether it is right, and why it failed."""
+    rows = [
+        {
+            "item": d["id"],
+            "design": r["design"],
+            "k": r["k"],
+            "right": r["correct"],
+            "error": r["error"],
+            "support": r["support"],
+            "residual": r["residual"],
+            "edit": r["edit"],
+            "labels": "" if r["correct"] else "; ".join(map(str, labels(d, r))),
+        }
+        for d in documents
+        for r in d["repairs"]
+    ]
+    return Table.of("repairs-by-item", rows, caption="Every natural repair, with the labels of its failure.", shown=10)
+
+
+def choices_by_item(documents: Sequence[Document]) -> Table:
+    """What each baseline returned for each item, as it was marked."""
+    rows = [
+        {"item": d["id"], "method": name, "right": mark["correct"], "error": mark["error"]}
+        for d in documents
+        for name, mark in d["baselines"].items()
+    ]
+    return Table.of("choices-by-item", rows, caption="Every choice of every baseline.", shown=10)
+
+
 def taxonomy(documents: Sequence[Document]) -> Table:
     rows = []
     for task, group in by_task(documents).items():
-        for design in AUDIT_DESIGNS:
+        found = [(r["design"], r["k"], labels(d, r)) for d in group for r in d["repairs"] if not r["correct"]]
+        for design in designs.DESIGNS:
             for k in (1, 2):
-                failed = [
-                    (d, r)
-                    for d in group
-                    for r in d["repairs"]
-                    if (r["design"], r["k"]) == (design, k) and not r["correct"]
-                ]
-                given = [labels(d, r) for d, r in failed]
-                counts = {str(label): sum(label in found for found in given) for label in Failure}
-                rows.append({"task": task, "design": design, "k": k, "failed": len(failed), **counts})
+                given = [each for name, budget, each in found if (name, budget) == (design.name, k)]
+                counts = {str(label): sum(label in each for each in given) for label in Failure}
+                rows.append({"task": task, "design": design.name, "k": k, "failed": len(given), **counts})
     return Table.of(
         "failures",
         rows,

@@ -6,7 +6,7 @@ execution signature on the public tests. An answer without a value keeps the rea
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -50,10 +50,12 @@ def requests(item: Item, log: Log, *, seed: int) -> tuple[tuple[str, int, Reques
     )
 
 
-def read(item: Item, log: Log, *, seed: int = 0, parser: str = "integer-last") -> tuple[Candidate, ...]:
-    """All candidates of an item from the log."""
+def read(
+    item: Item, log: Log, *, seed: int = 0, parser: str = "integer-last", text: Callable[[str], str] = str
+) -> tuple[Candidate, ...]:
+    """All candidates of an item from the log, each text first passed through `text`."""
     asked = requests(item, log, seed=seed)
-    texts = [log.text(request) for _, _, request in asked]
+    texts = [text(log.text(request)) for _, _, request in asked]
     parsed = _parse(item, asked, texts, parser)
     return tuple(
         Candidate(role, number, text, result.status.value, result.strict_ok, value)

@@ -100,14 +100,15 @@ class Tests:
     table: Table
 
 
-def primary_tests(rows: Sequence[Row], *, permutations: int, seed: int, folds: int = 5) -> Tests:
-    """Permutation inside each replayed field, grouped prediction, hierarchical and hurdle sensitivity."""
+def primary_tests(
+    rows: Sequence[Row], *, permutations: int, seed: int, folds: int = 5, name: str = "tests", caption: str = ""
+) -> Tests:
+    """Permutation inside each field, grouped prediction, hierarchical and hurdle sensitivity; replayed or natural fields alike."""
     gamma = margins(rows)
     error = np.array([r["error"] for r in rows])
     exact = [bool(r["exact"]) for r in rows]
     items = [(r["stratum"], r["item"]) for r in rows]
-    fields = [(r["stratum"], r["item"], r["error_number"]) for r in rows]
-    names = [r["stratum"] for r in rows]
+    fields = [(r["stratum"], r["item"], r.get("error_number", 0)) for r in rows]
     shuffle = within_item_permutation(gamma, error, fields, draws=permutations, seed=seed)
     entries: list[dict[str, Any]] = [
         _entry("pooled Spearman", shuffle.observed),
@@ -123,7 +124,7 @@ def primary_tests(rows: Sequence[Row], *, permutations: int, seed: int, folds: i
             _entry("grouped AUC gain", prediction.gain),
             _entry("standardised γ₁ coefficient", prediction.coefficient, "mean over training folds"),
         ]
-        slope = hierarchical(gamma, exact, items, names)
+        slope = hierarchical(gamma, exact, items, controls(rows))
         entries.append(_entry(slope.name, slope.value, f"posterior deviation {slope.deviation:.3g}"))
     slope = log_slope(gamma, error, items, name="log error on log γ₁, item effects")
     entries.append(_entry(slope.name, slope.value, f"clustered deviation {slope.deviation:.3g}"))
@@ -140,14 +141,26 @@ def primary_tests(rows: Sequence[Row], *, permutations: int, seed: int, folds: i
         name="hurdle: log slope where γ₁ > 0",
     )
     entries.append(_entry(slope.name, slope.value, f"clustered deviation {slope.deviation:.3g}"))
-    return Tests(shuffle, prediction, Table.of("tests", entries, caption="Primary tests, then sensitivity models."))
+    return Tests(
+        shuffle, prediction, Table.of(name, entries, caption=caption or "Primary tests, then sensitivity models.")
+    )
 
 
 def controls(rows: Sequence[Row]) -> Any:
-    """Stratum, relation count, anchor count and the observable disagreement; the first stratum is the reference."""
+    """Stratum, relation count, anchor count and the observable disagreement; the first stratum is the reference. Natural fields also have the raw
+    error of their first answer, as in the paper's pooled regression."""
     names = list(dict.fromkeys(r["stratum"] for r in rows))[1:]
     return np.array(
-        [[*(r["stratum"] == name for name in names), r["relations"], r["anchors"], r["disagreement"]] for r in rows],
+        [
+            [
+                *(r["stratum"] == name for name in names),
+                r["relations"],
+                r["anchors"],
+                r["disagreement"],
+                r.get("raw_error", 0.0),
+            ]
+            for r in rows
+        ],
         dtype=np.float64,
     )
 

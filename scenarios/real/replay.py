@@ -8,16 +8,19 @@ are the same for all designs; only the operator changes.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from rrf_design.repairing.programs import robust_scale
 from scenarios.real.answers import Item, family, task
-from scenarios.real.designs import DESIGNS, NODES, prepared
+from scenarios.real.designs import DESIGNS, NODES, Design, prepared
 from scenarios.real.fields import Candidate, same, truth
 from scenarios.real.marks import Mark
+
+Weighting = Callable[[Design], tuple[float, ...]]
+"""One weight per relation of a design."""
 
 
 def wrong_values(item: Item, candidates: Sequence[Candidate], marks: Sequence[Mark]) -> list[tuple[float, ...]]:
@@ -35,8 +38,10 @@ def wrong_values(item: Item, candidates: Sequence[Candidate], marks: Sequence[Ma
     return found
 
 
-def replay_rows(item: Item, wrong: Sequence[tuple[float, ...]], *, seed: int) -> list[dict[str, Any]]:
-    """One row per wrong answer and design."""
+def replay_rows(
+    item: Item, wrong: Sequence[tuple[float, ...]], *, seed: int, weights: Weighting | None = None
+) -> list[dict[str, Any]]:
+    """One row per wrong answer and design; `weights` gives a design's relations weights of their own."""
     right = np.array(truth(item))
     dim = len(right)
     rows = []
@@ -51,7 +56,7 @@ def replay_rows(item: Item, wrong: Sequence[tuple[float, ...]], *, seed: int) ->
         size = float(np.linalg.norm(field - clean))
         disagreement = float(np.sqrt(3.0) * size / max(float(np.linalg.norm(field)), 1e-12))
         for design in DESIGNS:
-            ready = prepared(design.name, dim)
+            ready = prepared(design.name, dim, 1, None if weights is None else weights(design))
             repaired = ready.repair(field, anchor)
             error = float(np.linalg.norm(repaired.field - clean)) / max(size, 1e-12)
             rows.append(

@@ -147,6 +147,7 @@ def process(item: answers.Item, log: answers.Log, *, seed: int, budgets: tuple[i
         "marks": [asdict(mark) for mark in judged],
         "baselines": {name: asdict(marks.mark_choice(item, choice, judged)) for name, choice in choices.items()},
         "repairs": rows,
+        "wrong": [list(value) for value in wrong],
         "replay": replay.replay_rows(item, wrong, seed=seed),
     }
 

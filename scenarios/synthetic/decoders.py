@@ -7,7 +7,7 @@ any result: a decoder has to bring back the field, not merely lower its residual
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +36,8 @@ class Repaired:
     residual: float
     explanations: int
     """How many minimal supports explain the syndrome (exact decoder), 0 when none does or nobody counted."""
+    converged: bool = True
+    """False: an iterative decoder stopped before its gap closed. Never to be mixed with those that did."""
 
 
 def exact(
@@ -60,23 +62,21 @@ def convex(
     if top == 0.0:
         return _judge(np.zeros(B.shape[1]), 0.0, k=k, truth=truth, error=error, explanations=0)
     found = group_lasso(B, list(groups), syndrome=syndrome, penalty=penalty * top, tolerance=1e-8)
-    return _judge(found.error, found.residual, k=k, truth=truth, error=error, explanations=0)
+    judged = _judge(found.error, found.residual, k=k, truth=truth, error=error, explanations=0)
+    return replace(judged, converged=bool(found.converged))
 
 
 def calibrate(instances: Iterable[tuple[Array, Sequence[int], Array, int, Array, Array]]) -> float:
-    """The penalty of the grid with the least median relative error on calibration instances."""
+    """The penalty of the grid with the least median relative error on calibration instances, converged runs only."""
     cases = list(instances)
-    scores = [
-        float(
-            np.median(
-                [
-                    convex(B, groups, s, k=k, truth=truth, error=error, penalty=penalty).relative_error
-                    for B, groups, s, k, truth, error in cases
-                ]
-            )
-        )
-        for penalty in PENALTIES
-    ]
+    scores = []
+    for penalty in PENALTIES:
+        found = [
+            convex(B, groups, s, k=k, truth=truth, error=error, penalty=penalty)
+            for B, groups, s, k, truth, error in cases
+        ]
+        errors = [one.relative_error for one in found if one.converged]
+        scores.append(float(np.median(errors)) if errors else np.inf)
     return PENALTIES[int(np.argmin(scores))]
 
 

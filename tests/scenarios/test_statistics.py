@@ -138,9 +138,10 @@ def test_shuffled_margins_predict_nothing(rows: tuple[np.ndarray, np.ndarray, li
 
 def test_hierarchical_slope_has_the_sign_and_repeats(rows: tuple[np.ndarray, np.ndarray, list[int]]) -> None:
     gamma, error, items = rows
-    first = own.hierarchical(gamma, error == 0, items, [i % 2 for i in items])
+    controls = np.array([[i % 2, 7.0] for i in items], dtype=float)  # a stratum, and a column that never varies
+    first = own.hierarchical(gamma, error == 0, items, controls)
     assert first.value > 0
-    assert first == own.hierarchical(gamma, error == 0, items, [i % 2 for i in items])
+    assert first == own.hierarchical(gamma, error == 0, items, controls)
 
 
 def test_log_slope_is_the_within_item_regression_with_a_cluster_sandwich() -> None:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -39,6 +41,27 @@ def test_convex_repair_and_its_calibration() -> None:
     assert calibrate([(B, field.groups, s, 1, field.truth, wrong.error)]) == PENALTIES[-1]
     none = convex(B, field.groups, np.zeros_like(s), k=1, truth=field.truth, error=wrong.error, penalty=0.01)
     assert none.absolute_error == pytest.approx(np.linalg.norm(wrong.error))
+
+
+def test_runs_that_did_not_converge_choose_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A penalty whose runs stopped early is never the best of the grid, however small its error looks."""
+    from scenarios.synthetic import decoders
+
+    field = sample_field(generator(2, "decoders", "graph"), [6])
+    B = field.operator(complete(range(6)), list(range(6)))
+    wrong = corrupt(generator(2, "decoders", "corruption"), field, 1)
+    s, top = B @ wrong.error.ravel(), {}
+
+    def stops(matrix: object, groups: object, *, syndrome: np.ndarray, penalty: float, tolerance: float) -> object:
+        top.setdefault("penalty", penalty / PENALTIES[0])
+        early = penalty < 0.5 * top["penalty"] * PENALTIES[1]
+        # The early ones would be perfect; the others leave a tenth of the error.
+        return SimpleNamespace(error=wrong.error.ravel() * (1.0 if early else 0.9), residual=0.0, converged=not early)
+
+    monkeypatch.setattr(decoders, "group_lasso", stops)
+    assert calibrate([(B, field.groups, s, 1, field.truth, wrong.error)]) in PENALTIES[:2]
+    found = convex(B, field.groups, s, k=1, truth=field.truth, error=wrong.error, penalty=PENALTIES[-1])
+    assert not found.converged
 
 
 def test_measure_checks_its_witness() -> None:
