@@ -20,7 +20,7 @@ from rrf_design.errors import InputError
 if TYPE_CHECKING:
     from rrf_design.operator import Operator
     from rrf_design.problem import Problem
-    from solvers import Margin, NodeColumns
+    from solvers import Margin, NodeColumns, SuspectMargin
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +113,8 @@ class Protected:
     units: tuple[str, ...]
     wrong: tuple[str, ...] = ()
     """Suspect blocks that hide the witness: it changes what they measure, and they may be wrong."""
+    suspected: SuspectMargin | None = None
+    """The solver's own result where checks are suspect: what they would have to be wrong by is in it."""
 
 
 def unit_groups(operator: Operator, premise: Premise | None = None) -> tuple[tuple[str, ...], NodeColumns]:
@@ -145,9 +147,10 @@ def protected(operator: Operator, k: int, *, premise: Premise | None = None, **o
     premise = operator.premise if premise is None else premise
     names, groups = unit_groups(operator, premise)
     wrong: tuple[str, ...] = ()
+    suspected: SuspectMargin | None = None
     try:
         if premise.wrong_checks and operator.block_ids:
-            solved, wrong = _with_suspects(operator, groups, premise, k, options)
+            solved, wrong, suspected = _with_suspects(operator, groups, premise, k, options)
         elif premise.deliver is not None or premise.wrong_checks:
             from solvers import delivered_margin
 
@@ -160,16 +163,16 @@ def protected(operator: Operator, k: int, *, premise: Premise | None = None, **o
     except ValueError as error:  # a solver option that can't be
         raise InputError(str(error)) from None
     if not premise.units:
-        return Protected(solved, solved.support, tuple(names[i] for i in solved.support), wrong)
+        return Protected(solved, solved.support, tuple(names[i] for i in solved.support), wrong, suspected)
     chosen = set(solved.support)
     place = {unit: at for at, unit in enumerate(premise.partition(operator.node_ids))}
     nodes = tuple(i for i, name in enumerate(operator.node_ids) if place[premise.unit(name)] in chosen)
-    return Protected(solved, nodes, tuple(names[i] for i in solved.support), wrong)
+    return Protected(solved, nodes, tuple(names[i] for i in solved.support), wrong, suspected)
 
 
 def _with_suspects(
     operator: Operator, groups: NodeColumns, premise: Premise, k: int, options: Mapping[str, Any]
-) -> tuple[Margin, tuple[str, ...]]:
+) -> tuple[Margin, tuple[str, ...], SuspectMargin]:
     from solvers import Margin, suspect_margin
 
     known = _known(options, ("n_jobs", "time_limit", "progress"), "checks that may be wrong")
@@ -195,7 +198,7 @@ def _with_suspects(
         groups=found.groups,
         tested=found.tested,
     )
-    return solved, tuple(operator.block_ids[j] for j in found.wrong)
+    return solved, tuple(operator.block_ids[j] for j in found.wrong), found
 
 
 def _known(options: Mapping[str, Any], names: tuple[str, ...], what: str) -> dict[str, Any]:

@@ -316,6 +316,23 @@ def _witness(rng: Any, document: Document) -> None:
         witness["support"] = witness["support"] * 2
 
 
+def _rivals(rng: Any, document: Document) -> None:
+    """Two explanations that are farther apart, fit better, or blame more answers than is true."""
+    claim = document["rivals"]
+    trick = int(rng.integers(4))
+    if trick == 0:
+        claim["distance"] *= 1.0 + 10.0 ** float(rng.uniform(-9, 2))
+    elif trick == 1:
+        claim["residual"] *= 1.0 - 10.0 ** float(rng.uniform(-9, 0))
+    elif trick == 2:
+        side = claim[str(rng.choice(["first", "second"]))]
+        side["direction"] = [[x * float(rng.choice([1.5, -1.0, 1e5])) for x in part] for part in side["direction"]]
+    else:
+        for key in ("support", "direction"):
+            claim["first"][key] = [*claim["first"][key], *claim["second"][key]]
+        claim["second"] = {key: [] for key in claim["second"]}
+
+
 def _regime(rng: Any, document: Document) -> None:
     claim = document["regime"]
     key = str(rng.choice(["name", "consequence"]))
@@ -471,6 +488,7 @@ TRICKS: dict[str, Callable[[Any, Document], Any]] = {
     "larger budget": _larger_budget,
     "false witness": _witness,
     "another regime": _regime,
+    "false rivals": _rivals,
     "wrong type": _wrong_type,
     "missing and unknown keys": _keys,
     "enormous sizes": _sizes,

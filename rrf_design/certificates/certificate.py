@@ -82,6 +82,7 @@ class Certificate:
                 if self.standing is None
                 else {key: self.standing.to_json()[key] for key in ("wanted", "reached", "epsilon")}
             ),
+            "rivals": self.document["rivals"],
             "verification_seconds": self.verification_seconds,
         }
 

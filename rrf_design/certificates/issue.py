@@ -26,6 +26,7 @@ from rrf_design.certificates.protecting import (
     unwhitened_protected,
 )
 from rrf_design.certificates.recording import record_of
+from rrf_design.certificates.rivals import plain_witness, rivals_section
 from rrf_design.certificates.sections import (
     assumption_lines,
     audit_section,
@@ -136,6 +137,7 @@ def certify(
     else:
         proven = climb(record, budget, rung=Rung(rung), progress=progress, **options)
         witness, image2, upper = witness_section(record, proven.support, proven.direction)
+        found = plain_witness(operator, proven.support, proven.direction, value=upper, k=budget)
     searched = time.monotonic() - began
     lower = min(proven.lower, upper)
     exact = lower >= upper * (1 - 1e-6) or upper <= ZERO
@@ -200,6 +202,9 @@ def certify(
         "budgets": [] if guarded else budget_sections(record, further_budgets(budgets, budget, record), options, told),
         "nullspace": no_nullspace() if guarded else nullspace_section(record, budget),
         "audit": audit_section(witness, image2, upper, budget, operator.premise),
+        "rivals": rivals_section(
+            operator, record, found, noise=known, largest_error=largest_error, protection=protection
+        ),
         "assumptions": assumption_lines(
             budget, known, spread, record, tail, protected_lines(operator, budget) if guarded else ()
         ),

@@ -74,6 +74,12 @@ def certify(
         float | None,
         typer.Option("--amplitude", help="Bound on the norm of the true field on the nodes of uncertain blocks."),
     ] = None,
+    largest_error: Annotated[
+        float | None,
+        typer.Option(
+            "--largest-error", help="No error is larger than this: R of the minimax bounds, and of the rivals."
+        ),
+    ] = None,
     calibration: Annotated[
         Path | None,
         typer.Option(
@@ -145,6 +151,7 @@ def certify(
             confidence=confidence,
             noise=noise,
             amplitude=amplitude,
+            largest_error=largest_error,
             uncertainty=spread,
             supports=None if not support else [split_ids(names) or [] for names in support],
             budgets=_whole_numbers(budgets),
@@ -237,6 +244,10 @@ def _describe(name: str, result: Certificate) -> None:
         say(
             f"Hardest to see: an error on {nodes}; {document['audit']['sensitivity']:.4g} units of it move the residual by one."
         )
+    if document["rivals"] is not None:
+        from rrf_design.reporting.certificates import rivals_words
+
+        say(rivals_words(document))
     if document["protection"] is not None:
         aside = document["protection"]["wrong"]
         if aside:

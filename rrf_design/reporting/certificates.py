@@ -58,7 +58,7 @@ def certificate_page(source: Source) -> str:
     ]
     if source.problem is not None:
         parts.append(section("The field and the witness", draw_field(_view(source))))
-    parts += [_witness(data), _budgets(data), _errors(data), _more(data)]
+    parts += [_witness(data), _rivals(data), _budgets(data), _errors(data), _more(data)]
     facts = [
         ("problem", name),
         ("digest of the problem (SHA-256)", str(data["problem"]["digest"])),
@@ -264,6 +264,58 @@ def _witness(data: Mapping[str, Any]) -> Section:
         table(["node", "direction"], rows),
         more,
     )
+
+
+def _rivals(data: Mapping[str, Any]) -> Section | None:
+    pair = data.get("rivals")
+    if not pair:
+        return None
+    sides = (pair["first"], pair["second"])
+    found: dict[str, list[str]] = {}
+    for place, side in enumerate(sides):
+        for names, values in ((side["support"], side["direction"]), (side["checks"], side["disturbance"])):
+            for name, part in zip(names, values, strict=True):
+                found.setdefault(name, ["right", "right"])[place] = f"off by {_numbers(part)}"
+    return section(
+        "The pair that nobody can tell apart",
+        prose(rivals_words(data)),
+        table(["answer or check", "in the first", "in the second"], [[name, *cells] for name, cells in found.items()]),
+        prose(
+            "The verifier re-checks both in exact arithmetic: how many are wrong, what they leave unexplained, how far they are apart."
+        ),
+    )
+
+
+def rivals_words(data: Mapping[str, Any]) -> str:
+    """The two explanations of a certificate in a few sentences."""
+    pair = data["rivals"]
+    first, second = (_blamed(pair[side]) for side in ("first", "second"))
+    epsilon = data["noise"].get("epsilon") or 0.0
+    fits = (
+        f"Both fit one measurement within ε = {number(epsilon)}"
+        if pair["residual"] > 0
+        else "Both fit one measurement exactly"
+    )
+    where = "" if data["protection"] is None or len(data["protection"]["deliver"]) == 1 else " in what is delivered"
+    apart = f"and are {at_least(pair['distance'], 4)} apart{where}"
+    if data["margin"]["upper"] <= 1e-9 and data["error"]["largest_error"] is None:
+        return f"Nobody can tell apart: {first}; or {second}. {fits} {apart}, and so do all multiples of them."
+    return f"Nobody can tell apart: {first}; or {second}. {fits} {apart}: no method can promise less than half of that."
+
+
+def _blamed(side: Mapping[str, Any]) -> str:
+    named = [
+        *zip(side["support"], side["direction"], strict=True),
+        *zip(side["checks"], side["disturbance"], strict=True),
+    ]
+    return " and ".join(f"{name} is off by {_numbers(part)}" for name, part in named[:4]) + (
+        f" and {len(named) - 4} more" if len(named) > 4 else "" if named else "everything is right"
+    )
+
+
+def _numbers(part: Sequence[float]) -> str:
+    shown = ", ".join(number(float(value), 4) for value in part[:6]) + (", …" if len(part) > 6 else "")
+    return shown if len(part) == 1 else f"({shown})"
 
 
 def _budgets(data: Mapping[str, Any]) -> Section | None:

@@ -78,6 +78,7 @@ SECTIONS: Spec = {
         "kernel": (dict, type(None)),
     },
     "audit": {"residual": NUMBER, "pair": (dict, type(None)), "sensitivity": MAYBE},
+    "rivals": (dict, type(None)),
     "assumptions": [str],
     "provenance": dict,
     "digest": str,
@@ -118,6 +119,8 @@ TOLERANCES: Spec = {
 }
 TAIL: Spec = {"norm": NUMBER, "image": NUMBER, "bound": MAYBE}
 PAIR: Spec = {"first": [str], "second": [str]}
+_RIVAL: Spec = {**_SPARSE, "checks": [str], "disturbance": [[NUMBER]]}
+RIVALS: Spec = {"distance": NUMBER, "residual": NUMBER, "first": _RIVAL, "second": _RIVAL}
 KERNEL: Spec = {"floor": NUMBER, "directions": [_SPARSE]}
 DUAL: Spec = {"dual": [[NUMBER]]}
 """Two ways to carry the null-space property of an operator with a kernel."""
@@ -176,6 +179,7 @@ def check_form(document: Any) -> None:
         (bounds["tolerances"], TOLERANCES, "error.tolerances."),
         (bounds["tail"], TAIL, "error.tail."),
         (document["audit"]["pair"], PAIR, "audit.pair."),
+        (document["rivals"], RIVALS, "rivals."),
         (document["nullspace"]["witness"], NULLSPACE_WITNESS, "nullspace.witness."),
         (kernel, DUAL if kernel and "dual" in kernel else KERNEL, "nullspace.kernel."),
         (document["noise"]["blocks"], [str], "noise.blocks"),

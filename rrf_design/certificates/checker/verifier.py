@@ -37,6 +37,7 @@ from rrf_design.certificates.checker.protection import prove_protection
 from rrf_design.certificates.checker.record import ARRAYS, OperatorRecord, load_record, record_from_lists
 from rrf_design.certificates.checker.regime import ZERO
 from rrf_design.certificates.checker.relaxations import prove_dominance, prove_dual
+from rrf_design.certificates.checker.rivals import check_rivals
 from rrf_design.errors import InputError, Refused
 
 TIME_LIMIT = 600.0  # seconds for all searches together, unless another limit is given
@@ -190,6 +191,7 @@ class _Verifier:
             ("error bounds", self.errors),
             ("regime", self.regime),
             ("audit", self.audit),
+            ("rivals", self.rivals),
             ("null-space property", self.nullspace),
             ("margin", self.margin),
             ("supports", self.conditional),
@@ -399,6 +401,9 @@ class _Verifier:
 
     def audit(self) -> str:
         return check_audit(self.document, self.image2)
+
+    def rivals(self) -> str:
+        return check_rivals(self.document, self.record, self.premises)
 
     def nullspace(self) -> str:
         from rrf_design.certificates.checker.nullspace import check_nullspace

@@ -92,3 +92,13 @@ def test_further_budgets_are_drawn(problem: Problem) -> None:
     found = rrf.certify(field)
     made = render(read(found, problem=field))
     assert ("If more answers are wrong" in made) == (len(found.document["budgets"]) > 0)
+
+
+def test_the_pair_that_nobody_can_tell_apart_is_shown(problem: Problem, certificate: dict[str, Any]) -> None:
+    made = render(read(certificate, problem=problem))
+    pair = certificate["rivals"]
+    assert "The pair that nobody can tell apart" in made
+    assert "Both fit one measurement within ε = 0.05" in made
+    assert "no method can promise less than half of that" in made
+    for name in (*pair["first"]["support"], *pair["second"]["support"]):
+        assert f"{name} is off by" in made
