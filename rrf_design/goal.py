@@ -51,7 +51,8 @@ class Goal:
         """
         wishes = [] if self.target is None else [self.target]
         if self.delta is not None:
-            wishes.append(inf if radius.total is None else 2.0 * radius.total / self.delta)
+            spare = self.delta - radius.tail
+            wishes.append(inf if radius.total is None or spare <= 0.0 else 2.0 * radius.total / spare)
         return max(wishes, default=None)
 
     def reached(self, *, lower: float, robust_lower: float, radius: Radius) -> bool:
@@ -60,7 +61,7 @@ class Goal:
             return False
         if self.target is not None and not reaches(robust_lower, self.target):
             return False
-        bound = error_bound(radius.total, lower)
+        bound = radius.bound(lower)
         return self.delta is None or (bound is not None and bound <= self.delta * (1 + REACHED))
 
     def words(self) -> str:
@@ -92,8 +93,8 @@ class Standing:
 
     @property
     def error_bound(self) -> float | None:
-        """2ε'/γ: no repair of at most k wrong answers is further off; None where nothing can be promised."""
-        return error_bound(self.radius.total, self.lower) if self.radius.declared or self.radius.spread else None
+        """2ε'/γ, and the tail: no repair of at most k wrong answers is further off; None where nothing can be promised."""
+        return self.radius.bound(self.lower) if self.radius.declared or self.radius.spread else None
 
     def words(self) -> str:
         """What is reached or missed, in a sentence."""
@@ -114,11 +115,6 @@ class Standing:
             "robust_lower": self.robust_lower,
             "error_bound": self.error_bound,
         }
-
-
-def error_bound(radius: float | None, lower: float) -> float | None:
-    """2ε'/γ, rounded up; None where there is no radius or no proven margin."""
-    return None if radius is None or lower <= 0.0 else 2.0 * radius / lower * (1 + 4e-16 if radius else 1.0)
 
 
 def reaches(value: float, wanted: float | None) -> bool:

@@ -4,7 +4,8 @@ With the true operator B + E, (B + E) z* = c + ν and responses y = z* + e, what
 the radius that a decoder meets has two parts (docs/algorithms.md, facts 16 and 17). ‖ν‖ ≤ ε is the noise of the rows:
 declared for all of them (`epsilon`), or from a standard deviation, the problem's or that of the blocks that declare one, at a
 confidence. ‖E z*‖ ≤ √Σ η_b² ‖z*_{T_b}‖² is what uncertain blocks add, each on all the nodes it names: it grows with the
-*field*, also where no answer is wrong. Without a bound on the field nothing can be promised about it beforehand.
+*field*, also where no answer is wrong. Without a bound on the field nothing can be promised about it beforehand. And where all
+answers may be off a little (`tail`: e = e_k + r, ‖r‖ ≤ τ), ‖B r‖ ≤ ‖B‖τ acts as noise, and τ itself is added to every error bound.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from rrf_design.operator import Operator
     from rrf_design.problem import Problem
 
+DENSE = 400
+"""Coordinates up to which the norm of B is taken from its eigenvalues."""
 UP = 1.0 + 1e-12
 """Sums of squares in floats are rounded up by this, so that a bound stays a bound."""
 
@@ -64,6 +67,10 @@ class Radius:
     rows: NoiseRadius
     spread: float | None = 0.0
     """Bound on ‖E z*‖; None where blocks are uncertain and nothing bounds the field."""
+    tail: float = 0.0
+    """Bound on ‖r‖: small errors on all answers, which no decoder looks for."""
+    image: float = 0.0
+    """Bound on ‖B r‖: what they add to the noise."""
 
     @property
     def declared(self) -> bool:
@@ -71,13 +78,20 @@ class Radius:
 
     @property
     def epsilon(self) -> float:
-        """Of the rows alone; 0 where no noise is declared: relations and anchors are then taken at their word."""
-        return self.rows.epsilon or 0.0
+        """Of the rows, with what small errors on all answers add; 0 where neither is declared: relations and anchors are then
+        taken at their word."""
+        return (self.rows.epsilon or 0.0) + self.image * UP
 
     @property
     def total(self) -> float | None:
         """ε' = ε + ‖E z*‖; None where nothing bounds the field."""
         return None if self.spread is None else (self.epsilon + self.spread) * (UP if self.spread else 1.0)
+
+    def bound(self, lower: float) -> float | None:
+        """2ε'/γ and the tail itself: no repair is further off; None where there is no radius or no proven margin."""
+        if self.total is None or lower <= 0.0:
+            return None
+        return (2.0 * self.total / lower * (1 + 4e-16 if self.total else 1.0) + self.tail) * (UP if self.tail else 1.0)
 
     @property
     def confidence(self) -> float | None:
@@ -89,9 +103,11 @@ class Radius:
         if not self.declared:
             said = "all other relations and checks hold exactly" if others else "relations and checks hold exactly"
         elif self.rows.kind is NoiseKind.DETERMINISTIC:
-            said = f"the noise of all rows together is at most {self.epsilon:g}"
+            said = f"the noise of all rows together is at most {self.rows.epsilon:g}"
         else:
             said = f"the noise is as declared (with probability {self.rows.confidence:g})"
+        if self.tail:
+            said += f", all other answers together are off by at most {self.tail:g}"
         return said if self.spread == 0.0 else f"{said}, relations are off by no more than their declared uncertainty"
 
 
@@ -102,7 +118,9 @@ def radius_of(problem: Problem, operator: Operator, noise: Noise | None = None) 
     declare sigma or covariance carry that noise and the others none.
     """
     given = noise or Noise()
-    return Radius(_rows(problem, operator, given), field_spread(problem, operator, amplitude=given.amplitude))
+    spread = field_spread(problem, operator, amplitude=given.amplitude)
+    image = problem.tail * largest_gain(operator) if problem.tail else 0.0
+    return Radius(_rows(problem, operator, given), spread, problem.tail, image)
 
 
 def _rows(problem: Problem, operator: Operator, given: Noise) -> NoiseRadius:
@@ -115,6 +133,8 @@ def _rows(problem: Problem, operator: Operator, given: Noise) -> NoiseRadius:
     blocks = None
     if sigma is None:
         noisy = [j for j, name in enumerate(operator.block_ids) if declares_noise(problem, name)]
+        if not noisy and problem.tail:  # rows hold exactly, of answers that are nearly right
+            return NoiseRadius(NoiseKind.DETERMINISTIC, 0.0, rows=height)
         if not noisy:
             return NoiseRadius(NoiseKind.NONE, None, rows=height)
         # whitened rows carry unit variance times their family's share w/m
@@ -160,6 +180,16 @@ def field_spread(problem: Problem, operator: Operator, *, amplitude: float | Non
     if all(size is not None for size in sizes.values()):
         bounds.append(sqrt(fsum(w * (sizes[name] or 0.0) ** 2 for name, w in weights.items())))
     return min(bounds) * UP if bounds else None
+
+
+def largest_gain(operator: Operator) -> float:
+    """A bound on ‖B‖: from the largest eigenvalue of BᵀB where that is small, else from sums of rows and columns."""
+    sizes = abs(operator.matrix)
+    rough = sqrt(float(sizes.sum(axis=0).max(initial=0.0)) * float(sizes.sum(axis=1).max(initial=0.0))) * UP
+    if operator.shape[1] > DENSE or not operator.shape[0]:
+        return rough
+    gram = (operator.matrix.T @ operator.matrix).toarray()
+    return min(rough, sqrt(max(0.0, float(np.linalg.eigvalsh(gram)[-1]))) * (1 + 1e-9))
 
 
 def spread_at(operator: Operator, field: Mapping[str, Any]) -> float:

@@ -43,6 +43,8 @@ class Problem(Entry):
     """The recovery error that is acceptable."""
     amplitude: Positive | None = None
     """A bound on the norm of the true field on the nodes of uncertain blocks, where one is known."""
+    tail: NonNegative = 0.0
+    """A bound on the norm of small errors on all answers, beside the k units that are wrong."""
     deliver: tuple[Text, ...] | None = None
     """Ids of the nodes whose values must be right; every one by default."""
     wrong_checks: Annotated[int, Field(strict=True, ge=0)] = 0
@@ -176,6 +178,10 @@ def _check(problem: Problem) -> None:
                 raise InputError(f"{type(group).__name__.lower()} {group.id!r}: {name!r} is not a block on sale{near}")
     if problem.epsilon is not None and problem.sigma is not None:
         raise InputError("[problem]: give epsilon or sigma, not both")
+    if problem.delta is not None and problem.tail >= problem.delta:
+        raise InputError(
+            f"[problem]: delta = {problem.delta:g} can't be promised with errors of up to tail = {problem.tail:g} on answers that count as right"
+        )
     _check_deliver(problem)
     _ = problem.whole  # the shapes, by putting everything together
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from rrf_design.certificates.checker.errors import promised
 from rrf_design.certificates.checker.record import OperatorRecord
 from rrf_design.certificates.checker.regime import Regime
 from rrf_design.certificates.recording import save_record
@@ -45,7 +46,7 @@ class Certificate:
 
     @property
     def error_bound(self) -> float | None:
-        bound = self.document["error"]["bound"]
+        bound = promised(self.document["error"])
         return None if bound is None else float(bound)
 
     @property

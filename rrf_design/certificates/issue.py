@@ -13,7 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 from rrf_design.certificates.certificate import Certificate
 from rrf_design.certificates.checker.document import FORMAT, VERSION, check_form, content_digest
-from rrf_design.certificates.checker.errors import ErrorTerms, FieldBound, Tail, Tolerances, error_section
+from rrf_design.certificates.checker.errors import (
+    ErrorTerms,
+    FieldBound,
+    Tail,
+    Tolerances,
+    error_section,
+    promised,
+)
 from rrf_design.certificates.checker.noise import NoiseKind, joint_confidence
 from rrf_design.certificates.checker.regime import CONSEQUENCE, ZERO, Finding, regime
 from rrf_design.certificates.convex import no_nullspace, nullspace_section
@@ -151,6 +158,8 @@ def certify(
     given = Noise(epsilon=epsilon, sigma=sigma, confidence=confidence, kind=noise, amplitude=amplitude)
     reach = design.radius(problem, given)
     known = reach.rows
+    if tail is None and reach.tail:
+        tail = Tail(reach.tail, reach.image)
     error = error_section(
         record,
         ErrorTerms(
@@ -172,7 +181,7 @@ def certify(
         Finding(
             lower,
             loss["robust_lower"],
-            error["bound"],
+            promised(error),
             error["delta"],
             error["largest_error"],
             error["spread"] is not None,

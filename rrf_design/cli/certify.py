@@ -205,8 +205,8 @@ def _whole_numbers(text: str | None) -> list[int] | None:
 
 def _describe(name: str, result: Certificate) -> None:
     document = result.document
-    margin, spread, error = document["margin"], document["uncertainty"], document["error"]
-    k = document["k"]
+    margin, spread = document["margin"], document["uncertainty"]
+    k, bound = document["k"], result.error_bound
     say(f"{name}: γ_{k} ≥ {floor(margin['lower'])}, proven ({margin['status']}; rung: {margin['rung']})")
     rows = [
         ("margin", proven_range(margin["lower"], margin["upper"])),
@@ -218,7 +218,7 @@ def _describe(name: str, result: Certificate) -> None:
             "noise radius",
             "not stated" if document["noise"]["epsilon"] is None else f"{document['noise']['epsilon']:.6g}",
         ),
-        ("error bound", f"none: {_no_bound(document)}" if error["bound"] is None else f"{ceiling(error['bound'], 6)}"),
+        ("error bound", f"none: {_no_bound(document)}" if bound is None else f"{ceiling(bound, 6)}"),
         ("convex decoder", document["nullspace"]["status"]),
         *((f"with k = {b['k']}", proven_range(b["lower"], b["upper"])) for b in document["budgets"]),
     ]

@@ -166,6 +166,10 @@ def repair(
     )
 
 
+def _posterior(task: Task, residual: float, lower: float) -> float:
+    return (task.epsilon + residual) / lower + (0.0 if task.radius is None else task.radius.tail)
+
+
 def decode(task: Task, decoder: Decoder, design: Decoding) -> tuple[Task, Outcome]:
     """The decoder's outcome at the radius that the truth keeps to, and the task with that radius."""
     wider = widened(task, decoder, design)
@@ -308,7 +312,7 @@ def finish(
             active_groups=len(edited),
             gap=outcome.gap,
             best_smaller=outcome.best_smaller,
-            posterior_bound=(task.epsilon + residual) / facts.lower if found.error_bound is not None else None,
+            posterior_bound=_posterior(task, residual, facts.lower) if found.error_bound is not None else None,
             complete=outcome.complete,
             iterations=outcome.iterations,
             seconds=seconds,

@@ -31,7 +31,7 @@ def widened(task: Task, decoder: Decoder, design: Decoding) -> Task | None:
         first = decoder.decode(replace(task, epsilon=task.epsilon + spread_at(task.operator, given)))
         if supported(task, first):
             distance, spread = _distance(task, first, design)
-            radii.append((task.epsilon + spread + design.looseness * distance) * UP)
+            radii.append((task.epsilon + spread + design.looseness * (distance + _tail(task))) * UP)
     return replace(task, epsilon=min(radii)) if radii else None
 
 
@@ -44,13 +44,19 @@ def supported(task: Task, outcome: Outcome) -> bool:
 
 def error_bound(task: Task, outcome: Outcome, design: Decoding, lower: float) -> float:
     """Bound on the error of an explanation: 2ε'/γ, or with uncertain relations the smaller of that and fact 18."""
-    plain = 2.0 * task.epsilon / lower
+    tail = _tail(task)
+    plain = 2.0 * task.epsilon / lower + tail
     if not task.operator.uncertain or task.radius is None or design.robust_lower <= 0.0:
         return plain
     if task.operator.premise.wrong_checks:
         return plain
     base = replace(task, epsilon=task.radius.epsilon)
-    return min(plain, _distance(base, outcome, design)[0])
+    return min(plain, _distance(base, outcome, design)[0] + tail)
+
+
+def _tail(task: Task) -> float:
+    """How far answers that count as right may be off, all together."""
+    return 0.0 if task.radius is None else task.radius.tail
 
 
 def _distance(task: Task, outcome: Outcome, design: Decoding) -> tuple[float, float]:
@@ -58,4 +64,5 @@ def _distance(task: Task, outcome: Outcome, design: Decoding) -> tuple[float, fl
     estimate = task.operator.unstack(task.response - outcome.error)
     spread = spread_at(task.operator, estimate)
     residual = float(np.linalg.norm(task.operator.matrix @ outcome.error - task.syndrome)) + task.tolerance
-    return (residual + task.epsilon + spread) / design.robust_lower * UP, spread
+    loose = design.looseness * _tail(task)  # E acts on what the small errors leave of the field, too
+    return (residual + task.epsilon + spread + loose) / design.robust_lower * UP, spread

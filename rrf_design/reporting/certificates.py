@@ -94,9 +94,9 @@ def _figures(data: Mapping[str, Any]) -> list[Card]:
         ),
         Card(
             "error bound",
-            at_most(error["bound"]),
+            at_most(promised(error)),
             _bound_words(data),
-            "plain" if error["bound"] is not None else "unsure",
+            "plain" if promised(error) is not None else "unsure",
         ),
         Card("regime", str(data["regime"]["name"]), "", kind),
     ]
@@ -104,11 +104,17 @@ def _figures(data: Mapping[str, Any]) -> list[Card]:
 
 def _bound_words(data: Mapping[str, Any]) -> str:
     error = data["error"]
-    if error["bound"] is None:
+    if promised(error) is None:
         return f"none: {no_bound(data)}"
     wanted = f"; acceptable: δ = {number(error['delta'])}" if error.get("delta") is not None else ""
     chance = f"; holds with probability {number(error['confidence'])}" if error.get("confidence") is not None else ""
     return f"length of the error over all nodes, in units of the answers{wanted}{chance}"
+
+
+def promised(error: Mapping[str, Any]) -> float | None:
+    """The error that a certificate promises: its bound with a tail where it speaks of one (certificate specification)."""
+    bound: float | None = error["bound"] if not error.get("tail") else error["tail"]["bound"]
+    return bound
 
 
 def no_bound(data: Mapping[str, Any]) -> str:
@@ -129,6 +135,8 @@ def _premise(data: Mapping[str, Any]) -> str:
     parts = [f"at most {k} answer{' is' if k == 1 else 's are'} wrong"]
     if noise.get("epsilon"):
         parts.append(f"the noise of all rows together is at most {number(noise['epsilon'])}")
+    if error.get("tail"):
+        parts.append(f"all other answers together are off by at most {number(error['tail']['norm'])}")
     if data["uncertainty"]["eta"] > 0:
         parts.append("every block is off by no more than its declared radius")
     if error.get("amplitude") is not None:
@@ -139,12 +147,12 @@ def _premise(data: Mapping[str, Any]) -> str:
 
 
 def _promise(data: Mapping[str, Any]) -> list[Child]:
-    k, margin, error = int(data["k"]), data["margin"], data["error"]
+    k, margin, bound = int(data["k"]), data["margin"], promised(data["error"])
     answers = f"{k} wrong answer{'s' if k > 1 else ''}"
     if margin["lower"] <= 0:
         text = f"Nothing is promised at {answers}: no positive lower bound on the margin {gamma(k)} is proven."
-    elif error["bound"] is not None:
-        near = f"within {at_most(error['bound'])} of the truth" if error["bound"] > 0 else "the truth"
+    elif bound is not None:
+        near = f"within {at_most(bound)} of the truth" if bound > 0 else "the truth"
         text = f"Promised: repaired answers are {near}, provided that {_premise(data)}."
     else:
         text = f"Promised: every set of at most {answers} leaves a trace of its own. No error bound is promised: {no_bound(data)}."
@@ -158,7 +166,7 @@ def _promise(data: Mapping[str, Any]) -> list[Child]:
         callout(
             prose(text),
             prose(more) if more else None,
-            kind="bad" if margin["lower"] <= 0 else "good" if error["bound"] is not None else "unsure",
+            kind="bad" if margin["lower"] <= 0 else "good" if bound is not None else "unsure",
         ),
         callout(prose(str(data["regime"]["consequence"])), kind=kind),
         prose(
@@ -362,7 +370,7 @@ def _errors(data: Mapping[str, Any]) -> Section:
         [f"bound on the norm of the true answer of {name}", number(value)]
         for name, value in (error.get("norms") or {}).items()
     ]
-    why = prose(f"No error bound is promised: {no_bound(data)}.") if error["bound"] is None else None
+    why = prose(f"No error bound is promised: {no_bound(data)}.") if promised(error) is None else None
     return section("Error bounds", why, table(["what", "value, in units of the answers"], rows, right=[1]))
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import inf
 
 import pytest
 
 from rrf_design.certificates.checker.noise import NoiseKind, NoiseRadius
 from rrf_design.errors import InputError
-from rrf_design.goal import Goal, Standing, error_bound, reaches
+from rrf_design.goal import Goal, Standing, reaches
 from rrf_design.noise import Radius
 
 
@@ -45,9 +46,9 @@ def test_a_hair_below_is_reached_and_more_is_not() -> None:
 
 
 def test_bounds() -> None:
-    assert error_bound(0.1, 0.5) == pytest.approx(0.4)
-    assert error_bound(None, 0.5) is None
-    assert error_bound(0.1, 0.0) is None
+    assert radius(0.1).bound(0.5) == pytest.approx(0.4)
+    assert radius(0.1, None).bound(0.5) is None
+    assert radius(0.1).bound(0.0) is None
     standing = Standing(Goal(delta=1.0), 1, 0.5, 0.5, radius(0.1))
     assert standing.to_json() == {
         "wanted": pytest.approx(0.2),
@@ -57,6 +58,12 @@ def test_bounds() -> None:
         "error_bound": pytest.approx(0.4),
     }
     assert Standing(Goal(delta=1.0), 1, 0.5, 0.5, radius(0.1, None)).wanted is None
+    diffuse = replace(radius(0.1), tail=0.2, image=0.4)
+    assert diffuse.bound(0.5) == pytest.approx(2.2)  # the tail itself, and 2(ε + ‖Br‖)/γ
+    assert Goal(delta=1.2).wanted(diffuse) == pytest.approx(1.0)
+    assert Goal(delta=0.2).wanted(diffuse) == inf
+    assert not Goal(delta=2.1).reached(lower=0.5, robust_lower=0.5, radius=diffuse)
+    assert Goal(delta=2.3).reached(lower=0.5, robust_lower=0.5, radius=diffuse)
     assert "range" in Standing(Goal(delta=1.0), 1, 0.5, 0.5, radius(0.1, None)).words()
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 import rrf_design as rrf
 from rrf_design.errors import InputError
-from rrf_design.noise import Noise, field_spread, node_weights, radius_of, spread_at
+from rrf_design.noise import Noise, field_spread, largest_gain, node_weights, radius_of, spread_at
 
 
 def pair(**settings: Any) -> rrf.Problem:
@@ -79,3 +80,29 @@ def test_noise_that_is_none(wrong: dict[str, Any]) -> None:
 def test_a_range_has_its_least_first() -> None:
     with pytest.raises(InputError, match="comes first"):
         pair(nodes=[{"id": "a", "range": [2.0, 1.0]}, {"id": "b"}])
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_largest_gain_is_a_bound_on_the_norm(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(seed)
+    operator = rrf.from_matrix(rng.standard_normal((4, 3)) * 10.0 ** rng.integers(-3, 4)).operator()
+    true = np.linalg.norm(operator.matrix.toarray(), 2)
+    assert true <= largest_gain(operator) <= true * (1 + 1e-8)
+    monkeypatch.setattr("rrf_design.noise.DENSE", 0)
+    assert true <= largest_gain(operator) <= 4 * true
+
+
+def test_small_errors_everywhere_are_noise_and_error() -> None:
+    plain = rrf.Problem(nodes=[{"id": "a"}], anchors=[{"id": "x", "node": "a"}], tail=0.5)
+    found = radius_of(plain, plain.whole)
+    assert found.declared
+    assert found.total == pytest.approx(0.5)
+    assert found.bound(1.0) == pytest.approx(1.5)
+    assert (
+        found.words()
+        == "the noise of all rows together is at most 0, all other answers together are off by at most 0.5"
+    )
+    with pytest.raises(InputError, match=r"delta = 0\.5 can't be promised with errors of up to tail = 0\.5"):
+        rrf.Problem(nodes=[{"id": "a"}], tail=0.5, delta=0.5)
+    with pytest.raises(InputError, match="tail must be greater than or equal to 0"):
+        rrf.Problem(nodes=[{"id": "a"}], tail=-0.5)

@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 from rrf_design.certificates.checker.errors import check_errors as check_bounds
+from rrf_design.certificates.checker.errors import promised
 from rrf_design.certificates.checker.exact import squared_norm
 from rrf_design.certificates.checker.noise import NoiseKind, covers, joint_confidence
 from rrf_design.certificates.checker.record import OperatorRecord
@@ -74,7 +75,7 @@ def check_errors(document: Document, record: OperatorRecord) -> str:
     joint = joint_confidence(noise["confidence"], document["uncertainty"]["confidence"])
     if (joint is None) != (error["confidence"] is None) or (joint is not None and error["confidence"] > joint):
         raise Refused("error.confidence: is more than noise and uncertainty leave together")
-    return f"error bound {error['bound']!r}"
+    return f"error bound {promised(error)!r}"
 
 
 def check_regime(document: Document) -> str:
@@ -84,7 +85,7 @@ def check_regime(document: Document) -> str:
         Finding(
             lower=document["margin"]["lower"],
             robust_lower=document["uncertainty"]["robust_lower"],
-            bound=error["bound"],
+            bound=promised(error),
             delta=error["delta"],
             largest_error=error["largest_error"],
             bounded=error["spread"] is not None,

@@ -123,6 +123,12 @@ def error_section(record: OperatorRecord, terms: ErrorTerms) -> dict[str, Any]:
     }
 
 
+def promised(error: Mapping[str, Any]) -> float | None:
+    """The error that an `error` section promises: with small errors on all answers where it speaks of a tail, else 2ε'/γ."""
+    bound: float | None = error["bound"] if error["tail"] is None else error["tail"]["bound"]
+    return bound
+
+
 def check_errors(document: dict[str, Any], record: OperatorRecord) -> None:
     """Refused unless every error bound is at least what the certified numbers imply, in rational arithmetic."""
     claim, noise = document["error"], document["noise"]
