@@ -105,8 +105,8 @@ def same_models(run: str, before: Mapping[str, Any], roster: Roster) -> None:
     old = before.get("models")
     kept = {name: entry["identity"] for name, entry in old.items()} if old else {roster.first: before["identity"]}
     now = {name: model.identity for name, model in roster.items() if name in kept}
-    if {name: _answering(identity) for name, identity in kept.items()} != {
-        name: _answering(identity) for name, identity in now.items()
+    if {name: answering(identity) for name, identity in kept.items()} != {
+        name: answering(identity) for name, identity in now.items()
     }:
         shown = ", ".join(model.name for _, model in roster.items())
         raise Refused(
@@ -115,6 +115,6 @@ def same_models(run: str, before: Mapping[str, Any], roster: Roster) -> None:
         )
 
 
-def _answering(identity: Mapping[str, Any]) -> dict[str, Any]:
+def answering(identity: Mapping[str, Any]) -> dict[str, Any]:
     """What of an identity can change an answer; older runs kept the number of slots in it."""
     return {name: value for name, value in identity.items() if name != "slots"}

@@ -97,7 +97,7 @@ def acquire(
         run, problems, before = _problems(journal, problem, resume)
         settings = _settings(problems, before, budget, money, mode, batch, stop, limits, method, doubt, time_limit)
         table = _prices(prices if prices is not None or before is None else before.get("prices"))
-        entries = _entries(model, model_options, before, _own(problems))
+        entries = entries_of(model, model_options, before, _own(problems))
         entries |= {name: {"use": name} for name in _judges(problems) if name not in entries}
         for entry in entries.values():
             redactor.add(str(value) for name, value in entry.items() if secret_name(name))
@@ -257,7 +257,7 @@ def _priced(
     return PriceTable(known, "the run's prices" if given is None else given.source, unknown)
 
 
-def _entries(
+def entries_of(
     model: str | Model | Mapping[str, Any] | None,
     options: Mapping[str, Any] | None,
     before: Mapping[str, Any] | None,

@@ -158,6 +158,7 @@ def acquire(
     from rrf_design.models.cache import folder_of
 
     if policy is not None:
+        from rrf_design.cli.live_models import live_models
         from rrf_design.cli.under_policy import acquire_under_policy
 
         acquire_under_policy(
@@ -165,6 +166,17 @@ def acquire(
             policy,
             data=data,
             responses=responses,
+            live=live_models(
+                model,
+                store,
+                base_url=base_url,
+                slots=slots,
+                cache=cache,
+                money=money,
+                prices=prices,
+                yes=yes,
+                quiet=quiet,
+            ),
             outputs=outputs or [],
             review_file=review_file,
             reviews=reviews,

@@ -7,11 +7,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rrf_design.cli.acquire import Store
 from rrf_design.cli.items import Data
+from rrf_design.cli.live_models import BaseUrl, Cache, Models, Money, Prices, Slots, Yes, live_models
 from rrf_design.cli.output import AsJson, ProblemFile, Quiet, Seed, note, print_json, say, table
 
 if TYPE_CHECKING:
-    from rrf_design.promises import PilotPlan
+    from rrf_design.promises import PilotPlan, PilotSettings
+    from rrf_design.promises.buying import LiveModels
+    from rrf_design.questions import Dataset
 
 
 def register(app: typer.Typer) -> None:
@@ -21,10 +25,18 @@ def register(app: typer.Typer) -> None:
 def pilot(
     file: ProblemFile,
     responses: Annotated[
-        Path,
-        typer.Option("--responses", "-r", help="Recorded answers, one a row (.jsonl, .csv ...).", show_default=False),
-    ],
+        Path | None,
+        typer.Option("--responses", "-r", help="Recorded answers instead of a model, one a row (.jsonl, .csv ...)."),
+    ] = None,
     data: Data = None,
+    model: Models = None,
+    store: Store = None,
+    base_url: BaseUrl = None,
+    slots: Slots = None,
+    cache: Cache = None,
+    money: Money = None,
+    prices: Prices = None,
+    yes: Yes = False,
     labels: Annotated[
         int | None, typer.Option("--labels", help="Items to draw; default: [promise] pilot, else by rule of thumb.")
     ] = None,
@@ -50,8 +62,18 @@ def pilot(
     ] = "front",
     stratify: Annotated[str | None, typer.Option("--stratify", help="Draw in proportion over this column.")] = None,
     sequential: Annotated[
-        bool, typer.Option("--sequential", help="Tests that hold at every moment: the pilot may grow and be looked at.")
+        bool,
+        typer.Option(
+            "--sequential",
+            help="Tests that hold at every moment: the pilot grows to --labels and stops when more would not pay.",
+        ),
     ] = False,
+    aside: Annotated[
+        int | None,
+        typer.Option(
+            "--aside", help="Items whose answers, without truth, make the order of tests; default 400, 100 live."
+        ),
+    ] = None,
     forecast: Annotated[
         bool, typer.Option("--forecast", help="Only say what pilots could prove and cost; reads no gold.")
     ] = False,
@@ -68,22 +90,17 @@ def pilot(
 ) -> None:
     """How should the table be run: the cheapest policy that is proven to keep the risk, on random items with known truth.
 
-    Exit code 0 when a policy is proven; 1 when everything has to be checked, or people have to say the truth first.
+    Live, every answer of the drawn items is bought once; the same command again buys nothing twice. Exit code 0 when a policy is proven; 1 when
+    everything has to be checked, or people have to say the truth first.
 
     Example: rrf-design pilot rrf.toml --responses answers.jsonl --labels 200 --risk 0.05 -o policy.json
+
+    Example: rrf-design pilot rrf.toml --data invoices.csv --model openai:NAME --labels 200 --risk 0.05 -o policy.json
     """
     from rrf_design.cli.items import open_dataset
     from rrf_design.documents import read, write
-    from rrf_design.promises import (
-        CHECK_EVERYTHING,
-        PilotSettings,
-        forecast_pilot,
-        plan_pilot,
-        policy_document,
-        run_pilot,
-    )
-    from rrf_design.promises.piloting import refuse_second_look, settings_of
-    from rrf_design.questions.answers import RecordedAnswers
+    from rrf_design.promises import CHECK_EVERYTHING, PilotSettings, forecast_pilot
+    from rrf_design.promises.piloting import OTHERS, settings_of
     from rrf_design.risk import Among, Statement
     from rrf_design.risk.statements import choice
 
@@ -99,18 +116,26 @@ def pilot(
         order=order,
         stratify=stratify,
         sequential=sequential,
+        aside=aside if aside is not None else OTHERS if responses is not None else LIVE_ASIDE,
     )
-    with RecordedAnswers(dataset, responses) as answers:
-        plan = plan_pilot(dataset, answers, settings, small=forecast)
-    if forecast:
-        found = forecast_pilot(plan)
-        print_json(found) if as_json else _describe_forecast(found)
-        raise typer.Exit(0 if any(entry["pays"] for entry in found["sizes"]) else 1)
-    before = None
-    if output is not None and output.exists():
-        before = refuse_second_look(read(output, what="policy"), plan)
-    truths, source = _truths(plan, review_file, resume=resume, as_json=as_json)
-    document = policy_document(run_pilot(plan, truths, truth_source=source, before=before))
+    live = live_models(
+        model,
+        store,
+        base_url=base_url,
+        slots=slots,
+        cache=cache,
+        money=money,
+        prices=prices,
+        yes=yes,
+        quiet=quiet,
+    )
+    earlier = read(output, what="policy") if output is not None and output.exists() and not forecast else None
+    with _Answers(dataset, responses, live) as answers:
+        if forecast:
+            found = forecast_pilot(answers.plan(settings, buy=False))
+            print_json(found) if as_json else _describe_forecast(found)
+            raise typer.Exit(0 if any(entry["pays"] for entry in found["sizes"]) else 1)
+        document = _grow(answers, settings, earlier, review_file, resume=resume, as_json=as_json)
     if output is not None:
         write(output, document)
     if as_json:
@@ -118,6 +143,75 @@ def pilot(
     else:
         _describe(document, quiet=quiet)
     raise typer.Exit(1 if document["policy"] == CHECK_EVERYTHING else 0)
+
+
+LIVE_ASIDE = 100
+
+
+class _Answers:
+    """Where the answers come from: a file that is there for all items, or models that are asked for the drawn ones."""
+
+    def __init__(self, dataset: Dataset, responses: Path | None, live: LiveModels) -> None:
+        from rrf_design.errors import InputError
+        from rrf_design.promises.buying import NOTHING
+        from rrf_design.questions.answers import RecordedAnswers
+
+        if responses is not None and live.model is not None:
+            raise InputError("give --responses or --model, not both: a pilot's answers have one source")
+        self.dataset, self._live, self._bought = dataset, live, NOTHING
+        self._recorded = None if responses is None else RecordedAnswers(dataset, responses)
+
+    def __enter__(self) -> _Answers:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        if self._recorded is not None:
+            self._recorded.__exit__(*exc)
+
+    def plan(self, settings: PilotSettings, *, buy: bool = True) -> PilotPlan:
+        from rrf_design.promises import plan_pilot
+        from rrf_design.promises.buying import NOTHING
+        from rrf_design.promises.piloting import buy_pilot
+
+        if self._recorded is not None:
+            return plan_pilot(self.dataset, self._recorded, settings, small=not buy)
+        if buy:
+            self._bought = buy_pilot(self.dataset, settings, self._live, have=self._bought)
+        return plan_pilot(self.dataset, self._bought if buy else NOTHING, settings, small=not buy)
+
+
+def _grow(
+    answers: _Answers,
+    settings: PilotSettings,
+    earlier: Any,
+    review_file: Path | None,
+    *,
+    resume: bool,
+    as_json: bool,
+) -> dict[str, Any]:
+    """The policy of the last look: the only one, or the first after which more labels would not pay."""
+    from dataclasses import replace
+
+    from rrf_design.promises import policy_document, run_pilot
+    from rrf_design.promises.growing import stages, why_stop
+    from rrf_design.promises.piloting import large_enough, most_aside, refuse_second_look
+
+    large_enough(settings, len(answers.dataset))
+    settings = replace(settings, aside=most_aside(settings, len(answers.dataset)))
+    before = None if earlier is None else refuse_second_look(earlier, answers.plan(settings, buy=False))
+    if before is not None:
+        settings = replace(settings, aside=int(before["aside"]))
+    looks = stages(settings, already=0 if before is None else len(before["drawn"]))
+    for look, following in zip(looks, [*looks[1:], None], strict=True):
+        plan = answers.plan(look)
+        truths, source = _truths(plan, review_file, resume=resume, as_json=as_json)
+        result = run_pilot(plan, truths, truth_source=source, before=before)
+        document = policy_document(result)
+        stop = None if following is None else why_stop(result, following.labels - look.labels)
+        if stop is not None:
+            return {**document, "stopped_because": stop}
+        before = document
+    return document
 
 
 def _truths(plan: PilotPlan, review_file: Path | None, *, resume: bool, as_json: bool) -> tuple[Any, str]:
@@ -133,10 +227,13 @@ def _truths(plan: PilotPlan, review_file: Path | None, *, resume: bool, as_json:
     said = read_reviews(review_file, only=[row.id for row in drawn]) if resume and review_file is not None else {}
     truths, missing = gold_truths(plan, said)
     column = plan.rule.column
-    source = " and ".join(
-        part
-        for part in ("" if column is None else f"gold column {column!r}", f"{len(said)} reviews" if said else "")
-        if part
+    source = (
+        " and ".join(
+            part
+            for part in ("" if column is None else f"gold column {column!r}", f"{len(said)} reviews" if said else "")
+            if part
+        )
+        or "the recipe's exact checks"
     )
     if not missing:
         return truths, source
@@ -162,6 +259,8 @@ def _describe(document: dict[str, Any], *, quiet: bool) -> None:
     say(f"On the pilot it delivers {share:.1%} without a person, for {cost:.4g} an item; a check costs {check:.4g}.")
     if quiet:
         return
+    if document.get("stopped_because"):
+        say(f"Stopped after {len(document['drawn'])} labels: {document['stopped_because']}.")
     chosen = [entry for entry in document["policies"] if entry["proven"]]
     rows = [
         (e["policy"], f"{e['wrong']} of {e['counted']}", f"{e['cost']:.4g}", "proven" if e["proven"] else "")

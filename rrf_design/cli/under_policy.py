@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
 from rrf_design.cli.output import print_json, say
+
+if TYPE_CHECKING:
+    from rrf_design.promises.buying import LiveModels
 
 
 def acquire_under_policy(
@@ -16,6 +20,7 @@ def acquire_under_policy(
     *,
     data: Path | None,
     responses: Path | None,
+    live: LiveModels,
     outputs: Sequence[Path] = (),
     review_file: Path | None = None,
     reviews: Path | None = None,
@@ -30,15 +35,19 @@ def acquire_under_policy(
     from rrf_design.questions.answers import RecordedAnswers
     from rrf_design.questions.delivery import FORMS, deliver
 
-    if responses is None:
-        raise InputError("--policy runs on recorded answers in this release; give them with --responses")
+    if responses is not None and live.model is not None:
+        raise InputError("give --responses or --model, not both: a run under a policy has one source of answers")
     for path in outputs:
         if path.suffix.lower() not in (".json", *FORMS):
             raise InputError(f"{path}: -o ends in .json (the whole result) or {', '.join(FORMS)} (the delivered table)")
     dataset = open_dataset(file, data)
     said = {} if reviews is None else read_reviews(reviews)
-    with RecordedAnswers(dataset, responses) as answers:
-        run = run_policy(dataset, answers, read(policy, what="policy"), reviews=said)
+    document = read(policy, what="policy")
+    if responses is None:
+        run = run_policy(dataset, live, document, reviews=said)
+    else:
+        with RecordedAnswers(dataset, responses) as answers:
+            run = run_policy(dataset, answers, document, reviews=said)
     for path in outputs:
         if path.suffix.lower() == ".json":
             write(path, run.to_json())

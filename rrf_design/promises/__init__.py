@@ -4,6 +4,7 @@ drawing          which items are looked at: from a seed and the population's dig
 truths, reviews  what is right: gold, or people
 sheets           answers side by side, carried to the delivered value
 family, playing  the policies, and what each does with an item, by the product's own verdicts
+buying           answers from models, through the product's own loop; growing: a pilot that stops when more would not pay
 piloting         play, test, choose; measuring: what users otherwise guess; forecasting: before anything is spent
 policy_documents the policy as a document; running: on the other items
 auditing         delivered items drawn and checked
@@ -14,6 +15,7 @@ The statistics are `rrf_design.risk`, which knows nothing of any of this.
 from __future__ import annotations
 
 from rrf_design.promises.auditing import audit_document, draw_audit, prove_audit_document, read_delivered
+from rrf_design.promises.buying import LiveModels
 from rrf_design.promises.family import CHECK_EVERYTHING, LadderPolicy
 from rrf_design.promises.forecasting import forecast_pilot
 from rrf_design.promises.piloting import PilotPlan, PilotResult, PilotSettings, gold_truths, plan_pilot, run_pilot
@@ -28,6 +30,7 @@ __all__ = [
     "AnswerSheet",
     "GoldRule",
     "LadderPolicy",
+    "LiveModels",
     "PilotPlan",
     "PilotResult",
     "PilotSettings",

@@ -15,8 +15,12 @@ from typing import Any
 
 import numpy as np
 
+from rrf_design.decisive import decides, delivered_node, is_person
 from rrf_design.errors import InputError, Refused
+from rrf_design.known import known_value
+from rrf_design.problem import Problem
 from rrf_design.promises import measuring
+from rrf_design.promises.buying import NOTHING, BoughtAnswers, LiveModels, buy_answers
 from rrf_design.promises.drawing import Population
 from rrf_design.promises.family import CHECK_EVERYTHING, LadderPolicy, LastRung, family
 from rrf_design.promises.playing import LastPrices, PlayedPolicy, play
@@ -70,6 +74,8 @@ class PilotSettings:
     order: str = "front"
     stratify: str | None = None
     sequential: bool = False
+    aside: int = OTHERS
+    """So many items, at most, make the order of tests."""
 
     def __post_init__(self) -> None:
         share(self.risk, "risk")
@@ -99,6 +105,9 @@ class PilotPlan:
     policies: tuple[LadderPolicy, ...]
     last: LastPrices
     rule: GoldRule
+    models: Mapping[str, Any] | None = None
+    """Identities of the models that were asked live; None for recorded answers, which are there for every item."""
+    runs: tuple[str, ...] = ()
 
     @property
     def pilot(self) -> AnswerSheet:
@@ -112,11 +121,16 @@ class PilotPlan:
 
 
 def aside_places(population: Population, settings: PilotSettings) -> list[int]:
-    if settings.statement is Statement.FRESH:
-        outside = population.order(settings.seed)[settings.labels :]
-        room = len(outside) // 2 if settings.sequential else 0  # to grow into
-        return outside[room:][-OTHERS:]
-    return population.order(settings.seed, purpose="order of tests")[:OTHERS]
+    if settings.statement is not Statement.FRESH:
+        return population.order(settings.seed, purpose="order of tests")[: settings.aside]
+    order = population.order(settings.seed)
+    return order[len(order) - most_aside(settings, len(order)) :]
+
+
+def most_aside(settings: PilotSettings, size: int) -> int:
+    """How many of the last items of the draw make the order; a pilot that may grow leaves itself as much room again."""
+    outside = size - settings.labels
+    return max(0, min(settings.aside, outside // 2 if settings.sequential else outside))
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,11 +162,11 @@ def settings_of(
 
 
 def plan_pilot(
-    dataset: Dataset, answers: RecordedAnswers, settings: PilotSettings, *, small: bool = False
+    dataset: Dataset, answers: RecordedAnswers | BoughtAnswers, settings: PilotSettings, *, small: bool = False
 ) -> PilotPlan:
     """Draw the items and make the family; InputError says at once when so few labels can't prove the risk (`small`: for a forecast, they may)."""
     if not small:
-        _large_enough(settings, len(dataset))
+        large_enough(settings, len(dataset))
     population = Population.of(dataset, stratify=settings.stratify)
     drawn = tuple(population.order(settings.seed)[: settings.labels])
     nodes = tuple(dict.fromkeys(dataset.recipe.nodes.values()))
@@ -160,7 +174,7 @@ def plan_pilot(
     silent = [
         sheet.rows[place].id for place in drawn if not any(v is not None for v in sheet.rows[place].said.values())
     ]
-    if len(silent) == len(drawn):
+    if len(silent) == len(drawn) and not small:
         raise InputError(f"no item of the pilot has an answer that can be read, {silent[0]!r} among them")
     by_hand = dataset.recipe.ladder
     last = last_prices(sheet, by_hand)
@@ -173,7 +187,33 @@ def plan_pilot(
         settings = replace(settings, among=Among.ALL if everything else Among.DELIVERED)
     delta = sheet.rows[0].shape.problem.delta
     rule = GoldRule.of(dataset.recipe.data, tolerance=delta)
-    return PilotPlan(dataset, settings, population, drawn, sheet, tuple(policies), last, rule)
+    live = answers if isinstance(answers, BoughtAnswers) else None
+    return PilotPlan(
+        dataset,
+        settings,
+        population,
+        drawn,
+        sheet,
+        tuple(policies),
+        last,
+        rule,
+        None if live is None else live.models,
+        () if live is None else live.runs,
+    )
+
+
+def buy_pilot(
+    dataset: Dataset, settings: PilotSettings, live: LiveModels, *, have: BoughtAnswers = NOTHING
+) -> BoughtAnswers:
+    """Every answer of the drawn items, and of those that make the order of tests, beside what a smaller look bought; what can't prove anything is not bought."""
+    large_enough(settings, len(dataset))
+    population = Population.of(dataset, stratify=settings.stratify)
+    drawn = population.order(settings.seed)[: settings.labels]
+    aside = aside_places(population, settings) if settings.order == "front" else []
+    wanted = [population.ids[place] for place in dict.fromkeys((*drawn, *aside))]
+    return have.joined(
+        buy_answers(dataset, [name for name in wanted if name not in have.answers], live.after(have.money))
+    )
 
 
 def last_prices(sheet: AnswerSheet, by_hand: Mapping[str, Any] | None) -> LastPrices:
@@ -185,7 +225,7 @@ def last_prices(sheet: AnswerSheet, by_hand: Mapping[str, Any] | None) -> LastPr
     return LastPrices(check, float(withheld) if withheld is not None else 10.0 * (panel or 1.0))
 
 
-def _large_enough(settings: PilotSettings, size: int) -> None:
+def large_enough(settings: PilotSettings, size: int) -> None:
     """At its best a pilot shows no wrong item; what it can't prove then, it can't prove at all."""
     labels, sure = settings.labels, settings.confidence
     if not 1 <= labels <= size:
@@ -220,6 +260,8 @@ def gold_truths(plan: PilotPlan, reviews: Mapping[str, Any] | None = None) -> tu
         cell = (reviews or {}).get(row.id)
         if cell is None and plan.rule.column is not None:
             cell = row.item.gold
+        if cell is None and plan.rule.column is None:
+            cell = checked_value(row.item.problem)
         try:
             truth = read_truth(cell, row.parser, plan.rule)
         except InputError as error:
@@ -229,6 +271,16 @@ def gold_truths(plan: PilotPlan, reviews: Mapping[str, Any] | None = None) -> tu
         else:
             found[row.id] = truth
     return found, missing
+
+
+def checked_value(problem: Problem) -> list[float] | None:
+    """What an exact check says that nobody has to be asked for: a value, or arithmetic over what the item knows."""
+    for anchor in problem.anchors:
+        if decides(anchor, delivered_node(problem)) and not is_person(anchor):
+            value = known_value(problem, anchor)
+            if value is not None:
+                return [float(number) for number in value]
+    return None
 
 
 def run_pilot(
@@ -241,7 +293,7 @@ def run_pilot(
     played = play(plan.policies, pilot, last=plan.last, truths=known)
     streams, ordered_by = _order(plan, aside) if before is None else earlier_look(before, played)
     finite = settings.statement is not Statement.FRESH
-    if finite and settings.among is Among.DELIVERED:
+    if finite and settings.among is Among.DELIVERED and plan.models is None:
         played = _with_counts(plan, played)
     limit = _limit(plan)
     choice = assess(

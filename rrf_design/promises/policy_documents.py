@@ -66,6 +66,8 @@ def policy_document(result: PilotResult) -> dict[str, Any]:
         "truth": result.truth_source,
         "twins": plan.population.twins(plan.drawn),
         "voided_by": "another recipe, model, prompt or table; watch for drift with an audit",
+        "models": None if plan.models is None else dict(plan.models),
+        "runs": list(plan.runs),
         "recipe": {"name": plan.dataset.recipe.name, "digest": plan.dataset.recipe.digest},
         "population": {
             "table": plan.dataset.table.name,
@@ -110,8 +112,10 @@ class ProvenPolicy:
     sentence: str
 
 
-def check_applies(document: Any, recipe_digest: str, population: Population) -> Mapping[str, Any]:
-    """The document, if it is a policy for this recipe and table; Refused says what has changed."""
+def check_applies(
+    document: Any, recipe_digest: str, population: Population, *, models: Mapping[str, Any] | None = None
+) -> Mapping[str, Any]:
+    """The document, if it is a policy for this recipe and table, and for these models where they are asked live; Refused says what has changed."""
     data = checked(document, "rrf-policy", what="policy")
     said = data.get("recipe"), data.get("population")
     if not all(isinstance(part, Mapping) for part in said):
@@ -119,6 +123,13 @@ def check_applies(document: Any, recipe_digest: str, population: Population) -> 
     recipe, people = (dict(part) for part in said if isinstance(part, Mapping))
     if recipe.get("digest") != recipe_digest:
         raise Refused("the recipe has changed since the pilot (a prompt, a model, a check or a price); pilot it anew")
+    if models is not None and data.get("models") is None:
+        raise Refused(
+            "the pilot was made from recorded answers, and nothing says that these models gave them; pilot live, or give --responses"
+        )
+    if models is not None and data["models"] != dict(models):
+        changed = sorted(name for name in {*models, *data["models"]} if models.get(name) != data["models"].get(name))
+        raise Refused(f"the models have changed since the pilot ({', '.join(changed)}); pilot them anew")
     if people.get("digest") != population.digest:
         raise Refused(
             f"the table has changed since the pilot ({people.get('size')} items then, {len(population)} now, or others); pilot it anew"

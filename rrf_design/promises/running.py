@@ -8,6 +8,7 @@ from typing import Any
 
 from rrf_design.documents import sealed
 from rrf_design.errors import InputError
+from rrf_design.promises.buying import NOTHING, BoughtAnswers, LiveModels, buy_answers, identities
 from rrf_design.promises.drawing import Population
 from rrf_design.promises.family import CHECK_EVERYTHING, LadderPolicy, LastRung
 from rrf_design.promises.piloting import last_prices
@@ -64,19 +65,31 @@ class PolicyRun:
 
 
 def run_policy(
-    dataset: Dataset, answers: RecordedAnswers, document: Any, *, reviews: Mapping[str, Any] | None = None
+    dataset: Dataset,
+    answers: RecordedAnswers | LiveModels,
+    document: Any,
+    *,
+    reviews: Mapping[str, Any] | None = None,
 ) -> PolicyRun:
-    """Run a policy that still applies; Refused when recipe or table have changed, or the policy does not prove what it says."""
+    """Run a policy that still applies, on recorded answers or live, rung after rung.
+
+    Refused when recipe, table or models have changed, or the policy does not prove what it says; before anything is asked.
+    """
     from collections.abc import Mapping as Known
 
     stratify = document.get("stratify") if isinstance(document, Known) else None
     population = Population.of(dataset, stratify=stratify if isinstance(stratify, str) else None)
-    data = check_applies(document, dataset.recipe.digest, population)
+    models = identities(dataset, answers) if isinstance(answers, LiveModels) else None
+    data = check_applies(document, dataset.recipe.digest, population, models=models)
     prove_policy(data)
     nodes = tuple(dict.fromkeys(dataset.recipe.nodes.values()))
-    sheet = read_sheet(dataset, answers, nodes)
-    last = last_prices(sheet, dataset.recipe.ladder)
     piloted = set(data["drawn"])
+    if isinstance(answers, LiveModels):
+        known: RecordedAnswers | BoughtAnswers = _climb(dataset, answers, data, nodes)
+    else:
+        known = answers
+    sheet = read_sheet(dataset, known, nodes)
+    last = last_prices(sheet, dataset.recipe.ladder)
     rest = [place for place, name in enumerate(sheet.ids) if name not in piloted]
     outside = sheet.only(rest)
     rule = GoldRule.of(dataset.recipe.data, tolerance=sheet.rows[0].shape.problem.delta)
@@ -105,6 +118,25 @@ def run_policy(
     totals = _totals(dataset, outside, played, last.check)
     ranked = _ranked([rows[name] for name in sheet.ids])
     return PolicyRun(run_sentence(data, totals), totals, ranked, sheet.ids, tuple(waiting), data)
+
+
+def _climb(dataset: Dataset, live: LiveModels, data: Mapping[str, Any], nodes: Sequence[str]) -> BoughtAnswers:
+    """Buy rung after rung, each for the items that the policy has not decided yet."""
+    answers = NOTHING
+    if data["policy"] == CHECK_EVERYTHING:
+        return answers
+    policy = LadderPolicy.from_json(data["ladder"])
+    piloted = set(data["drawn"])
+    running = [name for name in dataset if name not in piloted]
+    for rung, node in enumerate(policy.order, start=1):
+        if not running:
+            break
+        answers = answers.joined(buy_answers(dataset, running, live.after(answers.money), nodes=[node]))
+        sheet = read_sheet(dataset.only(running), answers, nodes)
+        (played,) = play([policy], sheet, last=last_prices(sheet, dataset.recipe.ladder))
+        # What is decided within the answers at hand does not depend on those to come.
+        running = [name for name, asked in zip(sheet.ids, played.asked, strict=True) if asked > rung]
+    return answers
 
 
 def _totals(dataset: Dataset, outside: AnswerSheet, played: PlayedPolicy | None, check: float) -> RunTotals:

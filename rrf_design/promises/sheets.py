@@ -19,6 +19,7 @@ from rrf_design.goal import Goal
 from rrf_design.models.text import opens_as_refusal
 from rrf_design.noise import Noise, radius_of
 from rrf_design.problem import Problem
+from rrf_design.promises.buying import BoughtAnswers
 from rrf_design.promises.truths import Said, same
 from rrf_design.questions.answers import RecordedAnswer, RecordedAnswers
 from rrf_design.questions.datasets import DataItem, Dataset
@@ -181,7 +182,7 @@ class AnswerSheet:
         return AnswerSheet([self.rows[place] for place in places], self.nodes)
 
 
-def read_sheet(dataset: Dataset, answers: RecordedAnswers, nodes: Sequence[str]) -> AnswerSheet:
+def read_sheet(dataset: Dataset, answers: RecordedAnswers | BoughtAnswers, nodes: Sequence[str]) -> AnswerSheet:
     """Every item of the data set with its recorded answers, in the order of the table."""
     shapes: dict[str, Shape] = {}
     rows = []

@@ -85,6 +85,23 @@ class World:
         return self.folder / "answers.jsonl"
 
     @property
+    def script(self) -> Path:
+        """The same answers as a model gives them; every question says which node asks."""
+        text = self.recipe.read_text()
+        for block in text.split("[[ask]]")[1:]:
+            name = block.split('id = "')[1].split('"')[0]
+            text = text.replace(block, block.replace('"{{ text }}"', f'"{{{{ text }}}} ({name})"'))
+        self.recipe.write_text(text)
+        texts = {
+            row["no"]: row["text"] for row in map(json.loads, (self.folder / "table.jsonl").read_text().splitlines())
+        }
+        said = map(json.loads, self.answers.read_text().splitlines())
+        rules = [{"prompt": f"{texts[row['id']]} ({row['node']})", "text": row["text"]} for row in said]
+        path = self.folder / "script.json"
+        path.write_text(json.dumps({"rules": rules}))
+        return path
+
+    @property
     def dataset(self) -> Any:
         from rrf_design.questions import dataset
 

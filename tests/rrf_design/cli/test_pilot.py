@@ -19,6 +19,13 @@ def world(make_world: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     return found
 
 
+@pytest.fixture
+def small_world(make_world: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+    found = make_world(items=120, wrong=0.03, extra="\n[promise]\nrisk = 0.2\npilot = 30\naudit = 20\n")
+    monkeypatch.chdir(found.folder)
+    return found
+
+
 def test_the_whole_way(run: Any, world: Any) -> None:
     pilot = run("pilot", "--responses", "answers.jsonl", "-o", "policy.json", "--json")
     assert pilot.code == 0
@@ -44,16 +51,16 @@ def test_the_whole_way(run: Any, world: Any) -> None:
     assert more.json["items"][:60] == audit.json["items"]
 
 
-def test_an_audit_of_a_run_by_any_of_its_names(run: Any, world: Any) -> None:
+def test_an_audit_of_a_run_by_any_of_its_names(run: Any, small_world: Any) -> None:
     """The table, the document of the run, a run in the journal; a second audit goes on, another seed after a look is refused."""
     run("pilot", "--responses", "answers.jsonl", "-o", "policy.json")
     run("acquire", "--policy", "policy.json", "--responses", "answers.jsonl", "-o", "delivered.csv", "-o", "run.json")
-    options = ("--recipe", "rrf.toml", "--labels", "40", "--json")
+    options = ("--recipe", "rrf.toml", "--labels", "20", "--json")
     table = run("audit", "delivered.csv", *options)
     document = run("audit", "run.json", *options, "-o", "audit.json")
     assert [document.json[key] for key in ("items", "bound")] == [table.json[key] for key in ("items", "bound")]
-    more = run("audit", "run.json", "--recipe", "rrf.toml", "--labels", "70", "-o", "audit.json", "--json")
-    assert (more.json["drawn"], more.json["items"][:40]) == (70, document.json["items"])
+    more = run("audit", "run.json", "--recipe", "rrf.toml", "--labels", "35", "-o", "audit.json", "--json")
+    assert (more.json["drawn"], more.json["items"][:20]) == (35, document.json["items"])
     other = run("audit", "run.json", *options, "--seed", "3", "-o", "audit.json")
     assert (other.code, "audited already" in other.err) == (2, True)
     assert run("acquire", "rrf.toml", "--responses", "answers.jsonl", "--budget", "0", "--store", "j.sqlite").code in (
@@ -61,7 +68,7 @@ def test_an_audit_of_a_run_by_any_of_its_names(run: Any, world: Any) -> None:
         1,
     )
     live = run("audit", "last", *options, "--store", "j.sqlite")
-    assert live.json["drawn"] == 40
+    assert live.json["drawn"] == 20
     assert "give --recipe" in run("audit", "last", "--gold", "booked").err
 
 
@@ -130,3 +137,34 @@ def test_messages(run: Any, world: Any) -> None:
     assert "have no truth" in blind.err
     assert run("acquire", "--policy", "none.json", "--responses", "answers.jsonl").code == 2
     assert "whose word is the truth" in run("audit", "table.jsonl").err
+
+
+def test_live_from_the_pilot_to_the_delivery(run: Any, small_world: Any) -> None:
+    """A pilot that grows until more would not pay, its policy run live, and who may not run it."""
+    model = ("--model", f"scripted:{small_world.script}", "--store", "journal.sqlite")
+    first = run("pilot", *model, "--sequential", "--labels", "60", "-o", "policy.json", "--json")
+    assert first.code == 0
+    assert len(first.json["drawn"]) < 60
+    assert "more labels cost" in first.json["stopped_because"]
+    assert run("verify", "policy.json").code == 0
+    again = run("pilot", *model, "--sequential", "--labels", "60", "-o", "policy.json", "--json")
+    assert (again.json["drawn"], again.json["runs"]) == (first.json["drawn"], first.json["runs"])
+    delivered = run("acquire", "--policy", "policy.json", *model, "-o", "delivered.csv", "--json")
+    assert delivered.json["policy"] == first.json["policy"]
+    other = run(
+        "acquire", "--policy", "policy.json", "--model", "other=scripted:script.json", "--store", "journal.sqlite"
+    )
+    assert (other.code, "models have changed" in other.err) == (2, True)
+    both = run("pilot", *model, "--responses", "answers.jsonl")
+    assert (both.code, "not both" in both.err) == (2, True)
+    assert run("pilot", *model, "--forecast", "--json").json["expected_from"] == "nothing: bounds only"
+
+
+def test_an_exact_check_is_truth_enough(run: Any, world: Any) -> None:
+    text = world.recipe.read_text().replace('gold = "booked"\n', "")
+    world.recipe.write_text(
+        text + '\n[[check]]\nid = "book"\nof = "total"\nby = { value = "{{ booked }}" }\ncost = 5.0\n'
+    )
+    found = run("pilot", "--responses", "answers.jsonl", "--json")
+    assert found.code == 0
+    assert found.json["truth"] == "the recipe's exact checks"

@@ -1,0 +1,174 @@
+"""What a pilot or a policy asks is bought through the product's own loop: journal, cache, prices, retries.
+
+A pilot needs every answer of its items, a policy one rung after the other. Either way the questions are known beforehand, so the loop gets problems in which they
+are asked in any case and nothing is on sale: it decides nothing.
+
+The same command twice buys nothing twice: the journal is looked through for a run of exactly these questions, and that run is gone on with.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from rrf_design import files
+from rrf_design.errors import InputError, RetryLater
+from rrf_design.problem import Problem
+from rrf_design.questions.answers import RecordedAnswer
+from rrf_design.questions.datasets import Dataset
+from rrf_design.responses.statuses import INVALID
+
+_STATUS = {"refused": "refusal", "empty": "missing", "truncated": "error", "in doubt": "error"}
+
+
+@dataclass(frozen=True, slots=True)
+class LiveModels:
+    """Who is asked, and how: what `acquire` takes. `model`: a name, several by name, an adapter; None for the recipe's own."""
+
+    model: Any = None
+    store: str | os.PathLike[str] | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def entries(self, dataset: Dataset) -> dict[str, dict[str, Any]]:
+        """The models that will be asked, by name, with their options."""
+        from rrf_design.acquisition.live import entries_of
+
+        own = dataset.recipe.models
+        if self.model is None and not own:
+            raise InputError(
+                f"{dataset.recipe.name}: it names no model; say which is asked with --model, or give --responses"
+            )
+        return entries_of(self.model, self.options.get("model_options"), None, own)
+
+    def after(self, spent: float) -> LiveModels:
+        """With so much less money to spend: one limit for all runs of a pilot or policy."""
+        money = self.options.get("money")
+        return self if money is None else replace(self, options={**self.options, "money": max(0.0, money - spent)})
+
+
+@dataclass(frozen=True, slots=True)
+class BoughtAnswers:
+    """Answers by item and node, as recorded ones are looked up, and who gave them."""
+
+    answers: Mapping[str, Mapping[str, RecordedAnswer]]
+    models: Mapping[str, Any]
+    """Identities of the models, by name: what can change an answer."""
+    runs: tuple[str, ...] = ()
+    money: float = 0.0
+    """What the calls really cost, where prices are known."""
+
+    def of(self, item: str) -> Mapping[str, RecordedAnswer]:
+        return self.answers.get(item, {})
+
+    def joined(self, other: BoughtAnswers) -> BoughtAnswers:
+        """Both together; one and the same models."""
+        names = dict.fromkeys((*self.answers, *other.answers))
+        return BoughtAnswers(
+            {name: {**self.of(name), **other.of(name)} for name in names},
+            other.models or self.models,
+            tuple(dict.fromkeys((*self.runs, *other.runs))),
+            self.money + other.money,
+        )
+
+
+NOTHING = BoughtAnswers({}, {})
+
+
+def buy_answers(
+    dataset: Dataset, ids: Sequence[str], live: LiveModels, *, nodes: Iterable[str] | None = None
+) -> BoughtAnswers:
+    """Every answer of these items, or those of some nodes; RetryLater where the run paused before it had them all."""
+    from rrf_design.acquisition import acquire
+
+    wanted = None if nodes is None else set(nodes)
+    made = ((item.id, _questions(item.problem, wanted)) for item in dataset.only(ids).items_in_order())
+    problems = {name: problem for name, problem in made if problem is not None}
+    if not problems:
+        return NOTHING
+    resume = _earlier_run(problems, live.entries(dataset), live.store)
+    result = acquire(problems, live.model, store=live.store, resume=resume, **live.options)
+    found: dict[str, dict[str, RecordedAnswer]] = {}
+    for entry in result.items:
+        found[entry.item] = {name: _answer(entry, name) for name in entry.nodes if _asked(entry, name)}
+        lacking = [name for name in entry.nodes if not _asked(entry, name)]
+        if lacking:
+            why = f"{result.stopped_because}{f': {result.detail}' if result.detail else ''}"
+            raise RetryLater(
+                f"run {result.run} ended before every question was answered, {entry.item!r} at {lacking[0]!r} among them ({why}); repeat the command to go on"
+            )
+    return BoughtAnswers(found, _identities(result.run, live.store), (result.run,), result.money)
+
+
+def identities(dataset: Dataset, live: LiveModels) -> dict[str, Any]:
+    """Who would answer, without asking: what can change an answer of each model."""
+    from contextlib import ExitStack
+
+    from rrf_design.acquisition.header import answering
+    from rrf_design.models.roster import Roster
+
+    with ExitStack() as stack:
+        roster = Roster.start(live.entries(dataset), stack)
+        return {name: answering(model.identity) for name, model in roster.items()}
+
+
+def _questions(problem: Problem, wanted: set[str] | None) -> Problem | None:
+    """Only questions, each asked in any case at its price."""
+    kept = [node for node in problem.nodes if wanted is None or node.id in wanted]
+    unasked = [node.id for node in kept if node.prompt is None]
+    if unasked:
+        raise InputError(f"node {unasked[0]!r} has no prompt; a live pilot asks every node")
+    nodes = [
+        node.model_copy(update={"cost": None, "price": node.cost if node.cost is not None else node.price})
+        for node in kept
+    ]
+    return Problem(name=problem.name, models=problem.models, nodes=nodes) if nodes else None
+
+
+def _earlier_run(problems: Mapping[str, Problem], entries: Mapping[str, Mapping[str, Any]], store: Any) -> str | None:
+    """The newest run of exactly these questions to models asked for in these words; its own check says whether they still are the same models."""
+    from rrf_design.acquisition import Journal
+    from rrf_design.acquisition.journal import no_journal
+
+    if no_journal(store) is not None:
+        return None
+    digests = {item: files.digest(problem) for item, problem in problems.items()}
+    with Journal(store) as journal:
+        for summary in journal.summaries():
+            if summary.items != len(digests):
+                continue
+            header = journal.header(summary.run)
+            if header["digests"] == digests and _words(header.get("models") or {}) == _words(entries):
+                return summary.run
+    return None
+
+
+def _words(entries: Mapping[str, Mapping[str, Any]]) -> dict[str, str | None]:
+    """What was asked for, by name; adapters that a program made have no words."""
+    found = {name: entry.get("use") for name, entry in entries.items()}
+    return {name: use if isinstance(use, str) else None for name, use in found.items()}
+
+
+def _identities(run: str, store: Any) -> dict[str, Any]:
+    from rrf_design.acquisition import Journal
+    from rrf_design.acquisition.header import answering
+
+    with Journal(store) as journal:
+        models = journal.header(run)["models"]
+    return {name: answering(entry["identity"]) for name, entry in models.items()}
+
+
+def _asked(entry: Any, name: str) -> bool:
+    return name in entry.answers or name in entry.failed
+
+
+def _answer(entry: Any, name: str) -> RecordedAnswer:
+    text = entry.texts.get(name)
+    if name in entry.failed:
+        said = str(entry.failed[name])
+        status = _STATUS.get(said, said)
+        return RecordedAnswer(text=text, status=status if status in INVALID else "error")
+    if text is not None:
+        return RecordedAnswer(text=text)
+    return RecordedAnswer(value=tuple(entry.answers[name]))

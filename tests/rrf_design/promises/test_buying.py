@@ -1,0 +1,85 @@
+"""Live answers are the recorded ones, bought once: same pilot, same policy, same delivery."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from rrf_design.errors import InputError, Refused
+from rrf_design.promises import (
+    LiveModels,
+    PilotSettings,
+    gold_truths,
+    plan_pilot,
+    policy_document,
+    run_pilot,
+    run_policy,
+)
+from rrf_design.promises.buying import NOTHING, buy_answers
+from rrf_design.promises.piloting import buy_pilot
+from rrf_design.questions.answers import RecordedAnswers
+
+
+@pytest.fixture
+def world(make_world: Any) -> Any:
+    return make_world(items=90, wrong=0.04, unread=0.02)
+
+
+def live_of(world: Any) -> LiveModels:
+    return LiveModels(f"scripted:{world.script}", world.folder / "journal.sqlite")
+
+
+def test_a_live_pilot_proves_what_recorded_answers_prove(world: Any) -> None:
+    live = live_of(world)
+    settings = PilotSettings(40, 0.2, aside=30)
+    recorded = world.document(settings)
+    plan = plan_pilot(world.dataset, buy_pilot(world.dataset, settings, live), settings)
+    truths, _ = gold_truths(plan)
+    bought = policy_document(run_pilot(plan, truths, truth_source="gold column 'booked'"))
+    assert bought["choice"] == recorded["choice"]
+    assert bought["models"]["model"]["adapter"] == "scripted"
+    assert recorded["models"] is None
+    with RecordedAnswers(world.dataset, world.answers) as answers:
+        there = run_policy(world.dataset, answers, recorded)
+    here = run_policy(world.dataset, live, bought)
+    outside = [at for at, name in enumerate(there.ids) if name not in bought["drawn"]]
+    keys = ("answer", "verdict", "cost")
+    assert [[here.rows[at][key] for key in keys] for at in outside] == [
+        [there.rows[at][key] for key in keys] for at in outside
+    ]
+    assert here.totals == there.totals
+    with pytest.raises(Refused, match="recorded answers, and nothing says"):
+        run_policy(world.dataset, live, recorded)
+    with pytest.raises(Refused, match="models have changed"):
+        run_policy(world.dataset, live, {**bought, "models": {"model": {"adapter": "other"}}})
+
+
+def test_nothing_is_bought_twice(world: Any) -> None:
+    from rrf_design.acquisition import Journal
+
+    live = live_of(world)
+    small, large = PilotSettings(40, 0.2, aside=20, sequential=True), PilotSettings(60, 0.2, aside=10, sequential=True)
+    first = buy_pilot(world.dataset, small, live)
+    assert len(first.answers) == 60
+    assert buy_pilot(world.dataset, small, live) == first  # the same run, read from the journal
+    grown = buy_pilot(world.dataset, large, live, have=first)
+    assert {name: grown.of(name) for name in first.answers} == first.answers
+    with Journal(world.folder / "journal.sqlite") as journal:
+        asked = sum(run.settled for run in journal.summaries())
+    assert asked == 4 * len(grown.answers)
+
+
+def test_one_rung_at_a_time(world: Any) -> None:
+    live = live_of(world)
+    names = list(world.dataset)[:3]
+    found = buy_answers(world.dataset, names, live, nodes=["reworded"])
+    assert {name: list(found.of(name)) for name in names} == {name: ["reworded"] for name in names}
+    assert buy_answers(world.dataset, names, live, nodes=["nobody"]) is NOTHING
+
+
+def test_without_a_model_nobody_is_asked(world: Any) -> None:
+    with pytest.raises(InputError, match="names no model"):
+        buy_answers(world.dataset, list(world.dataset)[:1], LiveModels())
+    with pytest.raises(InputError, match="can prove a risk"):  # before anything is bought
+        buy_pilot(world.dataset, PilotSettings(20, 0.1), LiveModels())
