@@ -11,6 +11,7 @@ from collections.abc import Collection, Mapping
 from fractions import Fraction
 from typing import Any
 
+from rrf_design.blocks import Anchor
 from rrf_design.errors import InputError
 from rrf_design.market import exact
 from rrf_design.problem import Problem
@@ -124,3 +125,26 @@ def realised(problem: Problem, *, failed: Collection[str], values: Mapping[str, 
             **groups,
         }
     )
+
+
+def with_classes(example: Problem, nodes: frozenset[str], count: int) -> Problem:
+    """The example with fibers for so many classes at its open nodes; InputError where a relation could not carry a class."""
+    for block in example.blocks:
+        if not nodes.intersection(block.nodes):
+            continue
+        if isinstance(block, Anchor):
+            if block.rows is not None:
+                raise InputError(f"{block.title}: rows can't be taken of {block.nodes[0]!r}, whose answers are classes")
+        elif (
+            block.pair is None
+            or block.transport.kind != "identity"
+            or block.offset != 0.0
+            or not nodes.issuperset(block.nodes)
+        ):
+            raise InputError(
+                f"{block.title}: answers that are classes can only be the same as others of their kind; leave out change"
+            )
+    if count == 1:
+        return example
+    changed = tuple(node.model_copy(update={"dim": count}) if node.id in nodes else node for node in example.nodes)
+    return example.model_copy(update={"nodes": changed})

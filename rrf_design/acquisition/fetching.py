@@ -10,9 +10,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from rrf_design.acquisition.classes import Classes, open_nodes
 from rrf_design.acquisition.settings import Terms
 from rrf_design.acquisition.sources import Asked, Fetched, Source, Toolbox, ask, build, refuse_unanswered
 from rrf_design.acquisition.sources.base import schema_of
+from rrf_design.acquisition.sources.labelled import Label
 from rrf_design.acquisition.sources.verifier import Verifier
 from rrf_design.acquisition.state import Buys, ItemState, Purchase, Settlement
 from rrf_design.errors import InputError
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from rrf_design.models.spending import Tally
     from rrf_design.problem import Problem
     from rrf_design.responses import Parser
+    from rrf_design.responses.parsed import Parsed
 
 DEFAULT_PARSER = "integer-last"
 """The paper's rule for numbers: a bare integer, else the last standalone one."""
@@ -39,6 +42,14 @@ class Question:
     parser: Parser
     name: str
     """The model's name in this run."""
+    classes: Classes | None = None
+    """Of its item, where its answers are classes."""
+
+    def value(self, parsed: Parsed) -> tuple[float, ...] | None:
+        """What was read, as numbers."""
+        if parsed.label is None or self.classes is None:
+            return parsed.value
+        return self.classes.vector(parsed.label)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,11 +88,15 @@ class Fetcher:
         tools = tools or Toolbox()
         self.questions: dict[tuple[str, str], Question] = {}
         self.sources: dict[tuple[str, str], Source] = {}
+        self.classes: dict[str, Classes] = {}
         for item, problem in problems.items():
+            classed = open_nodes(problem)
+            if classed:
+                self.classes[item] = Classes(problem.node_by_id[next(iter(classed))].dim)
             asked: dict[tuple[int, Request], int] = {}
             for node in problem.nodes:
                 if node.id not in known.get(item, {}):
-                    question = self._question(node)
+                    question = self._question(node, self.classes.get(item))
                     # Equal questions of one item are asked for answers of their own.
                     same = (id(question.model), question.request)
                     repeat = asked[same] = asked.get(same, -1) + 1
@@ -144,7 +159,53 @@ class Fetcher:
             return self._kept(purchase)
         if source is None or not source.instant:
             return None
-        return _settlement(purchase, source.fetch(Asked({}, {})), source.kind)
+        found = source.fetch(Asked({}, {}))
+        if isinstance(source, Label):
+            found = replace(found, value=self.classes[purchase.item].vector(source.label))
+        return _settlement(purchase, found, source.kind)
+
+    def numbers(self, item: str, problem: Problem, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Responses that exist already as numbers: classes (a table with `label`), and what people `said` about checks."""
+        found = dict(given)
+        for name, said in given.items():
+            if isinstance(said, Mapping) and said.get("label") is not None:
+                found[name] = {**said, "value": list(self.classes[item].vector(said["label"]))}
+            elif isinstance(said, Mapping) and said.get("said") is not None:
+                value, text = self.reviewed(item, name, said["said"], problem)
+                found[name] = {"value": list(value), "text": text, "outcome": "kept"}
+        return found
+
+    def reviewed(self, item: str, anchor: str, said: str, problem: Problem) -> tuple[tuple[float, ...], str]:
+        """What a person said, as the value of an anchor and as the words to keep; InputError for what is none."""
+        from rrf_design.responses import parsers
+        from rrf_design.responses.reviewed import reviewed
+
+        source = self.sources[item, anchor]
+        node = problem.node_by_id[source.anchor.nodes[0]]
+        single = len(source.anchor.nodes) == 1 and source.anchor.rows is None
+        parser = parsers.get(node.parser) if single and node.parser is not None else None
+        value = reviewed(anchor, said, parser, rows=source.rows)
+        return (self.classes[item].vector(value), value) if isinstance(value, str) else (value, said)
+
+    def recall(self, item: str, problem: Problem, state: ItemState) -> None:
+        """Which class each coordinate stands for, as the journal has it."""
+        from rrf_design.responses import parsers
+
+        if item in self.classes:
+            nodes = {node.id: parsers.get(node.parser) for node in problem.nodes if node.parser is not None}
+            self.classes[item].recall(state, nodes)
+
+    def kept(self, item: str, problem: Problem) -> dict[str, Any]:
+        """Answers of earlier runs to the questions of an item, as responses that exist already: they cost nothing."""
+        if self._cache is None:
+            return {}
+        found: dict[str, Any] = {}
+        for node in problem.nodes:
+            settled = self._kept(Purchase(item, node.id, Buys.ANSWER, 0.0))
+            if settled is not None:
+                said = {"value": list(settled.value)} if settled.value is not None else {"status": settled.outcome}
+                found[node.id] = {**said, "outcome": "kept", "evidence": settled.evidence}
+        return found
 
     def _kept(self, purchase: Purchase) -> Settlement | None:
         """An answer of an earlier run to the same question, repeat and model; those of local models are not kept."""
@@ -226,13 +287,13 @@ class Fetcher:
         parsed = question.parser.parse(reply.text)
         evidence = record(question.request, reply, parsed=parsed.document())
         outcome = reply.outcome.value if parsed.ok else parsed.status.value
-        return Fetched(outcome, parsed.value, money, reply.usage.calls, evidence)
+        return Fetched(outcome, question.value(parsed), money, reply.usage.calls, evidence)
 
     def _ceiling(self, model: Model, request: Request) -> float:
         known = self.prices is not None and self.prices.counted(model)
         return self.prices.ceiling(model, request) if self.prices is not None and known else 0.0
 
-    def _question(self, node: Node) -> Question:
+    def _question(self, node: Node, classes: Classes | None) -> Question:
         from rrf_design.questions.templates import render
         from rrf_design.responses import parsers
 
@@ -245,7 +306,7 @@ class Fetcher:
             parser = parsers.get(DEFAULT_PARSER if node.parser is None else node.parser)
         except InputError as error:
             raise InputError(f"{where}: {error}") from None
-        if parser.dim != node.dim:
+        if parser.dim != node.dim and not (parser.dim == 0 and classes is not None):
             raise InputError(f"{where}: its parser gives {parser.dim} numbers, but the node has dimension {node.dim}")
         more: dict[str, Any] = {} if node.max_tokens is None else {"max_tokens": node.max_tokens}
         more |= {"seed": self._seed} if self._seed else {}
@@ -258,7 +319,7 @@ class Fetcher:
             self.roster[name].check(request)
         except InputError as error:
             raise InputError(f"{where}: {error}") from None
-        return Question(self.roster[name], request, parser, name)
+        return Question(self.roster[name], request, parser, name, classes if parser.dim == 0 else None)
 
 
 def _asked(state: ItemState, again: Again | None) -> Asked:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from rrf_design import files
 from rrf_design.acquisition import review
+from rrf_design.acquisition.classes import with_room
 from rrf_design.acquisition.driving import Driver
 from rrf_design.acquisition.fetching import Fetcher
 from rrf_design.acquisition.header import header, same_models
@@ -115,8 +116,9 @@ def acquire(
             allow_commands=allow_commands,
             isolation=isolation,
         )
+        fields = {item: with_room(p) for item, p in problems.items()}
         fetcher = Fetcher(
-            problems,
+            fields,
             roster,
             known=known,
             seed=seed,
@@ -136,7 +138,7 @@ def acquire(
         stack.enter_context(journal.holding(run))
         journal.survive_power_cuts(not fetcher.all_local)
         acquirer = Acquirer(
-            problems,
+            fields,
             settings=settings,
             journal=journal,
             run=run,
@@ -145,14 +147,18 @@ def acquire(
             watch=progress,
         )
         driver = Driver(acquirer, fetcher, redactor)
+        for item, field in fields.items():
+            fetcher.recall(item, field, acquirer.state.items[item])
         for item, given in known.items():
-            acquirer.give(given, item)
+            acquirer.give(fetcher.numbers(item, fields[item], given), item, flush=False)
+        for item, field in fields.items():  # what earlier runs were answered is not bought again
+            acquirer.give(fetcher.kept(item, field), item, flush=False)
         if reviews is not None:
             acquirer.tell(*review.read_queue(reviews, acquirer, fetcher))
         driver.run()
+        acquirer.conclude(conclude(acquirer.designs, acquirer.state, waiting=settings.mode is Mode.TRIAGE))
         if review_file is not None:
             review.write_queue(review_file, review.queue(acquirer, fetcher))
-        acquirer.conclude(conclude(acquirer.designs, acquirer.state, waiting=settings.mode is Mode.TRIAGE))
         because = Because.PAUSED.value if driver.paused else summary(acquirer.stops)
         acquirer.end(because, driver.paused or "")
         return collect(

@@ -23,6 +23,7 @@ from rrf_design.acquisition.state import Buys, Doubt, Purchase, RunState, Settle
 from rrf_design.acquisition.stopping import Because, Stop
 from rrf_design.blocks import Anchor
 from rrf_design.errors import InputError, Refused
+from rrf_design.known import rows_of
 from rrf_design.margins import DesignMargin
 from rrf_design.problem import Problem
 from rrf_design.structure import share
@@ -110,32 +111,38 @@ class Acquirer:
         state = self.state.items[item]
         return self.designs[item].margin(state.held, state.failed)
 
-    def give(self, responses: Mapping[str, Any], item: str = "") -> None:
+    def give(self, responses: Mapping[str, Any], item: str = "", *, flush: bool = True) -> None:
         """Responses that exist already: recorded at no price, never asked.
 
         A response is a number or a list of them, or a table with `value`, or with the `status` of what could not be read, and
-        perhaps the `text` that was answered.
+        perhaps the `text` that was answered, or more `evidence`. What people said about checks may be given, too.
         """
         problem, state = self.designs[item].problem, self.state.items[item]
         for name, value in responses.items():
-            if name not in problem.node_by_id:
+            block = problem.block_by_id.get(name)
+            check = block if isinstance(block, Anchor) else None
+            if name not in problem.node_by_id and check is None:
                 raise InputError(f"responses: there is no node {name!r}")
-            if name in state.settled:
+            if name in state.settled or (check is not None and name in state.pending):
                 continue
-            purchase = Purchase(item, name, Buys.ANSWER, 0.0)
+            purchase = Purchase(item, name, Buys.ANSWER if check is None else Buys.ANCHOR, 0.0)
             said = dict(value) if isinstance(value, Mapping) else {"value": value}
-            evidence = {"reply": {"text": said["text"]}} if "text" in said else {}
+            evidence = said.get("evidence") or ({"reply": {"text": said["text"]}} if "text" in said else {})
             if said.get("status") is not None:
                 self._emit(purchase.intent())
                 self._emit(Settlement(purchase, str(said["status"]), ok=False, evidence=evidence).event())
                 continue
             value = said["value"]
             numbers = tuple(float(x) for x in (value if isinstance(value, list | tuple) else (value,)))
-            if len(numbers) != problem.node_by_id[name].dim:
-                raise InputError(f"responses: node {name!r} needs {problem.node_by_id[name].dim} numbers")
+            wanted = problem.node_by_id[name].dim if check is None else rows_of(problem, check)
+            if len(numbers) != wanted:
+                raise InputError(f"responses: {'node' if check is None else 'anchor'} {name!r} needs {wanted} numbers")
             self._emit(purchase.intent())
-            self._emit(Settlement(purchase, "given", numbers, evidence=evidence).event())
-        self._flush()
+            source = "" if check is None else "person"
+            outcome = str(said.get("outcome", "given"))
+            self._emit(Settlement(purchase, outcome, numbers, evidence=evidence, source=source).event())
+        if flush:
+            self._flush()
 
     def ask(self, count: int = 1) -> tuple[Purchase, ...]:
         """Up to `count` purchases to fetch now; their intents are committed when this returns.

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from rrf_design import files
+from rrf_design.acquisition.classes import with_room
 from rrf_design.acquisition.journal import Journal, Kind
 from rrf_design.acquisition.shop import Shop
 from rrf_design.acquisition.state import Buys, ItemState, RunState, Settled
@@ -265,8 +266,13 @@ def repaired(design: Shop, state: ItemState) -> dict[str, Any]:
         if entry is not None and entry.ok and entry.value is not None and decides(anchor, node):
             premise = {"verdict": decided_verdict(design.problem).value, "assumes": decided_premise(anchor.id)}
             others = {other.id: None for other in design.problem.nodes}
-            said: dict[str, Any] = {"repaired": {**others, node: list(entry.value)}, "support": [], "alternatives": []}
-            said |= {"bounds": {node: 0.0}, "error_bound": 0.0}
+            wrong = [node] if state.values(Buys.ANSWER).get(node, entry.value) != entry.value else []
+            said: dict[str, Any] = {
+                "repaired": {**others, node: list(entry.value)},
+                "support": wrong,
+                "alternatives": [],
+            }
+            said |= {"bounds": {node: 0.0}, "error_bound": 0.0, "decided_by": anchor.id}
             why = f"{anchor.id} states the value; what was answered is {found['verdict']}: {found['reason']}"
             return {**found, **premise, **said, "reason": why}
     return found
@@ -338,7 +344,7 @@ def read_run(run: str, *, store: str | os.PathLike[str] | None = None) -> Acquis
     with Journal(store, make=False) as journal:
         run = journal.find(run)
         header = journal.header(run)
-        designs = {item: Shop(files.from_document(doc)) for item, doc in journal.problems(run).items()}
+        designs = {item: Shop(with_room(files.from_document(doc))) for item, doc in journal.problems(run).items()}
         state = RunState(designs)
         for event in journal.events(run):
             state.apply(event)

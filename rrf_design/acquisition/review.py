@@ -9,9 +9,8 @@ from __future__ import annotations
 import csv
 import io
 import json
-import math
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +21,7 @@ from rrf_design.acquisition.state import Buys, Purchase, Settlement, purchase_id
 from rrf_design.errors import InputError
 from rrf_design.files import write_text
 from rrf_design.texts import json_text, showable
+from rrf_design.verdict import Verdict
 
 if TYPE_CHECKING:
     from rrf_design.acquisition.fetching import Fetcher
@@ -101,7 +101,15 @@ def queue(acquirer: Acquirer, fetcher: Fetcher) -> list[Review]:
                     sees=energy.get(name, 0.0) / price,
                 )
             )
-    return sorted(reviews, key=lambda review: (-review.gain_per_cost, -review.sees, review.purchase.id))
+
+    def urgency(review: Review) -> tuple[Any, ...]:
+        """Among reviews that gain the same: where something is surely wrong, then what disagrees most, as in triage."""
+        found = acquirer.state.results.get(review.purchase.item) or {}
+        verdict = Verdict(found.get("verdict", Verdict.INCOMPLETE))
+        misfit = float(f"{float(found.get('residual') or 0.0):.9g}")
+        return (-review.gain_per_cost, -verdict.rank, -misfit, -review.sees, review.purchase.id)
+
+    return sorted(reviews, key=urgency)
 
 
 def write_queue(path: str | os.PathLike[str], reviews: list[Review]) -> None:
@@ -119,7 +127,7 @@ def write_queue(path: str | os.PathLike[str], reviews: list[Review]) -> None:
 
 def read_queue(path: str | os.PathLike[str], acquirer: Acquirer, fetcher: Fetcher) -> list[Settlement]:
     """The filled-in reviews that are still open; empty values stay open, a value twice must be the same one."""
-    given: dict[str, tuple[float, ...]] = {}
+    given: dict[str, Any] = {}
     for number, row in _rows(Path(path)):
         where = f"{path}, entry {number}"
         name, value = row.get("id"), row.get("value")
@@ -129,30 +137,33 @@ def read_queue(path: str | os.PathLike[str], acquirer: Acquirer, fetcher: Fetche
             name = purchase_id(name, row["check"])
         if value in (None, "", []):
             continue
-        numbers = _numbers(value, where)
-        if given.setdefault(name, numbers) != numbers:
+        if given.setdefault(name, value) != value:
             raise InputError(f"{where}: {name!r} has two different values in this file")
     open_reviews = {p.id: p for s in acquirer.state.items.values() for p in s.pending.values() if p.deferred}
     known = {purchase_id(item, n) for item, s in acquirer.state.items.items() for n in s.settled}
     settlements = []
-    for name, numbers in given.items():
+    for name, value in given.items():
         if name not in open_reviews:
             if name in known:
                 continue  # read back before; what is settled stays
             raise InputError(f"{path}: {name!r} is not an open review of this run")
         purchase = open_reviews[name]
-        rows = fetcher.sources[purchase.item, purchase.name].rows
-        if len(numbers) != rows:
-            raise InputError(f"{path}: {name!r} needs {rows} numbers, not {len(numbers)}")
         assert purchase.buys is Buys.ANCHOR
-        settlements.append(
-            Settlement(purchase, "reviewed", numbers, evidence={"file": Path(path).name}, source="person")
-        )
+        try:
+            numbers, text = fetcher.reviewed(
+                purchase.item, purchase.name, _said(value), acquirer.designs[purchase.item].problem
+            )
+        except InputError as error:
+            raise InputError(f"{path}: {name!r}: {error}") from None
+        evidence = {"file": Path(path).name, "reply": {"text": text}}
+        settlements.append(Settlement(purchase, "reviewed", numbers, evidence=evidence, source="person"))
     return settlements
 
 
 def _rows(path: Path) -> list[tuple[int, Mapping[str, Any]]]:
-    form = _form(path)
+    form = _form(path, ".json")
+    if form == ".json":
+        return list(enumerate(label_studio_rows(path), start=1))
     try:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
@@ -172,21 +183,48 @@ def _rows(path: Path) -> list[tuple[int, Mapping[str, Any]]]:
     return rows
 
 
-def _numbers(value: Any, where: str) -> tuple[float, ...]:
-    parts = value.replace(",", " ").replace(";", " ").split() if isinstance(value, str) else value
+def _said(value: Any) -> str:
+    """What stands in the column `value`, as text: JSON lines may have numbers or a list of them."""
+    parts = value if isinstance(value, list | tuple) else [value]
+    return "; ".join(str(part) for part in parts)
+
+
+def label_studio_rows(path: Path) -> Iterator[dict[str, Any]]:
+    """The tasks of a Label Studio file, each with the value of its last annotation that was not cancelled."""
     try:
-        numbers = tuple(float(part) for part in (parts if isinstance(parts, list | tuple) else [parts]))
-    except (TypeError, ValueError):
-        raise InputError(f"{where}: value {value!r} is not a number or a list of numbers") from None
-    if not all(math.isfinite(number) for number in numbers):
-        raise InputError(f"{where}: value {value!r} is not finite")
-    return numbers
+        tasks = json.loads(path.read_text(encoding="utf-8-sig"))
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file") from None
+    except (OSError, ValueError, RecursionError) as error:
+        raise InputError(f"{path}: can't be read as JSON ({error})") from None
+    if not isinstance(tasks, list) or not all(isinstance(task, dict) for task in tasks):
+        raise InputError(f"{path}: not a list of tasks as Label Studio exports them")
+    for task in tasks:
+        data = task.get("data")
+        if not isinstance(data, dict):
+            raise InputError(f"{path}: a task without data; export as JSON, not as JSON-MIN")
+        yield {"id": data.get("id"), "check": data.get("check"), "value": _annotated(task) or data.get("value")}
 
 
-def _form(path: str | os.PathLike[str]) -> str:
+def _annotated(task: Mapping[str, Any]) -> str:
+    done = [one for one in task.get("annotations") or () if isinstance(one, dict) and not one.get("was_cancelled")]
+    for annotation in reversed(done):
+        for result in annotation.get("result") or ():
+            value = result.get("value") if isinstance(result, dict) else None
+            for key in ("text", "number", "choices", "rating", "taxonomy"):
+                given = value.get(key) if isinstance(value, dict) else None
+                while isinstance(given, list) and given:
+                    given = given[0]
+                if given not in (None, "", []):
+                    return str(given)
+    return ""
+
+
+def _form(path: str | os.PathLike[str], *more: str) -> str:
     suffix = Path(path).suffix.lower()
-    if suffix not in (".csv", ".jsonl"):
-        raise InputError(f"{path}: review files end in .csv or .jsonl")
+    forms = (".csv", ".jsonl", *more)
+    if suffix not in forms:
+        raise InputError(f"{path}: review files end in {' or '.join(forms)}")
     return suffix
 
 

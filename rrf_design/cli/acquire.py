@@ -415,7 +415,8 @@ def _wrong(repair: Any) -> str:
         return "" if repair is None else str(repair.get("reason", ""))
     if repair.get("verdict") == "contradicted":
         return "beyond repair"
-    return ", ".join(repair["support"]) or "none"
+    others = "not judged" if repair.get("decided_by") else "none"
+    return ", ".join(repair["support"]) or others
 
 
 def _vector(value: Any) -> str:

@@ -12,8 +12,9 @@ from typing import Any
 
 from rrf_design.blocks import Anchor
 from rrf_design.decisive import decides, delivered_node, is_person
+from rrf_design.derive import with_classes
 from rrf_design.errors import InputError
-from rrf_design.handover.moulds import Mould, Numbers, with_classes
+from rrf_design.handover.moulds import Mould, Numbers
 from rrf_design.handover.readings import Reading, classes_of, field_of, read_answer
 from rrf_design.handover.rows import (
     DeliveredRow,
@@ -22,7 +23,7 @@ from rrf_design.handover.rows import (
     shown_value,
     unusable_row,
 )
-from rrf_design.known import expression_of, known_value
+from rrf_design.known import expression_of, known_value, rows_of
 from rrf_design.problem import Problem
 from rrf_design.questions.answers import RecordedAnswer
 from rrf_design.questions.filling import Filler
@@ -32,6 +33,7 @@ from rrf_design.repairing.decoding import Decoding
 from rrf_design.repairing.fields import make_task
 from rrf_design.responses.open_text import Classes
 from rrf_design.responses.parsed import Parser, labelled
+from rrf_design.responses.reviewed import reviewed
 from rrf_design.verdict import Verdict
 
 FREE = 1e-9
@@ -202,12 +204,7 @@ class Bench:
         """What a person said, as a class or as numbers."""
         anchor = _anchor(example, name)
         parser = parsers.get(anchor.nodes[0]) if len(anchor.nodes) == 1 else None
-        if parser is not None and parser.dim == 0:
-            found = parser.parse(said)
-            if found.label is None:
-                raise InputError(f"review {name!r}: {said!r:.60} is no answer to the parser {parser.name!r}")
-            return found.label
-        return review_numbers(name, said, parser)
+        return reviewed(name, said, parser, rows=rows_of(example, anchor))
 
     def _decided(
         self,
@@ -258,24 +255,6 @@ class Bench:
             if anchor.id not in item.reviews:
                 return {"check": anchor.id, "worth": 1.0 / max(anchor.cost or 0.0, FREE)}
         return {}
-
-
-def review_numbers(name: str, said: str, parser: Parser | None) -> Numbers:
-    """What a person said as numbers: plain ones, or an answer in the words of the node's parser."""
-    try:
-        numbers = tuple(float(part) for part in said.replace(";", " ").split())
-    except ValueError:
-        numbers = ()
-    if (
-        numbers
-        and all(abs(x) < float("inf") for x in numbers)
-        and len(numbers) == (1 if parser is None else parser.dim)
-    ):
-        return numbers
-    found = None if parser is None else parser.parse(said)
-    if found is None or found.value is None or not found.strict_ok:
-        raise InputError(f"review {name!r}: {said!r:.60} is neither a number nor an answer to the question")
-    return found.value
 
 
 def _tuple(value: Numbers) -> tuple[float, ...]:

@@ -49,7 +49,9 @@ def read_answer(answer: RecordedAnswer, parser: Parser | None, dim: int) -> Read
     if parser is None:
         raise InputError("the answer is text, but the node names no parser; give numbers, or a parser")
     found = parser.parse(text)
-    if found.ok:
+    if found.ok and not (
+        found.label is not None and opens_as_refusal(text)
+    ):  # any words may be a class; a refusal is none
         return Reading(found, None, text, answer.cost)
     return Reading(None, "refusal" if opens_as_refusal(text) else found.status.value, text, answer.cost)
 

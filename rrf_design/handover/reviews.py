@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rrf_design.acquisition.review import label_studio_rows
 from rrf_design.errors import InputError
 from rrf_design.files import writing
 from rrf_design.questions.datasets import DataItem, Dataset
@@ -89,7 +90,7 @@ def read_reviews(source: Any, dataset: Dataset) -> Reviews:
         return source
     name = str(source) if isinstance(source, str | os.PathLike) else "the reviews"
     if isinstance(source, str | os.PathLike) and _form(source) == ".json":
-        source = list(_label_studio(Path(source)))
+        source = list(label_studio_rows(Path(source)))
     checks = {anchor.id for one in dataset.structures.values() for anchor in one.example.anchors}
     faults, total = RowFaults(name), 0
     found: dict[tuple[str, str], str] = {}
@@ -111,37 +112,6 @@ def read_reviews(source: Any, dataset: Dataset) -> Reviews:
             said.setdefault(item, {})[check] = value
     faults.refuse(total + faults.unread)
     return Reviews(said)
-
-
-def _label_studio(path: Path) -> Iterator[dict[str, Any]]:
-    """The tasks of a Label Studio file, each with the value of its last annotation that was not cancelled."""
-    try:
-        tasks = json.loads(path.read_text(encoding="utf-8-sig"))
-    except FileNotFoundError:
-        raise InputError(f"{path}: no such file") from None
-    except (OSError, ValueError, RecursionError) as error:
-        raise InputError(f"{path}: can't be read as JSON ({error})") from None
-    if not isinstance(tasks, list) or not all(isinstance(task, dict) for task in tasks):
-        raise InputError(f"{path}: not a list of tasks as Label Studio exports them")
-    for task in tasks:
-        data = task.get("data")
-        if not isinstance(data, dict):
-            raise InputError(f"{path}: a task without data; export as JSON, not as JSON-MIN")
-        yield {"id": data.get("id"), "check": data.get("check"), "value": _annotated(task) or data.get("value")}
-
-
-def _annotated(task: Mapping[str, Any]) -> str:
-    done = [one for one in task.get("annotations") or () if isinstance(one, dict) and not one.get("was_cancelled")]
-    for annotation in reversed(done):
-        for result in annotation.get("result") or ():
-            value = result.get("value") if isinstance(result, dict) else None
-            for key in ("text", "number", "choices", "rating", "taxonomy"):
-                given = value.get(key) if isinstance(value, dict) else None
-                while isinstance(given, list) and given:
-                    given = given[0]
-                if given not in (None, "", []):
-                    return str(given)
-    return ""
 
 
 def _form(path: str | os.PathLike[str]) -> str:

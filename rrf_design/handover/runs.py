@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
+from rrf_design.acquisition.classes import class_of
 from rrf_design.acquisition.live import acquire
 from rrf_design.acquisition.result import Acquisition, ItemResult
 from rrf_design.acquisition.stopping import Because
 from rrf_design.decisive import decisive_checks, delivered_node, is_person
 from rrf_design.errors import InputError
+from rrf_design.files import canonical_digest
 from rrf_design.handover.bench import FREE
 from rrf_design.handover.delivered import Delivery
-from rrf_design.handover.readings import plain, read_answer
+from rrf_design.handover.readings import Reading, plain, read_answer
 from rrf_design.handover.rows import DeliveredRow, shown_value
 from rrf_design.models import Model
+from rrf_design.models.cache import FILE, AnswerCache
 from rrf_design.models.roster import FIRST, line_up
 from rrf_design.models.scripted import ScriptedModel
 from rrf_design.problem import Problem
@@ -31,17 +36,21 @@ def acquire_dataset(
     *,
     responses: Any = None,
     mode: str = "triage",
+    cache: str | os.PathLike[str] | None = None,
     **options: Any,
 ) -> Acquisition:
     """A run over every item under one budget; `options` are those of `acquire`.
 
     `responses` are recorded answers (rows `id node ... value|text|status`): they are used at no price and nobody is asked for
-    what they lack, unless a model is given too.
+    what they lack, unless a model is given too. With `cache`, what models and people said in earlier runs about rows that
+    are the same is not asked again.
     """
     problems = dict(dataset.items())
-    given: Mapping[str, Mapping[str, Any]] | None = None
+    given: dict[str, dict[str, Any]] = {}
     if responses is not None:
         given = {item.id: known for item, known in _recorded(dataset, responses, complete=model is None)}
+    for item, said in _kept_labels(dataset, cache):
+        given.setdefault(item, {}).update(said)
     own: Mapping[str, Any] = dataset.recipe.models
     if model is None and responses is not None:
         silent = nobody()
@@ -52,7 +61,9 @@ def acquire_dataset(
                 f"{dataset.recipe.name}: it names no model; say which is asked with --model, or give --responses"
             )
         model = line_up(model, own)
-    return acquire(problems, model, responses=given, mode=mode, **options)
+    run = acquire(problems, model, responses=given or None, mode=mode, cache=cache, **options)
+    _keep_labels(dataset, run, cache)
+    return run
 
 
 def nobody() -> Model:
@@ -62,6 +73,42 @@ def nobody() -> Model:
         raise InputError("no model is there to ask; every answer of this run is recorded")
 
     return ScriptedModel(refuse, name="recorded answers")
+
+
+def _people(item: DataItem) -> Iterator[tuple[str, str]]:
+    """The checks of an item that a person answers, each with the key of what is shown to them: the row and the question."""
+    problem = item.problem
+    for anchor in problem.anchors:
+        if is_person(anchor):
+            parser = problem.node_by_id[anchor.nodes[0]].parser
+            seen = {"item": item.id, "row": item.shown, "asked": anchor.source, "parser": parser, "rows": anchor.rows}
+            yield anchor.id, canonical_digest({"person": seen})
+
+
+def _kept_labels(dataset: Dataset, cache: Any) -> Iterator[tuple[str, dict[str, Any]]]:
+    """What people said in earlier runs, by item; nothing without a folder that has it."""
+    if cache is None or not (Path(cache) / FILE).exists():
+        return
+    with AnswerCache(cache) as kept:
+        for item in dataset.items_in_order():
+            said = {check: kept.said(key) for check, key in _people(item)}
+            found = {check: {"said": text, "text": text} for check, text in said.items() if text is not None}
+            if found:
+                yield item.id, found
+
+
+def _keep_labels(dataset: Dataset, run: Acquisition, cache: Any) -> None:
+    """Keep what people said in this run for later ones."""
+    told = {(entry.item, entry.name) for entry in run.purchases if entry.source == "person" and entry.ok}
+    if cache is None or not told:
+        return
+    texts, reviewed = {entry.item: entry.texts for entry in run.items}, {item for item, _ in told}
+    with AnswerCache(cache) as kept:
+        for item in dataset.items_in_order():
+            if item.id in reviewed:
+                for check, key in _people(item):
+                    if (item.id, check) in told and texts[item.id].get(check):
+                        kept.keep_said(key, texts[item.id][check])
 
 
 def _recorded(dataset: Dataset, responses: Any, *, complete: bool) -> Iterator[tuple[DataItem, dict[str, Any]]]:
@@ -77,12 +124,19 @@ def _recorded(dataset: Dataset, responses: Any, *, complete: bool) -> Iterator[t
                     reading = read_answer(answer, parsers.get(name), problem.node_by_id[name].dim)
                 except InputError as error:
                     raise InputError(f"item {item.id!r}, node {name!r}: {error}") from None
-                value = None if reading.parsed is None else reading.parsed.value
-                said = {"status": reading.status or "parse failure"} if value is None else {"value": list(value)}
-                found[name] = said | ({} if reading.text is None else {"text": reading.text})
+                found[name] = _said(reading) | ({} if reading.text is None else {"text": reading.text})
             if complete:
                 found |= {node.id: {"status": "missing"} for node in problem.nodes if node.id not in found}
             yield item, found
+
+
+def _said(reading: Reading) -> dict[str, Any]:
+    """A reading as the run takes it: numbers, a class, or why there is neither."""
+    if reading.parsed is None:
+        return {"status": reading.status or "parse failure"}
+    if reading.parsed.label is not None:
+        return {"label": reading.parsed.label}
+    return {"value": list(reading.parsed.value or ())}
 
 
 def delivery_of(dataset: Dataset, run: Acquisition) -> Delivery:
@@ -93,12 +147,22 @@ def delivery_of(dataset: Dataset, run: Acquisition) -> Delivery:
         if item.id not in results:
             raise InputError(f"run {run.run}: it has no item {item.id!r}; deliver it with the table it was begun with")
         problem = dataset.structures[item.structure].example
-        rows.append(_row(results[item.id], problem, item.parsers.get(delivered_node(problem)), item.structure))
+        rows.append(_row(results[item.id], problem, item.parsers, item.structure))
     return Delivery(dataset, rows)
 
 
-def _row(found: ItemResult, problem: Problem, parser: Parser | None, structure: str) -> DeliveredRow:
+def _classes(found: ItemResult, parsers: Mapping[str, Parser]) -> Classes:
+    """The classes of an item by coordinate, from the texts that named them; empty where answers are numbers."""
+    said = {name: class_of(text, parsers.get(name)) for name, text in found.texts.items()}
+    values = {**found.answers, **found.anchors}
+    named = {values[name].index(1.0): label for name, label in said.items() if label and 1.0 in values.get(name, ())}
+    room = max((len(values[name]) for name in said if name in values), default=0)
+    return Classes(tuple(named.get(place, "") for place in range(room)))
+
+
+def _row(found: ItemResult, problem: Problem, parsers: Mapping[str, Parser], structure: str) -> DeliveredRow:
     node, repair = delivered_node(problem), found.repair or {}
+    parser = parsers.get(node)
     given = (repair.get("repaired") or {}).get(node)
     value = None if given is None else tuple(float(x) for x in given)
     if found.verdict not in (Verdict.CERTIFIED, Verdict.AMBIGUOUS):
@@ -110,7 +174,7 @@ def _row(found: ItemResult, problem: Problem, parser: Parser | None, structure: 
         id=found.item,
         verdict=found.verdict,
         assumes=found.assumes,
-        answer=None if value is None else shown_value(value, parser, Classes(())),
+        answer=None if value is None else shown_value(value, parser, _classes(found, parsers)),
         raw=found.texts.get(node, None if answered is None else plain(answered)),
         bound=None if value is None else (repair.get("bounds") or {}).get(node),
         changed=None if value is None else answered is None or plain(value) != plain(answered),

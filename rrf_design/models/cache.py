@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
 FILE = "answers.sqlite"
+PERSON = "person"
+"""Under this name `cache list` shows what people said."""
 FOLDER = "RRF_CACHE"
 """Environment variable with the folder, or "off"."""
 
@@ -95,6 +97,20 @@ class AnswerCache:
             text = json_text(reply.document(), separators=(",", ":"))
             row = {"key": key(request, reply.identity), "model": model.name, "at": time.time(), "reply": text}
             self._noted.append(row)
+
+    def said(self, name: str) -> str | None:
+        """What a person said in an earlier run, under the key of what was shown to them."""
+        with self._connection() as connection:
+            query = self._table.select().where(self._table.c.key == name)
+            row = connection.execute(query).one_or_none()
+        return None if row is None else str(json.loads(row.reply)["said"])
+
+    def keep_said(self, name: str, said: str) -> None:
+        """What a person said; the last word counts."""
+        row = {"key": name, "model": PERSON, "at": time.time(), "reply": json_text({"said": said})}
+        with self._connection() as connection:
+            connection.execute(self._table.delete().where(self._table.c.key == name))
+            connection.execute(self._table.insert(), [row])
 
     def write(self) -> None:
         """Store what was noted; what another run stored meanwhile stays."""

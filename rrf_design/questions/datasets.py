@@ -49,6 +49,11 @@ class DataItem:
         return self._dataset._seen(self.cells)
 
     @property
+    def shown(self) -> dict[str, Any]:
+        """The cells that the texts of the recipe are made from: all that anybody is asked about."""
+        return {name: self.cells.get(name) for name in sorted(self._dataset._filler.columns)}
+
+    @property
     def problem(self) -> Problem:
         """Everything filled in and checked."""
         return self._dataset._problem(self.number, self.id, self.cells)

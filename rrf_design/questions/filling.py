@@ -79,6 +79,11 @@ class Filler:
             (place, entry) for place, entry in enumerate(self._entries["relations"]) if "offset" in entry
         )
 
+    @property
+    def columns(self) -> frozenset[str]:
+        """The columns that the recipe's texts name."""
+        return frozenset().union(*(slot.columns for slot in self.slots))
+
     def pattern(self, row: Cells) -> tuple[Any, ...]:
         """What of this row decides the structure: conditions, prices and other numbers, how many choices."""
         return tuple(self._read(slot, row, _deciding) for slot in self._deciding)
@@ -160,10 +165,12 @@ class Filler:
             listed = [(place, entry) for place, entry in enumerate(self._entries[section]) if place in there]
             if listed:
                 document[section] = [self._entry(section, place, entry, row) for place, entry in listed]
-        values = self.values(row)
+        values, labels = self.values(row), self.labels(row)
         for anchor in document.get("anchors", ()):
             if anchor.get("node") in self.open_nodes:
                 anchor.pop("value", None)  # a class means something beside the answers of its item only
+                if anchor["id"] in labels:
+                    anchor["source"] = {"label": labels[anchor["id"]]}
             elif anchor["id"] in values:
                 value = values[anchor["id"]]
                 anchor["value"] = list(value) if isinstance(value, tuple) else value

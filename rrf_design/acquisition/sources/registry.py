@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 SOURCES: Mapping[str, str] = {
     "value": "revealed:KnownValue",
+    "label": "labelled:Label",
     "expression": "computed:Expression",
     "tests": "tested:Tests",
     "verifier": "verifier:Verifier",

@@ -84,9 +84,9 @@ def test_round_trip(run: tuple[Acquirer, Fetcher], tmp_path: Path, form: str) ->
     ("lines", "message"),
     [
         (["id,value", "see x,7"], "'see x' is not an open review"),
-        (["id,value", "see a,seven"], "is not a number"),
-        (["id,value", "see a,nan"], "is not finite"),
-        (["id,value", "see a,7 8"], "needs 1 numbers, not 2"),
+        (["id,value", "see a,seven"], "is neither a number nor an answer"),
+        (["id,value", "see a,nan"], "is neither a number"),
+        (["id,value", "see a,7 8"], "is neither a number"),
         (["id,value", "see a,7", "see a,8"], "two different values"),
         (["name,value", "see a,7"], "the column id is missing"),
     ],
