@@ -37,7 +37,8 @@ def spearman(x: ArrayLike, y: ArrayLike) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Permutation:
-    """One-sided Monte Carlo test with the add-one correction: p can't be below `resolution`."""
+    """One-sided Monte Carlo test with the add-one correction: p can't be below `resolution`. Where there is no association to
+    speak of (`observed` is NaN) nothing is rejected, and p is 1."""
 
     observed: float
     p: float
@@ -55,6 +56,8 @@ def within_item_permutation(
     """Shuffle the margins inside every item and recompute the pooled Spearman correlation with -error."""
     g, e = ranks(margin), ranks(-np.asarray(error, dtype=np.float64))
     observed = pearson(g, e)
+    if np.isnan(observed):
+        return Permutation(observed, 1.0, draws, float("nan"))
     g, e = g - g.mean(), e - e.mean()
     scale = float(np.sqrt((g @ g) * (e @ e)))
     # Shuffling inside items leaves the pooled ranks what they are: only their places change.
@@ -66,7 +69,7 @@ def within_item_permutation(
         own, other = g[index], e[index]
         for draw in range(draws):
             null[draw] += float((rng.permuted(own, axis=1) * other).sum())
-    null /= scale if scale > 0 else np.nan
+    null /= scale
     # A permutation that gives the observed order back gives the observed value up to rounding, and counts.
     above = int((null >= observed - 1e-12).sum())
     return Permutation(observed, (1 + above) / (draws + 1), draws, float(null.max(initial=-np.inf)))

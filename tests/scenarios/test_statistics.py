@@ -176,3 +176,9 @@ def test_wilson_interval_by_hand() -> None:
 def test_logistic_slope_needs_both_outcomes() -> None:
     assert np.isnan(own.logistic_slope([0.0, 1.0], [1, 1]))
     assert own.logistic_slope([0.0, 0.1, 0.9, 1.0], [0, 0, 1, 1]) > 0
+
+
+def test_where_all_errors_are_equal_nothing_is_rejected() -> None:
+    found = own.within_item_permutation([0.0, 1.0, 0.0, 1.0], [2.0, 2.0, 2.0, 2.0], [0, 0, 1, 1], draws=50)
+    assert np.isnan(found.observed)
+    assert found.p == 1.0
