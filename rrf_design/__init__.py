@@ -40,6 +40,14 @@ _HOME = {
     "estimate": "rrf_design.handover",
     "dataset": "rrf_design.questions",
     "Dataset": "rrf_design.questions",
+    "Noise": "rrf_design.noise",
+    "Measure": "rrf_design.bundles",
+    "Backend": "rrf_design.bundles",
+    "Claims": "rrf_design.bundles",
+    "Given": "rrf_design.bundles",
+    "Limits": "rrf_design.bundles",
+    "Strategy": "rrf_design.bundles",
+    "Surroundings": "rrf_design.bundles",
     "RRFError": "rrf_design.errors",
     "InputError": "rrf_design.errors",
     "BudgetError": "rrf_design.errors",
@@ -53,12 +61,18 @@ _ROOMS = ("risk",)
 
 __all__ = [
     "Anchor",
+    "Backend",
     "BudgetError",
+    "Claims",
     "Dataset",
     "DesignMargin",
+    "Given",
     "InputError",
+    "Limits",
+    "Measure",
     "MissingDependency",
     "Node",
+    "Noise",
     "Operator",
     "Problem",
     "RRFError",
@@ -66,6 +80,8 @@ __all__ = [
     "Relation",
     "RetryLater",
     "Rule",
+    "Strategy",
+    "Surroundings",
     "Tier",
     "Transport",
     "__version__",
@@ -96,6 +112,7 @@ if TYPE_CHECKING:
     from rrf_design.acquisition import acquire
     from rrf_design.blocks import Anchor, Relation, Rule, Tier, Transport
     from rrf_design.builders import from_graph, from_matrix, load_operator, save_operator
+    from rrf_design.bundles import Backend, Claims, Given, Limits, Measure, Strategy, Surroundings
     from rrf_design.certificates import certify, verify
     from rrf_design.components import component_criterion
     from rrf_design.errors import BudgetError, InputError, MissingDependency, Refused, RetryLater, RRFError
@@ -103,6 +120,7 @@ if TYPE_CHECKING:
     from rrf_design.files import digest, dumps, load, loads, save
     from rrf_design.handover import estimate
     from rrf_design.margins import DesignMargin
+    from rrf_design.noise import Noise
     from rrf_design.operator import Operator
     from rrf_design.planning import frontier, plan, portfolio
     from rrf_design.problem import Problem

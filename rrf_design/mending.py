@@ -108,13 +108,14 @@ def cheapest_mend(
 
 def _cheapest(problem: Problem, margin: DesignMargin, options: Mapping[str, Any]) -> tuple[Purchase | None, bool]:
     """What the planner says, with what is selected already counted as owned."""
+    from rrf_design.bundles import Measure
     from rrf_design.planning import PlanStatus, plan
 
     rest = owning(problem, margin.selected)
     rest = rest.model_copy(update={"budget": None})
     limit = min(PLAN_SECONDS, options.get("time_limit") or PLAN_SECONDS)
     target = None if Goal.of(problem).named else POSITIVE
-    found = plan(rest, target=target, k=margin.k, time_limit=limit)
+    found = plan(rest, target=target, time_limit=limit, measure=Measure(margin.k))
     if found.status is PlanStatus.INFEASIBLE:
         return None, True
     bought = _purchase(problem, margin, found.selected, found.cost, options)

@@ -62,14 +62,14 @@ def check_solver(solve: Callable[..., Any]) -> None:
 
 def check_planner(planner: Planner) -> None:
     """A planner: within budget, rules kept, the margin as the solver has it, and a bound that nothing beats."""
-    from rrf_design.planning import Goal, plan
+    from rrf_design.planning import Order, plan
     from rrf_design.planning.arena import Arena
 
     problem = _market()
     for budget in (0.0, 2.0, 5.0, 50.0):
         best = plan(problem, budget=budget, method="optimal")
         arena = Arena(problem)
-        found = planner.plan(arena, Goal(budget=budget))
+        found = planner.plan(arena, Order(budget=budget))
         here = f"{planner.name}, budget {budget:g}"
         mask = arena.market.mask(found.selected)
         broken = arena.market.broken(mask)

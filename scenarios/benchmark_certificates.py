@@ -46,7 +46,7 @@ def _ratio(context: Context, part: Part) -> dict[str, Any]:
     made = problem(part["kind"], part["nodes"], part["dim"], context["seed"])
     operator = made.operator()
     groups = np.diff(operator.node_offsets).tolist()
-    certificate = rrf.certify(made, k=part["k"], budgets=[])
+    certificate = rrf.certify(made, k=part["k"], claims=rrf.Claims(budgets=[]))
     valid = rrf.verify(certificate).valid  # and compile
     measured = side_by_side(
         lambda: margin(operator.matrix, groups, k=part["k"]),
@@ -76,7 +76,11 @@ def _large(part: Part) -> dict[str, Any]:
 
     made = problem("graph", part["nodes"], part["dim"], 0)
     with tempfile.TemporaryDirectory() as folder:
-        began = seconds(lambda: rrf.certify(made, k=part["k"], budgets=[]).save(Path(folder) / "certificate.json"))
+        began = seconds(
+            lambda: rrf.certify(made, k=part["k"], claims=rrf.Claims(budgets=[])).save(
+                Path(folder) / "certificate.json"
+            )
+        )
         outcome = []
         spent = seconds(lambda: outcome.append(rrf.verify(Path(folder) / "certificate.json")))
     return {**part, "valid": outcome[-1].valid, "certify_seconds": began, "verify_seconds": spent}

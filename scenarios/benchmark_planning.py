@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from statistics import median
 from typing import Any
 
-from rrf_design.planning import Arena, Goal, Tracked, plan, portfolio
+from rrf_design.planning import Arena, Order, Tracked, plan, portfolio
 from rrf_design.problem import Problem
 from scenarios.base import Context, Done, Expectation, Outcome, Part, Scenario
 from scenarios.larger_plans import EXPECTED, larger_figures, larger_parts, larger_table, run_frontier, run_larger
@@ -62,7 +62,7 @@ def _greedy(context: Context, part: Part) -> dict[str, Any]:
     sizes = np.diff(arena.operator.node_offsets).tolist()
     margin(owned, sizes, k=1)  # compiles
     cold = median(seconds(lambda: margin(owned, sizes, k=1)) for _ in range(3))
-    greedy = Tracked(arena, Goal(budget=2.0 * context["purchases"]), arena.market.empty())
+    greedy = Tracked(arena, Order(budget=2.0 * context["purchases"]), arena.market.empty())
     begun = time.perf_counter()
     steps = greedy.run()
     spent = time.perf_counter() - begun

@@ -51,16 +51,18 @@ def true_certificate(*, plain: bool = False) -> Document:
         anchors=[{"id": "fix", "node": "isolate", "value": [17.0]}],
     )
     if plain:
-        made = rrf.certify(problem, budgets=[])
+        made = rrf.certify(problem, claims=rrf.Claims(budgets=[]))
         nothing = dict.fromkeys(made.document["nullspace"])
         return {**copy.deepcopy(made.document), "nullspace": {**nothing, "status": "not certified"}}
     made = rrf.certify(
         problem,
-        amplitude=2.0,
-        uncertainty=Uncertainty({"bc": 0.02}, source="calibration", confidence=0.99),
-        tolerances=Tolerances(0.1, 0.1, 0.2, 0.2),
-        tail=Tail(0.05, 0.01),
-        supports=[["a", "b"], ["isolate"]],
+        noise=rrf.Noise(amplitude=2.0),
+        claims=rrf.Claims(
+            uncertainty=Uncertainty({"bc": 0.02}, source="calibration", confidence=0.99),
+            tolerances=Tolerances(0.1, 0.1, 0.2, 0.2),
+            tail=Tail(0.05, 0.01),
+            supports=[["a", "b"], ["isolate"]],
+        ),
     )
     return copy.deepcopy(made.document)
 

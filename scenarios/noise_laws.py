@@ -109,10 +109,10 @@ def coverage(law: str, delta: float, *, trials: int, seed: int) -> dict[str, Any
     """How often the noise leaves the radius ε_δ, and repair the bound 2ε_δ/γ; the radius is the paper's, for Gaussian noise."""
     import numpy as np
 
-    from rrf_design.certificates import certify
+    from rrf_design import Claims, Noise, certify
 
     rng = np.random.default_rng([seed, LAWS.index(law)])
-    issued = certify(field(rows()), sigma=SIGMA, confidence=1 - delta, noise="gaussian", budgets=())
+    issued = certify(field(rows()), noise=Noise(None, SIGMA, 1 - delta, "gaussian"), claims=Claims(budgets=()))
     radius = float(issued.document["noise"]["epsilon"])
     noise = SIGMA * draw(law, (trials, len(rows())), rng)
     outside = np.linalg.norm(noise, axis=1) > radius
@@ -136,7 +136,7 @@ def whitening(correlation: float, *, trials: int, seed: int) -> dict[str, Any]:
     """Two checks of one answer with correlated noise: the covariance-aware margin, and how often the radius for independent rows is left."""
     import numpy as np
 
-    from rrf_design.certificates import certify
+    from rrf_design import Claims, Noise, certify
 
     pair = np.array([[-1.0, 1.0], [1.0, 0.0], [1.0, 0.0]])
     sigma = np.eye(3)
@@ -145,7 +145,9 @@ def whitening(correlation: float, *, trials: int, seed: int) -> dict[str, Any]:
     aware = field(pair, sigma)
     alone = field(pair[:2], np.eye(2))
     radius = float(
-        certify(field(pair), sigma=1.0, confidence=0.99, noise="chi", budgets=()).document["noise"]["epsilon"]
+        certify(field(pair), noise=Noise(None, 1.0, 0.99, "chi"), claims=Claims(budgets=())).document["noise"][
+            "epsilon"
+        ]
     )
     return {
         "correlation": correlation,
@@ -160,7 +162,7 @@ def shrinking(tau: float, *, trials: int, seed: int) -> dict[str, Any]:
     """A covariance from few calibration repeats, shrunk by τ: the margin that it claims, and how often its whitened radius is left."""
     import numpy as np
 
-    from rrf_design.certificates import certify
+    from rrf_design import Claims, Noise, certify
 
     count = len(rows())
     rng = np.random.default_rng([seed, 11])
@@ -171,7 +173,9 @@ def shrinking(tau: float, *, trials: int, seed: int) -> dict[str, Any]:
     estimate = (estimate + estimate.T) / 2
     shrunk = (1 - tau) * estimate + tau * np.trace(estimate) / count * np.eye(count)
     radius = float(
-        certify(field(rows()), sigma=1.0, confidence=0.95, noise="chi", budgets=()).document["noise"]["epsilon"]
+        certify(field(rows()), noise=Noise(None, 1.0, 0.95, "chi"), claims=Claims(budgets=())).document["noise"][
+            "epsilon"
+        ]
     )
     noise = rng.multivariate_normal(np.zeros(count), common, size=trials)
     whitened = np.sqrt(np.einsum("ti,ij,tj->t", noise, np.linalg.inv(shrunk), noise))
@@ -192,7 +196,8 @@ def tail(*, trials: int, seed: int) -> dict[str, Any]:
     """One dominant error and small ones everywhere: ‖ê − e*‖ ≤ ‖r‖ + 2(ε + ‖Br‖)/γ, as `certify` states it."""
     import numpy as np
 
-    from rrf_design.certificates import Tail, certify
+    from rrf_design import Claims, Noise, certify
+    from rrf_design.certificates import Tail
     from solvers.decoding import SupportDecoder
 
     rng = np.random.default_rng([seed, 13])
@@ -210,7 +215,11 @@ def tail(*, trials: int, seed: int) -> dict[str, Any]:
         r = error.copy()
         r[int(np.argmax(np.abs(error)))] = 0.0
         seen = Tail(norm=float(np.linalg.norm(r)), image=float(np.linalg.norm(rows() @ r)))
-        bound = float(certify(field(rows()), epsilon=SIGMA, tail=seen, budgets=()).document["error"]["tail"]["bound"])
+        bound = float(
+            certify(field(rows()), noise=Noise(SIGMA), claims=Claims(tail=seen, budgets=())).document["error"]["tail"][
+                "bound"
+            ]
+        )
         left = float(np.linalg.norm(np.asarray(found.error) - error))
         closest, broken = max(closest, left / bound), broken + (left > bound)
     return {"trials": trials, "broken": broken, "largest_share_of_bound": closest}

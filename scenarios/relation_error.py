@@ -50,7 +50,7 @@ def parts(context: Context) -> list[Part]:
 def run(context: Context, part: Part) -> dict[str, Any]:
     import numpy as np
 
-    from rrf_design.certificates import certify
+    from rrf_design import Claims, Noise, certify
     from scenarios.synthetic import complete, corrupt, generator, random_tree, sample_field
 
     eta, seed = part["eta"], part["seed"]
@@ -68,8 +68,8 @@ def run(context: Context, part: Part) -> dict[str, Any]:
     noise *= EPSILON / np.linalg.norm(noise)
     size = float(np.linalg.norm(field.truth))
     naive_problem, honest_problem = (declared(field, edges, faults, radius) for radius in (0.0, eta))
-    naive = certify(naive_problem, epsilon=EPSILON, budgets=())
-    honest = certify(honest_problem, epsilon=EPSILON, amplitude=size, budgets=())
+    naive = certify(naive_problem, noise=Noise(EPSILON), claims=Claims(budgets=()))
+    honest = certify(honest_problem, noise=Noise(EPSILON, amplitude=size), claims=Claims(budgets=()))
     effective = honest.document["error"]["effective_epsilon"]
     # What is promised is about the declared operator, which is the one that repair uses: its margin, and the radius that covers ‖E z*‖.
     bounds = {"naive": naive.error_bound, "honest": honest.error_bound}

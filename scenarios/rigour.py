@@ -104,7 +104,7 @@ def reverify(matrix: Any, sizes: list[int], k: int) -> bool:
     from rrf_design.errors import InputError
 
     try:
-        certificate = rrf.certify(from_matrix(matrix, sizes, k=k), budgets=[])
+        certificate = rrf.certify(from_matrix(matrix, sizes, k=k), claims=rrf.Claims(budgets=[]))
     except InputError:
         return True
     return bool(rrf.verify(certificate).valid)

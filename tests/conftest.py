@@ -5,4 +5,5 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent / "solvers"))
+for folder in ("solvers", "rrf_design/planning"):  # small.py: random problems and the definition of a best plan
+    sys.path.insert(0, str(Path(__file__).parent / folder))

@@ -8,7 +8,7 @@ from rrf_design.acquisition.loop import Acquirer
 from rrf_design.acquisition.result import Acquisition, Bought, ItemResult, answer_log, read_run
 from rrf_design.acquisition.settings import Mode, Settings, Terms
 from rrf_design.acquisition.state import Buys, Doubt, Purchase, Settlement
-from rrf_design.acquisition.stopping import Limits
+from rrf_design.bundles import Limits, Strategy, Surroundings
 
 __all__ = [
     "Acquirer",
@@ -23,6 +23,8 @@ __all__ = [
     "Purchase",
     "Settings",
     "Settlement",
+    "Strategy",
+    "Surroundings",
     "Terms",
     "acquire",
     "answer_log",

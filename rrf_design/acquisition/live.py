@@ -17,14 +17,15 @@ from rrf_design.acquisition.classes import with_room
 from rrf_design.acquisition.driving import Driver
 from rrf_design.acquisition.fetching import Fetcher
 from rrf_design.acquisition.header import header, same_models
-from rrf_design.acquisition.journal import Event, Journal, store_address
+from rrf_design.acquisition.journal import Journal, store_address
 from rrf_design.acquisition.loop import Acquirer
 from rrf_design.acquisition.result import Acquisition, collect, conclude
 from rrf_design.acquisition.secrets import HIDDEN, Redactor, password_of, secret_name
 from rrf_design.acquisition.settings import Mode, Settings
 from rrf_design.acquisition.sources import Toolbox
 from rrf_design.acquisition.state import Doubt
-from rrf_design.acquisition.stopping import Because, Limits, Rule, default, hard_limits, restore, summary
+from rrf_design.acquisition.stopping import Because, default, hard_limits, limited, restore, summary
+from rrf_design.bundles import Limits, Strategy, Surroundings, bundled
 from rrf_design.errors import InputError, Refused
 from rrf_design.itemwise import itemwise
 from rrf_design.models.cache import AnswerCache
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 Problems = Problem | Mapping[str, Problem]
 
 
+@bundled(limits=Limits, strategy=Strategy, surroundings=Surroundings)
 @itemwise("rrf_design.handover", "acquire_dataset")
 def acquire(
     problem: Problems | None = None,
@@ -46,35 +48,19 @@ def acquire(
     budget: float | None = None,
     store: str | os.PathLike[str] | None = None,
     resume: str | None = None,
-    mode: str = "agnostic",
-    batch: int = 1,
-    stop: Rule | None = None,
     limits: Limits | None = None,
-    method: str = "auto",
-    money: float | None = None,
-    prices: str | os.PathLike[str] | Mapping[str, Any] | PriceTable | None = None,
-    responses: Mapping[str, Any] | None = None,
-    reviews: str | os.PathLike[str] | None = None,
-    review_file: str | os.PathLike[str] | None = None,
-    allow_commands: bool = False,
-    isolation: str = "seccomp",
-    constrained: bool = False,
-    cache: str | os.PathLike[str] | None = None,
-    doubt: str | None = None,
-    seed: int = 0,
-    time_limit: float | None = None,
-    model_options: Mapping[str, Any] | None = None,
-    consent: Callable[[Spending, bool], bool] | None = None,
-    progress: Callable[[Event], None] | None = None,
+    strategy: Strategy | None = None,
+    surroundings: Surroundings | None = None,
 ) -> Acquisition:
     """Buy until a stopping rule fires, then repair; the run is in the journal and can be resumed at any moment.
 
     `problem` is one problem or a mapping from item names to problems (a data set under one budget). `model` is a name
-    (default: the recipe's models, else "embedded"; when resuming, what the run began with), an adapter object, or several by name, as in a recipe's `[models]`: nodes say which of them is asked, the first one by default. `budget` counts the costs of the problem file (default: the problem's own), `money` what the calls really cost. With `resume`
-    the problem is read from the journal, and so are budget, money, prices and `stop` where they are not given again. `limits` on calls, seconds and gain
-    replace those of the same kind and leave the rest of the rule as it is. `reviews` is a filled-in review file, `review_file` where to write the open ones.
-    Prices come with the package; `prices` go over them. `consent` is asked before anything is bought: it is told what the run will take and whether a limit was set, and its False ends the call.
-    `cache` is a folder in which answers of models that are not local are kept across runs; without one, nothing is kept.
+    (default: the recipe's models, else "embedded"; when resuming, what the run began with), an adapter object, or several by name, as in a recipe's `[models]`: nodes say which of them is asked, the first one by default. `budget` counts the costs of the problem file (default: the problem's own). With `resume`
+    the problem is read from the journal, and so are budget, money, prices and the stopping rule where they are not given again. `limits` are on calls, seconds,
+    gain and real money; they replace those of the same kind and leave the rest of the rule as it is. `strategy` says how it is decided
+    (mode, batch, stop, method, doubt, seed), `surroundings` what there is beside the model: recorded `responses`, `reviews`, `prices`, a `cache` of answers,
+    what may be executed, and `progress`, which is told how far the run is. Prices come with the package; `prices` go over them. `consent` is asked before anything is
+    bought: it is told what the run will take and whether a limit was set, and its False ends the call.
 
     Returns an `Acquisition`: `verdict` and `verdicts`, `items` with answers and repairs, `purchases`, what was `spent`, and
     `stopped_because`, which says why buying ended and is no verdict.
@@ -92,13 +78,14 @@ def acquire(
     >>> run.verdict.value, run.spent, dict(run.repaired)
     ('certified', 1.0, {'a': [42.0], 'b': [42.0]})
     """
+    plan, around = strategy or Strategy(), surroundings or Surroundings()
     redactor = Redactor(password_of(store_address(store)))
     with contextlib.ExitStack() as stack:
         journal = stack.enter_context(Journal(store, redactor=redactor, make=resume is None))
         run, problems, before = _problems(journal, problem, resume)
-        settings = _settings(problems, before, budget, money, mode, batch, stop, limits, method, doubt, time_limit)
-        table = _prices(prices if prices is not None or before is None else before.get("prices"))
-        entries = entries_of(model, model_options, before, _own(problems))
+        settings = _settings(problems, before, budget, limits or Limits(), plan)
+        table = _prices(around.prices if around.prices is not None or before is None else before.get("prices"))
+        entries = entries_of(model, around.model_options, before, _own(problems))
         entries |= {name: {"use": name} for name in _judges(problems) if name not in entries}
         for entry in entries.values():
             redactor.add(str(value) for name, value in entry.items() if secret_name(name))
@@ -107,14 +94,14 @@ def acquire(
         redactor.add(value for name, value in os.environ.items() if secret_name(name))  # also of a .env file
         for _, adapter in roster.items():
             redactor.add(getattr(adapter, "secrets", ()))
-        known = _responses(problems, responses)
-        seed = before.get("seed", seed) if before else seed
+        known = _responses(problems, around.responses)
+        seed = before.get("seed", plan.seed) if before else plan.seed
         tools = Toolbox(
             model=roster.__getitem__,
             options=roster.options,
             price=lambda adapter, usage: fetcher.money(adapter, usage),
-            allow_commands=allow_commands,
-            isolation=isolation,
+            allow_commands=around.allow_commands,
+            isolation=around.isolation,
         )
         fields = {item: with_room(p) for item, p in problems.items()}
         fetcher = Fetcher(
@@ -123,12 +110,12 @@ def acquire(
             known=known,
             seed=seed,
             tools=tools,
-            constrained=constrained,
-            cache=_cache(cache, roster, stack),
+            constrained=around.constrained,
+            cache=_cache(around.cache, roster, stack),
         )
         _no_secret_inside(problems, redactor)
         fetcher.prices = table = _priced(
-            fetcher, problems, given=table, settings=settings, consent=consent if before is None else None
+            fetcher, problems, given=table, settings=settings, consent=around.consent if before is None else None
         )
         if before is None:
             documents = {item: files.to_document(p) for item, p in problems.items()}
@@ -144,7 +131,7 @@ def acquire(
             run=run,
             terms=fetcher.terms,
             instant=fetcher.instant,
-            watch=progress,
+            watch=around.progress,
         )
         driver = Driver(acquirer, fetcher, redactor)
         for item, field in fields.items():
@@ -153,12 +140,12 @@ def acquire(
             acquirer.give(fetcher.numbers(item, fields[item], given), item, flush=False)
         for item, field in fields.items():  # what earlier runs were answered is not bought again
             acquirer.give(fetcher.kept(item, field), item, flush=False)
-        if reviews is not None:
-            acquirer.tell(*review.read_queue(reviews, acquirer, fetcher))
+        if around.reviews is not None:
+            acquirer.tell(*review.read_queue(around.reviews, acquirer, fetcher))
         driver.run()
         acquirer.conclude(conclude(acquirer.designs, acquirer.state, waiting=settings.mode is Mode.TRIAGE))
-        if review_file is not None:
-            review.write_queue(review_file, review.queue(acquirer, fetcher))
+        if around.review_file is not None:
+            review.write_queue(around.review_file, review.queue(acquirer, fetcher))
         because = Because.PAUSED.value if driver.paused else summary(acquirer.stops)
         acquirer.end(because, driver.paused or "")
         return collect(
@@ -187,39 +174,34 @@ def _settings(
     problems: Mapping[str, Problem],
     before: Mapping[str, Any] | None,
     budget: float | None,
-    money: float | None,
-    mode: str,
-    batch: int,
-    stop: Rule | None,
-    limits: Limits | None,
-    method: str,
-    doubt: str | None,
-    time_limit: float | None,
+    limits: Limits,
+    plan: Strategy,
 ) -> Settings:
     old = before["settings"] if before else {}
     if budget is None:
         own = [p.budget for p in problems.values() if p.budget is not None]
         budget = old.get("budget", sum(own) if len(own) == len(problems) else None)
     try:
-        chosen = Mode(old.get("mode", mode))
-        policy = Doubt(doubt) if doubt is not None else None
+        chosen = Mode(old.get("mode", plan.mode or Mode.AGNOSTIC))
+        policy = Doubt(plan.doubt) if plan.doubt is not None else None
     except ValueError as error:
         raise InputError(f"{error}; modes are agnostic, adaptive and triage, doubt is again or skip") from None
+    stop = plan.stop
     if stop is None and "rule" in old:
         stop = restore(old["rule"])
-    if limits is not None:
-        stop = limits.upon(default() if stop is None else stop)
+    if limits != Limits():
+        stop = limited(default() if stop is None else stop, limits)
     if policy is Doubt.SAME:
         raise InputError("doubt: 'same' is chosen by the program where nothing can be charged twice; use again or skip")
     return Settings(
         budget=budget,
-        money=old.get("money") if money is None else money,
+        money=old.get("money") if limits.money is None else limits.money,
         mode=chosen,
-        batch=old.get("batch", batch),
+        batch=old.get("batch", plan.batch),
         stop=stop,
-        method=old.get("method", method),
+        method=old.get("method", plan.method),
         doubt=policy,
-        time_limit=time_limit,
+        time_limit=plan.time_limit,
     )
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
+from rrf_design.bundles import Limits
 from rrf_design.design import standing_of
 from rrf_design.errors import InputError
 from rrf_design.goal import Goal
@@ -277,21 +278,13 @@ def hard_limits(rule: Rule) -> tuple[int | None, float | None]:
     return min(calls, default=None), min(seconds, default=None)
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """Ends that a user sets beside the rule: model calls, working seconds, gain per cost. None leaves it as it is."""
-
-    calls: int | None = None
-    seconds: float | None = None
-    gain: float | None = None
-
-    def upon(self, rule: Rule) -> Rule:
-        """The rule with these limits; each replaces a limit of its kind, and the others stay."""
-        if self.calls is not None:
-            rule = _without(rule, Calls) | Calls(self.calls)
-        if self.seconds is not None:
-            rule = _without(rule, Seconds) | Seconds(self.seconds)
-        return rule if self.gain is None else _without(rule, Gain) | Gain(self.gain)
+def limited(rule: Rule, limits: Limits) -> Rule:
+    """The rule with a user's limits; each replaces a limit of its kind, and the others stay."""
+    if limits.calls is not None:
+        rule = _without(rule, Calls) | Calls(limits.calls)
+    if limits.seconds is not None:
+        rule = _without(rule, Seconds) | Seconds(limits.seconds)
+    return rule if limits.gain is None else _without(rule, Gain) | Gain(limits.gain)
 
 
 def between_rounds(rule: Rule) -> Rule:

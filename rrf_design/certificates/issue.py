@@ -8,19 +8,12 @@ sensitivity along the witness; whiten, and subtract what the operator's own unce
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from rrf_design.bundles import Backend, Claims, bundled
 from rrf_design.certificates.certificate import Certificate
 from rrf_design.certificates.checker.document import FORMAT, VERSION, check_form, content_digest
-from rrf_design.certificates.checker.errors import (
-    ErrorTerms,
-    FieldBound,
-    Tail,
-    Tolerances,
-    error_section,
-    promised,
-)
+from rrf_design.certificates.checker.errors import ErrorTerms, FieldBound, Tail, error_section, promised
 from rrf_design.certificates.checker.noise import NoiseKind, joint_confidence
 from rrf_design.certificates.checker.regime import CONSEQUENCE, ZERO, Finding, regime
 from rrf_design.certificates.convex import no_nullspace, nullspace_section
@@ -62,10 +55,12 @@ if TYPE_CHECKING:
     from rrf_design.operator import Operator
     from rrf_design.problem import Problem, Selection
 
+SECONDS = 60.0  # for each search, where nobody says otherwise
 VERIFY_RATIO = 2.0  # seconds to verify against seconds to search: about the median of the published benchmark
 VERIFY_LEAST = 0.01
 
 
+@bundled(noise=Noise, claims=Claims, backend=Backend)
 @itemwise("rrf_design.handover", "certify_dataset")
 def certify(
     problem: Problem,
@@ -74,29 +69,16 @@ def certify(
     k: int | None = None,
     rung: Rung | str = Rung.AUTO,
     require: float | None = None,
-    epsilon: float | None = None,
-    sigma: float | None = None,
-    confidence: float | None = None,
-    noise: NoiseKind | str | None = None,
-    amplitude: float | None = None,
-    largest_error: float | None = None,
-    delta: float | None = None,
-    uncertainty: Uncertainty | None = None,
-    tolerances: Tolerances | None = None,
-    tail: Tail | None = None,
-    budgets: Sequence[int] | None = None,
-    supports: Sequence[Sequence[str]] | None = None,
-    front_end: str = "ortools",
-    time_limit: float | None = 60.0,
-    n_jobs: int | None = None,
-    progress: Progress | None = None,
+    noise: Noise | None = None,
+    claims: Claims | None = None,
+    backend: Backend | None = None,
 ) -> Certificate:
     """What can be promised about the owned blocks plus `select`.
 
-    `epsilon`, `sigma`, `confidence`, `amplitude` and `delta` replace the problem's. `noise` chooses how sigma becomes a radius
-    ("gaussian", "chi", "subgaussian"; default chi). `amplitude` bounds the norm of the true field on the nodes of uncertain
-    blocks, `largest_error` every error (R of the minimax theorem). `budgets` are further values of k to certify; `supports` a family of node
-    sets for a bound that holds relative to it only. `time_limit` applies to each search. `progress` hears of the share done and the bounds
+    `noise` (epsilon, or sigma with confidence and kind; amplitude) replaces the problem's where it says something. `claims` are what is
+    to be said beside the margin: `delta` instead of the problem's, `largest_error` (R of the minimax theorem), `budgets` (further
+    values of k), `supports` (a family of node sets for a bound that holds relative to it only), uncertainty, tolerances, tail.
+    `backend` says how the work is done; its `time_limit` (default: a minute) applies to each search, its `progress` hears of the share done and the bounds
     proven so far. InputError for what doesn't fit.
 
     The promise: every estimate with at most k wrong answers that fits within ε' is within 2ε'/γ of the truth. Returns a `Certificate`:
@@ -122,22 +104,26 @@ def certify(
     budget = check_k(k, problem.k)
     if rung not in set(Rung):
         raise InputError(f"rung: {rung!r} is not one of {', '.join(Rung)}")
-    if front_end not in ("ortools", "pulp"):
-        raise InputError(f"front_end: {front_end!r} is not one of ortools, pulp")
-    spread = Uncertainty() if uncertainty is None else uncertainty
+    asked, given = claims or Claims(), noise or Noise()
+    means = Backend.of(backend, "certify", "n_jobs", "time_limit", "front_end", "progress")
+    if means.front_end not in ("ortools", "pulp"):
+        raise InputError(f"front_end: {means.front_end!r} is not one of ortools, pulp")
+    time_limit = SECONDS if means.time_limit is None else means.seconds
+    progress: Progress | None = means.progress
+    spread = Uncertainty() if asked.uncertainty is None else asked.uncertainty
     original, problem = problem, with_radii(problem, spread.radii)
     design = problem.design(select)
     operator = design.slice(problem)
     guarded = not operator.premise.plain
     if guarded:
-        _refuse_unguarded(budgets=budgets, supports=supports, largest_error=largest_error)
+        _refuse_unguarded(budgets=asked.budgets, supports=asked.supports, largest_error=asked.largest_error)
     record = record_of(operator)
-    options: dict[str, Any] = {"time_limit": time_limit, "n_jobs": n_jobs, "front_end": front_end}
+    options: dict[str, Any] = {"time_limit": time_limit, "n_jobs": means.n_jobs, "front_end": means.front_end}
     began = time.monotonic()
     protection: dict[str, Any] | None = None
     if guarded:
         proven, found = climb_protected(
-            operator, budget, rung=Rung(rung), time_limit=time_limit, n_jobs=n_jobs, progress=progress
+            operator, budget, rung=Rung(rung), time_limit=time_limit, n_jobs=means.n_jobs, progress=progress
         )
         protection = protection_section(operator, found, budget, proven.lower)
         witness, image2, upper = protected_witness(record, protection, found)
@@ -155,11 +141,9 @@ def certify(
 
     told(1.0)
     loss = uncertainty_section(record, lower, proven, 2 * budget, spread, time_limit, told, protection)
-    given = Noise(epsilon=epsilon, sigma=sigma, confidence=confidence, kind=noise, amplitude=amplitude)
     reach = design.radius(problem, given)
     known = reach.rows
-    if tail is None and reach.tail:
-        tail = Tail(reach.tail, reach.image)
+    tail = Tail(reach.tail, reach.image) if asked.tail is None and reach.tail else asked.tail
     error = error_section(
         record,
         ErrorTerms(
@@ -167,11 +151,11 @@ def certify(
             upper=upper,
             epsilon=known.epsilon,
             sigma=known.sigma if known.kind in (NoiseKind.GAUSSIAN, NoiseKind.CHI) else None,
-            field=_field_bound(problem, operator, amplitude),
-            largest_error=positive(largest_error, "largest_error"),
-            delta=positive(problem.delta if delta is None else delta, "delta"),
+            field=_field_bound(problem, operator, given.amplitude),
+            largest_error=positive(asked.largest_error, "largest_error"),
+            delta=positive(problem.delta if asked.delta is None else asked.delta, "delta"),
             confidence=joint_confidence(known.confidence, spread.confidence),
-            tolerances=tolerances,
+            tolerances=asked.tolerances,
             tail=tail,
         ),
     )
@@ -202,17 +186,19 @@ def certify(
             "proof": proven.proof,
         },
         "witness": witness,
-        "conditional": None if supports is None else conditional_section(record, supports),
+        "conditional": None if asked.supports is None else conditional_section(record, asked.supports),
         "protection": protection,
         "uncertainty": loss,
         "noise": noise_section(known),
         "error": error,
         "regime": {"name": str(verdict), "consequence": CONSEQUENCE[verdict]},
-        "budgets": [] if guarded else budget_sections(record, further_budgets(budgets, budget, record), options, told),
+        "budgets": []
+        if guarded
+        else budget_sections(record, further_budgets(asked.budgets, budget, record), options, told),
         "nullspace": no_nullspace() if guarded else nullspace_section(record, budget),
         "audit": audit_section(witness, image2, upper, budget, operator.premise),
         "rivals": rivals_section(
-            operator, record, found, noise=known, largest_error=largest_error, protection=protection
+            operator, record, found, noise=known, largest_error=asked.largest_error, protection=protection
         ),
         "assumptions": assumption_lines(
             budget, known, spread, record, tail, protected_lines(operator, budget) if guarded else ()

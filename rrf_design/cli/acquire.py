@@ -151,7 +151,7 @@ def acquire(
 
     Example: rrf-design acquire recipe.toml --data table.csv --responses answers.jsonl --budget 60 -o delivered.csv
     """
-    from rrf_design.acquisition import Limits
+    from rrf_design.acquisition import Limits, Strategy, Surroundings
     from rrf_design.acquisition import acquire as run_loop
     from rrf_design.cli.run_progress import RunProgress
     from rrf_design.handover.outputs import check_outputs
@@ -205,23 +205,20 @@ def acquire(
         budget=budget,
         store=store,
         resume=resume,
-        mode=chosen,
-        batch=batch,
-        limits=Limits(max_calls, max_seconds, min_gain),
-        method=method,
-        money=money,
-        prices=prices,
-        responses=known,
-        reviews=reviews,
-        review_file=review_file,
-        allow_commands=allow_commands,
-        isolation=require_isolation,
-        cache=folder_of(cache),
-        doubt=doubt,
-        seed=seed,
-        model_options={name: value for name, value in options.items() if value is not None},
-        consent=lambda spending, said: agreed(spending, said=said or yes, quiet=quiet),
-        progress=progress,
+        limits=Limits(max_calls, max_seconds, min_gain, money),
+        strategy=Strategy(chosen, batch, method=method, doubt=doubt, seed=seed),
+        surroundings=Surroundings(
+            responses=known,
+            reviews=reviews,
+            review_file=review_file,
+            prices=prices,
+            cache=folder_of(cache),
+            model_options={name: value for name, value in options.items() if value is not None},
+            allow_commands=allow_commands,
+            isolation=require_isolation,
+            consent=lambda spending, said: agreed(spending, said=said or yes, quiet=quiet),
+            progress=progress,
+        ),
     )
     if progress is not None:
         progress.close()

@@ -117,8 +117,10 @@ def certify(
     """
     import time
 
+    from rrf_design.bundles import Backend, Claims
     from rrf_design.certificates import certify as prove
     from rrf_design.errors import InputError
+    from rrf_design.noise import Noise
 
     if sum([select is not None, everything, plan is not None]) > 1:
         raise InputError("give one of --select, --all and --plan, not several")
@@ -144,20 +146,15 @@ def certify(
             chosen,
             k=k,
             rung=rung,
-            front_end=front_end,
             require=require,
-            epsilon=epsilon,
-            sigma=sigma,
-            confidence=confidence,
-            noise=noise,
-            amplitude=amplitude,
-            largest_error=largest_error,
-            uncertainty=spread,
-            supports=None if not support else [split_ids(names) or [] for names in support],
-            budgets=_whole_numbers(budgets),
-            n_jobs=-1 if cluster else jobs,
-            time_limit=time_limit,
-            progress=progress,
+            noise=Noise(epsilon, sigma, confidence, noise, amplitude),
+            claims=Claims(
+                largest_error=largest_error,
+                uncertainty=spread,
+                supports=None if not support else [split_ids(names) or [] for names in support],
+                budgets=_whole_numbers(budgets),
+            ),
+            backend=Backend(-1 if cluster else jobs, time_limit, front_end, progress=progress),
         )
     if many is None:
         proven = proven.save(output)

@@ -108,17 +108,18 @@ def _plan(questions: dict[str, Topic], budget: float) -> str:
 def _acquire(
     questions: dict[str, Topic], out: Path, *, model: str, budget: float, slots: int, quiet: bool
 ) -> Acquisition:
-    from rrf_design.acquisition import acquire
+    from rrf_design.acquisition import Strategy, Surroundings, acquire
     from rrf_design.acquisition.stopping import Exhausted, Target
 
     problems = {name: topic.problem for name, topic in questions.items()}
     options = {"slots": slots} if model == "embedded" or model.endswith(".gguf") else {}
-    given: dict[str, Any] = {"budget": budget, "store": out / "runs.sqlite", "stop": Target() | Exhausted()}
+    given: dict[str, Any] = {"budget": budget, "store": out / "runs.sqlite"}
+    given["strategy"] = Strategy(stop=Target() | Exhausted())
     if quiet:
-        return acquire(problems, model, model_options=options, **given)
+        return acquire(problems, model, surroundings=Surroundings(model_options=options), **given)
     say("\nNow the model answers …")
     with _Progress(questions) as progress:
-        return acquire(problems, model, model_options=options, progress=progress, **given)
+        return acquire(problems, model, surroundings=Surroundings(model_options=options, progress=progress), **given)
 
 
 class _Progress:

@@ -47,6 +47,7 @@ def frontier(
 
     Example: rrf-design frontier problem.toml --time-limit 60
     """
+    from rrf_design.bundles import Backend, Measure
     from rrf_design.documents import sealed, write
     from rrf_design.files import load
     from rrf_design.planning import frontier as make_frontier
@@ -55,13 +56,8 @@ def frontier(
         result = make_frontier(
             load(file),
             budget=budget,
-            objective=objective,
-            k=k,
-            solver=solver,
-            n_jobs=jobs,
-            time_limit=time_limit,
-            seed=seed,
-            progress=progress.tell,
+            measure=Measure(k, objective),
+            backend=Backend(jobs, time_limit, solver, seed, progress.tell),
         )
     document = sealed("rrf-frontier", result.to_json())
     if output is not None:

@@ -100,6 +100,7 @@ def plan(
 
     Example: rrf-design plan recipe.toml --data table.csv --budget 400 --json
     """
+    from rrf_design.bundles import Backend, Measure
     from rrf_design.documents import write
     from rrf_design.errors import InputError
     from rrf_design.handover import plan_dataset
@@ -117,11 +118,8 @@ def plan(
                 found,
                 budget=budget,
                 target=target,
-                k=k,
-                objective=objective,
-                n_jobs=-1 if cluster else jobs,
-                time_limit=time_limit,
-                seed=seed,
+                measure=Measure(k, objective),
+                backend=Backend(-1 if cluster else jobs, time_limit, seed=seed),
             )
         document = whole.to_json() if output is not None or as_json else {}
         if output is not None:
@@ -142,13 +140,8 @@ def plan(
             budget=budget,
             target=target,
             method=method,
-            objective=objective,
-            k=k,
-            solver=solver,
-            n_jobs=jobs,
-            time_limit=time_limit,
-            seed=seed,
-            progress=progress,
+            measure=Measure(k, objective),
+            backend=Backend(jobs, time_limit, solver, seed, progress),
         )
     if output is not None:
         write_plan(result, output)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -101,19 +102,21 @@ def repair(
 
     Example: rrf-design repair recipe.toml --data table.csv --responses answers.jsonl -o delivered.csv --review review.csv
     """
+    from rrf_design.bundles import Backend, Given
     from rrf_design.documents import write
     from rrf_design.errors import InputError
     from rrf_design.files import load
     from rrf_design.handover import repair_dataset
+    from rrf_design.noise import Noise
     from rrf_design.repairing import read_responses
     from rrf_design.repairing import repair as repair_one
 
     if select is not None and everything:
         raise InputError("give --select or --all, not both")
     chosen = "all" if everything else split_ids(select)
-    settings: dict[str, Any] = {"select": chosen, "method": method, "k": k, "epsilon": epsilon, "seed": seed}
-    settings |= {"n_jobs": -1 if cluster else jobs, "time_limit": time_limit} | (
-        {} if penalty is None else {"penalty": penalty}
+    settings: dict[str, Any] = {"select": chosen, "method": method, "k": k, "noise": Noise(epsilon)}
+    means = Backend(
+        -1 if cluster else jobs, time_limit, seed=seed, options={} if penalty is None else {"penalty": penalty}
     )
     if is_dataset(file, data):
         if truth is not None:
@@ -121,7 +124,11 @@ def repair(
         table_of = open_dataset(file, data, item=item, limit=limit, sample=sample, seed=seed)
         with on_cluster(cluster), progress_bar("repair", quiet=quiet) as progress:
             delivery = repair_dataset(
-                table_of, responses, reviews=reviews, resume=resume, progress=progress.tell, **settings
+                table_of,
+                responses,
+                given=Given(reviews=reviews, resume=resume),
+                backend=replace(means, progress=progress.tell),
+                **settings,
             )
             hand_over(delivery, outputs or [], review=review, quiet=quiet)
         if as_json:
@@ -139,12 +146,16 @@ def repair(
     truths = None if truth is None else read_responses(problem, truth, nodes=nodes)
     if len(fields) > 1:
         written = (output, junit)
-        raise typer.Exit(_many(problem, fields, truths, settings, outputs=written, quiet=quiet, as_json=as_json))
+        raise typer.Exit(
+            _many(problem, fields, truths, settings | {"backend": means}, outputs=written, quiet=quiet, as_json=as_json)
+        )
     if truths is not None and len(truths) != 1:
         raise InputError(f"{truth}: holds {len(truths)} fields, but {responses} holds one")
     known = None if truths is None else truths[0].values
     with progress_bar("repair", quiet=quiet) as progress:
-        result = repair_one(problem, fields[0], truth=known, progress=progress.tell, **settings)
+        result = repair_one(
+            problem, fields[0], given=Given(truth=known), backend=replace(means, progress=progress.tell), **settings
+        )
     document = _document(result)
     if output is not None:
         write(output, document)
@@ -166,6 +177,7 @@ def _many(
     quiet: bool,
     as_json: bool,
 ) -> int:
+    from rrf_design.bundles import Given
     from rrf_design.documents import sealed, write
     from rrf_design.errors import InputError
     from rrf_design.repairing import repair_many
@@ -178,7 +190,8 @@ def _many(
             raise InputError(f"--truth: no field {missing[0]!r}")
         known = [by_name[item.name] for item in fields]
     with progress_bar("repair", quiet=quiet) as progress:
-        batch = repair_many(problem, fields, truths=known, progress=progress.tell, **options)
+        options |= {"backend": replace(options["backend"], progress=progress.tell)}
+        batch = repair_many(problem, fields, given=Given(truth=known), **options)
     names = [item.name for item in fields]
     content = {
         "verdict": str(batch.verdict),

@@ -20,6 +20,7 @@ def use_everything() -> None:
 
     The six all touch each other; a chain is verified along its edges, by another kernel.
     """
+    from rrf_design.bundles import Claims
     from rrf_design.certificates import certify, verify
     from rrf_design.problem import Problem
     from rrf_design.repairing import repair
@@ -40,7 +41,7 @@ def use_everything() -> None:
         anchors=[{"id": f"a{i}", "node": str(i)} for i in range(30)],
     )
     for k in (1, 4):  # large supports have a search of their own
-        verify(certify(chain, k=k, budgets=[]))
+        verify(certify(chain, k=k, claims=Claims(budgets=[])))
     repair(problem, {**dict.fromkeys(names, 42.0), "b": 17.0})
 
 

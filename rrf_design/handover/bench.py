@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rrf_design.blocks import Anchor
+from rrf_design.bundles import Backend
 from rrf_design.decisive import decides, delivered_node, is_person
 from rrf_design.derive import with_classes
 from rrf_design.errors import InputError
@@ -24,6 +25,7 @@ from rrf_design.handover.rows import (
     unusable_row,
 )
 from rrf_design.known import expression_of, known_value, rows_of
+from rrf_design.noise import Noise
 from rrf_design.problem import Problem
 from rrf_design.questions.answers import RecordedAnswer
 from rrf_design.questions.filling import Filler
@@ -60,10 +62,8 @@ class BenchSettings:
     select: tuple[str, ...] | str | None = None
     method: str = "auto"
     k: int | None = None
-    epsilon: float | None = None
-    seed: int = 0
-    time_limit: float | None = None
-    options: Mapping[str, Any] = field(default_factory=dict)
+    noise: Noise | None = None
+    backend: Backend = field(default_factory=Backend)
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,10 +162,8 @@ class Bench:
             mould.aimed(values),
             answered,
             k=self.settings.k,
-            epsilon=self.settings.epsilon,
-            options=self.settings.options,
-            time_limit=self.settings.time_limit,
-            seed=self.settings.seed,
+            noise=self.settings.noise,
+            backend=self.settings.backend,
             magnitudes=mould.magnitudes,
         )
         prepared = Prepared(task, answered, mould.key, "", mould.selected)

@@ -16,13 +16,13 @@ from typing import Any
 
 import numpy as np
 
+from rrf_design.bundles import MEANS, Backend, Measure, bundled, refuse_unused
 from rrf_design.documents import sealed
 from rrf_design.errors import InputError
 from rrf_design.handover.delivered import frame_of
 from rrf_design.market import exact
 from rrf_design.planning.arena import Arena
-from rrf_design.planning.contract import REACHED, PlanStatus
-from rrf_design.planning.contract import Goal as Order
+from rrf_design.planning.contract import REACHED, Order, PlanStatus
 from rrf_design.planning.curves import Curve, curves_of
 from rrf_design.planning.portfolio import Aim, spend
 from rrf_design.planning.reaching import planned_margin
@@ -119,27 +119,27 @@ class DatasetPlan:
         return f"<p>{escape(self.sentence())}</p><table><tr><th>items</th><th>buy</th><th>cost</th><th>margin</th></tr>{rows}</table>"
 
 
+@bundled(measure=Measure, backend=Backend)
 def plan_dataset(
     dataset: Dataset,
     *,
     budget: float | None = None,
     target: float | None = None,
-    k: int | None = None,
-    objective: Any = None,
+    method: str = "auto",
     n_jobs: int | None = None,
     time_limit: float | None = None,
-    seed: int = 0,
-    **options: Any,
+    measure: Measure | None = None,
+    backend: Backend | None = None,
 ) -> DatasetPlan:
     """One budget over all items, so that as many as possible reach their goal (without one: the smallest margin is largest).
 
-    Without a budget the goal is reached in each item at least cost. `time_limit` is for each structure; `options` go to `plan`.
+    Without a budget the goal is reached in each item at least cost, each by `plan`. `time_limit` is for each structure.
     """
     classes = list(dataset.structures.values())
     counts = [one.count for one in classes]
-    settings = {"k": k, "objective": objective, "n_jobs": n_jobs, "time_limit": time_limit, "seed": seed}
+    means = Backend.of(backend, "plan", *MEANS, n_jobs=n_jobs, time_limit=time_limit)
     if budget is None:
-        plans = [plan(one.example, target=target, **settings, **options) for one in classes]
+        plans = [plan(one.example, target=target, method=method, measure=measure, backend=means) for one in classes]
         shares = {
             one.key: ((ItemPlan(p.selected, p.cost, p.gamma, p.reached), one.count),)
             for one, p in zip(classes, plans, strict=True)
@@ -149,12 +149,13 @@ def plan_dataset(
         cost = sum((n * exact(p.cost) for n, p in zip(counts, plans, strict=True)), Fraction(0))
         value = float(sum(n for n, p in zip(counts, plans, strict=True) if p.reached))
         return DatasetPlan(dataset, shares, float(cost), value, float(len(dataset)), worst, Aim.COUNT, None, target)
-    if options:
-        raise InputError(f"plan: {next(iter(options))} does not go with one budget for all items")
-    return _within(dataset, float(budget), target, settings)
+    if method != "auto":
+        raise InputError("plan: method does not go with one budget for all items")
+    refuse_unused(means, "plan with one budget for all items", ("n_jobs", "time_limit", "seed"))
+    return _within(dataset, float(budget), target, measure or Measure(), means)
 
 
-def _within(dataset: Dataset, budget: float, target: float | None, settings: Mapping[str, Any]) -> DatasetPlan:
+def _within(dataset: Dataset, budget: float, target: float | None, measure: Measure, means: Backend) -> DatasetPlan:
     from joblib import delayed
 
     if not 0 <= budget < float("inf"):
@@ -164,10 +165,10 @@ def _within(dataset: Dataset, budget: float, target: float | None, settings: Map
     goals = {planned_margin(one.example) for one in classes} if target is None else {target}
     common = goals.pop() if len(goals) == 1 else None
     aim = Aim.SMALLEST if common is None else Aim.COUNT
-    k, objective = settings["k"], settings["objective"]
-    order = Order(budget=budget, time_limit=settings["time_limit"], seed=settings["seed"])
+    k, objective = measure.k, measure.objective
+    order = Order(budget=budget, time_limit=means.seconds, seed=means.seed)
     tasks = (delayed(curves_of)([one.example], k, objective, order) for one in classes)
-    curves: list[Curve] = [part[0] for part in shared_out(tasks, n_jobs=settings["n_jobs"])]
+    curves: list[Curve] = [part[0] for part in shared_out(tasks, n_jobs=means.n_jobs)]
     spending = spend(curves, counts, exact(budget), aim=aim, target=common)
     shares: dict[str, tuple[tuple[ItemPlan, int], ...]] = {}
     cost, values = Fraction(0), []

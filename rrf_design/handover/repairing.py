@@ -11,10 +11,12 @@ import os
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from rrf_design.bundles import Backend, Given, bundled, refuse_unused
 from rrf_design.errors import InputError
 from rrf_design.files import canonical_digest
 from rrf_design.handover.bench import Bench, BenchSettings, RawItem
@@ -22,10 +24,12 @@ from rrf_design.handover.delivered import Delivery
 from rrf_design.handover.reviews import Reviews, read_reviews
 from rrf_design.handover.rows import DeliveredRow
 from rrf_design.handover.spool import Spool
+from rrf_design.noise import Noise
 from rrf_design.problem import Problem
 from rrf_design.questions.answers import RecordedAnswers
 from rrf_design.questions.datasets import DataItem, Dataset
 from rrf_design.questions.recipe import Recipe
+from rrf_design.repairing.run import MEANS
 from rrf_design.workers import is_serial, shared_out
 
 CHUNK = 500
@@ -33,33 +37,32 @@ CHUNK = 500
 Told = Callable[[float, str], None]
 
 
+@bundled(noise=Noise, given=Given, backend=Backend, rest="backend")
 def repair_dataset(
     dataset: Dataset,
     responses: Any,
     *,
-    reviews: Any = None,
-    resume: str | os.PathLike[str] | None = None,
-    n_jobs: int | None = None,
-    progress: Told | None = None,
     select: Any = None,
     method: str = "auto",
     k: int | None = None,
-    epsilon: float | None = None,
-    seed: int = 0,
-    time_limit: float | None = None,
-    **options: Any,
+    noise: Noise | None = None,
+    given: Given | None = None,
+    backend: Backend | None = None,
 ) -> Delivery:
     """`repair` for every item of a data set, from rows `id node [repeat model] value|text|status [cost]`.
 
-    `reviews` is a filled-in review list. `resume` names a file that keeps rows as they come; a second call with it goes on where
+    Of `given`, `reviews` is a filled-in review list, and `resume` names a file that keeps rows as they come; a second call with it goes on where
     the first stopped. An item that can't be used is one row with the verdict incomplete.
     """
     started = time.perf_counter()
     chosen = None if select is None else select if isinstance(select, str) else tuple(select)
-    settings = BenchSettings(chosen, method, k, epsilon, seed, time_limit, options)
+    means, beside = Backend.of(backend, "repair", *MEANS), given or Given()
+    refuse_unused(beside, "repair of a data set", ("reviews", "resume"))
+    resume, progress = beside.resume, means.progress
+    settings = BenchSettings(chosen, method, k, noise, replace(means, n_jobs=None, progress=None))
     examples = {key: one.example for key, one in dataset.structures.items()}
     bench = Bench(dataset.recipe, examples, settings)
-    said = Reviews({}) if reviews is None else read_reviews(reviews, dataset)
+    said = Reviews({}) if beside.reviews is None else read_reviews(beside.reviews, dataset)
     spool = Spool(resume, about=_about(dataset, responses, said, settings, resume), chunk=CHUNK)
     count = _Count(len(dataset), progress)
     with RecordedAnswers(dataset, responses) as answers:
@@ -70,7 +73,7 @@ def repair_dataset(
             count.add([row])
         items = islice(dataset.items_in_order(), spool.count, None)
         chunks = _chunks(items, answers, said)
-        for rows in _worked(bench, dataset.recipe, examples, settings, chunks, n_jobs):
+        for rows in _worked(bench, dataset.recipe, examples, settings, chunks, means.n_jobs):
             spool.add(rows)
             count.add(rows)
     again = responses if isinstance(responses, str | os.PathLike | list | tuple) else None

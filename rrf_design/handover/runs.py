@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from rrf_design.acquisition.classes import class_of
 from rrf_design.acquisition.live import acquire
 from rrf_design.acquisition.result import Acquisition, ItemResult
 from rrf_design.acquisition.stopping import Because
+from rrf_design.bundles import Limits, Strategy, Surroundings, bundled
 from rrf_design.decisive import decisive_checks, delivered_node, is_person
 from rrf_design.errors import InputError
 from rrf_design.files import canonical_digest
@@ -30,22 +32,27 @@ from rrf_design.responses.parsed import Parser
 from rrf_design.verdict import Verdict
 
 
+@bundled(limits=Limits, strategy=Strategy, surroundings=Surroundings)
 def acquire_dataset(
     dataset: Dataset,
     model: str | Model | Mapping[str, Any] | None = None,
     *,
-    responses: Any = None,
-    mode: str = "triage",
-    cache: str | os.PathLike[str] | None = None,
-    **options: Any,
+    budget: float | None = None,
+    store: str | os.PathLike[str] | None = None,
+    resume: str | None = None,
+    limits: Limits | None = None,
+    strategy: Strategy | None = None,
+    surroundings: Surroundings | None = None,
 ) -> Acquisition:
-    """A run over every item under one budget; `options` are those of `acquire`.
+    """`acquire` over every item under one budget; in triage, unless the strategy says otherwise.
 
-    `responses` are recorded answers (rows `id node ... value|text|status`): they are used at no price and nobody is asked for
-    what they lack, unless a model is given too. With `cache`, what models and people said in earlier runs about rows that
+    The `responses` of its surroundings are recorded answers (rows `id node ... value|text|status`): they are used at no price and nobody is asked for
+    what they lack, unless a model is given too. With a `cache`, what models and people said in earlier runs about rows that
     are the same is not asked again.
     """
     problems = dict(dataset.items())
+    around, plan = surroundings or Surroundings(), strategy or Strategy()
+    responses, cache = around.responses, around.cache
     given: dict[str, dict[str, Any]] = {}
     if responses is not None:
         given = {item.id: known for item, known in _recorded(dataset, responses, complete=model is None)}
@@ -55,13 +62,22 @@ def acquire_dataset(
     if model is None and responses is not None:
         silent = nobody()
         own = dict.fromkeys(own or [FIRST], silent)
-    if options.get("resume") is None or model is not None or responses is not None:
+    if resume is None or model is not None or responses is not None:
         if model is None and not own:
             raise InputError(
                 f"{dataset.recipe.name}: it names no model; say which is asked with --model, or give --responses"
             )
         model = line_up(model, own)
-    run = acquire(problems, model, responses=given or None, mode=mode, cache=cache, **options)
+    run = acquire(
+        problems,
+        model,
+        budget=budget,
+        store=store,
+        resume=resume,
+        limits=limits,
+        strategy=plan if plan.mode is not None else replace(plan, mode="triage"),
+        surroundings=replace(around, responses=given or None),
+    )
     _keep_labels(dataset, run, cache)
     return run
 

@@ -8,7 +8,7 @@ cuts (`cuts`), and reports margins computed by the exact engine.
 from __future__ import annotations
 
 from rrf_design.planning.arena import Arena
-from rrf_design.planning.contract import Goal, Objective, Plan, Planner, PlanStatus, Step
+from rrf_design.planning.contract import Objective, Order, Plan, Planner, PlanStatus, Step
 from rrf_design.planning.document import read_plan, write_plan
 from rrf_design.planning.frontier import Frontier, Point, frontier
 from rrf_design.planning.portfolio import Aim, Portfolio, Share, portfolio
@@ -20,8 +20,8 @@ __all__ = [
     "Aim",
     "Arena",
     "Frontier",
-    "Goal",
     "Objective",
+    "Order",
     "Plan",
     "PlanStatus",
     "Planner",

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from rrf_design.errors import InputError
 from rrf_design.market import Mask, exact
-from rrf_design.planning.contract import REACHED, Goal, Plan
+from rrf_design.planning.contract import REACHED, Order, Plan
 from rrf_design.planning.greedy import Purchase, look
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class ByScore:
     name: str
     score: Score
 
-    def plan(self, arena: Arena, goal: Goal) -> Plan:
+    def plan(self, arena: Arena, goal: Order) -> Plan:
         from rrf_design.planning.outcome import finish, starting_design
 
         if arena.operator.shape[1] > LARGEST and self.name not in ("trace", "degree"):
@@ -59,7 +59,7 @@ class ByScore:
             mask = after
         return finish(arena, mask, goal, method=self.name, start=start, steps=steps)
 
-    def _next(self, arena: Arena, mask: Mask, goal: Goal) -> Mask | None:
+    def _next(self, arena: Arena, mask: Mask, goal: Order) -> Mask | None:
         before = self.score(arena, mask, mask)
         best, chosen = (-np.inf, Fraction(0)), None
         for after, price in _affordable(arena, mask, goal):
@@ -71,7 +71,7 @@ class ByScore:
         return chosen
 
 
-def _affordable(arena: Arena, mask: Mask, goal: Goal) -> list[tuple[Mask, Fraction]]:
+def _affordable(arena: Arena, mask: Mask, goal: Order) -> list[tuple[Mask, Fraction]]:
     market, spent = arena.market, arena.market.cost(mask)
     budget = None if goal.budget is None else exact(goal.budget)
     result = []
@@ -153,7 +153,7 @@ class Random:
     name: str = "random"
     draws: int = DRAWS
 
-    def plan(self, arena: Arena, goal: Goal) -> Plan:
+    def plan(self, arena: Arena, goal: Order) -> Plan:
         from rrf_design.planning.outcome import finish, starting_design
 
         rng = np.random.default_rng(goal.seed)

@@ -161,7 +161,7 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True)
-class Goal:
+class Order:
     """The most that may be spent (None: no limit), the margin to reach (None: as large as possible), and the means."""
 
     budget: float | None = None
@@ -179,6 +179,6 @@ class Planner(Protocol):
     @property
     def name(self) -> str: ...
 
-    def plan(self, arena: Arena, goal: Goal) -> Plan:
+    def plan(self, arena: Arena, goal: Order) -> Plan:
         """The best design this planner finds for the goal; the arena's problem is never changed."""
         ...

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from rrf_design.errors import InputError
 from rrf_design.market import exact
 from rrf_design.planning.arena import NULL, Arena
-from rrf_design.planning.contract import REACHED, Goal, PlanStatus
+from rrf_design.planning.contract import REACHED, Order, PlanStatus
 from rrf_design.planning.supports import least_eigenvalues
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class Curve:
         return at if at < len(self.values) else None
 
 
-def curves_of(problems: Sequence[Problem], k: int | None, objective: Any, goal: Goal) -> list[Curve]:
+def curves_of(problems: Sequence[Problem], k: int | None, objective: Any, goal: Order) -> list[Curve]:
     """Curves of some items; those that are equal as matrices, prices and rules are computed once."""
     known: dict[bytes, Curve] = {}
     result = []
@@ -74,7 +74,7 @@ def shape(arena: Arena) -> bytes:
     return b"|".join(a.tobytes() for a in arrays) + repr(told).encode()
 
 
-def _walk_frontier(arena: Arena, goal: Goal) -> Curve:
+def _walk_frontier(arena: Arena, goal: Order) -> Curve:
     from rrf_design.planning.frontier import walk
 
     points, complete = walk(arena, goal)
@@ -96,7 +96,7 @@ def _all_masks(items: int) -> NDArray[np.bool_]:
     return result
 
 
-def enumerate_designs(arena: Arena, goal: Goal) -> Curve:
+def enumerate_designs(arena: Arena, goal: Order) -> Curve:
     """The curve of a small field from all its admissible designs at once."""
     masks, units, unit = _admissible(arena, goal)
     values = design_values(arena, masks)
@@ -114,7 +114,7 @@ def enumerate_designs(arena: Arena, goal: Goal) -> Curve:
     )
 
 
-def _admissible(arena: Arena, goal: Goal) -> tuple[NDArray[np.bool_], NDArray[Any], Fraction]:
+def _admissible(arena: Arena, goal: Order) -> tuple[NDArray[np.bool_], NDArray[Any], Fraction]:
     """Closed designs that obey every rule within the budget, and their costs in a common unit."""
     market = arena.market
     masks = _all_masks(len(market.items))

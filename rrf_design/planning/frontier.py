@@ -11,9 +11,10 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from rrf_design.bundles import MEANS, Backend, Measure, bundled
 from rrf_design.errors import InputError
 from rrf_design.market import Mask, exact
-from rrf_design.planning.contract import Goal, Objective, PlanStatus
+from rrf_design.planning.contract import Objective, Order, PlanStatus
 from rrf_design.planning.optimal import Search, search_for
 from rrf_design.planning.outcome import ZERO, starting_design
 from rrf_design.planning.proof.bounds import bound_from_cuts
@@ -81,22 +82,20 @@ class Frontier:
         }
 
 
+@bundled(measure=Measure, backend=Backend)
 def frontier(
     problem: Problem,
     *,
     budget: float | None = None,
-    k: int | None = None,
-    objective: Objective | str | None = None,
-    solver: str = "ortools",
+    most_points: int = 1000,
     n_jobs: int | None = None,
     time_limit: float | None = None,
-    seed: int = 0,
-    most_points: int = 1000,
-    progress: Callable[[float, str], None] | None = None,
+    measure: Measure | None = None,
+    backend: Backend | None = None,
 ) -> Frontier:
     """Cost against best margin, from buying nothing up to `budget` (default: everything).
 
-    `progress` is told how far the margin is on its way to a bound on all of them, and in words what is proven so far.
+    `measure` says which margin is meant (k, objective), `backend` how the work is done; its `progress` is told how far the margin is on its way to a bound on all of them, and in words what is proven so far.
 
     Returns a `Frontier` whose `points` each have `cost`, `gamma`, `selected` and `status`: every cost at which more becomes possible.
 
@@ -119,15 +118,17 @@ def frontier(
 
     if budget is not None and not budget >= 0:
         raise InputError(f"budget: must be a number of at least 0, not {budget!r}")
-    arena = Arena(problem, k=k, objective=objective)
-    goal = Goal(budget=budget, time_limit=time_limit, seed=seed, n_jobs=n_jobs)
-    points, complete = walk(arena, goal, solver=solver, most_points=most_points, tell=progress)
+    means = Backend.of(backend, "frontier", *MEANS, n_jobs=n_jobs, time_limit=time_limit)
+    which = measure or Measure()
+    arena = Arena(problem, k=which.k, objective=which.objective)
+    order = Order(budget=budget, time_limit=means.seconds, seed=means.seed, n_jobs=means.n_jobs)
+    points, complete = walk(arena, order, solver=means.front_end, most_points=most_points, tell=means.progress)
     return Frontier(points, complete, arena.k, arena.objective, budget, problem.name, digest(problem))
 
 
 def walk(
     arena: Arena,
-    goal: Goal,
+    goal: Order,
     *,
     solver: str = "ortools",
     most_points: int = 1000,

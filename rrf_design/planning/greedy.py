@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rrf_design.market import Mask, exact
-from rrf_design.planning.contract import REACHED, Goal, Plan
+from rrf_design.planning.contract import REACHED, Order, Plan
 
 if TYPE_CHECKING:
     from rrf_design.planning.arena import Arena, Evaluation
@@ -57,7 +57,7 @@ class Offer:
 
 
 def witness_greedy(
-    arena: Arena, goal: Goal, *, start: Mask, allowed: Mask | None = None, pairs: bool = False
+    arena: Arena, goal: Order, *, start: Mask, allowed: Mask | None = None, pairs: bool = False
 ) -> list[Purchase]:
     """Purchases in order, until the target is reached, nothing that helps is affordable, or the money is gone."""
     budget = None if goal.budget is None else exact(goal.budget)
@@ -204,7 +204,7 @@ class Greedy:
     name: str = "greedy"
     pairs: bool = False
 
-    def plan(self, arena: Arena, goal: Goal) -> Plan:
+    def plan(self, arena: Arena, goal: Order) -> Plan:
         from rrf_design.planning.outcome import finish, starting_design
         from rrf_design.planning.tracked import Tracked, local_to_blocks
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rrf_design.market import Mask, exact
-from rrf_design.planning.contract import Goal, Plan
+from rrf_design.planning.contract import Order, Plan
 from rrf_design.planning.greedy import best_prefix, witness_greedy
 from rrf_design.planning.proof.bounds import lifted
 
@@ -30,7 +30,7 @@ CUTS = 24  # witnesses learnt from a design that disappoints
 class Climber:
     """Improves one incumbent. Holds it with its value while it runs; `mask` and `value` are the best seen."""
 
-    def __init__(self, arena: Arena, goal: Goal, start: Mask) -> None:
+    def __init__(self, arena: Arena, goal: Order, start: Mask) -> None:
         self.arena = arena
         self.budget = None if goal.budget is None else exact(goal.budget)
         self.rng = np.random.default_rng(goal.seed)
@@ -110,7 +110,7 @@ class Climber:
         for item in self.rng.choice(chosen, size=min(len(chosen), 1 + int(self.rng.integers(3))), replace=False):
             mask = market.drop(mask, int(item)) if mask[item] else mask
         banned = self.rng.random(len(mask)) > 0.15  # a random few may not come back, so that the way is another one
-        goal = Goal(budget=None if self.budget is None else float(self.budget))
+        goal = Order(budget=None if self.budget is None else float(self.budget))
         steps = witness_greedy(self.arena, goal, start=mask, allowed=banned)
         after = steps[-1].after if steps else mask
         return after if market.admits(after, self.budget) else self.mask
@@ -158,7 +158,7 @@ class Local:
     name: str = "local"
     rounds: int = ROUNDS
 
-    def plan(self, arena: Arena, goal: Goal) -> Plan:
+    def plan(self, arena: Arena, goal: Order) -> Plan:
         from rrf_design.planning.outcome import finish, starting_design
         from rrf_design.planning.proof.bounds import relaxation_bound
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rrf_design.market import Mask, exact
-from rrf_design.planning.contract import REACHED, Goal, Plan
+from rrf_design.planning.contract import REACHED, Order, Plan
 from rrf_design.planning.greedy import best_prefix, witness_greedy
 from rrf_design.planning.local import Climber, teach, tidy
 from rrf_design.planning.outcome import ZERO, finish, starting_design
@@ -65,7 +65,7 @@ class Cheapest:
 class Search:
     """One run over an arena: cuts, incumbent and clock. Reused over many budgets and targets, as the pool is."""
 
-    def __init__(self, arena: Arena, goal: Goal, *, master: Master | None = None) -> None:
+    def __init__(self, arena: Arena, goal: Order, *, master: Master | None = None) -> None:
         self.arena = arena
         self.goal = goal
         self.master = master or front_end()
@@ -154,7 +154,7 @@ class Search:
         left = self.left()
         limit = None if left is None else max(0.0, left / 3)
         climber = Climber(
-            arena, Goal(budget=goal.budget, seed=goal.seed, time_limit=limit), steps[-1].after if steps else start
+            arena, Order(budget=goal.budget, seed=goal.seed, time_limit=limit), steps[-1].after if steps else start
         )
         climber.climb(RESTARTS)
         return climber.mask
@@ -250,10 +250,10 @@ class Optimal:
     hulls: bool = True
     """Separate hull rows at fractional designs where they apply; False: the witness cuts alone, to compare with."""
 
-    def search(self, arena: Arena, goal: Goal, *, master: Master) -> Search:
+    def search(self, arena: Arena, goal: Order, *, master: Master) -> Search:
         return search_for(arena, goal, master=master) if self.hulls else Search(arena, goal, master=master)
 
-    def plan(self, arena: Arena, goal: Goal) -> Plan:
+    def plan(self, arena: Arena, goal: Order) -> Plan:
         from rrf_design.planning.cheapest import cheapest_plan
 
         start = starting_design(arena, goal)
@@ -265,7 +265,7 @@ class Optimal:
         return best_plan(search, start, method=self.name)
 
 
-def search_for(arena: Arena, goal: Goal, *, master: Master | None = None) -> Search:
+def search_for(arena: Arena, goal: Order, *, master: Master | None = None) -> Search:
     """The strongest search that applies to this arena."""
     from rrf_design.planning.proof.prover import Prover, applies
     from rrf_design.planning.proof.robust_prover import RobustProver

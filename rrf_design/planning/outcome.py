@@ -13,7 +13,7 @@ import numpy as np
 
 from rrf_design.errors import BudgetError, InputError
 from rrf_design.market import Mask, exact
-from rrf_design.planning.contract import OPTIMALITY, REACHED, Goal, Plan, PlanStatus, Step
+from rrf_design.planning.contract import OPTIMALITY, REACHED, Order, Plan, PlanStatus, Step
 from rrf_design.planning.greedy import Purchase, witness_greedy
 from rrf_design.planning.proof.bounds import bound_from_cuts
 from rrf_design.planning.proof.master import Answer, OrTools
@@ -29,7 +29,7 @@ ORDERED = 16  # null directions looked at when a large design is put into an ord
 SHOWN = 4  # notes name at most so many blocks
 
 
-def starting_design(arena: Arena, goal: Goal) -> Mask:
+def starting_design(arena: Arena, goal: Order) -> Mask:
     """The cheapest design that the rules admit: empty, unless something must be bought before anything else.
 
     InputError when the rules contradict each other, BudgetError when what they demand costs more than may be spent.
@@ -59,9 +59,9 @@ def trajectory(arena: Arena, mask: Mask, start: Mask) -> list[Purchase]:
     from rrf_design.planning.tracked import Tracked, local_to_blocks
 
     if local_to_blocks(arena):
-        steps = Tracked(arena, Goal(), start & mask, allowed=mask, null=ORDERED).run()
+        steps = Tracked(arena, Order(), start & mask, allowed=mask, null=ORDERED).run()
     else:
-        steps = witness_greedy(arena, Goal(), start=start & mask, allowed=mask)
+        steps = witness_greedy(arena, Order(), start=start & mask, allowed=mask)
     reached = steps[-1].after if steps else start & mask
     witness = steps[-1].witness if steps else None
     for item in np.flatnonzero(mask & ~reached):
@@ -74,7 +74,7 @@ def trajectory(arena: Arena, mask: Mask, start: Mask) -> list[Purchase]:
 def finish(
     arena: Arena,
     mask: Mask,
-    goal: Goal,
+    goal: Order,
     *,
     method: str,
     start: Mask,
@@ -176,7 +176,7 @@ def _step(arena: Arena, purchase: Purchase) -> Step:
 
 
 def _notes(
-    arena: Arena, goal: Goal, mask: Mask, confirmed: DesignMargin, status: PlanStatus, reached: bool
+    arena: Arena, goal: Order, mask: Mask, confirmed: DesignMargin, status: PlanStatus, reached: bool
 ) -> list[str]:
     """What a user would ask next about this plan."""
     market = arena.market

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rrf_design.bundles import Backend, Measure, bundled
 from rrf_design.errors import BudgetError, InputError
 from rrf_design.market import Mask, exact
 from rrf_design.planning.arena import Arena
-from rrf_design.planning.contract import REACHED, Goal, Objective, PlanStatus
+from rrf_design.planning.contract import REACHED, Objective, Order, PlanStatus
 from rrf_design.planning.curves import Curve, curves_of, shape
 
 if TYPE_CHECKING:
@@ -74,22 +75,22 @@ class Portfolio:
         }
 
 
+@bundled(measure=Measure, backend=Backend)
 def portfolio(
     problems: Sequence[Problem],
     *,
     budget: float,
     aim: Aim | str = Aim.SMALLEST,
     target: float | None = None,
-    k: int | None = None,
-    objective: Objective | str | None = None,
     n_jobs: int | None = None,
     time_limit: float | None = None,
-    seed: int = 0,
+    measure: Measure | None = None,
+    backend: Backend | None = None,
 ) -> Portfolio:
     """Spend one budget over many fields, exactly. `time_limit` is for each item that is too large to enumerate.
 
-    `aim` is "smallest" (the least margin as large as possible), "count" (as many fields as possible at the target) or "sum".
-    Returns a `Portfolio` with one share per field.
+    `aim` is "smallest" (the least margin as large as possible) or "count" (as many fields as possible at the target). `measure` says
+    which margin is meant (k, objective), `backend` how the work is done. Returns a `Portfolio` with one share per field.
 
     >>> import rrf_design as rrf
     >>> anchors = [{"id": "x", "node": "a", "cost": 1.0}]
@@ -102,9 +103,11 @@ def portfolio(
 
     aim = _checked(aim, target, problems, budget)
     chunks = [problems[i : i + CHUNK] for i in range(0, len(problems), CHUNK)]
-    goal = Goal(budget=budget, time_limit=time_limit, seed=seed)
-    work = Parallel(n_jobs=n_jobs)
-    curves = [c for part in work(delayed(curves_of)(chunk, k, objective, goal) for chunk in chunks) for c in part]
+    means = Backend.of(backend, "portfolio", "n_jobs", "time_limit", "seed", n_jobs=n_jobs, time_limit=time_limit)
+    k, objective = (None, None) if measure is None else (measure.k, measure.objective)
+    order = Order(budget=budget, time_limit=means.seconds, seed=means.seed)
+    work = Parallel(n_jobs=means.n_jobs)
+    curves = [c for part in work(delayed(curves_of)(chunk, k, objective, order) for chunk in chunks) for c in part]
     money = exact(budget)
     spending = spend(curves, [1] * len(curves), money, aim=aim, target=target)
     chosen, bound = [next(iter(picked)) for picked in spending.picks], spending.bound

@@ -14,10 +14,9 @@ from math import inf, nextafter
 from typing import TYPE_CHECKING
 
 from rrf_design.errors import InputError
-from rrf_design.goal import POSITIVE, REACHED
-from rrf_design.goal import Goal as Wish
+from rrf_design.goal import POSITIVE, REACHED, Goal
 from rrf_design.market import exact
-from rrf_design.planning.contract import Goal, Objective, Plan, Planner, PlanStatus
+from rrf_design.planning.contract import Objective, Order, Plan, Planner, PlanStatus
 
 if TYPE_CHECKING:
     from rrf_design.planning.arena import Arena
@@ -33,7 +32,7 @@ def nominal(problem: Problem) -> Objective:
     return Objective.GAMMA_SIGMA if noisy else Objective.GAMMA
 
 
-def reach(arena: Arena, planner: Planner, order: Goal, wish: Wish | None) -> Plan:
+def reach(arena: Arena, planner: Planner, order: Order, wish: Goal | None) -> Plan:
     """The planner's answer for a wish; without one, for the budget alone."""
     if wish is None:
         return planner.plan(arena, order)
@@ -48,7 +47,7 @@ def reach(arena: Arena, planner: Planner, order: Goal, wish: Wish | None) -> Pla
     return _rising(arena, planner, order, wish, least, most)
 
 
-def wanted_between(problem: Problem, wish: Wish) -> tuple[float, float]:
+def wanted_between(problem: Problem, wish: Goal) -> tuple[float, float]:
     """The least and the largest margin that any design of the problem can be asked for."""
     structure = problem.structure
     least = 0.0 if wish.delta is None else POSITIVE  # without noise any positive margin keeps an error below δ
@@ -59,12 +58,12 @@ def wanted_between(problem: Problem, wish: Wish) -> tuple[float, float]:
 
 def planned_margin(problem: Problem) -> float | None:
     """One margin that reaches the problem's goal whatever is bought; None without a goal, or where none can be promised."""
-    wish = Wish.of(problem)
+    wish = Goal.of(problem)
     most = wanted_between(problem, wish)[1] if wish.named else inf
     return None if most == inf else most
 
 
-def _rising(arena: Arena, planner: Planner, order: Goal, wish: Wish, least: float, most: float) -> Plan:
+def _rising(arena: Arena, planner: Planner, order: Order, wish: Goal, least: float, most: float) -> Plan:
     margin, floor = least, Fraction(0)
     for attempt in range(TRIES):
         found = planner.plan(arena, replace(order, target=margin))

@@ -7,10 +7,11 @@ from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING
 
+from rrf_design.bundles import MEANS, Backend, Measure, bundled, without_infinity
 from rrf_design.errors import InputError
-from rrf_design.goal import Goal as Wish
+from rrf_design.goal import Goal
 from rrf_design.itemwise import itemwise
-from rrf_design.planning.contract import Goal, Objective, Plan, Planner
+from rrf_design.planning.contract import Order, Plan, Planner
 from rrf_design.planning.reaching import nominal, reach
 
 if TYPE_CHECKING:
@@ -95,6 +96,7 @@ def _foreign(name: str) -> Planner:
     return found
 
 
+@bundled(measure=Measure, backend=Backend)
 @itemwise("rrf_design.handover", "plan_dataset")
 def plan(
     problem: Problem,
@@ -102,21 +104,18 @@ def plan(
     budget: float | None = None,
     target: float | None = None,
     method: str = "auto",
-    k: int | None = None,
-    objective: Objective | str | None = None,
-    solver: str = "ortools",
     n_jobs: int | None = None,
     time_limit: float | None = None,
-    seed: int = 0,
-    progress: Callable[[float, float], None] | None = None,
+    measure: Measure | None = None,
+    backend: Backend | None = None,
 ) -> Plan:
     """What to buy: the largest margin within a budget, or the cheapest design that reaches a target.
 
     Of a data set, for every item under one budget (`plan_dataset`). Without budget and target the problem's own are used: its budget, and the margin that its target and its δ ask for
     (`rrf_design.goal`). With both, the cheapest design within the budget. method "auto" tries to
     prove optimality for a minute, or as long as the time limit says, and the plan states how far it came; it is greedy on
-    fields of thousands of coordinates. `progress` is told the bounds so far: of the margin, or of the cost where there
-    is a target.
+    fields of thousands of coordinates. `measure` says which margin is meant (k, objective), `backend` how the work is done; its
+    `progress` is told the bounds so far: of the margin, or of the cost where there is a target.
 
     Returns a `Plan`: `selected`, `cost`, `gamma`, a proven `upper_bound` and `gap`, `status` (optimal, feasible, infeasible), and
     one `trajectory` entry per purchase with the witness it was made for.
@@ -139,23 +138,26 @@ def plan(
     from rrf_design.planning.arena import Arena
     from rrf_design.planning.proof.weak import DENSE
 
+    means = Backend.of(backend, "plan", *MEANS, n_jobs=n_jobs, time_limit=time_limit)
+    which = measure or Measure()
+    objective, time_limit = which.objective, means.time_limit
     budget, wish = asked(problem, budget, target)
     if objective is None and wish is not None and wish.target is None:
         objective = nominal(problem)  # an error is held against the nominal margin (docs/algorithms.md, fact 17)
-    arena = Arena(problem, k=k, objective=objective)
+    arena = Arena(problem, k=which.k, objective=objective)
     if method == "auto":
         method = "optimal" if arena.operator.shape[1] <= DENSE else "greedy"
         if method == "optimal" and time_limit is None:
             time_limit = AUTO_SECONDS
-    goal = Goal(budget, None, _seconds(time_limit), seed, n_jobs, progress)
-    return reach(arena, planner(method, solver=solver), goal, wish)
+    order = Order(budget, None, without_infinity(time_limit), means.seed, means.n_jobs, means.progress)
+    return reach(arena, planner(method, solver=means.front_end), order, wish)
 
 
-def asked(problem: Problem, budget: float | None, target: float | None) -> tuple[float | None, Wish | None]:
+def asked(problem: Problem, budget: float | None, target: float | None) -> tuple[float | None, Goal | None]:
     """Budget and goal as asked for, else as the problem says; InputError when neither says anything."""
-    wish = None if target is None else Wish(float(target))
+    wish = None if target is None else Goal(float(target))
     if budget is None and target is None:
-        budget, wish = problem.budget, Wish.of(problem)
+        budget, wish = problem.budget, Goal.of(problem)
         wish = wish if wish.named else None
         if budget is None and wish is None:
             raise InputError(
@@ -165,9 +167,3 @@ def asked(problem: Problem, budget: float | None, target: float | None) -> tuple
     if budget is not None and not (0.0 <= float(budget) < float("inf")):
         raise InputError(f"budget: must be a number of at least 0, not {budget!r}")
     return budget, wish
-
-
-def _seconds(time_limit: float | None) -> float | None:
-    if time_limit is not None and not time_limit >= 0:
-        raise InputError(f"time_limit: must be a number of seconds, not {time_limit!r}")
-    return time_limit

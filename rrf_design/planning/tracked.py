@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from rrf_design.market import Mask, exact
 from rrf_design.planning.arena import Arena
-from rrf_design.planning.contract import REACHED, Goal
+from rrf_design.planning.contract import REACHED, Order
 from rrf_design.planning.greedy import NULL_WITNESSES, Offer, Purchase, null_span
 from rrf_design.planning.proof.bounds import knapsack
 from rrf_design.planning.supports import Witness
@@ -29,7 +29,7 @@ class Tracked:
     """One greedy run over a growing design. `upper` bounds what any design within the budget can reach."""
 
     def __init__(
-        self, arena: Arena, goal: Goal, start: Mask, *, allowed: Mask | None = None, null: int = NULL_WITNESSES
+        self, arena: Arena, goal: Order, start: Mask, *, allowed: Mask | None = None, null: int = NULL_WITNESSES
     ) -> None:
         """Only `allowed` items are bought; at margin zero the null vectors of so many supports are looked at."""
         from solvers import MarginTracker

@@ -197,6 +197,7 @@ class _Decisions:
 
     def _repairs(self, rows: Sequence[SheetRow], held: Sequence[tuple[str, ...]], k: int | None) -> list[Repair]:
         """Each row with what is held of it; queries that are on sale are part of the design, asked or not."""
+        from rrf_design.bundles import Given
         from rrf_design.repairing import repair_many
 
         problems = [self._problem(row) for row in rows]
@@ -210,7 +211,7 @@ class _Decisions:
                 [rows[at].answers(held[at]) for at in members],
                 select=select,
                 k=k,
-                anchors=[_checks(rows[at], problems[at]) for at in members],
+                given=Given(anchors=[_checks(rows[at], problems[at]) for at in members]),
             )
             done.update(zip(members, batch.items, strict=True))
         return [done[at] for at in range(len(rows))]

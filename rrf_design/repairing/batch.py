@@ -9,18 +9,20 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rrf_design.bundles import Backend, Given, bundled, refuse_unused
 from rrf_design.errors import InputError
+from rrf_design.noise import Noise
 from rrf_design.repairing.contract import Candidate, Outcome, Repair, Task, Told
 from rrf_design.repairing.decoding import Decoding
 from rrf_design.repairing.exact import ZERO_RULE, Exact
 from rrf_design.repairing.fields import make_task
 from rrf_design.repairing.responses_file import ResponseField
-from rrf_design.repairing.run import choose, decode, finish, refuse_calibration_fields
+from rrf_design.repairing.run import MEANS, choose, decode, finish, refuse_calibration_fields
 from rrf_design.repairing.taxonomy import count_failures
 from rrf_design.verdict import Verdict, counted, worst
 
@@ -72,6 +74,7 @@ class _Job:
     truth: Mapping[str, Any] | None
 
 
+@bundled(noise=Noise, given=Given, backend=Backend, rest="backend")
 def repair_many(
     problem: Problem | Sequence[Problem],
     fields: Sequence[Any],
@@ -79,41 +82,41 @@ def repair_many(
     select: Selection = None,
     method: str = "auto",
     k: int | None = None,
-    epsilon: float | None = None,
-    anchors: Sequence[Mapping[str, Any]] | None = None,
-    truths: Sequence[Mapping[str, Any]] | None = None,
-    seed: int = 0,
-    n_jobs: int | None = None,
-    time_limit: float | None = None,
-    progress: Told | None = None,
-    **options: Any,
+    noise: Noise | None = None,
+    given: Given | None = None,
+    backend: Backend | None = None,
 ) -> RepairBatch:
-    """`repair` for every field. One problem for all, or one for each; `anchors` gives each field its anchor values.
+    """`repair` for every field. One problem for all, or one for each; `anchors` and `truth` of `given` are one for each field.
 
-    `time_limit` is per field. The result does not depend on `n_jobs`. `progress` is called now and then with the share
-    that is done and what is known so far.
+    The time limit of `backend` is per field. The result does not depend on `n_jobs`.
     """
     from rrf_design.problem import Problem
 
     started = time.perf_counter()
     problems = [problem] * len(fields) if isinstance(problem, Problem) else list(problem)
-    for name, given in (("problems", problems), ("anchors", anchors), ("truths", truths)):
-        if given is not None and len(given) != len(fields):
-            raise InputError(f"repair_many: {len(given)} {name} for {len(fields)} fields")
+    beside, means = given or Given(), Backend.of(backend, "repair_many", *MEANS)
+    refuse_unused(beside, "repair_many", ("anchors", "truth"))
+    for name, several in (("problems", problems), ("anchors", beside.anchors), ("truths", beside.truth)):
+        if several is not None and len(several) != len(fields):
+            raise InputError(f"repair_many: {len(several)} {name} for {len(fields)} fields")
     jobs = [
-        _Job(p, r, None if anchors is None else anchors[i], None if truths is None else truths[i])
+        _Job(
+            p,
+            r,
+            None if beside.anchors is None else beside.anchors[i],
+            None if beside.truth is None else beside.truth[i],
+        )
         for i, (p, r) in enumerate(zip(problems, fields, strict=True))
     ]
     settings = {
         "select": None if select is None else select if isinstance(select, str) else tuple(select),
         "method": method,
         "k": k,
-        "epsilon": epsilon,
-        "seed": seed,
-        "time_limit": time_limit,
-        "options": options,
+        "noise": noise,
+        "backend": replace(means, n_jobs=None, progress=None),
     }
-    count = _Count(len(jobs), progress)
+    n_jobs = means.n_jobs
+    count = _Count(len(jobs), means.progress)
     # The same chunks whatever n_jobs is, so that products are rounded alike; in one process they share their designs.
     length = min(CHUNK, max(4, -(-len(jobs) // CHUNKS)))
     parts = [jobs[a : a + length] for a in range(0, len(jobs), length)]
@@ -220,11 +223,9 @@ def _run(
                 job.responses,
                 magnitudes=here.magnitudes,
                 k=settings["k"],
-                epsilon=settings["epsilon"],
-                anchors=job.anchors,
-                options=settings["options"],
-                time_limit=settings["time_limit"],
-                seed=settings["seed"],
+                noise=settings["noise"],
+                given=Given(anchors=job.anchors),
+                backend=settings["backend"],
             )
         except InputError as error:
             raise InputError(f"field {position + 1}: {error}") from None
@@ -260,7 +261,7 @@ def repair_prepared(
                 outcome,
                 designs[whole],
                 selected=prepared[i].selected,
-                truth=prepared[i].truth,
+                given=Given(truth=prepared[i].truth),
                 seconds=seconds,
                 notes=(why,) if why else (),
                 digest=prepared[i].digest,

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rrf_design.errors import InputError, Refused
+from rrf_design.noise import Noise
 from rrf_design.repairing.contract import Task
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ def calibrate(
     if truths is not None and len(truths) != len(fields):
         raise InputError(f"calibrate: {len(truths)} truths for {len(fields)} fields")
     operator = problem.operator(select)
-    tasks = [make_task(problem, operator, responses, epsilon=epsilon)[0] for responses in fields]
+    tasks = [make_task(problem, operator, responses, noise=Noise(epsilon=epsilon))[0] for responses in fields]
     prepared = [prepare(task) for task in tasks]
     reduced = [part.reduce(task.syndrome) for part, task in zip(prepared, tasks, strict=True)]
     if grid is None:

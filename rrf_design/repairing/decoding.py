@@ -100,7 +100,7 @@ class Decoding:
         Else a lower bound. What the blocks measure that name no erased node is a part of what is measured: the margin of that part
         holds for delivered nodes that were answered. Without suspect checks, so does the margin of the whole field given the erasures.
         """
-        from solvers.decoding import erasure_margin, unread_margin
+        from solvers.decoding import WrongChecks, erasure_margin, unread_margin
 
         operator, parts = self.operator, self.parts
         exact = unread_margin(
@@ -109,9 +109,11 @@ class Decoding:
             delivered_columns(operator, premise),
             known=parts.known,
             size=2 * self.k,
-            blocks=np.diff(operator.block_offsets).tolist(),
-            suspects=[j for j, name in enumerate(operator.block_ids) if name in premise.suspects],
-            wrong=2 * premise.wrong_checks,
+            checks=WrongChecks(
+                blocks=np.diff(operator.block_offsets).tolist(),
+                suspects=[j for j, name in enumerate(operator.block_ids) if name in premise.suspects],
+                most=2 * premise.wrong_checks,
+            ),
             time_limit=self._options["time_limit"],
         )
         if exact is not None and (exact.lower > 0.0 or exact.value == 0.0):

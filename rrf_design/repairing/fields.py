@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rrf_design.blocks import Anchor
+from rrf_design.bundles import Backend, Given
 from rrf_design.errors import InputError
 from rrf_design.known import known_value
 from rrf_design.margins import check_k
 from rrf_design.noise import Noise, radius_of
-from rrf_design.repairing.contract import Array, Task, Told, Values
+from rrf_design.repairing.contract import Array, Task, Values
 from rrf_design.repairing.responses_file import ResponseField, collect
 
 if TYPE_CHECKING:
@@ -31,22 +32,18 @@ def make_task(
     responses: Any,
     *,
     k: int | None = None,
-    epsilon: float | None = None,
-    candidates: Mapping[str, Any] | None = None,
-    anchors: Mapping[str, Any] | None = None,
-    options: Mapping[str, Any] | None = None,
-    n_jobs: int | None = None,
-    time_limit: float | None = None,
-    seed: int = 0,
-    progress: Told | None = None,
+    noise: Noise | None = None,
+    given: Given | None = None,
+    backend: Backend | None = None,
     magnitudes: Any = None,
 ) -> tuple[Task, ResponseField]:
-    """The task, and the responses it was made from. `anchors` replaces anchor values of the problem for this field.
+    """The task, and the responses it was made from; anchor values that are `given` replace the problem's for this field.
 
     `magnitudes` is |B|, for callers that make many tasks of one operator.
     """
+    beside, means = given or Given(), backend or Backend()
     field = collect(problem, responses, nodes=operator.node_ids)
-    values = {**computed_values(problem, operator), **(anchors or {})}
+    values = {**computed_values(problem, operator), **(beside.anchors or {})}
     if values:
         operator = with_anchor_values(problem, operator, values)
     if not field.values:
@@ -63,8 +60,11 @@ def make_task(
         raise InputError(f"responses or anchor values are beyond {LARGEST:g}, where squares overflow; use other units")
     syndrome: Array = operator.matrix @ response - operator.target
     sizes = (abs(operator.matrix) if magnitudes is None else magnitudes) @ np.abs(response) + np.abs(operator.target)
-    radius = radius_of(problem, operator, Noise(epsilon=epsilon))
-    samples = {**field.samples, **({} if candidates is None else _candidates(problem, operator, candidates))}
+    radius = radius_of(problem, operator, noise)
+    samples = {
+        **field.samples,
+        **({} if beside.candidates is None else _candidates(problem, operator, beside.candidates)),
+    }
     task = Task(
         problem=problem,
         operator=operator,
@@ -77,11 +77,11 @@ def make_task(
         tolerance=_rounding(operator) * float(np.linalg.norm(sizes)),
         values=field.values,
         candidates=samples,
-        options={} if options is None else options,
-        n_jobs=n_jobs,
-        time_limit=time_limit,
-        progress=progress,
-        seed=seed,
+        options=means.options,
+        n_jobs=means.n_jobs,
+        time_limit=means.seconds,
+        progress=means.progress,
+        seed=means.seed,
     )
     return task, field
 

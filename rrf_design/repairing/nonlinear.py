@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rrf_design.bundles import bundled
 from rrf_design.errors import InputError, Refused
 from rrf_design.repairing.autodiff import value_and_jacobian
 from rrf_design.repairing.contract import Values
@@ -51,25 +52,42 @@ class LocalRepair:
     scope: str = "local"
 
 
+@dataclass(frozen=True, slots=True)
+class Ball:
+    """What analysis or held-out tests say of the neighbourhood of the answer; all three are needed for a certificate."""
+
+    radius: float | None = None
+    curvature: float | None = None
+    """L: how fast the Jacobian changes."""
+    jacobian_error: float | None = None
+    """δ_J: how far the Jacobian in use is from the true one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Descent:
+    """How the answer is looked for."""
+
+    penalty: float | None = None
+    weights: Sequence[float] | None = None
+    max_iterations: int = 100
+
+
+@bundled(ball=Ball, descent=Descent)
 def repair_nonlinear(
     residual: Residual,
     responses: Mapping[str, Any],
     *,
     k: int,
-    penalty: float | None = None,
     epsilon: float = 0.0,
     jacobian: Callable[[Array], Any] | None = None,
-    curvature: float | None = None,
-    radius: float | None = None,
-    jacobian_error: float | None = None,
-    weights: Sequence[float] | None = None,
+    ball: Ball | None = None,
+    descent: Descent | None = None,
     claim: str = "local",
-    max_iterations: int = 100,
 ) -> LocalRepair:
     """Repair a field whose relations and anchors are `residual(z) = 0`, z all coordinates in the order of `responses`.
 
-    The Jacobian is `jacobian(z)` or comes from forward-mode differentiation. `curvature` L and `jacobian_error` δ_J must
-    come from analysis or held-out tests; with `radius` r they give the local certificate. `claim="global"` is refused.
+    The Jacobian is `jacobian(z)` or comes from forward-mode differentiation. What is known of the `ball` around the answer gives the
+    local certificate. `claim="global"` is refused.
     """
     if claim != "local":
         raise Refused(
@@ -77,12 +95,14 @@ def repair_nonlinear(
             " for a global answer give finite candidates, or coordinates in which the relations are linear"
         )
     started = time.perf_counter()
+    near, way = ball or Ball(), descent or Descent()
+    penalty, max_iterations = way.penalty, way.max_iterations
     names, groups, y = _stack(responses)
     model = _Model(residual, jacobian, y)
     lam = _default_penalty(model, groups, y) if penalty is None else float(penalty)
     if not lam > 0.0:
         raise InputError(f"penalty must be positive, not {penalty!r}")
-    z, steps, step_norm, objective = _sparse_gauss_newton(model, groups, y, lam, weights, max_iterations)
+    z, steps, step_norm, objective = _sparse_gauss_newton(model, groups, y, lam, way.weights, max_iterations)
     z, more, polish = min(
         (_polish(model, groups, y, z, nodes, max_iterations) for nodes in _proposals(model, groups, y, z, k)),
         key=lambda point: model.size(point[0]),
@@ -97,9 +117,9 @@ def repair_nonlinear(
         len(edited),
         k=k,
         epsilon=epsilon,
-        curvature=curvature,
-        radius=radius,
-        jacobian_error=jacobian_error,
+        curvature=near.curvature,
+        radius=near.radius,
+        jacobian_error=near.jacobian_error,
     )
     return LocalRepair(
         repaired={name: tuple(map(float, z[part])) for name, part in zip(names, groups, strict=True)},
@@ -107,7 +127,7 @@ def repair_nonlinear(
         residual=size,
         gamma=gamma,
         error_bound=bound,
-        radius=radius,
+        radius=near.radius,
         method="gauss-newton" if jacobian is None else "gauss-newton, given jacobian",
         error={names[i]: tuple(map(float, y[groups[i]] - z[groups[i]])) for i in edited},
         converged=min(step_norm, polish) <= 1e-8 * max(1.0, float(np.linalg.norm(z))),

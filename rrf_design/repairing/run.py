@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 
+from rrf_design.bundles import Backend, Given, bundled, refuse_unused
 from rrf_design.errors import InputError
 from rrf_design.goal import Goal
 from rrf_design.itemwise import itemwise
+from rrf_design.noise import Noise
 from rrf_design.repairing.contract import (
     Alternative,
     Array,
@@ -23,7 +25,6 @@ from rrf_design.repairing.contract import (
     Outcome,
     Repair,
     Task,
-    Told,
     Values,
 )
 from rrf_design.repairing.decoding import Decoding
@@ -82,8 +83,11 @@ _DECODERS: dict[str, Callable[[], Decoder]] = {
     "mode": _baseline("mode"),
 }
 METHODS = ("auto", *_DECODERS)
+MEANS = ("n_jobs", "time_limit", "seed", "progress", "options")
+"""What a repair takes of a `Backend`."""
 
 
+@bundled(noise=Noise, given=Given, backend=Backend, rest="backend")
 @itemwise("rrf_design.handover", "repair_dataset")
 def repair(
     problem: Problem,
@@ -92,24 +96,17 @@ def repair(
     select: Selection = None,
     method: str = "auto",
     k: int | None = None,
-    epsilon: float | None = None,
-    candidates: Mapping[str, Any] | None = None,
-    truth: Mapping[str, Any] | None = None,
-    hidden: Mapping[str, bool] | None = None,
-    anchors: Mapping[str, Any] | None = None,
-    seed: int = 0,
-    n_jobs: int | None = None,
-    time_limit: float | None = None,
-    progress: Told | None = None,
-    **options: Any,
+    noise: Noise | None = None,
+    given: Given | None = None,
+    backend: Backend | None = None,
 ) -> Repair:
     """Which responses were wrong, and what they should have been; of a data set, in every item (`repair_dataset`).
 
     `responses` maps node ids to numbers, lists, raw text (for nodes with a parser) or None, or is a path. `method` is
-    auto, exact, convex, discrete, min-sum, majority, median or mode. ε is the argument, else the problem's epsilon,
-    else the radius of its sigma and confidence, else 0 with the stated rounding tolerance. `truth` is used for nothing
-    but the failure labels. `progress` is called now and then with the share that is done and what is
-    known so far. `options` go to the decoder (convex: penalty, weights; discrete: solver, beta, mu, depth).
+    auto, exact, convex, discrete, min-sum, majority, median or mode. ε is that of `noise`, else the problem's epsilon,
+    else the radius of its sigma and confidence, else 0 with the stated rounding tolerance. `given` is what is known beside the
+    answers: candidates, anchor values, and the truth, which is used for nothing but the failure labels. `backend` says how the work is
+    done; its `options` go to the decoder (convex: penalty, weights; discrete: solver, beta, mu, depth).
 
     Responses are y = z + e, and ‖B e − s‖ ≤ ε for the syndrome s = B y − c: the error with the fewest wrong nodes is sought. Returns
     a `Repair`: `repaired` values (None where nothing vouches for one), the wrong nodes (`support`), `verdict` with what it `assumes`,
@@ -132,26 +129,15 @@ def repair(
     ('certified', ('reworded',), (42.0,))
     """
     operator = problem.operator(select)
-    task, field = make_task(
-        problem,
-        operator,
-        responses,
-        k=k,
-        epsilon=epsilon,
-        candidates=candidates,
-        anchors=anchors,
-        options=options,
-        n_jobs=n_jobs,
-        time_limit=time_limit,
-        seed=seed,
-        progress=progress,
-    )
+    beside, means = given or Given(), Backend.of(backend, "repair", *MEANS)
+    refuse_unused(beside, "repair of one problem", ("candidates", "anchors", "truth", "hidden"))
+    task, field = make_task(problem, operator, responses, k=k, noise=noise, given=beside, backend=means)
     decoder, why = choose(method, task)
     refuse_calibration_fields(task)
     started = time.perf_counter()
     design = Decoding.of(task)
     task, outcome = decode(task, decoder, design)
-    if progress is not None:
+    if means.progress is not None:
         design.watch(_so_far(task, outcome))
     return finish(
         task,
@@ -159,8 +145,7 @@ def repair(
         outcome,
         design,
         selected=problem.resolve(select),
-        truth=truth,
-        hidden=hidden,
+        given=beside,
         seconds=time.perf_counter() - started,
         notes=(why,) if why else (),
     )
@@ -255,13 +240,12 @@ def finish(
     design: Decoding,
     *,
     selected: tuple[str, ...] = (),
-    truth: Mapping[str, Any] | None = None,
-    hidden: Mapping[str, bool] | None = None,
+    given: Given | None = None,
     seconds: float = 0.0,
     notes: tuple[str, ...] = (),
     digest: str | None = None,
 ) -> Repair:
-    """An outcome in the user's names, with verdict and diagnostics."""
+    """An outcome in the user's names, with verdict and diagnostics; `digest` is the problem's, where it is known already."""
     from rrf_design.files import digest as digest_of
 
     operator, facts = task.operator, design.facts
@@ -330,7 +314,9 @@ def finish(
         robust_lower=design.robust_lower,
         wrong_checks=() if unfit else tuple(operator.block_ids[j] for j in surely_wrong(outcome)),
     )
-    return result if truth is None else _with_truth(task, field, result, estimate, truth, hidden)
+    if given is None or given.truth is None:
+        return result
+    return _with_truth(task, field, result, estimate, given.truth, given.hidden)
 
 
 _EXPLAINED = {

@@ -46,7 +46,7 @@ def operator_error(size: float, seed: int, *, master: int) -> dict[str, Any]:
 
     The estimate is the least-residual one of one node, which is feasible for any radius that the truth is feasible for.
     """
-    from rrf_design.certificates import certify
+    from rrf_design import Claims, Noise, certify
     from scenarios.synthetic import complete, generator, random_tree
     from solvers.decoding import SupportDecoder
 
@@ -69,7 +69,7 @@ def operator_error(size: float, seed: int, *, master: int) -> dict[str, Any]:
     noise = rng.normal(size=operator.shape[0])
     noise *= EPSILON / np.linalg.norm(noise)
     syndrome = declared @ (truth + error) - operator.target + noise
-    issued = certify(problem, epsilon=EPSILON, amplitude=size, budgets=())
+    issued = certify(problem, noise=Noise(EPSILON, amplitude=size), claims=Claims(budgets=()))
     found = SupportDecoder(declared, [1] * NODES).decode(syndrome, k=1, epsilon=0.0)
     left = float(np.linalg.norm(np.asarray(found.error) - error))
     norm = float(np.linalg.norm(shift, 2))
@@ -93,7 +93,7 @@ def operator_error(size: float, seed: int, *, master: int) -> dict[str, Any]:
 
 def small_example() -> list[dict[str, Any]]:
     """Four answers of 1000, one of them off by 1, and one relation declared 1 % too steep: what repair says at either radius."""
-    from rrf_design import repair
+    from rrf_design import Noise, repair
 
     truth, answers = 1000.0, {"0": 1000.0, "1": 1000.0, "2": 1001.0, "3": 1000.0}
     rows = []
@@ -114,7 +114,7 @@ def small_example() -> list[dict[str, Any]]:
         nodes = [{"id": name, "dim": 1, "range": (0.0, 1100.0)} for name in answers]
         anchors = [{"id": "a3", "node": "3", "value": [truth]}]
         problem = Problem(name="small example", k=1, nodes=nodes, relations=relations, anchors=anchors)
-        found = repair(problem, answers, epsilon=epsilon)
+        found = repair(problem, answers, noise=Noise(epsilon))
         given = [value for value in found.repaired.values() if value is not None]
         away = float(np.linalg.norm(np.ravel(given) - truth)) if len(given) == len(answers) else None
         rows.append(

@@ -14,6 +14,7 @@ from functools import cache
 import numpy as np
 
 from rrf_design.acquisition import Acquirer, Buys, Mode, Purchase, Settings, Settlement
+from rrf_design.noise import Noise
 from rrf_design.problem import Problem
 from rrf_design.repairing import repair
 
@@ -184,7 +185,7 @@ def answer(play: Play, truth: Sequence[float], *, k: int, epsilon: float) -> lis
     if not values:
         return None
     problem = market(len(truth), k, None, owned=list(values), checks=dict.fromkeys(play.checked, truth), sale=False)
-    fixed = repair(problem, values, method="exact", epsilon=epsilon)
+    fixed = repair(problem, values, method="exact", noise=Noise(epsilon))
     known = [value for value in fixed.nearest.values() if value is not None]
     return [float(v) for v in np.round(np.median(np.array(known), axis=0))]  # answers are integers
 

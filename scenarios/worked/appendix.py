@@ -27,7 +27,7 @@ def _rows(matrix: Any, k: int = 1) -> Any:
 
 def noisy_stability() -> list[Case]:
     """The bound of a certificate, for operators with the stated margins."""
-    from rrf_design.certificates import certify
+    from rrf_design import Claims, Noise, certify
 
     cases = []
     for words, margin, epsilon, expected in (
@@ -35,7 +35,7 @@ def noisy_stability() -> list[Case]:
         ("at γ = 1", 1.0, 0.02, 0.04),
         ("at γ = 0.5 with half the noise", 0.5, 0.01, 0.04),
     ):
-        issued = certify(_rows(margin * np.eye(2)), epsilon=epsilon, budgets=())
+        issued = certify(_rows(margin * np.eye(2)), noise=Noise(epsilon), claims=Claims(budgets=()))
         cases.append(Case(words, math.inf if issued.error_bound is None else issued.error_bound, expected))
     return cases
 

@@ -12,7 +12,7 @@ from solvers.decoding.erasures import ErasureMargin, erasure_margin
 from solvers.decoding.result import ConvexSolution, Decoding, Explanation
 from solvers.decoding.search import SupportDecoder, decode_support
 from solvers.decoding.table import BatchDecoding, SupportTable, table_fits
-from solvers.decoding.unread import unread_margin
+from solvers.decoding.unread import WrongChecks, unread_margin
 
 __all__ = [
     "BatchDecoding",
@@ -23,6 +23,7 @@ __all__ = [
     "GroupProblem",
     "SupportDecoder",
     "SupportTable",
+    "WrongChecks",
     "decode_support",
     "erasure_margin",
     "group_bpdn",

@@ -109,7 +109,6 @@ def group_lasso(
     *,
     syndrome: Any,
     penalty: float,
-    weights: Any = None,
     start: Any = None,
     tolerance: float = 1e-9,
     max_iterations: int = 50_000,
@@ -117,10 +116,10 @@ def group_lasso(
 ) -> ConvexSolution:
     """min ½‖Be − s‖² + λ Σ ωᵢ‖eᵢ‖, until the duality gap is below tolerance · ½‖s‖².
 
-    `weights` default to 1, or to sqrt(dim) where the dimensions differ. After `max_iterations` or `time_limit` seconds
+    Weights are 1, or sqrt(dim) where the dimensions differ; for others give a `GroupProblem` as B. After `max_iterations` or `time_limit` seconds
     the answer so far is returned with its gap, and is not `converged`.
     """
-    problem = B if isinstance(B, GroupProblem) else GroupProblem(B, groups, weights=weights)
+    problem = B if isinstance(B, GroupProblem) else GroupProblem(B, groups)
     s = _vector(syndrome, problem)
     if not penalty > 0.0:
         raise ValueError(f"the penalty must be positive, got {penalty!r}")
@@ -138,7 +137,7 @@ def lasso_path(
     **options: Any,
 ) -> tuple[ConvexSolution, ...]:
     """The penalised form along falling λ, each started from the one before; default a logarithmic grid to 1e-4 λ_max."""
-    problem = B if isinstance(B, GroupProblem) else GroupProblem(B, groups, weights=options.pop("weights", None))
+    problem = B if isinstance(B, GroupProblem) else GroupProblem(B, groups)
     s = _vector(syndrome, problem)
     if penalties is None:
         top = problem.dual_norm(problem.transposed @ s) or 1.0

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 from itertools import combinations
 from math import comb
@@ -40,6 +41,17 @@ RANGE = 2.0**200
 Key = tuple[tuple[int, ...], bytes, bytes]
 
 
+@dataclass(frozen=True, slots=True)
+class WrongChecks:
+    """Blocks of rows of which some may be wrong altogether."""
+
+    blocks: Sequence[int] = ()
+    """How many rows each block of B has, in order."""
+    suspects: Sequence[int] = ()
+    most: int = 0
+    """How many of the suspects are taken away."""
+
+
 def unread_margin(
     B: Any,
     groups: Any,
@@ -47,21 +59,19 @@ def unread_margin(
     *,
     known: Sequence[int],
     size: int,
-    blocks: Sequence[int] = (),
-    suspects: Sequence[int] = (),
-    wrong: int = 0,
+    checks: WrongChecks | None = None,
     time_limit: float | None = None,
 ) -> ErasureMargin | None:
     """The margin of the columns `deliver` when the groups `known` are unread and |T| ≤ `size`; None where there is too much to look at.
 
-    `blocks` are the numbers of rows of the blocks of B in order; up to `wrong` of the blocks `suspects` are taken away (2a of them). The
-    direction has ‖h_D‖ = 1. `others` is the same margin for what is delivered and was read, 0 where that is nothing.
+    Up to so many of the blocks that `checks` suspects are taken away (2a of them). The direction has ‖h_D‖ = 1. `others` is the same margin for what is delivered and was read, 0 where that is nothing.
     """
     sizes = np.abs(sparse.csc_array(B).data)
     if len(sizes) and not 1.0 / RANGE <= float(sizes.max()) <= RANGE:
         return None
-    field = _Near(B, groups, deliver, known=known, size=size, blocks=blocks, suspects=suspects)
-    removed = min(wrong, len(field.suspects))
+    told = checks or WrongChecks()
+    field = _Near(B, groups, deliver, known=known, size=size, blocks=told.blocks, suspects=told.suspects)
+    removed = min(told.most, len(field.suspects))
     if comb(len(field.rest), field.most) * comb(len(field.suspects), removed) > MOST:
         return None
     ends = None if time_limit is None else time.monotonic() + time_limit

@@ -11,7 +11,7 @@ import pytest
 
 import solvers
 from rrf_design.models import Attempt, Model, Outcome, Request, Usage
-from rrf_design.planning import Goal, Plan, planner
+from rrf_design.planning import Order, Plan, planner
 from rrf_design.planning.arena import Arena
 from rrf_design.testing import check_model, check_planner, check_solver
 
@@ -27,7 +27,7 @@ class Cautious:
 
     name = "cautious"
 
-    def plan(self, arena: Arena, goal: Goal) -> Plan:
+    def plan(self, arena: Arena, goal: Order) -> Plan:
         found = planner("greedy").plan(arena, goal)
         return replace(found, method=self.name)
 
@@ -37,17 +37,17 @@ def test_a_third_partys_planner_joins() -> None:
 
 
 class Spendthrift(Cautious):
-    def plan(self, arena: Arena, goal: Goal) -> Plan:
+    def plan(self, arena: Arena, goal: Order) -> Plan:
         return super().plan(arena, replace(goal, budget=goal.budget + 3.0))  # type: ignore[operator]
 
 
 class Boastful(Cautious):
-    def plan(self, arena: Arena, goal: Goal) -> Plan:
+    def plan(self, arena: Arena, goal: Order) -> Plan:
         return replace(super().plan(arena, goal), gamma=1.5)
 
 
 class Hopeful(Cautious):
-    def plan(self, arena: Arena, goal: Goal) -> Plan:
+    def plan(self, arena: Arena, goal: Order) -> Plan:
         found = super().plan(arena, goal)
         return replace(found, upper_bound=0.0)
 

@@ -31,7 +31,7 @@ from rrf_design.planning.proof.weak import DENSE, WeakSupports
 if TYPE_CHECKING:
     from rrf_design.market import Mask
     from rrf_design.planning.arena import Arena
-    from rrf_design.planning.contract import Goal
+    from rrf_design.planning.contract import Order
     from rrf_design.planning.proof.cuts import Row
     from rrf_design.planning.proof.master import Master
 
@@ -61,7 +61,7 @@ def applies(arena: Arena) -> bool:
 class Prover(Search):
     """A `Search` whose rows are those of hulls, separated at fractional designs."""
 
-    def __init__(self, arena: Arena, goal: Goal, *, master: Master | None = None) -> None:
+    def __init__(self, arena: Arena, goal: Order, *, master: Master | None = None) -> None:
         super().__init__(arena, goal, master=master)
         self.hulls = HullPool(arena)
         self.weak = WeakSupports(arena)

@@ -65,7 +65,7 @@ def test_noise_limited_designs_are_called_so() -> None:
 
 @pytest.mark.parametrize("kind", ["gaussian", "chi", "subgaussian"])
 def test_random_noise(kind: str) -> None:
-    made = rrf.certify(triangle(epsilon=None), ["fix"], sigma=0.01, confidence=0.9, noise=kind, largest_error=1.0)
+    made = rrf.certify(triangle(epsilon=None), ["fix"], sigma=0.01, confidence=0.9, kind=kind, largest_error=1.0)
     assert made.document["noise"]["kind"] == kind
     assert made.document["error"]["confidence"] == 0.9
     assert (made.document["error"]["minimax"]["gaussian_lower"] is not None) == (kind != "subgaussian")
@@ -139,8 +139,8 @@ def test_saving(tmp_path: Path) -> None:
         ({"k": 0}, "k must be"),
         ({"epsilon": -1.0}, "epsilon must be"),
         ({"epsilon": 0.1, "sigma": 0.1}, "epsilon or sigma"),
-        ({"sigma": 0.1, "noise": "loud"}, "'loud' is not one of"),
-        ({"sigma": 0.1, "noise": NoiseKind.DETERMINISTIC}, "needs epsilon"),
+        ({"sigma": 0.1, "kind": "loud"}, "'loud' is not one of"),
+        ({"sigma": 0.1, "kind": NoiseKind.DETERMINISTIC}, "needs epsilon"),
         ({"amplitude": 0.0}, "amplitude must be"),
         ({"uncertainty": Uncertainty({"zz": 0.1})}, "'zz' is not a block"),
         ({"budgets": [0]}, "k must be"),

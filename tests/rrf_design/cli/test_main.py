@@ -14,6 +14,7 @@ import pytest
 import typer
 
 import rrf_design
+from rrf_design.bundles import Backend
 from rrf_design.cli.app import VERBS as LINES
 from rrf_design.cli.app import app
 
@@ -154,8 +155,9 @@ def test_ctrl_c_in_a_planner_tells_the_bounds_it_was_told(
 ) -> None:
     import rrf_design.planning
 
-    def stopped(*_: object, progress: Callable[..., None], **__: object) -> None:
-        progress(0.25, 0.5)
+    def stopped(*_: object, backend: Backend, **__: object) -> None:
+        assert backend.progress is not None
+        backend.progress(0.25, 0.5)
         raise KeyboardInterrupt
 
     monkeypatch.setattr(rrf_design.planning, "plan", stopped)

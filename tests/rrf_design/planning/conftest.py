@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import pytest
 
 import rrf_design as rrf
-
-sys.path.insert(0, str(Path(__file__).parent))  # small.py: random problems and the definition of a best plan
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pytest
 from small import all_designs, random_problem
 
 from rrf_design.planning.arena import Arena
-from rrf_design.planning.contract import Goal
+from rrf_design.planning.contract import Order
 from rrf_design.planning.curves import _walk_frontier, design_values, enumerate_designs
 
 
@@ -15,8 +15,8 @@ from rrf_design.planning.curves import _walk_frontier, design_values, enumerate_
 def test_enumeration_and_frontier_agree(features):
     problem = random_problem(5, features=features, nodes=4, blocks=5)
     objective = "robust" if "radii" in features else None
-    listed = enumerate_designs(Arena(problem, objective=objective), Goal(budget=50.0))
-    walked = _walk_frontier(Arena(problem, objective=objective), Goal(budget=50.0))
+    listed = enumerate_designs(Arena(problem, objective=objective), Order(budget=50.0))
+    walked = _walk_frontier(Arena(problem, objective=objective), Order(budget=50.0))
     assert walked.complete
     assert listed.costs == walked.costs
     assert listed.values == pytest.approx(walked.values, abs=1e-7)

@@ -9,7 +9,7 @@ from small import random_problem
 import rrf_design as rrf
 from rrf_design.planning import plan
 from rrf_design.planning.arena import Arena
-from rrf_design.planning.contract import Goal
+from rrf_design.planning.contract import Order
 from rrf_design.planning.greedy import overlapping, witness_greedy
 from rrf_design.planning.tracked import Tracked
 
@@ -109,7 +109,7 @@ def test_large_fields_take_the_same_steps():
     """The tracked greedy (no table of supports) buys what the table's greedy buys, and bounds it from above."""
     problem = random_problem(6, nodes=12, blocks=20)
     arena = Arena(problem)
-    run = Tracked(arena, Goal(budget=8.0), arena.market.empty())
+    run = Tracked(arena, Order(budget=8.0), arena.market.empty())
     steps = run.run()
     reference = plan(problem, budget=8.0, method="greedy")
     positive = [(arena.market.items[s.item], s.value) for s in steps if s.value > 0]
@@ -131,8 +131,8 @@ def test_at_margin_zero_large_fields_use_every_null_vector_too(k):
     for seed in range(4):
         problem = random_problem(80 + seed, nodes=8, blocks=14, k=k, features=("dims",) if seed % 2 else ())
         arena = Arena(problem)
-        steps = Tracked(arena, Goal(budget=9.0), arena.market.empty()).run()
-        reference = witness_greedy(arena, Goal(budget=9.0), start=arena.market.empty())
+        steps = Tracked(arena, Order(budget=9.0), arena.market.empty()).run()
+        reference = witness_greedy(arena, Order(budget=9.0), start=arena.market.empty())
         zeros = 1 + sum(
             step.value == 0.0 for step in reference
         )  # the first purchase after the last zero is scored so too

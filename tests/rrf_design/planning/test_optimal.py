@@ -88,13 +88,13 @@ def test_robust_optimum_is_the_best_of_all_designs(seed):
 @pytest.mark.parametrize("features", [(), ("nodes", "tiers"), ("rules", "links")], ids="-".join)
 def test_pulp_and_ortools_agree(features):
     problem = random_problem(3, features=features, blocks=6)
-    one, two = (plan(problem, budget=4.0, method="optimal", solver=solver) for solver in ("ortools", "pulp"))
+    one, two = (plan(problem, budget=4.0, method="optimal", front_end=solver) for solver in ("ortools", "pulp"))
     assert two.gamma == pytest.approx(one.gamma, rel=1e-5)
     assert one.status is two.status is PlanStatus.OPTIMAL
     assert one.gap <= 2e-9
     assert two.gap <= 2e-5
     target = 0.9 * one.gamma
-    costs = [plan(problem, target=target, method="optimal", solver=solver).cost for solver in ("ortools", "pulp")]
+    costs = [plan(problem, target=target, method="optimal", front_end=solver).cost for solver in ("ortools", "pulp")]
     assert exact(costs[0]) == exact(costs[1]) == cheapest_reaching(all_designs(problem), target)
 
 

@@ -23,9 +23,9 @@ def test_messages(pairs):
     with pytest.raises(InputError, match="objective: 'sigma' is not one of gamma, gamma_sigma, robust"):
         plan(pairs, budget=1.0, objective="sigma")
     with pytest.raises(InputError, match="solver: 'glpk' is not known"):
-        plan(pairs, budget=1.0, method="optimal", solver="glpk")
+        plan(pairs, budget=1.0, method="optimal", front_end="glpk")
     with pytest.raises(MissingDependency, match="PuLP finds no 'NOSUCH'"):
-        plan(pairs, budget=6.0, method="optimal", solver="pulp:NOSUCH")
+        plan(pairs, budget=6.0, method="optimal", front_end="pulp:NOSUCH")
     with pytest.raises(InputError, match="time_limit: must be a number of seconds"):
         plan(pairs, budget=1.0, time_limit=-1.0)
 

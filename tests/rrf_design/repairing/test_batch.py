@@ -97,7 +97,7 @@ def test_faults_name_the_field(equality, answers):
     with pytest.raises(rrf.InputError, match=r"field 2: responses: no node 'x'"):
         repair_many(problem, [answers(1, 1, 1, 1), {"x": 1}])
     with pytest.raises(rrf.InputError, match="1 truths for 2 fields"):
-        repair_many(problem, [answers(1, 1, 1, 1)] * 2, truths=[answers(1, 1, 1, 1)])
+        repair_many(problem, [answers(1, 1, 1, 1)] * 2, truth=[answers(1, 1, 1, 1)])
 
 
 @pytest.mark.parametrize("method", ["convex", "discrete", "mode"])
@@ -108,7 +108,7 @@ def test_other_methods(method, equality, answers):
 
 def test_failures_are_counted(equality, answers):
     truth = answers(1, 1, 1, 1)
-    batch = repair_many(equality("complete"), [answers(1, 1, 1, 4), answers(2, 2, 2, 2)], truths=[truth, truth])
+    batch = repair_many(equality("complete"), [answers(1, 1, 1, 4), answers(2, 2, 2, 2)], truth=[truth, truth])
     assert batch.failures()["shared error"] == 1
     assert batch.failures()["optimisation"] == 0
 

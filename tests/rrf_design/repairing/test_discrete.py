@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import rrf_design as rrf
+from rrf_design.bundles import Backend, Given
 from rrf_design.repairing.cpsat import solve
 from rrf_design.repairing.discrete import eliminate, elimination_order, enumerate_fields, min_sum
 from rrf_design.repairing.energy import Energy, Factor, build_energy
@@ -89,12 +90,14 @@ def test_candidates_are_samples_and_what_they_become(equality, answers):
             {"id": "bc", "tail": "b", "head": "c", "offset": 1.0},
         ],
     )
-    task, _ = make_task(problem, problem.operator(), {"a": 2, "b": 9, "c": 10}, candidates={"a": [5]})
+    task, _ = make_task(problem, problem.operator(), {"a": 2, "b": 9, "c": 10}, given=Given(candidates={"a": [5]}))
     energy = build_energy(task)
     assert energy.candidates[0] == ((2.0,), (5.0,), (3.0,))  # its response, its sample, 9 / 3 from b
     assert (6.0,) in energy.candidates[1]
     assert (7.0,) in energy.candidates[2]
-    capped, _ = make_task(problem, problem.operator(), {"a": 2, "b": 9, "c": 10}, options={"most_candidates": 1})
+    capped, _ = make_task(
+        problem, problem.operator(), {"a": 2, "b": 9, "c": 10}, backend=Backend(options={"most_candidates": 1})
+    )
     assert build_energy(capped).truncated == ("a", "b")
 
 

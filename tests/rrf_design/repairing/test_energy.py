@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 import rrf_design as rrf
+from rrf_design.bundles import Backend, Given
+from rrf_design.noise import Noise
 from rrf_design.repairing.energy import build_energy, close, edit_price
 from rrf_design.repairing.fields import make_task
 
@@ -27,7 +29,11 @@ def test_tables_add_up_to_the_formula(deviation):
     responses = {"a": (1.0, 2.0), "b": (0.0, 1.0), "c": 2.0}
     options = {"beta": 0.7, "mu": 0.3, "deviation": deviation}
     task, _ = make_task(
-        problem, problem.operator(), responses, candidates={"c": [5.0], "b": [(2.0, 2.0)]}, options=options
+        problem,
+        problem.operator(),
+        responses,
+        given=Given(candidates={"c": [5.0], "b": [(2.0, 2.0)]}),
+        backend=Backend(options=options),
     )
     energy = build_energy(task)
     operator = problem.operator()
@@ -43,7 +49,7 @@ def test_tables_add_up_to_the_formula(deviation):
 
 def test_price_of_an_edit(equality, answers):
     operator = equality("star").operator()
-    noisy, _ = make_task(equality("star"), operator, answers(1, 1, 5, 1), epsilon=0.2)
+    noisy, _ = make_task(equality("star"), operator, answers(1, 1, 5, 1), noise=Noise(0.2))
     assert edit_price(noisy) == pytest.approx(0.02)
     exact, _ = make_task(equality("star"), operator, answers(1, 1, 5, 1))
     assert 0 < edit_price(exact) < 1e-5
@@ -84,5 +90,5 @@ def test_too_many_combinations_are_said_to_be_cut():
     )
     said = {node["id"]: 1.0 for node in nodes} | {"t": 9.0}
     samples = {node["id"]: [0.0, 2.0, 3.0] for node in nodes}
-    task, _ = make_task(problem, problem.operator(), said, candidates=samples)
+    task, _ = make_task(problem, problem.operator(), said, given=Given(candidates=samples))
     assert "t" in close(task)[1]

@@ -62,7 +62,7 @@ def test_auto_follows_the_papers_algorithm(equality, answers):
 
     operator = problem.operator()
     anchors = dict.fromkeys(operator.block_ids, 0.0)
-    task, _ = make_task(problem, operator, dict.fromkeys(operator.node_ids, 0.0), anchors=anchors)
+    task, _ = make_task(problem, operator, dict.fromkeys(operator.node_ids, 0.0), given=rrf.Given(anchors=anchors))
     decoder, why = choose("auto", task)
     assert decoder.name == "convex"
     assert "not feasible" in why

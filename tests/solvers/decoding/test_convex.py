@@ -72,7 +72,7 @@ class TestMessages:
 
     def test_weights(self):
         with pytest.raises(ValueError, match="2 positive numbers"):
-            group_lasso(np.eye(2), syndrome=[1, 1], penalty=1.0, weights=[1.0, 0.0])
+            group_lasso(GroupProblem(np.eye(2), weights=[1.0, 0.0]), syndrome=[1, 1], penalty=1.0)
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -97,7 +97,7 @@ def test_penalised_form_agrees_with_the_conic_solver(seed):
     B, groups, _, e = random_problem(rng, tall=seed % 2 == 0)
     s = B @ e + 0.05 * rng.normal(size=B.shape[0])
     weights = 0.5 + rng.random(len(groups))
-    found = group_lasso(B, groups, syndrome=s, penalty=0.3, weights=weights)
+    found = group_lasso(GroupProblem(B, groups, weights=weights), syndrome=s, penalty=0.3)
     expected, value = conic(B, groups, s, weights=weights, penalty=0.3)
     assert found.converged
     assert found.objective == pytest.approx(value + 0.5 * s @ s, rel=1e-7)

@@ -10,7 +10,7 @@ import pytest
 from flint import fmpq, fmpq_mat
 from scipy import sparse
 
-from solvers.decoding import unread_margin
+from solvers.decoding import WrongChecks, unread_margin
 from solvers.decoding.unread import MOST
 
 
@@ -61,9 +61,7 @@ def test_no_set_is_below_it_and_one_attains_it(seed: int) -> None:
     deliver = rng.choice(ends[-1], int(rng.integers(1, 4)), replace=False)
     suspects = rng.choice(len(blocks), 2, replace=False).tolist()
     size, wrong = 2, int(rng.integers(0, 3))
-    found = unread_margin(
-        matrix, groups, deliver, known=known, size=size, blocks=blocks, suspects=suspects, wrong=wrong
-    )
+    found = unread_margin(matrix, groups, deliver, known=known, size=size, checks=WrongChecks(blocks, suspects, wrong))
     assert found is not None
     owner = np.repeat(np.arange(len(blocks)), blocks)
     rest = [i for i in range(len(sizes)) if i not in known]

@@ -43,7 +43,7 @@ def test_awkward_decimals_are_neither_overspent_nor_underused(seed, tiers, solve
     designs = all_designs(problem)
     bill = {names: cost for cost, _, names in designs}
     for budget in budgets:
-        found = plan(problem, budget=budget, method="optimal", solver=solver)
+        found = plan(problem, budget=budget, method="optimal", front_end=solver)
         best = best_within(designs, budget)
         assert bill[found.selected] <= exact(budget)
         assert found.upper_bound >= best * (1 - 1e-12)
@@ -53,7 +53,7 @@ def test_awkward_decimals_are_neither_overspent_nor_underused(seed, tiers, solve
             least = min(cost for cost, value, _ in designs if cost <= exact(budget) and value >= best * (1 - 1e-9))
             assert bill[found.selected] == least
         if best > 0:
-            cheapest = plan(problem, target=best, method="optimal", solver=solver)
+            cheapest = plan(problem, target=best, method="optimal", front_end=solver)
             assert cheapest.gamma >= best * (1 - 1e-8)
             assert exact(cheapest.cost_bound) <= cheapest_reaching(designs, best) * Fraction("1.0000000001")
             if cheapest.status is PlanStatus.OPTIMAL:
@@ -82,15 +82,15 @@ def test_one_and_two_are_not_bought_for_two_and_a_half():
         anchors=[{"id": "one", "node": "x", "cost": 1.0}, {"id": "two", "node": "y", "cost": 2.0}],
     )
     for solver in ("ortools", "pulp"):
-        found = plan(problem, budget=2.5, method="optimal", solver=solver)
+        found = plan(problem, budget=2.5, method="optimal", front_end=solver)
         assert (found.gamma, found.cost) == (0.0, 0.0)
-        assert plan(problem, budget=3.0, method="optimal", solver=solver).cost == 3.0
+        assert plan(problem, budget=3.0, method="optimal", front_end=solver).cost == 3.0
         with pytest.raises(BudgetError):
             plan(
                 problem.model_copy(update={"rules": rrf.Problem(**RULED).rules}),
                 budget=2.5,
                 method="optimal",
-                solver=solver,
+                front_end=solver,
             )
 
 

@@ -9,7 +9,7 @@ import pytest
 from small import all_designs, best_within, cheapest_reaching, random_problem
 
 from rrf_design.market import exact
-from rrf_design.planning import Goal, plan
+from rrf_design.planning import Order, plan
 from rrf_design.planning.arena import Arena
 from rrf_design.planning.proof.master import Answer
 from rrf_design.planning.proof.prover import Prover, applies
@@ -41,7 +41,7 @@ def test_planted_designs_are_never_refuted(seed):
     rng = np.random.default_rng(seed)
     problem = random_problem(seed + 50, nodes=8, blocks=18, k=1 + seed % 2, features=("dims",) if seed == 2 else ())
     arena = Arena(problem)
-    prover = Prover(arena, Goal())
+    prover = Prover(arena, Order())
     planted = [rng.random(len(arena.market.items)) < share for share in (0.5, 0.7, 0.9)]
     known = [(arena.value(mask), arena.market.cost(mask)) for mask in planted]
     fractions = [1.0, 0.3, 0.999999, 0.6, 1.0 - 1e-9, 0.3, 0.9, 1.0, 0.05]
@@ -68,7 +68,7 @@ def test_planted_designs_are_never_refuted(seed):
 def test_one_pool_serves_rising_and_falling_targets():
     problem = random_problem(12, nodes=5, blocks=9)
     designs = all_designs(problem)
-    prover = Prover(Arena(problem), Goal())
+    prover = Prover(Arena(problem), Order())
     values = sorted({round(v, 6) for _, v, _ in designs if v > 1e-3})
     for target in [*values[::2], *values[1::2][::-1], values[0]]:
         least = cheapest_reaching(designs, target * (1 - 1e-5))

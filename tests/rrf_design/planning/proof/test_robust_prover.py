@@ -7,7 +7,7 @@ import pytest
 from small import all_designs, best_within, random_problem
 
 from rrf_design.market import exact
-from rrf_design.planning import Goal, plan
+from rrf_design.planning import Order, plan
 from rrf_design.planning.arena import Arena
 from rrf_design.planning.proof.robust_prover import RobustProver
 
@@ -18,7 +18,7 @@ def test_no_design_beats_the_linear_bound(seed, k):
     problem = random_problem(seed + 60, features=("radii",), nodes=5, blocks=8, k=k)
     arena = Arena(problem, objective="robust")
     designs = all_designs(problem, value=lambda names: arena.value(arena.market.mask(names)))
-    prover = RobustProver(arena, Goal())
+    prover = RobustProver(arena, Order())
     for budget in (2.0, 5.0, 3.5, 2.0, 12.0):
         best = best_within(designs, budget)
         assert prover._linear(0.0, exact(budget)) >= best * (1 - 1e-12)
@@ -31,7 +31,7 @@ def test_no_design_beats_the_linear_bound(seed, k):
 
 def test_radii_lower_the_bound():
     problem = random_problem(62, features=("radii",), nodes=5, blocks=8)
-    bounds = [RobustProver(Arena(problem, objective=o), Goal())._linear(0.0, exact(4.0)) for o in ("robust", "gamma")]
+    bounds = [RobustProver(Arena(problem, objective=o), Order())._linear(0.0, exact(4.0)) for o in ("robust", "gamma")]
     assert np.isfinite(bounds).all()
     assert bounds[0] <= bounds[1]
 
