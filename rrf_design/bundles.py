@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from rrf_design.models import PriceTable
     from rrf_design.models.spending import Spending
     from rrf_design.planning.contract import Objective
+    from solvers.result import Progress
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 MEANS = ("n_jobs", "time_limit", "front_end", "seed", "progress")
@@ -51,8 +52,8 @@ class Backend:
     front_end: str = "ortools"
     """Of mixed-integer programs: "ortools", "pulp" or "pulp:NAME"."""
     seed: int = 0
-    progress: Callable[..., None] | None = None
-    """Called now and then while the work goes on."""
+    progress: Progress | None = None
+    """Called now and then with the share that is done, the bounds so far and words (`solvers.result.Progress`)."""
     options: Mapping[str, Any] = field(default_factory=dict)
     """For the chosen method alone: a decoder's penalty, weights, beta ..."""
 
@@ -158,7 +159,8 @@ class Surroundings:
     isolation: str = "seccomp"
     consent: Callable[[Spending, bool], bool] | None = None
     """Asked before anything is bought: told what the run will take and whether a limit was set; False ends the call."""
-    progress: Callable[..., None] | None = None
+    progress: Progress | None = None
+    """Told how far the run is; a run of one field tells its story."""
 
 
 def refuse_unused(bundle: Any, verb: str, used: Sequence[str]) -> None:

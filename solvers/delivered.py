@@ -24,10 +24,10 @@ from numpy.typing import NDArray
 
 from solvers.exact import scaled_above, scaled_below, sqrt_below
 from solvers.gram import Field
-from solvers.margin import EXACT_GAP, ZERO, Interrupted, Progress, SupportsBelow, check_call, is_interrupt
+from solvers.margin import EXACT_GAP, ZERO, Interrupted, SupportsBelow, check_call, is_interrupt
 from solvers.neighbourhood import Neighbourhood, neighbourhood
 from solvers.parts import Support
-from solvers.result import Margin, Status, SupportValue
+from solvers.result import Margin, Progress, Status, SupportValue
 from solvers.schur import Hidden, hidden, near_vector, proves_hidden_at_least
 from solvers.search import ULP_ROOM, Found, Search
 
@@ -195,7 +195,7 @@ class DeliveredMinimiser:
             callback, scale, upper = self.progress, math.ldexp(1.0, self.field.exponent), self.best.upper
 
             def report(fraction: float) -> None:
-                callback(fraction, math.sqrt(self.proven) * scale, upper * scale)
+                callback(fraction, (math.sqrt(self.proven) * scale, upper * scale), "")
 
         found = self.search.below(
             theta, limit=MOST, adapt=adapt, n_jobs=self.n_jobs, deadline=self.deadline, progress=report

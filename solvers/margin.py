@@ -34,7 +34,7 @@ from solvers.groups import NodeColumns
 from solvers.large import FRACTIONS, SMALL, large_fronts
 from solvers.oracle import enumerate_supports, smallest_singular_pair
 from solvers.parts import Support
-from solvers.result import Margin, Status, SupportValue
+from solvers.result import Margin, Progress, Status, SupportValue
 from solvers.search import LIMIT, TASKS, ULP_ROOM, Search, gershgorin, whole_field
 from solvers.tasks import processes, stopping_at
 
@@ -44,9 +44,6 @@ DOUBTFUL = 1e-6  # a σ below this share of the largest column may be rounding o
 EXACT_GAP = 1e-9  # bounds closer than this (relatively) are called exact
 RESTARTS, KICKS = 8, 24  # of the iterated local search for large supports: some tenths of a second
 START_SHARE = 0.05  # of a time limit that it may take
-
-Progress = Callable[[float, float, float], None]
-"""Called with the fraction of the search that is done, the lower and the upper bound so far."""
 
 
 class Interrupted(KeyboardInterrupt):
@@ -325,7 +322,7 @@ class Minimiser:
         if self.progress is None:
             return None
         callback, scale, upper = self.progress, math.ldexp(1.0, self.field.exponent), self.incumbent.sigma
-        return lambda fraction: callback(fraction, math.sqrt(self.proven) * scale, upper * scale)
+        return lambda fraction: callback(fraction, (math.sqrt(self.proven) * scale, upper * scale), "")
 
     def _iterate(self, supports: Sequence[Support], *, restarts: int, kicks: int) -> None:
         """Better supports of full size by swaps and kicks from these and from random places (seeded, so repeatable)."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -9,6 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.groups import NodeColumns
+
+Progress = Callable[[float | None, tuple[float, float] | None, str], None]
+"""How everything that takes time tells how far it is: the share that is done (None where nobody can say), the lower and the upper bound
+that are proven so far (None where there are none), and what else there is to say in words (possibly none)."""
 
 
 class Status(StrEnum):

@@ -25,6 +25,7 @@ from rrf_design.acquisition.settings import Mode, Settings
 from rrf_design.acquisition.sources import Toolbox
 from rrf_design.acquisition.state import Doubt
 from rrf_design.acquisition.stopping import Because, default, hard_limits, limited, restore, summary
+from rrf_design.acquisition.telling import Teller
 from rrf_design.bundles import Limits, Strategy, Surroundings, bundled
 from rrf_design.errors import InputError, Refused
 from rrf_design.itemwise import itemwise
@@ -131,7 +132,7 @@ def acquire(
             run=run,
             terms=fetcher.terms,
             instant=fetcher.instant,
-            watch=around.progress,
+            watch=None if around.progress is None else Teller(around.progress),
         )
         driver = Driver(acquirer, fetcher, redactor)
         for item, field in fields.items():

@@ -17,7 +17,7 @@ from rrf_design.certificates.checker.errors import ErrorTerms, FieldBound, Tail,
 from rrf_design.certificates.checker.noise import NoiseKind, joint_confidence
 from rrf_design.certificates.checker.regime import CONSEQUENCE, ZERO, Finding, regime
 from rrf_design.certificates.convex import no_nullspace, nullspace_section
-from rrf_design.certificates.ladder import Progress, Rung, climb
+from rrf_design.certificates.ladder import Rung, climb
 from rrf_design.certificates.protecting import (
     climb_protected,
     protected_lines,
@@ -54,6 +54,7 @@ from rrf_design.noise import Noise, largest_norm, node_weights
 if TYPE_CHECKING:
     from rrf_design.operator import Operator
     from rrf_design.problem import Problem, Selection
+    from solvers.result import Progress
 
 SECONDS = 60.0  # for each search, where nobody says otherwise
 VERIFY_RATIO = 2.0  # seconds to verify against seconds to search: about the median of the published benchmark
@@ -135,9 +136,9 @@ def certify(
     lower = min(proven.lower, upper)
     exact = lower >= upper * (1 - 1e-6) or upper <= ZERO
 
-    def told(done: float, *_: float) -> None:  # what follows changes nothing about these bounds
+    def told(done: float | None, *_: object) -> None:  # what follows changes nothing about these bounds
         if progress is not None:
-            progress(done, lower, upper)
+            progress(done, (lower, upper), "")
 
     told(1.0)
     loss = uncertainty_section(record, lower, proven, 2 * budget, spread, time_limit, told, protection)

@@ -7,10 +7,10 @@ proven is an estimate, and an estimate is never a certificate.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,13 +20,12 @@ from rrf_design.certificates.checker.record import OperatorRecord
 from rrf_design.certificates.checker.relaxations import prove_dominance, prove_dual
 from rrf_design.errors import InputError, Refused
 
+if TYPE_CHECKING:
+    from solvers.result import Progress
+
 SLACKS = (1e-9, 1e-7, 1e-5, 1e-3, 1e-2, 0.1)  # by how much a float bound is lowered, in turn, until its proof holds
 SEMIDEFINITE_ORDER = 300  # coordinates up to which `auto` tries the dual; the proof itself takes more
 LEAST = 1e-100  # smaller lower bounds are reported as zero: nothing that is derived from them is a finite number
-
-
-Progress = Callable[[float, float, float], None]
-"""Called with the share of the search that is done, and the bounds on the margin that are proven so far."""
 
 
 class Rung(StrEnum):

@@ -11,7 +11,7 @@ import numpy as np
 
 from rrf_design.certificates.checker.exact import sqrt_up
 from rrf_design.certificates.checker.premises import Premises
-from rrf_design.certificates.ladder import LEAST, Progress, Rung, Standing
+from rrf_design.certificates.ladder import LEAST, Rung, Standing
 from rrf_design.errors import InputError
 from rrf_design.premise import Protected, protected
 from rrf_design.verdict import assumed
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from rrf_design.certificates.checker.record import OperatorRecord
     from rrf_design.operator import Operator
+    from solvers.result import Progress
 
 RUNGS = (Rung.AUTO, Rung.EXACT, Rung.BRANCH_AND_BOUND)
 

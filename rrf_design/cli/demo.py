@@ -12,7 +12,6 @@ from rrf_design.cli.output import AsJson, Quiet, console, print_json, say, table
 
 if TYPE_CHECKING:
     from rrf_design.acquisition import Acquisition
-    from rrf_design.acquisition.journal import Event
     from rrf_design.demo import Judgement, Topic
 
 BUDGET = 16.0
@@ -118,26 +117,23 @@ def _acquire(
     if quiet:
         return acquire(problems, model, surroundings=Surroundings(model_options=options), **given)
     say("\nNow the model answers …")
-    with _Progress(questions) as progress:
+    with _Progress() as progress:
         return acquire(problems, model, surroundings=Surroundings(model_options=options, progress=progress), **given)
 
 
 class _Progress:
-    """A bar over the questions on a terminal; a line per finished question elsewhere."""
+    """A bar over the questions on a terminal."""
 
-    def __init__(self, questions: dict[str, Topic]) -> None:
+    def __init__(self) -> None:
         from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-        total = sum(node.cost is None for topic in questions.values() for node in topic.problem.nodes)
         columns = (
-            TextColumn("{task.completed:>3} answers"),
             BarColumn(),
             TimeElapsedColumn(),
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
         )
         self._bar = Progress(*columns, console=console(stderr=True), transient=True)
-        self._task = self._bar.add_task("", total=total)
-        self._questions = questions
+        self._task = self._bar.add_task("", total=1.0)
 
     def __enter__(self) -> _Progress:
         self._bar.start()
@@ -146,14 +142,8 @@ class _Progress:
     def __exit__(self, *_: object) -> None:
         self._bar.stop()
 
-    def __call__(self, event: Event) -> None:
-        from rrf_design.acquisition.journal import Kind
-
-        body = event.body
-        if event.kind is Kind.SETTLED and body["calls"]:
-            value = self._questions[body["item"]].words(body["value"]) if body["ok"] else body["outcome"]
-            text = f"{body['item']} ({body['name']}): {value}".replace("[", "(")
-            self._bar.update(self._task, advance=1, description=text)
+    def __call__(self, share: float | None, bounds: tuple[float, float] | None, words: str) -> None:
+        self._bar.update(self._task, completed=share, description=words)
 
 
 def _verified(paths: list[Path]) -> dict[str, bool]:

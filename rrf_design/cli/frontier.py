@@ -57,7 +57,7 @@ def frontier(
             load(file),
             budget=budget,
             measure=Measure(k, objective),
-            backend=Backend(jobs, time_limit, solver, seed, progress.tell),
+            backend=Backend(jobs, time_limit, solver, seed, progress),
         )
     document = sealed("rrf-frontier", result.to_json())
     if output is not None:

@@ -100,8 +100,7 @@ def note(text: str) -> None:
 class Progress:
     """A bar on standard error: how far, how long still, and the bounds so far, which are also told when interrupted.
 
-    Called with the fraction done and both bounds, as `solvers.margin` does, or with the bounds alone, as planners do; then
-    the time limit says how far it is. Not on a terminal it only remembers.
+    Where nobody can say what share is done, the time limit says how far it is. Not on a terminal it only remembers.
     """
 
     def __init__(self, what: str, *, time_limit: float | None, shown: bool) -> None:
@@ -113,15 +112,9 @@ class Progress:
         self._bar = _bar(time_limit) if shown else None
         self._task: Any = None
 
-    def __call__(self, *told: float) -> None:
-        *fraction, lower, upper = told
-        self.bounds = (lower, upper)
-        self._show(fraction[0] if fraction else None, f"between {lower:.6g} and {upper:.6g}")
-
-    def tell(self, fraction: float, words: str) -> None:
-        """For work that has more to say than two bounds."""
-        self.words = words
-        self._show(fraction, words)
+    def __call__(self, share: float | None, bounds: tuple[float, float] | None, words: str) -> None:
+        self.bounds, self.words = bounds, words
+        self._show(share, words or ("" if bounds is None else f"between {bounds[0]:.6g} and {bounds[1]:.6g}"))
 
     def _show(self, fraction: float | None, text: str) -> None:
         if self._bar is None:

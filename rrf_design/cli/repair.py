@@ -127,7 +127,7 @@ def repair(
                 table_of,
                 responses,
                 given=Given(reviews=reviews, resume=resume),
-                backend=replace(means, progress=progress.tell),
+                backend=replace(means, progress=progress),
                 **settings,
             )
             hand_over(delivery, outputs or [], review=review, quiet=quiet)
@@ -154,7 +154,7 @@ def repair(
     known = None if truths is None else truths[0].values
     with progress_bar("repair", quiet=quiet) as progress:
         result = repair_one(
-            problem, fields[0], given=Given(truth=known), backend=replace(means, progress=progress.tell), **settings
+            problem, fields[0], given=Given(truth=known), backend=replace(means, progress=progress), **settings
         )
     document = _document(result)
     if output is not None:
@@ -190,7 +190,7 @@ def _many(
             raise InputError(f"--truth: no field {missing[0]!r}")
         known = [by_name[item.name] for item in fields]
     with progress_bar("repair", quiet=quiet) as progress:
-        options |= {"backend": replace(options["backend"], progress=progress.tell)}
+        options |= {"backend": replace(options["backend"], progress=progress)}
         batch = repair_many(problem, fields, given=Given(truth=known), **options)
     names = [item.name for item in fields]
     content = {

@@ -10,11 +10,11 @@ import hashlib
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rrf_design.bundles import Backend, Given, bundled, refuse_unused
 from rrf_design.errors import InputError
@@ -32,9 +32,11 @@ from rrf_design.questions.recipe import Recipe
 from rrf_design.repairing.run import MEANS
 from rrf_design.workers import is_serial, shared_out
 
+if TYPE_CHECKING:
+    from solvers.result import Progress
+
 CHUNK = 500
 """Items that are decoded, and travel to another process, together."""
-Told = Callable[[float, str], None]
 
 
 @bundled(noise=Noise, given=Given, backend=Backend, rest="backend")
@@ -124,7 +126,7 @@ def _elsewhere(
 class _Count:
     """How many items are finished, and with what verdicts."""
 
-    def __init__(self, total: int, progress: Told | None) -> None:
+    def __init__(self, total: int, progress: Progress | None) -> None:
         self._total, self._progress, self.verdicts = total, progress, Counter[str]()
 
     def add(self, rows: Sequence[DeliveredRow]) -> None:
@@ -132,7 +134,7 @@ class _Count:
         if self._progress is not None and len(rows) > 1:
             done = sum(self.verdicts.values())
             kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(self.verdicts.items()))
-            self._progress(done / max(1, self._total), f"{done} of {self._total} items are finished: {kinds}")
+            self._progress(done / max(1, self._total), None, f"{done} of {self._total} items are finished: {kinds}")
 
 
 def _about(dataset: Dataset, responses: Any, said: Reviews, settings: BenchSettings, resume: Any) -> dict[str, Any]:

@@ -7,7 +7,7 @@ method and returns a `Plan`: the design, its exact margin, and a proven bound on
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol
@@ -17,6 +17,7 @@ from rrf_design.goal import REACHED as REACHED
 if TYPE_CHECKING:
     from rrf_design.goal import Standing
     from rrf_design.planning.arena import Arena
+    from solvers.result import Progress
 
 OPTIMALITY = 1e-7  # a plan within this relative distance of its bound is called optimal; the gap is always stated
 
@@ -169,7 +170,7 @@ class Order:
     time_limit: float | None = None
     seed: int = 0
     n_jobs: int | None = None
-    progress: Callable[[float, float], None] | None = None
+    progress: Progress | None = None
     """Told the proven lower and upper bound so far: of the objective, or of the cost where there is a target."""
 
 

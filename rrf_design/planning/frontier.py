@@ -6,7 +6,7 @@ Both are proven, so the points are exactly the undominated designs; under a time
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -23,6 +23,7 @@ from rrf_design.planning.proof.master import front_end
 if TYPE_CHECKING:
     from rrf_design.planning.arena import Arena
     from rrf_design.problem import Problem
+    from solvers.result import Progress
 
 STEP = 1e-6  # margins closer than this (relatively) are one step of the curve
 
@@ -132,7 +133,7 @@ def walk(
     *,
     solver: str = "ortools",
     most_points: int = 1000,
-    tell: Callable[[float, str], None] | None = None,
+    tell: Progress | None = None,
 ) -> tuple[tuple[Point, ...], bool]:
     """The points from buying nothing upwards, and whether the last one is proven to be the end."""
     start = starting_design(arena, goal)
@@ -159,7 +160,7 @@ def walk(
 class _News:
     """Words about a walk: the points so far, and the bounds of the step it is at, as the search tells them."""
 
-    def __init__(self, tell: Callable[[float, str], None] | None) -> None:
+    def __init__(self, tell: Progress | None) -> None:
         self.tell = tell
         self.fraction = 0.0
         self.words = ""
@@ -171,16 +172,17 @@ class _News:
         self.words = f"{len(points)} steps up to γ = {last.value:.6g} for {last.cost:g}, at most {top:.6g} in all"
         self.costs = ""
         if self.tell is not None:
-            self.tell(self.fraction, self.words)
+            self.tell(self.fraction, None, self.words)
 
-    def __call__(self, lower: float, upper: float) -> None:
-        if self.tell is None:
+    def __call__(self, share: float | None, bounds: tuple[float, float] | None, words: str) -> None:
+        if self.tell is None or bounds is None:
             return
+        lower, upper = bounds
         if self.costs or not self.words:
             step = f"{self.costs or 'best for nothing'} between {lower:.6g} and {upper:.6g}"
         else:
             step = f"; the next costs at least {lower:g}"
-        self.tell(self.fraction, (self.words + step).lstrip(", "))
+        self.tell(self.fraction, None, (self.words + step).lstrip(", "))
 
 
 def _best_for(search: Search, cost: Fraction, incumbent: Mask) -> tuple[Mask, float]:

@@ -84,7 +84,7 @@ class Search:
 
     def _tell(self, lower: float, upper: float) -> None:
         if self.goal.progress is not None:
-            self.goal.progress(lower, upper)
+            self.goal.progress(None, (lower, upper), "")
 
     def settle(self, threshold: float, budget: Fraction | None, *, hint: Mask, share: float = 1.0) -> Verdict:
         """Find a design within the budget whose objective reaches `threshold`, or prove that there is none."""

@@ -17,7 +17,7 @@ import numpy as np
 from rrf_design.bundles import Backend, Given, bundled, refuse_unused
 from rrf_design.errors import InputError
 from rrf_design.noise import Noise
-from rrf_design.repairing.contract import Candidate, Outcome, Repair, Task, Told
+from rrf_design.repairing.contract import Candidate, Outcome, Repair, Task
 from rrf_design.repairing.decoding import Decoding
 from rrf_design.repairing.exact import ZERO_RULE, Exact
 from rrf_design.repairing.fields import make_task
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from rrf_design.operator import Operator
     from rrf_design.problem import Problem, Selection
     from solvers.decoding import SupportTable
+    from solvers.result import Progress
 
 CHUNK = 500
 """Most fields that travel to another process together."""
@@ -139,7 +140,7 @@ def repair_many(
 class _Count:
     """How many fields are decoded, and what became of those that are finished; told not more often than people read."""
 
-    def __init__(self, total: int, progress: Told | None) -> None:
+    def __init__(self, total: int, progress: Progress | None) -> None:
         self._total, self._progress, self._told = total, progress, time.monotonic()
         self._decoded, self._done = 0, 0
         self._verdicts: Counter[str] = Counter()
@@ -160,7 +161,7 @@ class _Count:
         self._told = time.monotonic()
         kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(self._verdicts.items()))
         words = f"{self._done} of {self._total} fields are finished" + (f": {kinds}" if kinds else "")
-        self._progress(self._decoded / max(1, self._total), words)
+        self._progress(self._decoded / max(1, self._total), None, words)
 
 
 @dataclass(frozen=True, slots=True)

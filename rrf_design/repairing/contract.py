@@ -8,7 +8,7 @@ what it proved about it); `repair` turns that into a `Repair` in the user's name
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
@@ -23,12 +23,10 @@ if TYPE_CHECKING:
     from rrf_design.operator import Operator
     from rrf_design.problem import Problem
     from rrf_design.repairing.taxonomy import Failure
+    from solvers.result import Progress
 
 Array = NDArray[np.float64]
 Values = tuple[float, ...]
-
-Told = Callable[[float, str], None]
-"""Called now and then while a repair runs: the share that is done, and what is known so far in words."""
 
 
 class Certainty(StrEnum):
@@ -72,7 +70,7 @@ class Task:
     n_jobs: int | None = None
     time_limit: float | None = None
     seed: int = 0
-    progress: Told | None = None
+    progress: Progress | None = None
     radius: Radius | None = None
     """The design's radius that `epsilon` comes from: of its rows alone, or with what uncertain relations add to it."""
 

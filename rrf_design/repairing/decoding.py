@@ -5,12 +5,11 @@ A batch of ten thousand fields asks the same few questions of the same matrix; t
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
 from math import comb
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +19,9 @@ from rrf_design.premise import Premise, delivered_columns, protected
 from rrf_design.repairing.contract import Array, Candidate, Task
 from rrf_design.repairing.parts import Parts
 from solvers.decoding import SupportDecoder
+
+if TYPE_CHECKING:
+    from solvers.result import Progress
 
 LISTED = 2_000
 """Sets of further wrong units that are looked at one by one."""
@@ -58,7 +60,7 @@ class Decoding:
     ) -> None:
         self.operator, self.k, self.erased = operator, k, erased
         self._options: dict[str, Any] = {"n_jobs": n_jobs, "time_limit": time_limit}
-        self._told: Callable[[float, float, float], None] | None = None
+        self._told: Progress | None = None
         self._null: dict[tuple[int, ...], Array] = {}
         self._unseen: dict[tuple[int, ...], tuple[Candidate, ...]] = {}
         self._moving: dict[tuple[int, ...], frozenset[int]] = {}
@@ -67,7 +69,7 @@ class Decoding:
     def of(cls, task: Task) -> Decoding:
         return cls(task.operator, k=task.k, erased=task.erased, n_jobs=task.n_jobs, time_limit=task.time_limit)
 
-    def watch(self, told: Callable[[float, float, float], None]) -> None:
+    def watch(self, told: Progress) -> None:
         """Have the share that is done and both bounds told while the margin is computed."""
         self._told = told
 

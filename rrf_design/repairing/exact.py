@@ -46,7 +46,7 @@ def _tell(task: Task, parts: Parts, share: float, support: tuple[int, ...], resi
     assert task.progress is not None
     names = ", ".join(task.operator.node_ids[i] for part in support for i in parts.members[part]) or "no answer wrong"
     fit = "explains the data" if explained else f"leaves a residual of {residual:.4g}, above ε = {task.epsilon:g}"
-    task.progress(share, f"best so far, not proven: {names}; it {fit}")
+    task.progress(share, None, f"best so far, not proven: {names}; it {fit}")
 
 
 def named(task: Task, parts: Parts, support: tuple[int, ...], error: Array) -> tuple[int, ...]:

@@ -38,6 +38,7 @@ from rrf_design.verdict import Evidence, Explained, assumed, decide
 if TYPE_CHECKING:
     from rrf_design.problem import Problem, Selection
     from rrf_design.repairing.responses_file import ResponseField
+    from solvers.result import Progress
 
 DENSE_SUPPORTS = 20_000
 """Prefixes that an exact search may walk through on a dense field before `auto` prefers the convex decoder."""
@@ -168,14 +169,16 @@ def decode(task: Task, decoder: Decoder, design: Decoding) -> tuple[Task, Outcom
     return task, replace(found, boundless=True, notes=(*found.notes, note))
 
 
-def _so_far(task: Task, outcome: Outcome) -> Callable[[float, float, float], None]:
+def _so_far(task: Task, outcome: Outcome) -> Progress:
     """Progress of the margin, which comes last: the answer is there, what it is worth is not."""
     edited = [name for name, i in task.operator.node_index.items() if outcome.error[task.operator.groups[i]].any()]
     found = ", ".join(name for name in edited if task.operator.node_index[name] not in task.erased) or "no answer"
 
-    def told(share: float, lower: float, upper: float) -> None:
+    def told(share: float | None, bounds: tuple[float, float] | None, _: str) -> None:
         assert task.progress is not None
-        task.progress(share, f"found wrong: {found}; without its margin yet, γ is between {lower:.4g} and {upper:.4g}")
+        lower, upper = bounds or (0.0, float("inf"))
+        words = f"found wrong: {found}; without its margin yet, γ is between {lower:.4g} and {upper:.4g}"
+        task.progress(share, bounds, words)
 
     return told
 

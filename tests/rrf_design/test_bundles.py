@@ -115,3 +115,38 @@ def test_no_two_bundles_of_a_verb_have_a_field_in_common():
         assert len(names) == len(set(names))
     names = [entry.name for kind in (rrf.Limits, rrf.Strategy, rrf.Surroundings) for entry in fields(kind)]
     assert len(names) == len(set(names))
+
+
+def test_everything_that_takes_time_tells_its_progress_the_same_way(tmp_path):
+    """progress(share, bounds, words): a share or None, two bounds or None, words or none."""
+    from rrf_design.models.scripted import ScriptedModel
+    from solvers import margin
+
+    told = {}
+
+    def listen(name):
+        return lambda *news: told.setdefault(name, []).append(news)
+
+    problem = rrf.Problem(
+        k=1,
+        nodes=[{"id": name, "prompt": "6 * 7?"} for name in "abcd"],
+        relations=[{"id": a + b, "tail": a, "head": b} for a, b in ("ab", "bc", "cd", "da")],
+        anchors=[{"id": f"x{name}", "node": name, "value": 42.0, "cost": 1.0} for name in "abcd"],
+    )
+    margin(problem.operator("all").matrix.toarray(), k=1, progress=listen("margin"))
+    rrf.plan(problem, budget=2.0, method="optimal", backend=Backend(progress=listen("plan")))
+    rrf.frontier(problem, progress=listen("frontier"))
+    certificate = rrf.certify(problem, "all", progress=listen("certify"))
+    rrf.verify(certificate, progress=listen("verify"))
+    rrf.repair(problem, dict.fromkeys("abcd", 42.0), select="all", progress=listen("repair"))
+    one = ScriptedModel(lambda request: "42")
+    rrf.acquire(problem, one, budget=4.0, store=tmp_path / "runs.sqlite", progress=listen("acquire"))
+    many = {"one": problem, "two": problem}
+    rrf.acquire(many, one, budget=4.0, store=tmp_path / "runs.sqlite", progress=listen("data set"))
+    assert {"margin", "plan", "frontier", "certify", "acquire", "data set"} <= set(told)
+    for name, news in told.items():
+        for share, bounds, words in news:
+            assert share is None or 0.0 <= share <= 1.0, name
+            assert bounds is None or bounds[0] <= bounds[1] * (1 + 1e-12), name
+            assert isinstance(words, str), name
+    assert told["data set"][-1][0] == 1.0

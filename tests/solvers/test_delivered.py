@@ -204,4 +204,4 @@ def test_progress_hears_bounds():
     B = graph_field(30, np.random.default_rng(2), anchors=1.0)
     found = delivered_margin(B, None, range(30), k=2, progress=lambda *args: heard.append(args))
     assert heard
-    assert all(lower <= found.upper * (1 + 1e-12) and upper >= found.lower for _, lower, upper in heard)
+    assert all(lower <= found.upper * (1 + 1e-12) and upper >= found.lower for _, (lower, upper), _ in heard)

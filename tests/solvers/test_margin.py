@@ -193,7 +193,7 @@ def test_progress_is_reported_with_bounds():
     seen = []
     margin(np.random.default_rng(9).standard_normal((40, 60)), k=3, progress=lambda *state: seen.append(state))
     assert seen[-1][0] == 1.0
-    assert all(0 <= fraction <= 1 and lower <= upper for fraction, lower, upper in seen)
+    assert all(0 <= fraction <= 1 and lower <= upper for fraction, (lower, upper), _ in seen)
 
 
 def test_ctrl_c_carries_the_bounds_so_far():

@@ -40,6 +40,9 @@ from rrf_design.certificates.checker.relaxations import prove_dominance, prove_d
 from rrf_design.certificates.checker.rivals import check_rivals
 from rrf_design.errors import InputError, Refused
 
+Progress = Callable[[float | None, tuple[float, float] | None, str], None]
+"""As everywhere (`solvers.result.Progress`), and said again here, because this package could be shipped alone."""
+
 TIME_LIMIT = 600.0  # seconds for all searches together, unless another limit is given
 MOST_BYTES = 1 << 27  # of a certificate: its operator stands in a file of its own when it is large
 LONGEST_REASON = 500
@@ -89,7 +92,7 @@ def verify(
     certificate: str | os.PathLike[str] | Documented,
     *,
     time_limit: float | None = None,
-    progress: Callable[[float, float, float], None] | None = None,
+    progress: Progress | None = None,
 ) -> Verification:
     """Re-prove a certificate, from its file or the object. Never raises for a bad certificate: it is refused.
 
@@ -170,7 +173,7 @@ class _Verifier:
         folder: Path | None,
         checks: list[Check],
         time_limit: float,
-        progress: Callable[[float, float, float], None] | None,
+        progress: Progress | None,
     ) -> None:
         self.document = document
         self.attached = attached
@@ -345,7 +348,7 @@ class _Verifier:
         def told(done: float) -> None:
             if self.progress is not None:
                 proved = self.document["margin"]["lower"] if self.proved else 0.0
-                self.progress(done, proved, self.document["margin"]["upper"])
+                self.progress(done, (proved, self.document["margin"]["upper"]), "")
 
         left = max(0.0, self.deadline - time.monotonic())
         return prove_floor(self.record, size, floor=floor, with_radii=with_radii, time_limit=left, progress=told)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from fields import priced, ring, scripted
 
-from rrf_design.acquisition import Journal, acquire, driving, read_run
+from rrf_design.acquisition import Journal, acquire, driving, live, read_run
 from rrf_design.acquisition.journal import Kind
 from rrf_design.errors import InputError
 
@@ -116,7 +116,7 @@ def test_a_run_in_a_thread_needs_no_signals(tmp_path: Path) -> None:
     assert found[0].repaired["n2"] == pytest.approx([7.0])
 
 
-def test_what_was_reserved_ahead_is_given_back(tmp_path: Path) -> None:
+def test_what_was_reserved_ahead_is_given_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Sixteen slots and two ahead: at the first signal those that nobody has begun are released, and nothing is lost."""
     begun: list[str] = []
     everybody = threading.Barrier(16, timeout=30)
@@ -135,7 +135,8 @@ def test_what_was_reserved_ahead_is_given_back(tmp_path: Path) -> None:
             stopped.set()
 
     items = {f"i{j}": ring(name=f"i{j}") for j in range(6)}
-    paused = acquire(items, remote(script, slots=16), store=tmp_path / "r.sqlite", method="witness", progress=seen)
+    monkeypatch.setattr(live, "Teller", lambda progress: seen)
+    paused = acquire(items, remote(script, slots=16), store=tmp_path / "r.sqlite", method="witness", progress=print)
     assert (paused.stopped_because, paused.calls, paused.lost) == ("paused", 16, 0)
     assert len(begun) == 16
     assert kinds(tmp_path).count(Kind.RELEASED) == 2

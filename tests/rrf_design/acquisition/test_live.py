@@ -343,9 +343,10 @@ def test_secrets_reach_neither_journal_nor_document_nor_message(
     monkeypatch.setenv("OPENAI_API_KEY", key)
     leaky = Attempt(Outcome.REFUSED, "", Usage(1, 1, 1), {"headers": key}, {"error": key}, f"bad key {key}")
     seen: list[Any] = []
-    run = go(
-        ring(), tmp_path, scripted(lambda r: leaky if "question 1" in r.prompt else f"7 {key}"), progress=seen.append
-    )
+    script = scripted(lambda r: leaky if "question 1" in r.prompt else f"7 {key}")
+    run = go(ring(), tmp_path, script, progress=lambda *told: seen.append(told))
+    assert seen
+    assert key not in repr(seen)
     gone = Attempt(Outcome.UNREACHABLE, usage=Usage(), detail=f"no route with {key}")
     paused = go(ring(), tmp_path, scripted(lambda r: gone))
     content = b"".join(file.read_bytes() for file in tmp_path.rglob("*") if file.is_file())

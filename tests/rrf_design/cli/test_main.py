@@ -157,7 +157,7 @@ def test_ctrl_c_in_a_planner_tells_the_bounds_it_was_told(
 
     def stopped(*_: object, backend: Backend, **__: object) -> None:
         assert backend.progress is not None
-        backend.progress(0.25, 0.5)
+        backend.progress(None, (0.25, 0.5), "")
         raise KeyboardInterrupt
 
     monkeypatch.setattr(rrf_design.planning, "plan", stopped)

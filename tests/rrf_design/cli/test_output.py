@@ -27,7 +27,7 @@ def test_text_of_problem_files_is_never_markup(capsys: pytest.CaptureFixture[str
 
 def test_no_bar_and_no_colour_away_from_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     with output.progress_bar("margin", quiet=True) as progress:
-        progress(0.5, 0.1, 0.2)
+        progress(0.5, (0.1, 0.2), "")
     assert progress.bounds == (0.1, 0.2)
     captured = capsys.readouterr()
     assert captured.out == captured.err == ""
@@ -39,8 +39,8 @@ def test_a_bar_on_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
     terminal = rich.console.Console(stderr=True, force_terminal=True, width=160, color_system=None)
     monkeypatch.setattr(output, "console", lambda *, stderr=False: terminal)
     progress = output.Progress("margin", time_limit=10.0, shown=True)
-    progress(0.5, 0.125, 0.25)
-    progress(0.125, 0.2)
+    progress(0.5, (0.125, 0.25), "")
+    progress(None, (0.125, 0.2), "")
     progress.stop()
     assert "between 0.125 and 0.2" in capsys.readouterr().err
 
@@ -51,7 +51,7 @@ def test_words_take_the_place_of_bounds(monkeypatch: pytest.MonkeyPatch, capsys:
     terminal = rich.console.Console(stderr=True, force_terminal=True, width=160, color_system=None)
     monkeypatch.setattr(output, "console", lambda *, stderr=False: terminal)
     progress = output.Progress("repair", time_limit=None, shown=True)
-    progress.tell(0.5, "best so far, not proven: a")
+    progress(0.5, None, "best so far, not proven: a")
     progress.stop()
     assert "best so far, not proven: a" in capsys.readouterr().err
     assert output.progress_words(progress) == "repair: best so far, not proven: a"
@@ -66,7 +66,7 @@ def test_an_interrupt_inside_a_kernel_is_an_interrupt() -> None:
     """Compiled code returns a result though the interrupt is set; the interpreter makes a SystemError of that, twice over."""
 
     def kernel(progress: output.Progress) -> None:
-        progress.tell(0.5, "best so far, not proven: a")
+        progress(0.5, None, "best so far, not proven: a")
         inner = SystemError("returned a result with an exception set")
         inner.__cause__ = KeyboardInterrupt()
         raise SystemError("returned a result with an exception set") from inner

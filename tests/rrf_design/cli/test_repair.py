@@ -178,7 +178,7 @@ def test_ctrl_c_in_the_margin_tells_what_was_found_and_that_its_margin_is_missin
     import solvers
 
     def stopped(*_, progress, **__):
-        progress(0.5, 0.0, 1.5)
+        progress(0.5, (0.0, 1.5), "")
         raise KeyboardInterrupt
 
     monkeypatch.setattr(solvers, "margin", stopped)

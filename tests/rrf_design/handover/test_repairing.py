@@ -92,7 +92,7 @@ def test_a_run_that_was_cut_short_goes_on(
     kept = tmp_path / "rows.jsonl"
     done = 0
 
-    def stop(share: float, words: str) -> None:
+    def stop(share: float | None, bounds: object, words: str) -> None:
         nonlocal done
         done += 1
         if done == 3:

@@ -49,7 +49,7 @@ def test_stopped_early_says_so():
 def test_progress_tells_steps_and_bounds():
     told = []
     problem = random_problem(8, blocks=6)
-    found = frontier(problem, progress=lambda fraction, words: told.append((fraction, words)))
+    found = frontier(problem, progress=lambda fraction, _, words: told.append((fraction, words)))
     fractions = [fraction for fraction, _ in told]
     assert fractions == sorted(fractions)
     assert all(0.0 <= fraction <= 1.0 for fraction in fractions)

@@ -121,7 +121,7 @@ def test_progress_counts_fields_and_certainties(n_jobs, equality, monkeypatch):
         equality("complete"),
         [{f"n{j}": float(j == 0) for j in range(4)}] * 7,
         n_jobs=n_jobs,
-        progress=lambda share, words: told.append((share, words)),
+        progress=lambda share, _, words: told.append((share, words)),
     )
     assert told[-1] == (1.0, "7 of 7 fields are finished: 7 certified")
     assert told[0][0] < told[-1][0]

@@ -1,0 +1,51 @@
+"""What a run tells whoever watches it: its state in a line, or the story of a single field."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rrf_design.acquisition.journal import Event, Kind
+from rrf_design.acquisition.telling import Teller
+
+SESSION = {"budget": 400.0, "money": None, "items": 300, "done": 0, "spent": 0.0, "paid": 0.0, "calls": 0}
+
+
+def settled(at: float, **changes: Any) -> Event:
+    body = {"item": "i", "name": "n", "outcome": "answered", "value": [7.0], "price": 0.5, "money": 0.0, "calls": 1}
+    return Event(Kind.SETTLED, body | changes, at=at)
+
+
+def listening() -> tuple[Teller, list[tuple[Any, Any, str]]]:
+    heard: list[tuple[Any, Any, str]] = []
+    return Teller(lambda *told: heard.append(told)), heard
+
+
+def test_the_line_says_items_money_rate_and_time_left() -> None:
+    teller, heard = listening()
+    teller(Event(Kind.SESSION, SESSION, at=0.0))
+    for i in range(100):
+        teller(settled(float(i)))
+    teller(Event(Kind.STOPPED, {"item": "i", "because": "x"}, at=100.0))
+    assert heard[-1] == (1 / 300, None, "1 of 300 items; spent 50 of 400; 100 calls, 1 a second; about 8.31 h left")
+
+
+def test_money_is_shown_where_there_is_a_limit() -> None:
+    teller, heard = listening()
+    teller(Event(Kind.SESSION, SESSION | {"money": 2.0, "paid": 0.25, "done": 7, "calls": 9}, at=0.0))
+    assert heard[-1][2] == "7 of 300 items; spent 0 of 400; money 0.25 of 2; 9 calls"
+
+
+def test_a_single_field_tells_its_story() -> None:
+    teller, heard = listening()
+    teller(Event(Kind.SESSION, SESSION | {"items": 1}, at=0.0))
+    teller(settled(1.0))
+    teller(settled(1.5, name="m", outcome="unreadable", value=None))
+    teller(Event(Kind.ROUND, {"gamma": 0.5, "support": ["a", "b"], "names": ["x"]}, at=1.6))
+    teller(Event(Kind.STOPPED, {"item": "", "because": "target reached"}, at=2.0))
+    assert [words for _, _, words in heard] == [
+        "  n: answered = 7  [0.5]",
+        "  m: unreadable  [0.5]",
+        "margin 0.5, worst on a, b; next: x",
+        "stopped: target reached",
+    ]
+    assert {share for share, _, _ in heard} == {None}  # nobody knows how long it will be
