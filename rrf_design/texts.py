@@ -12,6 +12,7 @@ from typing import Any
 
 _HALF = re.compile("[\ud800-\udfff]")
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_NUMBER = re.compile(r"[-+]?[0-9][0-9.,' ]*")
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 
 
@@ -33,6 +34,13 @@ def whole(text: str) -> str:
 def showable(text: str) -> str:
     """The text as a terminal may see it: no half characters, and no control characters but line ends and tabs."""
     return _CONTROL.sub(REPLACEMENT, whole(text))
+
+
+def sheet_text(text: str) -> str:
+    """The text for a list that people open in a spreadsheet: what it would take for a formula (a model may write one) stays text."""
+    text = showable(text)
+    formula = text.lstrip()[:1] in ("=", "+", "-", "@") and _NUMBER.fullmatch(text.strip()) is None
+    return f"'{text}" if formula and text.strip() else text
 
 
 def column(text: str) -> str:

@@ -248,7 +248,11 @@ class Minimiser:
 
     def _finish_large(self, fronts: Sequence[Front]) -> bool | None:
         """As `_finish`, root by root; None where floating point can't tell and ball arithmetic must."""
-        self._iterate([self.incumbent.support], restarts=RESTARTS, kicks=KICKS)
+        few = math.comb(
+            self.field.n, self.search.size
+        )  # where there is little to search, a long look beforehand costs more than it saves
+        restarts, kicks = min(RESTARTS, few // 64), min(KICKS, 1 + few // 16)
+        self._iterate([self.incumbent.support], restarts=restarts, kicks=kicks)
         self.method = " and ".join(sorted({front.name for front in fronts}))
         while not self._is_zero():
             best = self.incumbent.sigma

@@ -20,7 +20,7 @@ from rrf_design.acquisition.sources.person import Person
 from rrf_design.acquisition.state import Buys, Purchase, Settlement, purchase_id
 from rrf_design.errors import InputError
 from rrf_design.files import write_text
-from rrf_design.texts import json_text, showable
+from rrf_design.texts import json_text, sheet_text
 from rrf_design.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -121,7 +121,9 @@ def write_queue(path: str | os.PathLike[str], reviews: list[Review]) -> None:
     text = io.StringIO()
     writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
     writer.writeheader()
-    writer.writerows(row | {key: _plain(row[key]) for key in ("question", "prompt", "model_answer")} for row in rows)
+    writer.writerows(
+        row | {key: sheet_text(row[key]) for key in ("question", "prompt", "model_answer")} for row in rows
+    )
     write_text(path, text.getvalue())
 
 
@@ -226,9 +228,3 @@ def _form(path: str | os.PathLike[str], *more: str) -> str:
     if suffix not in forms:
         raise InputError(f"{path}: review files end in {' or '.join(forms)}")
     return suffix
-
-
-def _plain(text: str) -> str:
-    """A text that a spreadsheet would take for a formula (a model may write one) is shown as text."""
-    text = showable(text)
-    return f"'{text}" if text.startswith(("=", "+", "-", "@")) else text

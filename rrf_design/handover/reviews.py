@@ -22,6 +22,7 @@ from rrf_design.questions.datasets import DataItem, Dataset
 from rrf_design.questions.delivery import cell_text, json_text
 from rrf_design.questions.faults import RowFaults
 from rrf_design.questions.tables import open_table
+from rrf_design.texts import sheet_text
 
 if TYPE_CHECKING:
     from rrf_design.handover.delivered import Delivery
@@ -53,11 +54,16 @@ def write_reviews(path: str | os.PathLike[str], delivery: Delivery) -> int:
         sheet = io.StringIO()
         writer = csv.writer(sheet, lineterminator="\n")
         writer.writerow(COLUMNS)
-        writer.writerows([cell_text(row[name]) for name in COLUMNS] for row in rows)
+        writer.writerows([_cell(name, row[name]) for name in COLUMNS] for row in rows)
         text = sheet.getvalue()
     with writing(path) as stream:
         stream.write(text.encode("utf-8", "replace"))
     return len(rows)
+
+
+def _cell(name: str, value: Any) -> str:
+    """Ids, and what people write, are read back as they stand; the words of models and tables are no formulas."""
+    return sheet_text(cell_text(value)) if name in ("question", "raw", "reason") else cell_text(value)
 
 
 def _questions(delivery: Delivery) -> Iterator[dict[str, Any]]:

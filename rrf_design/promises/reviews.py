@@ -16,7 +16,7 @@ from rrf_design.errors import InputError
 from rrf_design.files import write_text
 from rrf_design.questions.faults import RowFaults
 from rrf_design.questions.tables import open_table
-from rrf_design.texts import json_text, showable
+from rrf_design.texts import json_text, sheet_text
 
 COLUMNS = ("id", "question", "text", "value")
 
@@ -35,7 +35,7 @@ def write_reviews(path: str | os.PathLike[str], rows: Iterable[tuple[str, str, s
         writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
         writer.writeheader()
         writer.writerows(
-            {key: _plain(str(value)) if key in ("question", "text") else value for key, value in e.items()}
+            {key: sheet_text(str(value)) if key in ("question", "text") else value for key, value in e.items()}
             for e in entries
         )
         write_text(path, text.getvalue())
@@ -68,9 +68,3 @@ def _form(path: str | os.PathLike[str]) -> str:
     if form not in (".csv", ".jsonl"):
         raise InputError(f"{path}: review files end in .csv or .jsonl")
     return form
-
-
-def _plain(text: str) -> str:
-    """A text that a spreadsheet would take for a formula is shown as text."""
-    text = showable(text)
-    return f"'{text}" if text.startswith(("=", "+", "-", "@")) else text

@@ -39,6 +39,9 @@ _BOLD = re.compile(r"\*\*([^*\n]{1,200})\*\*")
 _CONCLUDES = re.compile(r"\W{0,3}(?:so|thus|hence|therefore|in total|in conclusion|altogether)\b", re.IGNORECASE)
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
 _REMARK = re.compile(r"\((?![^()]*\bor\b)[^()]*\)|\[(?![^\[\]]*\bor\b)[^\[\]]*\]")
+_UNKNOWN = re.compile(
+    r"\b(?:unknown|unclear|undetermined|none|cannot|can't|impossible|not enough|n/a)\b", re.IGNORECASE
+)
 _EQUALS = re.compile(rf"(?:=|\u2248)\s{{0,3}}[-+]?\s?(?:{MONEY}\s?)?[-+.]?\Z")
 _VARIABLE = re.compile(r"(?<![\w)])([A-Za-z]\w{0,12})\s{0,3}=(?!=)")
 
@@ -145,6 +148,8 @@ def _in_span(prepared: Page, span: str, whole: bool) -> Found:
     outside = _REMARK.sub(" () ", span)  # the brackets stay, so that the factor of a sum is still seen as one
     if outside != span and next(prepared.mentions(outside), None) is not None:
         span = outside
+    elif outside != span and _UNKNOWN.search(outside):
+        return Found(None, "the answer is said to be unknown; a number stands in a remark only", ambiguous=True)
     return settle(prepared.mentions(span), whole=whole)
 
 

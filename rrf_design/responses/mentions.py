@@ -32,7 +32,13 @@ _UNITS = re.compile(
     r"kcal|cal|cents?|euros?|dollars?|km/h|mph|pts?)(?![^\W\d_])"
 )
 _ORDINAL = re.compile(r"(?:st|nd|rd|th)(?!\w)|[\u00ba\u00aa]")
-_CLOCK = re.compile(rf"{_SPACE}?(?:[ap]\.?m\b|[AP]\.?M\b|o'clock)")
+_CLOCK = re.compile(rf"{_SPACE}?(?:[ap]\.?m\b|[AP]\.?M\b|o'clock|Uhr\b)")
+_MONTH = (
+    r"(?:Jan(?:uary|uar)?|Feb(?:ruary|ruar)?|Mar(?:ch)?|M\u00e4rz|Apr(?:il)?|May|Mai|Ju(?:ne|ni|ly|li|n|l)|Aug(?:ust)?|"
+    r"Sept?(?:ember)?|O[ck]t(?:ober)?|Nov(?:ember)?|De[cz](?:ember)?)"
+)
+_DAY_BEFORE = re.compile(rf"\b{_MONTH}\.?{_SPACE}\Z")
+_DAY_AFTER = re.compile(rf"\.?{_SPACE}(?:of{_SPACE})?{_MONTH}\b")
 _EXPONENT = re.compile(r"[eE]([+-]?[0-9]{1,3})(?![\w.,]*\w)")
 _TIMES_TEN = re.compile(
     rf"{_SPACE}?[x\u00d7*\u00b7\u22c5]{_SPACE}?10(?:{_SPACE}?(?:\^|\*\*){_SPACE}?\{{?([+-]?[0-9]{{1,3}})\}}?|"
@@ -44,9 +50,13 @@ _MULTIPLE = re.compile(rf"[ {HARD}-](hundred|thousand|million)s?\b", re.IGNORECA
 # Billions and dozens differ between languages and questions, the abbreviations between everybody.
 _VAGUE = re.compile(
     rf"{_SPACE}?(?:(?:[mb]illiarden?|milliard|billion|trillion|dozen|lakh|lac|crore|millionen|millones|tausend|mille|mio|mrd|"
-    r"tsd|bn|mn|k)s?\b|[\u4e07\u842c\u5104\u4ebf\u5343\u767e\ub9cc\uc5b5])|m\b",
+    r"tsd|bn|mn|cr|k)s?\b|[\u4e07\u842c\u5104\u4ebf\u5343\u767e\ub9cc\uc5b5])|m\b",
     re.IGNORECASE,
 )
+_VAGUE_MONEY = re.compile(rf"{_SPACE}?[kmbtKMBT]\b")
+_MONEY_BEFORE = re.compile(rf"{MONEY}{_SPACE}?\Z")
+# 1h30, 6ft2, 5.O0: letters and then digits again, all in one.
+_GLUED = re.compile(r"[.,]?[^\W\d_]{1,6}[0-9]")
 _STRAY_AFTER = re.compile(rf"[.,'_]{{2,}}[0-9]|{_SPACE}[.,][0-9]")
 _STRAY_BEFORE = re.compile(r"(?:^|[\s.,])[.,]\Z")
 _LEADING_POINT = re.compile(rf"(?:^|[\s(\[=:+*/-]|{MONEY})\.\Z")
@@ -58,6 +68,12 @@ _MINUS_WORD = re.compile(rf"(?:^|[\s:=(\[*\"'])-[^\W\d_]{{1,12}}\.?{_SPACE}?\Z")
 _SPOKEN_MINUS = re.compile(r"\b(?:minus|negative)\s\Z", re.IGNORECASE)
 _SAYS = frozenset({"is", "was", "be", "equals", "of", "answer", "about", "ist", "result"})
 _BOUND = re.compile(rf"(?:[<>\u2264\u2265]=?|\\(?:le|ge|leq|geq|lt|gt)){_SPACE}?\Z")
+_BOUND_WORD = re.compile(
+    r"\b(?:(?:more|less|fewer|greater|larger|smaller|bigger|higher|lower) than|over|under|above|below|beyond)\s\Z",
+    re.IGNORECASE,
+)
+_SOME = re.compile(r"-(?:something|odd|ish)\b")
+_TWO_SIGNS = re.compile(r"[-+][-+]\Z")
 _ARROW = re.compile(rf"(?:[-=]>|\u2192){_SPACE}?\Z")
 _OPERATOR_BEFORE = re.compile(
     rf"[\w)\]}}%](?:{_SPACE}*[/*\u00d7\u00f7\u00b7\u22c5^]{_SPACE}*|{_SPACE}+[+-]{_SPACE}+|[+-]{_SPACE}*|"
@@ -171,7 +187,9 @@ def _obstacle(written: str, left: str, right: str) -> str | None:
         return None
     if right[:1] in ("^", "\u221a") or right.startswith("**") or re.match(f"[{_SUPERSCRIPT}]", right):
         return "is raised to a power"
-    if _VAGUE.match(right):
+    if _GLUED.match(right):
+        return "is glued to letters and further digits"
+    if _VAGUE.match(right) or (_MONEY_BEFORE.search(left) and _VAGUE_MONEY.match(right)):
         return "comes with a multiple that has several meanings"
     if right[:1].isalpha() and ord(right[0]) < 0x2E80 and not _UNITS.match(right):
         return "is joined to letters"
@@ -185,8 +203,12 @@ def _obstacle(written: str, left: str, right: str) -> str | None:
         return "has a separator that belongs to no number"
     if "." in written and re.match(r"\.{2,}|\u2026", right):
         return "goes on"
-    if _BOUND.search(left) and not _ARROW.search(left):
+    if (_BOUND.search(left) and not _ARROW.search(left)) or _BOUND_WORD.search(left) or _SOME.match(right):
         return "is a bound"
+    if _DAY_BEFORE.search(left) or _DAY_AFTER.match(right):
+        return "is a day of a month"
+    if _TWO_SIGNS.search(left):
+        return "has two signs"
     if _NEGATED.search(left):
         return "is what the answer is not"
     if "," in written and re.search(r"[(\[]\s*\Z", left) and re.match(r"\s*[)\]]", right):
