@@ -101,9 +101,13 @@ class Block(Entry):
     """Of the family: its m members share it, w/m each."""
     family: Text | None = None
     """Members of one family state one fact; without a name, a family of its own."""
+    correlation: Annotated[float, Field(strict=True, ge=0, le=1)] | None = None
+    """Of the noise within the family: 1, the default for its weight, makes copies of its members; 0 independent measurements."""
     sigma: Positive | None = None
     covariance: Matrix | None = None
     """Noise of the rows: they are whitened with it. At most one of sigma, covariance, metric."""
+    estimated_from: Annotated[int, Field(strict=True, ge=2)] | None = None
+    """How many repeats sigma or covariance was estimated from: it is then raised by what so few may have missed."""
     metric: Positive | Matrix | None = None
     """Positive definite W on the rows, when their norm is declared rather than estimated."""
     uncertainty: NonNegative = 0.0
@@ -112,6 +116,8 @@ class Block(Entry):
     """Present: on sale. Absent: owned already."""
     trusted: bool | None = None
     """True: never wrong, like an exact calculation. False: a suspect among `wrong_checks`; where no block says so, all others are."""
+    rate: Annotated[float, Field(strict=True, gt=0, lt=1)] | None = None
+    """Wrong altogether with at most this probability, independently of others: a suspect, like a judge that says yes or no."""
     requires: tuple[Text, ...] = ()
     excludes: tuple[Text, ...] = ()
 
@@ -120,6 +126,12 @@ class Block(Entry):
         if (self.sigma is not None) + (self.covariance is not None) + (self.metric is not None) > 1:
             given = [name for name in ("sigma", "covariance", "metric") if getattr(self, name) is not None]
             raise ValueError(f"give only one of {' and '.join(given)}")
+        if self.estimated_from is not None and self.sigma is None and self.covariance is None:
+            raise ValueError("estimated_from speaks of sigma or covariance; give one of them")
+        if self.correlation is not None and self.family is None:
+            raise ValueError("correlation speaks of the members of a family; name the family")
+        if self.trusted and self.rate is not None:
+            raise ValueError("trusted = true says that it is never wrong, but it has a rate; leave one of the two out")
         if self.trusted and (self.uncertainty > 0 or self.sigma is not None or self.covariance is not None):
             why = "uncertain" if self.uncertainty > 0 else "noisy"
             raise ValueError(
@@ -245,6 +257,25 @@ class Anchor(Block):
     @property
     def nodes(self) -> tuple[str, ...]:
         return self.over if self.over is not None else (self.node or "",)
+
+
+class SharedNoise(Entry):
+    """Blocks whose noise is not independent: two labels of one annotator. Each declares its own sigma or covariance."""
+
+    id: Text
+    blocks: tuple[Text, ...]
+    correlation: Annotated[float, Field(strict=True, ge=0, le=1)] | None = None
+    """No combination of the rows of one block correlates more than this with one of another's."""
+    covariance: Matrix | None = None
+    """Or: the covariance of all their rows, block by block in this order."""
+
+    @model_validator(mode="after")
+    def _one_form(self) -> Self:
+        if (self.correlation is None) == (self.covariance is None):
+            raise ValueError("give exactly one of correlation and covariance")
+        if len(set(self.blocks)) < max(2, len(self.blocks)):
+            raise ValueError("blocks must name at least two blocks, and none of them twice")
+        return self
 
 
 class Rule(Entry):

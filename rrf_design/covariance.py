@@ -1,40 +1,35 @@
-"""Noise that is not independent: covariances across blocks, families between copies and independence, singular Σ.
+"""Noise that is not independent: within a block, within a family, across blocks.
 
-Rows b with noise of covariance Σ = VΛVᵀ are whitened by Σ^(-1/2) on the support of Σ. Directions V₀ in which Σ is zero carry no
-noise at all: V₀ᵀBh = V₀ᵀc holds exactly, whatever the others measure. They are kept as exact rows and never divided by zero;
-what to do with an exact row (a constraint, or a weight one chooses) is the caller's decision, and said by the caller.
+Within one block rows of covariance Σ = VΛVᵀ are whitened by Σ^(-1/2). Directions in which Σ is zero carry no noise, so any finite
+weight is right for them: they are kept as rows `EXACT` times as heavy as the least noisy one, which is a constraint up to a part
+in a million of the margin, and never a division by zero.
 
-Whitening across blocks mixes their rows: BᵀB is then no longer a sum over these blocks, so they belong together, in a purchase as
-in a margin.
+Across blocks every one is whitened by itself, and the variance of all of them is raised by one factor c with R ⪯ c·I, where R is the
+covariance of their whitened rows together. Noise that counts as c times as large in every row, and as independent, then covers what is
+shared, *whatever part of the blocks is held*: BᵀB stays a sum over blocks, margins never fall with a purchase, and no row of one
+block stands in another. Blocks that are bought together anyway can be written as one block with its covariance, which loses nothing.
+For m blocks of which no two are correlated more than ρ, c = 1 + (m − 1)ρ: from independence (1) to copies that share one weight (m).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from math import isfinite
+from collections.abc import Sequence
+from fractions import Fraction
+from math import inf, nextafter
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rrf_design.errors import InputError
 
+if TYPE_CHECKING:
+    from rrf_design.blocks import SharedNoise
+    from rrf_design.problem import Problem
+
 Array = NDArray[np.float64]
-
-
-@dataclass(frozen=True, slots=True)
-class WhitenedRows:
-    """Rows whose noise is independent with variance 1, and rows without noise. `back` maps whitened residuals to bare ones."""
-
-    rows: Array  # (rank, columns)
-    target: Array  # (rank,)
-    exact_rows: Array  # (rows − rank, columns)
-    exact_target: Array
-    back: Array  # (rows, rank): Σ^(1/2) on its support
-
-    def __post_init__(self) -> None:
-        for array in (self.rows, self.target, self.exact_rows, self.exact_target, self.back):
-            array.setflags(write=False)
+EXACT = 1024.0
+"""How much heavier than the least noisy direction of its block a direction without noise is."""
 
 
 def checked_covariance(covariance: object, *, rows: int, where: str) -> Array:
@@ -55,63 +50,91 @@ def checked_covariance(covariance: object, *, rows: int, where: str) -> Array:
     return np.asarray(matrix)
 
 
-def joint_covariance(own: Sequence[Array], cross: Mapping[tuple[int, int], Array], *, where: str) -> Array:
-    """The covariance of several blocks together: their own ones, and `cross[i, j]` between the rows of i and j (i < j)."""
-    ends = np.cumsum([0, *(len(part) for part in own)])
-    matrix = np.zeros((int(ends[-1]), int(ends[-1])))
-    for number, part in enumerate(own):
-        matrix[ends[number] : ends[number + 1], ends[number] : ends[number + 1]] = part
-    for (i, j), part in cross.items():
-        if not 0 <= i < j < len(own):
-            raise InputError(f"{where}: there is no pair of blocks {i} and {j}")
-        if np.shape(part) != (len(own[i]), len(own[j])):
-            raise InputError(f"{where}: the covariance of blocks {i} and {j} must be {len(own[i])}×{len(own[j])}")
-        matrix[ends[i] : ends[i + 1], ends[j] : ends[j + 1]] = part
-        matrix[ends[j] : ends[j + 1], ends[i] : ends[i + 1]] = np.transpose(part)
-    return checked_covariance(matrix, rows=len(matrix), where=where)
-
-
-def family_covariance(sigmas: Sequence[float], *, correlation: float, where: str) -> Array:
-    """Σ_ij = ρσ_iσ_j off the diagonal: members of a family between copies (ρ = 1) and independence (ρ = 0)."""
-    if not 0.0 <= correlation <= 1.0:
-        raise InputError(f"{where}: correlation must lie between 0 and 1, not {correlation!r}")
-    if not all(isfinite(sigma) and sigma >= 0.0 for sigma in sigmas):
-        raise InputError(f"{where}: every sigma must be a finite number of at least 0")
-    scale = np.asarray(sigmas, dtype=np.float64)
-    return np.outer(scale, scale) * (correlation + (1.0 - correlation) * np.eye(len(scale)))
-
-
 def shrunk(covariance: Array, tau: float) -> Array:
     """(1 − τ)Σ + τ·tr(Σ)/m·I."""
     if not 0.0 <= tau <= 1.0:
         raise InputError(f"shrinkage must lie between 0 and 1, not {tau!r}")
     order = len(covariance)
-    return np.asarray((1.0 - tau) * covariance + tau * float(np.trace(covariance)) / max(order, 1) * np.eye(order))
+    average = float(np.sum(np.diag(covariance) / max(order, 1)))
+    return np.asarray((1.0 - tau) * covariance + tau * average * np.eye(order))
 
 
-def whiten(rows: Array, target: Array, covariance: Array) -> WhitenedRows:
-    """Rows (m, columns) with target (m,) and noise of covariance Σ (m, m), split into what is noisy and what is exact.
-
-    A variance below rounding of the largest one counts as zero.
-    """
-    variances, vectors = np.linalg.eigh(covariance)
-    noisy = variances > _rounding(covariance)
-    spread = np.sqrt(variances[noisy])
-    along = vectors[:, noisy].T / spread[:, None]
-    return WhitenedRows(
-        rows=along @ rows,
-        target=along @ target,
-        exact_rows=vectors[:, ~noisy].T @ rows,
-        exact_target=vectors[:, ~noisy].T @ target,
-        back=vectors[:, noisy] * spread,
-    )
+def whitening(covariance: Array, *, tau: float = 0.0, floor: float = 0.0, where: str) -> Array:
+    """(m, m): what rows with this noise are multiplied with, after shrinkage and floor; exact directions are kept, and heavy."""
+    smallest = _rounding(covariance)
+    variances, vectors = np.linalg.eigh(shrunk(covariance, tau))
+    variances = np.maximum(variances, floor)
+    noisy = variances > smallest
+    if not noisy.any():
+        raise InputError(f"{where}: covariance is zero; leave it out, or give [problem] a variance_floor")
+    weights = np.empty(len(variances))
+    weights[noisy] = 1.0 / np.sqrt(variances[noisy])
+    # a variance that rounding can't tell from zero must not come out above 1
+    weights[~noisy] = min(EXACT * float(weights[noisy].max()), 1.0 / (2.0 * smallest) ** 0.5) if smallest else EXACT
+    return np.asarray((vectors * weights) @ vectors.T)
 
 
-def shrinkage_sweep(
-    covariance: Array, taus: Sequence[float], measure: Callable[[Array], float]
-) -> tuple[tuple[float, float], ...]:
-    """(τ, measure(Σ_τ)) for each τ: how much of a margin rests on correlations that were only estimated."""
-    return tuple((float(tau), float(measure(shrunk(covariance, float(tau))))) for tau in taus)
+def correlated(members: int, correlation: float) -> float:
+    """1 + (m − 1)ρ: c of m blocks of which no two are correlated more than ρ."""
+    exactly = 1 + (members - 1) * Fraction(correlation)
+    return nextafter(float(exactly), inf) if float(exactly) < exactly else float(exactly)
+
+
+def dilations(problem: Problem) -> dict[str, float]:
+    """c of every block whose noise, or weight, is shared; blocks of their own are left out."""
+    result = {}
+    for block in problem.blocks:
+        members = problem.family_size[block.family_name]
+        if members > 1:
+            result[block.id] = correlated(members, 1.0 if block.correlation is None else block.correlation)
+    for entry in problem.noise:
+        result.update(dict.fromkeys(entry.blocks, dilation(problem, entry, entry.blocks)))
+    return result
+
+
+def dilation(problem: Problem, entry: SharedNoise, held: Sequence[str]) -> float:
+    """c of some of the blocks of an entry, by themselves."""
+    if entry.correlation is not None:
+        return correlated(len(held), entry.correlation)
+    together, rounding = _whitened(problem, entry, held)
+    # a hair above the largest eigenvalue, so that the verifier can prove it
+    return max(1.0, float(np.linalg.eigvalsh(together)[-1]) * (1 + 1e-12 * len(together)) + rounding)
+
+
+def whitened_covariance(problem: Problem, entry: SharedNoise, held: Sequence[str]) -> Array:
+    """R: the covariance of the rows of some blocks of an entry, each block whitened by itself."""
+    return _whitened(problem, entry, held)[0]
+
+
+def _whitened(problem: Problem, entry: SharedNoise, held: Sequence[str]) -> tuple[Array, float]:
+    """R, and how far rounding can have moved its eigenvalues: much where a block's own covariance is nearly singular."""
+    from rrf_design.rows import block_height, own_covariance, whitener
+
+    where = f"noise {entry.id!r}"
+    blocks = [problem.block_by_id[name] for name in entry.blocks]
+    heights = [block_height(problem, block) for block in blocks]
+    ends = np.cumsum([0, *heights])
+    declared = checked_covariance(entry.covariance, rows=int(ends[-1]), where=where)
+    left = np.zeros_like(declared)
+    kept: list[int] = []
+    for block, height, start in zip(blocks, heights, ends, strict=False):
+        part = slice(int(start), int(start) + height)
+        if not np.allclose(own_covariance(block, height), declared[part, part], rtol=1e-9, atol=0.0):
+            raise InputError(f"{where}: its covariance of {block.title} is not what that block declares")
+        white = whitener(problem, block, height)
+        left[part, part] = np.eye(height) if white is None else white
+        kept += range(part.start, part.stop) if block.id in held else ()
+    whole = left @ declared @ left.T
+    sizes = (abs(left) @ abs(declared) @ abs(left).T)[np.ix_(kept, kept)]
+    rounding = 4.0 * len(declared) * float(np.finfo(float).eps) * float(sizes.sum(axis=1).max(initial=0.0))
+    return np.asarray((whole / 2 + whole.T / 2)[np.ix_(kept, kept)]), rounding
+
+
+def shares_noise(problem: Problem, block: str) -> bool:
+    """Whether the noise of a block is declared not to be independent of others'."""
+    entry = problem.block_by_id[block]
+    lone = problem.family_size[entry.family_name] == 1
+    return (entry.correlation is not None and not lone) or any(block in shared.blocks for shared in problem.noise)
 
 
 def _rounding(matrix: Array) -> float:

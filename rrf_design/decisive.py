@@ -1,12 +1,15 @@
 """Checks that decide an item: a trusted one that states the delivered value is the value, whatever was answered.
 
 No number of further answers explains what contradicts itself (an explanation of more rows explains fewer of them too), so such
-an item needs somebody who knows. The premise is then another one: not that few answers are wrong, but that the check is right.
+an item needs somebody who knows. The premise is then another one: not that few answers are wrong, but that the check is right. Where
+up to a checks may be wrong, a + 1 of them that say the same decide it too: not all of these are.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping
+from math import floor
 
 from rrf_design.blocks import Anchor
 from rrf_design.goal import Goal
@@ -29,7 +32,45 @@ def sole_delivered(problem: Problem) -> str | None:
 def decides(anchor: Anchor, node: str) -> bool:
     """Whether an anchor's value is the value of this node: it is not suspect, states the whole of it, and is not noisy."""
     exact = anchor.sigma is None and anchor.covariance is None and anchor.uncertainty == 0.0
-    return anchor.trusted is not False and exact and anchor.rows is None and anchor.nodes == (node,)
+    return (
+        anchor.trusted is not False
+        and anchor.rate is None
+        and exact
+        and anchor.rows is None
+        and anchor.nodes == (node,)
+    )
+
+
+def states(anchor: Anchor, node: str) -> bool:
+    """Whether its value, where it is right, is the value of this node: it states the whole of it, and is not noisy."""
+    exact = anchor.sigma is None and anchor.covariance is None and anchor.uncertainty == 0.0
+    return exact and anchor.rows is None and anchor.nodes == (node,)
+
+
+def suspect_statements(problem: Problem, node: str) -> list[Anchor]:
+    """Checks that may be wrong and state the value of a node; none where no number of wrong ones is assumed."""
+    premise = problem.whole.premise
+    if not premise.wrong_checks:
+        return []
+    return [anchor for anchor in problem.anchors if anchor.id in premise.suspects and states(anchor, node)]
+
+
+def quorum(problem: Problem) -> int:
+    """So many checks that may be wrong, and say the same, are not all wrong: what they say is the value."""
+    return problem.whole.premise.wrong_checks + 1
+
+
+def agreed(problem: Problem, said: Mapping[str, tuple[float, ...]], node: str) -> tuple[tuple[float, ...], int] | None:
+    """The value that a quorum of such checks states, and how many were asked; None where none does, or two quorums differ."""
+    listed = [said[anchor.id] for anchor in suspect_statements(problem, node) if anchor.id in said]
+    found = [value for value, times in Counter(listed).items() if times >= quorum(problem)]
+    return (found[0], len(listed)) if len(found) == 1 else None
+
+
+def agreed_premise(problem: Problem, asked: int) -> str:
+    premise = problem.whole.premise
+    many = f"at most {premise.wrong_checks} of {asked} checks {'is' if premise.wrong_checks == 1 else 'are'} wrong"
+    return many if premise.sure is None else f"{many} (with probability {floor(premise.sure * 10_000) / 10_000:g})"
 
 
 def is_person(anchor: Anchor) -> bool:
@@ -45,7 +86,7 @@ def decisive_checks(problem: Problem, *, without: Collection[str] = ()) -> list[
     node = sole_delivered(problem)
     if node is None:
         return []
-    known = [a for a in problem.anchors if not problem.wrong_checks or a.id not in suspects_of(problem)]
+    known = [a for a in problem.anchors if not problem.whole.premise.wrong_checks or a.id not in suspects_of(problem)]
     found = [a for a in known if not a.owned and a.id not in without and decides(a, node)]
     return sorted(found, key=lambda anchor: (is_person(anchor), anchor.cost or 0.0))
 

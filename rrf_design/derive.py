@@ -11,10 +11,14 @@ from collections.abc import Collection, Mapping
 from fractions import Fraction
 from typing import Any
 
-from rrf_design.blocks import Anchor
+from rrf_design.blocks import Anchor, Relation, SharedNoise
+from rrf_design.certificates.checker.rates import tolerated
+from rrf_design.covariance import dilation
 from rrf_design.errors import InputError
+from rrf_design.field import Node
 from rrf_design.market import exact
 from rrf_design.problem import Problem
+from rrf_design.rows import block_height
 
 
 def without_noise(problem: Problem) -> Problem:
@@ -22,10 +26,13 @@ def without_noise(problem: Problem) -> Problem:
     if not any(block.sigma is not None or block.covariance is not None for block in problem.blocks):
         return problem
     changed = {
-        key: tuple(block.model_copy(update={"sigma": None, "covariance": None}) for block in getattr(problem, key))
+        key: tuple(
+            block.model_copy(update={"sigma": None, "covariance": None, "estimated_from": None})
+            for block in getattr(problem, key)
+        )
         for key in ("relations", "anchors")
     }
-    return problem.model_copy(update=changed)
+    return problem.model_copy(update={**changed, "noise": ()})
 
 
 def with_radii(problem: Problem, radii: Mapping[str, float]) -> Problem:
@@ -43,6 +50,20 @@ def with_radii(problem: Problem, radii: Mapping[str, float]) -> Problem:
         for key in ("relations", "anchors")
     }
     return problem.model_copy(update=changed)
+
+
+def asking(problem: Problem, repeats: Mapping[str, int]) -> Problem:
+    """Some nodes asked more often: their answers are means and scatter less. Rows and prices stay."""
+    for name in repeats:
+        if name not in problem.node_by_id:
+            raise InputError(f"repeats: {name!r} is not a node of this problem")
+    if not repeats:
+        return problem
+    nodes = tuple(
+        Node(**{**node.model_dump(), "repeats": repeats[node.id]}) if node.id in repeats else node
+        for node in problem.nodes
+    )
+    return problem.model_copy(update={"nodes": nodes})
 
 
 def owning(problem: Problem, names: Collection[str]) -> Problem:
@@ -85,16 +106,15 @@ def realised(problem: Problem, *, failed: Collection[str], values: Mapping[str, 
     """
     gone = set(failed)
     keep = [block for block in problem.blocks if block.id not in gone and not gone.intersection(block.nodes)]
-    sizes = Counter(block.family_name for block in keep)
     names = {block.id for block in keep}
+    shares = _shares(problem, keep)
     kept = {}
     for block in keep:
         changes: dict[str, Any] = {
             key: tuple(n for n in getattr(block, key) if n in names) for key in ("requires", "excludes")
         }
-        share = Fraction(sizes[block.family_name], problem.family_size[block.family_name])
-        if share != 1:
-            changes["weight"] = float(exact(block.weight) * share)
+        if shares[block.id] != 1:
+            changes["weight"] = float(exact(block.weight) * shares[block.id])
         if block.id in values:
             changes["value"] = values[block.id]
         kept[block.id] = block.model_copy(update=changes)
@@ -114,14 +134,18 @@ def realised(problem: Problem, *, failed: Collection[str], values: Mapping[str, 
         for node in problem.nodes
         if node.id not in gone or node.id in wanted
     ]
-    marked = any(block.trusted is False for block in problem.blocks)
-    suspect = not marked or any(block.trusted is False for block in kept.values())
+    marked = any(block.trusted is False or block.rate is not None for block in problem.blocks)
+    suspect = not marked or any(block.trusted is False or block.rate is not None for block in kept.values())
+    # as many may be wrong as before: which checks failed may have to do with which are wrong
+    rates = [block.rate for block in kept.values() if block.rate is not None]
+    wrong = problem.wrong_checks + problem.whole.premise.rated - tolerated(rates, problem.confidence)
     return problem.model_copy(
         update={
-            "wrong_checks": problem.wrong_checks if suspect else 0,  # the checks that may be wrong are gone
+            "wrong_checks": wrong if suspect else 0,  # the checks that may be wrong are gone
             "nodes": tuple(nodes),
             "relations": tuple(kept[b.id] for b in problem.relations if b.id in kept),
             "anchors": tuple(kept[b.id] for b in problem.anchors if b.id in kept),
+            "noise": tuple(one for entry in problem.noise if (one := _noise_among(problem, entry, names))),
             **groups,
         }
     )
@@ -148,3 +172,32 @@ def with_classes(example: Problem, nodes: frozenset[str], count: int) -> Problem
         return example
     changed = tuple(node.model_copy(update={"dim": count}) if node.id in nodes else node for node in example.nodes)
     return example.model_copy(update={"nodes": changed})
+
+
+def _shares(problem: Problem, kept: Collection[Relation | Anchor]) -> dict[str, Fraction]:
+    """What the weight of each block that stays is multiplied with, since less of its noise is shared among fewer."""
+    sizes = Counter(block.family_name for block in kept)
+    names = {block.id for block in kept}
+    result = {}
+    for block in kept:
+        rho = Fraction(1 if block.correlation is None else block.correlation)
+        now, before = (1 + (m - 1) * rho for m in (sizes[block.family_name], problem.family_size[block.family_name]))
+        result[block.id] = now / before
+    for entry in problem.noise:
+        left = [name for name in entry.blocks if name in names]
+        now = Fraction(dilation(problem, entry, left)) if len(left) > 1 else Fraction(1)
+        result.update({name: now / Fraction(problem.dilation[name]) for name in left})
+    return result
+
+
+def _noise_among(problem: Problem, entry: SharedNoise, names: Collection[str]) -> SharedNoise | None:
+    """The entry for the blocks that stay; None where fewer than two do."""
+    left = tuple(name for name in entry.blocks if name in names)
+    if len(left) < 2:
+        return None
+    covariance = entry.covariance
+    if covariance is not None:
+        owner = [name for name in entry.blocks for _ in range(block_height(problem, problem.block_by_id[name]))]
+        there = [place for place, name in enumerate(owner) if name in names]
+        covariance = tuple(tuple(covariance[i][j] for j in there) for i in there)
+    return entry.model_copy(update={"blocks": left, "covariance": covariance})

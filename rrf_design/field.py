@@ -83,6 +83,13 @@ class Node(Entry):
     """Present: the query is not asked yet, and asking it costs this. Absent: asked already."""
     price: NonNegative | None = None
     """What asking it costs a live run although it is asked in any case: booked, and nothing to plan."""
+    sigma: Positive | None = None
+    """How much its answer scatters when it is asked again: the standard deviation of every coordinate, wrong or right."""
+    repeats: Annotated[int, Field(strict=True, ge=1)] = 1
+    """How often it is asked; its answer is the mean, and scatters less. A wrong answer stays wrong."""
+    again: NonNegative | None = None
+    """Present: what asking it once more costs; a plan may buy that instead of a larger margin."""
+    most_repeats: Annotated[int, Field(strict=True, ge=1, le=100)] = 9
     metric: Positive | Matrix | None = None
     """Positive definite W_i: lengths in this fiber are sqrt(hᵀ W_i h). A number means that multiple of the identity."""
     range: tuple[Real, Real] | None = None
@@ -98,6 +105,12 @@ class Node(Entry):
 
     @model_validator(mode="after")
     def _range_in_order(self) -> Self:
+        if self.sigma is None and (self.repeats > 1 or self.again is not None):
+            raise ValueError("asking again lowers how much an answer scatters; declare that as sigma, or leave it out")
+        if self.sigma is not None and self.metric is not None:
+            raise ValueError("give only one of sigma and metric")
+        if self.repeats > self.most_repeats:
+            raise ValueError(f"repeats = {self.repeats} is more than most_repeats = {self.most_repeats}")
         if self.range is not None and self.range[0] > self.range[1]:
             raise ValueError(f"range = {list(self.range)}: the least plausible answer comes first")
         return self

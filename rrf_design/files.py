@@ -22,7 +22,7 @@ from typing import Any, BinaryIO
 
 from pydantic import BaseModel, ValidationError
 
-from rrf_design.blocks import Anchor, Relation, Rule, Tier, Transport
+from rrf_design.blocks import Anchor, Relation, Rule, SharedNoise, Tier, Transport
 from rrf_design.errors import InputError
 from rrf_design.field import Node
 from rrf_design.problem import Problem
@@ -34,6 +34,7 @@ SECTIONS: Mapping[str, type[BaseModel]] = {
     "anchors": Anchor,
     "rules": Rule,
     "tiers": Tier,
+    "noise": SharedNoise,
 }
 _BARE = re.compile("[A-Za-z0-9_-]+")
 SETTINGS = tuple(name for name in Problem.model_fields if name not in (*SECTIONS, "models"))

@@ -13,13 +13,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from math import fsum, inf, sqrt
+from math import fsum, inf, log, sqrt
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rrf_design.certificates.checker.noise import NoiseKind, NoiseRadius, radius
+from rrf_design.certificates.checker.noise import AnswerNoise, NoiseKind, NoiseRadius, joint_confidence, radius
+from rrf_design.covariance import shares_noise
 from rrf_design.errors import InputError
+from rrf_design.rows import estimate_confidence
 
 if TYPE_CHECKING:
     from rrf_design.operator import Operator
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
 
 DENSE = 400
 """Coordinates up to which the norm of B is taken from its eigenvalues."""
+SURELY = 1.0 + 1e-9
+"""The same where a formula has several steps; the verifier holds it against exact arithmetic."""
 UP = 1.0 + 1e-12
 """Sums of squares in floats are rounded up by this, so that a bound stays a bound."""
 
@@ -71,6 +75,10 @@ class Radius:
     """Bound on ‖r‖: small errors on all answers, which no decoder looks for."""
     image: float = 0.0
     """Bound on ‖B r‖: what they add to the noise."""
+    answers: AnswerNoise | None = None
+    """Where answers scatter: what that adds to the rows, and to the values themselves."""
+    estimates: float | None = None
+    """Where noise was estimated from repeats: the probability that no estimate is too small."""
 
     @property
     def declared(self) -> bool:
@@ -96,17 +104,18 @@ class Radius:
     @property
     def confidence(self) -> float | None:
         """Probability that the radius holds; None where it is declared."""
-        return self.rows.confidence
+        scatter = None if self.answers is None else self.answers.confidence
+        return joint_confidence(self.rows.confidence, scatter, self.estimates)
 
     def words(self, *, others: bool = False) -> str:
         """The premise about noise as part of a sentence; `others`: of the checks that are not wrong altogether."""
         if not self.declared:
             said = "all other relations and checks hold exactly" if others else "relations and checks hold exactly"
-        elif self.rows.kind is NoiseKind.DETERMINISTIC:
+        elif self.rows.kind is NoiseKind.DETERMINISTIC and self.answers is None:
             said = f"the noise of all rows together is at most {self.rows.epsilon:g}"
         else:
-            said = f"the noise is as declared (with probability {self.rows.confidence:g})"
-        if self.tail:
+            said = f"the noise is as declared (with probability {self.confidence:g})"
+        if self.tail and self.answers is None:
             said += f", all other answers together are off by at most {self.tail:g}"
         return said if self.spread == 0.0 else f"{said}, relations are off by no more than their declared uncertainty"
 
@@ -119,11 +128,46 @@ def radius_of(problem: Problem, operator: Operator, noise: Noise | None = None) 
     """
     given = noise or Noise()
     spread = field_spread(problem, operator, amplitude=given.amplitude)
+    answers = _answers(problem, operator, given)
+    rows = _rows(problem, operator, given, scattered=answers is not None)
+    estimates = _estimates(problem, operator)
+    if answers is not None:  # small errors on all answers, with a probability
+        return Radius(rows, spread, answers.own, answers.image, answers, estimates)
     image = problem.tail * largest_gain(operator) if problem.tail else 0.0
-    return Radius(_rows(problem, operator, given), spread, problem.tail, image)
+    return Radius(rows, spread, problem.tail, image, None, estimates)
 
 
-def _rows(problem: Problem, operator: Operator, given: Noise) -> NoiseRadius:
+def _estimates(problem: Problem, operator: Operator) -> float | None:
+    there = [name for name in operator.block_ids if problem.block_by_id[name].estimated_from is not None]
+    return joint_confidence(*[estimate_confidence(problem)] * len(there)) if there else None
+
+
+def _level(problem: Problem, given: Noise) -> float:
+    return float(problem.confidence if given.confidence is None else given.confidence)
+
+
+def _answers(problem: Problem, operator: Operator, given: Noise) -> AnswerNoise | None:
+    """What answers that scatter add, by the formulas of `covers_answers`; floats, rounded up."""
+    known = {name: problem.node_by_id[name] for name in operator.node_ids if problem.node_by_id[name].sigma is not None}
+    if not known:
+        return None
+    deviations = {name: (node.sigma or 0.0) / sqrt(node.repeats) * (1 + 1e-15) for name, node in known.items()}
+    scales = np.concatenate(
+        [np.full(problem.node_by_id[name].dim, deviations.get(name, 0.0)) for name in operator.node_ids]
+    )
+    sized = abs(operator.matrix).multiply(scales[None, :])
+    squares = fsum(float(x) ** 2 for x in sized.data)
+    norm2 = min(squares, float(sized.sum(axis=0).max(initial=0.0)) * float(sized.sum(axis=1).max(initial=0.0)))
+    wanted = set(operator.premise.wanted(operator.node_ids))
+    own = [(node.dim, deviations[name] ** 2) for name, node in known.items() if name in wanted]
+    confidence = 1.0 - (1.0 - _level(problem, given)) * 2.0 / 3.0
+    t = 2.0 * log(2.0 / (1.0 - confidence))
+    image = (sqrt(squares) + sqrt(t * norm2)) * SURELY
+    alone = (sqrt(fsum(d * v for d, v in own)) + sqrt(t * max((v for _, v in own), default=0.0))) * SURELY
+    return AnswerNoise(deviations, image, alone, confidence)
+
+
+def _rows(problem: Problem, operator: Operator, given: Noise, *, scattered: bool) -> NoiseRadius:
     epsilon, sigma = given.epsilon, given.sigma
     if epsilon is None and sigma is None:
         epsilon, sigma = problem.epsilon, problem.sigma
@@ -133,18 +177,23 @@ def _rows(problem: Problem, operator: Operator, given: Noise) -> NoiseRadius:
     blocks = None
     if sigma is None:
         noisy = [j for j, name in enumerate(operator.block_ids) if declares_noise(problem, name)]
-        if not noisy and problem.tail:  # rows hold exactly, of answers that are nearly right
+        if not noisy and (problem.tail or scattered):  # rows hold exactly, of answers that are nearly right
             return NoiseRadius(NoiseKind.DETERMINISTIC, 0.0, rows=height)
         if not noisy:
             return NoiseRadius(NoiseKind.NONE, None, rows=height)
-        # whitened rows carry unit variance times their family's share w/m
-        sigma = max(_share(problem, operator.block_ids[j]) for j in noisy)
         blocks = tuple(operator.block_ids[j] for j in noisy)
+        sigma = max(_deviation(problem, name) for name in blocks)
         height = int(sum(operator.block_offsets[j + 1] - operator.block_offsets[j] for j in noisy))
-    level = problem.confidence if given.confidence is None else given.confidence
-    shape = NoiseKind.CHI if given.kind is None else NoiseKind(given.kind)
-    if not shape.random:
-        raise InputError(f"noise: {shape} needs epsilon, not sigma")
+        shared = any(shares_noise(problem, name) for name in blocks)
+    else:  # of every row by itself: c times the variance covers what rows share
+        raised = [problem.dilation[name] for name in operator.block_ids if shares_noise(problem, name)]
+        shared, sigma = bool(raised), float(sigma) * sqrt(max(raised, default=1.0)) * (1 + 1e-15 * bool(raised))
+    level = _level(problem, given)
+    if scattered:  # one statement about rows, two about answers: a third of what may go wrong for each
+        level = 1.0 - (1.0 - level) / 3.0
+    if any(problem.block_by_id[name].estimated_from is not None for name in operator.block_ids):
+        level = 1.0 - (1.0 - level) / 2.0
+    shape = _shape(given.kind, shared=shared)
     reach = _reach(shape, float(sigma), height, float(level))
     return NoiseRadius(shape, reach, sigma=float(sigma), confidence=level, rows=height, blocks=blocks)
 
@@ -159,10 +208,31 @@ def declares_noise(problem: Problem, block: str) -> bool:
     return entry.sigma is not None or entry.covariance is not None
 
 
-def _share(problem: Problem, block: str) -> float:
+def _shape(asked: NoiseKind | str | None, *, shared: bool) -> NoiseKind:
+    shape = NoiseKind.CHI if asked is None else NoiseKind(asked)
+    if not shape.random:
+        raise InputError(f"noise: {shape} needs epsilon, not sigma")
+    if shared and shape is NoiseKind.SUBGAUSSIAN:
+        raise InputError(
+            "noise: subgaussian noise must be independent, but the noise of some blocks is declared shared"
+        )
+    if shared:
+        return NoiseKind.CORRELATED
+    if shape is NoiseKind.CORRELATED:
+        raise InputError("noise: no block declares noise that it shares with others; leave correlated out")
+    return shape
+
+
+def _deviation(problem: Problem, block: str) -> float:
+    """The largest standard deviation that any direction of a block's rows has, alone or with others.
+
+    Whitened rows have variance 1, and w/m of it after weighting; where noise is shared, w in the worst direction of all rows together.
+    """
     from rrf_design.rows import family_scale
 
-    return family_scale(problem, problem.block_by_id[block]) * (1 + 1e-15)
+    entry = problem.block_by_id[block]
+    scale = sqrt(entry.weight) if shares_noise(problem, block) else family_scale(problem, entry)
+    return scale * (1 + 1e-15)
 
 
 def field_spread(problem: Problem, operator: Operator, *, amplitude: float | None = None) -> float | None:

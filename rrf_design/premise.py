@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rrf_design.certificates.checker.exact import float_down
+from rrf_design.certificates.checker.rates import at_most, tolerated
 from rrf_design.errors import InputError
 
 if TYPE_CHECKING:
@@ -34,6 +36,10 @@ class Premise:
     wrong_checks: int = 0
     suspects: frozenset[str] = frozenset()
     """Block ids."""
+    rates: tuple[float, ...] = ()
+    """Of all checks that are declared with one."""
+    rated: int = 0
+    """How many of `wrong_checks` are for those: no more are wrong, with probability `sure`."""
     called: str = "answers"
     """What k counts: answers, models or units."""
 
@@ -44,19 +50,29 @@ class Premise:
         if deliver is not None and len(deliver) == len(problem.nodes):
             deliver = None
         suspects = suspects_of(problem)
+        rates = tuple(block.rate for block in problem.blocks if block.rate is not None)
+        rated = tolerated(rates, problem.confidence)
+        wrong = problem.wrong_checks + rated
         shared = len(set(units.values())) < len(units)
         return cls(
             units=units if shared else {},
             deliver=deliver,
-            wrong_checks=problem.wrong_checks if suspects else 0,
-            suspects=suspects if problem.wrong_checks else frozenset(),
+            wrong_checks=wrong if suspects else 0,
+            suspects=suspects if wrong else frozenset(),
+            rates=rates,
+            rated=rated,
             called=_called(problem, units) if shared else "answers",
         )
 
     @property
     def plain(self) -> bool:
         """Each answer on its own, everything delivered, every check right."""
-        return not self.units and self.deliver is None and not self.wrong_checks
+        return not self.units and self.deliver is None and not self.wrong_checks and not self.rates
+
+    @property
+    def sure(self) -> float | None:
+        """The probability that no more checks with a rate are wrong than the premise allows, rounded down; None without any."""
+        return float_down(at_most(self.rates, self.rated)) if self.rates else None
 
     @property
     def whole(self) -> Premise:
@@ -91,8 +107,8 @@ PLAIN = Premise()
 
 
 def suspects_of(problem: Problem) -> frozenset[str]:
-    """Blocks that may be wrong: those that say `trusted = false`; where none does, all that don't say `trusted = true`."""
-    marked = frozenset(block.id for block in problem.blocks if block.trusted is False)
+    """Blocks that may be wrong: those with `trusted = false` or a rate; where there are none, all that don't say `trusted = true`."""
+    marked = frozenset(block.id for block in problem.blocks if block.trusted is False or block.rate is not None)
     return marked or frozenset(block.id for block in problem.blocks if block.trusted is not True)
 
 

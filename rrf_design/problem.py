@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field, ValidationError
 
-from rrf_design.blocks import Anchor, Block, Relation, Rule, Tier
+from rrf_design.blocks import Anchor, Block, Relation, Rule, SharedNoise, Tier
 from rrf_design.errors import InputError
 from rrf_design.field import Entry, Models, Node, NonNegative, Positive, Text
 
@@ -60,6 +60,8 @@ class Problem(Entry):
     tiers: tuple[Tier, ...] = ()
     models: Models = Field(default_factory=dict)
     """Who can be asked in a live run, by name; no part of the design, and so not of its digest."""
+    noise: tuple[SharedNoise, ...] = ()
+    """Blocks whose noise is not independent of one another."""
 
     def __init__(self, /, **data: Any) -> None:
         try:
@@ -95,6 +97,13 @@ class Problem(Entry):
     @cached_property
     def family_size(self) -> Mapping[str, int]:
         return Counter(block.family_name for block in self.blocks)
+
+    @cached_property
+    def dilation(self) -> Mapping[str, float]:
+        """By how much the variance of each block must be raised so that shared noise counts as independent; 1 is left out."""
+        from rrf_design.covariance import dilations
+
+        return dilations(self)
 
     @cached_property
     def whole(self) -> Operator:
@@ -165,6 +174,11 @@ def _check(problem: Problem) -> None:
                 f"{block.title}: weight {block.weight!r} differs from the weight {first.weight!r} of {first.id!r} in the"
                 f" same family {block.family!r}; a family has one weight"
             )
+        if first.correlation != block.correlation:
+            raise InputError(
+                f"{block.title}: correlation {block.correlation!r} differs from {first.correlation!r} of {first.id!r} in the"
+                f" same family {block.family!r}; a family has one correlation"
+            )
         for key in ("requires", "excludes"):
             for name in getattr(block, key):
                 if name not in problem.block_by_id:
@@ -182,7 +196,12 @@ def _check(problem: Problem) -> None:
         raise InputError(
             f"[problem]: delta = {problem.delta:g} can't be promised with errors of up to tail = {problem.tail:g} on answers that count as right"
         )
+    if problem.tail and any(node.sigma is not None for node in problem.nodes):
+        raise InputError(
+            "[problem]: give a tail for all answers, or sigma on the nodes whose answers scatter, not both"
+        )
     _check_deliver(problem)
+    _check_noise(problem)
     _ = problem.whole  # the shapes, by putting everything together
 
 
@@ -198,18 +217,40 @@ def _check_deliver(problem: Problem) -> None:
         raise InputError("[problem]: deliver names a node twice")
 
 
+def _check_noise(problem: Problem) -> None:
+    owner: dict[str, str] = {}
+    for entry in problem.noise:
+        for name in entry.blocks:
+            where = f"noise {entry.id!r}"
+            block = problem.block_by_id.get(name)
+            if block is None:
+                raise InputError(f"{where}: unknown block {name!r}{_nearest(name, problem.block_by_id)}")
+            if name in owner:
+                raise InputError(f"{where}: {name!r} stands in noise {owner[name]!r} already; put them into one entry")
+            if block.sigma is None and block.covariance is None:
+                raise InputError(f"{where}: {block.title} declares no noise of its own; give it sigma or covariance")
+            if entry.covariance is not None and block.estimated_from is not None:
+                raise InputError(
+                    f"{where}: {block.title} is estimated_from repeats; give a correlation, not a covariance"
+                )
+            if problem.family_size[block.family_name] > 1:
+                raise InputError(f"{where}: {block.title} has a family; give the family a correlation instead")
+            owner[name] = entry.id
+
+
 def _check_ids(problem: Problem) -> None:
-    entries: tuple[Node | Block | Rule | Tier, ...] = (
+    entries: tuple[Node | Block | Rule | Tier | SharedNoise, ...] = (
         *problem.nodes,
         *problem.blocks,
         *problem.rules,
         *problem.tiers,
+        *problem.noise,
     )
     if len({entry.id for entry in entries}) == len(entries):
         return
     seen: dict[str, str] = {}
     for entry in entries:
-        kind = type(entry).__name__.lower()
+        kind = "noise" if isinstance(entry, SharedNoise) else type(entry).__name__.lower()
         if entry.id in seen:
             raise InputError(
                 f"{kind} {entry.id!r}: this id stands twice, first as {seen[entry.id]}; ids must be unique"

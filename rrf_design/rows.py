@@ -1,8 +1,8 @@
 """The rows of one block: bare, as its entry in the problem file states them, and what they are multiplied with.
 
-Rows enter B times sqrt(w/m) (m members of a family share its weight) and whitened: by 1/sigma, by Σ̂_τ^(-1/2) of a
-declared covariance after shrinkage and floor, or by the factor of a declared metric (paper, "Normalization" and
-"Heteroscedastic and correlated measurements").
+Rows enter B times sqrt(w/m) (m members of a family share its weight; less where their noise is not the same) and whitened: by
+1/sigma, by Σ̂_τ^(-1/2) of a declared covariance after shrinkage and floor, or by the factor of a declared metric (paper,
+"Normalization" and "Heteroscedastic and correlated measurements"; `rrf_design.covariance`).
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rrf_design.blocks import Anchor, Relation
+from rrf_design.certificates.checker.noise import inflation
+from rrf_design.covariance import checked_covariance, whitening
 from rrf_design.errors import InputError
 
 if TYPE_CHECKING:
@@ -123,8 +125,8 @@ def bare_target(block: Relation | Anchor, rows: int) -> tuple[float, ...]:
 
 
 def family_scale(problem: Problem, block: Relation | Anchor) -> float:
-    """sqrt(w/m): what the rows of a member of a family of m are multiplied with."""
-    return sqrt(block.weight / problem.family_size[block.family_name])
+    """sqrt(w/c): what the rows of a block are multiplied with; c = m in a family of m copies (`rrf_design.covariance`)."""
+    return sqrt(block.weight / problem.dilation.get(block.id, 1.0))
 
 
 def whitener(problem: Problem, block: Relation | Anchor, rows: int) -> Array | None:
@@ -137,26 +139,58 @@ def whitener(problem: Problem, block: Relation | Anchor, rows: int) -> Array | N
 
 def row_whitener(problem: Problem, block: Relation | Anchor, rows: int) -> float | Array:
     """What whitens the rows of a block: one number, or a matrix where they are correlated."""
+    larger = raised(problem, block, rows)
     if block.sigma is not None:
-        return 1.0 / max(block.sigma, sqrt(problem.variance_floor))
+        return 1.0 / (max(block.sigma, sqrt(problem.variance_floor)) * sqrt(larger))
     if block.metric is not None:
         if isinstance(block.metric, float):
             return sqrt(block.metric)
         return spd_factor(block.metric, rows, f"{block.title}: metric").T
     if block.covariance is None:
         return 1.0
-    where = block.title
-    covariance = symmetric(block.covariance, rows, f"{where}: covariance")
-    smallest = 4 * rows * np.finfo(float).eps * float(np.abs(covariance).max())
-    if np.linalg.eigvalsh(covariance)[0] < -smallest:
-        raise InputError(f"{where}: covariance is not positive definite")
-    tau = problem.shrinkage
-    shrunk = (1 - tau) * covariance + tau * float(np.sum(np.diag(covariance) / rows)) * np.eye(rows)
-    variances, vectors = np.linalg.eigh(shrunk)
-    variances = np.maximum(variances, problem.variance_floor)
-    if variances[0] <= smallest:  # then its inverse would be made of rounding errors
-        raise InputError(f"{where}: covariance is not positive definite; give [problem] a variance_floor or shrinkage")
-    return np.asarray((vectors / np.sqrt(variances)) @ vectors.T)
+    covariance = checked_covariance(block.covariance, rows=rows, where=block.title)
+    white = whitening(covariance, tau=problem.shrinkage, floor=problem.variance_floor, where=block.title)
+    return white if larger == 1.0 else white / sqrt(larger)
+
+
+def raised(problem: Problem, block: Relation | Anchor, rows: int) -> float:
+    """What a variance that was only estimated is multiplied with: 1 where it is declared as known.
+
+    All estimates together may be too small in half of what the problem's confidence leaves; the other half is for the noise itself.
+    """
+    if block.estimated_from is None:
+        return 1.0
+    if block.covariance is not None and problem.shrinkage > 0.0:  # Σ ⪯ cΣ̂ says nothing of what is shrunk
+        raise InputError(f"{block.title}: estimated_from raises the estimate itself; leave shrinkage out")
+    try:
+        return inflation(
+            rows=1 if block.sigma is not None else rows,
+            repeats=block.estimated_from,
+            confidence=estimate_confidence(problem),
+        )
+    except InputError as error:
+        raise InputError(f"{block.title}: {error}") from None
+
+
+def estimate_confidence(problem: Problem) -> float:
+    """With which each estimate must hold, so that all do with half of what may go wrong."""
+    many = sum(block.estimated_from is not None for block in problem.blocks)
+    return 1.0 - (1.0 - problem.confidence) / (2 * max(many, 1))
+
+
+def own_covariance(block: Relation | Anchor, rows: int) -> Array:
+    """What a block declares of its own noise; the identity where it declares nothing."""
+    if block.covariance is not None:
+        return checked_covariance(block.covariance, rows=rows, where=block.title)
+    return np.eye(rows) * (1.0 if block.sigma is None else block.sigma**2)
+
+
+def block_height(problem: Problem, block: Relation | Anchor) -> int:
+    """How many rows a block has; InputError when its shapes don't fit."""
+    try:
+        return len(next(iter(block_rows(problem, block).values())))
+    except ValueError as error:
+        raise InputError(f"{block.title}: {error}") from None
 
 
 def symmetric(matrix: tuple[tuple[float, ...], ...], dim: int, where: str) -> Array:

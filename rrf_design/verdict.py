@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
+from math import floor
 from typing import TYPE_CHECKING
 
 from rrf_design.goal import REACHED, Goal, reaches
@@ -101,7 +102,14 @@ def counted(verdicts: Iterable[Verdict]) -> dict[str, int]:
 
 
 def assumption(
-    k: int, units: int, noise: str = "", *, called: str = "answers", wrong_checks: int = 0, checks: int = 0
+    k: int,
+    units: int,
+    noise: str = "",
+    *,
+    called: str = "answers",
+    wrong_checks: int = 0,
+    checks: int = 0,
+    sure: float | None = None,
 ) -> str:
     """The premise in words: at most 1 of 3 models is wrong; at most 1 of 4 answers and at most 1 of 2 checks are wrong."""
     if k == 0:
@@ -110,7 +118,10 @@ def assumption(
         many = f"at most {k} of {units} {called}"
     if wrong_checks:
         many += f" and at most {wrong_checks} of {checks} checks"
-    many += " are wrong" if wrong_checks or k > 1 else " is wrong"
+        many += "" if sure is None else f" (with probability {floor(sure * 10_000) / 10_000:g})"
+    elif sure is not None:
+        many += f" and no check with a rate (with probability {floor(sure * 10_000) / 10_000:g})"
+    many += " are wrong" if wrong_checks or sure is not None or k > 1 else " is wrong"
     return f"{many}, and {noise}" if noise else many
 
 
@@ -126,4 +137,5 @@ def assumed(operator: Operator, k: int, noise: str = "", *, unread: Collection[s
         called=premise.called,
         wrong_checks=min(premise.wrong_checks, checks),
         checks=checks,
+        sure=premise.sure,
     )

@@ -123,13 +123,13 @@ def _residual_energy(
 
 def realised_target(design: Shop, values: Mapping[str, tuple[float, ...]]) -> dict[str, np.ndarray]:
     """Whitened targets of anchors whose value came from a source during the run."""
-    from rrf_design.rows import whitener
+    from rrf_design.rows import family_scale, whitener
 
     result = {}
     for name, value in values.items():
         block = design.problem.block_by_id[name]
         target = np.asarray(value, dtype=np.float64)
         white = whitener(design.problem, block, len(target))
-        scale = np.sqrt(block.weight / design.problem.family_size[block.family_name])
+        scale = family_scale(design.problem, block)
         result[name] = scale * (target if white is None else white @ target)
     return result

@@ -19,6 +19,7 @@ from rrf_design.acquisition.settings import Mode, Settings, Terms
 from rrf_design.acquisition.shop import Bundle, Shop
 from rrf_design.acquisition.state import Buys, RunState
 from rrf_design.acquisition.stopping import Because, Stop, View, between_rounds, for_triage
+from rrf_design.blocks import Anchor
 from rrf_design.design import standing_of
 from rrf_design.errors import InputError
 from rrf_design.margins import DesignMargin
@@ -193,7 +194,7 @@ class Decider:
         chosen = triage.admitted(wishes, self.ledger.left)
         blocks = {item: self.designs[item].problem.block_by_id for item in chosen}
         return [
-            _schedule(item, wish.names, checks=len(wish.names) == 1 and wish.names[0] in blocks[item])
+            _schedule(item, wish.names, checks=all(isinstance(blocks[item].get(name), Anchor) for name in wish.names))
             for item, wish in chosen.items()
         ]
 

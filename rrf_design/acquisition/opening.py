@@ -109,7 +109,9 @@ def _plan(problem: Problem, *, budget: Fraction | None, wish: Goal) -> Plan | No
     from rrf_design.planning import plan
 
     money = None if budget is None else float(budget)
-    asked = problem.model_copy(update={"budget": money, "target": wish.target, "delta": wish.delta})
+    # a run asks once: no goal may rest on repeats
+    nodes = tuple(node if node.again is None else node.model_copy(update={"again": None}) for node in problem.nodes)
+    asked = problem.model_copy(update={"budget": money, "target": wish.target, "delta": wish.delta, "nodes": nodes})
     try:
         return plan(asked, method="greedy")
     except (BudgetError, InputError):  # too little money for any question, or rules that what is left can't keep

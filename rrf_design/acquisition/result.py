@@ -13,7 +13,15 @@ from rrf_design.acquisition.journal import Journal, Kind
 from rrf_design.acquisition.shop import Shop
 from rrf_design.acquisition.state import Buys, ItemState, RunState, Settled
 from rrf_design.acquisition.stopping import Because
-from rrf_design.decisive import decided_premise, decided_verdict, decides, sole_delivered
+from rrf_design.decisive import (
+    agreed,
+    agreed_premise,
+    decided_premise,
+    decided_verdict,
+    decides,
+    quorum,
+    sole_delivered,
+)
 from rrf_design.derive import realised
 from rrf_design.design import standing_of
 from rrf_design.documents import sealed
@@ -275,7 +283,38 @@ def repaired(design: Shop, state: ItemState) -> dict[str, Any]:
             said |= {"bounds": {node: 0.0}, "error_bound": 0.0, "decided_by": anchor.id}
             why = f"{anchor.id} states the value; what was answered is {found['verdict']}: {found['reason']}"
             return {**found, **premise, **said, "reason": why}
-    return found
+    return _by_quorum(design, state, found, node)
+
+
+def stated(design: Shop, state: ItemState) -> dict[str, tuple[float, ...]]:
+    """What checks said so far, bought or owned."""
+    known = {name: tuple(float(x) for x in value) for name, value in state.values(Buys.ANCHOR).items()}
+    for anchor in design.problem.anchors:
+        if anchor.owned and anchor.value is not None:
+            known.setdefault(anchor.id, anchor.value if isinstance(anchor.value, tuple) else (anchor.value,))
+    return known
+
+
+def _by_quorum(design: Shop, state: ItemState, found: dict[str, Any], node: str) -> dict[str, Any]:
+    """The document where checks that may be wrong, but not all of them, state one value."""
+    problem = design.problem
+    told = agreed(problem, stated(design, state), node)
+    if told is None:
+        return found
+    value, asked = told
+    others = {other.id: None for other in problem.nodes}
+    why = f"{quorum(problem)} checks of which not all can be wrong state the value; what was answered is {found['verdict']}: {found['reason']}"
+    return {
+        **found,
+        "verdict": decided_verdict(problem).value,
+        "assumes": agreed_premise(problem, asked),
+        "repaired": {**others, node: list(value)},
+        "support": [],
+        "alternatives": [],
+        "bounds": {node: 0.0},
+        "error_bound": 0.0,
+        "reason": why,
+    }
 
 
 def _repair(design: Shop, state: ItemState) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from functools import cached_property
 from itertools import compress
 from typing import TYPE_CHECKING
 
+from rrf_design.errors import InputError
 from rrf_design.margins import DesignMargin, name_margin
 from rrf_design.operator import Operator
 from rrf_design.premise import Protected
@@ -57,6 +58,12 @@ class Shop:
     """
 
     def __init__(self, problem: Problem, *, incremental: bool = False, structure: Structure | None = None) -> None:
+        for node in problem.nodes:
+            if node.repeats > 1:  # its answer would be taken for a mean that nobody has
+                raise InputError(
+                    f"node {node.id!r}: a live run asks once, not repeats = {node.repeats} times; leave repeats out, or make nodes"
+                    " of the further asks (repeat in a recipe)"
+                )
         self.problem, self._incremental = problem, incremental
         self.structure = problem.structure if structure is None else structure
         self._tracked: _Tracked | None = None

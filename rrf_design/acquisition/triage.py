@@ -1,21 +1,24 @@
 """Triage: after the cheap questions, who gets the money that is left, over all items together.
 
 What is certified is left alone. What is missing or unread is asked for, where that can bring an item to its goal; what is
-disputed can't be helped by more questions and goes to a check that decides it. Machines come before people, and among equals
+disputed can't be helped by more questions and goes to a check that decides it, or where checks may be wrong to as many as can't
+all be. Machines come before people, and among equals
 what costs least to settle comes first, then what is surely wrong, then what disagrees most: never the order of the file.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 from rrf_design.acquisition import opening
+from rrf_design.acquisition.result import stated
 from rrf_design.acquisition.shop import Shop
 from rrf_design.acquisition.state import ItemState
-from rrf_design.decisive import decisive_checks, is_person
+from rrf_design.decisive import decisive_checks, is_person, quorum, sole_delivered, suspect_statements
 from rrf_design.verdict import Verdict
 
 FIRST = (Verdict.CONTRADICTED, Verdict.AMBIGUOUS, Verdict.INCOMPLETE)
@@ -53,10 +56,31 @@ def wish_of(design: Shop, state: ItemState, repair: Mapping[str, Any]) -> Wish |
     for anchor in decisive_checks(design.problem, without={*held, *failed}):
         price = design.price([anchor.id], held)
         return Wish((anchor.id,), price, price, is_person(anchor), verdict, misfit)
+    if (wish := _quorum_wish(design, state, verdict, misfit)) is not None:
+        return wish
     if verdict is Verdict.CONTRADICTED or state.pending:
         return None
     bundle = opening.next_bundle(design, held, failed, most=None)  # people whose check is evidence like any other
     return None if bundle is None else Wish(bundle.names, bundle.price, bundle.price, True, verdict, misfit)
+
+
+def _quorum_wish(design: Shop, state: ItemState, verdict: Verdict, misfit: float) -> Wish | None:
+    """The checks that would decide an item although each may be wrong: as many more as must agree; None where too few are left."""
+    node = sole_delivered(design.problem)
+    if node is None or state.pending:
+        return None
+    listed = suspect_statements(design.problem, node)
+    said = stated(design, state)
+    largest = max(Counter(said[anchor.id] for anchor in listed if anchor.id in said).values(), default=0)
+    gone = {*said, *state.held, *state.failed}
+    left = [anchor for anchor in listed if anchor.id not in gone and not anchor.owned]
+    missing = quorum(design.problem) - largest
+    if missing <= 0 or missing > len(left):
+        return None
+    chosen = sorted(left, key=lambda anchor: (is_person(anchor), anchor.cost or 0.0))[:missing]
+    names = tuple(anchor.id for anchor in chosen)
+    price = design.price(names, {*state.held, *state.pending})
+    return Wish(names, price, price, any(map(is_person, chosen)), verdict, misfit)
 
 
 def admitted(wishes: Mapping[str, Wish], left: Fraction | None) -> dict[str, Wish]:

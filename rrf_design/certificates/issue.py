@@ -144,7 +144,13 @@ def certify(
     loss = uncertainty_section(record, lower, proven, 2 * budget, spread, time_limit, told, protection)
     reach = design.radius(problem, given)
     known = reach.rows
-    tail = Tail(reach.tail, reach.image) if asked.tail is None and reach.tail else asked.tail
+    tail = asked.tail
+    if reach.answers is not None:
+        for name in ("largest_error", "tolerances", "tail"):
+            if getattr(asked, name) is not None:
+                raise InputError(f"{name}: is not certified where answers scatter; leave it out")
+    elif tail is None and reach.tail:
+        tail = Tail(reach.tail, reach.image)
     error = error_section(
         record,
         ErrorTerms(
@@ -155,9 +161,10 @@ def certify(
             field=_field_bound(problem, operator, given.amplitude),
             largest_error=positive(asked.largest_error, "largest_error"),
             delta=positive(problem.delta if asked.delta is None else asked.delta, "delta"),
-            confidence=joint_confidence(known.confidence, spread.confidence),
+            confidence=joint_confidence(reach.confidence, operator.premise.sure, spread.confidence),
             tolerances=asked.tolerances,
             tail=tail,
+            answers=reach.answers,
         ),
     )
     standing = Standing(Goal(problem.target, error["delta"]), budget, lower, loss["robust_lower"], reach)
@@ -190,7 +197,7 @@ def certify(
         "conditional": None if asked.supports is None else conditional_section(record, asked.supports),
         "protection": protection,
         "uncertainty": loss,
-        "noise": noise_section(known),
+        "noise": noise_section(reach, problem, operator),
         "error": error,
         "regime": {"name": str(verdict), "consequence": CONSEQUENCE[verdict]},
         "budgets": []
@@ -202,7 +209,7 @@ def certify(
             operator, record, found, noise=known, largest_error=asked.largest_error, protection=protection
         ),
         "assumptions": assumption_lines(
-            budget, known, spread, record, tail, protected_lines(operator, budget) if guarded else ()
+            budget, reach, spread, record, tail, protected_lines(operator, budget) if guarded else ()
         ),
         "provenance": {
             "package": f"rrf-design {__version__}",

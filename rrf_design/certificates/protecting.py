@@ -53,7 +53,11 @@ def protection_section(operator: Operator, found: Protected, k: int, lower: floa
     field_lower: float | None = None
     if premise.deliver is not None and operator.uncertain:
         field_lower = min(lower, float(protected(operator, k, premise=premise.whole).solved.lower))
+    rates = {}
+    if premise.sure is not None:
+        rates["rates"] = {"rates": list(premise.rates), "most": premise.rated, "confidence": premise.sure}
     return {
+        **rates,
         "units": list(premise.partition(operator.node_ids).values()),
         "deliver": list(premise.wanted(operator.node_ids)),
         "wrong_checks": premise.wrong_checks,

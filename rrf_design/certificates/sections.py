@@ -7,6 +7,7 @@ from a solver has been proven before it comes here (`ladder`).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from fractions import Fraction
 from math import comb
 from typing import TYPE_CHECKING, Any
@@ -15,16 +16,18 @@ import numpy as np
 
 from rrf_design.certificates.checker.errors import Tail
 from rrf_design.certificates.checker.exact import float_down, ratio_up, sqrt_up, squared_image, squared_norm
-from rrf_design.certificates.checker.noise import NoiseRadius
+from rrf_design.certificates.checker.noise import NoiseKind
 from rrf_design.certificates.checker.record import INLINE_ENTRIES, OperatorRecord
 from rrf_design.certificates.checker.regime import ZERO
 from rrf_design.certificates.ladder import Rung, climb, listed
 from rrf_design.certificates.uncertainty import Uncertainty, robust_floor
+from rrf_design.covariance import whitened_covariance
 from rrf_design.derive import without_noise
 from rrf_design.errors import InputError
 from rrf_design.margins import check_k
-from rrf_design.noise import declares_noise
+from rrf_design.noise import Radius, declares_noise
 from rrf_design.premise import PLAIN, Premise
+from rrf_design.rows import estimate_confidence, raised
 
 if TYPE_CHECKING:
     from rrf_design.operator import Operator
@@ -95,7 +98,14 @@ def _start(record: OperatorRecord, size: int, lower: float) -> float:
     return min([lower, *(value * (1 - 1e-10) for value in values)])
 
 
-def noise_section(noise: NoiseRadius) -> dict[str, Any]:
+def noise_section(reach: Radius, problem: Problem, operator: Operator) -> dict[str, Any]:
+    noise, answers = reach.rows, reach.answers
+    scatter = {} if answers is None else {"answers": {**asdict(answers), "nodes": dict(answers.nodes)}}
+    shared = (
+        {"shared": shared_section(problem, noise.blocks or operator.block_ids)}
+        if noise.kind is NoiseKind.CORRELATED
+        else {}
+    )
     return {
         "kind": str(noise.kind),
         "epsilon": noise.epsilon,
@@ -103,7 +113,46 @@ def noise_section(noise: NoiseRadius) -> dict[str, Any]:
         "confidence": noise.confidence,
         "blocks": None if noise.blocks is None else list(noise.blocks),
         "rows": noise.rows,
+        **shared,
+        **scatter,
+        **estimated_section(reach, problem, operator),
     }
+
+
+def estimated_section(reach: Radius, problem: Problem, operator: Operator) -> dict[str, Any]:
+    """Blocks whose noise was estimated, from how many repeats, and by what it was raised; nothing where none was."""
+    if reach.estimates is None:
+        return {}
+    entries = []
+    for name, height in zip(operator.block_ids, np.diff(operator.block_offsets).tolist(), strict=True):
+        block = problem.block_by_id[name]
+        if block.estimated_from is not None:
+            one = {"block": name, "repeats": block.estimated_from, "rows": 1 if block.sigma is not None else height}
+            entries.append(
+                {**one, "inflation": raised(problem, block, height), "confidence": estimate_confidence(problem)}
+            )
+    return {"estimated": {"blocks": entries, "confidence": reach.estimates}}
+
+
+def shared_section(problem: Problem, noisy: Sequence[str]) -> list[dict[str, Any]]:
+    """Which blocks of the design share noise, and by what their variances were raised to cover it; see the specification."""
+    held = set(noisy)
+    result: list[dict[str, Any]] = []
+    families: dict[str, list[str]] = {}
+    for block in problem.blocks:
+        if block.correlation is not None and block.id in held and problem.family_size[block.family_name] > 1:
+            families.setdefault(block.family_name, []).append(block.id)
+    for name, blocks in families.items():
+        rho = problem.block_by_id[blocks[0]].correlation
+        entry = {"blocks": blocks, "members": problem.family_size[name], "correlation": rho, "covariance": None}
+        result.append({**entry, "dilation": problem.dilation[blocks[0]]})
+    for noise in problem.noise:
+        there = [name for name in noise.blocks if name in held]
+        if there:
+            matrix = None if noise.covariance is None else whitened_covariance(problem, noise, noise.blocks).tolist()
+            entry = {"blocks": there, "members": len(noise.blocks), "correlation": noise.correlation}
+            result.append({**entry, "covariance": matrix, "dilation": problem.dilation[there[0]]})
+    return result
 
 
 def further_budgets(budgets: Sequence[int] | None, k: int, record: OperatorRecord) -> list[int]:
@@ -178,22 +227,33 @@ def metrics_section(problem: Problem, operator: Any) -> dict[str, Any]:
 
 def assumption_lines(
     k: int,
-    noise: NoiseRadius,
+    reach: Radius,
     spread: Uncertainty,
     record: OperatorRecord,
     tail: Tail | None,
     premise: Sequence[str] = (),
 ) -> list[str]:
+    noise, answers = reach.rows, reach.answers
     beyond = "" if tail is None else ", up to the stated tail"
     lines = [
         *(premise or [f"At most {k} of the {len(record.node_ids)} answers are wrong{beyond}."]),
         "Relations, transports, anchors and parsers are those of the operator in this certificate.",
         "The error bounds hold for every estimate with at most k wrong answers whose residual is within the radius.",
     ]
-    if noise.kind.random:
+    if noise.kind is NoiseKind.CORRELATED:
+        lines.append(
+            f"The noise of {noise.rows} rows is Gaussian and partly shared; no combination of them has a standard deviation above"
+            f" {noise.sigma!r}; the radius holds with probability {noise.confidence!r}."
+        )
+    elif noise.kind.random:
         lines.append(
             f"The noise of {noise.rows} rows is {noise.kind} with standard deviation {noise.sigma!r} in each; the radius holds"
             f" with probability {noise.confidence!r}."
+        )
+    if answers is not None:
+        lines.append(
+            f"The answers of {len(answers.nodes)} nodes scatter independently, Gaussian, with the stated standard deviations; what that"
+            f" adds holds with probability {answers.confidence!r}."
         )
     if record.radii.any():
         held = "for certain" if spread.confidence is None else f"together with probability {spread.confidence!r}"

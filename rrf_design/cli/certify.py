@@ -97,6 +97,12 @@ def certify(
         str | None,
         typer.Option("--budgets", help="Further values of k to certify, as 2,3; default: k + 1 if that is cheap."),
     ] = None,
+    shrinkages: Annotated[
+        bool,
+        typer.Option(
+            "--sensitivity", help="Also tell the margin under more and more shrinkage of declared covariances."
+        ),
+    ] = False,
     junit: Annotated[Path | None, typer.Option("--junit", help="Write the outcome as JUnit XML.")] = None,
     data: Data = None,
     item: ItemId = None,
@@ -131,9 +137,19 @@ def certify(
     whole: Any = problem if many is None else many
     chosen: Any = "all" if everything else split_ids(select)
     if plan is not None and problem is not None:
+        from rrf_design.derive import asking
         from rrf_design.planning import read_plan
 
-        chosen = list(read_plan(plan, problem).selected)
+        planned = read_plan(plan, problem)
+        chosen = list(planned.selected)
+        whole = problem = asking(problem, planned.repeats)
+    if shrinkages and problem is None:
+        raise InputError("--sensitivity speaks of one problem; name an item with --item")
+    told: list[dict[str, Any]] = []
+    if shrinkages and problem is not None:
+        from rrf_design.sensitivity import sensitivity
+
+        told = [row.to_json() for row in sensitivity(problem, chosen, k=k)]
     spread = None
     if calibration is not None and problem is not None:
         from rrf_design.certificates import read_calibration
@@ -172,11 +188,21 @@ def certify(
         cases = [(f"{name}: margin", seconds, _fault(one, require)) for name, one in results]
         write_junit(junit, "rrf-design certify", cases)
     if as_json:
-        print_json(proven.to_json())
+        print_json(proven.to_json() | ({"sensitivity": told} if shrinkages else {}))
     else:
         if many is not None:
             describe_structures(proven)
         _describe(results[0][0] if many is None else proven.worst.item, result)
+        if told:
+            rows = [
+                (
+                    f"{row['tau']:g}",
+                    floor(row["lower"]),
+                    "none" if row["error_bound"] is None else ceiling(row["error_bound"], 6),
+                )
+                for row in told
+            ]
+            table("", ["shrinkage τ (not certified)", "margin", "error bound"], rows, right=[0, 1, 2])
         if len(results) > 1:
             say(f"{len(results)} certificates, one for each structure, are in {output}.")
     raise typer.Exit(0 if all(one.met for _, one in results) else 1)

@@ -107,6 +107,8 @@ class Plan:
     error_bound: float | None = None
     owned_gamma: float | None = None
     """The objective before anything is bought: where the trajectory starts."""
+    repeats: Mapping[str, int] = field(default_factory=dict)
+    """Nodes that are asked more often than the problem says, and how often: part of the cost, and of ε."""
 
     def with_standing(self, standing: Standing) -> Plan:
         told = standing.to_json()
@@ -158,6 +160,7 @@ class Plan:
             "robust_lower": self.robust_lower,
             "error_bound": self.error_bound,
             "owned_gamma": self.owned_gamma,
+            "repeats": dict(self.repeats),
         }
 
 

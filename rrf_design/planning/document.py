@@ -58,6 +58,7 @@ def _plan(document: dict[str, Any]) -> Plan:
     fields["trajectory"] = tuple(_step(step) for step in fields["trajectory"])
     fields["support"] = tuple(fields["support"])
     fields["notes"] = tuple(fields["notes"])
+    fields["repeats"] = {str(name): int(times) for name, times in fields.get("repeats", {}).items()}
     fields["witness"] = {name: tuple(part) for name, part in fields["witness"].items()}
     for key in ("cost", "gamma", "upper_bound", "gap", "value"):
         fields[key] = float(fields[key])

@@ -37,6 +37,15 @@ def reach(arena: Arena, planner: Planner, order: Order, wish: Goal | None) -> Pl
     if wish is None:
         return planner.plan(arena, order)
     least, most = wanted_between(arena.original, wish)
+    if (
+        most == inf
+        and wish.delta is not None
+        and (own := arena.original.design("all").radius(arena.original).tail) >= wish.delta
+    ):
+        raise InputError(
+            f"plan: answers scatter by up to {own:.4g} by themselves, more than delta = {wish.delta:g}; ask them more often"
+            " (repeats, or again with its price)"
+        )
     if most == inf:
         raise InputError(
             "plan: no error can be promised beforehand: relations are uncertain and nothing bounds the true answers;"

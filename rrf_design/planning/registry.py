@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
+from fractions import Fraction
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING
@@ -11,8 +13,10 @@ from rrf_design.bundles import MEANS, Backend, Measure, bundled, without_infinit
 from rrf_design.errors import InputError
 from rrf_design.goal import Goal
 from rrf_design.itemwise import itemwise
+from rrf_design.market import exact
 from rrf_design.planning.contract import Order, Plan, Planner
 from rrf_design.planning.reaching import nominal, reach
+from rrf_design.planning.repeats import repeatable, weigh
 
 if TYPE_CHECKING:
     from rrf_design.problem import Problem
@@ -135,6 +139,7 @@ def plan(
     >>> found.selected, found.cost, found.status.value
     (('calculator', 'atlas'), 3.0, 'optimal')
     """
+    from rrf_design.files import digest
     from rrf_design.planning.arena import Arena
     from rrf_design.planning.proof.weak import DENSE
 
@@ -144,13 +149,20 @@ def plan(
     budget, wish = asked(problem, budget, target)
     if objective is None and wish is not None and wish.target is None:
         objective = nominal(problem)  # an error is held against the nominal margin (docs/algorithms.md, fact 17)
-    arena = Arena(problem, k=which.k, objective=objective)
     if method == "auto":
-        method = "optimal" if arena.operator.shape[1] <= DENSE else "greedy"
+        method = "optimal" if problem.whole.shape[1] <= DENSE else "greedy"
         if method == "optimal" and time_limit is None:
             time_limit = AUTO_SECONDS
-    order = Order(budget, None, without_infinity(time_limit), means.seed, means.n_jobs, means.progress)
-    return reach(arena, planner(method, solver=means.front_end), order, wish)
+    chosen = planner(method, solver=means.front_end)
+
+    def solve(asked: Problem, paid: Fraction) -> Plan:
+        left = None if budget is None else float(exact(budget) - paid)
+        order = Order(left, None, without_infinity(time_limit), means.seed, means.n_jobs, means.progress)
+        return reach(Arena(asked, k=which.k, objective=objective), chosen, order, wish)
+
+    if wish is not None and wish.delta is not None and repeatable(problem):
+        return replace(weigh(problem, wish, solve, budget=budget), problem=problem.name, digest=digest(problem))
+    return solve(problem, Fraction(0))
 
 
 def asked(problem: Problem, budget: float | None, target: float | None) -> tuple[float | None, Goal | None]:

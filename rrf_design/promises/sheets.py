@@ -64,7 +64,7 @@ class Shape:
         units = {n.unit for n in problem.nodes if n.unit is not None}
         tree = len(ways) == len(problem.nodes) == len(held) + 1
         no_margin = Goal.of(problem).target is None
-        identity = plain and silent and tree and no_margin and not units and not problem.wrong_checks
+        identity = plain and silent and tree and no_margin and not units and not problem.whole.premise.wrong_checks
         best = min(people, key=lambda anchor: anchor.cost or 0.0, default=None)
         return cls(problem, node, ways, prices, best, identity)
 

@@ -189,7 +189,7 @@ class Filler:
 
     def back(self, message: str) -> str:
         """A message about a node or block, with the entry and line of the recipe that it came from."""
-        named = re.match(r"(?:node|relation|anchor|rule|tier) '([^']+)'", message)
+        named = re.match(r"(?:node|relation|anchor|rule|tier|noise) '([^']+)'", message)
         return f"{message} ({self.recipe.where(named[1] if named else '')})"
 
     def parser(self, place: int, spec: Any) -> Parser:

@@ -151,6 +151,7 @@ class RecipeFile(Entry):
     anchors: list[dict[str, Any]] = Field(default_factory=list)
     rules: list[dict[str, Any]] = Field(default_factory=list)
     tiers: list[dict[str, Any]] = Field(default_factory=list)
+    noise: list[dict[str, Any]] = Field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)

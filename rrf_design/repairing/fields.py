@@ -118,7 +118,7 @@ def with_anchor_values(problem: Problem, operator: Operator, anchors: Mapping[st
 
 def _scaled_value(problem: Problem, name: str, value: Any) -> Array:
     """An anchor's value weighted and whitened as its rows are."""
-    from rrf_design.rows import block_rows, block_target, whitener
+    from rrf_design.rows import block_rows, block_target, family_scale, whitener
 
     numbers = np.atleast_1d(np.asarray(value, dtype=np.float64))
     if not np.isfinite(numbers).all():
@@ -131,7 +131,7 @@ def _scaled_value(problem: Problem, name: str, value: Any) -> Array:
     except ValueError as error:
         raise InputError(f"anchors: {name!r}: {error}") from None
     white = whitener(problem, block, height)
-    scale = float(np.sqrt(block.weight / problem.family_size[block.family_name]))
+    scale = family_scale(problem, block)
     return np.asarray(scale * (bare if white is None else white @ bare))
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from rrf_design.certificates.checker.noise import joint_confidence
 from rrf_design.repairing.contract import Candidate, Certainty, Outcome, Task
 from rrf_design.repairing.decoding import Decoding
 from rrf_design.repairing.uncertain import error_bound
@@ -90,7 +91,7 @@ def _with_margin(
     missed = "" if wanted is None or bound <= wanted else f" That misses the acceptable error δ = {wanted:g}."
     near = f"within {bound:.4g} of the truth{_in_metrics(task, bound)}" if bound else "the truth, up to rounding,"
     limits = f"{who} is {near} if at most"
-    sure = None if task.radius is None else task.radius.confidence
+    sure = joint_confidence(None if task.radius is None else task.radius.confidence, task.operator.premise.sure)
     chance = "" if sure is None else f", with probability at least {sure:g}"
     limits += f" {_wrong(task)}{chance} (γ = {gamma:.4g}).{missed}"
     if outcome.proved and outcome.undecided:

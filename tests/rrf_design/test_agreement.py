@@ -50,7 +50,22 @@ def generated(seed: int) -> rrf.Problem:
     if seed % 2:
         _with_premise(rng, nodes, [*relations, *anchors], settings)
     tiers = [{"id": "t", "blocks": [a["id"] for a in anchors[:2]], "prices": [1.5, 0.5]}] if rng.random() < 0.4 else []
+    if seed % 3 == 0:
+        _with_shared_noise(rng, relations, anchors, settings)
     return rrf.Problem(k=1, nodes=nodes, relations=relations, anchors=anchors, tiers=tiers, **settings)
+
+
+def _with_shared_noise(
+    rng: np.random.Generator, relations: list[dict[str, Any]], anchors: list[dict[str, Any]], settings: dict[str, Any]
+) -> None:
+    """Labels of one annotator; relations that are more than copies of one another."""
+    noisy = [block["id"] for block in anchors if "sigma" in block]
+    if len(noisy) > 1:
+        settings["noise"] = [{"id": "annotator", "blocks": noisy, "correlation": round(float(rng.uniform()), 1)}]
+    if rng.random() < 0.5:
+        rho = round(float(rng.uniform()), 1)
+        for relation in relations:
+            relation.update(family="wordings", correlation=rho)
 
 
 def _with_premise(

@@ -57,3 +57,23 @@ def test_radii_of_a_calibration_replace_those_of_the_file() -> None:
     assert with_radii(market(), {"r": 0.2}).block_by_id["r"].uncertainty == 0.2
     with pytest.raises(InputError, match="'q' is not a block"):
         with_radii(market(), {"q": 0.1})
+
+
+@pytest.mark.parametrize("shared", [{"correlation": 0.5}, {"covariance": (0.3 + 0.7 * np.eye(3)).tolist()}])
+def test_rows_stay_what_they_were_when_others_that_share_their_noise_fail(shared: dict[str, object]) -> None:
+    anchors = [{"id": f"x{i}", "node": "a", "value": 1.0, "sigma": 1.0} for i in range(3)]
+    relations = [
+        {"id": f"r{i}", "tail": "a", "head": "b", "family": "f", "correlation": 0.25, "sigma": 1.0} for i in range(3)
+    ]
+    problem = rrf.Problem(
+        nodes=[{"id": "a"}, {"id": "b"}],
+        relations=relations,
+        anchors=anchors,
+        noise=[{"id": "n", "blocks": ["x0", "x1", "x2"], **shared}],
+    )
+    for failed in (["x1", "r0"], ["x0", "x2", "r0", "r1"]):
+        left = realised(problem, failed=failed, values={})
+        before = problem.structure.holding((), failed).operator.matrix.toarray()
+        np.testing.assert_allclose(left.whole.matrix.toarray(), before, rtol=1e-9)
+        assert len(left.noise) == (len(failed) == 2)
+    assert without_noise(problem).noise == ()

@@ -56,8 +56,10 @@ class Verifier(Source):
 
         super().__init__(anchor, rows)
         self.template, self.variables = prompt, dict(variables)
-        if anchor.sigma is None and anchor.covariance is None:
-            raise InputError("a verifier is never truth; declare the sigma or covariance that was measured for it")
+        if anchor.sigma is None and anchor.covariance is None and anchor.rate is None:
+            raise InputError(
+                "a verifier is never truth; declare the sigma, covariance or rate that was measured for it"
+            )
         if tools.model is None:
             raise InputError("a verifier needs a model, and this run has none")
         self.spec = spec

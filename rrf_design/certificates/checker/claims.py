@@ -5,13 +5,22 @@ What needs the operator's supports is in `verify`. Each function raises Refused,
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
+from rrf_design.certificates.checker.document import NUMBER, matches
 from rrf_design.certificates.checker.errors import check_errors as check_bounds
 from rrf_design.certificates.checker.errors import promised
-from rrf_design.certificates.checker.exact import squared_norm
-from rrf_design.certificates.checker.noise import NoiseKind, covers, joint_confidence
+from rrf_design.certificates.checker.exact import dominated, squared_norm
+from rrf_design.certificates.checker.noise import (
+    AnswerNoise,
+    NoiseKind,
+    covers,
+    covers_answers,
+    covers_estimate,
+    joint_confidence,
+)
 from rrf_design.certificates.checker.record import OperatorRecord
 from rrf_design.certificates.checker.regime import CONSEQUENCE, ZERO, Finding, regime
 from rrf_design.errors import Refused
@@ -65,14 +74,81 @@ def check_noise(document: Document, record: OperatorRecord) -> str:
         keys = ("epsilon", "sigma", "rows", "confidence")
         if not covers(kind, **{key: claim[key] for key in keys}):
             raise Refused("noise.epsilon: is too small for the stated confidence")
+    if "estimated" in claim:
+        _check_estimates(claim["estimated"], record)
+    if "answers" in claim:
+        _check_answers(claim["answers"], document, record)
+    if kind is NoiseKind.CORRELATED:
+        _check_shared(claim["shared"], blocks)
     return f"{kind}, radius {claim['epsilon']!r}"
+
+
+def _check_estimates(claim: dict[str, Any], record: OperatorRecord) -> None:
+    """That estimates were raised by enough, and how sure that is of all of them together."""
+    sizes = dict(zip(record.block_ids, record.block_sizes.tolist(), strict=True))
+    names = [entry["block"] for entry in claim["blocks"]]
+    if not names or len(set(names)) < len(names) or not set(names) <= set(sizes):
+        raise Refused("noise.estimated.blocks: must name different blocks of the operator")
+    for entry in claim["blocks"]:
+        if entry["rows"] not in (1, sizes[entry["block"]]) or not 0.0 < entry["confidence"] < 1.0:
+            raise Refused("noise.estimated: rows are those of the block, or 1, and a confidence lies between 0 and 1")
+        keys = ("rows", "repeats", "confidence")
+        if not covers_estimate(entry["inflation"], **{key: entry[key] for key in keys}):
+            raise Refused(f"noise.estimated: {entry['block']!r} is raised by too little for so few repeats")
+    joint = joint_confidence(*(entry["confidence"] for entry in claim["blocks"]))
+    if joint is None or not 0.0 < claim["confidence"] <= joint:
+        raise Refused("noise.estimated.confidence: is more than the estimates leave together")
+
+
+def _check_answers(entry: dict[str, Any], document: Document, record: OperatorRecord) -> None:
+    """That answers which scatter as stated stay within both radii."""
+    place = {name: index for index, name in enumerate(record.node_ids)}
+    matches(list(entry["nodes"].values()), [NUMBER], "noise.answers.nodes")
+    if not entry["nodes"] or not set(entry["nodes"]) <= set(place) or min(entry["nodes"].values()) <= 0.0:
+        raise Refused("noise.answers.nodes: must give nodes of the operator a positive standard deviation")
+    if not 0.0 < entry["confidence"] < 1.0 or document["noise"]["epsilon"] is None:
+        raise Refused("noise.answers: needs a confidence between 0 and 1, and a radius of the rows")
+    guarded = document["protection"]
+    delivered = record.node_ids if guarded is None else guarded["deliver"]
+
+    def columns(name: str) -> Any:
+        return record.by_column[:, record.columns_of([place[name]])]
+
+    if not covers_answers(AnswerNoise(**entry), columns, delivered):
+        raise Refused("noise.answers: a radius is too small for the stated confidence")
+
+
+def _check_shared(entries: list[dict[str, Any]], blocks: Sequence[str]) -> None:
+    """That raised variances cover what is shared: R ⪯ c·I, exactly, R being the covariance of rows that were whitened block by block."""
+    seen: set[str] = set()
+    for place, entry in enumerate(entries):
+        where, own = f"noise.shared[{place}]", set(entry["blocks"])
+        if not own or len(own) < len(entry["blocks"]) or own & seen or not own <= set(blocks):
+            raise Refused(f"{where}.blocks: must name noisy blocks, each in one entry")
+        seen |= own
+        if entry["members"] < len(own) or (entry["correlation"] is None) == (entry["covariance"] is None):
+            raise Refused(f"{where}: needs a correlation or a covariance, of at least its blocks")
+        if entry["correlation"] is not None:
+            rho = Fraction(entry["correlation"])
+            covered = 0 <= rho <= 1 and Fraction(entry["dilation"]) >= 1 + (entry["members"] - 1) * rho
+        else:
+            matches(entry["covariance"], [[NUMBER]], f"{where}.covariance")
+            covered = dominated(entry["covariance"], entry["dilation"])
+        if not covered:
+            raise Refused(f"{where}.dilation: does not cover the noise that is shared")
+    if not seen:
+        raise Refused("noise.shared: names no block")
 
 
 def check_errors(document: Document, record: OperatorRecord) -> str:
     """Error bounds, and the probability they hold with."""
     check_bounds(document, record)
     error, noise = document["error"], document["noise"]
-    joint = joint_confidence(noise["confidence"], document["uncertainty"]["confidence"])
+    scatter = noise["answers"]["confidence"] if "answers" in noise else None
+    rates = (document["protection"] or {}).get("rates")
+    judged = None if rates is None else rates["confidence"]
+    guessed = noise["estimated"]["confidence"] if "estimated" in noise else None
+    joint = joint_confidence(noise["confidence"], scatter, judged, guessed, document["uncertainty"]["confidence"])
     if (joint is None) != (error["confidence"] is None) or (joint is not None and error["confidence"] > joint):
         raise Refused("error.confidence: is more than noise and uncertainty leave together")
     return f"error bound {promised(error)!r}"

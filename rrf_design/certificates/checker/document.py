@@ -45,14 +45,7 @@ SECTIONS: Spec = {
         "support_lower": MAYBE,
         "robust_lower": NUMBER,
     },
-    "noise": {
-        "kind": str,
-        "epsilon": MAYBE,
-        "sigma": MAYBE,
-        "confidence": MAYBE,
-        "blocks": (list, type(None)),
-        "rows": int,
-    },
+    "noise": dict,
     "error": {
         "amplitude": MAYBE,
         "norms": (dict, type(None)),
@@ -84,6 +77,30 @@ SECTIONS: Spec = {
     "digest": str,
 }
 
+NOISE: Spec = {
+    "kind": str,
+    "epsilon": MAYBE,
+    "sigma": MAYBE,
+    "confidence": MAYBE,
+    "blocks": (list, type(None)),
+    "rows": int,
+}
+SHARED: Spec = {
+    "blocks": [str],
+    "members": int,
+    "correlation": MAYBE,
+    "covariance": (list, type(None)),
+    "dilation": NUMBER,
+}
+"""One entry of `noise.shared`, which stands there where the kind is correlated, and only there."""
+
+ANSWERS: Spec = {"nodes": dict, "image": NUMBER, "own": NUMBER, "confidence": NUMBER}
+"""`noise.answers`, which stands there where answers scatter, and only there."""
+
+_ESTIMATE = {"block": str, "repeats": int, "rows": int, "inflation": NUMBER, "confidence": NUMBER}
+ESTIMATED: Spec = {"blocks": [_ESTIMATE], "confidence": NUMBER}
+"""`noise.estimated`, which stands there where noise was estimated from repeats, and only there."""
+
 PROOFS: dict[str, Spec] = {
     "none": {"kind": str},
     "enumeration": {"kind": str},
@@ -109,6 +126,8 @@ PROTECTION: Spec = {
     "wrong": [str],
     "field_lower": MAYBE,
 }
+RATES: Spec = {"rates": [NUMBER], "most": int, "confidence": NUMBER}
+"""`protection.rates`, which stands there where checks are wrong at a rate, and only there."""
 MINIMAX: Spec = {"lower": NUMBER, "upper": NUMBER, "gaussian_lower": MAYBE}
 TOLERANCES: Spec = {
     "relation_truth": NUMBER,
@@ -166,15 +185,20 @@ def check_form(document: Any) -> None:
     if type(document.get("digest")) is not str or document["digest"] != actual:
         raise Refused("digest: the document was altered after it was written")
     matches(document, SECTIONS, "")
+    noise = document["noise"]
+    shared = {"shared": [SHARED]} if noise.get("kind") == "correlated" else {}
+    extra = {name: spec for name, spec in (("answers", ANSWERS), ("estimated", ESTIMATED)) if name in noise}
+    matches(noise, NOISE | shared | extra, "noise.")
     proof = document["margin"]["proof"]
     rung = document["margin"]["rung"]
     if type(proof.get("kind")) is not str or proof["kind"] not in PROOFS or RUNGS.get(rung) != proof["kind"]:
         raise Refused(f"margin: the rung {rung!r:.40} does not go with a proof of kind {proof.get('kind')!r:.40}")
     matches(proof, PROOFS[proof["kind"]], "margin.proof.")
+    guarded = document["protection"]
     bounds, kernel = document["error"], document["nullspace"]["kernel"]
     optional = (
         (document["conditional"], CONDITIONAL, "conditional."),
-        (document["protection"], PROTECTION, "protection."),
+        (guarded, PROTECTION | ({"rates": RATES} if "rates" in (guarded or {}) else {}), "protection."),
         (bounds["minimax"], MINIMAX, "error.minimax."),
         (bounds["tolerances"], TOLERANCES, "error.tolerances."),
         (bounds["tail"], TAIL, "error.tail."),

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from rrf_design.certificates.checker.exact import float_down, float_up, sqrt_up
+from rrf_design.certificates.checker.noise import AnswerNoise
 from rrf_design.certificates.checker.record import OperatorRecord
 from rrf_design.errors import InputError, Refused
 
@@ -90,6 +91,7 @@ class ErrorTerms:
     confidence: float | None = None
     tolerances: Tolerances | None = None
     tail: Tail | None = None
+    answers: AnswerNoise | None = None
 
 
 def error_section(record: OperatorRecord, terms: ErrorTerms) -> dict[str, Any]:
@@ -98,7 +100,8 @@ def error_section(record: OperatorRecord, terms: ErrorTerms) -> dict[str, Any]:
     spread = None if square is None else sqrt_up(square)
     effective = None
     if terms.epsilon is not None and spread is not None:
-        effective = float_up(Fraction(terms.epsilon) + Fraction(spread))
+        image = Fraction(0 if terms.answers is None else terms.answers.image)
+        effective = float_up(Fraction(terms.epsilon) + Fraction(spread) + image)
     minimax = None
     if terms.epsilon is not None and effective is not None and terms.largest_error is not None:
         largest, twice = terms.largest_error, 2 * Fraction(terms.epsilon)
@@ -116,7 +119,7 @@ def error_section(record: OperatorRecord, terms: ErrorTerms) -> dict[str, Any]:
         "delta": terms.delta,
         "confidence": terms.confidence,
         "effective_epsilon": effective,
-        "bound": _ratio(effective, terms.lower),
+        "bound": _ratio(effective, terms.lower, Fraction(0 if terms.answers is None else terms.answers.own)),
         "minimax": minimax,
         "tolerances": None if terms.tolerances is None else _with_tolerances(terms.tolerances, terms.lower),
         "tail": None if terms.tail is None else _with_tail(terms.tail, effective, terms.lower),
@@ -146,9 +149,13 @@ def check_errors(document: dict[str, Any], record: OperatorRecord) -> None:
     if square is not None and (claim["spread"] < 0 or Fraction(claim["spread"]) ** 2 < square):
         raise Refused("error.spread: is smaller than radii and field imply")
     spread = None if square is None else Fraction(claim["spread"])
-    _at_least(claim, "effective_epsilon", None if epsilon is None or spread is None else epsilon + spread)
+    answers = noise.get("answers") or {"image": 0, "own": 0}
+    image, own = Fraction(answers["image"]), Fraction(answers["own"])
+    _at_least(claim, "effective_epsilon", None if epsilon is None or spread is None else epsilon + spread + image)
     effective = None if claim["effective_epsilon"] is None else Fraction(claim["effective_epsilon"])
-    _at_least(claim, "bound", 2 * effective / lower if effective is not None and lower > 0 else None)
+    _at_least(claim, "bound", 2 * effective / lower + own if effective is not None and lower > 0 else None)
+    if "answers" in noise and any(claim[key] is not None for key in ("minimax", "tolerances", "tail")):
+        raise Refused("error: minimax, tolerances and tail do not go with answers that scatter")
     _check_minimax(claim, noise, epsilon, effective, lower, upper)
     _check_extras(claim, effective, lower)
 
@@ -214,8 +221,8 @@ def _at_least(claim: dict[str, Any], key: str, wanted: Fraction | None, where: s
         raise Refused(f"{where}{key}: {claim[key]!r} is smaller than the certified numbers imply")
 
 
-def _ratio(epsilon: float | None, margin: float) -> float | None:
-    return None if epsilon is None or margin <= 0.0 else float_up(2 * Fraction(epsilon) / Fraction(margin))
+def _ratio(epsilon: float | None, margin: float, own: Fraction) -> float | None:
+    return None if epsilon is None or margin <= 0.0 else float_up(2 * Fraction(epsilon) / Fraction(margin) + own)
 
 
 def _least(largest: float, numerator: Fraction, margin: float) -> Fraction:

@@ -74,6 +74,26 @@ def definiteness(columns: NDArray[np.float64], *, floor: float, radii: tuple[flo
     return Verdict.UNDECIDED
 
 
+def dominated(matrix: list[list[float]], level: float) -> bool:
+    """Is level·I − M positive semidefinite, for certain? No for what is no symmetric matrix, or too large to settle."""
+    order = len(matrix)
+    if order > MOST_COLUMNS or any(len(row) != order for row in matrix):
+        return False
+    if any(matrix[i][j] != matrix[j][i] for i in range(order) for j in range(i)):
+        return False
+    negative = [[-rational(x) for x in row] for row in matrix]
+    before = ctx.prec
+    try:
+        for precision in PRECISIONS:
+            ctx.prec = precision
+            verdict = _ball_pivots(negative, -arb(rational(level)))
+            if verdict is not Verdict.UNDECIDED:
+                return verdict is Verdict.PROVED
+    finally:
+        ctx.prec = before
+    return order <= RATIONAL_ORDER and _rational_pivots(negative, -rational(level)) is Verdict.PROVED
+
+
 def _ball_pivots(gram: list[list[fmpq]], shift: arb) -> Verdict:
     order = len(gram)
     work = [[arb(gram[i][j]) - (shift if i == j else 0) for j in range(i + 1)] for i in range(order)]

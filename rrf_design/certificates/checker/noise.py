@@ -8,9 +8,12 @@ was found.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
+from math import ceil, log
+from typing import Any
 
 from flint import arb, ctx, fmpq
 
@@ -27,10 +30,12 @@ class NoiseKind(StrEnum):
     GAUSSIAN = "gaussian"
     CHI = "chi"
     SUBGAUSSIAN = "subgaussian"
+    CORRELATED = "correlated"
+    """Gaussian, shared between rows: the variance of no direction is above σ². Such noise is inside the χ quantile as well."""
 
     @property
     def random(self) -> bool:
-        return self in (NoiseKind.GAUSSIAN, NoiseKind.CHI, NoiseKind.SUBGAUSSIAN)
+        return self not in (NoiseKind.NONE, NoiseKind.DETERMINISTIC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +58,7 @@ def radius(kind: NoiseKind, *, sigma: float, rows: int, confidence: float) -> fl
         raise InputError(f"noise: sigma = {sigma!r}, confidence = {confidence!r}, rows = {rows!r} describe no noise")
     if sigma == 0.0 or rows == 0:
         return 0.0
-    if kind is NoiseKind.CHI:
+    if kind in (NoiseKind.CHI, NoiseKind.CORRELATED):
         from scipy.stats import chi
 
         guess = float(sigma * chi.ppf(confidence, rows))
@@ -73,7 +78,7 @@ def covers(kind: NoiseKind, *, epsilon: float, sigma: float, rows: int, confiden
     before = ctx.prec
     ctx.prec = PRECISION
     try:
-        if kind is NoiseKind.CHI:
+        if kind in (NoiseKind.CHI, NoiseKind.CORRELATED):
             ratio = arb(rational(epsilon)) / arb(rational(sigma))
             inside = (ratio * ratio / 2).gamma_lower(arb(rows) / 2, regularized=1)
             return bool(inside >= arb(rational(confidence)))
@@ -91,6 +96,96 @@ def _formula(kind: NoiseKind, sigma: float, rows: int, confidence: float) -> arb
         if kind is NoiseKind.GAUSSIAN:
             return arb(rational(sigma)) * (m.sqrt() + (2 * t).sqrt())
         return arb(rational(sigma)) * (m + 2 * (m * t).sqrt() + 2 * t).sqrt()
+    finally:
+        ctx.prec = before
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerNoise:
+    """Answers that scatter: n with a standard deviation per node. ‖Bn‖ ≤ image and ‖n_D‖ ≤ own, both, with probability `confidence`."""
+
+    nodes: Mapping[str, float]
+    """Node id to the standard deviation of each coordinate of its answer, repeats taken into account."""
+    image: float
+    own: float
+    confidence: float
+
+
+def scattered(squares: arb, norm2: arb, confidence: float) -> arb:
+    """‖A‖_F + ‖A‖·√(2t), t = log 2/(1 − confidence): the length of An, n standard normal, is below that in all but half of 1 − confidence.
+
+    ‖An‖ is ‖A‖-Lipschitz in n and has mean at most ‖A‖_F; two such statements together have the confidence.
+    """
+    t = -((arb(fmpq(1) - rational(confidence)) / 2).log())
+    return squares.sqrt() + (2 * t * norm2).sqrt()
+
+
+def covers_answers(claim: AnswerNoise, columns: Callable[[str], Any], delivered: Collection[str]) -> bool:
+    """Are both radii large enough, for certain? `columns` gives the columns of B of a node, as a sparse matrix."""
+    before = ctx.prec
+    ctx.prec = PRECISION
+    try:
+        total, tallest, rows = fmpq(0), fmpq(0), dict[int, fmpq]()
+        own, widest = fmpq(0), fmpq(0)
+        for name, deviation in claim.nodes.items():
+            part, size = columns(name).tocsc(), rational(deviation)
+            if name in delivered:
+                own, widest = own + part.shape[1] * size * size, max(widest, size * size)
+            for column in range(part.shape[1]):
+                height = fmpq(0)
+                span = slice(int(part.indptr[column]), int(part.indptr[column + 1]))
+                for row, value in zip(part.indices[span].tolist(), part.data[span].tolist(), strict=True):
+                    entry = abs(rational(value)) * size
+                    total, height = total + entry * entry, height + entry
+                    rows[row] = rows.get(row, fmpq(0)) + entry
+                tallest = max(tallest, height)
+        norm2 = min(total, tallest * max(rows.values(), default=fmpq(0)))  # ‖A‖² ≤ ‖A‖₁‖A‖_∞
+        image = scattered(arb(total), arb(norm2), claim.confidence)
+        alone = scattered(arb(own), arb(widest), claim.confidence)
+        return bool(arb(rational(claim.image)) >= image and arb(rational(claim.own)) >= alone)
+    finally:
+        ctx.prec = before
+
+
+def inflation(*, rows: int, repeats: int, confidence: float) -> float:
+    """c with Σ ⪯ c·Σ̂ in all but 1 − confidence of the logs: Σ̂ is the sample covariance of so many Gaussian repeats of these rows.
+
+    One row: the χ² quantile. More: the smallest eigenvalue of a Wishart matrix is at least (1 − √(m/ν) − √(2t/ν))², ν = repeats − 1.
+    InputError where there are too few repeats for any c.
+    """
+    degrees = repeats - 1
+    if rows == 1 and degrees >= 1:
+        from scipy.stats import chi2
+
+        guess = float(degrees / chi2.ppf(1.0 - confidence, degrees))
+    else:
+        root = 1.0 - (rows / max(degrees, 1)) ** 0.5 - (-2.0 * log(1.0 - confidence) / max(degrees, 1)) ** 0.5
+        if degrees < 1 or root <= 1e-3:
+            least = ceil((rows**0.5 + (-2.0 * log(1.0 - confidence)) ** 0.5) ** 2) + 2
+            raise InputError(
+                f"{repeats} repeats are too few to bound the covariance of {rows} rows; take at least {least}"
+            )
+        guess = 1.0 / root**2
+    step = 1e-15
+    while not covers_estimate(guess, rows=rows, repeats=repeats, confidence=confidence):
+        guess *= 1.0 + step
+        step *= 2.0
+    return guess
+
+
+def covers_estimate(factor: float, *, rows: int, repeats: int, confidence: float) -> bool:
+    """Is that factor large enough, for certain?"""
+    before = ctx.prec
+    ctx.prec = PRECISION
+    try:
+        degrees, missed = arb(repeats - 1), arb(fmpq(1) - rational(confidence))
+        if repeats < 2 or factor < 1.0:
+            return False
+        if rows == 1:
+            below = (degrees / (2 * arb(rational(factor)))).gamma_lower(degrees / 2, regularized=1)
+            return bool(below <= missed)
+        root = 1 - (arb(rows) / degrees).sqrt() - (-2 * missed.log() / degrees).sqrt()
+        return bool(root > 0 and arb(rational(factor)) * root * root >= 1)
     finally:
         ctx.prec = before
 

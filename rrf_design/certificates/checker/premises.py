@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from rrf_design.certificates.checker.exact import squared_image, squared_norm
 from rrf_design.certificates.checker.protection import ProtectionClaim
+from rrf_design.certificates.checker.rates import at_most
 from rrf_design.certificates.checker.record import OperatorRecord
 from rrf_design.errors import Refused
 
@@ -48,6 +49,8 @@ class Premises:
             raise Refused("protection.wrong_checks: must be at least 0")
         if len(wrong) > 2 * section["wrong_checks"] or not suspects.issuperset(wrong):
             raise Refused("protection.wrong: must name suspects, and at most twice as many as may be wrong")
+        if "rates" in section:
+            _check_rates(section["rates"], section["wrong_checks"])
         return cls(record, units, deliver, section["wrong_checks"], suspects, wrong)
 
     @property
@@ -87,6 +90,16 @@ class Premises:
         """(rows,): the block of each row where it is one of these, else −1."""
         owner = np.repeat(np.arange(len(self.record.block_ids)), self.record.block_sizes)
         return np.where(np.isin(owner, sorted(blocks)), owner, -1)
+
+
+def _check_rates(entry: dict[str, Any], wrong_checks: int) -> None:
+    """That no more checks are wrong than is allowed for, with the stated probability."""
+    if not entry["rates"] or not all(0.0 < rate < 1.0 for rate in entry["rates"]):
+        raise Refused("protection.rates.rates: must be probabilities")
+    if not 0 <= entry["most"] <= min(wrong_checks, len(entry["rates"])):
+        raise Refused("protection.rates.most: is more than may be wrong")
+    if not 0.0 < entry["confidence"] <= 1.0 or Fraction(entry["confidence"]) > at_most(entry["rates"], entry["most"]):
+        raise Refused("protection.rates.confidence: is more than the rates allow")
 
 
 def _places(names: list[str], known: Any, where: str) -> list[int]:

@@ -158,3 +158,11 @@ def test_a_delivered_answer_that_could_not_be_read_leaves_no_margin() -> None:
     left = realised(problem, failed=["n3", "a0"], values={})
     assert left.deliver == ("n3",)
     assert left.margin("all").value == 0.0
+
+
+def test_a_live_run_does_not_take_one_answer_for_a_mean() -> None:
+    import rrf_design as rrf
+    from rrf_design.acquisition.shop import Shop
+
+    with pytest.raises(rrf.InputError, match=r"node 'x': a live run asks once, not repeats = 3 times"):
+        Shop(rrf.Problem(nodes=[{"id": "x", "sigma": 0.1, "repeats": 3}]))

@@ -123,3 +123,50 @@ def wish(settling: int, *, person: bool = False, verdict: Verdict = Verdict.CONT
 )
 def test_who_buys(wishes: dict[str, Wish], left: int | None, expected: list[str]) -> None:
     assert list(admitted(wishes, None if left is None else Fraction(left))) == expected
+
+
+def test_disputed_items_buy_as_many_suspect_checks_as_can_not_all_be_wrong(tmp_path: Path) -> None:
+    """Three books of which one may be wrong: two that agree decide; two that don't are followed by the third."""
+    books = [
+        {"id": f"book{i}", "of": "total", "by": {"value": f"{{{{ b{i} }}}}"}, "cost": 1.0, "may_be_wrong": True}
+        for i in range(3)
+    ]
+    recipe = {**RECIPE, "check": books}
+    rows = [
+        {"no": "agreed", "b0": "9", "b1": "9", "b2": "9"},
+        {"no": "disputed", "b0": "30", "b1": "30", "b2": "31"},
+        {"no": "first book wrong", "b0": "55", "b1": "40", "b2": "40"},
+        {"no": "no two books agree", "b0": "1", "b1": "2", "b2": "3"},
+    ]
+    said = {
+        "agreed": (9, 9, 9),
+        "disputed": (30, 31, 32),
+        "first book wrong": (40, 41, 42),
+        "no two books agree": (7, 8, 9),
+    }
+    answers = [
+        {"id": item, "node": node, "value": float(value)}
+        for item, values in said.items()
+        for node, value in zip(("total", "reworded", "again"), values, strict=True)
+    ]
+    items = rrf.dataset(recipe, rows)
+    run = rrf.acquire(items, responses=answers, store=tmp_path / "runs.sqlite")
+    delivery = delivery_of(items, run)
+    bought = {item: delivery[item].cost for item in said}
+    assert bought == {"agreed": 0.0, "disputed": 2.0, "first book wrong": 3.0, "no two books agree": 3.0}
+    assert (delivery["disputed"].answer, delivery["disputed"].assumes) == (30.0, "at most 1 of 2 checks is wrong")
+    assert (delivery["first book wrong"].answer, delivery["first book wrong"].verdict) == (40.0, Verdict.CERTIFIED)
+    assert delivery["no two books agree"].verdict is Verdict.CONTRADICTED
+    assert delivery["no two books agree"].answer is None
+
+
+def test_two_quorums_that_differ_decide_nothing() -> None:
+    from rrf_design.decisive import agreed, quorum
+
+    anchors = [{"id": f"a{i}", "node": "x", "trusted": False} for i in range(4)]
+    problem = rrf.Problem(nodes=[{"id": "x"}], anchors=anchors, wrong_checks=1)
+    assert quorum(problem) == 2
+    assert agreed(problem, {"a0": (1.0,), "a1": (1.0,)}, "x") == ((1.0,), 2)
+    assert agreed(problem, {"a0": (1.0,), "a1": (2.0,)}, "x") is None
+    assert agreed(problem, {"a0": (1.0,), "a1": (1.0,), "a2": (2.0,), "a3": (2.0,)}, "x") is None
+    assert agreed(problem.model_copy(update={"wrong_checks": 0}), {"a0": (1.0,), "a1": (1.0,)}, "x") is None

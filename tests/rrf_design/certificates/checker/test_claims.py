@@ -90,3 +90,27 @@ def test_an_audit_goes_with_its_margin(made: Certificate) -> None:
     document["audit"]["pair"] = {"first": ["a", "c"], "second": []}
     with pytest.raises(Refused, match="more than k nodes"):
         check_audit(document, Fraction(0))
+
+
+@pytest.mark.parametrize("shared", [{"correlation": 0.5}, {"covariance": [[0.25, 0.1], [0.1, 0.25]]}])
+def test_noise_that_is_shared_must_be_covered(shared: dict[str, Any]) -> None:
+    labels = [{"id": name, "node": name.upper(), "sigma": 0.5, "value": 0.0} for name in ("a", "b")]
+    noise = [{"id": "annotator", "blocks": ["a", "b"], **shared}]
+    made = rrf.certify(rrf.Problem(nodes=[{"id": "A"}, {"id": "B"}], anchors=labels, noise=noise))
+    assert rrf.verify(made).valid
+    assert check(made, made.document, "noise").startswith("correlated, radius")
+    for key, value in (
+        ("dilation", 1.3),
+        ("members", 1),
+        ("blocks", ["a", "a"]),
+        ("blocks", ["c"]),
+        ("correlation", -1.0),
+    ):
+        document = copy.deepcopy(made.document)
+        document["noise"]["shared"][0][key] = value
+        with pytest.raises(Refused, match=r"noise\.shared\[0\]"):
+            check(made, document, "noise")
+    document = copy.deepcopy(made.document)
+    document["noise"]["shared"] = []
+    with pytest.raises(Refused, match="names no block"):
+        check(made, document, "noise")

@@ -9,7 +9,7 @@ from scipy.stats import chi
 from rrf_design.certificates.checker.noise import NoiseKind, covers, joint_confidence, radius
 from rrf_design.errors import InputError
 
-RANDOM = [NoiseKind.GAUSSIAN, NoiseKind.CHI, NoiseKind.SUBGAUSSIAN]
+RANDOM = [NoiseKind.GAUSSIAN, NoiseKind.CHI, NoiseKind.SUBGAUSSIAN, NoiseKind.CORRELATED]
 
 
 @pytest.mark.parametrize("kind", RANDOM)

@@ -1,0 +1,137 @@
+"""Asking again as a purchase: it lowers how much an answer scatters, not how wrong it is.
+
+An error of at most δ is promised when γ ≥ 2ε'/(δ − own). Blocks raise γ; repeats lower ε' and what answers scatter by themselves
+(`rrf_design.noise`). Both cost money, so the cheapest plan weighs them together: for every choice of repeats, cheapest first, the cheapest
+design for the goal that is left, until the repeats alone cost more than the best plan found. All choices are tried where there are
+few; otherwise a chain of them, each adding the repeat that lowers the radius most for its price, and nothing is called optimal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from fractions import Fraction
+from itertools import product
+from math import inf, prod
+from typing import TYPE_CHECKING
+
+from rrf_design.derive import asking
+from rrf_design.goal import Goal
+from rrf_design.market import exact
+from rrf_design.planning.contract import Plan, PlanStatus
+
+if TYPE_CHECKING:
+    from rrf_design.design import Design
+    from rrf_design.problem import Problem
+
+MOST_CHOICES = 256
+"""Choices of repeats that are all tried."""
+Choice = dict[str, int]
+
+
+def repeatable(problem: Problem) -> tuple[str, ...]:
+    """Nodes that may be asked again for money."""
+    return tuple(n.id for n in problem.nodes if n.again is not None and n.most_repeats > n.repeats)
+
+
+def price_of(problem: Problem, choice: Choice) -> Fraction:
+    nodes = ((problem.node_by_id[name], times) for name, times in choice.items())
+    return sum((exact(node.again or 0.0) * (times - node.repeats) for node, times in nodes), Fraction(0))
+
+
+def weigh(
+    problem: Problem, wish: Goal, solve: Callable[[Problem, Fraction], Plan], *, budget: float | None = None
+) -> Plan:
+    """The cheapest plan for an error δ over purchases and repeats together. `solve` plans one problem with what the repeats leave."""
+    every, listed = _choices(problem, wish)
+    most = inf if budget is None else exact(budget)
+    reachable = inf if problem.structure.market.node_items else problem.margin("all").upper
+    best: Plan | None = None
+    plain: Plan | None = None
+    last: Plan | None = None
+    cost, floors = Fraction(0), list[Fraction]()
+    tried: list[tuple[float, float]] = []
+    for choice in listed:
+        paid = price_of(problem, choice)
+        if (best is not None and paid >= cost) or paid > most:
+            continue
+        asked = asking(problem, choice)
+        least, needed = (wish.wanted(design.radius(asked)) or 0.0 for design in _ends(asked))
+        if least == inf or least > reachable:
+            continue  # what answers scatter is more than δ by itself, or no design has the margin that is left to reach
+        if any(low <= least and high <= needed for low, high in tried):
+            continue  # a cheaper choice asks for no more
+        tried.append((least, needed))
+        found = solve(asked, paid)
+        plain, last = found if not choice else plain, found
+        if found.status is PlanStatus.INFEASIBLE:
+            continue
+        floors.append(paid + exact(found.cost_bound or 0.0))
+        if found.reached and (best is None or paid + exact(found.cost) < cost):
+            best, cost = replace(found, repeats=choice), paid + exact(found.cost)
+    if best is None:
+        return plain or last or solve(problem, Fraction(0))
+    floor = min([cost, *floors]) if every else Fraction(0)  # every other choice costs as much, or asks for more
+    return replace(
+        best,
+        cost=float(cost),
+        cost_bound=float(floor),
+        gap=float((cost - floor) / cost) if cost > 0 else 0.0,
+        status=PlanStatus.OPTIMAL if floor >= cost else PlanStatus.FEASIBLE,
+        budget=budget,
+        notes=(*best.notes, _route(best, plain)),
+    )
+
+
+def _ends(problem: Problem) -> tuple[Design, Design]:
+    """What is held, and everything: the radius of any design lies between theirs."""
+    return problem.structure.holding(), problem.design("all")
+
+
+def _choices(problem: Problem, wish: Goal) -> tuple[bool, list[Choice]]:
+    """Whether these are all, and choices of repeats by price; the empty one comes first."""
+    names = repeatable(problem)
+    levels = [range(problem.node_by_id[name].repeats, problem.node_by_id[name].most_repeats + 1) for name in names]
+    if prod(len(level) for level in levels) <= MOST_CHOICES:
+        found = [dict(zip(names, times, strict=True)) for times in product(*levels)]
+        bare = [{n: t for n, t in choice.items() if t > problem.node_by_id[n].repeats} for choice in found]
+        return True, sorted(bare, key=lambda choice: price_of(problem, choice))
+    return False, list(_chain(problem, wish))
+
+
+def _chain(problem: Problem, wish: Goal) -> Iterator[Choice]:
+    """From no repeat at all, always the one that lowers the wanted margin most for its price."""
+    choice: Choice = {}
+    yield choice
+    names = repeatable(problem)
+    while True:
+        now = _need(problem, choice, wish)
+        steps: list[tuple[float, int, Choice]] = []
+        for name in names:
+            node = problem.node_by_id[name]
+            times = choice.get(name, node.repeats) + 1
+            if times <= node.most_repeats:
+                after = {**choice, name: times}
+                gain = _need(problem, after, wish)
+                steps.append(((now - gain) / max(float(exact(node.again or 0.0)), 1e-12), -len(steps), after))
+        if not steps:
+            return
+        choice = max(steps, key=lambda step: step[:2])[2]
+        yield choice
+
+
+def _need(problem: Problem, choice: Choice, wish: Goal) -> float:
+    """What is to be lowered: ε' with everything on sale, and what answers scatter by themselves."""
+    asked = asking(problem, choice)
+    radius = asked.design("all").radius(asked)
+    return (radius.total if radius.total is not None else radius.epsilon) + radius.tail
+
+
+def _route(best: Plan, plain: Plan | None) -> str:
+    """Which way was taken, and what the other would have cost, in words."""
+    again = ", ".join(f"{name} {times} times" for name, times in best.repeats.items())
+    other = "out of reach" if plain is None or not plain.reached else f"for {plain.cost:g}"
+    if not best.repeats:
+        return "asking again was weighed and is not worth its price here: the margin alone reaches the goal"
+    bought = f" and buys {', '.join(best.selected)}" if best.selected else " and buys nothing else"
+    return f"the plan asks {again}, so that the noise is smaller,{bought}; by a larger margin alone the goal is {other}"

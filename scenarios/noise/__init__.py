@@ -1,0 +1,1 @@
+"""Noise that is not independent, held to its definition."""
