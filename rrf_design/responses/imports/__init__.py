@@ -59,10 +59,10 @@ def recognise(path: Path) -> str:
         return "openai-batch"
     if "resps" in record:
         return "lm-eval"
+    if "eval" in record or "samples" in record:  # its scores are called results, too
+        return "inspect"
     if "results" in record or "promptIdx" in record or "testIdx" in record:
         return "promptfoo"
-    if "eval" in record or "samples" in record:
-        return "inspect"
     raise InputError(f"no log of a known tool; say which with --from ({', '.join(TOOLS)})")
 
 
