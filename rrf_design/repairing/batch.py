@@ -330,13 +330,16 @@ def _from_table(tasks: list[Task], table: SupportTable, epsilon: float) -> list[
 
 
 def operator_key(operator: Operator) -> str:
-    """Equal for operators with the same matrix over the same nodes, whatever their targets are."""
+    """Equal for operators with the same matrix over the same nodes and the same uncertainty, whatever their targets are."""
     import hashlib
 
     matrix = operator.matrix.tocsr()
     seen = hashlib.sha256()
-    for part in (matrix.data, matrix.indices, matrix.indptr, operator.node_offsets, operator.block_offsets):
+    metrics = operator.fiber_factors
+    numbers = (operator.radii, *(metrics[name] for name in sorted(metrics)))
+    for part in (matrix.data, matrix.indices, matrix.indptr, operator.node_offsets, operator.block_offsets, *numbers):
         seen.update(np.ascontiguousarray(part).tobytes())
+    seen.update(repr((sorted(metrics), sorted((name, tuple(on)) for name, on in operator.uncertain.items()))).encode())
     seen.update("\0".join((*operator.node_ids, *operator.block_ids, *operator.block_kinds)).encode())
     premise = operator.premise
     asked = (list(premise.partition(operator.node_ids).values()), premise.wanted(operator.node_ids))

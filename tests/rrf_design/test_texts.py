@@ -29,3 +29,12 @@ def test_columns_have_a_way_back(text: str) -> None:
     assert from_column(column(text)) == text
     assert "\x00" not in column(text)
     column(text).encode()  # every database can hold it
+
+
+def test_what_a_spreadsheet_would_run_stays_text() -> None:
+    from rrf_design.texts import sheet_text
+
+    for text in ("=1+1", "+cmd|'/c calc'!A1", "-2+3", "@SUM(A1)", "  =1", "\t=1"):
+        assert sheet_text(text).startswith("'")
+    for text in ("", "-5", "+5", "-1,234.50", "plain", "5 = 5"):
+        assert sheet_text(text) == text

@@ -125,3 +125,24 @@ def test_progress_counts_fields_and_certainties(n_jobs, equality, monkeypatch):
     )
     assert told[-1] == (1.0, "7 of 7 fields are finished: 7 certified")
     assert told[0][0] < told[-1][0]
+
+
+def test_fields_whose_relations_are_not_equally_uncertain_share_nothing() -> None:
+    """The same B with another uncertainty has another radius: the bound of one field was given for the other."""
+
+    def problem(uncertainty: float) -> rrf.Problem:
+        pairs = (("a", "b"), ("b", "c"), ("c", "a"))
+        return rrf.Problem(
+            k=1,
+            epsilon=0.01,
+            nodes=[{"id": name} for name in "abc"],
+            relations=[{"id": x + y, "tail": x, "head": y, "uncertainty": uncertainty} for x, y in pairs],
+            anchors=[{"id": "x", "node": "a", "value": 5.0}, {"id": "y", "node": "b", "value": 5.0}],
+        )
+
+    problems, answers = [problem(0.0), problem(0.05)], {"a": 5.0, "b": 5.0, "c": 5.3}
+    together = repair_many(problems, [answers, answers]).items
+    for one, field in zip(problems, together, strict=True):
+        alone = rrf.repair(one, answers)
+        assert (field.verdict, field.error_bound, field.epsilon) == (alone.verdict, alone.error_bound, alone.epsilon)
+    assert together[1].error_bound > 10 * together[0].error_bound
