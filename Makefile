@@ -2,16 +2,19 @@
 PYTHON ?= python3
 BIN := .venv/bin
 JOBS ?= 2
+# Plain `torch` would bring gigabytes for a GPU; this version has a build for processors. Choose your own with TORCH=...
+TORCH ?= torch==2.13.0
 
 # The checkpoints that the paper names; `make checkpoints` asks each of them everything and tests them together.
 CHECKPOINTS ?= Qwen/Qwen2.5-0.5B-Instruct microsoft/Phi-3-mini-4k-instruct
 RESULTS ?= checkpoints
 
-.PHONY: help setup test lint types demo reports checkpoints docs clean
+.PHONY: help setup test test-transformers lint types demo reports checkpoints docs clean
 
 help:
 	@echo "make demo     the whole story in about a minute, on the embedded model"
 	@echo "make test     ruff, mypy and the test suite"
+	@echo "make test-transformers  the paper's adapter on real weights, with torch in an environment of its own"
 	@echo "make reports  run every scenario at full size and publish it in reports/ (error 1: all ran, some condition is violated)"
 	@echo "make checkpoints  the paper's own models, asked live: needs their weights, torch in .venv and better a GPU (docs/reproducing.md)"
 	@echo "make docs     write the API reference and the command-line page anew"
@@ -38,6 +41,18 @@ types: setup
 test: lint types
 	$(BIN)/pytest -n $(JOBS)
 
+# An environment of its own that sees all of .venv, so that only torch and its kin are installed.
+.venv-transformers/ready: .venv/ready
+	$(BIN)/python -m venv .venv-transformers
+	$(BIN)/python -c "import pathlib, sysconfig; seen = sysconfig.get_path('purelib'); \
+	  there = sysconfig.get_path('purelib', vars={'base': str(pathlib.Path('.venv-transformers').absolute())}); \
+	  (pathlib.Path(there) / 'seen.pth').write_text(f'import site; site.addsitedir({seen!r})')"
+	.venv-transformers/bin/python -m pip install --quiet --constraint constraints.txt '$(TORCH)' --editable '.[transformers]'
+	@touch .venv-transformers/ready
+
+test-transformers: .venv-transformers/ready
+	.venv-transformers/bin/python -m pytest tests/rrf_design/models -k transformers
+
 demo: setup
 	$(BIN)/rrf-design demo
 
@@ -56,4 +71,4 @@ docs: setup
 	$(BIN)/python docs/make_api.py
 
 clean:
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache
+	rm -rf .venv .venv-transformers .mypy_cache .ruff_cache .pytest_cache

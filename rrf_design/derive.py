@@ -98,6 +98,12 @@ def owning(problem: Problem, names: Collection[str]) -> Problem:
     return problem.model_copy(update={**changed, "rules": tuple(rules), "tiers": tuple(tiers)})
 
 
+def _is_value(problem: Problem, name: str, value: tuple[float, ...]) -> bool:
+    block = problem.block_by_id[name]
+    known = block.value if isinstance(block, Anchor) else None
+    return known is not None and (known if isinstance(known, tuple) else (known,)) == value
+
+
 def realised(problem: Problem, *, failed: Collection[str], values: Mapping[str, tuple[float, ...]]) -> Problem:
     """The problem as it turned out: failed parts left out, bought anchor values filled in.
 
@@ -105,6 +111,8 @@ def realised(problem: Problem, *, failed: Collection[str], values: Mapping[str, 
     row that stays is exactly the row the margin was computed with.
     """
     gone = set(failed)
+    if not gone and all(_is_value(problem, name, value) for name, value in values.items()):
+        return problem  # it turned out as it was written
     keep = [block for block in problem.blocks if block.id not in gone and not gone.intersection(block.nodes)]
     names = {block.id for block in keep}
     shares = _shares(problem, keep)

@@ -160,7 +160,7 @@ def digest(problem: Problem) -> str:
     >>> len(rrf.digest(rrf.Problem(nodes=[{"id": "a"}])))
     64
     """
-    return canonical_digest(to_document(problem))
+    return problem.digest
 
 
 def canonical_digest(document: Any) -> str:

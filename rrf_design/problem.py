@@ -117,6 +117,13 @@ class Problem(Entry):
         """Ids of the blocks that can be bought, in file order."""
         return tuple(block.id for block in self.blocks if not block.owned)
 
+    @cached_property
+    def digest(self) -> str:
+        """See `rrf_design.files.digest`."""
+        from rrf_design.files import canonical_digest, to_document
+
+        return canonical_digest(to_document(self))
+
     def resolve(self, select: Selection = None) -> tuple[str, ...]:
         """The selected ids in file order (nodes, then blocks); InputError for what is unknown or not on sale."""
         purchasable = [node.id for node in self.nodes if node.cost is not None] + list(self.on_sale)

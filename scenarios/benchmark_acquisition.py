@@ -3,6 +3,9 @@
 The scripted model answers at once, so a run with it is all ours: planning, witnesses, margins, intents, settlements and
 repair. The embedded model shows what is left of that when answers take their time. Rates are per second of processor time of the one process
 that runs the loop, so that other programs on the machine don't count; wall time is published beside them.
+
+Live runs are measured against a chat server on loopback (`scenarios.live_runs`): how much of the ideal throughput is reached, what a call
+costs in processor time, and what becomes of 10,000 items whose server delays, throttles, fails, cuts and is away for ten seconds.
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from scenarios import live_runs
 from scenarios.base import Context, Done, Expectation, Outcome, Part, Scenario
 from scenarios.timing import Benchmark, benchmark_figure, benchmark_table
 
@@ -23,6 +27,12 @@ PURCHASES_A_SECOND = 300.0
 OUR_SHARE = 0.05
 PROGRAMS_A_SECOND = 100.0
 SCHEDULES = ("witness", "planned", "adaptive")
+OF_IDEAL = {64: 0.8, 512: 0.5}
+"""Calls at once, and the share of the ideal throughput that is wanted."""
+CALL = 0.78
+"""Milliseconds of processor time that a call may cost, everything included: half of the ideal with 512 at once on one core."""
+GROWTH = 1.25
+"""How much memory may grow after the first twentieth of the answers."""
 
 
 def ring(name: str, nodes: int = 6) -> Problem:
@@ -67,8 +77,11 @@ def scripted_run(fields: int, schedule: str, folder: Path) -> dict[str, Any]:
     }
 
 
+LIVE: tuple[Part, ...] = (*({"what": f"{slots} at once", "slots": slots} for slots in OF_IDEAL), {"what": "rough"})
+
+
 def parts(context: Context) -> list[Part]:
-    return [*({"what": schedule} for schedule in SCHEDULES), {"what": "embedded"}, {"what": "sandbox"}]
+    return [*({"what": schedule} for schedule in SCHEDULES), {"what": "embedded"}, {"what": "sandbox"}, *LIVE]
 
 
 def run(context: Context, part: Part) -> dict[str, Any]:
@@ -77,6 +90,11 @@ def run(context: Context, part: Part) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         if part["what"] == "embedded":
             return _embedded(context, Path(folder))
+        if "slots" in part:
+            return live_runs.throughput(context["live"] * part["slots"], part["slots"], Path(folder))
+        if part["what"] == "rough":
+            delay = (context["shortest"], context["longest"])
+            return live_runs.rough(context["items"], 512, Path(folder), delay=delay, away=context["away"])
         scripted_run(2, part["what"], Path(folder))  # imports and compiled kernels
         rounds = [scripted_run(context["fields"], part["what"], Path(folder)) for _ in range(context["rounds"])]
         return {"rounds": rounds}
@@ -151,12 +169,72 @@ def report(context: Context, done: Sequence[Done]) -> Outcome:
             detail=f"{box['right']} of {box['programs']} right, {box['workers']} workers, {box['isolation']}",
         )
     )
+    figures += _live(values)
     return Outcome(
         verdicts=[figure.verdict(quick=context.quick) for figure in figures],
         figures=[benchmark_figure(figures)],
         tables=[benchmark_table(figures, caption="The loop's own cost; a field has six questions.")],
         notes=notes,
     )
+
+
+def _live(values: dict[str, dict[str, Any]]) -> list[Benchmark]:
+    """Throughput, and what came of the rough server."""
+    figures = []
+    for slots, wanted in OF_IDEAL.items():
+        found = values[f"{slots} at once"]
+        spent = 1000.0 * found["cpu"] / found["calls"]
+        figures.append(
+            Benchmark(
+                key=f"throughput-{slots}",
+                work=f"calls a second, {slots} at once, each answered after 0.2 s",
+                against="as many as could be answered",
+                value=found["share"] if found["right"] else 0.0,
+                unit="of the ideal",
+                required=wanted,
+                detail=f"{found['calls']} calls in {found['seconds']:.2f} s; the event loop was busy for {found['loop']:.0%} of the time",
+            )
+        )
+        figures.append(
+            Benchmark(
+                key=f"call-{slots}",
+                work=f"processor time of a call, {slots} at once",
+                against="one call",
+                value=spent,
+                unit="ms",
+                required=CALL,
+                at_most=True,
+                detail="deciding, journal, wire, parsing and repair; without the server",
+            )
+        )
+    return [*figures, *_rough(values["rough"])]
+
+
+def _rough(found: dict[str, Any]) -> list[Benchmark]:
+    bad = ", ".join(f"{count} {fault}" for fault, count in sorted(found["faults"].items()) if fault != "good")
+    memory = found["memory"]
+    right = found["once"] and found["balanced"] and found["stopped"] != "paused"
+    return [
+        Benchmark(
+            key="books",
+            work="questions settled exactly once, books equal to the server's",
+            against="all questions, server misbehaving",
+            value=found["settled"] / (found["items"] * live_runs.QUESTIONS) if right else 0.0,
+            unit="share",
+            required=1.0,
+            detail=f"{found['booked']} calls booked, {found['counted']} counted by the server, {found['doubtful']} named as in doubt;"
+            f" {found['unanswered']} questions without an answer; {bad}; {found['seconds']:.0f} s",
+        ),
+        Benchmark(
+            key="memory",
+            work="memory at the last answer",
+            against="after the first twentieth",
+            value=memory[-1] / memory[0] if memory and memory[0] else float("nan"),
+            required=GROWTH if memory and memory[0] else None,
+            at_most=True,
+            detail=f"{memory[0] / 2**20:.0f} to {memory[-1] / 2**20:.0f} MiB" if memory else "the system does not say",
+        ),
+    ]
 
 
 def _rate(schedule: str, rounds: Sequence[dict[str, Any]]) -> Benchmark:
@@ -180,8 +258,10 @@ SCENARIO = Scenario(
     title="What the acquisition loop costs",
     question="How many purchases a second can the loop make, and how much of a live run's time is its own?",
     about=__doc__ or "",
-    full={"fields": 40, "rounds": 5, "sums": 3, "capitals": 4, "programs": 500, "seed": 7},
-    quick={"fields": 6, "rounds": 1, "sums": 1, "capitals": 1, "programs": 60},
+    full={"fields": 40, "rounds": 5, "sums": 3, "capitals": 4, "programs": 500, "seed": 7}
+    | {"live": 5, "items": 10_000, "shortest": 0.05, "longest": 2.0, "away": 10.0},
+    quick={"fields": 6, "rounds": 1, "sums": 1, "capitals": 1, "programs": 60}
+    | {"live": 1, "items": 40, "shortest": 0.0, "longest": 0.02, "away": 0.3},
     expected=(
         Expectation("witness", f"at least {PURCHASES_A_SECOND:g} purchases a second with the witness rule's schedule"),
         Expectation(
@@ -191,6 +271,24 @@ SCENARIO = Scenario(
         Expectation("adaptive", f"at least {PURCHASES_A_SECOND:g} purchases a second when every step is decided anew"),
         Expectation("share", f"with the embedded model less than {OUR_SHARE:.0%} of the time is ours"),
         Expectation("sandbox", f"at least {PROGRAMS_A_SECOND:g} programs a second, each in a process of its own"),
+        *(
+            Expectation(
+                f"throughput-{slots}", f"{slots} calls at once reach at least {wanted:.0%} of the ideal throughput"
+            )
+            for slots, wanted in OF_IDEAL.items()
+        ),
+        *(
+            Expectation(f"call-{slots}", f"with {slots} at once a call costs at most {CALL:g} ms of processor time")
+            for slots in OF_IDEAL
+        ),
+        Expectation(
+            "books",
+            "with a server that delays, throttles, fails, cuts and is away, every question is settled exactly once, and for every"
+            " question the calls booked are those the server counted, but for those that broke off unseen, each named",
+        ),
+        Expectation(
+            "memory", f"from the first twentieth of the answers to the last, memory grows by at most {GROWTH - 1:.0%}"
+        ),
     ),
     parts=parts,
     run=run,

@@ -9,11 +9,15 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import random
+import subprocess
+import sys
 import threading
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Self
 
 GOOD = "good"
@@ -30,6 +34,8 @@ class Manners:
     away: float = 0.0
     retry_after: str = "0.01"
     seed: int = 0
+    allowance: tuple[int, float] | None = None
+    """So many requests in so many seconds; more are throttled, and every response says in its rate headers what is left."""
 
 
 class RoughServer:
@@ -49,6 +55,9 @@ class RoughServer:
         self._ready = threading.Event()
         self._open: set[_Connection] = set()
         self._port = 0
+        self._window = 0.0
+        self._used = 0
+        self._awaited: list[tuple[int, threading.Event]] = []
 
     @property
     def url(self) -> str:
@@ -57,6 +66,12 @@ class RoughServer:
     @property
     def calls(self) -> int:
         return self.asked.total()
+
+    def reached(self, calls: int) -> threading.Event:
+        """Set when so many requests have arrived; ask for it before they do."""
+        event = threading.Event()
+        self._awaited.append((calls, event))
+        return event
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -95,13 +110,35 @@ class RoughServer:
     def request(self, connection: _Connection, prompt: str) -> None:
         """A request has arrived whole: count it, and decide what becomes of it."""
         self.asked[prompt] += 1
+        for calls, event in self._awaited:
+            if self.calls >= calls:
+                event.set()
         self._at_once += 1
         self.most_at_once = max(self.most_at_once, self._at_once)
         if self.manners.away_after is not None and self.calls == self.manners.away_after:
             self._leave()
         fault = "cut" if self._away else self._draw()
+        if not self._allowed():
+            fault = "429"
         self.faults[fault] += 1
         self._loop.call_later(self._rng.uniform(*self.manners.delay), self._reply, connection, prompt, fault)
+
+    def _allowed(self) -> bool:
+        if self.manners.allowance is None:
+            return True
+        count, seconds = self.manners.allowance
+        if self._loop.time() >= self._window:
+            self._window, self._used = self._loop.time() + seconds, 0
+        self._used += 1
+        return self._used <= count
+
+    def _rates(self) -> str:
+        """What a server with an allowance says about it in every response."""
+        if self.manners.allowance is None:
+            return ""
+        left = max(0, self.manners.allowance[0] - self._used)
+        reset = max(0.0, self._window - self._loop.time())
+        return f"x-ratelimit-remaining-requests: {left}\r\nx-ratelimit-reset-requests: {round(1000 * reset)}ms\r\n"
 
     def _draw(self) -> str:
         point = self._rng.random()
@@ -115,11 +152,11 @@ class RoughServer:
         self._at_once -= 1
         if fault == GOOD:
             self.answered[prompt] += 1
-            connection.send(200, _completion("7"))
+            connection.send(200, _completion("7"), self._rates())
         elif fault == "500":
             connection.send(500, b'{"error": {"message": "out of order"}}')
         elif fault.startswith("429"):
-            extra = f"retry-after: {self.manners.retry_after}\r\n" if fault == "429 wait" else ""
+            extra = f"retry-after: {self.manners.retry_after}\r\n" if fault == "429 wait" else self._rates()
             connection.send(429, b'{"error": {"message": "slow down"}}', extra)
         else:
             connection.send(200, _completion("7"), part=0.0 if fault == "cut" else 0.5)
@@ -162,3 +199,54 @@ def _completion(text: str) -> bytes:
     choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text}}
     usage = {"prompt_tokens": 9, "completion_tokens": 1, "total_tokens": 10}
     return json.dumps({"id": "x", "object": "chat.completion", "choices": [choice], "usage": usage}).encode()
+
+
+class ServerProcess:
+    """The same server in a process of its own, so that its work is not ours; counts are there when it has ended."""
+
+    def __init__(self, manners: Manners) -> None:
+        self._manners = manners
+        self.asked: Counter[str] = Counter()
+        self.answered: Counter[str] = Counter()
+        self.faults: Counter[str] = Counter()
+        self.most_at_once = 0
+        self.url = ""
+
+    @property
+    def calls(self) -> int:
+        return self.asked.total()
+
+    def __enter__(self) -> Self:
+        folder = Path(__file__).resolve().parents[1]
+        self._process = subprocess.Popen(
+            [
+                sys.executable,
+                "-c",
+                "from scenarios.rough_server import serve; serve()",
+                json.dumps(asdict(self._manners)),
+            ],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join([str(folder), *sys.path])},
+        )
+        assert self._process.stdout is not None
+        self.url = self._process.stdout.readline().strip()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        said, _nothing = self._process.communicate()  # the end of its input ends it
+        found = json.loads(said)
+        self.asked, self.answered, self.faults = (Counter(found[name]) for name in ("asked", "answered", "faults"))
+        self.most_at_once = found["most_at_once"]
+
+
+def serve() -> None:
+    """Serve until the standard input ends; then say what was counted."""
+    given = json.loads(sys.argv[1])
+    pairs = {name: tuple(given[name]) if given[name] else given[name] for name in ("delay", "allowance")}
+    with RoughServer(Manners(**{**given, **pairs})) as server:
+        print(server.url, flush=True)
+        sys.stdin.read()
+    counted = {name: dict(getattr(server, name)) for name in ("asked", "answered", "faults")}
+    print(json.dumps({**counted, "most_at_once": server.most_at_once}))

@@ -14,7 +14,7 @@ from rrf_design.acquisition import opening, scheduling, sharing, triage
 from rrf_design.acquisition.choosing import present_margin
 from rrf_design.acquisition.journal import Event, Kind
 from rrf_design.acquisition.ledger import Ledger
-from rrf_design.acquisition.result import repaired
+from rrf_design.acquisition.result import Known, repaired
 from rrf_design.acquisition.settings import Mode, Settings, Terms
 from rrf_design.acquisition.shop import Bundle, Shop
 from rrf_design.acquisition.state import Buys, RunState
@@ -51,6 +51,7 @@ class Decider:
         self._read = self._recalled = (0, 0)
         self._repairs: dict[str, tuple[Any, Mapping[str, Any]]] = {}
         """Triage: what the answers of each item amount to, with what it was computed from."""
+        self._alike: Known = {}
 
     def tally(self, event: Event) -> None:
         """Count readable answers, and answers that agree with a value bought for them, as they come in."""
@@ -180,7 +181,7 @@ class Decider:
         state = self.state.items[item]
         present = (state.held, state.failed)
         if item not in self._repairs or self._repairs[item][0] != present:
-            self._repairs[item] = (present, repaired(self.designs[item], state))
+            self._repairs[item] = (present, repaired(self.designs[item], state, self._alike))
         return self._repairs[item][1]
 
     def _triaged(self, items: Collection[str]) -> list[Event]:

@@ -17,7 +17,7 @@ from queue import Empty
 from typing import TYPE_CHECKING, Any
 
 from rrf_design.acquisition.crew import Courier, Crew, Returned
-from rrf_design.acquisition.sources import Unreachable
+from rrf_design.acquisition.sources import NOTHING, Attempted, Unreachable
 from rrf_design.acquisition.state import Buys, Purchase, Settlement
 from rrf_design.models.base import NotBegun
 
@@ -137,9 +137,10 @@ class Driver:
                 self._fail(purchase, result.error)
             elif settlement.outcome == "failed" and not self._answered and purchase.buys is Buys.ANSWER:
                 # Not one answer so far: a wrong key or model name would burn the whole budget in failures.
-                detail = settlement.evidence.get("reply", {}).get("detail", "")
-                words = f"the backend refuses the call: {detail}"
-                self._pause(purchase, words, calls=settlement.calls, money=settlement.money)
+                reply = settlement.evidence.get("reply", {})
+                words = f"the backend refuses the call: {reply.get('detail', '')}"
+                doubtful = reply.get("usage", {}).get("doubtful", 0)
+                self._pause(purchase, words, Attempted(settlement.calls, settlement.money, doubtful))
             else:
                 self._answered |= settlement.ok and purchase.buys is Buys.ANSWER
                 settled.append(settlement)
@@ -158,26 +159,28 @@ class Driver:
         if isinstance(error, Unreachable):
             if error.passing and purchase.attempt + 1 < TRIES:
                 words = self.redactor.text(str(error))
-                self.acquirer.release(purchase, words, calls=error.calls, money=error.money, flush=False)
+                self.acquirer.release(purchase, words, used=error.used, flush=False)
             elif error.passing:  # it answers all others: this question has no answer
                 self._settle_unanswered(purchase, error)
             else:
-                self._pause(purchase, str(error), calls=error.calls, money=error.money)
+                self._pause(purchase, str(error), error.used)
             return
         self._pause(purchase, f"{type(error).__name__}: {error}")
         self.error = self.error or error
 
     def _settle_unanswered(self, purchase: Purchase, error: Unreachable) -> None:
-        evidence = {"unanswered": self.redactor.text(str(error))}
+        used = error.used
+        evidence: dict[str, Any] = {"unanswered": self.redactor.text(str(error))}
+        evidence |= {"doubtful": used.doubtful} if used.doubtful else {}
         self.acquirer.tell(
-            Settlement(purchase, "unreachable", None, False, error.money, error.calls, evidence), flush=False
+            Settlement(purchase, "unreachable", None, False, used.money, used.calls, evidence), flush=False
         )
 
-    def _pause(self, purchase: Purchase, reason: str, *, calls: int = 0, money: float = 0.0) -> None:
+    def _pause(self, purchase: Purchase, reason: str, used: Attempted = NOTHING) -> None:
         model = self.fetcher.whom(purchase)
         words = self.redactor.text(f"{'' if model is None else model.name + ': '}{reason}")
         self.paused = self.paused or words
-        self.acquirer.release(purchase, words, calls=calls, money=money, flush=False)
+        self.acquirer.release(purchase, words, used=used, flush=False)
 
     def _recall(self) -> None:
         """What was reserved ahead and not begun is given back: it was not bought."""

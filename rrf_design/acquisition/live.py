@@ -7,6 +7,7 @@ and the run pauses), the journal can't be written (`RetryLater`; what is under w
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -114,12 +115,12 @@ def acquire(
             constrained=around.constrained,
             cache=_cache(around.cache, roster, stack),
         )
-        _no_secret_inside(problems, redactor)
+        documents = {item: files.to_document(p) for item, p in problems.items()}
+        _no_secret_inside(documents, redactor)
         fetcher.prices = table = _priced(
             fetcher, problems, given=table, settings=settings, consent=around.consent if before is None else None
         )
         if before is None:
-            documents = {item: files.to_document(p) for item, p in problems.items()}
             run = journal.create(header(problems, roster, settings, seed, entries=entries, prices=table), documents)
         else:
             same_models(run, before, roster)
@@ -317,10 +318,10 @@ def _responses(problems: Mapping[str, Problem], given: Mapping[str, Any] | None)
     return dict(given)
 
 
-def _no_secret_inside(problems: Mapping[str, Problem], redactor: Redactor) -> None:
+def _no_secret_inside(documents: Mapping[str, Any], redactor: Redactor) -> None:
     """The journal keeps the problem word for word, so a secret in it would be kept as well."""
-    for item, problem in problems.items():
-        text = files.dumps(problem, "json")
+    for item, document in documents.items():
+        text = json.dumps(document, ensure_ascii=False)
         if redactor.text(text) != text:
             where = f"item {item!r}: " if item else ""
             raise InputError(f"{where}the problem contains a key or password; take it out, the journal would keep it")

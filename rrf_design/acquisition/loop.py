@@ -19,6 +19,7 @@ from rrf_design.acquisition.ledger import Ledger
 from rrf_design.acquisition.lineup import Lineup
 from rrf_design.acquisition.settings import Mode, Settings, Terms
 from rrf_design.acquisition.shop import Shop
+from rrf_design.acquisition.sources import NOTHING, Attempted
 from rrf_design.acquisition.state import Buys, Doubt, Purchase, RunState, Settlement
 from rrf_design.acquisition.stopping import Because, Stop
 from rrf_design.blocks import Anchor
@@ -181,13 +182,10 @@ class Acquirer:
         if flush:
             self._flush()
 
-    def release(
-        self, purchase: Purchase, reason: str, *, calls: int = 0, money: float = 0.0, flush: bool = True
-    ) -> None:
+    def release(self, purchase: Purchase, reason: str, *, used: Attempted = NOTHING, flush: bool = True) -> None:
         """Nobody answered, so nothing was got: the reservation ends and the purchase can be made later. What the attempts
         used up is booked. `flush` as for `tell`."""
-        used = ({"calls": calls} if calls else {}) | ({"money": money} if money else {})
-        self._give_back(Kind.RELEASED, purchase, reason, used, flush=flush)
+        self._give_back(Kind.RELEASED, purchase, reason, used.document(), flush=flush)
 
     def abandon(self, purchase: Purchase, reason: str) -> None:
         """Nobody waits for it any more: what was reserved counts as lost, and the purchase can be made again.
@@ -309,6 +307,7 @@ class Acquirer:
             "budget": self.settings.budget,
             "money": self.settings.money,
             "items": len(self.designs),
+            "open": sum(len(self._decider.given(item)) for item in self.designs),
             "done": sum(not stop.get("again") for stop in over),
             "spent": float(self.state.spent),
             "paid": float(self.state.settled_money + self.state.lost_money),

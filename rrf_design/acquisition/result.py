@@ -32,6 +32,10 @@ from rrf_design.verdict import Verdict, counted, worst
 
 if TYPE_CHECKING:
     from rrf_design.certificates import Certificate
+    from rrf_design.repairing.decoding import Decoding
+
+Known = dict[str, "Decoding"]
+"""What repairs of equal designs share, by design."""
 
 _STATUS = {
     name: name
@@ -195,6 +199,9 @@ class Acquisition:
     """Of it: reservations of purchases whose outcome a crash swallowed and that were made again."""
     money: float
     calls: int
+    doubtful: Mapping[str, int]
+    """Of the calls, by purchase: those that broke off before a byte came back. They are in the books; the provider, who may
+    never have seen them, has at most so many calls less for each of these purchases, and none less for any other."""
     gamma_lower: float
     purchases: tuple[Bought, ...]
     items: tuple[ItemResult, ...]
@@ -237,6 +244,7 @@ class Acquisition:
             "lost": self.lost,
             "money": self.money,
             "calls": self.calls,
+            "doubtful": dict(self.doubtful),
             "gamma_lower": self.gamma_lower,
             "verdict": self.verdict.value,
             "verdicts": self.verdicts,
@@ -260,12 +268,14 @@ def conclude(designs: Mapping[str, Shop], state: RunState, *, waiting: bool = Fa
         return item.done or (waiting and item.stopped is not None and not item.waiting)
 
     new = [item for item in designs if ready(state.items[item]) and item not in state.results]
-    return {"repairs": {item: repaired(designs[item], state.items[item]) for item in new}}
+    known: Known = {}
+    return {"repairs": {item: repaired(designs[item], state.items[item], known) for item in new}}
 
 
-def repaired(design: Shop, state: ItemState) -> dict[str, Any]:
-    """The document of an item's repair; where a check has decided it, its value is the value."""
-    found = _repair(design, state)
+def repaired(design: Shop, state: ItemState, known: Known) -> dict[str, Any]:
+    """The document of an item's repair; where a check has decided it, its value is the value. `known` remembers margins
+    and factorisations for items that are alike."""
+    found = _repair(design, state, known)
     node = sole_delivered(design.problem)
     if found["verdict"] == Verdict.CERTIFIED or node is None:
         return found
@@ -317,8 +327,9 @@ def _by_quorum(design: Shop, state: ItemState, found: dict[str, Any], node: str)
     }
 
 
-def _repair(design: Shop, state: ItemState) -> dict[str, Any]:
-    from rrf_design.repairing import repair, to_document
+def _repair(design: Shop, state: ItemState, known: Known) -> dict[str, Any]:
+    from rrf_design.repairing import to_document
+    from rrf_design.repairing.batch import repair_like
 
     answers = state.values(Buys.ANSWER)
     if not answers:
@@ -330,7 +341,7 @@ def _repair(design: Shop, state: ItemState) -> dict[str, Any]:
         if entry.buys is Buys.ANSWER and not entry.ok
     }
     try:
-        found = repair(problem, {**answers, **silent}, select=selected)
+        found = repair_like(problem, {**answers, **silent}, known, select=selected)
     except RRFError as error:
         return _nothing(str(error))
     return to_document(found)
@@ -369,6 +380,7 @@ def collect(
         lost=float(state.lost_price),
         money=float(state.settled_money + state.lost_money),
         calls=state.calls,
+        doubtful=dict(state.doubtful),
         gamma_lower=min(entry.gamma_lower for entry in items),
         purchases=tuple(_bought(item, entry) for item, one in state.items.items() for entry in one.settled.values()),
         items=items,

@@ -18,6 +18,8 @@ from rrf_design.texts import json_text
 HIDDEN = "[hidden]"
 _NAMES = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL|AUTH", re.IGNORECASE)
 _SHAPES = re.compile(r"\b(?:sk|pk|hf|gsk|xai|ghp)[-_][A-Za-z0-9_\-]{12,}|(?<=[Bb]earer )[A-Za-z0-9._~+/\-]{8,}=*")
+_SIGNS = ("earer ", *(f"{name}{dash}" for name in ("sk", "pk", "hf", "xai", "ghp") for dash in "-_"))
+"""A text without any of these has nothing in those shapes; looking for them is ten times faster than the pattern is."""
 _SETTING = re.compile(r"([^?&=]+)=([^&]*)")
 _SHORTEST = 6
 """Shorter values are words ("none", "yes") rather than secrets, and hiding them would garble every text."""
@@ -42,10 +44,14 @@ class Redactor:
         known = self._values
         self._known = sorted((value for value in known if len(value.strip()) >= _SHORTEST), key=len, reverse=True)
         forms = [(value, quote(value, safe=""), json.dumps(value)[1:-1]) for value in self._known]
-        parts = [re.escape(form) for group in forms for form in dict.fromkeys(group)]
+        found = [form for group in forms for form in dict.fromkeys(group)]
+        parts = [re.escape(form) for form in found]
+        self._signs = (*found, *_SIGNS)
         self._pattern = re.compile("|".join([*parts, _SHAPES.pattern]))
 
     def text(self, text: str) -> str:
+        if not any(sign in text for sign in self._signs):
+            return text
         return self._pattern.sub(HIDDEN, text)
 
     def json(self, document: Any) -> str:

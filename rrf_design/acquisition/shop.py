@@ -20,6 +20,7 @@ from rrf_design.premise import Protected
 from rrf_design.problem import Problem
 
 if TYPE_CHECKING:
+    from rrf_design.design import Design
     from rrf_design.structure import Structure
     from solvers import Margin, MarginTracker, SupportValue
 
@@ -103,22 +104,29 @@ class Shop:
         """Names that are part of every design, so that holding them says nothing."""
         return self.given.union(block.id for block in self.problem.blocks if block.owned)
 
+    def _holding(self, held: Iterable[str], failed: Iterable[str] = ()) -> Design:
+        """The design of what is there; the same object for all items of the structure that hold the same."""
+        key = ("holding", frozenset(held), frozenset(failed))
+        if key not in self.structure.solved:
+            self.structure.solved[key] = self.structure.holding(*key[1:])
+        return self.structure.solved[key]  # type: ignore[no-any-return]
+
     def opened(self, held: Collection[str]) -> frozenset[str]:
         """Nodes in the field: the given ones and those that were asked. Holding a block does not ask its nodes."""
-        return self.structure.holding(held).opened
+        return self._holding(held).opened
 
     def active(self, held: Collection[str], failed: Collection[str]) -> tuple[str, ...]:
         """Blocks whose rows count: owned or held, all their nodes there, none of it failed."""
-        return tuple(compress(self.full.block_ids, self.structure.holding(held, failed).blocks))
+        return tuple(compress(self.full.block_ids, self._holding(held, failed).blocks))
 
     def operator(self, held: Collection[str], failed: Collection[str] = ()) -> Operator:
-        return self.structure.holding(held, failed).slice(self.problem)
+        return self._holding(held, failed).slice(self.problem)
 
     def margin(self, held: Iterable[str], failed: Iterable[str] = ()) -> DesignMargin:
         """γ_k of the field as it is; computed once per design and structure."""
         key = self._key(held, failed)
         if key not in self._margins:
-            there = self.structure.holding(*key)
+            there = self._holding(*key)
             small = int(there.nodes.sum()) <= SMALL
             if not self._incremental or small or there.empty or not self.full.premise.plain:
                 found = there.margin()
@@ -134,7 +142,7 @@ class Shop:
 
     def settled_margin(self, held: Iterable[str], failed: Iterable[str]) -> DesignMargin:
         """The margin as a fresh computation has it, so that the figures are the same live, resumed and read back."""
-        return self.structure.holding(frozenset(held), frozenset(failed)).margin()
+        return self._holding(held, failed).margin()
 
     def _track(self, operator: Operator) -> Margin:
         """The margin of a larger field; only what the new rows touch is looked at again."""
@@ -210,6 +218,6 @@ class Shop:
         nodes are opened; the least such bound is the margin of the present nodes with every row that is for sale.
         """
         fresh = frozenset(name for bundle in bundles for name in bundle.names)
-        present = self.structure.holding(held, failed)
-        everything = self.structure.holding({*held, *fresh}, failed)
+        present = self._holding(held, failed)
+        everything = self._holding({*held, *fresh}, failed)
         return float(everything.over(present.nodes).margin().upper)

@@ -7,7 +7,7 @@ and lost to purchases that a crash left in doubt, or that a user did not wait fo
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -205,6 +205,9 @@ class RunState:
         self.used: defaultdict[str, Used] = defaultdict(Used)
         """By model; what older journals do not say whom they asked for is under ""."""
         self.calls_reserved = 0
+        self.doubtful: Counter[str] = Counter()
+        """Calls in the books that the other side may never have seen, by purchase: a connection or a session ended before a
+        byte of an answer came back."""
         self.under_way = 0
         """Purchases that the run waits for."""
         self.sessions = 0
@@ -283,8 +286,7 @@ class RunState:
             item.round.remove(purchase.name)
         item.pending[purchase.name] = purchase
         item.attempts[purchase.name] = event.attempt + 1
-        self._reserved += exact(purchase.price)
-        self._ceilings += exact(purchase.ceiling)
+        self._reserve(purchase, 1)
         self.calls_reserved += purchase.calls
         self.under_way += not purchase.deferred
 
@@ -306,18 +308,23 @@ class RunState:
             body.get("source", ""),
         )
         self.results.pop(body["item"], None)
-        self.settled_price += exact(body["price"])
-        self.settled_money += exact(body["money"])
+        if body["price"]:
+            self.settled_price += exact(body["price"])
+        if body["money"]:
+            self.settled_money += exact(body["money"])
         self.calls += body["calls"]
-        reply = body["evidence"].get("reply") or {}
+        said = body["evidence"]
+        usage = (said.get("reply") or {}).get("usage")
+        self._in_doubt(event, said.get("doubtful") or (usage or {}).get("doubtful", 0))
         if purchase.model or body["calls"] or body["money"]:
-            self._use(purchase, body["calls"], exact(body["money"]), reply.get("usage"), answers=1)
+            self._use(purchase, body["calls"], exact(body["money"]), usage, answers=1)
 
     def _released(self, event: Event) -> None:
         purchase = self._unreserve(event.body)
         calls, money = event.body.get("calls", 0), exact(event.body.get("money", 0.0))
         self.calls += calls  # attempts that nobody answered
         self.lost_money += money
+        self._in_doubt(event, event.body.get("doubtful", 0))
         if calls or money:
             self._use(purchase, calls, money)
         self.items[event.body["item"]].round.insert(0, event.body["name"])
@@ -355,11 +362,17 @@ class RunState:
 
     def _lose(self, purchase: Purchase) -> None:
         """It may have been charged: what was reserved for it counts as spent, and nothing was got for it."""
+        calls = purchase.calls or int(purchase.buys is Buys.ANSWER)
         self.lost_price += exact(purchase.price)
         self.lost_money += exact(purchase.ceiling)
-        calls = purchase.calls or int(purchase.buys is Buys.ANSWER)
         self.calls += calls
         self._use(purchase, calls, exact(purchase.ceiling))
+        if calls:
+            self.doubtful[purchase.id] += calls
+
+    def _in_doubt(self, event: Event, calls: int) -> None:
+        if calls:
+            self.doubtful[str(event.purchase)] += calls
 
     def _use(
         self,
@@ -386,10 +399,15 @@ class RunState:
     def _result(self, event: Event) -> None:
         self.results.update(event.body["repairs"])
 
+    def _reserve(self, purchase: Purchase, sign: int) -> None:
+        if purchase.price:  # most questions of a live run have none, and exact sums of nothing cost time too
+            self._reserved += sign * exact(purchase.price)
+        if purchase.ceiling:
+            self._ceilings += sign * exact(purchase.ceiling)
+
     def _unreserve(self, body: Mapping[str, Any]) -> Purchase:
         purchase = self.items[body["item"]].pending.pop(body["name"])
-        self._reserved -= exact(purchase.price)
-        self._ceilings -= exact(purchase.ceiling)
+        self._reserve(purchase, -1)
         self.calls_reserved -= purchase.calls
         self.under_way -= not purchase.deferred
         return purchase

@@ -153,7 +153,7 @@ def acquire(
     """
     from rrf_design.acquisition import Limits, Strategy, Surroundings
     from rrf_design.acquisition import acquire as run_loop
-    from rrf_design.cli.run_progress import RunProgress
+    from rrf_design.cli.run_progress import RunEvents, RunProgress
     from rrf_design.handover.outputs import check_outputs
     from rrf_design.models.cache import folder_of
 
@@ -198,7 +198,7 @@ def acquire(
         problem, known = _problems(files or [], responses)
     chosen = mode or ("agnostic" if table_of is None else "triage")
     options: dict[str, Any] = {"base_url": base_url, "slots": slots}
-    progress = None if quiet else RunProgress()
+    progress = None if quiet else RunEvents() if as_json else RunProgress()
     result = run_loop(
         problem,
         named_models(model or []),

@@ -23,6 +23,9 @@ VERBS = {
         "Write a commented problem file, or a recipe with a table, for a common situation; without one, list them.",
     ),
     "compile": Verb("compile", "Print the long form of a recipe, or the whole problem of one of its items."),
+    "reword": Verb(
+        "reword", "Have a model write other wordings of a recipe's questions, once, into a file for review."
+    ),
     "import": Verb(
         "imports", "Read answers that exist already from another tool's log into rows that repair and acquire take."
     ),
@@ -50,6 +53,10 @@ VERBS = {
     "audit": Verb(
         "audit",
         "How many of the delivered values are wrong, at most: items drawn at random and checked, a bound that holds at any stop.",
+    ),
+    "measure": Verb(
+        "measure",
+        "What labels say about answers, relations, repeats and judges: proposals for the recipe, with confidence.",
     ),
     "runs": Verb("runs", "What have I run? Newest first."),
     "show": Verb("runs", "What did a run buy, and what came of it? Read from the journal; nothing is asked or bought."),

@@ -40,6 +40,7 @@ FORMATS = {
         Format("rrf-scenario", 1, "what a scenario found"),
         Format("rrf-policy", 1, "how to run a data set, and every test that proves it (docs/promises.md)"),
         Format("rrf-policy-run", 1, "what a policy delivered, with the sentence that may be said about it"),
+        Format("rrf-measurement", 1, "what labels say about answers, relations, repeats and judges"),
         Format("rrf-audit", 1, "delivered items drawn and checked: a bound on the wrong ones (docs/promises.md)"),
     )
 }

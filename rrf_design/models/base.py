@@ -15,7 +15,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Self
 
@@ -55,6 +55,8 @@ class Usage:
     output_tokens: int = 0
     calls: int = 0
     estimated: bool = False
+    doubtful: int = 0
+    """Of the calls: those that broke before a byte came back. They are paid for here; the other side may never have seen them."""
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(
@@ -62,10 +64,15 @@ class Usage:
             self.output_tokens + other.output_tokens,
             self.calls + other.calls,
             self.estimated or other.estimated,
+            self.doubtful + other.doubtful,
         )
 
     def document(self) -> dict[str, Any]:
-        return asdict(self)
+        found = {name: getattr(self, name) for name in _USAGE_FIELDS}
+        return found | ({"doubtful": self.doubtful} if self.doubtful else {})
+
+
+_USAGE_FIELDS = tuple(entry.name for entry in fields(Usage) if entry.name != "doubtful")
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +159,10 @@ class Attempt:
     """Seconds for which the server wants to be left alone; also beside an answer, where its rate headers say so."""
     again: bool = False
     """The call was refused for a reason that the next one does not have: asked again at once, and not as a retry."""
+    allowance: tuple[int, float] | None = None
+    """How many more requests the server allows, and for how many seconds, where its rate headers say so."""
+    doubtful: bool = False
+    """It broke or timed out before a byte came back: the backend may never have seen it."""
 
     @property
     def free(self) -> bool:
@@ -315,7 +326,8 @@ class Model(ABC):
                 return self._reply(attempt, paid, time.perf_counter() - start, done)
             done += 1
             charged += not attempt.again and (pace is None or not pace.forgives(attempt))
-            paid += request.ceiling() if attempt.usage is None else attempt.usage
+            used = request.ceiling() if attempt.usage is None else attempt.usage
+            paid += replace(used, doubtful=1) if attempt.doubtful else used
             hopeless = charged >= self.retry.attempts or (pace is not None and pace.hopeless)
             over = attempt.outcome not in RETRYABLE and not attempt.again
             if over or hopeless or not (again is None or again()):

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from email.utils import parsedate_to_datetime
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
@@ -26,10 +28,10 @@ def refused(status: int, headers: Mapping[str, str], detail: str, call: Mapping[
     if status == 408:
         return Attempt(Outcome.TIMEOUT, "", None, call, kept, detail)
     if status == 429:
-        wait = seconds(headers.get("retry-after")) or quiet(headers)
+        wait = later(headers) or quiet(headers)
         return Attempt(Outcome.RATE_LIMITED, "", Usage(calls=1), call, kept, detail, wait)
     if status >= 500:
-        wait = seconds(headers.get("retry-after"))
+        wait = later(headers)
         return Attempt(Outcome.UNREACHABLE, "", Usage(calls=1), call, kept, detail, wait)
     return Attempt(Outcome.FAILED, "", Usage(calls=1), call, kept, detail)
 
@@ -72,16 +74,17 @@ def _refuses_schema(attempt: Attempt) -> bool:
     return attempt.outcome is Outcome.FAILED and status in (400, 404, 415, 422, 501) and named
 
 
-def unreachable(detail: str, usage: Usage | None, call: Mapping[str, Any]) -> Attempt:
-    """Nobody answered; `usage` is None where the request may have arrived."""
+def unreachable(detail: str, usage: Usage | None, call: Mapping[str, Any], *, seen: bool = False) -> Attempt:
+    """Nobody answered; `usage` is None where the request may have arrived, `seen` says that it certainly did."""
     detail = detail[:LONGEST]
-    return Attempt(Outcome.UNREACHABLE, "", usage, call, {"error": detail, "status": None}, detail)
+    kept = {"error": detail, "status": None}
+    return Attempt(Outcome.UNREACHABLE, "", usage, call, kept, detail, doubtful=usage is None and not seen)
 
 
-def late(detail: str, call: Mapping[str, Any]) -> Attempt:
+def late(detail: str, call: Mapping[str, Any], *, seen: bool = False) -> Attempt:
     """No answer in time; the server may have worked on it."""
     detail = detail[:LONGEST]
-    return Attempt(Outcome.TIMEOUT, "", None, call, {"error": detail}, detail)
+    return Attempt(Outcome.TIMEOUT, "", None, call, {"error": detail}, detail, doubtful=not seen)
 
 
 def counted(document: Mapping[str, Any]) -> Usage | None:
@@ -110,6 +113,30 @@ def seconds(header: str | None) -> float | None:
         return max(0.0, float(header)) if header else None
     except ValueError:
         return None
+
+
+def later(headers: Mapping[str, str]) -> float | None:
+    """Seconds after which the server wants to be asked again: a number, or the date that HTTP allows too."""
+    given = headers.get("retry-after")
+    milliseconds = seconds(headers.get("retry-after-ms"))
+    if milliseconds is not None:
+        return milliseconds / 1000.0
+    found = seconds(given)
+    if found is not None or not given:
+        return found
+    try:
+        return max(0.0, parsedate_to_datetime(given).timestamp() - time.time())
+    except ValueError:
+        return None
+
+
+def allowance(headers: Mapping[str, str]) -> tuple[int, float] | None:
+    """How many more requests a server's rate headers allow, and for how many seconds; None where they don't say."""
+    left, wait = headers.get("x-ratelimit-remaining-requests"), headers.get("x-ratelimit-reset-requests")
+    if left is None or not left.isdecimal():
+        return None
+    lasting = duration(wait)
+    return None if lasting is None else (int(left), lasting)
 
 
 def quiet(headers: Mapping[str, str]) -> float | None:

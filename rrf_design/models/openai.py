@@ -20,6 +20,7 @@ from rrf_design.models.base import Attempt, Model, Outcome, Request, Retry, Usag
 from rrf_design.models.faults import (
     LONGEST,
     Schemas,
+    allowance,
     cleaned,
     counted,
     late,
@@ -30,7 +31,7 @@ from rrf_design.models.faults import (
     unreachable,
 )
 from rrf_design.models.text import classify
-from rrf_design.models.wire import Broken, Unsent, Wire, reaches
+from rrf_design.models.wire import Broken, Silent, Unsent, Wire, reaches
 
 BASE_URL = "RRF_OPENAI_BASE_URL"
 KEYS = ("RRF_OPENAI_API_KEY", "OPENAI_API_KEY")
@@ -131,12 +132,12 @@ class OpenAIModel(Model):
             wire = self._wires[loop] = Wire(url, headers, timeout=self._timeout)
         try:
             response = await wire.post(json.dumps({**call, **body}).encode())
-        except TimeoutError:
-            return late(f"no answer in {self._timeout:g} s", kept)
+        except Silent as error:
+            return late(str(error), kept, seen=error.seen)
         except Unsent as error:
             return unreachable(self._clean(str(error)), Usage(), kept)
         except Broken as error:
-            return unreachable(self._clean(f"the connection broke ({error})"), None, kept)
+            return unreachable(self._clean(f"the connection broke ({error})"), None, kept, seen=error.seen)
         text = response.body.decode("utf-8", errors="replace")
         if response.status == 200:
             return self._answered(text, response.headers, kept)
@@ -167,13 +168,15 @@ class OpenAIModel(Model):
 
     def _answered(self, text: str, headers: Mapping[str, str], call: Mapping[str, Any]) -> Attempt:
         attempt = self._read(text, call)
-        wait = quiet(headers)
-        return attempt if wait is None else replace(attempt, retry_after=wait)
+        wait, more = quiet(headers), allowance(headers)
+        return attempt if wait is None and more is None else replace(attempt, retry_after=wait, allowance=more)
 
     def _read(self, body: str, call: Mapping[str, Any]) -> Attempt:
         """The answer in a response body; anything that is not shaped like one is garbage, and was paid for."""
         try:
-            document = self._clean(json.loads(body))
+            document = json.loads(body)
+            if "\\" in body or self._clean(body) != body:  # an escape may hide a secret
+                document = self._clean(document)
             choice = document["choices"][0]
             said, finish = choice["message"], choice["finish_reason"]
             content, refusal = said.get("content"), said.get("refusal")

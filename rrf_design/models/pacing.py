@@ -1,7 +1,8 @@
 """How many calls to one server are under way at once: as many as are allowed while it answers, half as many when it throttles.
 
 Additive increase, multiplicative decrease, as between computers on a network: after a 429 the limit is halved, once for all calls that
-were under way together, and grows again with the answers. What the server asks for (Retry-After, rate headers) is obeyed. A
+were under way together, and grows again with the answers. What the server asks for is obeyed: Retry-After by all, and where its rate
+headers say how many more requests it allows, no more are begun before it allows others. A
 server that does not answer at all is tried by one call at a time, with growing pauses, until patience ends.
 """
 
@@ -11,6 +12,7 @@ import asyncio
 import random
 import time
 from collections.abc import Awaitable, Callable
+from typing import NamedTuple
 
 from rrf_design.models.base import RETRYABLE, Attempt, NotBegun, Outcome, Request
 
@@ -22,6 +24,13 @@ LONGEST = 30.0
 """Seconds between two such trials at most; a server that wants more is obeyed, up to PATIENCE."""
 FIRST = 0.25
 """Seconds of the first pause where the server names none; each further one without an answer is twice as long."""
+
+
+class Turn(NamedTuple):
+    """When a call was begun, and the how many-th it was."""
+
+    at: float
+    number: int
 
 
 class Pace:
@@ -37,6 +46,9 @@ class Pace:
         self._quiet_until = float("-inf")
         self._slowed_at = float("-inf")
         self._row = self._trials = 0
+        self._begun = self._heard_from = 0
+        self._last, self._last_until = 0, float("-inf")
+        """The number of the last call that the server's rate headers allow, and until when they speak."""
         self._failing_since: float | None = None
         self._waiting: list[asyncio.Future[None]] = []
         self._alarm: asyncio.TimerHandle | None = None
@@ -55,16 +67,21 @@ class Pace:
     @property
     def room(self) -> int:
         """How many more calls may be begun now."""
-        if self._clock() < self._quiet_until:
+        now = self._clock()
+        if now < self._quiet_until:
             return 0
-        return max(0, (1 if self._row >= AWAY else int(self.limit)) - self.busy)
+        free = (1 if self._row >= AWAY else int(self.limit)) - self.busy
+        if now < self._last_until:
+            free = min(free, self._last - self._begun)
+        return max(0, free)
 
-    def begin(self) -> float:
+    def begin(self) -> Turn:
         self.busy += 1
-        return self._clock()
+        self._begun += 1
+        return Turn(self._clock(), self._begun)
 
-    def end(self, attempt: Attempt, begun: float) -> None:
-        """Learn from an attempt that began at this time."""
+    def end(self, attempt: Attempt, turn: Turn) -> None:
+        """Learn from an attempt that was this turn's."""
         self.busy -= 1
         now = self._clock()
         if attempt.outcome not in RETRYABLE:
@@ -75,7 +92,11 @@ class Pace:
             # Whoever throttles is there; only silence and errors in a row mean that nobody is.
             self._row = 0 if attempt.outcome is Outcome.RATE_LIMITED else self._row + 1
             self._failing_since = now if self._failing_since is None else self._failing_since
-            self._slow_down(attempt.outcome, begun, now)
+            self._slow_down(attempt.outcome, turn.at, now)
+        if attempt.allowance is not None and turn.number >= self._heard_from:
+            # What was left when this call arrived: all that were begun after it have taken from it since.
+            self._heard_from, self._last = turn.number, turn.number + attempt.allowance[0]
+            self._last_until = now + min(attempt.allowance[1], PATIENCE)
         if attempt.retry_after:
             self._quiet_until = max(self._quiet_until, now + min(attempt.retry_after, PATIENCE))
         self._rouse()
@@ -97,20 +118,20 @@ class Pace:
     async def call(self, attempt: Callable[[Request], Awaitable[Attempt]], request: Request) -> Attempt:
         """Wait for a turn, make the attempt, learn from it. `NotBegun` if the session ends before its turn comes."""
         while not self.stopped and not self.room:
-            turn = asyncio.get_running_loop().create_future()
-            self._waiting.append(turn)
+            woken = asyncio.get_running_loop().create_future()
+            self._waiting.append(woken)
             self._rouse()
-            await turn
+            await woken
         if self.stopped:
             raise NotBegun
-        begun = self.begin()
+        turn = self.begin()
         try:
             made = await attempt(request)
         except BaseException:
             self.busy -= 1
             self._rouse()
             raise
-        self.end(made, begun)
+        self.end(made, turn)
         return made
 
     def stop(self) -> None:
@@ -122,11 +143,12 @@ class Pace:
         """Wake as many as there is room for, now or when the quiet time is over."""
         if not self._waiting:
             return
-        quiet = self._quiet_until - self._clock()
-        if quiet <= 0.0:
-            self._wake(self.room)
-        elif self._alarm is None:
-            self._alarm = asyncio.get_running_loop().call_later(quiet, self._rung)
+        now, room = self._clock(), self.room
+        until = max(self._quiet_until, self._last_until if self._begun >= self._last else self._quiet_until)
+        if room:
+            self._wake(room)
+        elif until > now and self._alarm is None:
+            self._alarm = asyncio.get_running_loop().call_later(until - now, self._rung)
 
     def _rung(self) -> None:
         self._alarm = None

@@ -23,7 +23,16 @@ class Unsent(Exception):
 
 
 class Broken(Exception):
-    """The connection broke after the request was sent: the server may have seen it."""
+    """The connection broke after the request was sent. `seen`: the server had begun to answer, so it has seen the request;
+    if not, it may have."""
+
+    def __init__(self, reason: str, *, seen: bool) -> None:
+        super().__init__(reason)
+        self.seen = seen
+
+
+class Silent(Broken):
+    """No whole response in time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,21 +66,31 @@ class Wire:
         self._idle: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = []
 
     async def post(self, body: bytes) -> Response:
-        """The server's response. `TimeoutError`, `Unsent` or `Broken` if there is none."""
-        async with asyncio.timeout(self._timeout):
-            reader, writer = await self._connection()
-            keep = False
-            try:
-                writer.write(b"%b%d\r\n\r\n%b" % (self._head, len(body), body))
-                response, keep = await _read(reader)
-            except (OSError, EOFError, ValueError, asyncio.LimitOverrunError) as error:
-                raise Broken(f"{type(error).__name__}: {error}") from None
-            finally:
-                if keep:
-                    self._idle.append((reader, writer))
-                else:
-                    writer.close()
-            return response
+        """The server's response. `Unsent`, `Broken` or `Silent` if there is none."""
+        sent = seen = keep = False
+        try:
+            async with asyncio.timeout(self._timeout):
+                reader, writer = await self._connection()
+                sent = True
+                try:
+                    writer.write(b"%b%d\r\n\r\n%b" % (self._head, len(body), body))
+                    head = await _head(reader)
+                    seen = True
+                    response, keep = await _rest(reader, head)
+                except asyncio.IncompleteReadError as error:
+                    raise Broken(f"{type(error).__name__}: {error}", seen=seen or bool(error.partial)) from None
+                except (OSError, EOFError, ValueError, asyncio.LimitOverrunError) as error:
+                    begun = seen or isinstance(error, asyncio.LimitOverrunError)
+                    raise Broken(f"{type(error).__name__}: {error}", seen=begun) from None
+                finally:
+                    if keep:
+                        self._idle.append((reader, writer))
+                    else:
+                        writer.close()
+                return response
+        except TimeoutError:
+            words = f"no answer in {self._timeout:g} s"
+            raise (Silent(words, seen=seen) if sent else Unsent(words)) from None
 
     async def close(self) -> None:
         idle, self._idle = self._idle, []
@@ -91,15 +110,20 @@ class Wire:
             raise Unsent(f"{type(error).__name__}: {error}") from None
 
 
-async def _read(reader: asyncio.StreamReader) -> tuple[Response, bool]:
-    """One response, and whether the connection can be used again."""
+async def _head(reader: asyncio.StreamReader) -> list[str]:
+    """The lines of one head."""
+    return (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
+
+
+async def _rest(reader: asyncio.StreamReader, head: list[str]) -> tuple[Response, bool]:
+    """One response whose first head has come, and whether the connection can be used again."""
     while True:
-        head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
         version, status, *_ = head[0].split(" ", 2)
         if not version.startswith("HTTP/1.") or not status.isdigit():
             raise ValueError("this is not HTTP")
         if not 100 <= int(status) < 200:
             break
+        head = await _head(reader)
     headers: dict[str, str] = {}
     for line in head[1:]:
         name, _, value = line.partition(":")

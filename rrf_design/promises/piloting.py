@@ -410,19 +410,8 @@ def _decide(
 
 
 def _measure(plan: PilotPlan, pilot: AnswerSheet, aside: AnswerSheet, truths: Sequence[Truth]) -> dict[str, Any]:
-    sure = plan.settings.confidence
-    wrong = measuring.wrong_answers(pilot, truths, sure)
-    pairs = measuring.together(pilot, truths, sure)
-    repeated = measuring.repeats(pilot, plan.dataset.recipe, sure)
-    return {
-        "wrong_answers": wrong,
-        "fail_together": pairs,
-        "repeats": repeated,
-        "scatter": measuring.scatter(pilot, truths, sure),
-        "checks": measuring.checks(pilot, truths, sure),
-        "disputed_gold": measuring.disputed_gold(pilot, truths, aside),
-        "proposals": measuring.proposals(wrong, pairs, repeated),
-    }
+    found = measuring.measured(pilot, truths, plan.dataset.recipe, plan.settings.confidence)
+    return {**found, "disputed_gold": measuring.disputed_gold(pilot, truths, aside)}
 
 
 def refuse_second_look(document: Mapping[str, Any], plan: PilotPlan) -> Mapping[str, Any] | None:

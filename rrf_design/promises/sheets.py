@@ -77,7 +77,7 @@ class Shape:
                 if relation.transport.kind != "identity":
                     return None
                 continue
-            said = _carried(said, relation, offsets.get(relation.id, relation.offset), backwards=backwards)
+            said = carried(said, relation, offsets.get(relation.id, relation.offset), backwards=backwards)
         return said
 
 
@@ -107,12 +107,17 @@ def _ways(problem: Problem, goal: str) -> dict[str, tuple[Step, ...]]:
     return found
 
 
+def simple(relation: Relation) -> bool:
+    """Whether `carried` knows how to walk it."""
+    return relation.transport.kind in ("identity", "permute", "scale")
+
+
 def _invertible(relation: Relation) -> bool:
     kind = relation.transport.kind
     return kind in ("identity", "permute") or (kind == "scale" and relation.transport.scale != 0.0)
 
 
-def _carried(said: tuple[float, ...], relation: Relation, offset: Numbers, *, backwards: bool) -> tuple[float, ...]:
+def carried(said: tuple[float, ...], relation: Relation, offset: Numbers, *, backwards: bool) -> tuple[float, ...]:
     """Along z_head = T z_tail + offset, or back."""
     scale = relation.transport.scale if relation.transport.scale is not None else 1.0
     order = relation.transport.permute or tuple(range(len(said)))

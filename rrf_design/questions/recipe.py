@@ -57,28 +57,65 @@ class AnswerSection(Entry):
     fails_together: Literal["ask", "wording", "model"] = "ask"
     choices: tuple[Text, ...] | Text | None = None
     """The answer is one of these; one placeholder stands for a cell that is a list."""
+    rewordings: Text | None = None
+    """A file of other wordings, of which those that somebody has reviewed are asked too."""
     epsilon: Number | None = None
     wrong_checks: Annotated[int, Field(strict=True, ge=0)] | None = None
 
 
 class Change(Entry):
-    """How the answer must change: scale times the other one's, plus shift."""
+    """How the answer must change: scale times the other one's, plus shift; or its entries in another order."""
 
     scale: Number | None = None
     shift: Number | None = None
+    permute: tuple[Annotated[int, Field(strict=True, ge=0)], ...] | None = None
+    """Entry i is the other one's entry permute[i]: options that are shown in another order."""
 
     @model_validator(mode="after")
     def _says_something(self) -> Change:
-        if self.scale is None and self.shift is None:
-            raise ValueError("give scale, shift or both")
+        if self.permute is not None:
+            if self.scale is not None or self.shift is not None:
+                raise ValueError("give permute, or scale and shift")
+            if sorted(self.permute) != list(range(len(self.permute))):
+                raise ValueError(f"permute = {list(self.permute)} must have every number from 0 on once")
+        elif self.scale is None and self.shift is None:
+            raise ValueError("give scale, shift or both, or permute")
         return self
+
+
+class Reword(Entry):
+    """A wording that is built in: the other question with a fixed sentence, or with two of its columns exchanged."""
+
+    scale: Number | None = None
+    shift: Number | None = None
+    unit: Text | None = None
+    """The value in this unit; `scale` says how many of them one of the old ones is."""
+    swap: tuple[Text, Text] | None = None
+    """Two columns that change places; `change` of the ask says what that does to the answer."""
+
+    @model_validator(mode="after")
+    def _one_way(self) -> Reword:
+        numbers = self.scale is not None or self.shift is not None
+        if self.swap is not None and (numbers or self.unit is not None):
+            raise ValueError("give swap, or scale, shift and unit")
+        if self.swap is None and not numbers:
+            raise ValueError("give scale, shift or both, a unit with its scale, or swap")
+        if self.unit is not None and self.shift is not None:
+            raise ValueError("give a unit with scale; a shift besides would not be said in the question")
+        return self
+
+    @property
+    def change(self) -> Change | None:
+        return None if self.swap is not None else Change(scale=self.scale, shift=self.shift)
 
 
 class AskEntry(Entry):
     """One way of asking; one node per model and repeat."""
 
     id: Text
-    prompt: Text
+    prompt: Text | None = None
+    reword: Reword | None = None
+    """Instead of a prompt: that of the ask it is like, changed in a way that is built in."""
     system: Text | None = None
     parse: Text | Table | None = None
     like: Text | None = None
@@ -104,6 +141,12 @@ class AskEntry(Entry):
             )
         if self.like is not None and self.sums_to is not None:
             raise ValueError("give like or sums_to, not both")
+        if (self.prompt is None) == (self.reword is None):
+            raise ValueError("give a prompt, or reword to take another ask's")
+        if self.reword is not None and self.like is None:
+            raise ValueError("reword changes another question; say which with like")
+        if self.reword is not None and self.change is not None and self.reword.swap is None:
+            raise ValueError("reword says how the answer changes; leave change out")
         if self.change is not None and self.like is None:
             raise ValueError("change says how the answer differs from another one; say which with like")
         if self.buy == "if needed" and self.cost is None:
@@ -250,6 +293,7 @@ def recipe_from_document(
         tables: dict[str, type[BaseModel]] = {"data": DataSection, "answer": AnswerSection, "promise": PromiseSection}
         raise InputError(one_line(error, document, lists=lists, tables=tables, top=RecipeFile)) from None
     models = parts.models
+    parts = _reworded(parts, folder or Path())
     made = compile_short(parts, list(models)) if short else own_long(parts, list(models))
     recipe = Recipe(
         name, parts.data, models, parts.promise, parts.ladder, made.document, made.origins, made.nodes,
@@ -257,6 +301,17 @@ def recipe_from_document(
     )  # fmt: skip
     check_recipe(Filler(recipe))
     return recipe
+
+
+def _reworded(parts: RecipeFile, folder: Path) -> RecipeFile:
+    """The recipe with every built-in wording written out, and with those of its file of rewordings that were reviewed."""
+    from rrf_design.questions.rewording import built_in, read_rewordings
+
+    asks = {ask.id: ask for ask in parts.ask}
+    listed = [built_in(ask, asks) for ask in parts.ask]
+    if parts.answer is not None and parts.answer.rewordings is not None:
+        listed += read_rewordings(folder / parts.answer.rewordings, asks)
+    return parts.model_copy(update={"ask": tuple(listed)})
 
 
 def dumps_recipe(recipe: Recipe) -> str:

@@ -173,6 +173,8 @@ def _tie(ask: AskEntry, asks: Mapping[str, AskEntry], answer: AnswerSection, sec
 def _relation(ask: AskEntry, *, tail: str, head: str, change: bool) -> dict[str, Any]:
     found: dict[str, Any] = {"id": f"{head} like {tail}", "tail": tail, "head": head}
     if change and ask.change is not None:
+        if ask.change.permute is not None:
+            found["transport"] = {"permute": list(ask.change.permute)}
         if ask.change.scale is not None:
             found["transport"] = {"scale": ask.change.scale}
         if ask.change.shift is not None:

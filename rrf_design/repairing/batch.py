@@ -234,6 +234,14 @@ def _run(
     return repair_prepared(prepared, designs, method=settings["method"], count=count)
 
 
+def repair_like(problem: Problem, responses: Any, designs: dict[str, Decoding], *, select: Selection = None) -> Repair:
+    """`repair` for one field of many that come one by one: what depends on the operator alone is remembered in `designs`."""
+    operator = problem.operator(select)
+    task, field = make_task(problem, operator, responses)
+    one = Prepared(task, field, operator_key(operator), problem.digest, problem.resolve(select))
+    return repair_prepared([one], designs).items[0]
+
+
 def repair_prepared(
     prepared: Sequence[Prepared], designs: dict[str, Decoding], *, method: str = "auto", count: _Count | None = None
 ) -> RepairedRun:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 import numpy as np
@@ -14,11 +14,9 @@ from rrf_design.repairing.contract import Repair
 def to_document(result: Repair) -> dict[str, Any]:
     """Plain lists, tables, strings and numbers; infinities are null."""
     document = sealed("rrf-repair", {"problem": result.problem_digest})
-    content = asdict(result)
+    content: dict[str, Any] = _plain(result)
     content.pop("problem_digest")
-    document.update(content, guaranteed=result.guaranteed)
-    plain: dict[str, Any] = _plain(document)
-    return plain
+    return {**document, **content, "guaranteed": result.guaranteed}
 
 
 def _plain(value: Any) -> Any:
@@ -32,4 +30,6 @@ def _plain(value: Any) -> Any:
         return _plain(value.item())
     if isinstance(value, float) and not np.isfinite(value):
         return None
+    if is_dataclass(value):
+        return {entry.name: _plain(getattr(value, entry.name)) for entry in fields(value)}
     return str(value) if isinstance(value, str) else value

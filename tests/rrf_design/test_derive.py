@@ -77,3 +77,12 @@ def test_rows_stay_what_they_were_when_others_that_share_their_noise_fail(shared
         np.testing.assert_allclose(left.whole.matrix.toarray(), before, rtol=1e-9)
         assert len(left.noise) == (len(failed) == 2)
     assert without_noise(problem).noise == ()
+
+
+def test_what_turned_out_as_it_was_written_is_the_same_problem() -> None:
+    """Then everything that was computed of it holds, and thousands of equal items share one structure."""
+    nodes, anchors = [{"id": "a"}], [{"id": "x", "node": "a", "value": 7.0, "cost": 1.0}]
+    problem = rrf.Problem(nodes=nodes, anchors=anchors)
+    assert realised(problem, failed=(), values={"x": (7.0,)}) is problem
+    assert realised(problem, failed=(), values={"x": (8.0,)}).anchors[0].value == (8.0,)
+    assert realised(problem, failed=("x",), values={}).anchors == ()

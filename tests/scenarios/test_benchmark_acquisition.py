@@ -9,6 +9,22 @@ import pytest
 
 from scenarios.base import Context, Done, Status
 from scenarios.benchmark_acquisition import SCENARIO, report, run, scripted_run
+from scenarios.live_runs import throughput
+
+ROUGH = {
+    "items": 5,
+    "seconds": 1.0,
+    "settled": 20,
+    "once": True,
+    "unanswered": 0,
+    "stopped": "target",
+    "booked": 30,
+    "counted": 29,
+    "doubtful": 2,
+    "balanced": True,
+    "faults": {"good": 20, "cut": 2},
+    "memory": [100, 110],
+}
 
 
 def context(*, quick: bool) -> Context:
@@ -33,6 +49,9 @@ def done(**changes: Any) -> list[Done]:
     values: dict[str, Any] = {what: {"rounds": rounds} for what in ("witness", "planned", "adaptive")}
     values["embedded"] = {"total": 10.0, "asking": 9.8, "answers": 20, "purchases": 30}
     values["sandbox"] = {"rate": 150.0, "right": 9, "programs": 9, "workers": 2, "isolation": "seccomp"}
+    live = {"calls": 100, "seconds": 1.0, "share": 0.9, "cpu": 0.05, "loop": 0.2, "right": True}
+    values |= {"64 at once": live, "512 at once": live}
+    values["rough"] = ROUGH
     return [Done({"what": what}, value, 1.0) for what, value in (values | changes).items()]
 
 
@@ -50,3 +69,19 @@ def test_verdicts() -> None:
     found = statuses(done(witness=slow, adaptive=wrong, embedded={"missing": "no weights"}))
     assert found["witness"] is found["adaptive"] is Status.VIOLATED
     assert found["share"] is Status.NOT_JUDGED
+    lost = statuses(done(rough={**ROUGH, "balanced": False, "memory": [100, 200]}))
+    assert lost["books"] is lost["memory"] is Status.VIOLATED
+
+
+def test_the_rough_server_is_outlived_and_the_books_agree() -> None:
+    found = run(context(quick=True), {"what": "rough"})
+    assert found["once"]
+    assert found["balanced"]
+    assert found["settled"] == 160
+    assert found["booked"] - found["doubtful"] <= found["counted"] <= found["booked"]
+
+
+def test_throughput_is_counted_by_the_server_too(tmp_path: Path) -> None:
+    found = throughput(8, 32, tmp_path)
+    assert found["right"]
+    assert found["calls"] == found["at_once"] == 32

@@ -14,7 +14,9 @@ One file per source; `registry` finds them by name.
 from __future__ import annotations
 
 from rrf_design.acquisition.sources.base import (
+    NOTHING,
     Asked,
+    Attempted,
     Fetched,
     Place,
     Source,
@@ -27,8 +29,10 @@ from rrf_design.acquisition.sources.calibration import Calibration, calibrate
 from rrf_design.acquisition.sources.registry import SOURCES, build, source_class
 
 __all__ = [
+    "NOTHING",
     "SOURCES",
     "Asked",
+    "Attempted",
     "Calibration",
     "Fetched",
     "Place",

@@ -6,7 +6,7 @@ import json
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Self
 
@@ -104,13 +104,29 @@ class Source(ABC):
         return Fetched(outcome, values, **more)
 
 
-class Unreachable(Exception):
-    """The other side gave no answer: nothing was got, and the question can be asked again. `calls` and `money` are what the
-    attempts used up; `passing` means that the server answers others, so that the run need not pause."""
+@dataclass(frozen=True, slots=True)
+class Attempted:
+    """What attempts used up that brought nothing."""
 
-    def __init__(self, reason: str, *, calls: int = 0, money: float = 0.0, passing: bool = False) -> None:
+    calls: int = 0
+    money: float = 0.0
+    doubtful: int = 0
+    """Of the calls: those that the other side may never have seen."""
+
+    def document(self) -> dict[str, Any]:
+        return {entry.name: getattr(self, entry.name) for entry in fields(self) if getattr(self, entry.name)}
+
+
+NOTHING = Attempted()
+
+
+class Unreachable(Exception):
+    """The other side gave no answer: nothing was got, and the question can be asked again. `used` is what the attempts used
+    up; `passing` means that the server answers others, so that the run need not pause."""
+
+    def __init__(self, reason: str, *, used: Attempted = NOTHING, passing: bool = False) -> None:
         super().__init__(reason)
-        self.calls, self.money, self.passing = calls, money, passing
+        self.used, self.passing = used, passing
 
 
 def schema_of(parser: Any, model: Model) -> dict[str, Any]:
@@ -131,4 +147,5 @@ def refuse_unanswered(reply: Reply, money: float, *, passing: bool | None = None
 
     if reply.outcome in (Outcome.UNREACHABLE, Outcome.RATE_LIMITED) and (passing is not None or money == 0.0):
         reason = f"{reply.outcome.value.replace('_', ' ')}: {reply.detail}"
-        raise Unreachable(reason, calls=reply.usage.calls, money=money, passing=bool(passing))
+        used = Attempted(reply.usage.calls, money, reply.usage.doubtful)
+        raise Unreachable(reason, used=used, passing=bool(passing))

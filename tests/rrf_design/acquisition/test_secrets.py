@@ -30,6 +30,12 @@ def test_texts(redactor: Redactor, text: str, clean: str) -> None:
     assert redactor.text(text) == clean
 
 
+@pytest.mark.parametrize("name", ["sk", "pk", "hf", "gsk", "xai", "ghp"])
+@pytest.mark.parametrize("dash", "-_")
+def test_every_shape_has_a_sign_that_the_quick_look_knows(name: str, dash: str) -> None:
+    assert Redactor(environment={}).text(f"({name}{dash}{'x1' * 8})") == f"({HIDDEN})"
+
+
 def test_more_can_be_hidden_later(redactor: Redactor) -> None:
     redactor.add(["given as an option"])
     assert redactor.text(f"{KEY} given as an option") == f"{HIDDEN} {HIDDEN}"

@@ -49,3 +49,34 @@ def test_a_single_field_tells_its_story() -> None:
         "stopped: target reached",
     ]
     assert {share for share, _, _ in heard} == {None}  # nobody knows how long it will be
+
+
+def test_questions_that_every_item_has_say_how_long_it_takes_before_an_item_is_done() -> None:
+    teller = Teller(lambda share, bounds, words: None)
+    teller(Event(Kind.SESSION, SESSION | {"open": 1200}, at=0.0))
+    for i in range(301):
+        teller(settled(0.1 * i, price=0.0))
+    assert teller.words.startswith("0 of 300 items; 301 of 1,200 questions; spent 0 of 400; 301 calls, ")
+    assert teller.words.endswith("about 90 s left")
+
+
+def test_who_takes_events_gets_the_state_as_a_document() -> None:
+    class Taker:
+        def __init__(self) -> None:
+            self.seen: list[Any] = []
+
+        def __call__(self, share: float | None, bounds: tuple[float, float] | None, words: str) -> None:
+            raise AssertionError("it wants events")
+
+        def event(self, document: Any) -> None:
+            self.seen.append(document)
+
+    taker = Taker()
+    teller = Teller(taker)
+    teller(Event(Kind.SESSION, SESSION | {"items": 1}, at=0.0))
+    teller(settled(2.0))
+    teller(Event(Kind.RELEASED, {"item": "i", "name": "n", "reason": "x", "calls": 2, "money": 0.5}, at=3.0))
+    teller(Event(Kind.STOPPED, {"item": "i", "because": "x"}, at=4.0))
+    last = taker.seen[-1]
+    assert (last["event"], last["done"], last["items"], last["calls"], last["money"]) == ("progress", 1, 1, 3, 0.5)
+    assert (last["calls_per_second"], last["seconds_left"]) == (0.75, 0.0)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
-from rrf_design.cli.run_progress import RunProgress
+from rrf_design.cli.run_progress import RunEvents, RunProgress
 
 
 class Clock:
@@ -44,3 +46,18 @@ def test_news_is_told_at_once_and_shows_nothing_that_rings(capsys: pytest.Captur
     progress(None, None, "  bell \x07: answered = 7  [0.5]")
     progress(None, None, "stopped: target reached")
     assert capsys.readouterr().err.splitlines() == ["  bell \ufffd: answered = 7  [0.5]", "stopped: target reached"]
+
+
+def test_programs_get_events_every_few_seconds_and_the_last_one(capsys: pytest.CaptureFixture[str]) -> None:
+    now = [0.0]
+    events = RunEvents(clock=lambda: now[0])
+    for second in range(12):
+        now[0] = float(second)
+        events.event({"event": "progress", "calls": second})
+    events.close()
+    events.close()
+    said = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
+    assert [line["calls"] for line in said] == [5, 10, 11]
+    events(0.5, None, "half")
+    events.close()
+    assert json.loads(capsys.readouterr().err) == {"event": "progress", "share": 0.5, "words": "half"}

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+
 import pytest
 
 from rrf_design.models import Outcome, Usage
-from rrf_design.models.faults import cleaned, counted, duration, message, public, quiet, refused
+from rrf_design.models.faults import allowance, cleaned, counted, duration, message, public, quiet, refused
 
 
 def test_rate_headers_and_retry_after_are_heard() -> None:
@@ -13,6 +16,17 @@ def test_rate_headers_and_retry_after_are_heard() -> None:
     assert quiet({"x-ratelimit-remaining-requests": "3", "x-ratelimit-reset-requests": "6m"}) is None
     assert [duration(text) for text in ("20ms", "3", "1h", "soon", "", None)] == [0.02, 3.0, 3600.0, None, None, None]
     assert refused(429, {"retry-after": "7"}, "later", {}).retry_after == 7.0
+    assert refused(503, {"retry-after-ms": "250"}, "later", {}).retry_after == 0.25
+    assert not refused(429, {"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}, "later", {}).retry_after
+    future = format_datetime(datetime.now(UTC) + timedelta(hours=1), usegmt=True)
+    assert 3500.0 < (refused(429, {"retry-after": future}, "later", {}).retry_after or 0.0) <= 3600.0
+    assert refused(429, {"retry-after": "soon"}, "later", {}).retry_after is None
+
+
+def test_rate_headers_say_how_many_more() -> None:
+    assert allowance({"x-ratelimit-remaining-requests": "3", "x-ratelimit-reset-requests": "6m"}) == (3, 360.0)
+    assert allowance({"x-ratelimit-remaining-requests": "many", "x-ratelimit-reset-requests": "6m"}) is None
+    assert allowance({"x-ratelimit-remaining-requests": "3"}) is None
 
 
 @pytest.mark.parametrize(

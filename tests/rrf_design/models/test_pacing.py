@@ -8,7 +8,7 @@ import pytest
 
 from rrf_design.models import Attempt, NotBegun, Outcome, Request, Usage
 from rrf_design.models.base import Model
-from rrf_design.models.pacing import AWAY, LONGEST, PATIENCE, Pace
+from rrf_design.models.pacing import AWAY, LONGEST, PATIENCE, Pace, Turn
 
 ANSWERED = Attempt(Outcome.ANSWERED, "7", Usage(3, 1, 1))
 THROTTLED = Attempt(Outcome.RATE_LIMITED, usage=Usage(calls=1))
@@ -30,7 +30,7 @@ def heard(most: int = 64) -> tuple[Pace, Clock]:
     return pace, clock
 
 
-def fill(pace: Pace) -> list[float]:
+def fill(pace: Pace) -> list[Turn]:
     return [pace.begin() for _ in range(pace.room)]
 
 
@@ -79,6 +79,23 @@ def test_the_server_is_left_alone_as_long_as_it_wants(outcome: Outcome) -> None:
     assert pace.room == 0
     clock.now += 0.2
     assert pace.room > 0
+
+
+def test_no_more_calls_are_begun_than_the_rate_headers_allow() -> None:
+    """Five were left when the second of ten calls arrived; the eight after it have taken three too many already."""
+    pace, clock = heard()
+    wave = [pace.begin() for _ in range(10)]
+    pace.end(Attempt(Outcome.ANSWERED, "7", Usage(3, 1, 1), allowance=(5, 2.0)), wave[1])
+    assert pace.room == 0
+    pace.end(Attempt(Outcome.ANSWERED, "7", Usage(3, 1, 1), allowance=(4, 2.0)), wave[9])
+    assert pace.room == 4
+    pace.end(
+        Attempt(Outcome.ANSWERED, "7", Usage(3, 1, 1), allowance=(9, 2.0)), wave[0]
+    )  # an older word counts no more
+    assert len(fill(pace)) == 4
+    assert pace.room == 0
+    clock.now += 2.1
+    assert pace.room > 4
 
 
 def test_single_failures_among_answers_change_nothing() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from rrf_design.models.wire import Broken, Response, Unsent, Wire, reaches
+from rrf_design.models.wire import Broken, Response, Silent, Unsent, Wire, reaches
 
 PLAIN = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nX-Thing: a b\r\n\r\n{}"
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1;x=y\r\n{\r\n1\r\n}\r\n0\r\nTrailer: 1\r\n\r\n"
@@ -54,7 +54,7 @@ def post(server: Server, times: int = 1, *, timeout: float = 30.0) -> list[Any]:
         for _ in range(times):
             try:
                 found.append(await wire.post(b'{"a": 1}'))
-            except (Broken, Unsent, TimeoutError) as error:
+            except (Broken, Unsent) as error:
                 found.append(error)
         await wire.close()
         listening.close()
@@ -87,6 +87,7 @@ def test_a_response_that_is_cut_anywhere_is_broken(whole: bytes) -> None:
     for cut in range(len(whole)):
         (found,) = post(Server(whole[:cut] or None))
         assert isinstance(found, Broken), cut
+        assert found.seen == (cut > 0)  # whoever has begun to answer has seen the request
 
 
 @pytest.mark.parametrize(
@@ -103,6 +104,7 @@ def test_a_response_that_is_cut_anywhere_is_broken(whole: bytes) -> None:
 def test_what_is_not_http_is_broken(answer: bytes) -> None:
     (found,) = post(Server(answer))
     assert isinstance(found, Broken)
+    assert found.seen
 
 
 def test_a_server_that_closed_in_between_is_asked_on_a_new_connection() -> None:
@@ -126,7 +128,8 @@ def test_silence_ends_with_the_time_limit() -> None:
         await closed(writer)
 
     (found,) = post(silent, timeout=0.05)  # type: ignore[arg-type]
-    assert isinstance(found, TimeoutError)
+    assert isinstance(found, Silent)
+    assert not found.seen  # it may never have arrived
 
 
 def test_what_needs_the_general_client(monkeypatch: pytest.MonkeyPatch) -> None:

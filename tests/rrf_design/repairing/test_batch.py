@@ -11,6 +11,7 @@ import pytest
 
 import rrf_design as rrf
 from rrf_design.repairing import repair_many
+from rrf_design.repairing.batch import repair_like
 
 
 def without_time(item):
@@ -46,6 +47,15 @@ def test_agrees_with_single_repairs(shape, k, nodes, equality):
             for node, value in single.repaired.items():
                 assert item.repaired[node] == pytest.approx(value, abs=1e-9)
         assert len(item.alternatives) == len(single.alternatives)
+
+
+@pytest.mark.parametrize(("shape", "k", "nodes"), [("complete", 1, 4), ("triangle", 1, 4), ("ring", 2, 8)])
+def test_one_by_one_with_shared_designs_is_the_same_repair(shape, k, nodes, equality):
+    problem = equality(shape, k=k, epsilon=0.01)
+    designs = {}
+    for field in random_fields(np.random.default_rng(3), 20, nodes=nodes):
+        assert without_time(repair_like(problem, field, designs)) == without_time(rrf.repair(problem, field))
+    assert 0 < len(designs) < 20
 
 
 def test_ten_thousand_fields_share_one_design(equality):

@@ -1,0 +1,58 @@
+"""rrf-design reword: have a model write other wordings of a recipe's questions, once, into a file for review."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rrf_design.cli.output import AsJson, default_file, print_json, say
+
+
+def register(app: typer.Typer) -> None:
+    app.command("reword")(reword)
+
+
+def reword(
+    file: Annotated[Path | None, typer.Argument(help="Recipe in the short form; rrf.toml by default.")] = None,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Where the wordings are written (.toml).")] = Path(
+        "rewordings.toml"
+    ),
+    model: Annotated[str, typer.Option("--model", help="Who writes them.")] = "embedded",
+    base_url: Annotated[str | None, typer.Option("--base-url", help="Server of an openai: model.")] = None,
+    count: Annotated[int, typer.Option("--count", help="Wordings of each question.", min=1)] = 3,
+    as_json: AsJson = False,
+) -> None:
+    """Other wordings of every question, written by a model into a file for review.
+
+    Each is checked: numbers, placeholders, option letters and JSON keys must survive. The recipe uses those that somebody marks as reviewed
+    once [answer] says rewordings = "FILE".
+
+    Example: rrf-design reword rrf.toml --model embedded -o rewordings.toml
+    """
+    from rrf_design import models
+    from rrf_design.errors import InputError
+    from rrf_design.files import parse_text, read_source, write_text
+    from rrf_design.questions.recipe import RecipeFile, load_recipe
+    from rrf_design.questions.rewording import dumps_rewordings, write_rewordings
+
+    path = file or default_file()
+    if output.exists():
+        raise InputError(f"{output}: it exists, and somebody may have reviewed it; give another name")
+    if output.suffix.lower() != ".toml":
+        raise InputError(f"{output}: rewordings are written as TOML; end the name in .toml")
+    load_recipe(path)  # every fault of the recipe is said before anybody is asked
+    parts = RecipeFile.model_validate(parse_text(read_source(path), path.suffix.lower()))
+    if not parts.ask:
+        raise InputError(f"{path}: rewordings are for recipes in the short form, with [[ask]]")
+    options = {} if base_url is None else {"base_url": base_url}
+    with models.get(model, **options) as adapter:
+        entries = write_rewordings(parts.ask, adapter, count=count)
+    write_text(output, dumps_rewordings(entries, path.name))
+    usable = sum("lost" not in entry for entry in entries)
+    if as_json:
+        print_json({"rewordings": entries, "usable": usable, "file": str(output)})
+    else:
+        say(f"{output}: {usable} wordings to review; {len(entries) - usable} more lost something the answer hangs on.")
+    raise typer.Exit(0 if usable else 1)

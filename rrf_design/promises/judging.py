@@ -1,0 +1,195 @@
+"""Judges measured: how often each is right, or how far off it is, whether it favours a place, and how often two of them agree.
+
+From judgements whose truth is known. Every share has an exact two-sided interval (Clopper and Pearson), every σ an upper limit; each holds
+for itself at the stated confidence. They are proposals for the recipe's author, and nothing takes them silently.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rrf_design.acquisition.sources import calibrate
+from rrf_design.blocks import Anchor
+from rrf_design.errors import InputError
+from rrf_design.promises.truths import Said, same
+from rrf_design.questions.templates import strict_number
+from rrf_design.risk import rate_bound
+
+if TYPE_CHECKING:
+    from rrf_design.acquisition.result import Acquisition, Bought
+    from rrf_design.questions.datasets import Dataset
+
+KEYS = ("id", "judge", "value", "truth", "position")
+FEWEST = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What a judge said of an item, and what is true. `position`: where the right answer stood among those it was shown."""
+
+    item: str
+    judge: str
+    value: Said | None
+    truth: Said
+    position: str | None = None
+
+
+def read_judgements(path: str | Path) -> list[Judgement]:
+    """Rows `id judge value truth [position]` of a table; an empty value is one that could not be read."""
+    from rrf_design.questions.faults import RowFaults
+    from rrf_design.questions.tables import open_table
+
+    table = open_table(path)
+    faults = RowFaults(table.name)
+    found = []
+    for row in table.rows(faults):
+        missing = [key for key in KEYS[:4] if key not in row.cells]
+        if missing:
+            words = f"{', '.join(KEYS[:4])} and perhaps position"
+            raise InputError(f"{path}: row {row.number} has no column {missing[0]!r}; judgements have {words}")
+        truth, place = _said(row.cells["truth"]), row.cells.get("position")
+        if truth is None:
+            faults.add(row.number, "it has no truth; leave rows without labels out")
+            continue
+        shown = None if place is None or not str(place).strip() else str(place).strip()
+        value = _said(row.cells["value"])
+        found.append(Judgement(str(row.cells["id"]), str(row.cells["judge"]), value, truth, shown))
+    faults.refuse(len(found) + faults.count)
+    return found
+
+
+def judgements_of(run: Acquisition, dataset: Dataset) -> list[Judgement]:
+    """What the verifiers of a run said of delivered values whose truth is known; a judge is called as its check is."""
+    from rrf_design.promises.sheets import Shape
+    from rrf_design.promises.truths import GoldRule, read_truth
+
+    said: dict[str, list[Bought]] = {}
+    for entry in run.purchases:
+        if entry.source == "verifier":
+            said.setdefault(entry.item, []).append(entry)
+    found = []
+    for item in dataset.items_in_order():
+        if item.id not in said:
+            continue
+        shape = Shape.of(item.problem)
+        rule = GoldRule.of(dataset.recipe.data, tolerance=item.problem.delta)
+        truth = read_truth(item.gold, item.parsers.get(shape.node), rule)
+        for entry in said[item.id]:
+            block = item.problem.block_by_id.get(entry.name)
+            if truth is not None and isinstance(block, Anchor) and block.nodes == (shape.node,) and block.rows is None:
+                near = next((t for t in truth.values if entry.value is not None and truth.right(entry.value)), None)
+                found.append(Judgement(item.id, entry.name, entry.value, truth.values[0] if near is None else near))
+    return found
+
+
+def _said(cell: Any) -> Said | None:
+    if cell is None or (isinstance(cell, str) and not cell.strip()):
+        return None
+    try:
+        return (strict_number(cell),)
+    except ValueError:
+        return str(cell).strip()
+
+
+def measure_judges(judgements: Iterable[Judgement], *, confidence: float = 0.95) -> dict[str, Any]:
+    """Every judge by itself, every pair of them, and what that proposes."""
+    listed = list(judgements)
+    if not listed:
+        raise InputError("there are no judgements to measure")
+    by_judge: dict[str, dict[str, Judgement]] = {}
+    for one in listed:
+        own = by_judge.setdefault(one.judge, {})
+        if one.item in own:
+            raise InputError(f"judge {one.judge!r}: two judgements of item {one.item!r}; each item is judged once")
+        own[one.item] = one
+    judges = [_judge(name, list(own.values()), confidence) for name, own in by_judge.items()]
+    pairs = [_pair(a, b, by_judge, confidence) for a, b in combinations(by_judge, 2)]
+    found = {"confidence": confidence, "judges": judges, "agreement": [pair for pair in pairs if pair["items"]]}
+    return {**found, "proposals": [words for judge in judges for words in _proposals(judge, confidence)]}
+
+
+def interval(count: int, hits: int, confidence: float) -> list[float]:
+    """The rates that `hits` of `count` do not refute, both sides together (Clopper and Pearson)."""
+    each = 1.0 - (1.0 - confidence) / 2.0
+    return [1.0 - rate_bound(count, count - hits, each), rate_bound(count, hits, each)]
+
+
+def _judge(name: str, said: Sequence[Judgement], confidence: float) -> dict[str, Any]:
+    read = [one for one in said if one.value is not None]
+    right = sum(_right(one) for one in read)
+    found: dict[str, Any] = {"judge": name, "judged": len(said), "unread": len(said) - len(read), "right": right}
+    if read:
+        found |= {"rate": right / len(read), "interval": interval(len(read), right, confidence)}
+    errors = [
+        one.value[0] - one.truth[0] for one in read if isinstance(one.value, tuple) and isinstance(one.truth, tuple)
+    ]
+    if (
+        len(errors) == len(read) >= FEWEST and len({one.truth for one in read}) > FEWEST
+    ):  # not two classes called 0 and 1
+        measured = calibrate(errors, unread=len(said) - len(read), confidence=confidence)
+        found["sigma"] = {"upper": measured.sigma, "rms": measured.rms, "bias": measured.bias}
+    return found | ({"position": _position(read, confidence)} if any(one.position for one in read) else {})
+
+
+def _position(read: Sequence[Judgement], confidence: float) -> dict[str, Any]:
+    """How often it is right by where the right answer stood, and how likely such a difference is by chance."""
+    from scipy.stats import chi2_contingency, fisher_exact
+
+    places = sorted({one.position for one in read if one.position is not None})
+    counts = {
+        place: (
+            sum(_right(one) for one in read if one.position == place),
+            sum(one.position == place for one in read),
+        )
+        for place in places
+    }
+    table = [[right, total - right] for right, total in counts.values()]
+    p = math.nan
+    if len(places) == 2:
+        p = float(fisher_exact(table)[1])
+    elif len(places) > 2 and all(sum(column) for column in zip(*table, strict=True)):
+        p = float(chi2_contingency(table)[1])
+    shares = [
+        {"place": place, "judged": total, "right": right, "interval": interval(total, right, confidence)}
+        for place, (right, total) in counts.items()
+    ]
+    return {"places": shares, "p": None if math.isnan(p) else p, "biased": not math.isnan(p) and p <= 1.0 - confidence}
+
+
+def _pair(a: str, b: str, by_judge: Mapping[str, Mapping[str, Judgement]], confidence: float) -> dict[str, Any]:
+    first, second = by_judge[a], by_judge[b]
+    both = [(first[item], second[item]) for item in first if item in second]
+    pairs = [(x, y) for x, y in both if x.value is not None and y.value is not None]
+    agree = sum(same(x.value, y.value) for x, y in pairs if x.value is not None and y.value is not None)
+    wrong = sum(not _right(x) and not _right(y) for x, y in pairs)
+    found: dict[str, Any] = {"judges": [a, b], "items": len(pairs), "agree": agree, "both_wrong": wrong}
+    return found | ({"interval": interval(len(pairs), agree, confidence)} if pairs else {})
+
+
+def _right(one: Judgement) -> bool:
+    return one.value is not None and same(one.value, one.truth)
+
+
+def _proposals(judge: Mapping[str, Any], confidence: float) -> list[str]:
+    name, found = judge["judge"], []
+    if "sigma" in judge:
+        found.append(
+            f"check by {name!r}: sigma = {judge['sigma']['upper']:.4g} ({confidence:.0%} sure that it is no larger, from"
+            f" {judge['judged'] - judge['unread']} labels; bias {judge['sigma']['bias']:+.4g})"
+        )
+    elif "rate" in judge and judge["right"] < judge["judged"] - judge["unread"]:
+        low, high = judge["interval"]
+        found.append(
+            f"check by {name!r}: may_be_wrong = true; it is right in {judge['rate']:.1%} of its judgements"
+            f" (between {low:.1%} and {high:.1%}, {confidence:.0%} sure)"
+        )
+    if judge.get("position", {}).get("biased"):
+        found.append(
+            f"check by {name!r}: how often it is right depends on where the right answer stands; ask it in both orders"
+        )
+    return found

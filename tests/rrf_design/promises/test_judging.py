@@ -1,0 +1,72 @@
+"""Judges from labels: rates with exact intervals, σ with its limit, places, agreement; nothing is proposed without its confidence."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from scipy.stats import binomtest
+
+from rrf_design.errors import InputError
+from rrf_design.promises.judging import Judgement, interval, measure_judges, read_judgements
+
+
+@pytest.mark.parametrize(("count", "hits"), [(10, 0), (10, 7), (10, 10), (200, 191)])
+def test_intervals_are_clopper_and_pearson(count: int, hits: int) -> None:
+    slow = binomtest(hits, count).proportion_ci(0.9, method="exact")
+    assert interval(count, hits, 0.9) == pytest.approx([slow.low, slow.high], abs=1e-9)
+
+
+def test_a_judge_of_classes_has_a_rate_and_two_have_an_agreement() -> None:
+    truth = ["yes", "no"] * 10
+    strict = [Judgement(str(i), "strict", t if i != 3 else "yes", t) for i, t in enumerate(truth)]
+    lax = [Judgement(str(i), "lax", "yes" if i else None, t) for i, t in enumerate(truth)]
+    found = measure_judges([*strict, *lax])
+    one, other = found["judges"]
+    assert (one["right"], one["unread"], one["rate"]) == (19, 0, 0.95)
+    assert one["interval"][0] < 0.95 < one["interval"][1]
+    assert (other["judged"], other["unread"], other["right"]) == (20, 1, 9)
+    assert "sigma" not in one
+    (pair,) = found["agreement"]
+    assert (pair["items"], pair["agree"], pair["both_wrong"]) == (19, 10, 1)
+    assert "may_be_wrong = true; it is right in 95.0% of its judgements" in found["proposals"][0]
+
+
+def test_a_judge_of_numbers_has_a_sigma_with_its_limit() -> None:
+    errors = [0.5, -0.5] * 20
+    said = [Judgement(str(i), "j", (i + e,), (float(i),)) for i, e in enumerate(errors)]
+    (judge,) = measure_judges(said)["judges"]
+    assert judge["sigma"]["rms"] == pytest.approx(0.5)
+    assert judge["sigma"]["bias"] == pytest.approx(0.0)
+    assert 0.5 < judge["sigma"]["upper"] < 0.7
+
+
+def test_a_judge_that_likes_the_first_place_is_found_out() -> None:
+    said = [Judgement(str(i), "j", "a" if i % 2 else "b", "a", "first" if i % 2 else "second") for i in range(20)]
+    found = measure_judges(said)
+    position = found["judges"][0]["position"]
+    assert [(entry["place"], entry["right"]) for entry in position["places"]] == [("first", 10), ("second", 0)]
+    assert position["biased"]
+    assert "in both orders" in found["proposals"][-1]
+    fair = measure_judges([Judgement(str(i), "j", "a", "a", str(i % 2)) for i in range(20)])["judges"][0]
+    assert not fair["position"]["biased"]
+
+
+def test_tables_are_read_and_bad_ones_refused(tmp_path: Path) -> None:
+    file = tmp_path / "j.csv"
+    file.write_text("id,judge,value,truth,position\n1,j,7,7.5,\n2,j,,yes,1\n")
+    assert read_judgements(file) == [
+        Judgement("1", "j", (7.0,), (7.5,)),
+        Judgement("2", "j", None, "yes", "1"),
+    ]
+    file.write_text("id,judge,value\n1,j,7\n")
+    with pytest.raises(InputError, match="no column 'truth'"):
+        read_judgements(file)
+    file.write_text("id,judge,value,truth\n1,j,7,\n")
+    with pytest.raises(InputError, match="no truth"):
+        read_judgements(file)
+    twice = [Judgement("1", "j", "a", "a")] * 2
+    with pytest.raises(InputError, match="judged once"):
+        measure_judges(twice)
+    with pytest.raises(InputError, match="no judgements"):
+        measure_judges([])
