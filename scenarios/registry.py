@@ -35,6 +35,7 @@ NAMES: tuple[str, ...] = (
     "rigour",
     "answer-readings",
     "protection",
+    "declared-relations",
 )
 
 

@@ -1,0 +1,202 @@
+"""What a problem file may say beyond two nodes and sharp errors: sums, pairs that nobody can tell apart, answers that are all a little off.
+
+Each claim is held to its definition by arithmetic of its own, in exact rationals. Relations among several nodes: the rows are written down
+by hand, every set of 2k units is gone through, and both bounds of the margin are checked. Rivals: both explanations of a certificate
+are added up again. Tails: the widening of the radius is compared with BᵀB, and a repair of answers that are as far off as declared with the truth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+from scenarios.base import Context, Done, Expectation, Outcome, Part, Scenario, Table, Verdict
+
+QUESTIONS = ("several nodes", "rivals", "tails")
+BATCH = 100
+EPSILON, TAIL = 0.125, 0.25
+
+
+def declared(seed: int, question: str) -> tuple[Any, Any, list[list[int]], list[int]]:
+    """A problem with sums, differences and rows, the matrix that it means, its units and what is delivered (columns)."""
+    import numpy as np
+
+    import rrf_design as rrf
+
+    rng = np.random.default_rng([QUESTIONS.index(question), seed])
+    count = int(rng.integers(3, 6))
+    relations: list[dict[str, Any]] = []
+    rows = []
+    for number in range(int(rng.integers(2, 5))):
+        chosen = rng.permutation(count)[: int(rng.integers(2, min(count, 4) + 1))].tolist()
+        row = np.zeros(count)
+        kind = int(rng.integers(3))
+        names = [f"n{i}" for i in chosen]
+        if kind == 0:
+            relations.append({"id": f"r{number}", "sum": names[1:], "head": names[0]})
+            row[chosen[0]], row[chosen[1:]] = 1.0, -1.0
+        elif kind == 1 and len(chosen) > 2:
+            relations.append({"id": f"r{number}", "difference": names[1:3], "head": names[0]})
+            row[chosen[:3]] = [1.0, -1.0, 1.0]
+        else:
+            factors = rng.integers(-3, 4, len(chosen)).astype(float)
+            relations.append(
+                {"id": f"r{number}", "rows": {n: [[f]] for n, f in zip(names, factors.tolist(), strict=True)}}
+            )
+            row[chosen] = factors
+        rows.append(row)
+    anchors = []
+    for i in range(count):
+        if rng.random() < 0.6:
+            anchors.append({"id": f"a{i}", "node": f"n{i}", "value": 0.0})
+            rows.append(np.eye(count)[i])
+    nodes: list[dict[str, Any]] = [{"id": f"n{i}"} for i in range(count)]
+    units = [[i] for i in range(count)]
+    if rng.random() < 0.4:
+        nodes[0]["unit"] = nodes[1]["unit"] = "pair"
+        units = [[0, 1], *([i] for i in range(2, count))]
+    deliver = list(range(count))
+    settings: dict[str, Any] = {"epsilon": EPSILON}
+    if rng.random() < 0.5:
+        deliver = sorted(rng.choice(count, int(rng.integers(1, count)), replace=False).tolist())
+        settings["deliver"] = [f"n{i}" for i in deliver]
+    if question == "tails":
+        settings["tail"] = TAIL
+    problem = rrf.Problem(nodes=nodes, relations=relations, anchors=anchors, **settings)
+    return problem, np.array(rows), units, deliver
+
+
+def judge_several(seed: int) -> bool:
+    """Both bounds of the margin against every pair of units, exactly."""
+    from scenarios.protection import choices, holds
+
+    problem, matrix, units, deliver = declared(seed, "several nodes")
+    found = problem.margin()
+    case = (matrix, units, deliver, [list(range(len(matrix)))], [0])
+    asked = list(choices("delivered", case))
+    above = found.upper * (1 + 1e-15) + 5e-324
+    sound = found.lower == 0.0 or all(holds(*one, found.lower, strictly=False) for one in asked)
+    return sound and any(not holds(*one, above, strictly=True) for one in asked)
+
+
+def judge_rivals(seed: int) -> bool:
+    """Both explanations of a certificate: few enough wrong, within ε, and as far apart as the margin allows."""
+    import rrf_design as rrf
+
+    problem, matrix, units, deliver = declared(seed, "rivals")
+    document = rrf.certify(problem, budgets=()).document
+    pair, upper = document["rivals"], document["margin"]["upper"]
+    if pair is None:
+        return False
+    apart = [Fraction(0)] * matrix.shape[1]
+    for side, sign in (("first", 1), ("second", -1)):
+        places = [int(name[1:]) for name in pair[side]["support"]]
+        if sum(any(place in unit for place in places) for unit in units) > 1:
+            return False
+        for place, (value,) in zip(places, pair[side]["direction"], strict=True):
+            apart[place] += sign * Fraction(value)
+    image = [sum((Fraction(b) * e for b, e in zip(row, apart, strict=True)), Fraction(0)) for row in matrix.tolist()]
+    fits = sum(x * x for x in image) <= 4 * Fraction(EPSILON) ** 2
+    length2 = sum((apart[c] ** 2 for c in deliver), Fraction(0))
+    wanted = 1.0 if upper <= 1e-9 else 2 * EPSILON / upper
+    reached = Fraction(wanted) * Fraction(1 - 1e-6)
+    return bool(fits and length2 >= max(reached, Fraction(pair["distance"])) ** 2)
+
+
+def judge_tail(seed: int) -> bool:
+    """‖Br‖ is covered for every r, and a repair of answers that are as far off as can be keeps its promise."""
+    import numpy as np
+
+    import rrf_design as rrf
+
+    problem, matrix, _, deliver = declared(seed, "tails")
+    rng = np.random.default_rng(seed)
+    document = rrf.certify(problem, budgets=()).document
+    image = Fraction(document["error"]["tail"]["image"]) / Fraction(TAIL)
+    covered = _covers(matrix, image)
+    push = np.linalg.svd(matrix)[2][0] if rng.random() < 0.5 else rng.standard_normal(matrix.shape[1])
+    error = 0.999 * TAIL * push / np.linalg.norm(push)
+    error[int(rng.integers(len(error)))] += float(rng.choice([0.5, 5.0, -50.0]))
+    fixed = rrf.repair(problem, {f"n{i}": float(x) for i, x in enumerate(error)}, method="exact")  # the truth is 0
+    if fixed.verdict == "contradicted":
+        return False
+    if fixed.error_bound is None:
+        return covered
+    off = [fixed.nearest[f"n{i}"] for i in deliver]
+    size2 = sum((Fraction(part[0]) ** 2 for part in off if part is not None), Fraction(0))
+
+    return bool(covered and size2 <= Fraction(fixed.error_bound) ** 2)
+
+
+def _covers(matrix: Any, gain: Fraction) -> bool:
+    """gain²·I − BᵀB is positive semidefinite, by elimination in rationals."""
+    exact = [[Fraction(float(x)) for x in row] for row in matrix]
+    order = len(exact[0])
+    work = [[-sum((row[i] * row[j] for row in exact), Fraction(0)) for j in range(order)] for i in range(order)]
+    for i in range(order):
+        work[i][i] += gain**2
+    for p in range(order):
+        if work[p][p] < 0 or (work[p][p] == 0 and any(work[i][p] != 0 for i in range(p + 1, order))):
+            return False
+        for i in range(p + 1, order):
+            if work[i][p] != 0:
+                ratio = work[i][p] / work[p][p]
+                for j in range(p + 1, order):
+                    work[i][j] -= ratio * work[p][j]
+    return True
+
+
+JUDGES = {"several nodes": judge_several, "rivals": judge_rivals, "tails": judge_tail}
+
+
+def parts(context: Context) -> list[Part]:
+    return [
+        {"question": question, "first": first, "count": min(BATCH, context["fields"] - first)}
+        for question in QUESTIONS
+        for first in range(0, context["fields"], BATCH)
+    ]
+
+
+def run(context: Context, part: Part) -> dict[str, Any]:
+    seeds = range(part["first"], part["first"] + part["count"])
+    failed = [seed for seed in seeds if not JUDGES[part["question"]](seed)]
+    return {"question": part["question"], "fields": len(seeds), "failed": len(failed)}
+
+
+def report(context: Context, done: Sequence[Done]) -> Outcome:
+    rows = []
+    for question in QUESTIONS:
+        mine = [item.value for item in done if item.part["question"] == question]
+        rows.append({"question": question, **{key: sum(v[key] for v in mine) for key in ("fields", "failed")}})
+    return Outcome(
+        verdicts=[
+            Verdict.of(
+                row["question"].replace(" ", "-"), row["failed"] == 0, f"{row['failed']} of {row['fields']} failed"
+            )
+            for row in rows
+        ],
+        tables=[
+            Table.of("fields", rows, caption="Random small fields, every claim checked in exact rationals; k = 1.")
+        ],
+    )
+
+
+SCENARIO = Scenario(
+    name="declared-relations",
+    title="Sums, pairs that nobody can tell apart, answers that are all a little off",
+    question="Does what a problem file may declare mean what it says, on every field?",
+    about="""Random small fields with sums, differences and rows over two to four nodes, some anchors, units of one or two nodes, some values
+    delivered. Margins are held to plain enumeration over hand-written rows; the two rival explanations of every certificate are added up
+    again; and answers that are all off by as much as the tail allows, one of them altogether, are repaired and compared with the truth.""",
+    full={"fields": 2000},
+    quick={"fields": 30},
+    expected=(
+        Expectation("several-nodes", "both bounds of every margin hold in exact arithmetic"),
+        Expectation("rivals", "both explanations are admissible, and as far apart as the margin allows"),
+        Expectation("tails", "what small errors add is covered, and no repair is further off than promised"),
+    ),
+    parts=parts,
+    run=run,
+    report=report,
+)
