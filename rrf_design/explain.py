@@ -29,6 +29,8 @@ BUDGETS = 4
 SMALL = 48
 """Fields of at most so many nodes have that curve: it asks for supports of 2·BUDGETS nodes."""
 EACH = "each answer fails on its own"
+MODEL = "a model fails as a whole"
+UNITS = "units fail as declared"
 SAME = 1e-6
 """Margins that differ by less, relatively, are the same: what is assumed does not decide."""
 SUGGESTED = 400
@@ -178,11 +180,11 @@ def suggested_margins(problem: Problem, margin: DesignMargin) -> dict[str, float
     premise, names = margin.operator.premise, margin.operator.node_ids
     models = {node.id: node.model for node in problem.nodes if node.model is not None}
     wordings = {name: re.split("[@#]", name, maxsplit=1)[0] for name in names}
-    ways = {"a model fails as a whole": models}
+    ways = {MODEL: models}
     if any(wording != name for name, wording in wordings.items()):
         ways["a wording fails in all its asks"] = wordings
     if premise.units and premise.called != "models":
-        ways["units fail as declared"] = dict(premise.units)
+        ways[UNITS] = dict(premise.units)
     others = {EACH: replace(premise, units={}, called="answers")}
     for words_, units in ways.items():
         if 1 < len(set(units.values())) < len(units):
@@ -246,8 +248,20 @@ def words(explanation: Explanation) -> str:
     values = explanation.assumptions.values()
     if not values or max(values) - min(values) <= SAME * max(values):
         return text
-    told = [f"{value:.4g} if {way}" for way, value in explanation.assumptions.items()]
+    own = _declared_way(margin)
+    told = [
+        f"{value:.4g} if {way}{', as this file says' if way == own else ''}"
+        for way, value in explanation.assumptions.items()
+    ]
     return f"{text} What is assumed decides: γ_{margin.k} is {'; '.join(told)}."
+
+
+def _declared_way(margin: DesignMargin) -> str:
+    """Which of the assumptions about what fails together is the file's own."""
+    premise = margin.operator.premise
+    if not premise.units:
+        return EACH
+    return MODEL if premise.called == "models" else UNITS
 
 
 def _delivered(margin: DesignMargin) -> str:

@@ -25,6 +25,7 @@ from pydantic import BaseModel, ValidationError
 from rrf_design.blocks import Anchor, Relation, Rule, SharedNoise, Tier, Transport
 from rrf_design.errors import InputError
 from rrf_design.field import Node
+from rrf_design.nonlinearities import Nonlinear
 from rrf_design.problem import Problem
 from rrf_design.texts import whole
 
@@ -32,6 +33,7 @@ SECTIONS: Mapping[str, type[BaseModel]] = {
     "nodes": Node,
     "relations": Relation,
     "anchors": Anchor,
+    "nonlinear": Nonlinear,
     "rules": Rule,
     "tiers": Tier,
     "noise": SharedNoise,

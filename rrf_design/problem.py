@@ -16,6 +16,7 @@ from pydantic import Field, ValidationError
 from rrf_design.blocks import Anchor, Block, Relation, Rule, SharedNoise, Tier
 from rrf_design.errors import InputError
 from rrf_design.field import Entry, Models, Node, NonNegative, Positive, Text
+from rrf_design.nonlinearities import Nonlinear
 
 if TYPE_CHECKING:
     from rrf_design.design import Design
@@ -45,6 +46,8 @@ class Problem(Entry):
     """A bound on the norm of the true field on the nodes of uncertain blocks, where one is known."""
     tail: NonNegative = 0.0
     """A bound on the norm of small errors on all answers, beside the k units that are wrong."""
+    local_radius: Positive | None = None
+    """With nonlinear relations: how far the truth may be from the repaired values for what is promised of them."""
     deliver: tuple[Text, ...] | None = None
     """Ids of the nodes whose values must be right; every one by default."""
     wrong_checks: Annotated[int, Field(strict=True, ge=0)] = 0
@@ -56,6 +59,8 @@ class Problem(Entry):
     nodes: tuple[Node, ...]
     relations: tuple[Relation, ...] = ()
     anchors: tuple[Anchor, ...] = ()
+    nonlinear: tuple[Nonlinear, ...] = ()
+    """Products, powers, thresholds and clauses: for local repair only."""
     rules: tuple[Rule, ...] = ()
     tiers: tuple[Tier, ...] = ()
     models: Models = Field(default_factory=dict)
@@ -153,6 +158,11 @@ class Problem(Entry):
         """What this problem shares with every other that differs in texts, offsets and values only."""
         from rrf_design.structure import Structure
 
+        if self.nonlinear:
+            raise InputError(
+                f"{self.nonlinear[0].title}: margins, plans and certificates speak of all fields, and nonlinear relations hold"
+                " locally only; ask repair, which says so"
+            )
         return Structure(self)
 
     def design(self, select: Selection = None) -> Design:
@@ -209,6 +219,7 @@ def _check(problem: Problem) -> None:
         )
     _check_deliver(problem)
     _check_noise(problem)
+    _check_nonlinear(problem)
     _ = problem.whole  # the shapes, by putting everything together
 
 
@@ -245,10 +256,36 @@ def _check_noise(problem: Problem) -> None:
             owner[name] = entry.id
 
 
+def _check_nonlinear(problem: Problem) -> None:
+    if problem.local_radius is not None and not problem.nonlinear:
+        raise InputError("[problem]: local_radius goes with nonlinear relations, and there are none")
+    for entry in problem.nonlinear:
+        for name in entry.nodes:
+            if name not in problem.node_by_id:
+                raise InputError(f"{entry.title}: unknown node {name!r}{_nearest(name, problem.node_by_id)}")
+    if not problem.nonlinear:
+        return
+    for node in problem.nodes:
+        given = [key for key in ("cost", "unit", "metric", "sigma") if getattr(node, key) is not None]
+        if node.dim != 1 or given:
+            raise InputError(
+                f"node {node.id!r}: beside nonlinear relations nodes are plain numbers; leave out {given[0] if given else 'dim'}"
+            )
+    for block in problem.blocks:
+        given = [key for key in ("cost", "sigma", "covariance", "rate") if getattr(block, key) is not None]
+        if given or block.uncertainty:
+            key = given[0] if given else "uncertainty"
+            raise InputError(f"{block.title}: beside nonlinear relations leave out {key}; give [problem] an epsilon")
+    odd = [key for key in ("deliver", "wrong_checks", "tail", "sigma", "budget") if getattr(problem, key)]
+    if odd:
+        raise InputError(f"[problem]: {odd[0]} does not go with nonlinear relations, which are repaired locally")
+
+
 def _check_ids(problem: Problem) -> None:
-    entries: tuple[Node | Block | Rule | Tier | SharedNoise, ...] = (
+    entries: tuple[Node | Block | Nonlinear | Rule | Tier | SharedNoise, ...] = (
         *problem.nodes,
         *problem.blocks,
+        *problem.nonlinear,
         *problem.rules,
         *problem.tiers,
         *problem.noise,

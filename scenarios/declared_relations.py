@@ -13,7 +13,7 @@ from typing import Any
 
 from scenarios.base import Context, Done, Expectation, Outcome, Part, Scenario, Table, Verdict
 
-QUESTIONS = ("several nodes", "rivals", "tails")
+QUESTIONS = ("several nodes", "rivals", "tails", "nonlinear")
 BATCH = 100
 EPSILON, TAIL = 0.125, 0.25
 
@@ -147,7 +147,89 @@ def _covers(matrix: Any, gain: Fraction) -> bool:
     return True
 
 
-JUDGES = {"several nodes": judge_several, "rivals": judge_rivals, "tails": judge_tail}
+def products(seed: int) -> tuple[Any, dict[str, float], list[tuple[list[int], int]]]:
+    """A problem of products with one wrong answer, its answers, and the products (factors, head) by place."""
+    import numpy as np
+
+    import rrf_design as rrf
+
+    rng = np.random.default_rng([7, seed])
+    factors = int(rng.integers(2, 4))
+    truth = rng.choice([-3.0, -2.0, -1.0, 1.0, 2.0, 3.0, 4.0], factors).tolist()
+    made: list[tuple[list[int], int]] = []
+    for _ in range(int(rng.integers(1, 4))):
+        inner = sorted(rng.choice(factors, 2, replace=False).tolist())
+        made.append((inner, len(truth)))
+        truth.append(truth[inner[0]] * truth[inner[1]])
+    names = [f"n{i}" for i in range(len(truth))]
+    problem = rrf.Problem(
+        local_radius=float(rng.choice([0.05, 0.25, 1.0])),
+        nodes=[{"id": name} for name in names],
+        nonlinear=[
+            {"id": f"p{number}", "product": [names[i] for i in inner], "head": names[head]}
+            for number, (inner, head) in enumerate(made)
+        ],
+        anchors=[
+            {"id": f"a{i}", "node": name, "value": truth[i]} for i, name in enumerate(names) if rng.random() < 0.7
+        ],
+    )
+    said = dict(zip(names, truth, strict=True))
+    said[names[int(rng.integers(len(names)))]] += float(rng.choice([-2.0, -0.125, 0.0, 0.5, 7.0]))
+    return problem, said, made
+
+
+def judge_nonlinear(seed: int) -> bool:
+    """Where a local repair is certified, no other field with one wrong answer fits exactly within its radius and beyond its bound.
+
+    Every row is linear in each answer, so all fields with one wrong answer that fit are found in rationals.
+    """
+    import rrf_design as rrf
+
+    problem, said, made = products(seed)
+    fixed = rrf.repair(problem, said)
+    details = fixed.diagnostics.details
+    if details["estimated_curvature"] > details["curvature"] * (1 + 1e-9):
+        return False  # a sample beyond the bound
+    if fixed.verdict != "certified":
+        return True
+    answers = [Fraction(value) for value in said.values()]
+    repaired = [Fraction(part[0]) if part else Fraction(0) for part in fixed.repaired.values()]
+    anchors = {int(anchor.nodes[0][1:]): Fraction(float(anchor.value)) for anchor in problem.anchors}  # type: ignore[arg-type]
+    bound2 = Fraction(fixed.error_bound or 0.0) ** 2
+    for wrong in range(len(answers)):
+        for value in _fitting(answers, wrong, made, anchors):
+            other = [value if i == wrong else answer for i, answer in enumerate(answers)]
+            far2 = sum(((a - b) ** 2 for a, b in zip(other, repaired, strict=True)), Fraction(0))
+            if bound2 < far2 <= Fraction(problem.local_radius or 0.0) ** 2:
+                return False
+    return True
+
+
+def _fitting(
+    answers: list[Fraction], wrong: int, made: list[tuple[list[int], int]], anchors: dict[int, Fraction]
+) -> list[Fraction]:
+    """The values of one answer with which every product and anchor holds exactly; a line of them is shown by its own answer."""
+    rows = []
+    for inner, head in made:
+
+        def row(v: Fraction, inner: list[int] = inner, head: int = head) -> Fraction:
+            at = [v if i == wrong else answer for i, answer in enumerate(answers)]
+            return at[head] - at[inner[0]] * at[inner[1]]
+
+        rows.append((row(Fraction(1)) - row(Fraction(0)), row(Fraction(0))))
+    rows += [
+        (Fraction(i == wrong), (Fraction(0) if i == wrong else answers[i]) - value) for i, value in anchors.items()
+    ]
+    found = {-constant / slope for slope, constant in rows if slope != 0} or {answers[wrong]}
+    return [v for v in found if all(slope * v + constant == 0 for slope, constant in rows)]
+
+
+JUDGES = {
+    "several nodes": judge_several,
+    "rivals": judge_rivals,
+    "tails": judge_tail,
+    "nonlinear": judge_nonlinear,
+}
 
 
 def parts(context: Context) -> list[Part]:
@@ -184,17 +266,19 @@ def report(context: Context, done: Sequence[Done]) -> Outcome:
 
 SCENARIO = Scenario(
     name="declared-relations",
-    title="Sums, pairs that nobody can tell apart, answers that are all a little off",
+    title="Sums, pairs that nobody can tell apart, answers that are all a little off, products",
     question="Does what a problem file may declare mean what it says, on every field?",
     about="""Random small fields with sums, differences and rows over two to four nodes, some anchors, units of one or two nodes, some values
     delivered. Margins are held to plain enumeration over hand-written rows; the two rival explanations of every certificate are added up
-    again; and answers that are all off by as much as the tail allows, one of them altogether, are repaired and compared with the truth.""",
+    again; answers that are all off by as much as the tail allows, one of them altogether, are repaired and compared with the truth; and
+    products of whole numbers with one wrong answer are repaired locally, while every other field with one wrong answer is found in rationals.""",
     full={"fields": 2000},
     quick={"fields": 30},
     expected=(
         Expectation("several-nodes", "both bounds of every margin hold in exact arithmetic"),
         Expectation("rivals", "both explanations are admissible, and as far apart as the margin allows"),
         Expectation("tails", "what small errors add is covered, and no repair is further off than promised"),
+        Expectation("nonlinear", "where a local repair is certified, no other field with one wrong answer fits nearby"),
     ),
     parts=parts,
     run=run,

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -97,3 +98,40 @@ def curvature_bound(
                 top = float(np.nextafter(float(ball.abs_upper()), np.inf))
                 total += Fraction(top) ** 2
     return sqrt_up(total)
+
+
+def held_out_curvature(
+    residual: Callable[[Any], Any], center: Any, *, radius: float, samples: int = 64, seed: int = 0
+) -> tuple[float, float]:
+    """L and δ_J as held-out perturbations show them: the largest ‖J(x) − J(y)‖/‖x − y‖ and ‖J(x) − J(z̃)‖ among random fields
+    within the radius. Estimates, never bounds: what was not drawn may be worse. (0, 0) where no drawn field could be differentiated.
+    """
+    from rrf_design.repairing.autodiff import value_and_jacobian
+
+    rng = np.random.default_rng(seed)
+    middle = np.asarray(center, dtype=np.float64)
+    found: list[tuple[Any, Any]] = []
+    for point in [middle, *(middle + step for step in _steps(rng, len(middle), radius, samples))]:
+        try:
+            with np.errstate(all="ignore"):
+                tangent = value_and_jacobian(residual, point)[1]
+        except (ValueError, ZeroDivisionError, OverflowError, TypeError):
+            continue  # not defined there
+        if np.isfinite(tangent).all():
+            found.append((point, tangent))
+    if not found:
+        return 0.0, 0.0
+    origin = found[0][1]
+    drift = max(float(np.linalg.norm(tangent - origin, 2)) for _, tangent in found)
+    slopes = [
+        float(np.linalg.norm(a - b, 2)) / float(np.linalg.norm(x - y))
+        for (x, a), (y, b) in pairwise(found)
+        if float(np.linalg.norm(x - y)) > 0.0
+    ]
+    return max(slopes, default=0.0), drift
+
+
+def _steps(rng: np.random.Generator, size: int, radius: float, samples: int) -> list[Any]:
+    drawn = rng.standard_normal((samples, size))
+    lengths = radius * rng.random((samples, 1)) ** (1.0 / size)
+    return list(drawn / np.linalg.norm(drawn, axis=1, keepdims=True) * lengths)

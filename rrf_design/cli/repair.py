@@ -141,7 +141,7 @@ def repair(
     )
     output = one_document(outputs)
     problem = load(file)
-    nodes = problem.operator(chosen).node_ids
+    nodes = problem.whole.node_ids if problem.nonlinear else problem.operator(chosen).node_ids
     fields = read_responses(problem, responses, nodes=nodes)
     truths = None if truth is None else read_responses(problem, truth, nodes=nodes)
     if len(fields) > 1:

@@ -191,6 +191,7 @@ class RecipeFile(Entry):
     problem: dict[str, Any] | None = None
     nodes: list[dict[str, Any]] = Field(default_factory=list)
     relations: list[dict[str, Any]] = Field(default_factory=list)
+    nonlinear: list[dict[str, Any]] = Field(default_factory=list)
     anchors: list[dict[str, Any]] = Field(default_factory=list)
     rules: list[dict[str, Any]] = Field(default_factory=list)
     tiers: list[dict[str, Any]] = Field(default_factory=list)

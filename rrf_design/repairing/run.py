@@ -129,6 +129,18 @@ def repair(
     >>> fixed.verdict.value, fixed.support, fixed.repaired["reworded"]
     ('certified', ('reworded',), (42.0,))
     """
+    if problem.nonlinear:
+        from rrf_design.repairing.locally import repair_locally
+
+        more = {
+            "select": select,
+            "method": method,
+            "candidates": candidates,
+            "truth": truth,
+            "anchors": anchors,
+            **options,
+        }
+        return repair_locally(problem, responses, k=k, epsilon=epsilon, seed=seed, **more)
     operator = problem.operator(select)
     beside, means = given or Given(), Backend.of(backend, "repair", *MEANS)
     refuse_unused(beside, "repair of one problem", ("candidates", "anchors", "truth", "hidden"))

@@ -67,3 +67,39 @@ def test_a_wrong_file_is_one_line(run: Run, tmp_path: Path) -> None:
     made = run("explain", tmp_path / "none.toml")
     assert made.code == 2
     assert made.err.count("\n") == 1
+
+
+def judges(count: int, ties: list[tuple[int, int]], *, label: bool = False) -> str:
+    """Each judge answers in both orders, which must agree, and fails as a whole; the first orders that are tied must agree, too."""
+    lines = ['[problem]\nname = "judges"\n']
+    for j in range(count):
+        lines += [f'[[nodes]]\nid = "{way}@{j}"\nmodel = "m{j}"\nunit = "m{j}"\n' for way in ("ab", "ba")]
+        lines.append(f'[[relations]]\nid = "orders {j}"\ntail = "ab@{j}"\nhead = "ba@{j}"\n')
+    lines += [f'[[relations]]\nid = "{a} and {b}"\ntail = "ab@{a}"\nhead = "ab@{b}"\n' for a, b in ties]
+    if label:
+        lines.append('[[anchors]]\nid = "label"\nnode = "ab@0"\n')
+    return "".join(lines)
+
+
+@pytest.mark.parametrize(
+    ("text", "each", "model"),
+    [
+        (judges(2, [(0, 1)]), 0.618, 0.0),
+        (judges(3, [(0, 1), (1, 2)]), 0.618, 0.416),
+        (judges(3, [(0, 1), (1, 2), (0, 2)]), 0.765, 0.618),
+        (judges(2, [(0, 1)], label=True), 0.618, 0.416),
+    ],
+)
+def test_the_judges_show_which_assumption_decides(
+    run: Run, tmp_path: Path, text: str, each: float, model: float
+) -> None:
+    path = tmp_path / "judges.toml"
+    path.write_text(text)
+    made = run("explain", path, "--json")
+    assert made.code == (0 if model else 1)
+    told = made.json["assumptions"]
+    assert told["each answer fails on its own"] == pytest.approx(each, abs=1e-3)
+    assert told["a model fails as a whole"] == pytest.approx(model, abs=1e-3)
+    assert told["a model fails as a whole"] == pytest.approx(made.json["gamma"])
+    assert "a wording fails in all its asks" in told
+    assert f"{made.json['gamma']:.4g} if a model fails as a whole, as this file says" in run("explain", path).out

@@ -1,0 +1,73 @@
+"""Local repair of nonlinear relations: what it finds, what it promises, and that it says how far."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import rrf_design as rrf
+
+
+def room(**settings: Any) -> rrf.Problem:
+    return rrf.Problem(
+        nodes=[{"id": name} for name in ("width", "height", "area", "reworded")],
+        nonlinear=[{"id": "rectangle", "product": ["width", "height"], "head": "area"}],
+        relations=[{"id": "same", "tail": "area", "head": "reworded"}],
+        anchors=[{"id": "plan", "node": "width", "value": 4.0}, {"id": "ruler", "node": "height", "value": 3.0}],
+        **settings,
+    )
+
+
+SAID = {"width": 4, "height": 3, "area": 14, "reworded": 12}
+
+
+def test_a_wrong_product_is_found_and_promised_nearby() -> None:
+    fixed = rrf.repair(room(local_radius=0.5), SAID)
+    assert fixed.verdict == "certified"
+    assert fixed.support == ("area",)
+    assert fixed.repaired["area"] == pytest.approx((12.0,))
+    assert fixed.error_bound == pytest.approx(0.0, abs=1e-9)
+    assert "the truth lies within 0.5 of these values (a local promise)" in fixed.assumes
+    assert fixed.reason.startswith("local: within 0.5")
+    details = fixed.diagnostics.details
+    assert details["scope"] == "local"
+    assert 0 < details["estimated_curvature"] <= details["curvature"]
+
+
+def test_noise_gives_a_bound_and_a_goal_decides() -> None:
+    noisy = rrf.repair(room(local_radius=0.1, epsilon=0.01, delta=1.0), SAID)
+    assert noisy.verdict == "certified"
+    assert noisy.error_bound == pytest.approx(0.02 / (0.618034 - 0.05 * 2**0.5), rel=1e-3)
+    assert rrf.repair(room(local_radius=0.1, epsilon=0.01, delta=0.02), SAID).verdict == "incomplete"
+
+
+@pytest.mark.parametrize(
+    ("settings", "said", "verdict", "reason"),
+    [
+        ({}, SAID, "ambiguous", "without local_radius nothing is promised"),
+        ({"local_radius": 5.0}, SAID, "ambiguous", "curvature takes the tangent margin"),
+        (
+            {"local_radius": 0.5},
+            {**SAID, "width": 9, "reworded": 30},
+            "incomplete",
+            "that is no proof that there is none",
+        ),
+    ],
+)
+def test_what_is_not_promised(settings: dict[str, Any], said: dict[str, Any], verdict: str, reason: str) -> None:
+    fixed = rrf.repair(room(**settings), said)
+    assert fixed.verdict == verdict
+    assert reason in fixed.reason
+    assert fixed.error_bound is None
+    if verdict == "incomplete":
+        assert set(fixed.repaired.values()) == {None}
+
+
+def test_bad_calls() -> None:
+    with pytest.raises(rrf.InputError, match="node 'area': missing; a local repair needs an answer at every node"):
+        rrf.repair(room(), {"width": 4, "height": 3, "reworded": 12})
+    with pytest.raises(rrf.InputError, match="method: does not apply to the local repair"):
+        rrf.repair(room(), SAID, method="convex")
+    with pytest.raises(rrf.InputError, match="anchor 'x': no value is known yet"):
+        rrf.repair(room().model_copy(update={"anchors": ({"id": "x", "node": "width"},)}), SAID)
