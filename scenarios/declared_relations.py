@@ -208,7 +208,7 @@ def judge_nonlinear(seed: int) -> bool:
 def _fitting(
     answers: list[Fraction], wrong: int, made: list[tuple[list[int], int]], anchors: dict[int, Fraction]
 ) -> list[Fraction]:
-    """The values of one answer with which every product and anchor holds exactly; a line of them is shown by its own answer."""
+    """The values of one answer with which every product and anchor holds exactly; of a line of them, two."""
     rows = []
     for inner, head in made:
 
@@ -220,7 +220,10 @@ def _fitting(
     rows += [
         (Fraction(i == wrong), (Fraction(0) if i == wrong else answers[i]) - value) for i, value in anchors.items()
     ]
-    found = {-constant / slope for slope, constant in rows if slope != 0} or {answers[wrong]}
+    found = {-constant / slope for slope, constant in rows if slope != 0} or {
+        answers[wrong],
+        answers[wrong] + Fraction(1, 64),
+    }
     return [v for v in found if all(slope * v + constant == 0 for slope, constant in rows)]
 
 

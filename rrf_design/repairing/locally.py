@@ -66,7 +66,7 @@ def repair_locally(
             lower=lower,
             robust_lower=lower,
             bound=bound,
-            exact=bound is not None and bound <= 1e-6 * size,
+            exact=bound is not None and bound <= 1e-9 * size,
         )
     )
     premise = assumption(budget, len(said), f"all rows together are off by at most {reach:g}")

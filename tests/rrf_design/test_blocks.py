@@ -231,3 +231,50 @@ def test_blocks_name_their_nodes() -> None:
     assert Relation(id="r", tail="x", head="x").nodes == ("x",)
     assert Anchor(id="a", node="x").nodes == ("x",)
     assert Anchor(id="a", nodes=["y", "x"]).nodes == ("y", "x")
+
+
+def test_a_sum_waits_for_all_its_nodes_and_is_uncertain_on_all_of_them() -> None:
+    problem = Problem(
+        epsilon=0.1,
+        amplitude=10.0,
+        nodes=[{"id": "net"}, {"id": "tax", "cost": 1.0}, {"id": "total"}, {"id": "again"}],
+        relations=[
+            {"id": "up", "sum": ["net", "tax"], "head": "total", "uncertainty": 0.01},
+            {"id": "rate", "rows": {"net": [[0.19]], "tax": [[-1.0]]}},
+            {"id": "same", "tail": "total", "head": "again"},
+        ],
+        anchors=[{"id": "label", "node": "net", "cost": 2.0}],
+    )
+    assert problem.design().operator.block_ids == ("same",)
+    opened = problem.design(["tax"])
+    assert opened.operator.block_ids == ("up", "rate", "same")
+    assert opened.operator.uncertain == {"up": ("net", "tax", "total")}
+    assert opened.standing(problem).radius.total == pytest.approx(0.1 + 0.01 * 10.0)
+    assert problem.margin().value == 0.0
+    assert problem.margin(["tax"]).value > 0.0
+    bought = rrf.plan(problem, target=0.1)
+    assert bought.selected == ("tax",)
+    assert bought.status == "optimal"
+    curve = rrf.frontier(problem)
+    assert [point.selected for point in curve.points][:2] == [(), ("tax",)]
+
+
+@pytest.mark.parametrize("method", ["exact", "convex", "discrete"])
+@pytest.mark.parametrize("wrong", ["net", "tax", "total", "again"])
+def test_every_repair_knows_sums(method: str, wrong: str) -> None:
+    problem = Problem(
+        delta=0.1,
+        epsilon=0.001,
+        nodes=[{"id": name} for name in ("net", "tax", "total", "again")],
+        relations=[
+            {"id": "up", "sum": ["net", "tax"], "head": "total"},
+            {"id": "rate", "rows": {"net": [[0.19]], "tax": [[-1.0]]}},
+            {"id": "same", "tail": "total", "head": "again"},
+            {"id": "down", "difference": ["again", "tax"], "head": "net"},
+        ],
+    )
+    truth = {"net": 100.0, "tax": 19.0, "total": 119.0, "again": 119.0}
+    fixed = rrf.repair(problem, {**truth, wrong: 50.0}, method=method)
+    assert fixed.verdict == "certified"
+    assert fixed.support == (wrong,)
+    assert fixed.repaired[wrong] == pytest.approx((truth[wrong],), abs=0.05)
