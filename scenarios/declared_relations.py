@@ -85,7 +85,7 @@ def judge_rivals(seed: int) -> bool:
     import rrf_design as rrf
 
     problem, matrix, units, deliver = declared(seed, "rivals")
-    document = rrf.certify(problem, budgets=()).document
+    document = rrf.certify(problem, claims=rrf.Claims(budgets=())).document
     pair, upper = document["rivals"], document["margin"]["upper"]
     if pair is None:
         return False
@@ -112,7 +112,7 @@ def judge_tail(seed: int) -> bool:
 
     problem, matrix, _, deliver = declared(seed, "tails")
     rng = np.random.default_rng(seed)
-    document = rrf.certify(problem, budgets=()).document
+    document = rrf.certify(problem, claims=rrf.Claims(budgets=())).document
     image = Fraction(document["error"]["tail"]["image"]) / Fraction(TAIL)
     covered = _covers(matrix, image)
     push = np.linalg.svd(matrix)[2][0] if rng.random() < 0.5 else rng.standard_normal(matrix.shape[1])
@@ -194,7 +194,7 @@ def judge_nonlinear(seed: int) -> bool:
         return True
     answers = [Fraction(value) for value in said.values()]
     repaired = [Fraction(part[0]) if part else Fraction(0) for part in fixed.repaired.values()]
-    anchors = {int(anchor.nodes[0][1:]): Fraction(float(anchor.value)) for anchor in problem.anchors}  # type: ignore[arg-type]
+    anchors = {int(anchor.nodes[0][1:]): Fraction(float(anchor.value)) for anchor in problem.anchors}
     bound2 = Fraction(fixed.error_bound or 0.0) ** 2
     for wrong in range(len(answers)):
         for value in _fitting(answers, wrong, made, anchors):

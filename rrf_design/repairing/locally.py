@@ -24,6 +24,7 @@ from rrf_design.verdict import Evidence, Explained, assumption, decide
 
 if TYPE_CHECKING:
     from rrf_design.certificates.local import LocalCertificate
+    from rrf_design.noise import Noise
     from rrf_design.problem import Problem
 
 FITS = 1e-9
@@ -33,14 +34,19 @@ ROUNDING = 1e-12
 
 
 def repair_locally(
-    problem: Problem, responses: Any, *, k: int | None, epsilon: float | None, seed: int, **other: Any
+    problem: Problem, responses: Any, *, k: int | None, noise: Noise | None, seed: int, other: Mapping[str, Any]
 ) -> Repair:
-    """The repaired field, with the local certificate where `local_radius` and intervals give one."""
+    """The repaired field, with the local certificate where `local_radius` and intervals give one.
+
+    `other` is what a caller said that a local repair has no use for: refused where it is anything.
+    """
     from rrf_design.files import digest
     from rrf_design.repairing.nonlinear import repair_nonlinear
     from rrf_design.repairing.responses_file import collect
 
-    given = [name for name, value in other.items() if value not in (None, {}, "auto")]
+    given = [name for name, value in other.items() if value]
+    if noise is not None and (noise.sigma is not None or noise.amplitude is not None):
+        given.append("sigma" if noise.sigma is not None else "amplitude")
     if given:
         raise InputError(f"{given[0]}: does not apply to the local repair of nonlinear relations; leave it out")
     began = time.perf_counter()
@@ -49,7 +55,7 @@ def repair_locally(
         name, why = next(iter(field.invalid.items()))
         raise InputError(f"node {name!r}: {why}; a local repair needs an answer at every node")
     budget, radius = check_k(k, problem.k), problem.local_radius
-    reach = (problem.epsilon or 0.0) if epsilon is None else epsilon
+    reach = (problem.epsilon or 0.0) if noise is None or noise.epsilon is None else noise.epsilon
     model = _Model.of(problem)
     said = {name: field.values[name] for name in model.place}
     found = repair_nonlinear(model, said, k=budget, epsilon=reach)

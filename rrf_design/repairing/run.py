@@ -129,21 +129,15 @@ def repair(
     >>> fixed.verdict.value, fixed.support, fixed.repaired["reworded"]
     ('certified', ('reworded',), (42.0,))
     """
+    beside, means = given or Given(), Backend.of(backend, "repair", *MEANS)
+    refuse_unused(beside, "repair of one problem", ("candidates", "anchors", "truth", "hidden"))
     if problem.nonlinear:
         from rrf_design.repairing.locally import repair_locally
 
-        more = {
-            "select": select,
-            "method": method,
-            "candidates": candidates,
-            "truth": truth,
-            "anchors": anchors,
-            **options,
-        }
-        return repair_locally(problem, responses, k=k, epsilon=epsilon, seed=seed, **more)
+        other = {"select": select, "method": None if method == "auto" else method, "candidates": beside.candidates}
+        other |= {"truth": beside.truth, "anchors": beside.anchors, **means.options}
+        return repair_locally(problem, responses, k=k, noise=noise, seed=means.seed, other=other)
     operator = problem.operator(select)
-    beside, means = given or Given(), Backend.of(backend, "repair", *MEANS)
-    refuse_unused(beside, "repair of one problem", ("candidates", "anchors", "truth", "hidden"))
     task, field = make_task(problem, operator, responses, k=k, noise=noise, given=beside, backend=means)
     decoder, why = choose(method, task)
     refuse_calibration_fields(task)
