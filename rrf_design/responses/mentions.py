@@ -65,6 +65,9 @@ _SPREAD = re.compile(rf"{_SPACE}?(?:\u00b1|\+/-|\+-|\\pm)")
 _NEGATED = re.compile(r"(?:\bnot|n't|\u2260|!=|\bneither|\bnor)[\s\"'*$]*\Z", re.IGNORECASE)
 # A dash at a word that stands before the number: a currency that nobody listed, or a bullet.
 _MINUS_WORD = re.compile(rf"(?:^|[\s:=(\[*\"'])-[^\W\d_]{{1,12}}\.?{_SPACE}?\Z")
+_SPACES_BEFORE = re.compile(rf"{_SPACE}+\Z")
+_PERCENT = re.compile(rf"{_SPACE}?(?:%|percent\b|per cent\b|pct\b)")
+_CLOSED = re.compile(rf"{_SPACE}?\)")
 _SPOKEN_MINUS = re.compile(r"\b(?:minus|negative)\s\Z", re.IGNORECASE)
 _SAYS = frozenset({"is", "was", "be", "equals", "of", "answer", "about", "ist", "result"})
 _BOUND = re.compile(rf"(?:[<>\u2264\u2265]=?|\\(?:le|ge|leq|geq|lt|gt)){_SPACE}?\Z")
@@ -120,11 +123,11 @@ def mentions(text: str, decimals: Sequence[str]) -> Iterator[Mention]:
 def _mention(text: str, start: int, end: int, decimals: Sequence[str]) -> Mention | None:
     written = text[start:end]
     left, right = text[max(0, start - _REACH) : start], text[end : end + _REACH]
-    left = re.sub(rf"{_SPACE}+\Z", " ", left)
+    left = _SPACES_BEFORE.sub(" ", left)
     if _is_no_number(written, left, right):
         return None
     shown = written if len(written) <= 40 else f"{written[:37]}..."
-    percent = re.match(rf"{_SPACE}?(?:%|percent\b|per cent\b|pct\b)", right) is not None
+    percent = _PERCENT.match(right) is not None
     factor, length = _factor(right)
     operand = _OPERATOR_AFTER.match(right[length:]) is not None or _OPERATOR_BEFORE.search(left) is not None
 
@@ -154,7 +157,7 @@ def _mention(text: str, start: int, end: int, decimals: Sequence[str]) -> Mentio
         return unclear(f"may be {' or '.join(_show(v) for v in sorted(values))}; declare `decimal`", grouped)
     value = values.pop()
     spaced = " " in written and "/" not in written
-    bracketed = _OPENED.search(left) is not None and re.match(rf"{_SPACE}?\)", text[end : end + 2]) is not None
+    bracketed = _OPENED.search(left) is not None and _CLOSED.match(text[end : end + 2]) is not None
     return Mention(start, end, shown, value, "", percent, operand, value, spaced, bracketed)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from fractions import Fraction
 from typing import Any
 
 from rrf_design.errors import InputError
@@ -19,6 +20,10 @@ from rrf_design.responses.parsed import Parsed, Parser, ParseStatus, failure, nu
 _STRICT_INTEGER = re.compile(r"[+-]?\d+", re.ASCII)
 _STRICT_DECIMAL = re.compile(r"[+-]?(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][+-]?\d{1,3})?", re.ASCII)
 _STRICT_RATIONAL = re.compile(r"[+-]?\d+(?:/\d+)?", re.ASCII)
+
+
+# What needs no looking around: one way to read it, whatever the convention. Three decimals may be thousands, and are not here.
+_PLAIN = re.compile(r"[+-]?[0-9]{1,15}(?:\.(?:[0-9]{1,2}|[0-9]{4,15}))?", re.ASCII)
 
 
 def check_decimal(decimal: object, parser: str) -> str | None:
@@ -49,6 +54,12 @@ class _NumberParser(Parser):
     def parse(self, text: str) -> Parsed:
         bare = text.strip()
         strict = self.strict.fullmatch(bare) is not None
+        if strict and self.decimal != "," and _PLAIN.fullmatch(bare) is not None:
+            return parsed_number(Found(Fraction(bare)), strict=True, whole=self.whole)
+        return self.searched(text, bare, strict=strict)
+
+    def searched(self, text: str, bare: str, *, strict: bool) -> Parsed:
+        """The reading of any text: what it marks as its answer, found by looking at all of it."""
         if strict and len(bare) > MOST_DIGITS:
             return failure(f"a number of more than {MOST_DIGITS} digits")
         prepared = page(text, self.decimal)

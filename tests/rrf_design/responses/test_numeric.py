@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import random
 from fractions import Fraction
 
 import pytest
@@ -169,3 +170,17 @@ def test_any_text_is_read_or_refused(text: str) -> None:
 def test_any_digits_are_read_or_refused(text: str) -> None:
     for parser in (STRICT, LAST, FIRST, RATIONAL, DECIMAL):
         parser.parse(text)
+
+
+def test_the_short_way_agrees_with_the_long_one() -> None:
+    """A bare number is read without looking around; whatever it is, the search through the whole text reads the same."""
+    chance = random.Random(3)
+    shapes = ["{}", "-{}", "+{}", " {}\n", "{}.", "0{}", "{}.0", "{}.50", "{}.125", "{}.1250", "{},50", "{}e2", "{}/4"]
+    for name in ("decimal", "rational", "integer", "integer-last", "integer-first"):
+        for decimal in (None, ".", ","):
+            parser = parsers.get({"name": name, **({} if decimal is None else {"decimal": decimal})})
+            for _ in range(60):
+                text = chance.choice(shapes).format(chance.randrange(10 ** chance.randrange(1, 17)))
+                bare = text.strip()
+                slow = parser.searched(text, bare, strict=parser.strict.fullmatch(bare) is not None)  # type: ignore[attr-defined]
+                assert parser.parse(text) == slow, (name, decimal, text)
