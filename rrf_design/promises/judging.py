@@ -185,8 +185,8 @@ def _proposals(judge: Mapping[str, Any], confidence: float) -> list[str]:
     elif "rate" in judge and judge["right"] < judge["judged"] - judge["unread"]:
         low, high = judge["interval"]
         found.append(
-            f"check by {name!r}: may_be_wrong = true; it is right in {judge['rate']:.1%} of its judgements"
-            f" (between {low:.1%} and {high:.1%}, {confidence:.0%} sure)"
+            f"check by {name!r}: rate = {1.0 - low:.4g} (how often it is wrong, at most; it is right in {judge['rate']:.1%} of its"
+            f" judgements, between {low:.1%} and {high:.1%}, {confidence:.0%} sure)"
         )
     if judge.get("position", {}).get("biased"):
         found.append(

@@ -162,6 +162,8 @@ class CheckEntry(Entry):
     by: Table
     cost: Number | None = None
     may_be_wrong: bool = False
+    rate: Share | None = None
+    """Probability that it is wrong altogether: what `measure` proposes for a judge that says yes or no."""
     sigma: Number | None = None
     uncertainty: Number | None = None
     weight: Number | None = None

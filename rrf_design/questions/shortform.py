@@ -225,6 +225,8 @@ def _anchor(check: CheckEntry, asks: Mapping[str, AskEntry], nodes: Sequence[str
         found["cost"] = check.cost
     if check.may_be_wrong:
         found["trusted"] = False
+    if check.rate is not None:
+        found["rate"] = check.rate
     if check.when is not None:
         found["when"] = check.when
     return found | _terms(check)

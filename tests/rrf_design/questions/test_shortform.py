@@ -122,3 +122,11 @@ def test_parts_whose_number_a_row_decides_can_not_be_summed() -> None:
 def test_every_kind_of_check_is_a_source(by: dict[str, Any]) -> None:
     recipe = short({"of": "a"}, {"id": "a"}, check=[{"id": "c", "of": "a", "by": by, "cost": 1.0, "sigma": 2.0}])
     assert entry(recipe, "anchors", "c") == {"id": "c", "node": "a", "source": by, "cost": 1.0, "sigma": 2.0}
+
+
+def test_a_judge_that_is_wrong_at_a_rate_says_so() -> None:
+    check = {"id": "c", "of": "a", "by": {"value": 7.0}, "rate": 0.1}
+    recipe = short({"of": "a", "tolerance": 0.1}, {"id": "a"}, check=[check])
+    assert entry(recipe, "anchors", "c") == {"id": "c", "node": "a", "value": 7.0, "rate": 0.1}
+    with pytest.raises(InputError, match="rate"):
+        short({"of": "a"}, {"id": "a"}, check=[check | {"rate": 1.0}])
