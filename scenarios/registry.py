@@ -36,6 +36,7 @@ NAMES: tuple[str, ...] = (
     "answer-readings",
     "protection",
     "declared-relations",
+    "judges-and-scatter",
 )
 
 
