@@ -219,8 +219,8 @@ def report(context: Context, done: Sequence[Done]) -> Outcome:
     fields = []
     for what in WHAT:
         mine = [item.value for item in done if item.part.get("what") == what]
-        keys = [key for key in mine[0] if key != "what"]
-        fields.append({"what": what, **{key: sum(row[key] for row in mine) for key in keys}})
+        keys = ("fields", "wrong", "outside", "missed")
+        fields.append({"what": what, **{key: sum(row.get(key, 0) for row in mine) for key in keys}})
     judged, scattered, logs = fields
     clocks = [item.value for item in done if "columns" in item.part]
     ratio = float(np.median([row["ratio"] for row in clocks]))
