@@ -130,13 +130,6 @@ def _whitened(problem: Problem, entry: SharedNoise, held: Sequence[str]) -> tupl
     return np.asarray((whole / 2 + whole.T / 2)[np.ix_(kept, kept)]), rounding
 
 
-def shares_noise(problem: Problem, block: str) -> bool:
-    """Whether the noise of a block is declared not to be independent of others'."""
-    entry = problem.block_by_id[block]
-    lone = problem.family_size[entry.family_name] == 1
-    return (entry.correlation is not None and not lone) or any(block in shared.blocks for shared in problem.noise)
-
-
 def _rounding(matrix: Array) -> float:
     """Eigenvalues of this size may be rounding errors."""
     return float(4 * len(matrix) * np.finfo(float).eps * np.abs(matrix).max(initial=0.0))

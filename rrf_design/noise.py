@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rrf_design.certificates.checker.noise import AnswerNoise, NoiseKind, NoiseRadius, joint_confidence, radius
-from rrf_design.covariance import shares_noise
 from rrf_design.errors import InputError
 from rrf_design.rows import estimate_confidence
 
@@ -138,7 +137,7 @@ def radius_of(problem: Problem, operator: Operator, noise: Noise | None = None) 
 
 
 def _estimates(problem: Problem, operator: Operator) -> float | None:
-    there = [name for name in operator.block_ids if problem.block_by_id[name].estimated_from is not None]
+    there = [name for name in problem.estimated if name in operator.block_index]
     return joint_confidence(*[estimate_confidence(problem)] * len(there)) if there else None
 
 
@@ -148,7 +147,9 @@ def _level(problem: Problem, given: Noise) -> float:
 
 def _answers(problem: Problem, operator: Operator, given: Noise) -> AnswerNoise | None:
     """What answers that scatter add, by the formulas of `covers_answers`; floats, rounded up."""
-    known = {name: problem.node_by_id[name] for name in operator.node_ids if problem.node_by_id[name].sigma is not None}
+    if not problem.scattering:
+        return None
+    known = {name: problem.node_by_id[name] for name in operator.node_ids if name in problem.scattering}
     if not known:
         return None
     deviations = {name: (node.sigma or 0.0) / sqrt(node.repeats) * (1 + 1e-15) for name, node in known.items()}
@@ -184,14 +185,14 @@ def _rows(problem: Problem, operator: Operator, given: Noise, *, scattered: bool
         blocks = tuple(operator.block_ids[j] for j in noisy)
         sigma = max(_deviation(problem, name) for name in blocks)
         height = int(sum(operator.block_offsets[j + 1] - operator.block_offsets[j] for j in noisy))
-        shared = any(shares_noise(problem, name) for name in blocks)
+        shared = not problem.sharing.isdisjoint(blocks)
     else:  # of every row by itself: c times the variance covers what rows share
-        raised = [problem.dilation[name] for name in operator.block_ids if shares_noise(problem, name)]
+        raised = [problem.dilation[name] for name in problem.sharing if name in operator.block_index]
         shared, sigma = bool(raised), float(sigma) * sqrt(max(raised, default=1.0)) * (1 + 1e-15 * bool(raised))
     level = _level(problem, given)
     if scattered:  # one statement about rows, two about answers: a third of what may go wrong for each
         level = 1.0 - (1.0 - level) / 3.0
-    if any(problem.block_by_id[name].estimated_from is not None for name in operator.block_ids):
+    if _estimates(problem, operator) is not None:
         level = 1.0 - (1.0 - level) / 2.0
     shape = _shape(given.kind, shared=shared)
     reach = _reach(shape, float(sigma), height, float(level))
@@ -231,7 +232,7 @@ def _deviation(problem: Problem, block: str) -> float:
     from rrf_design.rows import family_scale
 
     entry = problem.block_by_id[block]
-    scale = sqrt(entry.weight) if shares_noise(problem, block) else family_scale(problem, entry)
+    scale = sqrt(entry.weight) if block in problem.sharing else family_scale(problem, entry)
     return scale * (1 + 1e-15)
 
 

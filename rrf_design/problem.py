@@ -111,6 +111,23 @@ class Problem(Entry):
         return dilations(self)
 
     @cached_property
+    def sharing(self) -> frozenset[str]:
+        """Ids of the blocks whose noise is declared not to be independent of others'."""
+        named = {name for entry in self.noise for name in entry.blocks}
+        correlated = (block for block in self.blocks if block.correlation is not None)
+        return frozenset(named.union(block.id for block in correlated if self.family_size[block.family_name] > 1))
+
+    @cached_property
+    def estimated(self) -> frozenset[str]:
+        """Ids of the blocks whose noise was estimated from repeats."""
+        return frozenset(block.id for block in self.blocks if block.estimated_from is not None)
+
+    @cached_property
+    def scattering(self) -> frozenset[str]:
+        """Ids of the nodes whose answers scatter."""
+        return frozenset(node.id for node in self.nodes if node.sigma is not None)
+
+    @cached_property
     def whole(self) -> Operator:
         """The operator of every block over every node; designs are slices of it."""
         from rrf_design.operator import whole

@@ -174,8 +174,7 @@ def raised(problem: Problem, block: Relation | Anchor, rows: int) -> float:
 
 def estimate_confidence(problem: Problem) -> float:
     """With which each estimate must hold, so that all do with half of what may go wrong."""
-    many = sum(block.estimated_from is not None for block in problem.blocks)
-    return 1.0 - (1.0 - problem.confidence) / (2 * max(many, 1))
+    return 1.0 - (1.0 - problem.confidence) / (2 * max(len(problem.estimated), 1))
 
 
 def own_covariance(block: Relation | Anchor, rows: int) -> Array:
