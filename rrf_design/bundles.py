@@ -139,6 +139,8 @@ class Strategy:
     seed: int = 0
     time_limit: float | None = None
     """Seconds for each planning."""
+    batch_api: bool = False
+    """Questions go through the provider's batch interface; the call ends while they are pending."""
 
 
 @dataclass(frozen=True, slots=True)

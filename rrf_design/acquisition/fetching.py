@@ -16,8 +16,9 @@ from rrf_design.acquisition.sources import Asked, Fetched, Source, Toolbox, ask,
 from rrf_design.acquisition.sources.base import schema_of
 from rrf_design.acquisition.sources.labelled import Label
 from rrf_design.acquisition.sources.verifier import Verifier
-from rrf_design.acquisition.state import Buys, ItemState, Purchase, Settlement
+from rrf_design.acquisition.state import Buys, ItemState, Purchase, RunState, Settlement
 from rrf_design.errors import InputError
+from rrf_design.models.base import NotBegun
 
 if TYPE_CHECKING:
     from rrf_design.field import Node
@@ -79,10 +80,11 @@ class Fetcher:
         tools: Toolbox | None = None,
         constrained: bool = False,
         cache: AnswerCache | None = None,
+        batch_api: bool = False,
     ) -> None:
         from rrf_design.models import Roster
 
-        self._cache = cache
+        self._cache, self._batch_api = cache, batch_api
         self.roster, self.prices, self._seed = Roster.of(model), prices, seed
         self._constrained = constrained
         tools = tools or Toolbox()
@@ -107,6 +109,8 @@ class Fetcher:
                 if not anchor.owned or anchor.value is None:
                     self.sources[item, anchor.id] = build(anchor, problem, tools)
         self._paces: dict[int, Pace] = {}
+        self.state: RunState | None = None
+        """The run's own, once there is one: what a judge costs depends on the answers that it is shown."""
 
     @property
     def models(self) -> list[Model]:
@@ -142,15 +146,18 @@ class Fetcher:
     def terms(self, item: str, name: str) -> Terms:
         source = self.sources.get((item, name))
         if isinstance(source, Verifier):
-            ceiling = self._ceiling(source.model, source.request)
-            return Terms(ceiling, local=source.local, calls=1, model=source.spec)
+            # As long as the answers that it is shown; those that come later are seen to in `_call`.
+            request = source.request if self.state is None else source.request_for(_asked(self.state.items[item], None))
+            ceiling = self._ceiling(source.model, request)
+            return Terms(ceiling, local=source.local, calls=1, model=self.roster.called(source.spec))
         if source is not None:
             return Terms(deferred=source.deferred, local=source.local)
         question = self.questions.get((item, name))
         if question is None:
             return Terms(local=self.all_local, calls=1)
         ceiling = self._ceiling(question.model, question.request)
-        return Terms(ceiling, local=question.model.local, calls=1, model=question.name)
+        batched = self._batch_api and question.model.batches() is not None
+        return Terms(ceiling, local=question.model.local, calls=1, model=question.name, batched=batched)
 
     def instant(self, purchase: Purchase) -> Settlement | None:
         """The outcome of what only has to be looked up or computed; None for what has to be fetched."""
@@ -228,6 +235,15 @@ class Fetcher:
         source = self.sources[key]
         return source.model if isinstance(source, Verifier) else None
 
+    def in_batches(self, purchase: Purchase) -> bool:
+        """Whether a purchase is a question that is handed in with others."""
+        asked = purchase.buys is Buys.ANSWER and self._batch_api
+        return asked and self.questions[purchase.item, purchase.name].model.batches() is not None
+
+    def settle(self, purchase: Purchase, reply: Reply) -> Settlement:
+        """What a reply to a question amounts to that came back by another way; `Unreachable` if it is nobody's."""
+        return _settlement(purchase, self._read(self.questions[purchase.item, purchase.name], reply, True))
+
     def fetch(self, purchase: Purchase, state: ItemState, again: Again | None = None) -> Settlement:
         """Get it. `Unreachable` when nobody was there, so that nothing was got. `again` allows each repeated call."""
         call = self._call(purchase, state)
@@ -273,6 +289,8 @@ class Fetcher:
         if not isinstance(source, Verifier):
             return None
         request = source.request_for(_asked(state, None))
+        if self.state is not None and self._ceiling(source.model, request) > purchase.ceiling:
+            raise NotBegun  # it is shown an answer that came after its price was reserved: that is done anew
         return Call(source.model, request, lambda reply, passing: source.fetched(request, reply, passing), source.kind)
 
     def _read(self, question: Question, reply: Reply, passing: bool | None) -> Fetched:
@@ -291,7 +309,11 @@ class Fetcher:
 
     def _ceiling(self, model: Model, request: Request) -> float:
         known = self.prices is not None and self.prices.counted(model)
-        return self.prices.ceiling(model, request) if self.prices is not None and known else 0.0
+        if self.prices is None or not known:
+            return 0.0
+        if self._batch_api and model.batches() is not None:  # handed in once: a repetition is another purchase
+            return self.prices.cost(model, request.ceiling())
+        return self.prices.ceiling(model, request)
 
     def _question(self, node: Node, classes: Classes | None) -> Question:
         from rrf_design.questions.templates import render

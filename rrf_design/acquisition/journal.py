@@ -41,6 +41,9 @@ class Kind(StrEnum):
     ROUND = "round"  # what is asked for next, together, and the margin this was decided on
     SESSION = "session"  # a process began or went on with the run
     INTENT = "intent"  # a purchase is about to be made; its price is reserved from here on
+    BATCHED = (
+        "batched"  # purchases are about to be handed in together, under a token; then again, with the batch's name
+    )
     SETTLED = "settled"  # what became of it, and what it cost
     DROPPED = "dropped"  # left out of its round: there is no money for it any more
     RELEASED = "released"  # nobody was reached, so nothing was bought: the reservation ends

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from rrf_design import files
 from rrf_design.acquisition import review
+from rrf_design.acquisition.batching import BatchDriver
 from rrf_design.acquisition.classes import with_room
 from rrf_design.acquisition.driving import Driver
 from rrf_design.acquisition.fetching import Fetcher
@@ -35,7 +36,7 @@ from rrf_design.models.roster import FIRST, Roster, line_up
 from rrf_design.problem import Problem
 
 if TYPE_CHECKING:
-    from rrf_design.models import Model, PriceTable
+    from rrf_design.models import Model, Price, PriceTable
     from rrf_design.models.spending import Spending
 
 Problems = Problem | Mapping[str, Problem]
@@ -63,6 +64,7 @@ def acquire(
     (mode, batch, stop, method, doubt, seed), `surroundings` what there is beside the model: recorded `responses`, `reviews`, `prices`, a `cache` of answers,
     what may be executed, and `progress`, which is told how far the run is. Prices come with the package; `prices` go over them. `consent` is asked before anything is
     bought: it is told what the run will take and whether a limit was set, and its False ends the call.
+    `strategy.batch_api` hands the questions in through the provider's batch interface: the call ends while they are pending, and `resume` collects them.
 
     Returns an `Acquisition`: `verdict` and `verdicts`, `items` with answers and repairs, `purchases`, what was `spent`, and
     `stopped_because`, which says why buying ended and is no verdict.
@@ -88,7 +90,7 @@ def acquire(
         settings = _settings(problems, before, budget, limits or Limits(), plan)
         table = _prices(around.prices if around.prices is not None or before is None else before.get("prices"))
         entries = entries_of(model, around.model_options, before, _own(problems))
-        entries |= {name: {"use": name} for name in _judges(problems) if name not in entries}
+        entries |= {name: {"use": name} for name in _judges(problems, entries)}
         for entry in entries.values():
             redactor.add(str(value) for name, value in entry.items() if secret_name(name))
             redactor.add(part for value in entry.values() if isinstance(value, str) for part in password_of(value))
@@ -99,8 +101,8 @@ def acquire(
         known = _responses(problems, around.responses)
         seed = before.get("seed", plan.seed) if before else plan.seed
         tools = Toolbox(
-            model=roster.__getitem__,
-            options=roster.options,
+            model=lambda name: roster[roster.called(name)],
+            options=lambda name: roster.options(roster.called(name)),
             price=lambda adapter, usage: fetcher.money(adapter, usage),
             allow_commands=around.allow_commands,
             isolation=around.isolation,
@@ -114,11 +116,19 @@ def acquire(
             tools=tools,
             constrained=around.constrained,
             cache=_cache(around.cache, roster, stack),
+            batch_api=settings.batch_api,
         )
+        if settings.batch_api and all(adapter.batches() is None for _, adapter in roster.items()):
+            raise InputError("none of the run's models has a batch interface; leave --batch-api out")
         documents = {item: files.to_document(p) for item, p in problems.items()}
         _no_secret_inside(documents, redactor)
         fetcher.prices = table = _priced(
-            fetcher, problems, given=table, settings=settings, consent=around.consent if before is None else None
+            fetcher,
+            problems,
+            given=table,
+            settings=settings,
+            consent=around.consent if before is None else None,
+            fresh=before is None,
         )
         if before is None:
             run = journal.create(header(problems, roster, settings, seed, entries=entries, prices=table), documents)
@@ -135,7 +145,8 @@ def acquire(
             instant=fetcher.instant,
             watch=None if around.progress is None else Teller(around.progress),
         )
-        driver = Driver(acquirer, fetcher, redactor)
+        fetcher.state = acquirer.state
+        driver = (BatchDriver if settings.batch_api else Driver)(acquirer, fetcher, redactor)
         for item, field in fields.items():
             fetcher.recall(item, field, acquirer.state.items[item])
         for item, given in known.items():
@@ -148,11 +159,13 @@ def acquire(
         acquirer.conclude(conclude(acquirer.designs, acquirer.state, waiting=settings.mode is Mode.TRIAGE))
         if around.review_file is not None:
             review.write_queue(around.review_file, review.queue(acquirer, fetcher))
-        because = Because.PAUSED.value if driver.paused else summary(acquirer.stops)
-        acquirer.end(because, driver.paused or "")
-        return collect(
-            run, acquirer.designs, acquirer.state, journal.header(run), because=because, detail=driver.paused or ""
-        )
+        because, detail = summary(acquirer.stops), ""
+        if driver.paused:
+            because, detail = Because.PAUSED.value, driver.paused
+        elif isinstance(driver, BatchDriver) and driver.pending:
+            because, detail = Because.PENDING.value, driver.pending
+        acquirer.end(because, detail)
+        return collect(run, acquirer.designs, acquirer.state, journal.header(run), because=because, detail=detail)
 
 
 def _problems(
@@ -204,6 +217,7 @@ def _settings(
         method=old.get("method", plan.method),
         doubt=policy,
         time_limit=plan.time_limit,
+        batch_api=old.get("batch_api", False) if before else plan.batch_api,
     )
 
 
@@ -220,13 +234,21 @@ def _priced(
     given: PriceTable | None,
     settings: Settings,
     consent: Callable[[Spending, bool], bool] | None,
+    fresh: bool,
 ) -> PriceTable:
-    """The prices of the run's models, for calls as large as it can make; the user agrees to what it may spend, or nothing is bought."""
+    """The prices of the run's models, for calls as large as it can make. The user agrees to what a new run may spend and its servers
+    are looked at, or nothing is bought."""
     from rrf_design.models.prices import REMEDY, PriceTable, price_of
     from rrf_design.models.spending import Spending
 
     tallies = fetcher.tallies(problems)
     found = {model.name: price_of(model, given, tallies[model.name].largest) for model in fetcher.models}
+    if settings.batch_api:  # the list has the price of a call on its own; a table of the user's is taken as it is
+        found |= {
+            m.name: _discounted(found[m.name])
+            for m in fetcher.models
+            if m.listed and m.batches() and not (given and given.counted(m))
+        }
     unknown = tuple(name for name, price in found.items() if price is None)
     if settings.money is not None and unknown:
         raise InputError(
@@ -243,8 +265,18 @@ def _priced(
         hosted = {model.name for model in fetcher.models if model.listed is not None}
         if not consent(Spending.of(asked, found, hosted), said):
             raise Refused("nothing was asked and nothing was spent")
+    for model in fetcher.models if fresh else ():
+        if tallies[model.name].most.calls:
+            model.preflight()
     known = {name: price for name, price in found.items() if price is not None}
     return PriceTable(known, "the run's prices" if given is None else given.source, unknown)
+
+
+def _discounted(price: Price | None) -> Price | None:
+    from rrf_design.models.batches import DISCOUNT
+    from rrf_design.models.prices import Price
+
+    return None if price is None else Price(price.input * DISCOUNT, price.output * DISCOUNT, price.call * DISCOUNT)
 
 
 def entries_of(
@@ -277,11 +309,13 @@ def _own(problems: Mapping[str, Problem]) -> Mapping[str, Any]:
     return found
 
 
-def _judges(problems: Mapping[str, Problem]) -> Iterable[str]:
-    """The models that verifiers name: entries of `[models]`, or models of their own that join the run's."""
+def _judges(problems: Mapping[str, Problem], entries: Mapping[str, Mapping[str, Any]]) -> Iterable[str]:
+    """The models that verifiers name and that are not among the run's: they join them under their own names."""
+    used = (entry.get("use") for entry in entries.values())
+    known = {*entries, *(getattr(use, "name", use) for use in used)}
     sources = (anchor.source for problem in problems.values() for anchor in problem.anchors)
     named = (source.get("verifier") for source in sources if isinstance(source, Mapping))
-    return dict.fromkeys(name for name in named if isinstance(name, str))
+    return dict.fromkeys(name for name in named if isinstance(name, str) and name not in known)
 
 
 def _before(before: Mapping[str, Any]) -> dict[str, dict[str, Any]]:

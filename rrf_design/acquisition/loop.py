@@ -87,7 +87,7 @@ class Acquirer:
             self._apply(event)
         self._emit(Event(Kind.SESSION, self._session()))
         for purchase in self.state.pending:
-            if not purchase.deferred:
+            if not purchase.deferred and purchase.id not in self.state.in_batch:
                 self._doubt(purchase)
         for item in named:
             self._lineup.join(item)
@@ -194,6 +194,12 @@ class Acquirer:
         """
         local = self._terms(purchase.item, purchase.name).local
         self._give_back(Kind.RELEASED if local else Kind.ABANDONED, purchase, reason)
+
+    def note(self, event: Event) -> None:
+        """Commit a step that somebody else takes with purchases under way."""
+        self._alive()
+        self._emit(event)
+        self._flush()
 
     def end(self, because: str, detail: str = "") -> None:
         """Say in the journal why this session ends."""
@@ -327,7 +333,9 @@ class Acquirer:
     def _doubt(self, purchase: Purchase) -> None:
         """An intent without an outcome, found on resume: the policy decides, the journal says so."""
         policy = Doubt.SAME
-        if not self._terms(purchase.item, purchase.name).local:
+        terms = self._terms(purchase.item, purchase.name)
+        # What goes in batches leaves the machine only after its batch is written down.
+        if not (terms.local or terms.batched):
             policy = self.settings.doubt or Doubt.AGAIN
         body = {"item": purchase.item, "name": purchase.name, "policy": policy.value}
         self._emit(Event(Kind.DOUBT, body, purchase.id, purchase.attempt))

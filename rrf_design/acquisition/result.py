@@ -228,7 +228,8 @@ class Acquisition:
 
     @property
     def finished(self) -> bool:
-        return self.stopped_because not in (Because.PAUSED.value, "unfinished") and self.open_reviews == 0
+        open_ended = (Because.PAUSED.value, Because.PENDING.value, "unfinished")
+        return self.stopped_because not in open_ended and self.open_reviews == 0
 
     @property
     def certified(self) -> bool:

@@ -30,6 +30,8 @@ class Terms:
     local: bool = False
     """Nothing leaves the machine, so nothing can be charged twice."""
     calls: int = 0
+    batched: bool = False
+    """Handed in together with others; nobody waits."""
     model: str = ""
     """The run's name for the model that is asked, where one is."""
 
@@ -52,6 +54,8 @@ class Settings:
     """For purchases that left the machine and whose outcome a crash swallowed: AGAIN (default) or SKIP."""
     time_limit: float | None = None
     """Seconds for each planning."""
+    batch_api: bool = False
+    """Questions go through the provider's batch interface, and the session ends while they are pending."""
 
     def __post_init__(self) -> None:
         if self.batch < 1:
@@ -75,4 +79,5 @@ class Settings:
             "rule": record(self.rule),
             "method": self.method,
             "doubt": (self.doubt or Doubt.AGAIN).value,
+            **({"batch_api": True} if self.batch_api else {}),
         }

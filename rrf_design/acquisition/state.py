@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from fractions import Fraction
 from typing import Any
@@ -177,6 +177,23 @@ class ItemState:
         }
 
 
+@dataclass(frozen=True, slots=True)
+class BatchRecord:
+    """Purchases that are handed in together. `batch` is the provider's name for it; None until that is written down."""
+
+    token: str
+    model: str
+    purchases: tuple[str, ...]
+    batch: str | None = None
+
+    def named(self, batch: str) -> BatchRecord:
+        return replace(self, batch=batch)
+
+    def document(self) -> dict[str, Any]:
+        purchases = {"purchases": list(self.purchases)} if self.batch is None else {"batch": self.batch}
+        return {"token": self.token, "model": self.model, **purchases}
+
+
 @dataclass(slots=True)
 class Used:
     """What one model of the run was asked for, and what it took."""
@@ -204,6 +221,11 @@ class RunState:
         self.calls = 0
         self.used: defaultdict[str, Used] = defaultdict(Used)
         """By model; what older journals do not say whom they asked for is under ""."""
+        self.batches: dict[str, BatchRecord] = {}
+        """By token: batches with purchases that are still under way."""
+        self.in_batch: dict[str, str] = {}
+        """Purchase to the token of its batch."""
+        self._left_in: dict[str, int] = {}
         self.calls_reserved = 0
         self.doubtful: Counter[str] = Counter()
         """Calls in the books that the other side may never have seen, by purchase: a connection or a session ended before a
@@ -289,6 +311,16 @@ class RunState:
         self._reserve(purchase, 1)
         self.calls_reserved += purchase.calls
         self.under_way += not purchase.deferred
+
+    def _batched(self, event: Event) -> None:
+        token = event.body["token"]
+        if event.body.get("batch") is not None:
+            self.batches[token] = self.batches[token].named(event.body["batch"])
+            return
+        purchases = tuple(event.body["purchases"])
+        self.batches[token] = BatchRecord(token, event.body["model"], purchases)
+        self.in_batch.update(dict.fromkeys(purchases, token))
+        self._left_in[token] = len(purchases)
 
     def _settled(self, event: Event) -> None:
         body = event.body
@@ -410,4 +442,9 @@ class RunState:
         self._reserve(purchase, -1)
         self.calls_reserved -= purchase.calls
         self.under_way -= not purchase.deferred
+        token = self.in_batch.pop(purchase.id, None)
+        if token is not None:
+            self._left_in[token] -= 1
+            if not self._left_in[token]:
+                del self.batches[token]
         return purchase

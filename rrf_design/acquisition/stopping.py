@@ -37,6 +37,7 @@ class Because(StrEnum):
     TIME = "time used up"
     WAITING = "waiting for review"
     PAUSED = "paused"
+    PENDING = "pending"
     UNREADABLE = "no answer could be read"
 
 

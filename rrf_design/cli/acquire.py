@@ -136,6 +136,12 @@ def acquire(
     policy: Annotated[
         Path | None, typer.Option("--policy", help="Run a pilot's policy on the other items of a recipe's table.")
     ] = None,
+    batch_api: Annotated[
+        bool,
+        typer.Option(
+            "--batch-api", help="Hand questions in as a batch (half the price, up to a day); --resume collects them."
+        ),
+    ] = False,
     yes: Annotated[
         bool, typer.Option("--yes", help="Spend without being asked, where neither --budget nor --money says how much.")
     ] = False,
@@ -206,7 +212,7 @@ def acquire(
         store=store,
         resume=resume,
         limits=Limits(max_calls, max_seconds, min_gain, money),
-        strategy=Strategy(chosen, batch, method=method, doubt=doubt, seed=seed),
+        strategy=Strategy(chosen, batch, method=method, doubt=doubt, seed=seed, batch_api=batch_api),
         surroundings=Surroundings(
             responses=known,
             reviews=reviews,
@@ -222,7 +228,7 @@ def acquire(
     )
     if progress is not None:
         progress.close()
-    if certificate is not None and result.stopped_because != "paused":
+    if certificate is not None and result.stopped_because not in ("paused", "pending"):
         certify_all(result, certificate)
     if report is not None:
         _write_page(result, report, store)
@@ -247,7 +253,7 @@ def acquire(
         print_json(result.to_json())
     else:
         describe(result)
-        if result.stopped_because == "paused":
+        if result.stopped_because in ("paused", "pending"):
             say(f"Go on with: rrf-design acquire --resume {result.run}{_where(store)}")
         if result.open_reviews:
             say(

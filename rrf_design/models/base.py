@@ -23,6 +23,7 @@ from rrf_design.errors import InputError
 from rrf_design.texts import whole
 
 if TYPE_CHECKING:
+    from rrf_design.models.batches import BatchInterface
     from rrf_design.models.pacing import Pace
 
 # A chat template wraps a prompt in role markers; no template we know adds more than this many tokens.
@@ -277,6 +278,22 @@ class Model(ABC):
 
     async def release(self) -> None:  # noqa: B027 - most adapters own nothing that belongs to an event loop
         """Close what belongs to the running event loop, which is about to end."""
+
+    def preflight(self) -> None:  # noqa: B027 - most adapters can be asked once they are made
+        """Find out, without buying anything, what would refuse every call: InputError for a wrong key, an unknown model, or an
+        address where nobody answers. What can't be found out is no error."""
+
+    def batches(self) -> BatchInterface | None:
+        """The provider's batch interface, for adapters that have one; with it come `batch_body` and `batch_reply`."""
+        return None
+
+    def batch_body(self, request: Request) -> dict[str, Any]:
+        """A request as a line of a batch says it."""
+        raise NotImplementedError(f"model {self.name} has no batch interface")
+
+    def batch_reply(self, request: Request, line: Mapping[str, Any]) -> Reply:
+        """The reply in a line of a batch's answers."""
+        raise NotImplementedError(f"model {self.name} has no batch interface")
 
     def ask(self, request: Request, *, again: Callable[[], bool] | None = None) -> Reply:
         """One reply, after as many paid attempts as ``retry`` allows, and ``again`` where it is given: it is asked

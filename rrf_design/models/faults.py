@@ -14,6 +14,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
+from rrf_design.errors import InputError
 from rrf_design.models.base import Attempt, Outcome, Request, Usage
 
 LONGEST = 500
@@ -34,6 +35,17 @@ def refused(status: int, headers: Mapping[str, str], detail: str, call: Mapping[
         wait = later(headers)
         return Attempt(Outcome.UNREACHABLE, "", Usage(calls=1), call, kept, detail, wait)
     return Attempt(Outcome.FAILED, "", Usage(calls=1), call, kept, detail)
+
+
+def refuse_beforehand(name: str, attempt: Attempt, *, url: str, key: str) -> None:
+    """InputError where a look at the server shows that it would refuse every call: a wrong key, or nobody there."""
+    status = (attempt.raw_response or {}).get("status")
+    if status == 401 and "scope" not in attempt.detail.lower():  # a key may be good for questions and for nothing else
+        raise InputError(
+            f"model {name}: the server refuses the key in {key or 'the environment'} ({attempt.detail[:200]})"
+        )
+    if attempt.outcome is Outcome.UNREACHABLE and attempt.usage == Usage():
+        raise InputError(f"model {name}: nobody answers at {public(url)}; start the server there, or correct base_url")
 
 
 WITHOUT_SCHEMA = "asked without the JSON schema, which the server refused"

@@ -16,7 +16,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from rrf_design.errors import InputError, MissingDependency
-from rrf_design.models.base import Attempt, Model, Outcome, Request, Retry, Usage
+from rrf_design.files import suggestion
+from rrf_design.models.base import Attempt, Model, Outcome, Reply, Request, Retry, Usage
+from rrf_design.models.batches import BatchInterface
 from rrf_design.models.faults import (
     LONGEST,
     Schemas,
@@ -27,6 +29,7 @@ from rrf_design.models.faults import (
     message,
     public,
     quiet,
+    refuse_beforehand,
     refused,
     unreachable,
 )
@@ -35,6 +38,8 @@ from rrf_design.models.wire import Broken, Silent, Unsent, Wire, reaches
 
 BASE_URL = "RRF_OPENAI_BASE_URL"
 KEYS = ("RRF_OPENAI_API_KEY", "OPENAI_API_KEY")
+LOOK = 3.0
+"""Seconds for a look at a server before anything is bought."""
 _HOSTED = "https://api.openai.com/v1"
 
 
@@ -148,6 +153,47 @@ class OpenAIModel(Model):
         wire = self._wires.pop(asyncio.get_running_loop(), None)
         if wire is not None:
             await wire.close()
+
+    def preflight(self) -> None:
+        client = self._client.with_options(timeout=LOOK)
+        try:
+            client.models.retrieve(self._model)
+        except self._openai.APIError as error:
+            key = next((name for name in KEYS if os.environ.get(name)), KEYS[1])
+            refuse_beforehand(self.name, self._failed(error, {}), url=self._url, key=key)
+            if getattr(error, "code", None) == "model_not_found":
+                self._no_such_model(client)
+
+    def _no_such_model(self, client: Any) -> None:
+        try:
+            known = [entry.id for entry in client.models.list().data]
+        except self._openai.APIError:
+            known = []
+        hint = suggestion(self._model, known)
+        raise InputError(f"model {self.name}: the server has no such model, or this key may not use it{hint}")
+
+    def batches(self) -> BatchInterface:
+        return BatchInterface(self._client, self._openai)
+
+    def batch_body(self, request: Request) -> dict[str, Any]:
+        call, body, _ = self._call(request)
+        return {**call, **body}
+
+    def batch_reply(self, request: Request, line: Mapping[str, Any]) -> Reply:
+        kept = self._call(request)[2]
+        response = line.get("response") or {}
+        status, body = response.get("status_code"), response.get("body")
+        if status == 200:
+            attempt = self._read(json.dumps(body), kept)
+        elif isinstance(status, int):
+            attempt = refused(status, {}, self._clean(f"HTTP {status}: {message(json.dumps(body))}"), kept)
+        else:
+            attempt = unreachable(
+                self._clean(str((line.get("error") or {}).get("message", "no answer"))), Usage(), kept
+            )
+        attempt = self._schemas.noted(request, attempt)
+        paid = request.ceiling() if attempt.usage is None else attempt.usage
+        return self._reply(attempt, paid, 0.0, 1)
 
     def _call(self, request: Request) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
         """The standard fields, those of this server, and both as they may be kept."""

@@ -17,9 +17,21 @@ from urllib.parse import urlsplit
 from rrf_design.errors import InputError, MissingDependency
 from rrf_design.files import suggestion
 from rrf_design.models.base import Attempt, Model, Outcome, Request, Retry, Usage
-from rrf_design.models.faults import LONGEST, Schemas, cleaned, counted, late, public, refused, unreachable
+from rrf_design.models.faults import (
+    LONGEST,
+    Schemas,
+    cleaned,
+    counted,
+    late,
+    public,
+    refuse_beforehand,
+    refused,
+    unreachable,
+)
 from rrf_design.models.text import classify
 
+LOOK = 3.0
+"""Seconds for a look at a provider before anything is bought."""
 EXTRA = "pip install 'rrf-design[providers]'"
 _WITHOUT_SEEDS = frozenset({"anthropic", "azureanthropic", "vertexaianthropic"})
 _UNSENT = frozenset({"ConnectError", "ConnectTimeout", "ConnectionRefusedError"})
@@ -96,11 +108,14 @@ class ProviderModel(Model):
             raise InputError(f"model {self.name}: {self._provider} knows no seeds; leave the seed out")
 
     def attempt(self, request: Request) -> Attempt:
+        attempt: Attempt = self._beside(self.attempt_async(request))
+        return attempt
+
+    def _beside(self, work: Any) -> Any:
         with self._lock:
             if self._aside is None:
                 self._aside = _Aside()
-        attempt: Attempt = self._aside.call(self.attempt_async(request))
-        return attempt
+        return self._aside.call(work)
 
     async def attempt_async(self, request: Request) -> Attempt:
         return self._schemas.noted(request, await self._attempt_async(request))
@@ -116,6 +131,21 @@ class ProviderModel(Model):
         except Exception as error:  # of any provider's client: each becomes an outcome
             return self._failed(error, kept)
         return self._read(answer, kept)
+
+    def preflight(self) -> None:
+        if self._kind.SUPPORTS_LIST_MODELS:
+            self._beside(self._look())
+
+    async def _look(self) -> None:
+        try:
+            async with asyncio.timeout(LOOK):
+                await self._client().alist_models()
+        except TimeoutError:
+            return
+        except Exception as error:  # of any provider's client
+            attempt = self._failed(error, {})
+            url = self._url or f"the address of {self._provider}"
+            refuse_beforehand(self.name, attempt, url=url, key=self._kind.ENV_API_KEY_NAME or "")
 
     async def release(self) -> None:
         client = self._clients.pop(asyncio.get_running_loop(), None)

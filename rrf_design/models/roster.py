@@ -51,6 +51,7 @@ class Roster:
             raise InputError("a run needs at least one model")
         self._models = dict(models)
         self._options = {name: dict((options or {}).get(name, {})) for name in self._models}
+        self._specs: dict[str, str | Model] = {}
         self.first = next(iter(self._models))
 
     @classmethod
@@ -62,12 +63,13 @@ class Roster:
         """Start every model of these entries; what is started here is closed with the stack."""
         models: dict[str, Model] = {}
         started: dict[str, Model] = {}
+        specs: dict[str, str | Model] = {}
         options: dict[str, dict[str, Any]] = {}
         for name, entry in entries.items():
             table = dict(entry) if isinstance(entry, Mapping) else {"use": entry}
             if not isinstance(table.get("use"), str | Model):
                 raise InputError(f'[models] {name}: it needs use = "ADAPTER:NAME"{suggestion("use", table)}')
-            spec = table.pop("use")
+            specs[name] = spec = table.pop("use")
             options[name] = {key: table.pop(key) for key in REQUEST_OPTIONS if key in table}
             same = json.dumps([spec, table], sort_keys=True, default=id)
             if same in started:  # one backend under two names is started once
@@ -79,7 +81,9 @@ class Roster:
                 raise type(error)(f"[models] {name}: {error}" if len(entries) > 1 else str(error)) from None
             if models[name] is not spec:  # made here, so closed here
                 stack.enter_context(models[name])
-        return cls(models, options)
+        found = cls(models, options)
+        found._specs = specs
+        return found
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._models)
@@ -100,6 +104,11 @@ class Roster:
                 f"model {wanted!r} is not among the run's models ({known}){suggestion(wanted, self._models)}"
             )
         return wanted
+
+    def called(self, wanted: str) -> str:
+        """The entry that a judge means: its name, or the model itself where an entry uses it."""
+        own = (name for name, model in self._models.items() if wanted in (model.name, self._specs.get(name)))
+        return wanted if wanted in self._models else self.name(next(own, wanted))
 
     def __contains__(self, name: object) -> bool:
         return name in self._models

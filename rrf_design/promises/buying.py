@@ -87,8 +87,9 @@ def buy_answers(
     problems = {name: problem for name, problem in made if problem is not None}
     if not problems:
         return NOTHING
-    resume = _earlier_run(problems, live.entries(dataset), live.store)
-    result = acquire(problems, live.model, store=live.store, resume=resume, **live.options)
+    entries = live.entries(dataset)  # the recipe's own models are asked where nobody names others
+    resume = _earlier_run(problems, entries, live.store)
+    result = acquire(problems, entries, store=live.store, resume=resume, **live.options)
     found: dict[str, dict[str, RecordedAnswer]] = {}
     for entry in result.items:
         found[entry.item] = {name: _answer(entry, name) for name in entry.nodes if _asked(entry, name)}

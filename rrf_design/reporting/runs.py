@@ -135,7 +135,7 @@ def _words(data: Mapping[str, Any]) -> Markup:
     return callout(prose(run_head(data)["sentence"]), prose(ended), prose(waiting) if waiting else None, kind=kind)
 
 
-UNFINISHED = ("paused", "unfinished")
+UNFINISHED = ("paused", "pending", "unfinished")
 
 
 def _money(data: Mapping[str, Any]) -> list[Child]:

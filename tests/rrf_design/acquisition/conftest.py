@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -20,3 +21,14 @@ def server() -> Iterator[str]:
         found = pgserver.get_server(folder)
         yield found.get_uri()
         found.cleanup()
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Path]:
+    """In memory where there is such a place: a killed process loses nothing there either, and waits for no disk."""
+    memory = Path("/dev/shm")
+    if not memory.is_dir() or not os.access(memory, os.W_OK):
+        yield tmp_path
+        return
+    with tempfile.TemporaryDirectory(dir=memory) as place:
+        yield Path(place)

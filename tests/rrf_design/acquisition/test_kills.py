@@ -6,24 +6,9 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
 KILLS = 200
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Iterator[Path]:
-    """In memory where there is such a place: a killed process loses nothing there either, and waits for no disk."""
-    memory = Path("/dev/shm")
-    if not memory.is_dir() or not os.access(memory, os.W_OK):
-        yield tmp_path
-        return
-    with tempfile.TemporaryDirectory(dir=memory) as place:
-        yield Path(place)
 
 
 def test_killed_runs_keep_every_promise(folder: Path) -> None:

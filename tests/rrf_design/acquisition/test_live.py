@@ -479,3 +479,26 @@ def test_passwords_of_addresses_are_kept_nowhere(
             acquire(ring(), scripted(), store=address)
         assert secret not in str(caught.value)
     assert secret not in "".join(capsys.readouterr())
+
+
+def test_a_judge_costs_no_more_than_was_reserved_however_long_the_answer_is(tmp_path: Path) -> None:
+    """Its prompt holds the answer, which was not there when the run began."""
+    long = "so " * 3000 + "7"
+
+    def say(request: Any) -> str:
+        return "7" if request.prompt.startswith("Right?") else long
+
+    judge = {"verifier": "scripted", "prompt": "Right? {{ answer }}", "max_tokens": 3}
+    problem = rrf.Problem(
+        nodes=[{"id": "a", "prompt": "?", "max_tokens": 4000}, {"id": "b", "prompt": "??", "max_tokens": 4000}],
+        relations=[{"id": "r", "tail": "a", "head": "b"}],
+        anchors=[{"id": "A", "node": "a", "source": judge, "sigma": 1.0, "cost": 1.0}],
+        target=0.5,
+    )
+    prices = {"scripted": {"input": 0.001, "output": 0.0001}}
+    free = go(problem, tmp_path, scripted(say), prices=prices)
+    assert free.items[0].anchors == {"A": (7.0,)}
+    assert free.money > 3.0  # mostly the judge's
+    tight = go(problem, tmp_path, scripted(say), prices=prices, money=4.0)
+    assert tight.money <= 4.0
+    assert tight.items[0].anchors == {}  # not asked: it could have cost more than was left

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -38,13 +41,12 @@ def test_without_a_terminal_the_limit_must_be_said(run, here):
     assert not Path("rrf-runs.sqlite").exists() or "no runs yet" in run("runs").out
 
 
-def test_what_costs_nothing_or_was_limited_is_not_asked_about(run, here, closed_port):
+def test_what_costs_nothing_or_was_limited_is_not_asked_about(run, here, server):
     Path("s.json").write_text('{"default": "42"}')
     assert run("acquire", "p.toml", "--model", "scripted:s.json").code == 0
-    # Nobody answers there, so these runs pause; but they were begun.
-    own = ("acquire", "p.toml", "--model", "openai:m", "--base-url", closed_port, "--json")
+    own = ("acquire", "p.toml", "--model", "openai:m", "--base-url", server, "--json")
     ran = run(*own)
-    assert ran.json["stopped_because"] == "paused"
+    assert (ran.code, ran.json["money"]) == (0, 0.0)
     assert 'no price is known of openai:m, so what it costs is not counted; write [model."openai:m"]' in ran.err
     assert ran.json["header"]["prices"] == {"openai:m": None}
     Path("prices.toml").write_text('[model."openai:m"]\ninput = 1e-6\noutput = 2e-6\n')
@@ -52,17 +54,33 @@ def test_what_costs_nothing_or_was_limited_is_not_asked_about(run, here, closed_
     assert run(*priced).code == 2
     for said in (("--yes",), ("--budget", "5"), ("--money", "1"), ("--max-calls", "9")):
         ran = run(*priced, *said)
-        assert ran.json["stopped_because"] == "paused", said
+        assert ran.json["money"] == 7e-6, said
         assert ran.json["header"]["prices"]["openai:m"] == {"input": 1e-6, "output": 2e-6, "call": 0.0}
 
 
-@pytest.fixture
-def closed_port():
-    import socket
+class Answering(BaseHTTPRequestHandler):
+    def do_POST(self):
+        self.rfile.read(int(self.headers["content-length"]))
+        choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "42"}}
+        payload = json.dumps({"choices": [choice], "usage": {"prompt_tokens": 5, "completion_tokens": 1}}).encode()
+        self.send_response(200)
+        self.send_header("content-length", str(len(payload)))
+        self.end_headers()
+        self.wfile.write(payload)
 
-    with socket.socket() as taken:  # bound and not listening: connections are refused
-        taken.bind(("127.0.0.1", 0))
-        yield f"http://127.0.0.1:{taken.getsockname()[1]}/v1"
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture
+def server():
+    made = ThreadingHTTPServer(("127.0.0.1", 0), Answering)
+    thread = threading.Thread(target=made.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    yield f"http://127.0.0.1:{made.server_port}/v1"
+    made.shutdown()
+    made.server_close()
+    thread.join()
 
 
 @pytest.mark.skipif(not hasattr(os, "openpty"), reason="left out: the question at a terminal, for want of one")

@@ -102,7 +102,7 @@ def test_one_backend_under_two_names_is_started_once(tmp_path: Path) -> None:
 
 
 def test_a_problem_file_names_its_models(tmp_path: Path) -> None:
-    for name in ("7", "8"):
+    for name in ("7", "8", "9"):
         (tmp_path / f"{name}.json").write_text(f'{{"default": "{name}"}}')
     file = tmp_path / "p.toml"
     file.write_text(
@@ -124,6 +124,11 @@ head = "b"
 id = "judge"
 node = "a"
 sigma = 1.0
+source = {{ verifier = "scripted:{tmp_path}/9.json", prompt = "{{{{ answer }}}}?" }}
+[[anchors]]
+id = "second"
+node = "a"
+sigma = 1.0
 source = {{ verifier = "scripted:{tmp_path}/8.json", prompt = "{{{{ answer }}}}?" }}
 """
     )
@@ -133,12 +138,13 @@ source = {{ verifier = "scripted:{tmp_path}/8.json", prompt = "{{{{ answer }}}}?
     assert rrf.digest(loaded) == rrf.digest(loaded.model_copy(update={"models": {}}))  # whoever answers
     result = acquire(loaded, store=tmp_path / "r.sqlite")
     assert {name: value[0] for name, value in result.items[0].answers.items()} == {"a": 7.0, "b": 8.0}
-    judge = f"scripted:{tmp_path}/8.json"
-    assert set(result.models) == {"mini", "other", judge}
+    judge = f"scripted:{tmp_path}/9.json"
+    used = {name: entry["answers"] for name, entry in result.models.items()}
+    assert used == {"mini": 1, "other": 2, judge: 1}  # a judge that [models] has under another name is that one
     assert result.header["models"][judge]["identity"]["adapter"] == "scripted"
     assert acquire(resume="last", store=tmp_path / "r.sqlite").stopped_because == result.stopped_because
     swapped = acquire(loaded, {"mini": judge}, store=tmp_path / "r.sqlite")
-    assert swapped.items[0].answers["a"] == (8.0,)
+    assert swapped.items[0].answers["a"] == (9.0,)
     with pytest.raises(InputError, match=r'\[models\]: mini: it needs use = "ADAPTER:NAME"'):
         rrf.Problem(nodes=[{"id": "a"}], models={"mini": {"us": "embedded"}})
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -83,3 +84,21 @@ def test_without_a_model_nobody_is_asked(world: Any) -> None:
         buy_answers(world.dataset, list(world.dataset)[:1], LiveModels())
     with pytest.raises(InputError, match="can prove a risk"):  # before anything is bought
         buy_pilot(world.dataset, PilotSettings(20, 0.1), LiveModels())
+
+
+def test_the_recipes_own_models_are_asked_where_nobody_names_others(tmp_path: Any) -> None:
+    import rrf_design as rrf
+
+    for name in ("ten", "eleven"):
+        (tmp_path / f"{name}.json").write_text(json.dumps({"default": {"ten": "10", "eleven": "11"}[name]}))
+    recipe = {
+        "data": {"id": "no"},
+        "models": {"mini": f"scripted:{tmp_path / 'ten.json'}", "other": f"scripted:{tmp_path / 'eleven.json'}"},
+        "answer": {"of": "total", "tolerance": 0.1},
+        "ask": [{"id": "total", "prompt": "{{ no }}?", "model": ["mini", "other"]}],
+    }
+    items = rrf.dataset(recipe, [{"no": "a"}])
+    for _ in range(2):  # bought, and found again
+        found = buy_answers(items, ["a"], LiveModels(store=tmp_path / "journal.sqlite"))
+        assert {node: answer.text for node, answer in found.of("a").items()} == {"total": "10", "total@other": "11"}
+        assert set(found.models) == {"mini", "other"}
