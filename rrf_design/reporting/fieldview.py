@@ -39,12 +39,14 @@ class FieldView:
 
     @cached_property
     def open_nodes(self) -> frozenset[str]:
+        if self.problem.nonlinear:  # everything is asked there, and no design speaks of it
+            return frozenset(self.problem.node_by_id)
         return self.problem.design(list(self.selected)).opened
 
     @cached_property
     def shares(self) -> dict[str, float]:
         """How much of the witness's squared length each node carries that carries any."""
-        return self.problem.design(list(self.selected)).shares(self.witness)
+        return self.problem.design(list(self.selected)).shares(self.witness) if self.witness else {}
 
     @cached_property
     def energies(self) -> dict[str, float]:

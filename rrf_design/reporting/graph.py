@@ -52,8 +52,12 @@ def draw_field(view: FieldView) -> Markup:
 
 
 def _caption(view: FieldView, shown: int) -> str:
+    bent = [entry.id for entry in view.problem.nonlinear]
     if view.whole:
-        return f"The field: {number(len(view.problem.nodes))} nodes, {number(shown)} relations and anchors drawn."
+        told = (
+            f" Not drawn, since they are no rows of B: the nonlinear relations {', '.join(bent[:12])}." if bent else ""
+        )
+        return f"The field: {number(len(view.problem.nodes))} nodes, {number(shown)} relations and anchors drawn.{told}"
     return (
         f"The part of the field around the witness: {len(view.drawn_nodes)} of {number(len(view.problem.nodes))} nodes and"
         f" {number(shown)} of {number(len(view.problem.blocks))} relations and anchors; the tables below sum up the rest."

@@ -71,3 +71,13 @@ def test_bad_calls() -> None:
         rrf.repair(room(), SAID, method="convex")
     with pytest.raises(rrf.InputError, match="anchor 'x': no value is known yet"):
         rrf.repair(room().model_copy(update={"anchors": ({"id": "x", "node": "width"},)}), SAID)
+
+
+def test_its_page_is_made_with_the_field_and_says_that_it_is_local() -> None:
+    from rrf_design.repairing.document import to_document
+    from rrf_design.reporting.documents import read, render
+
+    field = room(local_radius=0.5)
+    made = render(read(to_document(rrf.repair(field, SAID)), problem=field))
+    assert "a local promise" in made
+    assert "Not drawn, since they are no rows of B: the nonlinear relations rectangle." in made
