@@ -9,7 +9,7 @@ import typer
 
 from rrf_design.cli.acquire import Store
 from rrf_design.cli.items import Data, Limit, Sample
-from rrf_design.cli.output import AsJson, Seed, default_file, print_json, say, table
+from rrf_design.cli.output import AsJson, Quiet, Seed, default_file, print_json, say, table
 
 
 def register(app: typer.Typer) -> None:
@@ -35,9 +35,12 @@ def measure(
     limit: Limit = None,
     sample: Sample = None,
     seed: Seed = 0,
+    quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
-    """What labels say about answers, relations, repeats and judges, each with its confidence. It proposes; nothing is taken silently.
+    """What labels say about answers, relations, repeats and judges: proposals for the recipe, with confidence.
+
+    Nothing is taken silently.
 
     Labels that were looked at here are no evidence for a pilot any more: measure on other items (--sample).
 
@@ -63,11 +66,11 @@ def measure(
 
             listed = judgements_of(read_run(str(run), store=store), open_dataset(file or default_file(), data))
         found = sealed("rrf-measurement", measure_judges(listed, confidence=confidence))
-        print_json(found) if as_json else _describe_judges(found)
+        print_json(found) if as_json else _describe_judges(found, quiet=quiet)
         return
     content = _of_answers(file or default_file(), data, responses, confidence, limit=limit, sample=sample, seed=seed)
     found = sealed("rrf-measurement", content)
-    print_json(found) if as_json else _describe(found)
+    print_json(found) if as_json else _describe(found, quiet=quiet)
 
 
 def _of_answers(
@@ -95,7 +98,7 @@ def _of_answers(
     return {"confidence": confidence, "items": len(labelled), **found}
 
 
-def _describe(found: dict[str, Any]) -> None:
+def _describe(found: dict[str, Any], *, quiet: bool) -> None:
     wrong = found["wrong_answers"]
     rows = [
         (entry["node"], f"{entry['wrong']} of {wrong['items']}", f"{entry['bound']:.1%}") for entry in wrong["nodes"]
@@ -112,11 +115,11 @@ def _describe(found: dict[str, Any]) -> None:
     ]
     if lines:
         table("", ["relation", "broken", "its own fault", "at most"], lines, right=[1, 2, 3])
-    for words in found["proposals"]:
+    for words in () if quiet else found["proposals"]:
         say(words)
 
 
-def _describe_judges(found: dict[str, Any]) -> None:
+def _describe_judges(found: dict[str, Any], *, quiet: bool) -> None:
     rows = [
         (
             judge["judge"],
@@ -132,5 +135,5 @@ def _describe_judges(found: dict[str, Any]) -> None:
         low, high = pair["interval"]
         names = " and ".join(pair["judges"])
         say(f"{names} agree in {pair['agree']} of {pair['items']} items (between {low:.1%} and {high:.1%})")
-    for words in found["proposals"]:
+    for words in () if quiet else found["proposals"]:
         say(words)

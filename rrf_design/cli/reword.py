@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from rrf_design.cli.output import AsJson, default_file, print_json, say
+from rrf_design.cli.output import AsJson, Quiet, default_file, print_json, say
 
 
 def register(app: typer.Typer) -> None:
@@ -22,9 +22,10 @@ def reword(
     model: Annotated[str, typer.Option("--model", help="Who writes them.")] = "embedded",
     base_url: Annotated[str | None, typer.Option("--base-url", help="Server of an openai: model.")] = None,
     count: Annotated[int, typer.Option("--count", help="Wordings of each question.", min=1)] = 3,
+    quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
-    """Other wordings of every question, written by a model into a file for review.
+    """Have a model write other wordings of a recipe's questions, once, into a file for review.
 
     Each is checked: numbers, placeholders, option letters and JSON keys must survive. The recipe uses those that somebody marks as reviewed
     once [answer] says rewordings = "FILE".
@@ -53,6 +54,6 @@ def reword(
     usable = sum("lost" not in entry for entry in entries)
     if as_json:
         print_json({"rewordings": entries, "usable": usable, "file": str(output)})
-    else:
+    elif not quiet:
         say(f"{output}: {usable} wordings to review; {len(entries) - usable} more lost something the answer hangs on.")
     raise typer.Exit(0 if usable else 1)
