@@ -103,6 +103,10 @@ def certify(
             "--sensitivity", help="Also tell the margin under more and more shrinkage of declared covariances."
         ),
     ] = False,
+    pilot: Annotated[
+        Path | None,
+        typer.Option("--pilot", help="A pilot's policy: adds the bounded probability that the premise fails."),
+    ] = None,
     junit: Annotated[Path | None, typer.Option("--junit", help="Write the outcome as JUnit XML.")] = None,
     data: Data = None,
     item: ItemId = None,
@@ -133,6 +137,8 @@ def certify(
     many = many_items(file, data, item, limit=limit, sample=sample, seed=seed)
     if many is not None and (plan is not None or calibration is not None):
         raise InputError("--plan and --calibration speak of one problem; name an item with --item")
+    if pilot is not None and item is None:
+        raise InputError("--pilot speaks of items drawn from a table; certify an item of a recipe with --item")
     problem = one_item(file, data, item) if many is None else None
     whole: Any = problem if many is None else many
     chosen: Any = "all" if everything else split_ids(select)
@@ -172,6 +178,8 @@ def certify(
             ),
             backend=Backend(-1 if cluster else jobs, time_limit, front_end, progress=progress),
         )
+    if pilot is not None:
+        proven = _sampled(proven, pilot, file, item)
     if many is None:
         proven = proven.save(output)
         results = [(problem.name if problem else "", proven)]
@@ -215,6 +223,15 @@ def _fault(result: Certificate, require: float | None) -> str | None:
     if require is not None:
         return f"required {require!r}, proven {result.robust_lower!r}"
     return None if result.standing is None else result.standing.words()
+
+
+def _sampled(result: Certificate, pilot: Path, file: Path, item: str | None) -> Certificate:
+    """The certificate with what a pilot of the same recipe says about its premise."""
+    from rrf_design.documents import read
+    from rrf_design.promises.certifying import with_pilot
+    from rrf_design.questions.recipe import load_recipe
+
+    return with_pilot(result, read(pilot, what="policy"), recipe_digest=load_recipe(file).digest, item=item)
 
 
 def _whole_numbers(text: str | None) -> list[int] | None:
@@ -278,6 +295,8 @@ def _describe(name: str, result: Certificate) -> None:
         promised = next((line for line in document["assumptions"] if line.startswith("Only the values")), "")
         say(f"Assumed: {document['assumptions'][0]} {promised}".rstrip())
     say(document["regime"]["consequence"])
+    if "pilot" in document:
+        say(document["pilot"]["sentence"])
     if standing is not None and standing.goal.named:
         say(standing.words())
     if result.required is not None:

@@ -68,6 +68,13 @@ def pilot(
             help="Tests that hold at every moment: the pilot grows to --labels and stops when more would not pay.",
         ),
     ] = False,
+    random_checks: Annotated[
+        bool,
+        typer.Option(
+            "--random-checks",
+            help="Also try policies that have a random share checked by a person: for small risks and few labels.",
+        ),
+    ] = False,
     aside: Annotated[
         int | None,
         typer.Option(
@@ -116,6 +123,7 @@ def pilot(
         order=order,
         stratify=stratify,
         sequential=sequential,
+        random_checks=random_checks,
         aside=aside if aside is not None else OTHERS if responses is not None else LIVE_ASIDE,
     )
     live = live_models(
@@ -146,6 +154,8 @@ def pilot(
 
 
 LIVE_ASIDE = 100
+FEW = 8
+"""Labels times risk below which random checks helped on recorded answers (docs/algorithms.md, fact 34)."""
 
 
 class _Answers:
@@ -271,6 +281,11 @@ def _describe(document: dict[str, Any], *, quiet: bool) -> None:
     )
     if rows:
         table("", ["policy", "wrong", "cost", ""], rows, right=[1, 2])
+    from rrf_design.promises.stronger import in_words
+
+    for words in in_words(document["stronger"], document):
+        say(words)
+    say(f"Voided by: {document['voided_by']}.")
     for words in document["measured"]["proposals"]:
         say(f"Measured, for {words}")
     disputed = document["measured"]["disputed_gold"]
@@ -303,3 +318,5 @@ def _describe_forecast(found: dict[str, Any]) -> None:
         "", ["labels", "wrong allowed", "pilot costs", "all of it, at least", "expected"], rows, right=[0, 1, 2, 3, 4]
     )
     say(f"Expected from {found['expected_from']}. Advice: {found['advice']}.")
+    if found["labels"] * found["risk"] < FEW:
+        say("So few labels for so small a risk prove more with --random-checks; decide that before the pilot.")

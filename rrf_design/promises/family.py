@@ -5,15 +5,17 @@ Rungs are answers bought one after the other in a fixed order; two gates accept:
     certified k within T    the verdict on all T answers, at most k of them wrong, is `certified`
     lead h within T         the largest camp of equal answers is ahead of the next by h, at the latest after T
 
-What no gate accepts goes to the person that the recipe names, or is withheld. Orders are cheap first, dear first, and the dear half first; `[ladder]` in a
+What no gate accepts goes to the person that the recipe names, or is withheld. A policy may also have a random share q of what its gate accepts checked by the person, which leaves
+1 − q of its risk: small risks are proven with few labels that way (fact 34). Orders are cheap first, dear first, and the dear half first; `[ladder]` in a
 recipe fixes order, gates or the last rung by hand.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
+from fractions import Fraction
 from typing import Any
 
 from rrf_design.errors import InputError
@@ -44,6 +46,17 @@ class LadderPolicy:
     gate: GateKind
     number: int
     last: LastRung
+    random_checks: float = 0.0
+    """The share of what the gate accepts that a person checks, drawn at random."""
+
+    @property
+    def gates(self) -> LadderPolicy:
+        """The same without random checks: it accepts the same values."""
+        return replace(self, random_checks=0.0)
+
+    @property
+    def checked_share(self) -> Fraction:
+        return Fraction(str(self.random_checks))
 
     @property
     def within(self) -> int:
@@ -52,7 +65,8 @@ class LadderPolicy:
     @property
     def name(self) -> str:
         gate = f"certified at k = {self.number}" if self.gate is GateKind.CERTIFIED else f"lead of {self.number}"
-        return f"{gate} within {', '.join(self.order)}; else {self.last}"
+        checks = f", and for {self.random_checks:.0%} at random" if self.random_checks else ""
+        return f"{gate} within {', '.join(self.order)}; else {self.last}{checks}"
 
     def to_json(self) -> dict[str, Any]:
         return {**asdict(self), "order": list(self.order), "gate": str(self.gate), "last": str(self.last)}
@@ -60,15 +74,18 @@ class LadderPolicy:
     @classmethod
     def from_json(cls, data: Any) -> LadderPolicy:
         """InputError for anything else than what `to_json` wrote."""
-        if not isinstance(data, Mapping) or set(data) != {"order", "gate", "number", "last"}:
-            raise InputError("a ladder has order, gate, number and last")
+        if not isinstance(data, Mapping) or set(data) != {"order", "gate", "number", "last", "random_checks"}:
+            raise InputError("a ladder has order, gate, number, last and random_checks")
         order, number = data["order"], data["number"]
         if not isinstance(order, list) or not order or not all(isinstance(node, str) for node in order):
             raise InputError("a ladder's order should be a list of node ids")
         if isinstance(number, bool) or not isinstance(number, int) or number < 0 or len(set(order)) != len(order):
             raise InputError("a ladder asks each node once, and its number is a whole one")
+        part = data["random_checks"]
+        if isinstance(part, bool) or not isinstance(part, int | float) or not 0 <= part < 1:
+            raise InputError("a ladder's random_checks should be a share")
         try:
-            return cls(tuple(order), GateKind(data["gate"]), number, LastRung(data["last"]))
+            return cls(tuple(order), GateKind(data["gate"]), number, LastRung(data["last"]), part)
         except ValueError as error:
             raise InputError(f"a ladder: {error}") from None
 
@@ -118,6 +135,15 @@ def family(
     if not found:
         raise InputError("[ladder]: no policy of the family has this gate, number and within")
     return list(found.values())
+
+
+SHARES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+
+
+def diluted(policies: Sequence[LadderPolicy], risk: float) -> list[LadderPolicy]:
+    """Each policy with every share of random checks that leaves something to test."""
+    kept = [part for part in SHARES if Fraction(str(risk)) < 1 - Fraction(str(part))]
+    return [*policies, *(replace(policy, random_checks=part) for policy in policies for part in kept)]
 
 
 def _orders(nodes: Sequence[str], prices: Mapping[str, float]) -> list[list[str]]:

@@ -44,7 +44,8 @@ def measured(sheet: AnswerSheet, truths: Sequence[Truth], recipe: Recipe, confid
 
 
 def wrong_answers(sheet: AnswerSheet, truths: Sequence[Truth], confidence: float) -> dict[str, Any]:
-    """P(more than k wrong) for k = 0, 1, 2, 3 with its bound, and every node's own share. An answer that could not be read counts as wrong."""
+    """P(more than k wrong) for k = 0, 1, 2, 3 with its bound, every node's own share, and its marks in the order of the items (1: wrong). An answer that
+    could not be read counts as wrong."""
     wrong, voices = _wrong(sheet, truths)
     count = wrong.sum(axis=1)
     items = len(sheet)
@@ -60,7 +61,8 @@ def wrong_answers(sheet: AnswerSheet, truths: Sequence[Truth], confidence: float
         }
         for at, node in enumerate(voices)
     ]
-    return {"answers": len(voices), "items": items, "more_than": deep, "nodes": each}
+    marks = {node: "".join("1" if mark else "0" for mark in wrong[:, at]) for at, node in enumerate(voices)}
+    return {"answers": len(voices), "items": items, "more_than": deep, "nodes": each, "by_node": marks}
 
 
 def together(sheet: AnswerSheet, truths: Sequence[Truth], confidence: float) -> list[dict[str, Any]]:

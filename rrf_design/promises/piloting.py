@@ -22,7 +22,7 @@ from rrf_design.problem import Problem
 from rrf_design.promises import measuring
 from rrf_design.promises.buying import NOTHING, BoughtAnswers, LiveModels, buy_answers
 from rrf_design.promises.drawing import Population
-from rrf_design.promises.family import CHECK_EVERYTHING, LadderPolicy, LastRung, family
+from rrf_design.promises.family import CHECK_EVERYTHING, SHARES, LadderPolicy, LastRung, diluted, family
 from rrf_design.promises.playing import LastPrices, PlayedPolicy, play
 from rrf_design.promises.sheets import AnswerSheet, read_sheet
 from rrf_design.promises.truths import GoldRule, Truth, read_truth
@@ -38,6 +38,7 @@ from rrf_design.risk import (
     Stream,
     assess,
     best_risk,
+    dilute,
     fit_crowd,
     fixed_sequence,
     front,
@@ -76,6 +77,8 @@ class PilotSettings:
     sequential: bool = False
     aside: int = OTHERS
     """So many items, at most, make the order of tests."""
+    random_checks: bool = False
+    """Whether policies with random checks are tested too: they help with few labels for a small risk (fact 34)."""
 
     def __post_init__(self) -> None:
         share(self.risk, "risk")
@@ -185,6 +188,8 @@ def plan_pilot(
     if settings.among is None:
         everything = policies[0].last is LastRung.PERSON or settings.stratify is not None
         settings = replace(settings, among=Among.ALL if everything else Among.DELIVERED)
+    if _dilutes(settings, policies[0].last):
+        policies = diluted(policies, settings.risk)
     delta = sheet.rows[0].shape.problem.delta
     rule = GoldRule.of(dataset.recipe.data, tolerance=delta)
     live = answers if isinstance(answers, BoughtAnswers) else None
@@ -200,6 +205,16 @@ def plan_pilot(
         None if live is None else live.models,
         () if live is None else live.runs,
     )
+
+
+def _dilutes(settings: PilotSettings, last: LastRung) -> bool:
+    """Random checks need a person to make them, and a statement about averages; what is asked for and can't be is refused."""
+    finite = settings.statement not in (Statement.FRESH, Statement.POLICY)
+    if settings.random_checks and (last is not LastRung.PERSON or finite or settings.among is not Among.ALL):
+        raise InputError(
+            "random checks need a check by a person in the recipe, and prove the statements 'fresh' and 'policy' among all items"
+        )
+    return settings.random_checks
 
 
 def buy_pilot(
@@ -230,13 +245,15 @@ def large_enough(settings: PilotSettings, size: int) -> None:
     labels, sure = settings.labels, settings.confidence
     if not 1 <= labels <= size:
         raise InputError(f"a pilot of {labels} items; the table has {size}")
-    level = 1 - share(sure, "confidence")
+    level, risk = 1 - share(sure, "confidence"), Fraction(str(settings.risk))
+    if settings.random_checks:
+        risk = max(limit for part in (0.0, *SHARES) if (limit := risk / (1 - Fraction(str(part)))) < 1)
     if settings.sequential:
-        proven = sequential_tail(np.zeros(labels, dtype=bool), settings.risk).at_most(level)
+        proven = sequential_tail(np.zeros(labels, dtype=bool), risk).at_most(level)
     else:
         finite = None if settings.statement is Statement.FRESH else size
         scope = Scope(settings.statement, labels, finite)
-        proven = passing_count(Limit.of(settings.risk, among=Among.ALL), scope, level) >= 0
+        proven = passing_count(Limit(risk, among=Among.ALL), scope, level) >= 0
     if proven:
         return
     least = least_labels(settings.risk, sure)
@@ -339,11 +356,12 @@ def _order(plan: PilotPlan, aside: AnswerSheet) -> tuple[tuple[Stream, ...], str
         return holm(
             names
         ), f"Holm's method: only {len(aside)} items outside the pilot have answers to make an order from"
-    played = [replayed(one, aside) for one in play(plan.policies, aside, last=plan.last)]
+    played = _predicted(plan, aside)
     crowd = fit_crowd(aside.codes)
     which = "outside the pilot" if settings.statement is Statement.FRESH else "drawn on their own"
     made = f"from the answers of {len(aside)} items {which}, without gold"
-    if settings.among is Among.ALL and not settings.sequential:
+    checked = any(policy.random_checks for policy in plan.policies)
+    if settings.among is Among.ALL and not settings.sequential and not checked:
         chains = [
             [names[place] for place in chain]
             for chain in fronts(crowd, aside.codes, played, prices=aside.costs.mean(axis=0))
@@ -354,8 +372,16 @@ def _order(plan: PilotPlan, aside: AnswerSheet) -> tuple[tuple[Stream, ...], str
         return staggered(chains, _limit(plan), scope, confidence=settings.confidence), f"staggered fronts {made}"
     risks = trusted_risk(crowd.right(aside.codes, discount=DISCOUNT), aside.codes, played, among=among_of(plan))
     places = front(risks, [float(one.cost.mean()) for one in played])
+    shares = [1.0 if settings.among is Among.ALL else float(played[at].delivered.mean()) for at in places]
     chances = [
-        _chance(settings, len(plan.drawn), float(played[at].delivered.mean()), float(risks[at])) for at in places
+        _chance(
+            settings,
+            len(plan.drawn),
+            part,
+            float(risks[at]) / float(1 - played[at].checked_share),
+            checked_share=played[at].checked_share,
+        )
+        for at, part in zip(places, shares, strict=True)
     ]
     # What is safest among little delivers too few to be proven, and would end the sequence before it begins: start where a proof is likeliest.
     start = max(range(len(places)), key=lambda at: chances[at])
@@ -365,13 +391,27 @@ def _order(plan: PilotPlan, aside: AnswerSheet) -> tuple[tuple[Stream, ...], str
     return fixed_sequence(chain), f"front of predicted risk against cost {made}"
 
 
-def _chance(settings: PilotSettings, labels: int, delivered: float, risk: float) -> float:
-    """The chance that a policy is proven when it delivers this share and its predicted risk is true."""
+def _predicted(plan: PilotPlan, aside: AnswerSheet) -> list[Replay]:
+    """Every policy on the items that make the order; random checks share what their gate accepts."""
+    plain = [policy for policy in plan.policies if not policy.random_checks]
+    gates = {one.policy: replayed(one, aside) for one in play(plain, aside, last=plan.last)}
+    return [
+        dilute(gates[policy.gates], policy.checked_share, check=plan.last.check)
+        if policy.random_checks
+        else gates[policy]
+        for policy in plan.policies
+    ]
+
+
+def _chance(
+    settings: PilotSettings, labels: int, delivered: float, risk: float, *, checked_share: Fraction = Fraction(0)
+) -> float:
+    """The chance that a policy is proven when it delivers this share and its predicted risk, before random checks, is true."""
     count = round(labels * delivered)
     if count < 1:
         return 0.0
     allowed = passing_count(
-        Limit.of(settings.risk, among=Among.ALL),
+        Limit(share(settings.risk, "risk") / (1 - checked_share), among=Among.ALL),
         Scope(Statement.FRESH, count),
         1 - share(settings.confidence, "confidence"),
     )
@@ -422,7 +462,7 @@ def refuse_second_look(document: Mapping[str, Any], plan: PilotPlan) -> Mapping[
     settings = plan.settings
     if (document.get("population") or {}).get("digest") != plan.population.digest:
         return None
-    said = [document.get(key) for key in ("seed", "risk", "confidence", "statement", "among", "order")]
+    said = [document.get(key) for key in ("seed", "risk", "confidence", "statement", "among", "order", "random_checks")]
     now = [
         settings.seed,
         settings.risk,
@@ -430,6 +470,7 @@ def refuse_second_look(document: Mapping[str, Any], plan: PilotPlan) -> Mapping[
         str(settings.statement),
         str(settings.among),
         settings.order,
+        any(policy.random_checks for policy in plan.policies),
     ]
     sequential = bool((document.get("choice") or {}).get("sequential")) and settings.sequential
     labels = len(document.get("drawn") or ())

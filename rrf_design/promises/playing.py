@@ -11,7 +11,8 @@ ladders at once: the fast path. Tests hold both against each other.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,6 +53,10 @@ class PlayedPolicy:
         return self.policy.name
 
     @property
+    def checked_share(self) -> Fraction:
+        return self.policy.checked_share
+
+    @property
     def marks(self) -> str:
         """One letter an item: right, wrong, or - for not delivered."""
         return "".join("-" if not d else "w" if w else "r" for d, w in zip(self.delivered, self.wrong, strict=True))
@@ -81,14 +86,21 @@ def play(
         raise InputError(f"{len(truths)} truths for {len(sheet)} items")
     quick = sheet.identity if fast is None else fast
     decisions = _Decisions(sheet)
-    found = []
-    for policy in policies:
+    done: dict[LadderPolicy, PlayedPolicy] = {}
+    for policy in dict.fromkeys(policy.gates for policy in policies):
         if quick or policy.gate is GateKind.LEAD:
             asked, values = _by_camps(policy, sheet)
         else:
             asked, values = decisions.play(policy)
-        found.append(_finish(policy, sheet, asked, values, last, truths))
-    return found
+        done[policy] = _finish(policy, sheet, asked, values, last, truths)
+    return [_with_checks(policy, done[policy.gates], last) for policy in policies]
+
+
+def _with_checks(policy: LadderPolicy, played: PlayedPolicy, last: LastPrices) -> PlayedPolicy:
+    """What random checks add: their expected price. The values that the gate accepts are the same, and so is what is wrong with them."""
+    if not policy.random_checks:
+        return played
+    return replace(played, policy=policy, cost=played.cost + policy.random_checks * last.check * played.delivered)
 
 
 def _finish(

@@ -17,6 +17,7 @@ from rrf_design.promises.drawing import Population
 from rrf_design.promises.family import CHECK_EVERYTHING, LadderPolicy, LastRung
 from rrf_design.promises.piloting import PilotResult
 from rrf_design.promises.playing import PlayedPolicy
+from rrf_design.promises.stronger import stronger
 from rrf_design.risk import (
     Among,
     Limit,
@@ -27,6 +28,7 @@ from rrf_design.risk import (
     draw_order,
     promise,
     prove_choice,
+    rate_bound,
     stratified_order,
     stratified_risk,
 )
@@ -60,12 +62,14 @@ def policy_document(result: PilotResult) -> dict[str, Any]:
         "seed": settings.seed,
         "order": settings.order,
         "aside": result.aside,
+        "random_checks": any(policy.random_checks for policy in plan.policies),
         "places": list(plan.drawn),
         "stratify": settings.stratify,
         "strata": None if strata is None else list(strata),
         "truth": result.truth_source,
         "twins": plan.population.twins(plan.drawn),
-        "voided_by": "another recipe, model, prompt or table; watch for drift with an audit",
+        "stronger": stronger(result),
+        "voided_by": "another model, prompt, check or price (the recipe's digest), other items (the population's digest), or a second look; drift is watched by audits",
         "models": None if plan.models is None else dict(plan.models),
         "runs": list(plan.runs),
         "recipe": {"name": plan.dataset.recipe.name, "digest": plan.dataset.recipe.digest},
@@ -163,6 +167,7 @@ def _prove(data: Mapping[str, Any]) -> ProvenPolicy:
         raise Refused(f"confidence {data['confidence']} is claimed, {choice.confidence} was tested")
     _check_risk(data, choice)
     _recount(data, choice)
+    _recount_wrong(data["wrong_answers"], choice)
     name = data["policy"]
     if name == CHECK_EVERYTHING:
         return ProvenPolicy(name, 0.0, choice, "Everything is checked; nothing is delivered unchecked.")
@@ -174,6 +179,8 @@ def _prove(data: Mapping[str, Any]) -> ProvenPolicy:
     if plain_fraction(data["bound"], "bound") < plain_fraction(data["risk"], "risk"):
         raise Refused(f"a bound of {data['bound']} is claimed; the tests prove {data['risk']}")
     tested = next(policy for policy in choice.policies if policy.name == name)
+    if tested.checked_share != ladder.checked_share:
+        raise Refused(f"the ladder checks {ladder.checked_share} at random, {tested.checked_share} was tested")
     claimed = Limit(plain_fraction(data["risk"], "risk"), limit.column, limit.among)
     said = promise(claimed, choice.scope, confidence=choice.confidence, delivers=tested.delivers)
     if data["sentence"] != said:
@@ -243,6 +250,19 @@ def _recount(data: Mapping[str, Any], choice: PolicyChoice) -> None:
                 raise Refused(f"policy {policy.name!r}: its wrong items stand in other places")
         if not math.isfinite(float(outcomes[policy.name]["cost"])):
             raise Refused(f"policy {policy.name!r}: its cost is no number")
+
+
+def _recount_wrong(said: Mapping[str, Any], choice: PolicyChoice) -> None:
+    """P(more than k wrong) and its bound, from the mark of every answer."""
+    marks = list(said["by_node"].values())
+    items = choice.scope.piloted
+    if any(not isinstance(m, str) or len(m) != items or set(m) - set("01") for m in marks) or said["items"] != items:
+        raise Refused(f"wrong answers should be marked 0 or 1 for each of {items} items")
+    counts = [sum(m[at] == "1" for m in marks) for at in range(items)]
+    for entry in said["more_than"]:
+        found = sum(count > entry["k"] for count in counts)
+        if entry["items"] != found or float(entry["bound"]) < rate_bound(items, found, choice.confidence) * (1 - 1e-9):
+            raise Refused(f"more than {entry['k']} wrong answers: {found} of {items} items, not what the policy says")
 
 
 @dataclass(frozen=True, slots=True)

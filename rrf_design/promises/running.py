@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from hashlib import sha256
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from rrf_design.documents import sealed
 from rrf_design.errors import InputError
@@ -97,11 +101,20 @@ def run_policy(
     rows: dict[str, dict[str, Any]] = {}
     played: PlayedPolicy | None = None
     if data["policy"] != CHECK_EVERYTHING:
-        (played,) = play([LadderPolicy.from_json(data["ladder"])], outside, last=last)
+        policy = LadderPolicy.from_json(data["ladder"])
+        (played,) = play([policy.gates], outside, last=last)
         _unanswered(outside, played)
         verdicts = _verdicts(outside, played)
+        checked = _drawn_to_check(policy, played, population.digest, data["seed"], rest)
+        played = replace(
+            played, policy=policy, delivered=played.delivered & ~checked, cost=played.cost + last.check * checked
+        )
         for at, row in enumerate(outside.rows):
-            rows[row.id] = _delivered(row, played, at, verdicts[at], data)
+            if checked[at]:
+                reason = f"{policy.random_checks:.0%} of what the policy accepts is checked by a person, and this item was drawn"
+                rows[row.id] = {**_held_back(row, float(played.cost[at]), reason), "verdict": str(verdicts[at][0])}
+            else:
+                rows[row.id] = _delivered(row, played, at, verdicts[at], data)
     else:
         for row in outside.rows:
             rows[row.id] = _held_back(row, last.check, "the pilot proved no policy; a person decides")
@@ -118,6 +131,16 @@ def run_policy(
     totals = _totals(dataset, outside, played, last.check)
     ranked = _ranked([rows[name] for name in sheet.ids])
     return PolicyRun(run_sentence(data, totals), totals, ranked, sheet.ids, tuple(waiting), data)
+
+
+def _drawn_to_check(
+    policy: LadderPolicy, played: PlayedPolicy, digest: str, seed: int, places: Sequence[int]
+) -> NDArray[np.bool_]:
+    """Which accepted items a person checks: each with its own chance, from the recorded seed and its place alone."""
+    limit = int(policy.checked_share * 2**64)
+    keys = (sha256(f"{digest}:{seed}:random check:{place}".encode()).digest()[:8] for place in places)
+    drawn = np.array([int.from_bytes(key, "big") < limit for key in keys], dtype=bool)
+    return np.asarray(drawn & played.delivered)
 
 
 def _climb(dataset: Dataset, live: LiveModels, data: Mapping[str, Any], nodes: Sequence[str]) -> BoughtAnswers:

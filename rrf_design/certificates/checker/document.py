@@ -10,6 +10,7 @@ import hashlib
 import json
 from typing import Any
 
+from rrf_design.certificates.checker.sampled import PILOT
 from rrf_design.errors import Refused
 
 FORMAT = "rrf-certificate"
@@ -184,7 +185,9 @@ def check_form(document: Any) -> None:
         raise Refused(f"the document has no canonical form ({error})") from None
     if type(document.get("digest")) is not str or document["digest"] != actual:
         raise Refused("digest: the document was altered after it was written")
-    matches(document, SECTIONS, "")
+    matches({key: value for key, value in document.items() if key != "pilot"}, SECTIONS, "")
+    if "pilot" in document:  # only certificates that a pilot speaks for have it
+        matches(document["pilot"], PILOT, "pilot.")
     noise = document["noise"]
     shared = {"shared": [SHARED]} if noise.get("kind") == "correlated" else {}
     extra = {name: spec for name, spec in (("answers", ANSWERS), ("estimated", ESTIMATED)) if name in noise}

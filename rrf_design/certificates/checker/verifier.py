@@ -38,6 +38,7 @@ from rrf_design.certificates.checker.record import ARRAYS, OperatorRecord, load_
 from rrf_design.certificates.checker.regime import ZERO
 from rrf_design.certificates.checker.relaxations import prove_dominance, prove_dual
 from rrf_design.certificates.checker.rivals import check_rivals
+from rrf_design.certificates.checker.sampled import check_pilot
 from rrf_design.errors import InputError, Refused
 
 Progress = Callable[[float | None, tuple[float, float] | None, str], None]
@@ -188,6 +189,7 @@ class _Verifier:
             ("form", self.form),
             ("operator", self.operator),
             ("protection", self.protection),
+            ("how often the premise fails", self.pilot),
             ("witness", self.witness),
             ("uncertainty arithmetic", self.uncertainty),
             ("noise", self.noise),
@@ -235,6 +237,13 @@ class _Verifier:
             raise Refused("margin.proof: under a premise only an enumeration proves a bound")
         units, checks = len(self.premises.units), self.premises.wrong_checks
         return f"{units} units, {len(self.premises.deliver)} values delivered, {checks} checks may be wrong"
+
+    def pilot(self) -> str:
+        if "pilot" not in self.document:
+            return "not claimed"
+        protection = self.document["protection"]
+        units = None if protection is None else protection["units"]
+        return check_pilot(self.document["pilot"], list(self.record.node_ids), units, self.k)
 
     def _record(self, claim: dict[str, Any], attached: OperatorRecord | None, where: str) -> OperatorRecord:
         """The operator that a section names, inline or in a file beside the certificate, if it is that one."""

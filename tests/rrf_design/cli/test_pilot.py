@@ -168,3 +168,14 @@ def test_an_exact_check_is_truth_enough(run: Any, world: Any) -> None:
     found = run("pilot", "--responses", "answers.jsonl", "--json")
     assert found.code == 0
     assert found.json["truth"] == "the recipe's exact checks"
+
+
+def test_k_in_the_certificate(run: Any, small_world: Any) -> None:
+    pilot = run("pilot", "--responses", "answers.jsonl", "-o", "policy.json", "--json")
+    outside = next(name for name in small_world.dataset if name not in pilot.json["drawn"])
+    made = run("certify", "rrf.toml", "--item", outside, "--pilot", "policy.json", "-o", "certificate.json")
+    assert "items drawn from table.jsonl (120 items)" in made.out
+    assert run("verify", "certificate.json").code == 0
+    inside = run("certify", "rrf.toml", "--item", pilot.json["drawn"][0], "--pilot", "policy.json", "-o", "c.json")
+    assert (inside.code, "no evidence for itself" in inside.err) == (2, True)
+    assert "--item" in run("certify", "rrf.toml", "--pilot", "policy.json", "-o", "c.json").err

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from rrf_design.errors import InputError
-from rrf_design.promises.family import GateKind, LadderPolicy, LastRung, family
+from rrf_design.promises.family import GateKind, LadderPolicy, LastRung, diluted, family
 
 NODES = ("a", "b", "c", "d", "e")
 PRICES = {"a": 2.0, "b": 1.0, "c": 8.0, "d": 1.0, "e": 4.0}
@@ -75,3 +75,24 @@ def test_a_policy_comes_back_from_its_document() -> None:
 def test_another_document_is_refused(data: Any) -> None:
     with pytest.raises(InputError):
         LadderPolicy.from_json(data)
+
+
+def test_random_checks_keep_the_gate_and_survive_writing() -> None:
+    found = diluted(made(), 0.15)
+    assert {policy.random_checks for policy in found} == {
+        0.0,
+        0.1,
+        0.2,
+        0.3,
+        0.4,
+        0.5,
+        0.6,
+        0.7,
+        0.8,
+    }  # 0.9 leaves nothing to test
+    assert len({policy.name for policy in found}) == len(found) == 9 * len(made())
+    last = found[-1]
+    assert LadderPolicy.from_json(last.to_json()) == last
+    assert last.gates in made()
+    with pytest.raises(InputError, match="random_checks"):
+        LadderPolicy.from_json({**last.to_json(), "random_checks": 1})

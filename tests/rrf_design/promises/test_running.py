@@ -105,3 +105,28 @@ def test_check_everything_delivers_nothing_unchecked(make_world: Any) -> None:
     found = run(world, world.document(PilotSettings(100, 0.05)))
     assert found.totals.delivered == 0
     assert found.sentence == "Nothing is delivered unchecked: 200 values go to a person, for 6,000.00."
+
+
+def test_random_checks_go_to_a_person(make_world: Any) -> None:
+    """Few labels for a small risk: a share of what the gate accepts is drawn to be checked, from the recorded seed, and what it proves is verified."""
+    from rrf_design.promises import prove_policy
+
+    world = make_world(items=300, wrong=0.0)
+    settings = PilotSettings(40, 0.05, random_checks=True)
+    document = world.document(settings)
+    assert document["random_checks"] is True
+    part = document["ladder"]["random_checks"]
+    assert part == 0.4  # P(none of 40 wrong) at a rate of 0.05 / 0.7 is 5.1 %, at 0.05 / 0.6 3.1 %
+    with RecordedAnswers(world.dataset, world.answers) as answers:
+        first, again = (run_policy(world.dataset, answers, document) for _ in range(2))
+    assert first.rows == again.rows
+    outside = len(first.ids) - 40
+    assert 0.2 * outside < first.totals.to_people < 0.6 * outside
+    assert first.totals.cost == sum(
+        row["cost"] for n, row in zip(first.ids, first.rows, strict=True) if n not in document["drawn"]
+    )
+    prove_policy(document)
+    forged = {**document, "ladder": {**document["ladder"], "random_checks": 0.1}}
+    forged["policy"] = forged["policy"].replace(f"{part:.0%}", "10%")
+    with pytest.raises(Refused):
+        prove_policy(forged)

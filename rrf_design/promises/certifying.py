@@ -1,0 +1,58 @@
+"""k in the certificate: how often a certificate's premise fails, from a pilot, for items drawn like it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from rrf_design.certificates.certificate import Certificate
+from rrf_design.certificates.checker.document import content_digest
+from rrf_design.certificates.checker.sampled import check_pilot, failures, rate_above, sentence
+from rrf_design.errors import InputError, Refused
+from rrf_design.promises.policy_documents import prove_policy
+
+
+def with_pilot(
+    certificate: Certificate, policy: Any, *, recipe_digest: str | None = None, item: str | None = None
+) -> Certificate:
+    """The certificate with the bounded probability that more than k of its answers are wrong.
+
+    Refused for a policy that does not prove itself or belongs to another recipe; for an item of the pilot, whose truth is known and which is no evidence for itself; and
+    for a pilot drawn inside strata, where the count of failures is no binomial one.
+    """
+    prove_policy(policy)
+    if recipe_digest is not None and policy["recipe"]["digest"] != recipe_digest:
+        raise Refused("the recipe has changed since the pilot (a prompt, a model, a check or a price); pilot it anew")
+    if item is not None and item in policy["drawn"]:
+        raise Refused(f"item {item!r} is one of the pilot's: its truth is known, and it is no evidence for itself")
+    if policy["strata"] is not None:
+        raise InputError("the pilot was drawn inside strata; a certificate takes its premise from a simple draw")
+    nodes = list(certificate.record.node_ids)
+    marks: Mapping[str, str] = policy["wrong_answers"]["by_node"]
+    unknown = [name for name in nodes if name not in marks]
+    if unknown:
+        raise InputError(
+            f"node {unknown[0]!r}: the pilot can't say when its answers are wrong; its truth is about another value"
+        )
+    protection = certificate.document["protection"]
+    units = None if protection is None else protection["units"]
+    groups = [[name] for name in nodes] if units is None else units
+    k, wrong = certificate.document["k"], {name: marks[name] for name in nodes}
+    failed = failures(wrong, groups, k, len(policy["places"]))
+    section: dict[str, Any] = {
+        "table": policy["population"]["table"],
+        "size": policy["population"]["size"],
+        "population": policy["population"]["digest"],
+        "recipe": policy["recipe"]["digest"],
+        "seed": policy["seed"],
+        "places": list(policy["places"]),
+        "wrong": wrong,
+        "more_than_k": failed,
+        "confidence": policy["confidence"],
+        "bound": rate_above(len(policy["places"]), failed, float(policy["confidence"])),
+    }
+    section["sentence"] = sentence(section, k, groups)
+    check_pilot(section, nodes, units, k)
+    document = {**certificate.document, "pilot": section}
+    return replace(certificate, document={**document, "digest": content_digest(document)})

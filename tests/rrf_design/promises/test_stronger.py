@@ -1,0 +1,31 @@
+"""What a stronger promise would take."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from rrf_design.promises import PilotSettings
+from rrf_design.promises.stronger import _labels, in_words
+from rrf_design.risk.counts import BinomialTail
+
+
+@pytest.mark.parametrize(("kept", "risk"), [(Fraction(0), 0.05), (Fraction(1, 100), 0.05), (Fraction(3, 200), 0.025)])
+def test_labels_prove_the_risk_when_what_was_seen_goes_on(kept: Fraction, risk: float) -> None:
+    labels = _labels(kept, risk, 0.95)
+    assert labels is not None
+    assert BinomialTail(labels, Fraction(str(risk)), int(kept * labels)).at_most(Fraction(1, 20))
+
+
+def test_more_labels_do_not_make_wrong_answers_right(make_world: Any) -> None:
+    assert _labels(Fraction(1, 20), 0.05, 0.95) is None
+    world = make_world(items=200, wrong=0.0, together=0.3)
+    document = world.document(PilotSettings(80, 0.05))
+    (entry,) = document["stronger"]
+    assert entry["labels"] is None
+    assert "better answers" in in_words(document["stronger"], document)[-1]
+    good = make_world(items=200, wrong=0.0).document(PilotSettings(80, 0.05))
+    assert good["stronger"][0]["labels"] == 119
+    assert "about 119 labels" in in_words(good["stronger"], good)[-1]
