@@ -102,7 +102,11 @@ def audit(
             )
         places = [place for place in state.places if table.ids[place] in waiting or table.ids[place] in said]
         write_reviews(
-            review_file, [(table.ids[place], f"What is right about {table.ids[place]}?", "") for place in places]
+            review_file,
+            [
+                (table.ids[at], f"What is right about {table.ids[at]}?", table.shown(at, without=rule.column))
+                for at in places
+            ],
         )
     if as_json:
         print_json({**document, "waiting": len(waiting)})

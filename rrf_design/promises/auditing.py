@@ -19,6 +19,7 @@ from rrf_design.files import canonical_digest
 from rrf_design.promises.policy_documents import plain_fraction
 from rrf_design.promises.truths import GoldRule, cell_is_right
 from rrf_design.questions.datasets import Dataset
+from rrf_design.questions.delivery import DELIVERED
 from rrf_design.questions.faults import RowFaults
 from rrf_design.questions.tables import Cells, open_table
 from rrf_design.risk import CLEAN, AuditSequence, audit_record, draw_order, prove_audit
@@ -43,6 +44,11 @@ class DeliveredTable:
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    def shown(self, place: int, *, without: str | None = None) -> str:
+        """A row for whoever says what is right: what was asked about, and nothing of what was answered."""
+        hidden = {*DELIVERED, *(f"rrf_{name}" for name in DELIVERED), without}
+        return "; ".join(f"{key}: {value}" for key, value in self.rows[place].items() if key not in hidden)
 
 
 def read_delivered(path: str | os.PathLike[str], *, id_column: str | None = None) -> DeliveredTable:

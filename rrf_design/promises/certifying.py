@@ -39,18 +39,19 @@ def with_pilot(
     units = None if protection is None else protection["units"]
     groups = [[name] for name in nodes] if units is None else units
     k, wrong = certificate.document["k"], {name: marks[name] for name in nodes}
-    failed = failures(wrong, groups, k, len(policy["places"]))
+    places = policy["places"][: policy["wrong_answers"]["items"]]  # of a pilot that grew, its first look
+    failed = failures(wrong, groups, k, len(places))
     section: dict[str, Any] = {
         "table": policy["population"]["table"],
         "size": policy["population"]["size"],
         "population": policy["population"]["digest"],
         "recipe": policy["recipe"]["digest"],
         "seed": policy["seed"],
-        "places": list(policy["places"]),
+        "places": list(places),
         "wrong": wrong,
         "more_than_k": failed,
         "confidence": policy["confidence"],
-        "bound": rate_above(len(policy["places"]), failed, float(policy["confidence"])),
+        "bound": rate_above(len(places), failed, float(policy["confidence"])),
     }
     section["sentence"] = sentence(section, k, groups)
     check_pilot(section, nodes, units, k)

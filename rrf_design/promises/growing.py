@@ -8,12 +8,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
-
 from rrf_design.promises.family import CHECK_EVERYTHING
 from rrf_design.promises.piloting import PilotResult, PilotSettings
-from rrf_design.risk import sequential_tail
-from rrf_design.risk.counts import share
+from rrf_design.risk import first_look
 
 GROWTH = 1.5
 
@@ -22,25 +19,12 @@ def stages(settings: PilotSettings, *, already: int = 0) -> list[PilotSettings]:
     """The looks at a pilot: one at its full size, or several of growing size where the tests allow it. `already`: labels of an earlier look."""
     if not settings.sequential:
         return [settings]
-    size = max(_first_look(settings), already)
+    size = max(first_look(settings.risk, settings.confidence), already)
     found = []
     while size < settings.labels:
         found.append(replace(settings, labels=size))
         size = max(size + 1, int(size * GROWTH))
     return [*found, settings]
-
-
-def _first_look(settings: PilotSettings) -> int:
-    """The least number of labels that could prove the risk, with none wrong."""
-    level = 1 - share(settings.confidence, "confidence")
-    low, high = 0, settings.labels
-    while low < high:
-        middle = (low + high) // 2
-        if sequential_tail(np.zeros(middle, dtype=bool), settings.risk).at_most(level):
-            high = middle
-        else:
-            low = middle + 1
-    return high
 
 
 def why_stop(result: PilotResult, more: int) -> str | None:

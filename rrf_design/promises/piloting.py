@@ -39,6 +39,7 @@ from rrf_design.risk import (
     assess,
     best_risk,
     dilute,
+    first_look,
     fit_crowd,
     fixed_sequence,
     front,
@@ -450,8 +451,12 @@ def _decide(
 
 
 def _measure(plan: PilotPlan, pilot: AnswerSheet, aside: AnswerSheet, truths: Sequence[Truth]) -> dict[str, Any]:
-    found = measuring.measured(pilot, truths, plan.dataset.recipe, plan.settings.confidence)
-    return {**found, "disputed_gold": measuring.disputed_gold(pilot, truths, aside)}
+    sure, settings = plan.settings.confidence, plan.settings
+    disputed = measuring.disputed_gold(pilot, truths, aside)
+    # When a pilot that grows stops depends on what it showed, so its bounds are those of the first look, whose size does not.
+    size = min(len(pilot), first_look(settings.risk, sure)) if settings.sequential else len(pilot)
+    found = measuring.measured(pilot.only(range(size)), truths[:size], plan.dataset.recipe, sure)
+    return {**found, "disputed_gold": disputed}
 
 
 def refuse_second_look(document: Mapping[str, Any], plan: PilotPlan) -> Mapping[str, Any] | None:

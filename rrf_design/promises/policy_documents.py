@@ -26,6 +26,7 @@ from rrf_design.risk import (
     Stratum,
     choice_record,
     draw_order,
+    first_look,
     promise,
     prove_choice,
     rate_bound,
@@ -167,7 +168,7 @@ def _prove(data: Mapping[str, Any]) -> ProvenPolicy:
         raise Refused(f"confidence {data['confidence']} is claimed, {choice.confidence} was tested")
     _check_risk(data, choice)
     _recount(data, choice)
-    _recount_wrong(data["wrong_answers"], choice)
+    _recount_wrong(data, choice)
     name = data["policy"]
     if name == CHECK_EVERYTHING:
         return ProvenPolicy(name, 0.0, choice, "Everything is checked; nothing is delivered unchecked.")
@@ -252,10 +253,13 @@ def _recount(data: Mapping[str, Any], choice: PolicyChoice) -> None:
             raise Refused(f"policy {policy.name!r}: its cost is no number")
 
 
-def _recount_wrong(said: Mapping[str, Any], choice: PolicyChoice) -> None:
-    """P(more than k wrong) and its bound, from the mark of every answer."""
+def _recount_wrong(data: Mapping[str, Any], choice: PolicyChoice) -> None:
+    """P(more than k wrong) and its bound, from the mark of every answer; of a pilot that grew, those of its first look."""
+    said = data["wrong_answers"]
     marks = list(said["by_node"].values())
     items = choice.scope.piloted
+    if choice.sequential:
+        items = min(items, first_look(plain_fraction(data["risk"], "risk"), choice.confidence))
     if any(not isinstance(m, str) or len(m) != items or set(m) - set("01") for m in marks) or said["items"] != items:
         raise Refused(f"wrong answers should be marked 0 or 1 for each of {items} items")
     counts = [sum(m[at] == "1" for m in marks) for at in range(items)]

@@ -7,9 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+import numpy as np
+
 from rrf_design.errors import InputError
 from rrf_design.risk.counts import BinomialTail, Number, share, whole
 from rrf_design.risk.orders import passing_count
+from rrf_design.risk.sequences import sequential_tail
 from rrf_design.risk.statements import Among, Limit, Scope, Statement
 
 
@@ -23,6 +26,25 @@ def least_labels(risk: Number, confidence: Number, *, wrong: int = 0) -> int:
     while low < high:
         middle = (low + high) // 2
         if BinomialTail(middle, rate, x).at_most(level):
+            high = middle
+        else:
+            low = middle + 1
+    return high
+
+
+def first_look(risk: Number, confidence: Number) -> int:
+    """The smallest pilot that proves the risk by tests that hold at every moment, with none wrong: where looking at a pilot that grows begins."""
+    rate, level = share(risk, "risk"), 1 - share(confidence, "confidence")
+
+    def proves(labels: int) -> bool:
+        return sequential_tail(np.zeros(labels, dtype=bool), rate).at_most(level)
+
+    low, high = 0, 1
+    while not proves(high):
+        low, high = high, 2 * high
+    while low < high:
+        middle = (low + high) // 2
+        if proves(middle):
             high = middle
         else:
             low = middle + 1

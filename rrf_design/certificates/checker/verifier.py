@@ -189,7 +189,7 @@ class _Verifier:
             ("form", self.form),
             ("operator", self.operator),
             ("protection", self.protection),
-            ("how often the premise fails", self.pilot),
+            *((("how often the premise fails", self.pilot),) if "pilot" in self.document else ()),
             ("witness", self.witness),
             ("uncertainty arithmetic", self.uncertainty),
             ("noise", self.noise),
@@ -239,8 +239,6 @@ class _Verifier:
         return f"{units} units, {len(self.premises.deliver)} values delivered, {checks} checks may be wrong"
 
     def pilot(self) -> str:
-        if "pilot" not in self.document:
-            return "not claimed"
         protection = self.document["protection"]
         units = None if protection is None else protection["units"]
         return check_pilot(self.document["pilot"], list(self.record.node_ids), units, self.k)

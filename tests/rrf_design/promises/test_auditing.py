@@ -68,6 +68,11 @@ def test_a_second_chance_is_refused(table: Any) -> None:
         draw_audit(table, 40, seed=5, rule=RULE, before=first, confidence=0.9)
 
 
+def test_people_see_the_row_and_neither_answer_nor_truth(table: Any) -> None:
+    assert table.shown(0) == "no: 1; booked: 1"
+    assert table.shown(0, without="booked") == "no: 1"
+
+
 def test_labels_count_up_to_the_first_that_waits(table: Any) -> None:
     """Nobody can leave out a label for what it says: what comes after a gap is not counted."""
     state = draw_audit(table, 30, seed=5, rule=GoldRule())

@@ -61,3 +61,25 @@ def test_a_relation_that_always_breaks_the_same_way_is_under_suspicion() -> None
     assert cents["same_way"] == {"how": "times 0.01", "times": 4}
     scattered = [entry for i in range(4) for entry in said(i, 10.0 + i, 7.0 * i * i + 1)]
     assert measure(rows(1000.0, 1100.0, 1200.0, 1300.0), scattered)["relations"][0]["same_way"] is None
+
+
+def test_every_answer_is_marked_in_the_order_of_the_draw(make_world: Any) -> None:
+    from rrf_design.promises import PilotSettings
+
+    document = make_world(items=100, wrong=0.1, unread=0.05).document(PilotSettings(60, 0.3))
+    marks = document["wrong_answers"]["by_node"]
+    counts = [sum(text[at] == "1" for text in marks.values()) for at in range(60)]
+    for entry in document["wrong_answers"]["more_than"]:
+        assert entry["items"] == sum(count > entry["k"] for count in counts)
+
+
+def test_a_pilot_that_grew_is_measured_at_its_first_look(make_world: Any) -> None:
+    """When it stopped depends on what it showed; a bound for a fixed size would not hold there."""
+    from rrf_design.promises import PilotSettings, prove_policy
+    from rrf_design.risk import first_look
+
+    document = make_world(items=200, wrong=0.05).document(PilotSettings(90, 0.1, sequential=True))
+    size = first_look(0.1, 0.95)
+    assert size < 90
+    assert document["wrong_answers"]["items"] == size
+    prove_policy(document)

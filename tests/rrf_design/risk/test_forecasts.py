@@ -67,3 +67,16 @@ def test_the_estimate_is_between_the_bound_and_checking_what_is_left() -> None:
 def test_bad_input_is_one_line(call: object, words: str) -> None:
     with pytest.raises(InputError, match=words):
         call()  # type: ignore[operator]
+
+
+@pytest.mark.parametrize(("risk", "least"), [(0.1, 38), (0.05, 82), (0.02, 217)])
+def test_the_first_look_is_where_a_proof_begins_to_be_possible(risk: float, least: int) -> None:
+    from fractions import Fraction
+
+    import numpy as np
+
+    from rrf_design.risk import first_look, least_labels, sequential_tail
+
+    assert first_look(risk, 0.95) == least > least_labels(risk, 0.95)
+    for labels, proven in ((least - 1, False), (least, True)):
+        assert sequential_tail(np.zeros(labels, dtype=bool), risk).at_most(Fraction(1, 20)) is proven
