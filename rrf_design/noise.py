@@ -110,13 +110,16 @@ class Radius:
         """The premise about noise as part of a sentence; `others`: of the checks that are not wrong altogether."""
         if not self.declared:
             said = "all other relations and checks hold exactly" if others else "relations and checks hold exactly"
+            said += "" if self.spread == 0.0 else ", up to the uncertainty that is declared for some"
         elif self.rows.kind is NoiseKind.DETERMINISTIC and self.answers is None:
             said = f"the noise of all rows together is at most {self.rows.epsilon:g}"
         else:
             said = f"the noise is as declared (with probability {self.confidence:g})"
         if self.tail and self.answers is None:
             said += f", all other answers together are off by at most {self.tail:g}"
-        return said if self.spread == 0.0 else f"{said}, relations are off by no more than their declared uncertainty"
+        if self.spread == 0.0 or not self.declared:
+            return said
+        return f"{said}, relations are off by no more than their declared uncertainty"
 
 
 def radius_of(problem: Problem, operator: Operator, noise: Noise | None = None) -> Radius:

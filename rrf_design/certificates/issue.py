@@ -14,7 +14,7 @@ from rrf_design.bundles import Backend, Claims, bundled
 from rrf_design.certificates.certificate import Certificate
 from rrf_design.certificates.checker.document import FORMAT, VERSION, check_form, content_digest
 from rrf_design.certificates.checker.errors import ErrorTerms, FieldBound, Tail, error_section, promised
-from rrf_design.certificates.checker.noise import NoiseKind, joint_confidence
+from rrf_design.certificates.checker.noise import NoiseKind, NoiseRadius, joint_confidence
 from rrf_design.certificates.checker.regime import CONSEQUENCE, ZERO, Finding, regime
 from rrf_design.certificates.convex import no_nullspace, nullspace_section
 from rrf_design.certificates.ladder import Rung, climb
@@ -151,6 +151,8 @@ def certify(
                 raise InputError(f"{name}: is not certified where answers scatter; leave it out")
     elif tail is None and reach.tail:
         tail = Tail(reach.tail, reach.image)
+    if not reach.declared and reach.spread:  # undeclared is exact, here as everywhere; what is uncertain counts
+        known = NoiseRadius(NoiseKind.DETERMINISTIC, 0.0, rows=known.rows)
     error = error_section(
         record,
         ErrorTerms(

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from rrf_design.amounts import rounded_up
 from rrf_design.certificates.checker.noise import joint_confidence
 from rrf_design.repairing.contract import Candidate, Certainty, Outcome, Task
 from rrf_design.repairing.decoding import Decoding
@@ -89,7 +90,11 @@ def _with_margin(
         bound += rounding  # the margin is so small that rounding alone moves the answer
     wanted, many = task.problem.delta, len(outcome.explanations)
     missed = "" if wanted is None or bound <= wanted else f" That misses the acceptable error δ = {wanted:g}."
-    near = f"within {bound:.4g} of the truth{_in_metrics(task, bound)}" if bound else "the truth, up to rounding,"
+    near = (
+        f"within {rounded_up(bound, 4):.4g} of the truth{_in_metrics(task, bound)}"
+        if bound
+        else "the truth, up to rounding,"
+    )
     limits = f"{who} is {near} if at most"
     sure = joint_confidence(None if task.radius is None else task.radius.confidence, task.operator.premise.sure)
     chance = "" if sure is None else f", with probability at least {sure:g}"

@@ -87,12 +87,14 @@ def _figures(data: Mapping[str, Any]) -> list[Card]:
         item = items[0]
         goal, verdict = item.get("goal"), str(item["verdict"])
         wanted = "no goal named" if goal is None else f"goal {number(goal)}"
+        sure = float(item.get("robust_lower", item["gamma_lower"]))
+        left = "" if sure >= item["gamma_lower"] else f", {at_least(sure)} of it with uncertain relations"
         result.insert(0, Card("verdict", verdict, MEANINGS[verdict], SIGNS[verdict]))
         result.append(
             Card(
                 f"certified margin {gamma(int(item['k']))}",
                 at_least(item["gamma_lower"]),
-                f"lower bound; {wanted}: {'reached' if item['reached'] else 'not reached'}",
+                f"lower bound{left}; {wanted}: {'reached' if item['reached'] else 'not reached'}",
                 "good" if item["reached"] else "bad",
             )
         )
