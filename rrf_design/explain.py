@@ -14,7 +14,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from rrf_design.documents import sealed
-from rrf_design.mending import Purchase, cheapest_mend, single_purchases
+from rrf_design.mending import Remedy, cheapest_mend, single_purchases
 from rrf_design.premise import protected
 
 if TYPE_CHECKING:
@@ -65,9 +65,9 @@ class Explanation:
     """Blocks of the design that see the witness, with ‖C_j h‖², strongest first."""
     blind: tuple[str, ...]
     """Blocks of the design that touch the witness's nodes and don't see it."""
-    singles: tuple[Purchase, ...]
+    singles: tuple[Remedy, ...]
     """Single purchases that see the witness, largest margin afterwards first."""
-    mend: Purchase | None
+    mend: Remedy | None
     """Purchases that together reach what is wanted (or any positive margin); None when nothing found on sale does."""
     proven: bool
     """About `mend`: nothing cheaper does it, or (where it is None) nothing on sale does it at all."""

@@ -32,7 +32,7 @@ STEPS = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Purchase:
+class Remedy:
     """Something that can be bought, with everything that it needs, and the margin afterwards."""
 
     ids: tuple[str, ...]
@@ -56,7 +56,7 @@ class Purchase:
 
 def single_purchases(
     problem: Problem, design: Design, margin: DesignMargin, options: Mapping[str, Any]
-) -> tuple[Purchase, ...]:
+) -> tuple[Remedy, ...]:
     """The purchases that see the witness best per cost, each with its margin afterwards, largest first."""
     market = design.structure.market
     base = market.mask(margin.selected)
@@ -74,21 +74,21 @@ def single_purchases(
 
 def _purchase(
     problem: Problem, margin: DesignMargin, ids: tuple[str, ...], cost: float, options: Mapping[str, Any]
-) -> Purchase:
+) -> Remedy:
     """What the margin and the standing are after buying `ids` too."""
     design = problem.design([*margin.selected, *ids])
     after = design.margin(margin.k, **options)
     enough = design.standing(problem, margin=after).reached
-    return Purchase(ids, cost, after.value, after.lower, str(after.status), enough)
+    return Remedy(ids, cost, after.value, after.lower, str(after.status), enough)
 
 
 def cheapest_mend(
     problem: Problem,
     design: Design,
     margin: DesignMargin,
-    singles: tuple[Purchase, ...],
+    singles: tuple[Remedy, ...],
     options: Mapping[str, Any],
-) -> tuple[Purchase | None, bool]:
+) -> tuple[Remedy | None, bool]:
     """The cheapest set that reaches the problem's goal, and whether that is proven; without a proof the cheapest found
     of: the planner's, the single purchases tried, and buying witness by witness."""
     if Goal.of(problem).delta is not None and design.radius(problem).total is None:
@@ -106,7 +106,7 @@ def cheapest_mend(
     return min(reaching, key=lambda offer: (offer.cost, -offer.gamma), default=None), False
 
 
-def _cheapest(problem: Problem, margin: DesignMargin, options: Mapping[str, Any]) -> tuple[Purchase | None, bool]:
+def _cheapest(problem: Problem, margin: DesignMargin, options: Mapping[str, Any]) -> tuple[Remedy | None, bool]:
     """What the planner says, with what is selected already counted as owned."""
     from rrf_design.bundles import Measure
     from rrf_design.planning import PlanStatus, plan
@@ -122,7 +122,7 @@ def _cheapest(problem: Problem, margin: DesignMargin, options: Mapping[str, Any]
     return (bought, found.status is PlanStatus.OPTIMAL) if bought.enough else (None, False)
 
 
-def _witness_by_witness(problem: Problem, margin: DesignMargin, options: Mapping[str, Any]) -> Purchase | None:
+def _witness_by_witness(problem: Problem, margin: DesignMargin, options: Mapping[str, Any]) -> Remedy | None:
     """Buys what sees the current witness best per cost, again and again; then gives back what is not needed."""
     market = problem.structure.market
     base = mask = market.mask(margin.selected)
@@ -150,7 +150,7 @@ def _witness_by_witness(problem: Problem, margin: DesignMargin, options: Mapping
     return now
 
 
-def _bought(problem: Problem, margin: DesignMargin, base: Mask, mask: Mask, options: Mapping[str, Any]) -> Purchase:
+def _bought(problem: Problem, margin: DesignMargin, base: Mask, mask: Mask, options: Mapping[str, Any]) -> Remedy:
     market = problem.structure.market
     cost = float(market.cost(mask) - market.cost(base))
     return _purchase(problem, margin, market.names(mask & ~base), cost, options)

@@ -38,7 +38,7 @@ class Rung(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class Proven:
     """A proven lower bound, the rung it stands on and the data of its proof; the best witness and its value."""
 
     lower: float
@@ -58,7 +58,7 @@ def climb(
     n_jobs: int | None,
     front_end: str = "ortools",
     progress: Progress | None = None,
-) -> Standing:
+) -> Proven:
     """Lower bound by the asked rung, or by the best that size and time allow; the upper side always from the search."""
     from solvers import margin
 
@@ -95,7 +95,7 @@ def climb(
                 best = max(best, tried, key=lambda item: item[0])
     if best[0] == 0.0:
         best = (0.0, "none", {"kind": "none"})
-    return Standing(best[0], best[1], best[2], found.support, found.direction, tuple(notes))
+    return Proven(best[0], best[1], best[2], found.support, found.direction, tuple(notes))
 
 
 def _confirmed(record: OperatorRecord, size: int, lower: float, time_limit: float | None) -> bool:

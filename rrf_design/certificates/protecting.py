@@ -11,7 +11,7 @@ import numpy as np
 
 from rrf_design.certificates.checker.exact import sqrt_up
 from rrf_design.certificates.checker.premises import Premises
-from rrf_design.certificates.ladder import LEAST, Rung, Standing
+from rrf_design.certificates.ladder import LEAST, Proven, Rung
 from rrf_design.errors import InputError
 from rrf_design.premise import Protected, protected
 from rrf_design.verdict import assumed
@@ -28,7 +28,7 @@ RUNGS = (Rung.AUTO, Rung.EXACT, Rung.BRANCH_AND_BOUND)
 
 def climb_protected(
     operator: Operator, k: int, *, rung: Rung, time_limit: float | None, n_jobs: int | None, progress: Progress | None
-) -> tuple[Standing, Protected]:
+) -> tuple[Proven, Protected]:
     """The margin under the operator's premise, as a rung of the ladder; relaxations know nothing of a premise."""
     if rung not in RUNGS:
         raise InputError(
@@ -44,7 +44,7 @@ def climb_protected(
     lower = float(solved.lower) if solved.lower >= LEAST else 0.0
     proof = {"kind": "enumeration"} if lower else {"kind": "none"}
     notes = (f"search: {solved.method}, {solved.status}",)
-    return Standing(lower, reached if lower else "none", proof, found.nodes, solved.direction, notes), found
+    return Proven(lower, reached if lower else "none", proof, found.nodes, solved.direction, notes), found
 
 
 def protection_section(operator: Operator, found: Protected, k: int, lower: float) -> dict[str, Any]:

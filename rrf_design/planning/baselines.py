@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from rrf_design.errors import InputError
 from rrf_design.market import Mask, exact
 from rrf_design.planning.contract import REACHED, Order, Plan
-from rrf_design.planning.greedy import Purchase, look
+from rrf_design.planning.greedy import Pick, look
 
 if TYPE_CHECKING:
     from rrf_design.planning.arena import Arena
@@ -45,7 +45,7 @@ class ByScore:
             raise InputError(f"method {self.name}: {arena.operator.shape[1]} coordinates are too many; use greedy")
         start = starting_design(arena, goal)
         clock = None if goal.time_limit is None else time.monotonic() + goal.time_limit
-        mask, steps = start, list[Purchase]()
+        mask, steps = start, list[Pick]()
         while (after := self._next(arena, mask, goal)) is not None and (clock is None or time.monotonic() < clock):
             if goal.target is not None and arena.value(mask) >= goal.target * (1 - REACHED):
                 break
@@ -55,7 +55,7 @@ class ByScore:
             energy = (
                 0.0 if worst is None else float(arena.energies(worst)[arena.active(after) & ~arena.active(mask)].sum())
             )
-            steps.append(Purchase(item, mask, after, worst, energy, arena.value(after)))
+            steps.append(Pick(item, mask, after, worst, energy, arena.value(after)))
             mask = after
         return finish(arena, mask, goal, method=self.name, start=start, steps=steps)
 

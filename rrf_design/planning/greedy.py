@@ -28,7 +28,7 @@ PAIRS_FROM = 14  # the look-ahead pairs up so many of the best single blocks
 
 
 @dataclass(frozen=True, slots=True)
-class Purchase:
+class Pick:
     """One step of a greedy: the item, the design after it, and the witness it was bought against."""
 
     item: int
@@ -58,10 +58,10 @@ class Offer:
 
 def witness_greedy(
     arena: Arena, goal: Order, *, start: Mask, allowed: Mask | None = None, pairs: bool = False
-) -> list[Purchase]:
+) -> list[Pick]:
     """Purchases in order, until the target is reached, nothing that helps is affordable, or the money is gone."""
     budget = None if goal.budget is None else exact(goal.budget)
-    mask, steps = start, list[Purchase]()
+    mask, steps = start, list[Pick]()
     now = look(arena, mask)
     while goal.target is None or now.value < goal.target * (1 - REACHED):
         energies, witness = attack(arena, now)
@@ -76,7 +76,7 @@ def witness_greedy(
             if (after == mask).all():
                 continue
             then = look(arena, after)
-            steps.append(Purchase(offer.item, mask, after, witness, offer.energy, then.value))
+            steps.append(Pick(offer.item, mask, after, witness, offer.energy, then.value))
             mask, now = after, then
     return steps
 
@@ -188,7 +188,7 @@ def _best_pair(
     return chosen
 
 
-def best_prefix(start: Mask, start_value: float, steps: list[Purchase]) -> list[Purchase]:
+def best_prefix(start: Mask, start_value: float, steps: list[Pick]) -> list[Pick]:
     """Without the last purchases that gained nothing: the shortest prefix with the largest objective."""
     best, cut = start_value, 0
     for number, step in enumerate(steps, start=1):

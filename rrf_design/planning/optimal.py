@@ -25,7 +25,7 @@ from rrf_design.planning.local import Climber, teach, tidy
 from rrf_design.planning.outcome import ZERO, finish, starting_design
 from rrf_design.planning.proof.bounds import bound_from_cuts, relaxation_bound
 from rrf_design.planning.proof.master import Answer, Master, front_end
-from rrf_design.planning.proof.program import Structure, relaxed
+from rrf_design.planning.proof.program import MarketRows, relaxed
 from rrf_design.planning.tracked import Tracked, local_to_blocks
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ LADDER = (0.3, 0.1, 0.03, 0.01)
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class Threshold:
     """What is known about one threshold."""
 
     reached: Mask | None = None
@@ -69,7 +69,7 @@ class Search:
         self.arena = arena
         self.goal = goal
         self.master = master or front_end()
-        self.structure = Structure(arena)
+        self.structure = MarketRows(arena)
         self.rng = np.random.default_rng(goal.seed)
         self.deadline = None if goal.time_limit is None else time.monotonic() + goal.time_limit
         self.rounds = 0
@@ -86,7 +86,7 @@ class Search:
         if self.goal.progress is not None:
             self.goal.progress(None, (lower, upper), "")
 
-    def settle(self, threshold: float, budget: Fraction | None, *, hint: Mask, share: float = 1.0) -> Verdict:
+    def settle(self, threshold: float, budget: Fraction | None, *, hint: Mask, share: float = 1.0) -> Threshold:
         """Find a design within the budget whose objective reaches `threshold`, or prove that there is none."""
         limit = None if self.deadline is None else time.monotonic() + share * max(self.left() or 0.0, 0.0)
         self._tighten(threshold, budget, deadline=limit)
@@ -98,7 +98,7 @@ class Search:
             solved = self.master.solve(program, time_limit=left, seed=self.goal.seed)
             self.rounds += 1
             if solved.answer is Answer.INFEASIBLE:
-                return Verdict(impossible=True)
+                return Threshold(impossible=True)
             if solved.values is None:
                 break
             mask = self._design(solved.values)
@@ -106,10 +106,10 @@ class Search:
                 continue
             known = self.arena.pool.rows_known
             if teach(self.arena, mask, threshold, rng=self.rng, count=CUTS) >= threshold:
-                return Verdict(reached=mask)
+                return Threshold(reached=mask)
             if self.arena.pool.rows_known == known:
                 break  # the rows can't be told apart from the design's own: undecided at this resolution
-        return Verdict()
+        return Threshold()
 
     def _tighten(self, threshold: float, budget: Fraction | None, *, deadline: float | None) -> None:
         """Hull rows at the cheapest fractional designs, until those find no more: the master then starts from a tight bound."""

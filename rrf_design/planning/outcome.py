@@ -14,10 +14,10 @@ import numpy as np
 from rrf_design.errors import BudgetError, InputError
 from rrf_design.market import Mask, exact
 from rrf_design.planning.contract import OPTIMALITY, REACHED, Order, Plan, PlanStatus, Step
-from rrf_design.planning.greedy import Purchase, witness_greedy
+from rrf_design.planning.greedy import Pick, witness_greedy
 from rrf_design.planning.proof.bounds import bound_from_cuts
 from rrf_design.planning.proof.master import Answer, OrTools
-from rrf_design.planning.proof.program import Structure
+from rrf_design.planning.proof.program import MarketRows
 
 if TYPE_CHECKING:
     from rrf_design.goal import Standing
@@ -38,7 +38,9 @@ def starting_design(arena: Arena, goal: Order) -> Mask:
     mask = market.empty()
     if not market.broken(mask) and not market.opens_nothing:
         return mask
-    solved = OrTools().solve(Structure(arena).program(target=None, budget=None, minimise=True), time_limit=None, seed=0)
+    solved = OrTools().solve(
+        MarketRows(arena).program(target=None, budget=None, minimise=True), time_limit=None, seed=0
+    )
     if solved.answer is Answer.INFEASIBLE:
         raise InputError(f"rules: no design satisfies them all ({market.broken(mask)}); relax a rule or an exclusion")
     assert solved.values is not None
@@ -54,7 +56,7 @@ def starting_design(arena: Arena, goal: Order) -> Mask:
     return mask
 
 
-def trajectory(arena: Arena, mask: Mask, start: Mask) -> list[Purchase]:
+def trajectory(arena: Arena, mask: Mask, start: Mask) -> list[Pick]:
     """A design as a sequence of purchases: the witness greedy over its own blocks, then whatever no witness asked for."""
     from rrf_design.planning.tracked import Tracked, local_to_blocks
 
@@ -67,7 +69,7 @@ def trajectory(arena: Arena, mask: Mask, start: Mask) -> list[Purchase]:
     for item in np.flatnonzero(mask & ~reached):
         if not reached[item]:
             before, reached = reached, arena.market.add(reached, int(item))
-            steps.append(Purchase(int(item), before, reached, witness, 0.0, arena.value(reached)))
+            steps.append(Pick(int(item), before, reached, witness, 0.0, arena.value(reached)))
     return steps
 
 
@@ -78,7 +80,7 @@ def finish(
     *,
     method: str,
     start: Mask,
-    steps: Sequence[Purchase] | None = None,
+    steps: Sequence[Pick] | None = None,
     upper: float | None = None,
     cost_bound: Fraction | None = None,
     infeasible: bool = False,
@@ -154,11 +156,11 @@ def _opening(arena: Arena, start: Mask) -> tuple[Step, ...]:
     for item in [*np.flatnonzero(start)[::-1]]:  # blocks come after queries in the order of items: let them open those
         if not mask[item]:
             before, mask = mask, market.add(mask, int(item))
-            steps.append(_step(arena, Purchase(int(item), before, mask, None, 0.0, arena.value(mask))))
+            steps.append(_step(arena, Pick(int(item), before, mask, None, 0.0, arena.value(mask))))
     return tuple(steps)
 
 
-def _step(arena: Arena, purchase: Purchase) -> Step:
+def _step(arena: Arena, purchase: Pick) -> Step:
     market = arena.market
     added = purchase.after & ~purchase.before
     added[purchase.item] = False

@@ -133,7 +133,7 @@ def portfolio(
 
 
 @dataclass(frozen=True, slots=True)
-class Spending:
+class Allotment:
     """For each class of equal items, how many get which design of its curve; no spending does better than `bound`."""
 
     picks: tuple[dict[int, int], ...]
@@ -142,7 +142,7 @@ class Spending:
 
 def spend(
     curves: Sequence[Curve], counts: Sequence[int], money: Fraction, *, aim: Aim, target: float | None
-) -> Spending:
+) -> Allotment:
     """One budget over classes of equal items, exactly: a class is as much work as one item, however many it has."""
     return (_smallest if aim is Aim.SMALLEST else _count)(curves, counts, money, target)
 
@@ -161,7 +161,7 @@ def _checked(aim: Aim | str, target: float | None, problems: Sequence[Problem], 
     return result
 
 
-def _smallest(curves: Sequence[Curve], counts: Sequence[int], money: Fraction, target: float | None) -> Spending:
+def _smallest(curves: Sequence[Curve], counts: Sequence[int], money: Fraction, target: float | None) -> Allotment:
     """Largest t such that every item can reach t within the money: a search over all margins that occur."""
     tops = min((curve.values[-1] for curve in curves if curve.complete), default=float("inf"))
     levels = sorted({v for curve in curves for v in curve.values if v <= tops * (1 + REACHED)})
@@ -171,10 +171,10 @@ def _smallest(curves: Sequence[Curve], counts: Sequence[int], money: Fraction, t
     picks = tuple({i: count} for i, count in zip(chosen, counts, strict=True))
     settled = [(curve, count) for curve, count in zip(curves, counts, strict=True) if curve.complete]
     if len(settled) == len(curves):
-        return Spending(picks, min(curve.values[i] for curve, i in zip(curves, chosen, strict=True)))
+        return Allotment(picks, min(curve.values[i] for curve, i in zip(curves, chosen, strict=True)))
     known, many = [curve for curve, _ in settled], [count for _, count in settled]
     loose = _reaching(known, many, levels, money) if settled else None
-    return Spending(
+    return Allotment(
         picks, min((curve.values[i] for curve, i in zip(known, loose or [], strict=True)), default=float("inf"))
     )
 
@@ -195,7 +195,7 @@ def _reaching(
     return best
 
 
-def _count(curves: Sequence[Curve], counts: Sequence[int], money: Fraction, target: float | None) -> Spending:
+def _count(curves: Sequence[Curve], counts: Sequence[int], money: Fraction, target: float | None) -> Allotment:
     """Cheapest items first: with one reward per item that is exact."""
     assert target is not None
     spent = sum((n * curve.costs[0] for curve, n in zip(curves, counts, strict=True)), Fraction(0))
@@ -220,11 +220,11 @@ def _count(curves: Sequence[Curve], counts: Sequence[int], money: Fraction, targ
             break
     known = [place for place, curve in enumerate(curves) if curve.complete]
     if len(known) == len(curves):
-        return Spending(tuple(picks), float(reached))
+        return Allotment(tuple(picks), float(reached))
     # Items whose curve is not proven might reach it for nothing, and leave the money to the others.
     loose = _count([curves[p] for p in known], [counts[p] for p in known], money, target) if known else None
     unsure = sum(n for n, curve in zip(counts, curves, strict=True) if not curve.complete)
-    return Spending(tuple(picks), unsure + (0.0 if loose is None else loose.bound))
+    return Allotment(tuple(picks), unsure + (0.0 if loose is None else loose.bound))
 
 
 def _too_little(curves: Sequence[Curve], counts: Sequence[int], money: Fraction) -> BudgetError:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from rrf_design.market import Mask, exact
 from rrf_design.planning.arena import Arena
 from rrf_design.planning.contract import REACHED, Order
-from rrf_design.planning.greedy import NULL_WITNESSES, Offer, Purchase, null_span
+from rrf_design.planning.greedy import NULL_WITNESSES, Offer, Pick, null_span
 from rrf_design.planning.proof.bounds import knapsack
 from rrf_design.planning.supports import Witness
 
@@ -47,8 +47,8 @@ class Tracked:
         self.prices = arena.market.floor_prices
         self.upper = np.inf
 
-    def run(self) -> list[Purchase]:
-        steps = list[Purchase]()
+    def run(self) -> list[Pick]:
+        steps = list[Pick]()
         now = self.tracker.margin()
         while self.goal.target is None or now.value < self.goal.target * (1 - REACHED):
             offer, witness = self._best(now)
@@ -57,7 +57,7 @@ class Tracked:
             before, self.mask = self.mask, offer.after
             self._add(np.flatnonzero(offer.after & ~before))
             now = self.tracker.margin()
-            steps.append(Purchase(offer.item, before, self.mask, witness, offer.energy, now.value))
+            steps.append(Pick(offer.item, before, self.mask, witness, offer.energy, now.value))
         return steps
 
     def _add(self, items: NDArray[np.int64]) -> None:

@@ -54,7 +54,7 @@ class Vote(Decoder):
         """One answer from votes (count, dim); None to leave the responses as they are."""
 
 
-class Mode(Vote):
+class MostCommon(Vote):
     """The most frequent answer; among equals the one given first."""
 
     name = "mode"
@@ -92,7 +92,7 @@ class Median(Vote):
         return np.asarray(np.sort(votes, axis=0)[(len(votes) - 1) // 2])
 
 
-BASELINES: dict[str, type[Vote]] = {"majority": Majority, "median": Median, "mode": Mode}
+BASELINES: dict[str, type[Vote]] = {"majority": Majority, "median": Median, "mode": MostCommon}
 
 
 def agree(first: Array, second: Array) -> bool:

@@ -61,7 +61,7 @@ class Convex(Decoder):
         )
 
 
-class Prepared:
+class AnsweredProblem:
     """The convex problem on the answered nodes, with erased columns projected out; `expand` is the way back."""
 
     def __init__(self, task: Task) -> None:
@@ -89,8 +89,8 @@ class Prepared:
         return result
 
 
-def prepare(task: Task) -> Prepared:
-    return Prepared(task)
+def prepare(task: Task) -> AnsweredProblem:
+    return AnsweredProblem(task)
 
 
 def _weights(task: Task, kept: list[int]) -> list[float] | None:

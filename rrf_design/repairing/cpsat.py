@@ -21,13 +21,13 @@ LARGEST_TOTAL = 2.0**46
 
 
 @dataclass(frozen=True, slots=True)
-class Solved:
+class Assignment:
     choice: tuple[int, ...]
     gap: float
     complete: bool
 
 
-def solve(energy: Energy, *, time_limit: float | None, seed: int) -> Solved:
+def solve(energy: Energy, *, time_limit: float | None, seed: int) -> Assignment:
     from ortools.sat.python import cp_model
 
     model = cp_model.CpModel()
@@ -62,4 +62,4 @@ def solve(energy: Energy, *, time_limit: float | None, seed: int) -> Solved:
     choice = tuple(next(c for c, pick in enumerate(part) if solver.boolean_value(pick)) for part in picks)
     rounding = 0.5 * len(energy.factors)
     bound = (solver.best_objective_bound - rounding) / scale
-    return Solved(choice, max(0.0, energy.value(choice) - bound), status == cp_model.OPTIMAL)
+    return Assignment(choice, max(0.0, energy.value(choice) - bound), status == cp_model.OPTIMAL)

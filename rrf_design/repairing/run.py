@@ -415,12 +415,12 @@ def _with_truth(
 ) -> Repair:
     """Why the estimate is not the truth, also where it is not given out as a value."""
     from rrf_design.repairing.responses_file import collect
-    from rrf_design.repairing.taxonomy import Evidence, classify, truth_error
+    from rrf_design.repairing.taxonomy import FailureEvidence, classify, truth_error
 
     known = collect(
         task.problem, {n: v for n, v in truth.items() if n in task.operator.node_index}, nodes=task.operator.node_ids
     )
-    evidence = Evidence(
+    evidence = FailureEvidence(
         truth=known.values,
         values=field.values,
         repaired=estimate,

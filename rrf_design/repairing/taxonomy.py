@@ -32,7 +32,7 @@ class Failure(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class FailureEvidence:
     """What the labels are decided from; values and truth in the user's coordinates."""
 
     truth: Mapping[str, Values]
@@ -51,7 +51,7 @@ class Evidence:
     """Whether what each node's answer stands for passes hidden tests."""
 
 
-def truth_error(evidence: Evidence) -> float:
+def truth_error(evidence: FailureEvidence) -> float:
     """‖ẑ − z‖ over the nodes with a known truth; infinite when a node has no value."""
     total = 0.0
     for node, truth in evidence.truth.items():
@@ -62,7 +62,7 @@ def truth_error(evidence: Evidence) -> float:
     return float(np.sqrt(total))
 
 
-def classify(evidence: Evidence) -> tuple[Failure, ...]:
+def classify(evidence: FailureEvidence) -> tuple[Failure, ...]:
     """Every label that applies; empty when the repair is the truth within its own bound."""
     collided = evidence.hidden is not None and not all(evidence.hidden.values())
     allowed = evidence.tolerance + (evidence.error_bound or 0.0)
@@ -97,5 +97,5 @@ def count_failures(failures: Sequence[tuple[Failure, ...]]) -> dict[str, int]:
     return {str(label): sum(label in labels for labels in failures) for label in Failure}
 
 
-def _equal(value: Values, evidence: Evidence, node: str) -> bool:
+def _equal(value: Values, evidence: FailureEvidence, node: str) -> bool:
     return float(np.linalg.norm(np.subtract(value, evidence.truth[node]))) <= evidence.tolerance

@@ -16,7 +16,7 @@ from typing import Any
 
 from rrf_design.errors import InputError
 from rrf_design.responses.parsed import Parsed, Parser, ParseStatus, failure, numbers
-from rrf_design.responses.sandbox.records import Execution, Limits, Program, Status
+from rrf_design.responses.sandbox.records import Execution, Program, ProgramLimits, Status
 from rrf_design.responses.sandbox.runner import Sandbox
 
 _FENCED = re.compile(
@@ -128,4 +128,6 @@ def shared(seconds: float, require: str) -> Sandbox:
 def _shared(seconds: float, require: str, _process: int) -> Sandbox:
     if not (math.isfinite(seconds) and 0.0 < seconds <= 3600.0):
         raise InputError(f"parser 'code': seconds is {seconds}; it must be a positive number")
-    return Sandbox(limits=Limits(call=seconds, cpu=math.ceil(3 * seconds), wall=10 + 5 * seconds), require=require)
+    return Sandbox(
+        limits=ProgramLimits(call=seconds, cpu=math.ceil(3 * seconds), wall=10 + 5 * seconds), require=require
+    )

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rrf_design.market import Mask
-from rrf_design.planning.proof.hulls import Hull, Surroundings
+from rrf_design.planning.proof.hulls import Hull, NodeSurroundings
 
 if TYPE_CHECKING:
     from rrf_design.planning.arena import Arena
@@ -70,8 +70,8 @@ class Pool:
         self._stacked: tuple[Array, Array] | None = None
 
     @cached_property
-    def around(self) -> Surroundings:
-        return Surroundings(self.arena)
+    def around(self) -> NodeSurroundings:
+        return NodeSurroundings(self.arena)
 
     @property
     def rows_known(self) -> int:

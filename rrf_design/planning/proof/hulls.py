@@ -137,7 +137,7 @@ def weights_for(kinds: int) -> Array:
     return listed[np.gcd.reduce(listed, axis=1) == 1].astype(np.float64) if kinds else listed.astype(np.float64)
 
 
-class Surroundings:
+class NodeSurroundings:
     """What lies around the supports of one arena; each is looked at once."""
 
     def __init__(self, arena: Arena) -> None:

@@ -44,7 +44,7 @@ class Program:
     hint: Mask | None = None  # over items
 
 
-class Structure:
+class MarketRows:
     """The rows of an arena that no cut changes."""
 
     def __init__(self, arena: Arena) -> None:

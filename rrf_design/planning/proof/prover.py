@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from rrf_design.market import exact
 from rrf_design.planning.contract import REACHED
-from rrf_design.planning.optimal import Cheapest, Search, Verdict
+from rrf_design.planning.optimal import Cheapest, Search, Threshold
 from rrf_design.planning.proof.bounds import bound_from_cuts, ceiling
 from rrf_design.planning.proof.hull_pool import HullPool
 from rrf_design.planning.proof.master import Answer, Solved
@@ -143,14 +143,14 @@ class Prover(Search):
         self.rounds += 1
         return self.master.solve(program, time_limit=left, seed=self.goal.seed)
 
-    def settle(self, threshold: float, budget: Fraction | None, *, hint: Mask, share: float = 1.0) -> Verdict:
+    def settle(self, threshold: float, budget: Fraction | None, *, hint: Mask, share: float = 1.0) -> Threshold:
         """Find a design within the budget whose objective reaches `threshold`, or prove that there is none."""
         if not self._resolves(threshold):
             return super().settle(threshold, budget, hint=hint, share=share)
         limit = None if self.deadline is None else time.monotonic() + share * max(self.left() or 0.0, 0.0)
         refuted, _ = self.relax(threshold, budget, deadline=limit)
         if refuted:
-            return Verdict(impossible=True)
+            return Threshold(impossible=True)
         found = self._rounded(threshold, budget, effort=TOUCH_UP)
         while found is None and not self.late():
             left = None if limit is None else limit - time.monotonic()
@@ -158,7 +158,7 @@ class Prover(Search):
                 break
             solved = self._ask_master(threshold, budget, hint=hint, left=left)
             if solved.answer is Answer.INFEASIBLE:
-                return Verdict(impossible=True)
+                return Threshold(impossible=True)
             if solved.values is None:
                 break
             hint = self._design(solved.values)
@@ -168,7 +168,7 @@ class Prover(Search):
                 found = hint if self.arena.value(hint) >= threshold else None
                 break  # either it is reached, or the rows can't tell it from a design that does
             found = self._mended(hint, threshold, budget, effort=TOUCH_UP)
-        return Verdict(reached=found)
+        return Threshold(reached=found)
 
     def _rounded(self, threshold: float, budget: Fraction | None, *, effort: float) -> Mask | None:
         """A design from the last fractional one; None when there is none, or nothing was found with this effort."""

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rrf_design.planning.proof.cuts import Row
-    from rrf_design.planning.proof.program import Structure
+    from rrf_design.planning.proof.program import MarketRows
 
 Array = NDArray[np.float64]
 FINE = 1 << 24  # prices of rows are whole multiples of 1/FINE per unit of cost
@@ -55,7 +55,7 @@ def safe_cost(rows: Sequence[Row], prices: Array, cost: NDArray[np.int64]) -> in
 class Relaxation:
     """The linear program of one structure over a growing list of rows, solved again and again from its last basis."""
 
-    def __init__(self, structure: Structure) -> None:
+    def __init__(self, structure: MarketRows) -> None:
         self.structure = structure
         self._begin()
 

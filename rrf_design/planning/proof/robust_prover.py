@@ -11,7 +11,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from rrf_design.planning.optimal import Cheapest, Search, Verdict
+from rrf_design.planning.optimal import Cheapest, Search, Threshold
 from rrf_design.planning.proof.prover import Prover
 
 if TYPE_CHECKING:
@@ -31,10 +31,10 @@ class RobustProver(Prover):
     def tidy(self, mask: Mask, floor: float) -> Mask:
         return Search.tidy(self, mask, floor)
 
-    def settle(self, threshold: float, budget: Fraction | None, *, hint: Mask, share: float = 1.0) -> Verdict:
+    def settle(self, threshold: float, budget: Fraction | None, *, hint: Mask, share: float = 1.0) -> Threshold:
         """By witness cuts; where the linear relaxation refutes the threshold, without a search."""
         if self._resolves(threshold) and self.relax(threshold, budget, deadline=self.deadline)[0]:
-            return Verdict(impossible=True)
+            return Threshold(impossible=True)
         return Search.settle(self, threshold, budget, hint=hint, share=share)
 
     def minimise(

@@ -6,15 +6,15 @@
 from __future__ import annotations
 
 from rrf_design.responses.sandbox.benchmark import Throughput, throughput
-from rrf_design.responses.sandbox.records import Execution, Isolation, Level, Limits, Program, Status
+from rrf_design.responses.sandbox.records import Execution, Isolation, Level, Program, ProgramLimits, Status
 from rrf_design.responses.sandbox.runner import Sandbox
 
 __all__ = [
     "Execution",
     "Isolation",
     "Level",
-    "Limits",
     "Program",
+    "ProgramLimits",
     "Sandbox",
     "Status",
     "Throughput",

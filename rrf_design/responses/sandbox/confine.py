@@ -154,7 +154,7 @@ def landlock() -> None:
 
 
 def limit(*, memory: int, cpu: int) -> None:
-    """Limits of one program. At the end of its CPU time comes SIGXCPU, and a second later what nobody can block."""
+    """ProgramLimits of one program. At the end of its CPU time comes SIGXCPU, and a second later what nobody can block."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_CPU, (cpu, cpu + 1))
     resource.setrlimit(resource.RLIMIT_AS, (memory, memory))

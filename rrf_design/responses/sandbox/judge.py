@@ -11,7 +11,7 @@ import signal
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rrf_design.responses.sandbox.records import Execution, Isolation, Limits, Program, Status
+from rrf_design.responses.sandbox.records import Execution, Isolation, Program, ProgramLimits, Status
 from rrf_design.responses.sandbox.validator import LONGEST_SOURCE
 
 _INTEGER = re.compile(r"int (-?[0-9a-f]{1,1100})")
@@ -19,7 +19,7 @@ _PROBLEM = {"timeout": Status.TIMEOUT, "memory": Status.MEMORY}
 
 
 def judge(
-    program: Program, report: Mapping[str, Any], payload: bytes, *, isolation: Isolation, limits: Limits
+    program: Program, report: Mapping[str, Any], payload: bytes, *, isolation: Isolation, limits: ProgramLimits
 ) -> Execution:
     """The verdict on one program: its first failing test names it."""
     lines = payload.decode("ascii", "replace").split("\n")
@@ -75,7 +75,7 @@ def _line(line: str, wanted: int | None) -> tuple[Status, int | None, str]:
     return Status.CRASH, None, detail if kind == "error" else "unreadable result"
 
 
-def _ending(report: Mapping[str, Any], limits: Limits) -> tuple[Status | None, str]:
+def _ending(report: Mapping[str, Any], limits: ProgramLimits) -> tuple[Status | None, str]:
     """How the process ended, if not by itself and in peace."""
     end, code = report["end"], int(report["code"])
     if end == "wall":

@@ -54,7 +54,7 @@ class Isolation:
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ProgramLimits:
     """Of one program: CPU seconds of a call and of all calls, wall seconds, bytes of memory and of output."""
 
     call: float = 1.0

@@ -11,7 +11,7 @@ from typing import Self
 
 from rrf_design.errors import InputError, Refused
 from rrf_design.responses.sandbox.judge import too_long
-from rrf_design.responses.sandbox.records import Execution, Isolation, Level, Limits, Program
+from rrf_design.responses.sandbox.records import Execution, Isolation, Level, Program, ProgramLimits
 from rrf_design.responses.sandbox.worker import Worker
 
 
@@ -26,7 +26,7 @@ class Sandbox:
         self,
         *,
         workers: int | None = None,
-        limits: Limits | None = None,
+        limits: ProgramLimits | None = None,
         require: Level | str = Level.SECCOMP,
         without: Sequence[str] = (),
     ) -> None:
@@ -36,7 +36,7 @@ class Sandbox:
             known = ", ".join(level.value for level in Level)
             raise InputError(f"isolation {str(require)!r} is unknown; the levels are {known}") from None
         self.workers = workers or min(4, _cores())
-        self.limits = limits or Limits()
+        self.limits = limits or ProgramLimits()
         self._without = tuple(without)
         self._free: queue.SimpleQueue[Worker] = queue.SimpleQueue()
         self._started: list[Worker] = []

@@ -17,7 +17,7 @@ from typing import Any
 
 from rrf_design.errors import MissingDependency
 from rrf_design.responses.sandbox.judge import judge, lost
-from rrf_design.responses.sandbox.records import Execution, Isolation, Limits, Program
+from rrf_design.responses.sandbox.records import Execution, Isolation, Program, ProgramLimits
 
 _START_SECONDS = 30.0
 _GRACE_SECONDS = 10.0
@@ -30,7 +30,7 @@ class Worker:
         self._without = without
         self.isolation = self._start()
 
-    def run(self, program: Program, limits: Limits) -> Execution:
+    def run(self, program: Program, limits: ProgramLimits) -> Execution:
         """Run one program; if the zygote is lost on the way, it is replaced and the program has crashed."""
         task = {
             "source": program.source,

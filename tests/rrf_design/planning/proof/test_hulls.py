@@ -11,7 +11,7 @@ from small import random_problem
 from rrf_design.planning.arena import Arena
 from rrf_design.planning.proof import hulls
 from rrf_design.planning.proof.hulls import counts_up_to, weights_for
-from rrf_design.planning.proof.program import Structure
+from rrf_design.planning.proof.program import MarketRows
 
 FEATURES = [(), ("dims",), ("nodes",), ("noise",), ("nodes", "dims", "noise")]
 
@@ -27,7 +27,7 @@ def _subsets(items: int) -> list[list[int]]:
     return [list(c) for count in range(items + 1) for c in combinations(range(items), count)]
 
 
-def left_minus_bound(arena: Arena, structure: Structure, mask: np.ndarray, target: float) -> np.ndarray:
+def left_minus_bound(arena: Arena, structure: MarketRows, mask: np.ndarray, target: float) -> np.ndarray:
     """What a design leaves of each row of the pool; negative where it breaks one."""
     values = np.zeros(structure.variables, dtype=np.int64)
     values[: len(mask)] = mask
@@ -45,7 +45,7 @@ def test_rows_hold_for_every_design_that_reaches_the_target(features, short, mon
         monkeypatch.setattr(hulls, "MOST_KINDS", 3)
     rng = np.random.default_rng(len(features))
     arena = Arena(random_problem(31, features=features, blocks=7))
-    structure = Structure(arena)
+    structure = MarketRows(arena)
     designs = every_design(arena)
     reached = np.array([arena.value(mask) for mask in designs])
     targets = np.unique(reached[reached > 1e-6])[::-4]
@@ -62,7 +62,7 @@ def test_rows_hold_for_every_design_that_reaches_the_target(features, short, mon
 
 def test_designs_below_the_target_are_cut_off():
     arena = Arena(random_problem(5, blocks=7))
-    structure = Structure(arena)
+    structure = MarketRows(arena)
     designs = every_design(arena)
     reached = np.array([arena.value(mask) for mask in designs])
     target = float(np.quantile(reached[reached > 0], 0.7))
@@ -77,7 +77,7 @@ def test_designs_below_the_target_are_cut_off():
 def test_a_support_that_nothing_on_sale_can_help_is_said_to_be_hopeless():
     arena = Arena(random_problem(5, blocks=7))
     assert arena.pool.add_hull((0, 1), np.ones(len(arena.variable)), 1e6)
-    row = arena.pool.rows(1e6, Structure(arena).variable_of)[0]
+    row = arena.pool.rows(1e6, MarketRows(arena).variable_of)[0]
     assert len(row.variables) == 0
     assert row.bound == 1
 

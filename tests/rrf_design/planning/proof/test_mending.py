@@ -9,12 +9,12 @@ from small import all_designs, cheapest_reaching, random_problem
 from rrf_design.planning.arena import Arena
 from rrf_design.planning.proof.mending import Exchange, Mender
 from rrf_design.planning.proof.neighbourhoods import Neighbourhoods
-from rrf_design.planning.proof.program import Structure
+from rrf_design.planning.proof.program import MarketRows
 from rrf_design.planning.proof.weak import WeakSupports
 
 
 def reach(arena: Arena, start: np.ndarray, threshold: float, budget, *, compiled: bool) -> np.ndarray | None:
-    weak, hoods, structure = WeakSupports(arena), Neighbourhoods(arena), Structure(arena)
+    weak, hoods, structure = WeakSupports(arena), Neighbourhoods(arena), MarketRows(arena)
     if compiled:
         units = None if budget is None else int(budget / structure.unit)
         search = Exchange(weak, hoods, structure.cost[: len(arena.market.items)])

@@ -14,7 +14,7 @@ from rrf_design.market import exact
 from rrf_design.planning import PlanStatus, frontier, plan, portfolio
 from rrf_design.planning.arena import Arena
 from rrf_design.planning.proof.master import Answer, OrTools
-from rrf_design.planning.proof.program import Structure
+from rrf_design.planning.proof.program import MarketRows
 
 AWKWARD = [0.1, 0.07, 0.3333333333333333, 1 / 7, 2.5, 1e-9, 0.7000000000000001, 1.0000000000000002, 123456789.1, 1e-17]
 
@@ -111,7 +111,7 @@ def test_prices_too_fine_for_the_master_are_decided_in_fractions():
             {"id": "dear", "node": "x", "rows": [[0.5]], "cost": 1e6},
         ],
     )
-    structure = Structure(Arena(problem))
+    structure = MarketRows(Arena(problem))
     assert structure.unit > structure.grain
     assert int(structure.cost.sum()) < 1 << 51
     both = np.array([True, True, False])

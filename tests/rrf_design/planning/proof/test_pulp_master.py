@@ -14,13 +14,13 @@ from rrf_design.errors import MissingDependency
 from rrf_design.planning.arena import Arena
 from rrf_design.planning.proof import pulp_master
 from rrf_design.planning.proof.master import Answer, front_end
-from rrf_design.planning.proof.program import Structure
+from rrf_design.planning.proof.program import MarketRows
 from rrf_design.planning.proof.pulp_master import Pulp, solve_here
 
 
 @pytest.fixture
 def program():
-    return Structure(Arena(random_problem(3, features=("rules",), blocks=6))).program(
+    return MarketRows(Arena(random_problem(3, features=("rules",), blocks=6))).program(
         target=None, budget=None, minimise=True
     )
 

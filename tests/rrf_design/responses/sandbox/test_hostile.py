@@ -19,10 +19,10 @@ from pathlib import Path
 import psutil
 import pytest
 
-from rrf_design.responses.sandbox import Level, Limits, Program, Sandbox, Status
+from rrf_design.responses.sandbox import Level, Program, ProgramLimits, Sandbox, Status
 
 SECRET = "canary-8412-secret"
-LIMITS = Limits(call=0.15, cpu=1, wall=4.0)
+LIMITS = ProgramLimits(call=0.15, cpu=1, wall=4.0)
 FORBIDDEN = "forbidden system call"
 NUMBERS = {"x86_64": (41, 101, 310, 434, 425, 321, 319), "aarch64": (198, 117, 270, 434, 425, 280, 279)}
 SOCKET, PTRACE, VM_READ, PIDFD, URING, BPF, MEMFD = NUMBERS.get(os.uname().machine, NUMBERS["x86_64"])

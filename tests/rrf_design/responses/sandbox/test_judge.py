@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rrf_design.responses.sandbox import Isolation, Limits, Program, Status
+from rrf_design.responses.sandbox import Isolation, Program, ProgramLimits, Status
 from rrf_design.responses.sandbox.judge import judge
 
 HELD = Isolation(("limits", "seccomp"))
@@ -17,7 +17,7 @@ PROGRAM = Program.build("", [[1], [2]], expected=[5, -7])
 
 def verdict(payload: bytes, *, end: str = "exit", code: int = 0, cpu: float = 0.0) -> tuple[Status, str]:
     report = {"end": end, "code": code, "cpu": cpu}
-    result = judge(PROGRAM, report, payload, isolation=HELD, limits=Limits(cpu=1))
+    result = judge(PROGRAM, report, payload, isolation=HELD, limits=ProgramLimits(cpu=1))
     assert len(result.tests) == len(result.outputs) == 2
     return result.status, result.detail
 
@@ -83,4 +83,4 @@ def test_integers_read_back(number: int) -> None:
     program = Program.build("", [[1]])
     payload = f"accepted\nint {number:x}\ndone\n".encode()
     report = {"end": "exit", "code": 0, "cpu": 0.0}
-    assert judge(program, report, payload, isolation=HELD, limits=Limits()).outputs == (number,)
+    assert judge(program, report, payload, isolation=HELD, limits=ProgramLimits()).outputs == (number,)

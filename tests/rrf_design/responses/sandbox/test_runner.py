@@ -11,9 +11,9 @@ import psutil
 import pytest
 
 from rrf_design.errors import InputError, Refused
-from rrf_design.responses.sandbox import Level, Limits, Program, Sandbox, Status, throughput
+from rrf_design.responses.sandbox import Level, Program, ProgramLimits, Sandbox, Status, throughput
 
-LIMITS = Limits(call=0.2, cpu=1, wall=5.0)
+LIMITS = ProgramLimits(call=0.2, cpu=1, wall=5.0)
 
 
 @pytest.fixture(scope="module")
@@ -158,7 +158,7 @@ def test_bad_requests() -> None:
     with pytest.raises(InputError, match="the levels are limits, seccomp"):
         Sandbox(require="steel")
     with pytest.raises(InputError, match="must be positive"):
-        Limits(call=0)
+        ProgramLimits(call=0)
     with pytest.raises(InputError, match="2 expected values for 1 tests"):
         Program.build("", [[1]], expected=[1, 2])
     with pytest.raises(InputError, match="expected values are integers"):

@@ -1,0 +1,77 @@
+"""A class name means one thing in the whole house."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import defaultdict
+from pathlib import Path
+
+HOUSE = Path(__file__).parents[1]
+
+SAME_IDEA_TWICE = {
+    "Field": "the solvers' Gram matrix and the checker's own, which shares no code with it",
+    "Verdict": "what may be believed, and the outcome of a proof in the checker, which could be shipped alone",
+}
+STILL_TWO_THINGS = {
+    "Calibration",
+    "Classes",
+    "Decoding",
+    "Explanation",
+    "Found",
+    "Kind",
+    "Level",
+    "Neighbourhood",
+    "Outcome",
+    "Program",
+    "Relaxation",
+    "Rule",
+    "Search",
+    "Source",
+    "Status",
+    "SupportTable",
+    "Tally",
+}
+"""Public names that mean two things in rooms far apart. The list only gets shorter: nothing is added to it."""
+
+
+def defined() -> dict[str, set[str]]:
+    found: dict[str, set[str]] = defaultdict(set)
+    for folder in ("rrf_design", "solvers"):
+        for path in sorted((HOUSE / folder).rglob("*.py")):
+            for node in ast.parse(path.read_text(encoding="utf-8")).body:
+                if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                    found[node.name].add(str(path.relative_to(HOUSE)))
+    return found
+
+
+def test_a_class_name_is_defined_once() -> None:
+    twice = {name: places for name, places in defined().items() if len(places) > 1}
+    unexpected = {name: places for name, places in twice.items() if name not in {*SAME_IDEA_TWICE, *STILL_TWO_THINGS}}
+    assert unexpected == {}
+
+
+def test_a_bundle_shares_its_name_with_nothing() -> None:
+    names = defined()
+    for name in (
+        "Measure",
+        "Backend",
+        "Claims",
+        "Given",
+        "Limits",
+        "Strategy",
+        "Surroundings",
+        "Noise",
+        "Goal",
+        "Design",
+    ):
+        assert len(names[name]) == 1, name
+
+
+def test_the_files_that_dependencies_are_for_exist() -> None:
+    """Each dependency in pyproject.toml says which file needs it."""
+    text = (HOUSE / "pyproject.toml").read_text(encoding="utf-8")
+    named = re.findall(r"[\w/]+\.py\b", " ".join(re.findall(r"# .*", text)))
+    assert len(named) > 10
+    missing = [name for name in named if not any((HOUSE / root / name).exists() for root in ("", "rrf_design"))]
+    assert missing == []
