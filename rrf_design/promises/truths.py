@@ -12,8 +12,10 @@ from typing import Any
 
 from rrf_design.errors import InputError
 from rrf_design.files import suggestion
+from rrf_design.handover.rows import shown_value
 from rrf_design.questions.recipe import DataSection
 from rrf_design.questions.templates import strict_number
+from rrf_design.responses.open_text import Classes
 from rrf_design.responses.parsed import Parser
 from rrf_design.responses.worded import ChoiceParser, YesNoParser
 
@@ -116,19 +118,8 @@ def _is_vector(parser: Parser | None) -> bool:
 
 
 def shown(said: Said, parser: Parser | None) -> Any:
-    """A value in the words of its parser: a class, a choice, yes or no, else numbers without what rounding left."""
-    if isinstance(said, str):
-        return said
-    inner = getattr(parser, "of", parser)
-    if isinstance(inner, ChoiceParser):
-        chosen = [name for name, mark in zip(inner.options, said, strict=False) if mark > 0.5]
-        if len(chosen) == 1:
-            return chosen[0]
-    if isinstance(inner, YesNoParser):
-        return " ".join("yes" if mark > 0.5 else "no" for mark in said)
-    short = [float(f"{number:.12g}") for number in said]
-    whole = [int(number) if number.is_integer() and abs(number) < 2**53 else number for number in short]
-    return whole[0] if len(whole) == 1 else whole
+    """What was said, as a delivered table shows it: a class by its label, everything else as `shown_value` does."""
+    return said if isinstance(said, str) else shown_value(tuple(said), parser, Classes(()))
 
 
 def cell_is_right(answer: Any, gold: Any, *, tolerance: float | None, separator: str | None = None) -> bool | None:
