@@ -1,6 +1,7 @@
 """The ladder of lower certificates: which rung carries the bound, chosen by size and time, and said out loud.
 
-Every rung returns a lower bound that the verifier's own proof has confirmed, or zero. A relaxation's floating-point value is
+A bound of branch and bound or of a relaxation is one that the verifier's own proof has confirmed, or zero; that of a finished exact
+search is rigorous as it stands, and `verify` re-proves it. A relaxation's floating-point value is
 lowered until its proof goes through; a mixed-integer bound is re-proved by enumeration at its value. What can't be
 proven is an estimate, and an estimate is never a certificate.
 """

@@ -12,7 +12,7 @@ from rrf_design.cli.output import AsJson, Quiet, console, print_json, say, table
 
 if TYPE_CHECKING:
     from rrf_design.acquisition import Acquisition
-    from rrf_design.demo import Judgement, Topic
+    from rrf_design.demo import Grade, Topic
 
 BUDGET = 16.0
 
@@ -164,7 +164,7 @@ def _report(run: Acquisition, out: Path, questions: dict[str, Topic]) -> Path:
     return write_report(run, out / "report.html", problem=problems)
 
 
-def _results(run: Acquisition, judgement: Judgement, questions: dict[str, Topic]) -> None:
+def _results(run: Acquisition, judgement: Grade, questions: dict[str, Topic]) -> None:
     from rrf_design.demo import FieldVerdict
 
     rows = []
@@ -198,7 +198,7 @@ def _answer(topic: Topic, entry: Any, name: str, *, wrong: bool) -> str:
     return topic.words(entry.answers[name]) + ("!" if wrong else "")
 
 
-def _summary(run: Acquisition, judgement: Judgement, proofs: dict[str, bool], seconds: float, budget: float) -> str:
+def _summary(run: Acquisition, judgement: Grade, proofs: dict[str, bool], seconds: float, budget: float) -> str:
     from rrf_design.demo import FieldVerdict as V
 
     fields = judgement.fields
@@ -239,9 +239,7 @@ def _why(verdict: Any) -> str:
     }.get(verdict, "")
 
 
-def _document(
-    run: Acquisition, judgement: Judgement, proofs: dict[str, bool], seconds: float, out: Path
-) -> dict[str, Any]:
+def _document(run: Acquisition, judgement: Grade, proofs: dict[str, bool], seconds: float, out: Path) -> dict[str, Any]:
     from rrf_design.documents import sealed
 
     content = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rrf_design.demo.judging import FieldVerdict, Judgement, judge
+from rrf_design.demo.judging import FieldVerdict, Grade, judge
 from rrf_design.demo.questions import Topic, topics
 
-__all__ = ["FieldVerdict", "Judgement", "Topic", "judge", "topics"]
+__all__ = ["FieldVerdict", "Grade", "Topic", "judge", "topics"]

@@ -47,7 +47,7 @@ class FieldJudgement:
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
+class Grade:
     fields: tuple[FieldJudgement, ...]
 
     def count(self, *verdicts: FieldVerdict) -> int:
@@ -79,9 +79,9 @@ class Judgement:
         return self.count(FieldVerdict.BROKEN) == 0
 
 
-def judge(run: Acquisition, topics: Mapping[str, Topic]) -> Judgement:
+def judge(run: Acquisition, topics: Mapping[str, Topic]) -> Grade:
     """Compare every field of a run with the truth."""
-    return Judgement(tuple(_field(entry, topics[entry.item]) for entry in run.items))
+    return Grade(tuple(_field(entry, topics[entry.item]) for entry in run.items))
 
 
 def _field(entry: ItemResult, topic: Topic) -> FieldJudgement:
