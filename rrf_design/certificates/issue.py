@@ -8,6 +8,7 @@ sensitivity along the witness; whiten, and subtract what the operator's own unce
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from rrf_design.bundles import Backend, Claims, bundled
@@ -199,7 +200,7 @@ def certify(
         "conditional": None if asked.supports is None else conditional_section(record, asked.supports),
         "protection": protection,
         "uncertainty": loss,
-        "noise": noise_section(reach, problem, operator),
+        "noise": noise_section(replace(reach, rows=known), problem, operator),
         "error": error,
         "regime": {"name": str(verdict), "consequence": CONSEQUENCE[verdict]},
         "budgets": []
