@@ -63,10 +63,8 @@ def test_verbs_of_one_problem_take_an_item(run, sums):
         ran = run(verb, "--item", "chairs", "--json", *more)
         assert ran.code in (0, 1), ran.err
         assert json.loads(ran.out)
-        if verb != "plan":
-            refused = run(verb, *more)
-            assert refused.code == 2
-            assert "--item pencils" in refused.err
+        whole = run(verb, *more)
+        assert whole.code in (0, 1), whole.err  # the table itself: once per structure
 
 
 def test_plan_over_a_table(run, sums):
