@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from rrf_design import files
@@ -433,10 +433,16 @@ def _bought(item: str, entry: Settled) -> Bought:
 
 def _item(item: str, design: Shop, run: RunState) -> ItemResult:
     state, problem = run.items[item], design.problem
+    found = run.results.get(item) or {}
     try:
         margin = design.settled_margin(state.held, state.failed)
         standing = standing_of(problem, margin)
-        value, lower, robust = margin.value, margin.lower, standing.robust_lower
+        value = margin.value
+        if state.failed and (found.get("gamma_lower") or 0.0) > standing.lower:
+            # A check of an answer that nobody could read still says something about the others: repair knows, and so does its verdict.
+            value = found["gamma"]
+            standing = replace(standing, lower=found["gamma_lower"], robust_lower=found["robust_lower"])
+        lower, robust = standing.lower, standing.robust_lower
         wanted, reached = standing.wanted, standing.reached
     except InputError:  # no answer could be read: an empty field promises nothing
         value = lower = robust = 0.0

@@ -108,7 +108,7 @@ def topics(
                 wordings,
                 {"a": a, "b": b, "c": b + 1},
                 parser="integer-last",
-                tokens=48,
+                tokens=96,
                 truth=[value],
                 check={"source": f"expression: a {'+' if sign == '+' else '*'} b", "cost": CALCULATOR},
             )
@@ -121,7 +121,7 @@ def topics(
             _CAPITAL,
             {"x": place},
             parser={"name": "choice", "options": list(shown)},
-            tokens=24,
+            tokens=48,
             truth=truth,
             check={"value": truth, "cost": ATLAS},
             options=shown,
@@ -134,7 +134,7 @@ def topics(
             _PROGRAM,
             {"x": words},
             parser={"name": "code", "tests": tests},
-            tokens=96,
+            tokens=160,
             truth=expected,
             check={"source": {"tests": tests, "expected": expected}, "cost": TESTS},
         )

@@ -12,6 +12,8 @@ from rrf_design.acquisition import acquire, read_run
 from rrf_design.acquisition.header import header, revision, versions
 from rrf_design.acquisition.loop import Settings
 from rrf_design.models import Roster
+from rrf_design.problem import Problem
+from rrf_design.verdict import Verdict
 
 
 def go(tmp_path: Path, script: Any, **options: Any) -> Any:
@@ -24,6 +26,26 @@ def test_erased_answers_are_told_to_the_repair(tmp_path: Path) -> None:
     assert repair["erased"] == {"n4": "parse failure"}
     assert repair["repaired"]["n4"] == pytest.approx([7.0])  # its neighbours determine it
     assert "n4" not in run.items[0].problem.node_by_id
+
+
+def test_a_certified_item_has_the_margin_that_its_verdict_rests_on(tmp_path: Path) -> None:
+    """A check of an unread answer protects the others: then the item's own margin must not say that nothing is proven."""
+    wordings = {"plain": "one", "again": "two", "other": "three"}
+    problem = Problem(
+        k=1,
+        target=0.3,
+        nodes=[{"id": name, "prompt": words, "parser": "integer-last"} for name, words in wordings.items()],
+        relations=[
+            {"id": a + b, "tail": a, "head": b} for a, b in (("plain", "again"), ("plain", "other"), ("again", "other"))
+        ],
+        anchors=[{"id": "calculator", "node": "plain", "value": 42.0, "cost": 1.0}],
+    )
+    script = scripted(lambda request: "42" if request.prompt == "three" else "no idea")
+    run = acquire(problem, script, store=tmp_path / "r.sqlite", budget=1.0)
+    (item,) = run.items
+    assert item.verdict is Verdict.CERTIFIED
+    assert item.reached
+    assert item.gamma_lower == item.repair["gamma_lower"] > 0.3
 
 
 def test_a_run_is_certified_only_with_its_goal(tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 """Logs that the tools themselves wrote, about three invoices in two wordings: each of them says what the tiny model said.
 
-Inspect AI 0.3.285 (its mock model, two epochs), promptfoo 0.121.20 (two repeats) and lm-eval 0.4 (two filters) against a loopback server
+Inspect AI 0.3.285 asked its own mock model (two epochs); promptfoo 0.121.20 (two repeats) and lm-eval (two filters) a loopback server
 that adds up the amounts of a prompt, and 1 too much where it is asked what there is to pay for the lamp.
 """
 
