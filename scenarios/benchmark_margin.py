@@ -385,7 +385,7 @@ SCENARIO = Scenario(
             {"nodes": 10_000, "degree": 3, "size": 14, "limit": 50.0, "n_jobs": 2},
             {"nodes": 10_000, "degree": 3, "size": 16, "limit": 50.0, "n_jobs": 2},
             *(
-                {**field, "dim": dim, "size": size, "limit": 50.0, "n_jobs": 2, "exact": False}
+                {**field, "dim": dim, "size": size, "limit": 15.0, "n_jobs": 2, "exact": False}
                 for dim in (4, 8)
                 for size in (8, 10)
                 for field in ({"nodes": 200, "degree": 3}, {"rows": 16 * dim, "nodes": 24})
