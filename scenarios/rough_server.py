@@ -180,6 +180,10 @@ class _Connection(asyncio.Protocol):
         head, found, rest = self._buffer.partition(b"\r\n\r\n")
         if not found:
             return
+        if head.startswith(b"GET "):  # a new run looks whether its server and model are there: no question, not counted
+            self._buffer = rest
+            self.send(200, b'{"object": "model"}')
+            return
         size = int(head.lower().partition(b"content-length:")[2].split(b"\r\n")[0])
         if len(rest) >= size:
             self._buffer = rest[size:]
