@@ -113,7 +113,11 @@ def assumption(
 ) -> str:
     """The premise in words: at most 1 of 3 models is wrong; at most 1 of 4 answers and at most 1 of 2 checks are wrong."""
     if 0 < units <= k and not wrong_checks and sure is None:
-        many = f"any of the {units} {called} may be wrong" if units > 1 else "the only answer may be wrong"
+        many = (
+            f"any of the {units} {called} may be wrong"
+            if units > 1
+            else f"the only {called.removesuffix('s')} may be wrong"
+        )
         return f"{many}, and {noise}" if noise else many
     if k == 0:
         many = f"no {called.removesuffix('s')}" if not wrong_checks else f"none of the {called}"

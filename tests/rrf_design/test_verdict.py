@@ -57,5 +57,6 @@ def test_the_premise_in_words() -> None:
 
 def test_a_premise_that_allows_everything_is_said_so() -> None:
     assert assumption(2, 1) == "the only answer may be wrong"
+    assert assumption(1, 1, called="models") == "the only model may be wrong"
     assert assumption(2, 2, "checks hold exactly") == "any of the 2 answers may be wrong, and checks hold exactly"
     assert assumption(1, 2) == "at most 1 of 2 answers is wrong"
