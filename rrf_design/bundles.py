@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from rrf_design.errors import InputError
 
 if TYPE_CHECKING:
-    from rrf_design.acquisition.stopping import Rule
+    from rrf_design.acquisition.stopping import StoppingRule
     from rrf_design.certificates.checker.errors import Tail, Tolerances
     from rrf_design.certificates.uncertainty import Uncertainty
     from rrf_design.models import PriceTable
@@ -132,7 +132,7 @@ class Strategy:
     mode: str | None = None
     """"agnostic" (default), "adaptive", or "triage" (the default of a data set)."""
     batch: int = 1
-    stop: Rule | None = None
+    stop: StoppingRule | None = None
     method: str = "auto"
     doubt: str | None = None
     """After a crash, a paid call without outcome: "again" (default) or "skip"."""

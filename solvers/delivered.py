@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from solvers.exact import scaled_above, scaled_below, sqrt_below
 from solvers.gram import Field
 from solvers.margin import EXACT_GAP, ZERO, Interrupted, SupportsBelow, check_call, is_interrupt
-from solvers.neighbourhood import Neighbourhood, neighbourhood
+from solvers.neighbourhood import LocalField, neighbourhood
 from solvers.parts import Support
 from solvers.result import Margin, Progress, Status, SupportValue
 from solvers.schur import Hidden, hidden, near_vector, proves_hidden_at_least
@@ -115,7 +115,7 @@ def delivered_worst_supports(
     return tuple(values[:count])
 
 
-def evaluate_delivered(near: Neighbourhood, support: Support) -> SupportValue:
+def evaluate_delivered(near: LocalField, support: Support) -> SupportValue:
     """The minimum on one support of the neighbourhood, from B itself, in the caller's units and names."""
     found = hidden(near.field.restrict(support), near.wanted_in(support))
     return SupportValue(
@@ -130,7 +130,7 @@ class DeliveredMinimiser:
 
     def __init__(
         self,
-        near: Neighbourhood,
+        near: LocalField,
         size: int,
         *,
         n_jobs: int | None = None,

@@ -25,7 +25,7 @@ SMALL = 2_000  # columns up to which the whole field is taken
 
 
 @dataclass(frozen=True)
-class Neighbourhood:
+class LocalField:
     """Some units of a field as a field of their own, with the way back."""
 
     field: Field
@@ -77,7 +77,7 @@ def delivered_columns(deliver: Any, columns: int) -> NDArray[np.int64]:
     return np.unique(given).astype(np.int64)
 
 
-def neighbourhood(B: Any, groups: Any, deliver: Any, *, radius: int, thin: bool = True) -> Neighbourhood:
+def neighbourhood(B: Any, groups: Any, deliver: Any, *, radius: int, thin: bool = True) -> LocalField:
     """All units within `radius` steps of the delivered columns, as a field; ValueError for what is no field or no D.
 
     `thin` leaves out units that a twin stands for (`solvers.twins`): right for a minimum, wrong for a list of supports.
@@ -86,7 +86,7 @@ def neighbourhood(B: Any, groups: Any, deliver: Any, *, radius: int, thin: bool 
     return _thinned(near) if thin else near
 
 
-def _surroundings(B: Any, groups: Any, deliver: Any, radius: int) -> Neighbourhood:
+def _surroundings(B: Any, groups: Any, deliver: Any, radius: int) -> LocalField:
     if not sparse.issparse(B) or B.shape[1] <= SMALL:
         field = make_field(B, groups)
         inside = delivered_columns(deliver, len(field.groups.order))
@@ -102,18 +102,18 @@ def _surroundings(B: Any, groups: Any, deliver: Any, radius: int) -> Neighbourho
     sizes = columns.sizes[members]
     own = _own(columns, members)
     part, rows = _columns_of(matrix, own)
-    return Neighbourhood(make_field(part, sizes.tolist()), np.isin(own, inside), members, columns, rows)
+    return LocalField(make_field(part, sizes.tolist()), np.isin(own, inside), members, columns, rows)
 
 
-def _whole(field: Field, inside: NDArray[np.int64]) -> Neighbourhood:
+def _whole(field: Field, inside: NDArray[np.int64]) -> LocalField:
     wanted = np.zeros(len(field.groups.order), np.bool_)
     wanted[inside] = True
-    return Neighbourhood(
+    return LocalField(
         field, wanted[field.groups.order], np.arange(field.n), field.groups, np.arange(field.matrix.shape[0])
     )
 
 
-def _thinned(near: Neighbourhood) -> Neighbourhood:
+def _thinned(near: LocalField) -> LocalField:
     """Without units that a twin stands for."""
     dropped = superfluous(near.field, near.wanted)
     if not len(dropped):
@@ -125,7 +125,7 @@ def _thinned(near: Neighbourhood) -> Neighbourhood:
         exponent=near.field.exponent,
         groups=NodeColumns.of_sizes(near.field.dims[kept]),
     )
-    return Neighbourhood(field, near.wanted[columns], near.members[kept], near.groups, near.rows)
+    return LocalField(field, near.wanted[columns], near.members[kept], near.groups, near.rows)
 
 
 def _own(groups: NodeColumns, units: NDArray[np.int64]) -> NDArray[np.int64]:

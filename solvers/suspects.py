@@ -37,7 +37,7 @@ from solvers.exact import scaled_above, scaled_below, sqrt_below
 from solvers.gram import Field
 from solvers.groups import NodeColumns, column_groups
 from solvers.margin import EXACT_GAP, ZERO, check_call
-from solvers.neighbourhood import Neighbourhood, neighbourhood
+from solvers.neighbourhood import LocalField, neighbourhood
 from solvers.parts import Support
 from solvers.result import Status
 from solvers.schur import Hidden, hidden, proves_hidden_at_least
@@ -178,7 +178,7 @@ class SuspectMinimiser:
 
     def __init__(
         self,
-        near: Neighbourhood,
+        near: LocalField,
         given: _Suspects,
         size: int,
         *,

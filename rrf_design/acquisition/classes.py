@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rrf_design.responses import Parser
 
 
-class Classes:
+class HeardClasses:
     """The classes of one item that were heard so far. For any thread."""
 
     def __init__(self, room: int) -> None:

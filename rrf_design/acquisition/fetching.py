@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from rrf_design.acquisition.classes import Classes, open_nodes
+from rrf_design.acquisition.classes import HeardClasses, open_nodes
 from rrf_design.acquisition.settings import Terms
 from rrf_design.acquisition.sources import Asked, Fetched, Source, Toolbox, ask, build, refuse_unanswered
 from rrf_design.acquisition.sources.base import schema_of
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from rrf_design.models import Model, PriceTable, Reply, Request, Roster, Usage
     from rrf_design.models.cache import AnswerCache
     from rrf_design.models.pacing import Pace
-    from rrf_design.models.spending import Tally
+    from rrf_design.models.spending import CallTally
     from rrf_design.problem import Problem
     from rrf_design.responses import Parser
     from rrf_design.responses.parsed import Parsed
@@ -43,7 +43,7 @@ class Question:
     parser: Parser
     name: str
     """The model's name in this run."""
-    classes: Classes | None = None
+    classes: HeardClasses | None = None
     """Of its item, where its answers are classes."""
 
     def value(self, parsed: Parsed) -> tuple[float, ...] | None:
@@ -90,11 +90,11 @@ class Fetcher:
         tools = tools or Toolbox()
         self.questions: dict[tuple[str, str], Question] = {}
         self.sources: dict[tuple[str, str], Source] = {}
-        self.classes: dict[str, Classes] = {}
+        self.classes: dict[str, HeardClasses] = {}
         for item, problem in problems.items():
             classed = open_nodes(problem)
             if classed:
-                self.classes[item] = Classes(problem.node_by_id[next(iter(classed))].dim)
+                self.classes[item] = HeardClasses(problem.node_by_id[next(iter(classed))].dim)
             asked: dict[tuple[int, Request], int] = {}
             for node in problem.nodes:
                 if node.id not in known.get(item, {}):
@@ -118,11 +118,11 @@ class Fetcher:
         judges = [source.model for source in self.sources.values() if isinstance(source, Verifier)]
         return list({id(model): model for model in [*(m for _, m in self.roster.items()), *judges]}.values())
 
-    def tallies(self, problems: Mapping[str, Problem]) -> dict[str, Tally]:
+    def tallies(self, problems: Mapping[str, Problem]) -> dict[str, CallTally]:
         """What everything that can be asked takes, by the name of the model."""
-        from rrf_design.models.spending import Tally
+        from rrf_design.models.spending import CallTally
 
-        found: dict[str, Tally] = {model.name: Tally() for model in self.models}
+        found: dict[str, CallTally] = {model.name: CallTally() for model in self.models}
         for (item, name), question in self.questions.items():
             always = problems[item].node_by_id[name].cost is None
             attempts = question.model.retry.attempts
@@ -315,7 +315,7 @@ class Fetcher:
             return self.prices.cost(model, request.ceiling())
         return self.prices.ceiling(model, request)
 
-    def _question(self, node: Node, classes: Classes | None) -> Question:
+    def _question(self, node: Node, classes: HeardClasses | None) -> Question:
         from rrf_design.questions.templates import render
         from rrf_design.responses import parsers
 

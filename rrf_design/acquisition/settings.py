@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Any
 
 from rrf_design.acquisition.state import Doubt
-from rrf_design.acquisition.stopping import Rule, default, record
+from rrf_design.acquisition.stopping import StoppingRule, default, record
 from rrf_design.errors import InputError
 
 
@@ -47,7 +47,7 @@ class Settings:
     mode: Mode = Mode.AGNOSTIC
     batch: int = 1
     """Purchases of one item that are decided on together."""
-    stop: Rule | None = None
+    stop: StoppingRule | None = None
     method: str = "auto"
     """How an agnostic schedule is made: a method of `plan`, or "witness" for the paper's rule."""
     doubt: Doubt | None = None
@@ -66,7 +66,7 @@ class Settings:
                 raise InputError(f"{name} must be zero or more, not {value!r}")
 
     @property
-    def rule(self) -> Rule:
+    def rule(self) -> StoppingRule:
         return default() if self.stop is None else self.stop
 
     def document(self) -> dict[str, Any]:

@@ -74,7 +74,7 @@ class View:
     seconds: float
 
 
-class Rule(ABC):
+class StoppingRule(ABC):
     """One reason to stop. `check` returns it, or None to go on."""
 
     @abstractmethod
@@ -84,15 +84,15 @@ class Rule(ABC):
     def describe(self) -> str:
         """How the rule is recorded in the run's header."""
 
-    def __and__(self, other: Rule) -> Rule:
+    def __and__(self, other: StoppingRule) -> StoppingRule:
         return AllOf(self, other)
 
-    def __or__(self, other: Rule) -> Rule:
+    def __or__(self, other: StoppingRule) -> StoppingRule:
         return AnyOf(self, other)
 
 
-class AllOf(Rule):
-    def __init__(self, *rules: Rule) -> None:
+class AllOf(StoppingRule):
+    def __init__(self, *rules: StoppingRule) -> None:
         self.rules = rules
 
     def check(self, view: View) -> Stop | None:
@@ -108,8 +108,8 @@ class AllOf(Rule):
         return "(" + " and ".join(rule.describe() for rule in self.rules) + ")"
 
 
-class AnyOf(Rule):
-    def __init__(self, *rules: Rule) -> None:
+class AnyOf(StoppingRule):
+    def __init__(self, *rules: StoppingRule) -> None:
         self.rules = rules
 
     def check(self, view: View) -> Stop | None:
@@ -119,7 +119,7 @@ class AnyOf(Rule):
         return "(" + " or ".join(rule.describe() for rule in self.rules) + ")"
 
 
-class Target(Rule):
+class Target(StoppingRule):
     """The goal is reached before any answer is looked at: by default the problem's own (`rrf_design.goal`)."""
 
     def __init__(self, margin: float | None = None) -> None:
@@ -142,7 +142,7 @@ class Target(Rule):
         return "margin certified" if self.wanted is None else f"margin {self.wanted:g} certified"
 
 
-class Validity(Rule):
+class Validity(StoppingRule):
     """Too few answers can be read: more rows would not help, a better prompt or parser would."""
 
     def __init__(self, at_least: float = 0.25, *, after: int = 12) -> None:
@@ -158,7 +158,7 @@ class Validity(Rule):
         return f"fewer than {self.at_least:g} of at least {self.after} answers readable"
 
 
-class Recall(Rule):
+class Recall(StoppingRule):
     """Too few anchored answers are right: the model does not produce the truth often enough to be repaired."""
 
     def __init__(self, at_least: float = 0.05, *, after: int = 20) -> None:
@@ -174,7 +174,7 @@ class Recall(Rule):
         return f"fewer than {self.at_least:g} of at least {self.after} anchored answers right"
 
 
-class Gain(Rule):
+class Gain(StoppingRule):
     """The last round raised the certified margin by less than this per unit of cost.
 
     It waits while the margin is zero: there two purchases can be worth nothing alone and everything together.
@@ -198,7 +198,7 @@ class Gain(Rule):
         return f"gain per cost below {self.below:g}"
 
 
-class Exhausted(Rule):
+class Exhausted(StoppingRule):
     """No affordable purchase can raise the margin: nothing is left to buy, or a bound over all of it proves it."""
 
     def check(self, view: View) -> Stop | None:
@@ -227,7 +227,7 @@ class Exhausted(Rule):
         return "nothing affordable can raise the margin"
 
 
-class Calls(Rule):
+class Calls(StoppingRule):
     """So many model calls have been made."""
 
     def __init__(self, most: int) -> None:
@@ -242,7 +242,7 @@ class Calls(Rule):
         return f"{self.most} calls made"
 
 
-class Seconds(Rule):
+class Seconds(StoppingRule):
     """So much working time has passed, pauses between sessions not counted."""
 
     def __init__(self, most: float) -> None:
@@ -257,12 +257,12 @@ class Seconds(Rule):
         return f"{self.most:g} seconds passed"
 
 
-def default() -> Rule:
+def default() -> StoppingRule:
     """A proof that the goal is met, or that the bottleneck is elsewhere, or that nothing affordable helps."""
     return Target() | Validity() | Recall() | Exhausted()
 
 
-def hard_limits(rule: Rule) -> tuple[int | None, float | None]:
+def hard_limits(rule: StoppingRule) -> tuple[int | None, float | None]:
     """The calls and seconds that no run under this rule may exceed, whatever else happens: those that end it alone."""
     parts = rule.rules if isinstance(rule, AnyOf) else (rule,)
     calls: list[int] = []
@@ -279,7 +279,7 @@ def hard_limits(rule: Rule) -> tuple[int | None, float | None]:
     return min(calls, default=None), min(seconds, default=None)
 
 
-def limited(rule: Rule, limits: Limits) -> Rule:
+def limited(rule: StoppingRule, limits: Limits) -> StoppingRule:
     """The rule with a user's limits; each replaces a limit of its kind, and the others stay."""
     if limits.calls is not None:
         rule = _without(rule, Calls) | Calls(limits.calls)
@@ -288,26 +288,26 @@ def limited(rule: Rule, limits: Limits) -> Rule:
     return rule if limits.gain is None else _without(rule, Gain) | Gain(limits.gain)
 
 
-def between_rounds(rule: Rule) -> Rule:
+def between_rounds(rule: StoppingRule) -> StoppingRule:
     """The rule without its hard limit on calls, which counts where a call is reserved: what needs no call may still be bought."""
     return _without(rule, Calls)
 
 
-def for_triage(rule: Rule) -> Rule:
+def for_triage(rule: StoppingRule) -> StoppingRule:
     """The rule where verdicts decide: limits and readability stay, what looks at margins alone or at chosen checks goes."""
     for kind in (Target, Recall, Exhausted, Gain, Calls):
         rule = _without(rule, kind)
     return rule
 
 
-def _without(rule: Rule, kind: type[Rule]) -> Rule:
+def _without(rule: StoppingRule, kind: type[StoppingRule]) -> StoppingRule:
     """The rule without parts of this kind that could fire alone; `AnyOf()` never fires."""
     parts = rule.rules if isinstance(rule, AnyOf) else (rule,)
     kept = [_without(part, kind) if isinstance(part, AnyOf) else part for part in parts if not isinstance(part, kind)]
     return kept[0] if len(kept) == 1 else AnyOf(*kept)
 
 
-_KINDS: Mapping[str, type[Rule]] = {
+_KINDS: Mapping[str, type[StoppingRule]] = {
     "target": Target,
     "validity": Validity,
     "recall": Recall,
@@ -318,7 +318,7 @@ _KINDS: Mapping[str, type[Rule]] = {
 }
 
 
-def record(rule: Rule) -> dict[str, Any]:
+def record(rule: StoppingRule) -> dict[str, Any]:
     """A rule as the journal keeps it, so that a resumed run stops where the run would have; see `restore`."""
     if isinstance(rule, AllOf | AnyOf):
         return {"all" if isinstance(rule, AllOf) else "any": [record(part) for part in rule.rules]}
@@ -326,7 +326,7 @@ def record(rule: Rule) -> dict[str, Any]:
     return {"own": rule.describe()} if name is None else {name: vars(rule)}
 
 
-def restore(document: Mapping[str, Any]) -> Rule:
+def restore(document: Mapping[str, Any]) -> StoppingRule:
     """The rule that `record` wrote down; InputError where it was a class of the caller's own."""
     ((name, content),) = document.items()
     if name in ("all", "any"):

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from rrf_design.reporting.documents import Source
+    from rrf_design.reporting.documents import PageSource
 
 EVERY = 2
 """Seconds between two looks at the journal, and after which the page loads itself anew."""
@@ -21,7 +21,7 @@ EVERY = 2
 
 def follow(
     out: Path,
-    load: Callable[[], Source],
+    load: Callable[[], PageSource],
     length: Callable[[], int],
     *,
     seconds: float,
@@ -49,14 +49,14 @@ def follow(
     return finished(source)
 
 
-def finished(source: Source) -> bool:
+def finished(source: PageSource) -> bool:
     """Nothing more is to come: the run has ended, and no person is waited for."""
     from rrf_design.reporting.runs import UNFINISHED
 
     return source.data["stopped_because"] not in UNFINISHED and not source.data["open_reviews"]
 
 
-def _write(out: Path, source: Source) -> None:
+def _write(out: Path, source: PageSource) -> None:
     from rrf_design.files import write_text
     from rrf_design.reporting.documents import render
 

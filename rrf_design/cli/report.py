@@ -25,7 +25,7 @@ from rrf_design.cli.output import (
 )
 
 if TYPE_CHECKING:
-    from rrf_design.reporting.documents import Source
+    from rrf_design.reporting.documents import PageSource
 
 
 def register(app: typer.Typer) -> None:
@@ -111,7 +111,7 @@ def report(
 
 def _of_table(
     what: str, data: Path | None, item: str | None, *, limit: int | None, sample: int | None, seed: int
-) -> Source | None:
+) -> PageSource | None:
     """The design of one item of a recipe, or of the weakest structure of its table; None for anything else."""
     from rrf_design.reporting.documents import read
 
@@ -153,7 +153,7 @@ def _is_path(what: str) -> bool:
     return Path(what).exists() or bool(Path(what).suffix) or "/" in what
 
 
-def _source(what: str, problem: Path | None, store: str | None) -> Source:
+def _source(what: str, problem: Path | None, store: str | None) -> PageSource:
     """A path, or else a run of the journal, with the problems it was run on and the answers it was given."""
     from dataclasses import replace
 
@@ -175,7 +175,7 @@ def _source(what: str, problem: Path | None, store: str | None) -> Source:
     return replace(source, answers=answer_log(what, store=store))
 
 
-def _selecting(source: Source, select: str) -> Source:
+def _selecting(source: PageSource, select: str) -> PageSource:
     from dataclasses import replace
 
     from rrf_design.errors import InputError
@@ -185,7 +185,7 @@ def _selecting(source: Source, select: str) -> Source:
     return replace(source, data={"selected": source.problem.resolve(split_ids(select))})
 
 
-def _explained(source: Source, means: dict[str, Any], *, k: int | None = None, mend: bool = True) -> Source:
+def _explained(source: PageSource, means: dict[str, Any], *, k: int | None = None, mend: bool = True) -> PageSource:
     """The design that a document speaks of, as an explanation of its own: what the page of a design is made from."""
     from dataclasses import replace
 
@@ -198,7 +198,7 @@ def _explained(source: Source, means: dict[str, Any], *, k: int | None = None, m
     return replace(source, kind="rrf-explanation", data=found.to_json())
 
 
-def _comparison(first: Source, second: Source, means: dict[str, Any]) -> str:
+def _comparison(first: PageSource, second: PageSource, means: dict[str, Any]) -> str:
     from rrf_design.reporting.comparison import comparison_page
 
     explained = _explained(first, means, mend=False)

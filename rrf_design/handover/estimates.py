@@ -18,7 +18,7 @@ from rrf_design.models.base import Request, Retry
 from rrf_design.models.prices import REMEDY, Price, PriceTable, listed_price
 from rrf_design.models.registry import adapter
 from rrf_design.models.roster import line_up
-from rrf_design.models.spending import ASSUMED, Span, Spending, Tally
+from rrf_design.models.spending import ASSUMED, CallTally, Span, Spending
 from rrf_design.problem import Problem
 from rrf_design.questions.datasets import Dataset
 
@@ -78,7 +78,7 @@ def estimate(
     entries = line_up(model, dataset.recipe.models)
     if not entries:
         raise InputError(f"{dataset.recipe.name}: it names no model; say which is asked with --model")
-    tallies: dict[str, Tally] = {}
+    tallies: dict[str, CallTally] = {}
     elsewhere: set[str] = set()
     cost = 0.0
     for item in dataset.items_in_order():
@@ -92,7 +92,7 @@ def estimate(
                 elsewhere.add(spec)
             limit = node.max_tokens or entry.get("max_tokens") or Request("?").max_tokens
             request = Request(prompts[node.id], system=node.system, max_tokens=limit)
-            tallies.setdefault(spec, Tally()).add(request, always=node.cost is None, attempts=tries)
+            tallies.setdefault(spec, CallTally()).add(request, always=node.cost is None, attempts=tries)
         cost += _on_sale(example)
     known = {name: _price(name, tally, table, elsewhere) for name, tally in tallies.items()}
     found = Spending.of(tallies, known)
@@ -116,7 +116,7 @@ def _entry(entries: Mapping[str, Any], name: str | None, node: str) -> Mapping[s
     return entry if isinstance(entry, Mapping) else {"use": entry}
 
 
-def _price(name: str, tally: Tally, table: PriceTable | None, elsewhere: Collection[str]) -> Price | None:
+def _price(name: str, tally: CallTally, table: PriceTable | None, elsewhere: Collection[str]) -> Price | None:
     """By the given table, by the list, or nothing where the adapter answers on this machine; a server of one's own has no list."""
     if table is not None and name in table.prices:
         return table.prices[name]

@@ -34,7 +34,7 @@ class Span:
 
 
 @dataclass(slots=True)
-class Tally:
+class CallTally:
     """Questions to one model: calls and tokens, and the largest call."""
 
     expected: Usage = field(default_factory=Usage)
@@ -64,7 +64,7 @@ class Spending:
 
     @classmethod
     def of(
-        cls, tallies: Mapping[str, Tally], prices: Mapping[str, Price | None], hosted: Collection[str] = ()
+        cls, tallies: Mapping[str, CallTally], prices: Mapping[str, Price | None], hosted: Collection[str] = ()
     ) -> Spending:
         unknown = tuple(name for name in tallies if prices.get(name) is None)
         expected, most = [sum((use for use in column), Usage()) for column in _columns(tallies.values())]
@@ -89,6 +89,6 @@ class Spending:
         )
 
 
-def _columns(tallies: Iterable[Tally]) -> tuple[list[Usage], list[Usage]]:
+def _columns(tallies: Iterable[CallTally]) -> tuple[list[Usage], list[Usage]]:
     listed = list(tallies)
     return [tally.expected for tally in listed], [tally.most for tally in listed]

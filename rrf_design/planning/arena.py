@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from rrf_design.margins import DesignMargin
     from rrf_design.operator import Operator
     from rrf_design.planning.proof.cuts import Pool
-    from rrf_design.planning.supports import SupportTable, Witness
+    from rrf_design.planning.supports import AllSupports, Witness
     from rrf_design.problem import Problem
 
 TABLE_SUPPORTS = 20_000  # more supports than this are left to the engine's search, which is faster there
@@ -99,12 +99,12 @@ class Arena:
         return Pool(self)
 
     @cached_property
-    def table(self) -> SupportTable | None:
-        from rrf_design.planning.supports import SupportTable
+    def table(self) -> AllSupports | None:
+        from rrf_design.planning.supports import AllSupports
 
         supports = math.comb(self.n, min(self.size, self.n))
         small = self.plain and self.operator.shape[1] <= TABLE_COLUMNS and supports <= TABLE_SUPPORTS
-        return SupportTable(self) if small else None
+        return AllSupports(self) if small else None
 
     @cached_property
     def columns(self) -> tuple[NDArray[np.int64], ...]:

@@ -16,10 +16,10 @@ from rrf_design.planning.outcome import finish
 from rrf_design.planning.tracked import Tracked, local_to_blocks
 
 if TYPE_CHECKING:
-    from rrf_design.planning.optimal import Search
+    from rrf_design.planning.optimal import PlanSearch
 
 
-def cheapest_plan(search: Search, start: Mask, *, method: str) -> Plan:
+def cheapest_plan(search: PlanSearch, start: Mask, *, method: str) -> Plan:
     """Least cost for the goal's target within its budget; the best margin instead when that is impossible."""
     arena, goal = search.arena, search.goal
     assert goal.target is not None
@@ -51,7 +51,7 @@ def cheapest_plan(search: Search, start: Mask, *, method: str) -> Plan:
     )
 
 
-def greedy_design(search: Search, start: Mask) -> Mask | None:
+def greedy_design(search: PlanSearch, start: Mask) -> Mask | None:
     """A first design that reaches the target, tidied; None when the greedy finds none."""
     arena, goal = search.arena, search.goal
     assert goal.target is not None
@@ -63,11 +63,11 @@ def greedy_design(search: Search, start: Mask) -> Mask | None:
     return search.tidy(mask, floor)
 
 
-def _money(search: Search) -> Fraction | None:
+def _money(search: PlanSearch) -> Fraction | None:
     return None if search.goal.budget is None else exact(search.goal.budget)
 
 
-def _top(search: Search) -> float:
+def _top(search: PlanSearch) -> float:
     from rrf_design.planning.proof.bounds import bound_from_cuts
 
     return bound_from_cuts(search.arena, search.goal.budget)

@@ -15,7 +15,7 @@ from rrf_design.bundles import MEANS, Backend, Measure, bundled
 from rrf_design.errors import InputError
 from rrf_design.market import Mask, exact
 from rrf_design.planning.contract import Objective, Order, PlanStatus
-from rrf_design.planning.optimal import Search, search_for
+from rrf_design.planning.optimal import PlanSearch, search_for
 from rrf_design.planning.outcome import ZERO, starting_design
 from rrf_design.planning.proof.bounds import bound_from_cuts
 from rrf_design.planning.proof.master import front_end
@@ -185,13 +185,13 @@ class _News:
         self.tell(self.fraction, None, (self.words + step).lstrip(", "))
 
 
-def _best_for(search: Search, cost: Fraction, incumbent: Mask) -> tuple[Mask, float]:
+def _best_for(search: PlanSearch, cost: Fraction, incumbent: Mask) -> tuple[Mask, float]:
     """The best design of at most this cost and a bound on all of them, without purchases that do nothing."""
     mask, upper = search.maximise(cost, incumbent)
     return search.tidy(mask, search.arena.value(mask)), upper
 
 
-def _point(search: Search, mask: Mask, upper: float, *, proven: bool = True) -> Point:
+def _point(search: PlanSearch, mask: Mask, upper: float, *, proven: bool = True) -> Point:
     arena = search.arena
     confirmed = arena.confirm(mask, n_jobs=search.goal.n_jobs)
     value = arena.confirm_value(mask, confirmed, n_jobs=search.goal.n_jobs)

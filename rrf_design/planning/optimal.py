@@ -62,7 +62,7 @@ class Cheapest:
     impossible: bool = False
 
 
-class Search:
+class PlanSearch:
     """One run over an arena: cuts, incumbent and clock. Reused over many budgets and targets, as the pool is."""
 
     def __init__(self, arena: Arena, goal: Order, *, master: Master | None = None) -> None:
@@ -250,8 +250,8 @@ class Optimal:
     hulls: bool = True
     """Separate hull rows at fractional designs where they apply; False: the witness cuts alone, to compare with."""
 
-    def search(self, arena: Arena, goal: Order, *, master: Master) -> Search:
-        return search_for(arena, goal, master=master) if self.hulls else Search(arena, goal, master=master)
+    def search(self, arena: Arena, goal: Order, *, master: Master) -> PlanSearch:
+        return search_for(arena, goal, master=master) if self.hulls else PlanSearch(arena, goal, master=master)
 
     def plan(self, arena: Arena, goal: Order) -> Plan:
         from rrf_design.planning.cheapest import cheapest_plan
@@ -265,17 +265,17 @@ class Optimal:
         return best_plan(search, start, method=self.name)
 
 
-def search_for(arena: Arena, goal: Order, *, master: Master | None = None) -> Search:
+def search_for(arena: Arena, goal: Order, *, master: Master | None = None) -> PlanSearch:
     """The strongest search that applies to this arena."""
     from rrf_design.planning.proof.prover import Prover, applies
     from rrf_design.planning.proof.robust_prover import RobustProver
 
     if not applies(arena):
-        return Search(arena, goal, master=master)
+        return PlanSearch(arena, goal, master=master)
     return (RobustProver if arena.robust else Prover)(arena, goal, master=master)
 
 
-def best_plan(search: Search, start: Mask, *, method: str) -> Plan:
+def best_plan(search: PlanSearch, start: Mask, *, method: str) -> Plan:
     """Largest objective within the budget, and of the designs that have it the cheapest."""
     arena, goal = search.arena, search.goal
     incumbent = search.first(start)
@@ -287,7 +287,7 @@ def best_plan(search: Search, start: Mask, *, method: str) -> Plan:
     return finish(arena, mask, goal, method=method, start=start & mask, upper=upper, gap=gap, cost_bound=least)
 
 
-def cheapest_equal(search: Search, start: Mask, mask: Mask, upper: float) -> tuple[Mask, Fraction | None]:
+def cheapest_equal(search: PlanSearch, start: Mask, mask: Mask, upper: float) -> tuple[Mask, Fraction | None]:
     """A design as good as this one, without purchases that do nothing; when this one is proven to be the best, the cheapest
     of all the best, with the proven bound on their cost. `start` is the cheapest design of all."""
     arena, structure = search.arena, search.structure

@@ -47,7 +47,7 @@ class _Class:
     columns: NDArray[np.int64]  # (count, coordinates)
 
 
-class SupportTable:
+class AllSupports:
     """All supports of a small field. With radii, smaller supports count as well, and only connected ones."""
 
     def __init__(self, arena: Arena) -> None:

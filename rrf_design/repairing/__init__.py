@@ -7,8 +7,8 @@ whole programs by their execution signatures; `calibrate` tunes the convex penal
 from __future__ import annotations
 
 from rrf_design.repairing.batch import RepairBatch, repair_many
-from rrf_design.repairing.calibration import Calibration, calibrate
-from rrf_design.repairing.contract import Alternative, Certainty, Decoder, Diagnostics, Outcome, Repair, Task
+from rrf_design.repairing.calibration import PenaltyCalibration, calibrate
+from rrf_design.repairing.contract import Alternative, Certainty, Decoder, DecoderOutcome, Diagnostics, Repair, Task
 from rrf_design.repairing.document import to_document
 from rrf_design.repairing.nonlinear import LocalRepair, finite_alternatives, log_coordinates, repair_nonlinear
 from rrf_design.repairing.programs import ProgramChoice, select_program
@@ -19,13 +19,13 @@ from rrf_design.repairing.taxonomy import Failure, count_failures
 __all__ = [
     "METHODS",
     "Alternative",
-    "Calibration",
     "Certainty",
     "Decoder",
+    "DecoderOutcome",
     "Diagnostics",
     "Failure",
     "LocalRepair",
-    "Outcome",
+    "PenaltyCalibration",
     "ProgramChoice",
     "Repair",
     "RepairBatch",

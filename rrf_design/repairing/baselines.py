@@ -10,7 +10,7 @@ from abc import abstractmethod
 
 import numpy as np
 
-from rrf_design.repairing.contract import Array, Decoder, Outcome, Task
+from rrf_design.repairing.contract import Array, Decoder, DecoderOutcome, Task
 from rrf_design.repairing.transports import Chart, charts
 
 SAME = 1e-9
@@ -20,7 +20,7 @@ SAME = 1e-9
 class Vote(Decoder):
     """What the three have in common: to a reference node and back."""
 
-    def decode(self, task: Task) -> Outcome:
+    def decode(self, task: Task) -> DecoderOutcome:
         repaired = {name: np.array(value) for name, value in task.values.items()}
         notes: list[str] = []
         for chart in charts(task):
@@ -36,7 +36,7 @@ class Vote(Decoder):
             if name in task.values and np.array_equal(repaired[name], task.values[name]):
                 error[task.operator.groups[i]] = 0.0
         unknown = tuple(task.operator.node_index[name] for name in missing)
-        return Outcome(error=error, method=self.name, heuristic=True, unknown=unknown, notes=tuple(notes))
+        return DecoderOutcome(error=error, method=self.name, heuristic=True, unknown=unknown, notes=tuple(notes))
 
     def _decide(self, task: Task, chart: Chart, repaired: dict[str, Array], notes: list[str]) -> None:
         votes = {n: chart.canonical(n, np.array(task.values[n])) for n in chart.maps if n in task.values}

@@ -17,7 +17,7 @@ import numpy as np
 from rrf_design.bundles import Backend, Given, bundled, refuse_unused
 from rrf_design.errors import InputError
 from rrf_design.noise import Noise
-from rrf_design.repairing.contract import Candidate, Outcome, Repair, Task
+from rrf_design.repairing.contract import Candidate, DecoderOutcome, Repair, Task
 from rrf_design.repairing.decoding import Decoding
 from rrf_design.repairing.exact import ZERO_RULE, Exact
 from rrf_design.repairing.fields import make_task
@@ -278,7 +278,7 @@ def repair_prepared(
     return RepairedRun(tuple(item for item in items if item is not None), frozenset(groups))
 
 
-def _decode(tasks: list[Task], design: Decoding, method: str, count: _Count | None) -> list[tuple[Outcome, str]]:
+def _decode(tasks: list[Task], design: Decoding, method: str, count: _Count | None) -> list[tuple[DecoderOutcome, str]]:
     from solvers.decoding import SupportTable, table_fits
 
     decoder, why = choose(method, tasks[0])
@@ -297,13 +297,13 @@ def _decode(tasks: list[Task], design: Decoding, method: str, count: _Count | No
     return [(outcome, why) for outcome in _from_table(tasks, table, radii.pop())]
 
 
-def _counted(outcome: Outcome, count: _Count | None) -> Outcome:
+def _counted(outcome: DecoderOutcome, count: _Count | None) -> DecoderOutcome:
     if count is not None:
         count.decoded()
     return outcome
 
 
-def _from_table(tasks: list[Task], table: SupportTable, epsilon: float) -> list[Outcome]:
+def _from_table(tasks: list[Task], table: SupportTable, epsilon: float) -> list[DecoderOutcome]:
     """All tasks of one design by matrix products; the few ambiguous ones get their other explanations."""
     batch = table.decode(
         np.array([task.syndrome for task in tasks]), epsilon=epsilon, tolerance=np.array([t.tolerance for t in tasks])
@@ -319,7 +319,7 @@ def _from_table(tasks: list[Task], table: SupportTable, epsilon: float) -> list[
                 other, error = table.solve(int(j), task.syndrome)
                 found.append(Candidate(batch.supports[j], other, error, abs(other - epsilon) <= slack < epsilon))
         outcomes.append(
-            Outcome(
+            DecoderOutcome(
                 error=batch.error[i],
                 method="exact",
                 explanations=tuple(found),

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Calibration:
+class PenaltyCalibration:
     """The chosen λ, and how every λ of the grid did on the calibration fields."""
 
     penalty: float
@@ -59,7 +59,7 @@ def calibrate(
     select: Selection = None,
     epsilon: float | None = None,
     count: int = 25,
-) -> Calibration:
+) -> PenaltyCalibration:
     """λ from a logarithmic grid, by the error on calibration truths or, without them, by the residual alone."""
     from rrf_design.repairing.convex import prepare
     from rrf_design.repairing.fields import make_task
@@ -96,7 +96,7 @@ def calibrate(
                 scores[position] += float(np.linalg.norm((part.expand(point.error) - error)[part.columns]))
     scores /= len(tasks)
     best = int(np.argmin(scores))
-    return Calibration(
+    return PenaltyCalibration(
         penalty=values[best],
         grid=values,
         scores=tuple(float(x) for x in scores),

@@ -1,7 +1,7 @@
 """What every repair takes and returns (paper, Algorithm "Sparse Relational Response Field Repair").
 
 Sign convention, fixed here once: responses y = z + e with z the valid field and e the error, so the repaired field
-is ẑ = y − ê and the syndrome is s = B y − c = B e. A decoder turns a `Task` into an `Outcome` (an error vector and
+is ẑ = y − ê and the syndrome is s = B y − c = B e. A decoder turns a `Task` into an `DecoderOutcome` (an error vector and
 what it proved about it); `repair` turns that into a `Repair` in the user's names, with the certificate.
 """
 
@@ -93,7 +93,7 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class DecoderOutcome:
     """What a decoder found and proved.
 
     `proved` means: in exact arithmetic, `explanations` lists every minimal support of at most k nodes that leaves at most
@@ -142,7 +142,7 @@ class Decoder(ABC):
     """What the method can be told beyond the task; anything else is an error of the caller, never ignored."""
 
     @abstractmethod
-    def decode(self, task: Task) -> Outcome:
+    def decode(self, task: Task) -> DecoderOutcome:
         """The error that explains the syndrome, by this method's lights."""
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from rrf_design.errors import InputError
-from rrf_design.repairing.contract import Array, Decoder, Outcome, Task
+from rrf_design.repairing.contract import Array, Decoder, DecoderOutcome, Task
 from solvers.decoding import GroupProblem, group_bpdn, group_lasso
 from solvers.decoding.spans import project_out, span_of
 
@@ -20,12 +20,12 @@ ACTIVE = 1e-5
 
 
 class Convex(Decoder):
-    """Options: `penalty` (λ of the penalised form, or a `Calibration`), `weights` by node id, `max_iterations`."""
+    """Options: `penalty` (λ of the penalised form, or a `PenaltyCalibration`), `weights` by node id, `max_iterations`."""
 
     name = "convex"
     options = ("penalty", "weights", "max_iterations")
 
-    def decode(self, task: Task) -> Outcome:
+    def decode(self, task: Task) -> DecoderOutcome:
         prepared = prepare(task)
         penalty = task.options.get("penalty")
         limits: dict[str, Any] = {"time_limit": task.time_limit}
@@ -49,7 +49,7 @@ class Convex(Decoder):
             notes.append("values were refitted by least squares on the edited nodes")
         else:
             error = _fill_erased(task, error)
-        return Outcome(
+        return DecoderOutcome(
             error=error,
             method="convex" if penalty is None else "convex, penalised",
             complete=found.converged,

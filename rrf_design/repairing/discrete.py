@@ -12,7 +12,7 @@ from math import prod
 import numpy as np
 
 from rrf_design.errors import InputError
-from rrf_design.repairing.contract import Array, Decoder, Outcome, Task
+from rrf_design.repairing.contract import Array, Decoder, DecoderOutcome, Task
 from rrf_design.repairing.energy import Energy, Factor, build_energy, whiten
 
 SMALL_PRODUCT = 20_000
@@ -29,7 +29,7 @@ class Discrete(Decoder):
     def __init__(self, solver: str = "auto") -> None:
         self.solver = solver
 
-    def decode(self, task: Task) -> Outcome:
+    def decode(self, task: Task) -> DecoderOutcome:
         energy = build_energy(task)
         solver = str(task.options.get("solver", self.solver))
         if solver not in SOLVERS:
@@ -54,7 +54,7 @@ class Discrete(Decoder):
 
 def _outcome(
     task: Task, energy: Energy, choice: tuple[int, ...], solver: str, *, gap: float | None, complete: bool, ties: int
-) -> Outcome:
+) -> DecoderOutcome:
     operator = task.operator
     error = np.zeros(operator.shape[1])
     for i, pick in enumerate(choice):
@@ -67,7 +67,7 @@ def _outcome(
         notes.append(f"candidates of {', '.join(energy.truncated)} were cut at the cap; raise most_candidates")
     if ties > 1:
         notes.append(f"{ties} candidate fields have this least energy; the first was taken")
-    return Outcome(
+    return DecoderOutcome(
         error=error,
         method=f"discrete, {solver}",
         heuristic=solver == "min-sum",

@@ -6,10 +6,10 @@ from functools import partial
 
 import numpy as np
 
-from rrf_design.repairing.contract import Array, Candidate, Decoder, Outcome, Task
+from rrf_design.repairing.contract import Array, Candidate, Decoder, DecoderOutcome, Task
 from rrf_design.repairing.parts import Parts
 from rrf_design.repairing.suspects import decode_with_suspects
-from solvers.decoding import Decoding, SupportDecoder
+from solvers.decoding import SupportDecoder, SyndromeDecoding
 
 CUT_SHORT = "the search was cut short: there may be explanations that are not listed"
 ZERO_RULE = "directions below 1e-10 of their node's length were taken for zero; the proof holds up to that rule"
@@ -22,13 +22,13 @@ class Exact(Decoder):
     options = ("limit",)
     counts_units = True
 
-    def decode(self, task: Task) -> Outcome:
+    def decode(self, task: Task) -> DecoderOutcome:
         parts = Parts.of(task.operator, task.erased)
         if task.operator.premise.wrong_checks:
             return decode_with_suspects(task, parts, limit=int(task.options.get("limit", 64)))
         return self.with_decoder(task, SupportDecoder(task.operator.matrix, parts.groups, known=parts.known), parts)
 
-    def with_decoder(self, task: Task, decoder: SupportDecoder, parts: Parts) -> Outcome:
+    def with_decoder(self, task: Task, decoder: SupportDecoder, parts: Parts) -> DecoderOutcome:
         """The same with a decoder prepared for this design and pattern of erasures."""
         found = decoder.decode(
             task.syndrome,
@@ -59,13 +59,13 @@ def edit_slack(task: Task) -> float:
     return max(task.tolerance, 1e-9 * max(1.0, float(np.abs(task.response).max(initial=0.0))))
 
 
-def exact_outcome(task: Task, parts: Parts, found: Decoding) -> Outcome:
+def exact_outcome(task: Task, parts: Parts, found: SyndromeDecoding) -> DecoderOutcome:
     notes: tuple[str, ...] = ()
     if not found.complete:
         notes = (CUT_SHORT,)
     if found.zero_rule:
         notes = (*notes, ZERO_RULE)
-    return Outcome(
+    return DecoderOutcome(
         error=found.error,
         method="exact",
         explanations=tuple(

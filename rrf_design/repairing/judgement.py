@@ -14,7 +14,7 @@ import numpy as np
 
 from rrf_design.amounts import rounded_up
 from rrf_design.certificates.checker.noise import joint_confidence
-from rrf_design.repairing.contract import Candidate, Certainty, Outcome, Task
+from rrf_design.repairing.contract import Candidate, Certainty, DecoderOutcome, Task
 from rrf_design.repairing.decoding import Decoding
 from rrf_design.repairing.uncertain import error_bound
 
@@ -28,7 +28,9 @@ class Assessment:
     """Errors that change nothing measured and could be added to the answer within the budget."""
 
 
-def judge(task: Task, outcome: Outcome, design: Decoding, *, support: tuple[int, ...], residual: float) -> Assessment:
+def judge(
+    task: Task, outcome: DecoderOutcome, design: Decoding, *, support: tuple[int, ...], residual: float
+) -> Assessment:
     """Certainty, its reason, and the error bound that holds."""
     facts = design.facts
     # A support that was proved to explain is not refused because its residual was rounded once more.
@@ -77,7 +79,7 @@ def judge(task: Task, outcome: Outcome, design: Decoding, *, support: tuple[int,
 
 def _with_margin(
     task: Task,
-    outcome: Outcome,
+    outcome: DecoderOutcome,
     design: Decoding,
     lower: float,
     gamma: float,
@@ -118,7 +120,7 @@ def _with_margin(
     return Assessment(Certainty.BOUNDED, limits, bound)
 
 
-def _at_zero_margin(task: Task, outcome: Outcome, design: Decoding, support: tuple[int, ...]) -> Assessment:
+def _at_zero_margin(task: Task, outcome: DecoderOutcome, design: Decoding, support: tuple[int, ...]) -> Assessment:
     names = task.operator.node_ids
     witness = ", ".join(names[i] for i in design.unseen_nodes)
     promise = f"the margin is zero: an error along the witness on {witness} changes nothing that is measured"
@@ -158,7 +160,7 @@ def _in_metrics(task: Task, bound: float) -> str:
     return f" in the nodes' metrics (in their own units: {shown}{', …' if len(own) > 6 else ''})"
 
 
-def _open_sets(task: Task, outcome: Outcome) -> str:
+def _open_sets(task: Task, outcome: DecoderOutcome) -> str:
     names = task.operator.node_ids
     sets = " or ".join(f"{{{', '.join(names[i] for i in part)}}}" for part in outcome.undecided[:6])
     return f"{sets} may explain the data too: the residual is ε to within what floats can tell."

@@ -21,8 +21,8 @@ from rrf_design.repairing.contract import (
     Candidate,
     Certainty,
     Decoder,
+    DecoderOutcome,
     Diagnostics,
-    Outcome,
     Repair,
     Task,
     Values,
@@ -162,7 +162,7 @@ def _posterior(task: Task, residual: float, lower: float) -> float:
     return (task.epsilon + residual) / lower + (0.0 if task.radius is None else task.radius.tail)
 
 
-def decode(task: Task, decoder: Decoder, design: Decoding) -> tuple[Task, Outcome]:
+def decode(task: Task, decoder: Decoder, design: Decoding) -> tuple[Task, DecoderOutcome]:
     """The decoder's outcome at the radius that the truth keeps to, and the task with that radius."""
     wider = widened(task, decoder, design)
     if wider is not None:
@@ -175,7 +175,7 @@ def decode(task: Task, decoder: Decoder, design: Decoding) -> tuple[Task, Outcom
     return task, replace(found, boundless=True, notes=(*found.notes, note))
 
 
-def _so_far(task: Task, outcome: Outcome) -> Progress:
+def _so_far(task: Task, outcome: DecoderOutcome) -> Progress:
     """Progress of the margin, which comes last: the answer is there, what it is worth is not."""
     edited = [name for name, i in task.operator.node_index.items() if outcome.error[task.operator.groups[i]].any()]
     found = ", ".join(name for name in edited if task.operator.node_index[name] not in task.erased) or "no answer"
@@ -235,17 +235,17 @@ def _automatic(task: Task) -> tuple[str, str]:
 
 def refuse_calibration_fields(task: Task) -> None:
     """A λ tuned on this very field would make the method an oracle."""
-    from rrf_design.repairing.calibration import Calibration
+    from rrf_design.repairing.calibration import PenaltyCalibration
 
     penalty = task.options.get("penalty")
-    if isinstance(penalty, Calibration):
+    if isinstance(penalty, PenaltyCalibration):
         penalty.check(task)
 
 
 def finish(
     task: Task,
     field: ResponseField,
-    outcome: Outcome,
+    outcome: DecoderOutcome,
     design: Decoding,
     *,
     selected: tuple[str, ...] = (),
@@ -339,7 +339,9 @@ _EXPLAINED = {
 }
 
 
-def _evidence(task: Task, outcome: Outcome, design: Decoding, found: Assessment, blank: tuple[str, ...]) -> Evidence:
+def _evidence(
+    task: Task, outcome: DecoderOutcome, design: Decoding, found: Assessment, blank: tuple[str, ...]
+) -> Evidence:
     explained = _EXPLAINED[found.certainty]
     if explained is Explained.NOT and not (outcome.proved and not outcome.explanations):
         explained = Explained.OPEN  # this method found nothing that fits; that is no proof that nothing does
@@ -384,7 +386,9 @@ def _next_step(task: Task) -> str:
     return f"{look}ask again, buy a check, or allow for more wrong answers than k = {task.k}."
 
 
-def _alternatives(task: Task, outcome: Outcome, found: Assessment, edited: tuple[int, ...]) -> tuple[Alternative, ...]:
+def _alternatives(
+    task: Task, outcome: DecoderOutcome, found: Assessment, edited: tuple[int, ...]
+) -> tuple[Alternative, ...]:
     others = [item for item in outcome.explanations if (item.support, item.checks) != (edited, outcome.checks)]
     listed = [_alternative(task, item.error, item, free=0) for item in others]
     listed += [_alternative(task, outcome.error + item.error, item, free=1) for item in found.hidden]

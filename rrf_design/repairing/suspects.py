@@ -14,15 +14,15 @@ from math import comb
 import numpy as np
 
 from rrf_design.errors import InputError
-from rrf_design.repairing.contract import Candidate, Outcome, Task
+from rrf_design.repairing.contract import Candidate, DecoderOutcome, Task
 from rrf_design.repairing.parts import Parts
-from solvers.decoding import Decoding, SupportDecoder
+from solvers.decoding import SupportDecoder, SyndromeDecoding
 
 MOST = 20_000
 """Sets of blocks that are set aside in turn."""
 
 
-def decode_with_suspects(task: Task, parts: Parts, *, limit: int) -> Outcome:
+def decode_with_suspects(task: Task, parts: Parts, *, limit: int) -> DecoderOutcome:
     """Every minimal explanation by at most k units and a checks, the one with fewest of both first."""
     from rrf_design.repairing.exact import CUT_SHORT, ZERO_RULE, named
 
@@ -54,7 +54,7 @@ def decode_with_suspects(task: Task, parts: Parts, *, limit: int) -> Outcome:
     chosen = ranked[0] if ranked else best[1] if best is not None else None
     assert chosen is not None  # the empty set of checks is always tried
     notes = () if complete else (CUT_SHORT,)
-    return Outcome(
+    return DecoderOutcome(
         error=chosen.error,
         method="exact",
         explanations=tuple(ranked),
@@ -84,7 +84,7 @@ def _sets(task: Task) -> Iterator[tuple[int, ...]]:
     return (aside for size in range(most + 1) for aside in combinations(blocks, size))
 
 
-def _decode(task: Task, parts: Parts, aside: tuple[int, ...], limit: int) -> Decoding:
+def _decode(task: Task, parts: Parts, aside: tuple[int, ...], limit: int) -> SyndromeDecoding:
     operator = task.operator
     kept = np.flatnonzero(~rows_of(task, aside))
     decoder = SupportDecoder(operator.matrix[kept], parts.groups, known=parts.known)
@@ -109,7 +109,7 @@ def _size(task: Task, item: Candidate) -> int:
     return task.count(item.support) + len(item.checks)
 
 
-def surely_wrong(outcome: Outcome) -> tuple[int, ...]:
+def surely_wrong(outcome: DecoderOutcome) -> tuple[int, ...]:
     """Checks that every explanation sets aside."""
     sets = [set(item.checks) for item in outcome.explanations]
     return tuple(sorted(set.intersection(*sets))) if sets else ()

@@ -16,7 +16,7 @@ import numpy as np
 from rrf_design.noise import UP, spread_at
 
 if TYPE_CHECKING:
-    from rrf_design.repairing.contract import Decoder, Outcome, Task
+    from rrf_design.repairing.contract import Decoder, DecoderOutcome, Task
     from rrf_design.repairing.decoding import Decoding
 
 
@@ -35,14 +35,14 @@ def widened(task: Task, decoder: Decoder, design: Decoding) -> Task | None:
     return replace(task, epsilon=min(radii)) if radii else None
 
 
-def supported(task: Task, outcome: Outcome) -> bool:
+def supported(task: Task, outcome: DecoderOutcome) -> bool:
     """Whether the estimate has at most k wrong nodes, so that the bounds speak of it."""
     gone = set(task.erased)
     edited = [i for i, part in enumerate(task.operator.groups) if i not in gone and outcome.error[part].any()]
     return task.count(tuple(edited)) <= task.k
 
 
-def error_bound(task: Task, outcome: Outcome, design: Decoding, lower: float) -> float:
+def error_bound(task: Task, outcome: DecoderOutcome, design: Decoding, lower: float) -> float:
     """Bound on the error of an explanation: 2ε'/γ, or with uncertain relations the smaller of that and fact 18."""
     tail = _tail(task)
     plain = 2.0 * task.epsilon / lower + tail
@@ -59,7 +59,7 @@ def _tail(task: Task) -> float:
     return 0.0 if task.radius is None else task.radius.tail
 
 
-def _distance(task: Task, outcome: Outcome, design: Decoding) -> tuple[float, float]:
+def _distance(task: Task, outcome: DecoderOutcome, design: Decoding) -> tuple[float, float]:
     """ρ and N for an estimate; `task.epsilon` is the radius of the rows alone."""
     estimate = task.operator.unstack(task.response - outcome.error)
     spread = spread_at(task.operator, estimate)

@@ -9,14 +9,14 @@ from __future__ import annotations
 import numpy as np
 
 from rrf_design.blocks import Anchor
-from rrf_design.repairing.contract import Certainty, Outcome, Task, Values
+from rrf_design.repairing.contract import Certainty, DecoderOutcome, Task, Values
 from rrf_design.repairing.decoding import Decoding
 from rrf_design.repairing.exact import edit_slack
 from rrf_design.repairing.judgement import Assessment, own_units
 from rrf_design.rows import family_scale
 
 
-def edited_nodes(task: Task, outcome: Outcome) -> tuple[int, ...]:
+def edited_nodes(task: Task, outcome: DecoderOutcome) -> tuple[int, ...]:
     """Nodes whose answer is changed. A unit is solved for as a whole: what rounding alone moves there is not edited."""
     slack = edit_slack(task) if task.operator.premise.units else 0.0
     sizes = (float(np.abs(outcome.error[part]).max(initial=0.0)) for part in task.operator.groups)
@@ -25,7 +25,7 @@ def edited_nodes(task: Task, outcome: Outcome) -> tuple[int, ...]:
 
 
 def repaired_values(
-    task: Task, design: Decoding, outcome: Outcome, edited: tuple[int, ...]
+    task: Task, design: Decoding, outcome: DecoderOutcome, edited: tuple[int, ...]
 ) -> dict[str, Values | None]:
     """ẑ = y − ê; untouched responses stay as they were given, values that nothing determines are None."""
     changed = (*task.erased, *edited)
@@ -38,7 +38,7 @@ def repaired_values(
 
 
 def agreed_values(
-    task: Task, outcome: Outcome, design: Decoding, found: Assessment, estimate: dict[str, Values | None]
+    task: Task, outcome: DecoderOutcome, design: Decoding, found: Assessment, estimate: dict[str, Values | None]
 ) -> dict[str, Values | None]:
     """Values only where every explanation that is known has the same: at margin zero, and for what is not delivered."""
     fixed = fixed_values(task)

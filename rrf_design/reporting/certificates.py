@@ -34,7 +34,7 @@ from rrf_design.reporting.page import (
 
 if TYPE_CHECKING:
     from rrf_design.problem import Problem
-    from rrf_design.reporting.documents import Source
+    from rrf_design.reporting.documents import PageSource
 
 REGIMES = {"information": "bad", "noise": "unsure", "computation": "good"}
 NOT_SAID = (
@@ -46,7 +46,7 @@ NOT_SAID = (
 )
 
 
-def certificate_page(source: Source) -> str:
+def certificate_page(source: PageSource) -> str:
     """The page of a certificate document."""
     data = source.data
     k = int(data["k"])
@@ -231,7 +231,7 @@ def _bounds(data: Mapping[str, Any]) -> Section:
     return section("The figures", table([f"at k = {data['k']}", "value", "how"], rows, right=[1]))
 
 
-def _view(source: Source) -> FieldView:
+def _view(source: PageSource) -> FieldView:
     assert source.problem is not None
     known = {*source.problem.node_by_id, *source.problem.block_by_id}
     selected = [name for name in source.data["problem"]["selected"] if name in known]

@@ -18,12 +18,12 @@ from rrf_design.reporting.markup import Child, Markup, join
 from rrf_design.reporting.page import Card, amount, callout, cards, figure, number, page, prose, section, table
 
 if TYPE_CHECKING:
-    from rrf_design.reporting.documents import Source
+    from rrf_design.reporting.documents import PageSource
 
 Names = tuple[str, str]
 
 
-def comparison_page(first: Source, second: Source, *, names: Names = ("A", "B")) -> str:
+def comparison_page(first: PageSource, second: PageSource, *, names: Names = ("A", "B")) -> str:
     """Two explained designs side by side."""
     views = [_view(source) for source in (first, second)]
     found = [first.data, second.data]
@@ -54,7 +54,7 @@ def comparison_page(first: Source, second: Source, *, names: Names = ("A", "B"))
     return page(f"{names[0]} against {names[1]}", parts, subtitle=f"Two designs at k = {k}", lead=lead, facts=facts)
 
 
-def _view(source: Source) -> FieldView:
+def _view(source: PageSource) -> FieldView:
     if source.problem is None:
         raise InputError(f"report: the {source.kind} does not carry its problem; give it with --problem")
     return FieldView(source.problem, list(source.data["selected"]), source.data["witness"])

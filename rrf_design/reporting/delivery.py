@@ -28,7 +28,7 @@ from rrf_design.reporting.sentences import MEANINGS, SIGNS
 from rrf_design.verdict import Verdict
 
 if TYPE_CHECKING:
-    from rrf_design.reporting.documents import Source
+    from rrf_design.reporting.documents import PageSource
 
 FIRST = 50
 """Rows that are there without the script, and on paper before it ran."""
@@ -50,18 +50,18 @@ def delivery_page(document: Mapping[str, Any]) -> str:
     )
 
 
-def item_table_page(source: Source) -> str:
+def item_table_page(source: PageSource) -> str:
     return delivery_page(source.data)
 
 
-def delivered(source: Source) -> str:
+def delivered(source: PageSource) -> str:
     """The page of an `rrf-delivery`: a delivered table."""
     from rrf_design.reporting.items import delivered_items
 
     return delivery_page(delivered_items(checked(source.data, "rrf-delivery", what="delivery")))
 
 
-def batch_page(source: Source) -> str:
+def batch_page(source: PageSource) -> str:
     """The page of an `rrf-repair-batch`."""
     from rrf_design.reporting.items import batch_delivery
 

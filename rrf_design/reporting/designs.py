@@ -31,7 +31,7 @@ from rrf_design.reporting.page import (
 
 if TYPE_CHECKING:
     from rrf_design.problem import Problem
-    from rrf_design.reporting.documents import Source
+    from rrf_design.reporting.documents import PageSource
 
 
 def facts_of(problem: Problem) -> list[tuple[str, str]]:
@@ -77,7 +77,7 @@ def margin_card(data: Mapping[str, Any]) -> Card:
     )
 
 
-def design_page(source: Source) -> str:
+def design_page(source: PageSource) -> str:
     """The page of an explanation; with its problem, the field is drawn."""
     data, problem = source.data, source.problem
     k, selected = int(data["k"]), list(data["selected"])

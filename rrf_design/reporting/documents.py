@@ -33,11 +33,11 @@ _PAGES = {
     "rrf-item-table": "rrf_design.reporting.delivery:item_table_page",
     "rrf-scenario": "rrf_design.reporting.scenarios:scenario_page",
 }
-"""Format name to the function that makes its page: (Source) -> str. Imported when used."""
+"""Format name to the function that makes its page: (PageSource) -> str. Imported when used."""
 
 
 @dataclass(frozen=True)
-class Source:
+class PageSource:
     """A document with what its page may need besides: the problem it belongs to, and the directory it lies in."""
 
     kind: str
@@ -68,7 +68,7 @@ def write_report(
     return Path(out)
 
 
-def read(document: Any, *, problem: Any = None) -> Source:
+def read(document: Any, *, problem: Any = None) -> PageSource:
     """What the document is; InputError when it is nothing that has a page."""
     if isinstance(problem, Mapping):
         owners = {str(item): _problem(each) for item, each in problem.items()}
@@ -77,7 +77,7 @@ def read(document: Any, *, problem: Any = None) -> Source:
     if isinstance(document, str | os.PathLike):
         return _from_path(Path(document), owner)
     if hasattr(document, "node_by_id"):
-        return Source("problem", {}, document)
+        return PageSource("problem", {}, document)
     own = getattr(document, "problem", None)
     if owner is None and hasattr(own, "node_by_id"):
         owner = own
@@ -103,12 +103,12 @@ def _as_mapping(result: Any) -> Any:
     return result.to_json() if hasattr(result, "to_json") else result
 
 
-def render(source: Source) -> str:
+def render(source: PageSource) -> str:
     """The page as text."""
     if source.kind == "problem":
         raise InputError("report: a problem has no page before it is explained; write_report(explain(problem), ...)")
     module, _, name = _PAGES[source.kind].partition(":")
-    make: Callable[[Source], str] = getattr(import_module(module), name)
+    make: Callable[[PageSource], str] = getattr(import_module(module), name)
     try:
         return make(source)
     except (KeyError, TypeError, AttributeError, IndexError, ValueError) as error:
@@ -116,7 +116,7 @@ def render(source: Source) -> str:
         raise InputError(f"{where}the {source.kind} document is damaged ({type(error).__name__}: {error})") from error
 
 
-def selected_of(source: Source) -> tuple[str, ...]:
+def selected_of(source: PageSource) -> tuple[str, ...]:
     """What the design that a document speaks of adds to what is owned, for comparisons."""
     if source.problem is None:
         raise InputError(f"report: the {source.kind} does not carry its problem; give it with --problem")
@@ -124,7 +124,7 @@ def selected_of(source: Source) -> tuple[str, ...]:
     return source.problem.resolve(list(named.get("selected", ())))
 
 
-def _from_path(path: Path, owner: Problem | None) -> Source:
+def _from_path(path: Path, owner: Problem | None) -> PageSource:
     if path.is_dir():
         inside = [path / name for name in ("document.json", "result.json", "scenario.json") if (path / name).is_file()]
         if not inside:
@@ -135,21 +135,21 @@ def _from_path(path: Path, owner: Problem | None) -> Source:
     if path.suffix.lower() == ".npz":
         from rrf_design.builders import load_operator
 
-        return Source("problem", {}, load_operator(path), path)
+        return PageSource("problem", {}, load_operator(path), path)
     if path.suffix.lower() != ".json":
-        return Source("problem", {}, _problem(path), path)
+        return PageSource("problem", {}, _problem(path), path)
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, ValueError, RecursionError) as error:
         raise InputError(f"{path}: can't be read as JSON ({error})") from None
     if isinstance(data, dict) and "format" not in data and "nodes" in data:
-        return Source("problem", {}, _problem(path), path)
+        return PageSource("problem", {}, _problem(path), path)
     if not isinstance(data, dict):
         raise InputError(f"{path}: not a document; expected a JSON object with a format")
     return _from_mapping(data, owner, path)
 
 
-def _from_mapping(data: Mapping[str, Any], owner: Problem | None, path: Path | None) -> Source:
+def _from_mapping(data: Mapping[str, Any], owner: Problem | None, path: Path | None) -> PageSource:
     where = f"{path}: " if path is not None else "report: "
     name = data.get("format")
     if not isinstance(name, str):
@@ -161,7 +161,7 @@ def _from_mapping(data: Mapping[str, Any], owner: Problem | None, path: Path | N
         from rrf_design.files import suggestion
 
         raise InputError(f"{where}there is no page for the format {name!r}{suggestion(kind, _PAGES)}")
-    return Source(kind, data, _matching(data, owner, path), path)
+    return PageSource(kind, data, _matching(data, owner, path), path)
 
 
 def _matching(data: Mapping[str, Any], owner: Problem | None, path: Path | None) -> Problem | None:

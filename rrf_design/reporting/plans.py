@@ -30,7 +30,7 @@ from rrf_design.reporting.page import (
 
 if TYPE_CHECKING:
     from rrf_design.problem import Problem
-    from rrf_design.reporting.documents import Source
+    from rrf_design.reporting.documents import PageSource
 
 STATUS = {
     "optimal": ("good", "proven: no design within the budget and the rules does better by more than the stated gap"),
@@ -39,7 +39,7 @@ STATUS = {
 }
 
 
-def plan_page(source: Source) -> str:
+def plan_page(source: PageSource) -> str:
     """The page of a plan; with its problem, the field is drawn with what is bought."""
     data, k = source.data, _k(source)
     parts = [
@@ -62,7 +62,7 @@ def plan_page(source: Source) -> str:
     )
 
 
-def frontier_page(source: Source) -> str:
+def frontier_page(source: PageSource) -> str:
     """The page of a frontier: the best margin that each amount of money buys, with the bound on anything better."""
     data, k = source.data, _k(source)
     points = data["points"]
@@ -132,27 +132,27 @@ def frontier_page(source: Source) -> str:
     )
 
 
-def _k(source: Source) -> int:
+def _k(source: PageSource) -> int:
     if source.data.get("k") is not None:
         return int(source.data["k"])
     return source.problem.k if source.problem is not None else 1
 
 
-def _target(source: Source) -> float | None:
+def _target(source: PageSource) -> float | None:
     value = source.data.get("target")
     if value is None and source.problem is not None:
         value = source.problem.target
     return None if value is None else float(value)
 
 
-def _name(source: Source) -> str:
+def _name(source: PageSource) -> str:
     if source.problem is not None:
         return source.problem.name
     named = source.data.get("problem")
     return named if isinstance(named, str) else "a problem"
 
 
-def _facts(source: Source) -> list[tuple[str, str]]:
+def _facts(source: PageSource) -> list[tuple[str, str]]:
     if source.problem is not None:
         return facts_of(source.problem)
     return [("problem", _name(source)), ("digest of the problem (SHA-256)", str(source.data.get("digest", "not said")))]
@@ -242,7 +242,7 @@ def _steps(data: Mapping[str, Any], k: int) -> Markup:
     return without_empty(columns, rows, right=[0, 3, 4, 6])
 
 
-def _curve(source: Source, k: int) -> Markup | None:
+def _curve(source: PageSource, k: int) -> Markup | None:
     data = source.data
     steps = data["trajectory"]
     if not steps:

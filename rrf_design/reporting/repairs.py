@@ -30,10 +30,10 @@ from rrf_design.reporting.sentences import MEANINGS, SIGNS, said
 
 if TYPE_CHECKING:
     from rrf_design.problem import Problem
-    from rrf_design.reporting.documents import Source
+    from rrf_design.reporting.documents import PageSource
 
 
-def repair_page(source: Source) -> str:
+def repair_page(source: PageSource) -> str:
     """The page of a repair document; with its problem, the field is drawn too."""
     data, problem = source.data, source.problem
     parts = [

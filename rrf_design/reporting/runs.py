@@ -35,7 +35,7 @@ from rrf_design.reporting.repairs import answers, repaired_view
 from rrf_design.reporting.sentences import MEANINGS, SIGNS, said
 
 if TYPE_CHECKING:
-    from rrf_design.reporting.documents import Source
+    from rrf_design.reporting.documents import PageSource
 
 MANY_ITEMS = 60
 """Data sets of more fields than this are shown in one table only, not drawn field by field."""
@@ -43,7 +43,7 @@ DRAWN = 400
 """Purchases on a curve of money; more of them are thinned out."""
 
 
-def run_page(source: Source) -> str:
+def run_page(source: PageSource) -> str:
     """The page of a run document; with its problems (item to Problem) the fields are drawn too."""
     data = source.data
     items = data["items"]
@@ -201,7 +201,7 @@ def _items(items: Sequence[Mapping[str, Any]]) -> list[Child]:
     return [figure(chart, caption="The certified margin of each field.")]
 
 
-def _folded_item(item: Mapping[str, Any], source: Source) -> Markup:
+def _folded_item(item: Mapping[str, Any], source: PageSource) -> Markup:
     """Everything about one field of a data set, behind a line that sums it up."""
     wrong = ", ".join((item.get("repair") or {}).get("support") or ()) or "none"
     name, k = item["item"] or item["name"], int(item["k"])
@@ -210,7 +210,7 @@ def _folded_item(item: Mapping[str, Any], source: Source) -> Markup:
     return tag("details", tag("summary", summary), inside)
 
 
-def _item_sections(item: Mapping[str, Any], source: Source) -> list[Section]:
+def _item_sections(item: Mapping[str, Any], source: PageSource) -> list[Section]:
     alone = len(source.data["items"]) == 1
     repair = item.get("repair")
     parts = []

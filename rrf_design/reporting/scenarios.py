@@ -17,12 +17,12 @@ from rrf_design.reporting.markup import Child, Markup, tag
 from rrf_design.reporting.page import Card, cards, number, page, prose, section, table
 
 if TYPE_CHECKING:
-    from rrf_design.reporting.documents import Source
+    from rrf_design.reporting.documents import PageSource
 
 _SIGNS = {"met": "good", "violated": "bad"}
 
 
-def scenario_page(source: Source) -> str:
+def scenario_page(source: PageSource) -> str:
     """The page of a scenario's result document; `source.path` is where its tables and figures lie."""
     data = source.data
     verdicts = data.get("expectations", [])

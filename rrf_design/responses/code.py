@@ -16,7 +16,7 @@ from typing import Any
 
 from rrf_design.errors import InputError
 from rrf_design.responses.parsed import Parsed, Parser, ParseStatus, failure, numbers
-from rrf_design.responses.sandbox.records import Execution, Program, ProgramLimits, Status
+from rrf_design.responses.sandbox.records import Execution, Program, ProgramLimits, ProgramStatus
 from rrf_design.responses.sandbox.runner import Sandbox
 
 _FENCED = re.compile(
@@ -106,7 +106,7 @@ class CodeParser(Parser):
 
 def _parsed(result: Execution, *, strict: bool) -> Parsed:
     held = f"isolation {result.isolation.level.value}"
-    if result.status is not Status.RAN:
+    if result.status is not ProgramStatus.RAN:
         return failure(f"{result.detail}; {held}", ParseStatus(result.status.value))
     integers = [value for value in result.outputs if value is not None]
     parsed = numbers(integers, strict=strict, canonical=" ".join(map(str, integers)))

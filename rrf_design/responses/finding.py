@@ -65,7 +65,7 @@ _ITALIC = re.compile(r"(?<![\w*)])\*([^\s*][^*\n]{0,40})\*(?![\w*])")
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundNumber:
     """``value``, or None and why; ``ambiguous`` is False where there is no number at all."""
 
     value: Fraction | None
@@ -93,13 +93,13 @@ class Page:
             yield mention
 
 
-def page(text: str, decimal: str | None) -> Page | Found:
+def page(text: str, decimal: str | None) -> Page | FoundNumber:
     """The text, ready to be searched; or why it can't be."""
     if len(text) > LONGEST:
-        return Found(None, f"a text of more than {LONGEST} characters")
+        return FoundNumber(None, f"a text of more than {LONGEST} characters")
     concealed = hidden(text)
     if concealed is not None:
-        return Found(None, f"the text has {concealed}", ambiguous=True)
+        return FoundNumber(None, f"the text has {concealed}", ambiguous=True)
     marked = plain(text)
     if "\\" in marked or "{,}" in marked:
         for pattern, replacement in _LATEX:
@@ -110,37 +110,41 @@ def page(text: str, decimal: str | None) -> Page | Found:
     return Page(bare, marked, conventions(bare) if decimal is None else (decimal,))
 
 
-def settle(found: Sequence[Mention] | Iterator[Mention], *, whole: bool = False) -> Found:
+def settle(found: Sequence[Mention] | Iterator[Mention], *, whole: bool = False) -> FoundNumber:
     """The one number that all mentions are; ambiguous if they differ, or one of them is unclear."""
     first: Mention | None = None
     value: Fraction | None = None
     for mention in found:
         current = mention.whole if whole and mention.value is None else mention.value
         if current is None:
-            return Found(None, mention.why, ambiguous=not mention.impossible)
+            return FoundNumber(None, mention.why, ambiguous=not mention.impossible)
         if mention.operand:
-            return Found(None, f"{mention.text!r} is part of a calculation", ambiguous=True)
+            return FoundNumber(None, f"{mention.text!r} is part of a calculation", ambiguous=True)
         if mention.bracketed:
-            return Found(None, f"{mention.text!r} stands in brackets: a remark, or a negative amount", ambiguous=True)
+            return FoundNumber(
+                None, f"{mention.text!r} stands in brackets: a remark, or a negative amount", ambiguous=True
+            )
         if first is None:
             first, value = mention, current
         elif current != value or first.spaced or mention.spaced:
-            return Found(None, f"{first.text!r} and {mention.text!r}: neither is marked as the answer", ambiguous=True)
-    return Found(None, "no number in the text") if value is None else Found(value)
+            return FoundNumber(
+                None, f"{first.text!r} and {mention.text!r}: neither is marked as the answer", ambiguous=True
+            )
+    return FoundNumber(None, "no number in the text") if value is None else FoundNumber(value)
 
 
-def the_number(prepared: Page, *, whole: bool = False) -> Found:
+def the_number(prepared: Page, *, whole: bool = False) -> FoundNumber:
     """The number that the text gives as its answer."""
     text = prepared.text
     for spans in (strong(text), said(text), _conclusion(prepared)):
         if spans:
             if len(spans) > MOST_MARKS:
-                return Found(None, f"more than {MOST_MARKS} numbers are marked as the answer", ambiguous=True)
+                return FoundNumber(None, f"more than {MOST_MARKS} numbers are marked as the answer", ambiguous=True)
             return _agree([_in_span(prepared, span, whole) for span in spans])
     return _in_span(prepared, text, whole)
 
 
-def _in_span(prepared: Page, span: str, whole: bool) -> Found:
+def _in_span(prepared: Page, span: str, whole: bool) -> FoundNumber:
     """The number of a piece of text: the end of an equation, else all that is outside remarks."""
     result = _right_hand_side(prepared, span, whole)
     if result is not None:
@@ -149,11 +153,11 @@ def _in_span(prepared: Page, span: str, whole: bool) -> Found:
     if outside != span and next(prepared.mentions(outside), None) is not None:
         span = outside
     elif outside != span and _UNKNOWN.search(outside):
-        return Found(None, "the answer is said to be unknown; a number stands in a remark only", ambiguous=True)
+        return FoundNumber(None, "the answer is said to be unknown; a number stands in a remark only", ambiguous=True)
     return settle(prepared.mentions(span), whole=whole)
 
 
-def _right_hand_side(prepared: Page, span: str, whole: bool) -> Found | None:
+def _right_hand_side(prepared: Page, span: str, whole: bool) -> FoundNumber | None:
     """``... = 460 miles.``: the last number, if an equals sign stands before it and no more than a few words after it."""
     at = max(span.rfind("="), span.rfind("\u2248"))
     if at < 0 or len(set(_VARIABLE.findall(span))) > 1:
@@ -212,10 +216,10 @@ def _braced(text: str, start: int) -> str:
     return f":{text[start : start + _SPAN]}"
 
 
-def _agree(results: Sequence[Found]) -> Found:
+def _agree(results: Sequence[FoundNumber]) -> FoundNumber:
     for result in results:
         if result.value is None:
             return result
     if len({result.value for result in results}) > 1:
-        return Found(None, "the text gives several different answers", ambiguous=True)
+        return FoundNumber(None, "the text gives several different answers", ambiguous=True)
     return results[0]

@@ -23,7 +23,7 @@ from collections.abc import Mapping, Sequence
 from typing import IO, Any
 
 from rrf_design.errors import InputError, MissingDependency
-from rrf_design.responses.finding import Found, marked, page, the_number
+from rrf_design.responses.finding import FoundNumber, marked, page, the_number
 from rrf_design.responses.parsed import Parsed, Parser, ParseStatus, failure, labelled
 
 _FORMULA = re.compile(r"\$\$?([^$]{1,2000})\$|\\\(([^()]{1,2000}?)\\\)|\\\[([^\[\]]{1,2000}?)\\\]")
@@ -216,7 +216,7 @@ class _Unclear(Exception):
 def _amount(text: str) -> str | None:
     """A plain amount, read as every other parser reads it; None for what is no plain amount."""
     prepared = page(text, None)
-    if isinstance(prepared, Found) or not _PLAIN.fullmatch(prepared.text):
+    if isinstance(prepared, FoundNumber) or not _PLAIN.fullmatch(prepared.text):
         return None
     found = the_number(prepared)
     if found.value is None:

@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Any
 
 from rrf_design.errors import InputError
-from rrf_design.responses.finding import Found, Page, page, the_number
+from rrf_design.responses.finding import FoundNumber, Page, page, the_number
 from rrf_design.responses.mentions import Mention
 from rrf_design.responses.numerals import BOTH, MOST_DIGITS
 from rrf_design.responses.parsed import Parsed, Parser, ParseStatus, failure, numbers
@@ -33,7 +33,7 @@ def check_decimal(decimal: object, parser: str) -> str | None:
     return decimal if isinstance(decimal, str) else None
 
 
-def parsed_number(found: Found, *, strict: bool, whole: bool = False) -> Parsed:
+def parsed_number(found: FoundNumber, *, strict: bool, whole: bool = False) -> Parsed:
     """What was found as a reading; ``whole`` refuses fractions."""
     if found.value is None:
         return failure(found.why, ParseStatus.AMBIGUOUS if found.ambiguous else ParseStatus.PARSE_FAILURE)
@@ -55,7 +55,7 @@ class _NumberParser(Parser):
         bare = text.strip()
         strict = self.strict.fullmatch(bare) is not None
         if strict and self.decimal != "," and _PLAIN.fullmatch(bare) is not None:
-            return parsed_number(Found(Fraction(bare)), strict=True, whole=self.whole)
+            return parsed_number(FoundNumber(Fraction(bare)), strict=True, whole=self.whole)
         return self.searched(text, bare, strict=strict)
 
     def searched(self, text: str, bare: str, *, strict: bool) -> Parsed:
@@ -63,10 +63,10 @@ class _NumberParser(Parser):
         if strict and len(bare) > MOST_DIGITS:
             return failure(f"a number of more than {MOST_DIGITS} digits")
         prepared = page(text, self.decimal)
-        found = prepared if isinstance(prepared, Found) else self.find(prepared)
+        found = prepared if isinstance(prepared, FoundNumber) else self.find(prepared)
         return parsed_number(found, strict=strict, whole=self.whole)
 
-    def find(self, prepared: Page) -> Found:
+    def find(self, prepared: Page) -> FoundNumber:
         return the_number(prepared, whole=self.whole)
 
     @property
@@ -90,7 +90,7 @@ class IntegerParser(_NumberParser):
             return failure("no bare signed integer in the text")
         return super().parse(text)
 
-    def find(self, prepared: Page) -> Found:
+    def find(self, prepared: Page) -> FoundNumber:
         if not self._which:
             return the_number(prepared, whole=True)
         return _by_place(prepared, first=self._which == "first")
@@ -100,24 +100,24 @@ class IntegerParser(_NumberParser):
         return 'root ::= "-"? [0-9]+'
 
 
-def _by_place(prepared: Page, *, first: bool) -> Found:
+def _by_place(prepared: Page, *, first: bool) -> FoundNumber:
     """The first or last number, which must then be a readable whole one; parts of a fraction or a power are none.
 
     A share in percent beside amounts, and a number in brackets with nothing before it, are remarks as likely as answers.
     """
     found = [mention for mention in prepared.mentions() if not _part(prepared.text, mention)]
     if not found:
-        return Found(None, "no standalone integer in the text")
+        return FoundNumber(None, "no standalone integer in the text")
     chosen = found[0 if first else -1]
     value = chosen.whole if chosen.value is None else chosen.value
     if value is None:
-        return Found(None, chosen.why, ambiguous=not chosen.impossible)
+        return FoundNumber(None, chosen.why, ambiguous=not chosen.impossible)
     if (chosen.percent and not all(mention.percent for mention in found)) or (chosen.spaced and len(found) > 1):
-        return Found(None, f"{chosen.text!r} may be a remark or two numbers", ambiguous=True)
+        return FoundNumber(None, f"{chosen.text!r} may be a remark or two numbers", ambiguous=True)
     before = prepared.text[: chosen.start].rpartition("(")[0].rstrip()[-1:]
     if chosen.bracketed and before in ("", ":", "="):
-        return Found(None, f"{chosen.text!r} stands in brackets: a remark, or a negative amount", ambiguous=True)
-    return Found(value)
+        return FoundNumber(None, f"{chosen.text!r} stands in brackets: a remark, or a negative amount", ambiguous=True)
+    return FoundNumber(value)
 
 
 def _part(text: str, mention: Mention) -> bool:

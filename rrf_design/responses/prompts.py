@@ -72,7 +72,7 @@ class Affine:
         return {"transport": self.transport(), "offset": offset[0] if same else offset}
 
 
-class Kind(StrEnum):
+class WordingKind(StrEnum):
     """What the wording does to the question; recorded with the answer, for audits by type."""
 
     ORIGINAL = "original"
@@ -89,7 +89,7 @@ class Kind(StrEnum):
 class Transformation:
     """A typed change of the question. Build it with the functions below; ``variables`` are offered to the template."""
 
-    kind: Kind
+    kind: WordingKind
     scale: float = 1.0
     shift: float = 0.0
     picks: tuple[int, ...] | None = None
@@ -133,48 +133,48 @@ class Transformation:
 
 
 def original() -> Transformation:
-    return Transformation(Kind.ORIGINAL)
+    return Transformation(WordingKind.ORIGINAL)
 
 
 def paraphrase() -> Transformation:
-    return Transformation(Kind.PARAPHRASE)
+    return Transformation(WordingKind.PARAPHRASE)
 
 
 def scale(s: float) -> Transformation:
     """Asks for ``s`` times the answer; the template may say ``{{ s }}``."""
     if s == 0 or not np.isfinite(s):
         raise InputError(f"scale: {s} times an answer says nothing about it; choose a finite s other than 0")
-    return Transformation(Kind.SCALE, scale=float(s))
+    return Transformation(WordingKind.SCALE, scale=float(s))
 
 
 def shift(t: float) -> Transformation:
     """Asks for the answer plus ``t``; the template may say ``{{ t }}``."""
     if not np.isfinite(t):
         raise InputError(f"shift: {t} is not a finite number")
-    return Transformation(Kind.SHIFT, shift=float(t))
+    return Transformation(WordingKind.SHIFT, shift=float(t))
 
 
 def permute(*order: int) -> Transformation:
     """Asks for the coordinates in another order: entry i of the variant is entry ``order[i]`` of the answer."""
     if sorted(order) != list(range(len(order))):
         raise InputError(f"permute: {list(order)} is not an order of 0..{len(order) - 1}")
-    return Transformation(Kind.PERMUTE, picks=order)
+    return Transformation(WordingKind.PERMUTE, picks=order)
 
 
 def decompose(*picks: int) -> Transformation:
     """Asks for some coordinates only; without any, it is a hint to work in steps and the answer stays the same."""
-    return Transformation(Kind.DECOMPOSE, picks=picks or None)
+    return Transformation(WordingKind.DECOMPOSE, picks=picks or None)
 
 
 def rename(names: Mapping[str, str]) -> Transformation:
     """Other names for the same things (arguments of a function); the answer stays the same."""
-    return Transformation(Kind.RENAME, names=tuple(names.items()))
+    return Transformation(WordingKind.RENAME, names=tuple(names.items()))
 
 
 def linear(rows: Sequence[Sequence[float]], offset: float = 0.0) -> Transformation:
     """Asks for a linear map of the answer, such as the sum of its coordinates."""
     matrix = tuple(tuple(float(entry) for entry in row) for row in rows)
-    return Transformation(Kind.LINEAR, shift=float(offset), rows=matrix)
+    return Transformation(WordingKind.LINEAR, shift=float(offset), rows=matrix)
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +183,7 @@ class Variant:
 
     name: str
     template: str
-    transformation: Transformation = Transformation(Kind.PARAPHRASE)
+    transformation: Transformation = Transformation(WordingKind.PARAPHRASE)
     parser: str | Mapping[str, Any] | None = None
 
 

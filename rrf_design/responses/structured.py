@@ -14,7 +14,7 @@ from fractions import Fraction
 from typing import Any
 
 from rrf_design.errors import InputError
-from rrf_design.responses.finding import LONGEST, Found, Page, page, the_number
+from rrf_design.responses.finding import LONGEST, FoundNumber, Page, page, the_number
 from rrf_design.responses.numeric import check_decimal
 from rrf_design.responses.parsed import Parsed, Parser, ParseStatus, failure, numbers
 
@@ -75,7 +75,7 @@ class JsonParser(Parser):
         if len(text) > LONGEST:
             return failure(f"a text of more than {LONGEST} characters")
         prepared = page(text, self.decimal)
-        if isinstance(prepared, Found):
+        if isinstance(prepared, FoundNumber):
             return _refused(prepared)
         documents = _objects(text)
         values: list[Fraction] = []
@@ -110,7 +110,7 @@ class JsonParser(Parser):
         if len(exact) == wanted:
             return exact
         first = next(entry for entry in found if entry.value is None)
-        return _refused(Found(None, f"{field!r}: {first.why}", first.ambiguous))
+        return _refused(FoundNumber(None, f"{field!r}: {first.why}", first.ambiguous))
 
     @property
     def grammar(self) -> str | None:
@@ -198,7 +198,7 @@ def _json_text(value: Any) -> str:
     return str(value) if isinstance(value, _Digits) or not isinstance(value, str) else repr(value)
 
 
-def _refused(found: Found) -> Parsed:
+def _refused(found: FoundNumber) -> Parsed:
     return failure(found.why, ParseStatus.AMBIGUOUS if found.ambiguous else ParseStatus.PARSE_FAILURE)
 
 
@@ -271,16 +271,16 @@ _UNQUOTED = re.compile(r"([^\n{}\[\]\"]+?)\s*(?:\"?,?\s*\n|,\s*\"|\"?\s*\}|\])")
 _CUT = "\N{REPLACEMENT CHARACTER}"
 
 
-def _number(entry: object, prepared: Page) -> Found:
+def _number(entry: object, prepared: Page) -> FoundNumber:
     """The number that an entry stands for. A JSON number has a decimal point; a string follows what the text shows."""
     if isinstance(entry, _Digits):
         if len(entry) > 400 or _JSON_NUMBER.fullmatch(entry) is None:
-            return Found(None, "a number of more than 400 digits")
-        return Found(Fraction(entry))
+            return FoundNumber(None, "a number of more than 400 digits")
+        return FoundNumber(Fraction(entry))
     if not isinstance(entry, str) or entry == _CUT:
-        return Found(None, "cut off" if entry == _CUT else "not a number")
+        return FoundNumber(None, "cut off" if entry == _CUT else "not a number")
     inner = page(entry, prepared.decimals[0] if len(prepared.decimals) == 1 else None)
-    return inner if isinstance(inner, Found) else the_number(inner)
+    return inner if isinstance(inner, FoundNumber) else the_number(inner)
 
 
 def _object() -> dict[str, Any]:

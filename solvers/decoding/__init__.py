@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from solvers.decoding.convex import GroupProblem, group_bpdn, group_lasso, lasso_path
 from solvers.decoding.erasures import ErasureMargin, erasure_margin
-from solvers.decoding.result import ConvexSolution, Decoding, Explanation
+from solvers.decoding.result import ConvexSolution, SyndromeDecoding, SyndromeExplanation
 from solvers.decoding.search import SupportDecoder, decode_support
 from solvers.decoding.table import BatchDecoding, SupportTable, table_fits
 from solvers.decoding.unread import WrongChecks, unread_margin
@@ -17,12 +17,12 @@ from solvers.decoding.unread import WrongChecks, unread_margin
 __all__ = [
     "BatchDecoding",
     "ConvexSolution",
-    "Decoding",
     "ErasureMargin",
-    "Explanation",
     "GroupProblem",
     "SupportDecoder",
     "SupportTable",
+    "SyndromeDecoding",
+    "SyndromeExplanation",
     "WrongChecks",
     "decode_support",
     "erasure_margin",

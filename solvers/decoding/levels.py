@@ -60,7 +60,7 @@ class Basis:
 
 
 @dataclass(frozen=True, slots=True)
-class Level:
+class PrefixLevel:
     """The operator with `prefix` projected out; what is left of the syndrome is with the search."""
 
     given: Any
@@ -76,7 +76,7 @@ class Level:
     dropped: bool = False
 
     @classmethod
-    def root(cls, operator: Any, groups: NodeColumns) -> Level:
+    def root(cls, operator: Any, groups: NodeColumns) -> PrefixLevel:
         """The field as given; nodes of extreme length are rescaled, which changes no span."""
         with np.errstate(over="ignore", under="ignore"):
             squares = column_squares(operator)
@@ -85,7 +85,7 @@ class Level:
         operator = mild
         return cls(operator, operator, groups, spans, None, np.zeros(operator.shape[0], dtype=np.bool_))
 
-    def without(self, nodes: tuple[int, ...], basis: Basis) -> Level:
+    def without(self, nodes: tuple[int, ...], basis: Basis) -> PrefixLevel:
         """One level down: `basis` is that of these nodes."""
         smaller = project_out(self.operator, basis.wide(self.operator.shape[0]))
         before = np.zeros(len(self.groups)) if self.noise is None else self.noise
@@ -93,7 +93,7 @@ class Level:
         columns = np.concatenate([self.groups[i] for i in nodes])
         touched = self.given[:, columns]
         touched = touched.any(axis=1) if isinstance(touched, np.ndarray) else np.asarray(abs(touched).sum(axis=1)) > 0
-        return Level(
+        return PrefixLevel(
             given=self.given,
             operator=smaller,
             groups=self.groups,

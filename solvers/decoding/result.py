@@ -11,7 +11,7 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class Explanation:
+class SyndromeExplanation:
     """A support that explains the syndrome within ε, and contains no smaller one that does."""
 
     support: tuple[int, ...]
@@ -25,7 +25,7 @@ class Explanation:
 
 
 @dataclass(frozen=True, slots=True)
-class Decoding:
+class SyndromeDecoding:
     """The exact decoder's answer to one syndrome.
 
     When `verified`, it is a proof in exact arithmetic for B, s and the radius ε + tolerance as the floats they are: the
@@ -37,7 +37,7 @@ class Decoding:
     residual: float
     explained: bool
     """Some support of at most k nodes reaches ε; otherwise `support` has the least residual of all."""
-    explanations: tuple[Explanation, ...]
+    explanations: tuple[SyndromeExplanation, ...]
     """Every inclusion-minimal support of at most k nodes that explains the data, the chosen one first."""
     complete: bool
     """False when a limit cut the search short: then there may be more explanations, or a better support."""

@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.decoding import rational
-from solvers.decoding.levels import Basis, Level
-from solvers.decoding.result import Decoding, Explanation
+from solvers.decoding.levels import Basis, PrefixLevel
+from solvers.decoding.result import SyndromeDecoding, SyndromeExplanation
 from solvers.decoding.spans import DEPENDENT, Spans, as_operator, local_part
-from solvers.decoding.traversal import Scan, Search, Told
+from solvers.decoding.traversal import Scan, Told, Traversal
 from solvers.groups import NodeColumns, column_groups
 
 Array = NDArray[np.float64]
@@ -29,7 +29,7 @@ ROUNDING = 1e-12
 """Default tolerance of ‖Be − s‖ ≤ ε, relative to ‖s‖: the rounding of a short chain of float operations."""
 
 
-def decode_support(B: Any, groups: Any = None, *, syndrome: Any, k: int, **options: Any) -> Decoding:
+def decode_support(B: Any, groups: Any = None, *, syndrome: Any, k: int, **options: Any) -> SyndromeDecoding:
     """One syndrome of one design; see `SupportDecoder.decode` for the options. `known` lists erased nodes."""
     known = options.pop("known", ())
     return SupportDecoder(B, groups, known=known).decode(syndrome, k=k, **options)
@@ -48,7 +48,7 @@ class SupportDecoder:
         self.known = tuple(sorted({int(i) for i in known}))
         if self.known and not 0 <= self.known[0] <= self.known[-1] < len(self._groups):
             raise ValueError(f"known: nodes are numbered 0..{len(self._groups) - 1}, got {list(self.known)}")
-        self._level = Level.root(self._original, self._groups)
+        self._level = PrefixLevel.root(self._original, self._groups)
         self._known_basis = None
         if self.known:
             self._known_basis = Basis.of(self._level.spans, self.known)
@@ -78,7 +78,7 @@ class SupportDecoder:
         limit: int = 64,
         time_limit: float | None = None,
         progress: Told | None = None,
-    ) -> Decoding:
+    ) -> SyndromeDecoding:
         """Smallest support of at most k nodes with residual ≤ ε (plus `tolerance`), and every minimal other one.
 
         When none explains the syndrome, the support of at most k nodes with the least residual. `limit` caps the list
@@ -103,7 +103,7 @@ class SupportDecoder:
             best = task.search(k, listing=False)
             support, residual, complete = best.support, best.residual, complete and best.complete
         explanations = tuple(
-            Explanation(
+            SyndromeExplanation(
                 nodes,
                 value / task.unit,
                 self._solve(raw, nodes, search.bases.get(nodes)),
@@ -111,7 +111,7 @@ class SupportDecoder:
             )
             for nodes, value in ranked
         )
-        return Decoding(
+        return SyndromeDecoding(
             support=support,
             error=explanations[0].error if explanations else self._solve(raw, support),
             residual=residual / task.unit,
@@ -258,9 +258,9 @@ class _Task:
             return float(np.sqrt(energy - gain))
         return self.search(size, listing=False).residual
 
-    def search(self, size: int, *, listing: bool, limit: int = 0) -> Search:
+    def search(self, size: int, *, listing: bool, limit: int = 0) -> Traversal:
         decoder = self.decoder
-        search = Search(
+        search = Traversal(
             self.radius * self.unit if listing else float(np.sqrt(self.scan.energy)),
             listing,
             lambda support: decoder.decide(self.raw, support, self.radius),

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.decoding.levels import Basis, Level
+from solvers.decoding.levels import Basis, PrefixLevel
 from solvers.decoding.spans import UNIT
 
 Array = NDArray[np.float64]
@@ -34,7 +34,7 @@ TELLING = 0.1
 
 
 @dataclass
-class Search:
+class Traversal:
     """One traversal. Listing keeps `radius` and collects; minimising lowers it to the best residual found.
 
     `decide` judges a support against the radius in exact arithmetic (None: it can't), `touching` names the nodes
@@ -154,7 +154,7 @@ class Search:
         radius = self.radius if self.listing else self.radius * (1.0 - 1e-9)
         return energy - radius * radius * (1.0 + 4.0 * UNIT)
 
-    def _settle(self, level: Level, usable: NDArray[np.bool_]) -> None:
+    def _settle(self, level: PrefixLevel, usable: NDArray[np.bool_]) -> None:
         """Directions that were dropped as too short: are they exactly dependent, or is that the zero rule's doing?"""
         if not self.listing or self.zero_rule:
             return
@@ -221,7 +221,7 @@ class Search:
 class Scan:
     """One level prepared for the tests of its last two nodes."""
 
-    level: Level
+    level: PrefixLevel
     s: Array  # (rows,): what the prefix leaves of the syndrome
     blur: float
     """Bound on the error of s."""
@@ -234,7 +234,7 @@ class Scan:
     reach: Array  # (n,): proven bounds on the gains of single nodes
 
     @classmethod
-    def of(cls, level: Level, s: Array, blur: float, scale: float = 0.0) -> Scan:
+    def of(cls, level: PrefixLevel, s: Array, blur: float, scale: float = 0.0) -> Scan:
         spans = level.spans
         energy, width, height = float(s @ s), spans.width, len(s)
         scale = max(scale, energy, 1e-300)

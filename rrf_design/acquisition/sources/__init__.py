@@ -25,7 +25,7 @@ from rrf_design.acquisition.sources.base import (
     ask,
     refuse_unanswered,
 )
-from rrf_design.acquisition.sources.calibration import Calibration, calibrate
+from rrf_design.acquisition.sources.calibration import VerifierCalibration, calibrate
 from rrf_design.acquisition.sources.registry import SOURCES, build, source_class
 
 __all__ = [
@@ -33,12 +33,12 @@ __all__ = [
     "SOURCES",
     "Asked",
     "Attempted",
-    "Calibration",
     "Fetched",
     "Place",
     "Source",
     "Toolbox",
     "Unreachable",
+    "VerifierCalibration",
     "ask",
     "build",
     "calibrate",

@@ -10,7 +10,7 @@ from rrf_design.errors import InputError
 
 
 @dataclass(frozen=True, slots=True)
-class Calibration:
+class VerifierCalibration:
     """How far a verifier was from known truths: declare `sigma` in its anchors."""
 
     sigma: float
@@ -21,7 +21,7 @@ class Calibration:
     unread: int
 
 
-def calibrate(errors: Sequence[float], *, unread: int = 0, confidence: float = 0.95) -> Calibration:
+def calibrate(errors: Sequence[float], *, unread: int = 0, confidence: float = 0.95) -> VerifierCalibration:
     """Measure a verifier from its errors (verdict minus truth) on items whose truth is known.
 
     The bound treats the errors as centred Gaussians of unknown variance: sum of squares over a chi-square quantile.
@@ -32,7 +32,7 @@ def calibrate(errors: Sequence[float], *, unread: int = 0, confidence: float = 0
 
     squares = math.fsum(error * error for error in errors)
     quantile = float(chi2.ppf(1.0 - confidence, len(errors)))
-    return Calibration(
+    return VerifierCalibration(
         sigma=math.sqrt(squares / quantile),
         rms=math.sqrt(squares / len(errors)),
         bias=math.fsum(errors) / len(errors),

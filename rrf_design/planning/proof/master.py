@@ -1,4 +1,4 @@
-"""Front ends that solve a `Program`: OR-Tools (CP-SAT) by default, and PuLP (`pulp_master`) for solvers a user may have.
+"""Front ends that solve a `BinaryProgram`: OR-Tools (CP-SAT) by default, and PuLP (`pulp_master`) for solvers a user may have.
 
 CP-SAT reasons in whole numbers, so "infeasible" is a proof. Measured on fields of 24 nodes with 64 candidates it also is
 an order of magnitude faster on these covering programs than SCIP or HiGHS.
@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from rrf_design.errors import InputError
-from rrf_design.planning.proof.program import Program
+from rrf_design.planning.proof.program import BinaryProgram
 
 
 class Answer(StrEnum):
@@ -44,7 +44,7 @@ class Master(Protocol):
         """Raise what would keep this solver from working, before any work is done."""
         ...
 
-    def solve(self, program: Program, *, time_limit: float | None, seed: int) -> Solved: ...
+    def solve(self, program: BinaryProgram, *, time_limit: float | None, seed: int) -> Solved: ...
 
 
 def front_end(name: str = "ortools") -> Master:
@@ -66,7 +66,7 @@ class OrTools:
     def ready(self) -> None:
         from ortools.sat.python import cp_model  # noqa: F401
 
-    def solve(self, program: Program, *, time_limit: float | None, seed: int) -> Solved:
+    def solve(self, program: BinaryProgram, *, time_limit: float | None, seed: int) -> Solved:
         from ortools.sat.python import cp_model
 
         model = cp_model.CpModel()

@@ -32,7 +32,7 @@ LARGEST = 1 << 50  # units of all prices together: exact in a float, and far fro
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
+class BinaryProgram:
     """Find 0/1 variables with all rows satisfied; with `minimise`, of least cost. `rows[:hard]` are small exact numbers."""
 
     variables: int
@@ -109,7 +109,7 @@ class MarketRows:
         minimise: bool = False,
         hint: Mask | None = None,
         cuts: Sequence[Row] | None = None,
-    ) -> Program:
+    ) -> BinaryProgram:
         """All rows for a squared objective of at least `target` within the budget: the given cuts, or those of the pool."""
         rows = list(self.rows)
         if budget is not None:
@@ -119,7 +119,7 @@ class MarketRows:
             rows += cuts
         elif target is not None:
             rows += self.arena.pool.rows(target, self.variable_of)
-        return Program(self.variables, tuple(rows), hard, self.cost, self.unit, minimise, hint)
+        return BinaryProgram(self.variables, tuple(rows), hard, self.cost, self.unit, minimise, hint)
 
     def _within(self, budget: Fraction) -> list[Row]:
         units = floor(budget / self.unit)
@@ -203,7 +203,7 @@ class MarketRows:
         return rows
 
 
-def relaxed(program: Program) -> NDArray[np.float64] | None:
+def relaxed(program: BinaryProgram) -> NDArray[np.float64] | None:
     """(variables,) of least cost when they may be fractional; None when there are none. A guide, never a proof."""
     from scipy.optimize import linprog
     from scipy.sparse import csr_array

@@ -20,12 +20,12 @@ from numpy.typing import NDArray
 
 from rrf_design.market import exact
 from rrf_design.planning.contract import REACHED
-from rrf_design.planning.optimal import Cheapest, Search, Threshold
+from rrf_design.planning.optimal import Cheapest, PlanSearch, Threshold
 from rrf_design.planning.proof.bounds import bound_from_cuts, ceiling
 from rrf_design.planning.proof.hull_pool import HullPool
 from rrf_design.planning.proof.master import Answer, Solved
 from rrf_design.planning.proof.mending import Exchange, Mender
-from rrf_design.planning.proof.relaxation import Fractional, Relaxation, safe_cost
+from rrf_design.planning.proof.relaxation import Fractional, MarketRelaxation, safe_cost
 from rrf_design.planning.proof.weak import DENSE, WeakSupports
 
 if TYPE_CHECKING:
@@ -58,14 +58,14 @@ def applies(arena: Arena) -> bool:
     return arena.plain and not arena.market.node_items and arena.operator.shape[1] <= DENSE
 
 
-class Prover(Search):
-    """A `Search` whose rows are those of hulls, separated at fractional designs."""
+class Prover(PlanSearch):
+    """A `PlanSearch` whose rows are those of hulls, separated at fractional designs."""
 
     def __init__(self, arena: Arena, goal: Order, *, master: Master | None = None) -> None:
         super().__init__(arena, goal, master=master)
         self.hulls = HullPool(arena)
         self.weak = WeakSupports(arena)
-        self.relaxation = Relaxation(self.structure)
+        self.relaxation = MarketRelaxation(self.structure)
         self.fractional: Fractional | None = None
         self._quiet: dict[tuple[int, ...], tuple[float, NDArray[np.float64]]] = {}
 

@@ -25,7 +25,7 @@ import numpy as np
 from rrf_design.errors import MissingDependency, RRFError
 from rrf_design.planning.proof.cuts import SCALE
 from rrf_design.planning.proof.master import Answer, Solved
-from rrf_design.planning.proof.program import Program
+from rrf_design.planning.proof.program import BinaryProgram
 
 SLACK = 2e-6  # above the solvers' feasibility tolerance of 1e-6, in units of a row's right-hand side
 
@@ -42,9 +42,9 @@ class Pulp:
 
     def ready(self) -> None:
         nothing = np.zeros(1, dtype=np.int64)
-        self.solve(Program(1, (), 0, nothing, Fraction(1), minimise=False), time_limit=None, seed=0)
+        self.solve(BinaryProgram(1, (), 0, nothing, Fraction(1), minimise=False), time_limit=None, seed=0)
 
-    def solve(self, program: Program, *, time_limit: float | None, seed: int) -> Solved:
+    def solve(self, program: BinaryProgram, *, time_limit: float | None, seed: int) -> Solved:
         if self._process is None:
             self._process = self._start()
         try:
@@ -94,7 +94,7 @@ def _end(process: subprocess.Popen[bytes], folder: tempfile.TemporaryDirectory[s
     folder.cleanup()
 
 
-def solve_here(program: Program, solver: str, time_limit: float | None) -> Solved:
+def solve_here(program: BinaryProgram, solver: str, time_limit: float | None) -> Solved:
     """Solve a program in this process."""
     import pulp
 

@@ -52,7 +52,7 @@ def safe_cost(rows: Sequence[Row], prices: Array, cost: NDArray[np.int64]) -> in
     return -(-total // FINE)
 
 
-class Relaxation:
+class MarketRelaxation:
     """The linear program of one structure over a growing list of rows, solved again and again from its last basis."""
 
     def __init__(self, structure: MarketRows) -> None:

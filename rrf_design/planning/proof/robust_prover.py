@@ -11,7 +11,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from rrf_design.planning.optimal import Cheapest, Search, Threshold
+from rrf_design.planning.optimal import Cheapest, PlanSearch, Threshold
 from rrf_design.planning.proof.prover import Prover
 
 if TYPE_CHECKING:
@@ -23,29 +23,29 @@ CLOSE = 1.003  # it ends when the targets left and refuted are this close
 
 
 class RobustProver(Prover):
-    """A `Search` by witness cuts with the linear bound of hull rows that know radii."""
+    """A `PlanSearch` by witness cuts with the linear bound of hull rows that know radii."""
 
     def first(self, start: Mask) -> Mask:
-        return Search.first(self, start)
+        return PlanSearch.first(self, start)
 
     def tidy(self, mask: Mask, floor: float) -> Mask:
-        return Search.tidy(self, mask, floor)
+        return PlanSearch.tidy(self, mask, floor)
 
     def settle(self, threshold: float, budget: Fraction | None, *, hint: Mask, share: float = 1.0) -> Threshold:
         """By witness cuts; where the linear relaxation refutes the threshold, without a search."""
         if self._resolves(threshold) and self.relax(threshold, budget, deadline=self.deadline)[0]:
             return Threshold(impossible=True)
-        return Search.settle(self, threshold, budget, hint=hint, share=share)
+        return PlanSearch.settle(self, threshold, budget, hint=hint, share=share)
 
     def minimise(
         self, target: float, budget: Fraction | None, incumbent: Mask | None, *, slack: float = 5e-10
     ) -> Cheapest:
-        return Search.minimise(self, target, budget, incumbent, slack=slack)
+        return PlanSearch.minimise(self, target, budget, incumbent, slack=slack)
 
     def maximise(self, budget: Fraction | None, incumbent: Mask) -> tuple[Mask, float]:
         """The best design that witness cuts find, and the better of both bounds."""
         upper = self._linear(self.arena.value(incumbent), budget)
-        mask, other = Search.maximise(self, budget, incumbent)
+        mask, other = PlanSearch.maximise(self, budget, incumbent)
         return mask, max(min(upper, other), self.arena.value(mask))
 
     def _linear(self, value: float, budget: Fraction | None) -> float:

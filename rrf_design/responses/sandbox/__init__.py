@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from rrf_design.responses.sandbox.benchmark import Throughput, throughput
-from rrf_design.responses.sandbox.records import Execution, Isolation, Level, Program, ProgramLimits, Status
+from rrf_design.responses.sandbox.records import Execution, Isolation, Level, Program, ProgramLimits, ProgramStatus
 from rrf_design.responses.sandbox.runner import Sandbox
 
 __all__ = [
@@ -15,8 +15,8 @@ __all__ = [
     "Level",
     "Program",
     "ProgramLimits",
+    "ProgramStatus",
     "Sandbox",
-    "Status",
     "Throughput",
     "throughput",
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
-from rrf_design.responses.sandbox.records import Isolation, Level, Program, Status
+from rrf_design.responses.sandbox.records import Isolation, Level, Program, ProgramStatus
 from rrf_design.responses.sandbox.runner import Sandbox
 
 _SOURCE = """
@@ -51,5 +51,5 @@ def throughput(
         start = time.perf_counter()
         results = sandbox.run_many(batch)
         seconds = time.perf_counter() - start
-        right = sum(result.status is Status.RIGHT for result in results)
+        right = sum(result.status is ProgramStatus.RIGHT for result in results)
         return Throughput(programs, right, seconds, sandbox.workers, sandbox.isolation)

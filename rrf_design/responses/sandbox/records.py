@@ -10,7 +10,7 @@ from typing import Any
 from rrf_design.errors import InputError
 
 
-class Status(StrEnum):
+class ProgramStatus(StrEnum):
     """What became of a program, or of one of its tests. ``ran`` is an integer that nothing was expected of."""
 
     PARSE_FAILURE = "parse failure"  # no program, or no function of the wanted name
@@ -116,8 +116,8 @@ class Program:
 class Execution:
     """One program's end: its status, each test's status and integer, and under which isolation it ran."""
 
-    status: Status
-    tests: tuple[Status, ...]
+    status: ProgramStatus
+    tests: tuple[ProgramStatus, ...]
     outputs: tuple[int | None, ...]
     detail: str
     isolation: Isolation
@@ -126,7 +126,7 @@ class Execution:
     @property
     def passed(self) -> float:
         """Share of tests with the expected integer."""
-        return sum(status is Status.RIGHT for status in self.tests) / len(self.tests)
+        return sum(status is ProgramStatus.RIGHT for status in self.tests) / len(self.tests)
 
     def document(self) -> dict[str, Any]:
         return {

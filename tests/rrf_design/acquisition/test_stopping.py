@@ -19,9 +19,9 @@ from rrf_design.acquisition.stopping import (
     Exhausted,
     Gain,
     Recall,
-    Rule,
     Seconds,
     Stop,
+    StoppingRule,
     Target,
     Validity,
     View,
@@ -79,7 +79,7 @@ def view(**changes: Any) -> View:
         (Seconds(5.1), {}, None),
     ],
 )
-def test_rules(rule: Rule, changes: dict[str, Any], because: Because | None) -> None:
+def test_rules(rule: StoppingRule, changes: dict[str, Any], because: Because | None) -> None:
     stop = rule.check(view(**changes))
     assert (None if stop is None else stop.because) == because
     assert rule.describe()
@@ -151,7 +151,7 @@ def test_shared_hallucination_does_not_stop_the_run(tmp_path: Any) -> None:
         Gain(0.01) | Validity(0.5, after=3) | Recall(0.2, after=9) | Exhausted(),
     ],
 )
-def test_a_recorded_rule_comes_back_the_same(rule: Rule) -> None:
+def test_a_recorded_rule_comes_back_the_same(rule: StoppingRule) -> None:
     document = json.loads(json.dumps(record(rule)))
     back = restore(document)
     assert back.describe() == rule.describe()
@@ -159,7 +159,7 @@ def test_a_recorded_rule_comes_back_the_same(rule: Rule) -> None:
 
 
 def test_a_rule_of_ones_own_must_be_given_again() -> None:
-    class Mine(Rule):
+    class Mine(StoppingRule):
         def check(self, view: View) -> Stop | None:
             return None
 

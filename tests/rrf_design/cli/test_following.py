@@ -11,13 +11,13 @@ import pytest
 from rrf_design.acquisition import Journal
 from rrf_design.cli.following import EVERY, follow
 from rrf_design.cli.init import template
-from rrf_design.reporting.documents import Source
+from rrf_design.reporting.documents import PageSource
 
 Run = Callable[..., Any]
 REFRESH = 'http-equiv="refresh"'
 
 
-def page_of(source: Source) -> str:
+def page_of(source: PageSource) -> str:
     return f"page of {source.data['stopped_because']}{REFRESH if source.refresh else ''}"
 
 
@@ -28,8 +28,8 @@ def states(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     return []
 
 
-def source(**data: Any) -> Source:
-    return Source("rrf-run", {"stopped_because": "unfinished", "open_reviews": 0, **data})
+def source(**data: Any) -> PageSource:
+    return PageSource("rrf-run", {"stopped_because": "unfinished", "open_reviews": 0, **data})
 
 
 def test_the_page_is_written_when_the_journal_has_grown_and_ends_with_the_run(
@@ -39,7 +39,7 @@ def test_the_page_is_written_when_the_journal_has_grown_and_ends_with_the_run(
     lengths = iter([1, 1, 5, 9])
     found = iter([source(), source(), source(stopped_because="target reached")])
 
-    def load() -> Source:
+    def load() -> PageSource:
         loads.append(1)
         return next(found)
 

@@ -1,11 +1,11 @@
 from __future__ import annotations
 
 from rrf_design.models import Price, Request, Usage
-from rrf_design.models.spending import Spending, Tally
+from rrf_design.models.spending import CallTally, Spending
 
 
 def test_expected_and_most() -> None:
-    tally = Tally()
+    tally = CallTally()
     tally.add(Request("x" * 40, max_tokens=10), always=True, attempts=3)
     tally.add(Request("é" * 40, max_tokens=20), always=False, attempts=3)
     assert tally.expected == Usage(10, 5, 1)
@@ -16,7 +16,7 @@ def test_expected_and_most() -> None:
 
 
 def test_an_unknown_price_makes_no_sum() -> None:
-    found = Spending.of({"m": Tally(), "own": Tally()}, {"m": Price(1.0), "own": None}, hosted=("m",))
+    found = Spending.of({"m": CallTally(), "own": CallTally()}, {"m": Price(1.0), "own": None}, hosted=("m",))
     assert (found.money.most, found.unknown, found.hosted) == (None, ("own",), ())
     assert "money unknown" in found.sentence()
     assert Spending.of({}, {}).money.most == 0.0

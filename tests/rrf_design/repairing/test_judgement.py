@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from rrf_design.repairing.contract import Candidate, Certainty, Outcome
+from rrf_design.repairing.contract import Candidate, Certainty, DecoderOutcome
 from rrf_design.repairing.decoding import Decoding
 from rrf_design.repairing.fields import make_task
 from rrf_design.repairing.judgement import judge
@@ -18,7 +18,7 @@ def case(equality, answers):
     problem = equality("complete", epsilon=0.1)
     task, _ = make_task(problem, problem.operator(), answers(1, 1, 5, 1))
     error = np.array([0.0, 0.0, 4.0, 0.0])
-    outcome = Outcome(error=error, method="exact", explanations=(Candidate((2,), 0.0, error),), proved=True)
+    outcome = DecoderOutcome(error=error, method="exact", explanations=(Candidate((2,), 0.0, error),), proved=True)
     return task, outcome, Decoding.of(task)
 
 

@@ -6,10 +6,10 @@ import pytest
 from rrf_design import InputError, Problem
 from rrf_design.explain import explain
 from rrf_design.reporting.comparison import comparison_page
-from rrf_design.reporting.documents import Source, read
+from rrf_design.reporting.documents import PageSource, read
 
 
-def design(problem: Problem, *selected: str, k: int | None = None) -> Source:
+def design(problem: Problem, *selected: str, k: int | None = None) -> PageSource:
     return read(explain(problem, selected, k=k, mend=False, by_budget=True))
 
 

@@ -7,7 +7,7 @@ import pytest
 from exact_matrices import floats, projector, rationals
 from scipy import sparse
 
-from solvers.decoding.levels import Basis, Level
+from solvers.decoding.levels import Basis, PrefixLevel
 from solvers.groups import column_groups
 
 
@@ -17,7 +17,7 @@ def test_noise_bounds_the_error_of_the_projected_columns(storage):
     B = rng.normal(size=(10, 6))
     B[:, 1] = B[:, 0] + 1e-6 * rng.normal(size=10)
     groups = column_groups(None, 6)
-    level = Level.root(storage(B), groups)
+    level = PrefixLevel.root(storage(B), groups)
     for node in (0, 1):
         level = level.without((node,), Basis.of(level.spans, (node,)))
     computed = level.operator if isinstance(level.operator, np.ndarray) else level.operator.toarray()
@@ -31,7 +31,7 @@ def test_noise_bounds_the_error_of_the_projected_columns(storage):
 
 
 def test_an_empty_basis_leaves_everything():
-    level = Level.root(np.eye(3), column_groups(None, 3))
+    level = PrefixLevel.root(np.eye(3), column_groups(None, 3))
     basis = Basis.of(level.spans, ())
     np.testing.assert_array_equal(basis.leave(np.arange(3.0)), np.arange(3.0))
     assert basis.wide(3).shape == (3, 0)

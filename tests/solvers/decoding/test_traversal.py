@@ -8,7 +8,7 @@ from scipy import sparse
 
 from solvers.decoding import SupportDecoder, levels
 from solvers.decoding.search import _Task
-from solvers.decoding.traversal import LOUD, Scan, Search
+from solvers.decoding.traversal import LOUD, Scan, Traversal
 
 
 def task(B, s, radius=0.0):
@@ -26,11 +26,11 @@ def test_only_nodes_of_the_loudest_rows_must_be_met(storage, monkeypatch):
     s[[2, 5]] = [3.0, 1.0]
     decoder = SupportDecoder(path(8))
     for radius, nodes in ((0.5, [2, 3]), (3.05, [2, 3, 5, 6])):
-        search = Search(radius, True, lambda _: None, decoder._touching, lambda _: 0)
+        search = Traversal(radius, True, lambda _: None, decoder._touching, lambda _: 0)
         assert search._must_meet(Scan.of(decoder._level, s, 0.0)).tolist() == nodes
     # rows that a projected node touches are seen by all its neighbours; the others are left as they are
     below = decoder._level.without((3,), levels.Basis.of(decoder.spans, (3,)))
-    search = Search(0.5, True, lambda _: None, decoder._touching, lambda _: 0)
+    search = Traversal(0.5, True, lambda _: None, decoder._touching, lambda _: 0)
     assert search._must_meet(Scan.of(below, s, 0.0)).tolist() == [5, 6]
     assert search._must_meet(Scan.of(below, s * np.eye(7)[2], 0.0)).tolist() == [2, 3, 4]
 

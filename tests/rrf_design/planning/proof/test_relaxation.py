@@ -10,7 +10,7 @@ from small import random_problem
 from rrf_design.planning.arena import Arena
 from rrf_design.planning.proof.cuts import Row
 from rrf_design.planning.proof.program import MarketRows
-from rrf_design.planning.proof.relaxation import Relaxation, safe_cost
+from rrf_design.planning.proof.relaxation import MarketRelaxation, safe_cost
 
 
 def random_rows(rng: np.random.Generator, variables: int, count: int) -> list[Row]:
@@ -49,7 +49,7 @@ def least(rows: list[Row], cost: np.ndarray) -> int | None:
 def test_the_linear_bound_is_proven_in_full_and_follows_its_rows():
     """Three of three at 2, 3 and 4, then two of them, then none: rows change their bound and are switched off."""
     structure = MarketRows(Arena(random_problem(1, blocks=4)))
-    relaxation = Relaxation(structure)
+    relaxation = MarketRelaxation(structure)
     variables = np.flatnonzero(structure.cost)[:3]
     for need in (3, 2, 1, 2):
         row = Row(variables, np.ones(3, dtype=np.int64), need)

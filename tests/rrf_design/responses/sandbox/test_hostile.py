@@ -19,7 +19,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from rrf_design.responses.sandbox import Level, Program, ProgramLimits, Sandbox, Status
+from rrf_design.responses.sandbox import Level, Program, ProgramLimits, Sandbox
+from rrf_design.responses.sandbox import ProgramStatus as Status
 
 SECRET = "canary-8412-secret"
 LIMITS = ProgramLimits(call=0.15, cpu=1, wall=4.0)

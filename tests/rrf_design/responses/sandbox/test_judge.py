@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rrf_design.responses.sandbox import Isolation, Program, ProgramLimits, Status
+from rrf_design.responses.sandbox import Isolation, Program, ProgramLimits, ProgramStatus
 from rrf_design.responses.sandbox.judge import judge
 
 HELD = Isolation(("limits", "seccomp"))
 PROGRAM = Program.build("", [[1], [2]], expected=[5, -7])
 
 
-def verdict(payload: bytes, *, end: str = "exit", code: int = 0, cpu: float = 0.0) -> tuple[Status, str]:
+def verdict(payload: bytes, *, end: str = "exit", code: int = 0, cpu: float = 0.0) -> tuple[ProgramStatus, str]:
     report = {"end": end, "code": code, "cpu": cpu}
     result = judge(PROGRAM, report, payload, isolation=HELD, limits=ProgramLimits(cpu=1))
     assert len(result.tests) == len(result.outputs) == 2
@@ -25,44 +25,44 @@ def verdict(payload: bytes, *, end: str = "exit", code: int = 0, cpu: float = 0.
 @pytest.mark.parametrize(
     ("payload", "status"),
     [
-        (b"accepted\nint 5\nint -7\ndone\n", Status.RIGHT),
-        (b"accepted\nint 5\nint 7\ndone\n", Status.WRONG),
-        (b"accepted\nint 5\nint -7\n", Status.CRASH),
-        (b"accepted\nint 5\nint -7\ndone", Status.CRASH),
-        (b"accepted\nint 5\nint -7\nint 1\ndone\n", Status.CRASH),
-        (b"accepted\nint +5\nint -7\ndone\n", Status.CRASH),
-        (b"accepted\nint 5 \nint -7\ndone\n", Status.CRASH),
-        (b"accepted\nint \xd9\xa5\nint -7\ndone\n", Status.CRASH),
-        (b"accepted\nint " + b"f" * 5000 + b"\nint -7\ndone\n", Status.CRASH),
-        (b"accepted\nother float\nint -7\ndone\n", Status.NON_INTEGER),
-        (b"accepted\nright\nright\ndone\n", Status.CRASH),
-        (b"accepted\nabsent\n", Status.PARSE_FAILURE),
-        (b"accepted\nbroken memory\n", Status.MEMORY),
-        (b"rejected import\n", Status.REJECTED),
-        (b"uncompilable SyntaxError\n", Status.COMPILE_FAILURE),
-        (b"", Status.CRASH),
-        (b"int 5\nint -7\ndone\n", Status.CRASH),
+        (b"accepted\nint 5\nint -7\ndone\n", ProgramStatus.RIGHT),
+        (b"accepted\nint 5\nint 7\ndone\n", ProgramStatus.WRONG),
+        (b"accepted\nint 5\nint -7\n", ProgramStatus.CRASH),
+        (b"accepted\nint 5\nint -7\ndone", ProgramStatus.CRASH),
+        (b"accepted\nint 5\nint -7\nint 1\ndone\n", ProgramStatus.CRASH),
+        (b"accepted\nint +5\nint -7\ndone\n", ProgramStatus.CRASH),
+        (b"accepted\nint 5 \nint -7\ndone\n", ProgramStatus.CRASH),
+        (b"accepted\nint \xd9\xa5\nint -7\ndone\n", ProgramStatus.CRASH),
+        (b"accepted\nint " + b"f" * 5000 + b"\nint -7\ndone\n", ProgramStatus.CRASH),
+        (b"accepted\nother float\nint -7\ndone\n", ProgramStatus.NON_INTEGER),
+        (b"accepted\nright\nright\ndone\n", ProgramStatus.CRASH),
+        (b"accepted\nabsent\n", ProgramStatus.PARSE_FAILURE),
+        (b"accepted\nbroken memory\n", ProgramStatus.MEMORY),
+        (b"rejected import\n", ProgramStatus.REJECTED),
+        (b"uncompilable SyntaxError\n", ProgramStatus.COMPILE_FAILURE),
+        (b"", ProgramStatus.CRASH),
+        (b"int 5\nint -7\ndone\n", ProgramStatus.CRASH),
     ],
 )
-def test_lines(payload: bytes, status: Status) -> None:
+def test_lines(payload: bytes, status: ProgramStatus) -> None:
     assert verdict(payload)[0] is status
 
 
 @pytest.mark.parametrize(
     ("end", "code", "cpu", "status", "detail"),
     [
-        ("wall", -signal.SIGKILL, 0.1, Status.TIMEOUT, "wall"),
-        ("output", -signal.SIGKILL, 0.1, Status.CRASH, "output"),
-        ("exit", -signal.SIGXCPU, 0.4, Status.TIMEOUT, "CPU"),
-        ("exit", -signal.SIGKILL, 0.98, Status.TIMEOUT, "CPU"),
-        ("exit", -signal.SIGKILL, 0.1, Status.CRASH, "signal 9"),
-        ("exit", -signal.SIGSYS, 0.1, Status.CRASH, "forbidden"),
-        ("exit", -signal.SIGSEGV, 0.1, Status.CRASH, "signal 11"),
-        ("exit", 72, 0.1, Status.MEMORY, "memory"),
-        ("exit", 70, 0.1, Status.CRASH, "exit code 70"),
+        ("wall", -signal.SIGKILL, 0.1, ProgramStatus.TIMEOUT, "wall"),
+        ("output", -signal.SIGKILL, 0.1, ProgramStatus.CRASH, "output"),
+        ("exit", -signal.SIGXCPU, 0.4, ProgramStatus.TIMEOUT, "CPU"),
+        ("exit", -signal.SIGKILL, 0.98, ProgramStatus.TIMEOUT, "CPU"),
+        ("exit", -signal.SIGKILL, 0.1, ProgramStatus.CRASH, "signal 9"),
+        ("exit", -signal.SIGSYS, 0.1, ProgramStatus.CRASH, "forbidden"),
+        ("exit", -signal.SIGSEGV, 0.1, ProgramStatus.CRASH, "signal 11"),
+        ("exit", 72, 0.1, ProgramStatus.MEMORY, "memory"),
+        ("exit", 70, 0.1, ProgramStatus.CRASH, "exit code 70"),
     ],
 )
-def test_endings(end: str, code: int, cpu: float, status: Status, detail: str) -> None:
+def test_endings(end: str, code: int, cpu: float, status: ProgramStatus, detail: str) -> None:
     for payload in (b"", b"accepted\n", b"accepted\nint 5\n"):
         seen = verdict(payload, end=end, code=code, cpu=cpu)
         assert seen[0] is status
@@ -73,8 +73,8 @@ def test_endings(end: str, code: int, cpu: float, status: Status, detail: str) -
 @given(st.binary(max_size=200))
 def test_no_bytes_make_a_program_right(noise: bytes) -> None:
     if noise.strip(b"\n") != b"int 5\nint -7\ndone":
-        assert verdict(b"accepted\n" + noise)[0] is not Status.RIGHT
-    assert verdict(noise)[0] in set(Status)
+        assert verdict(b"accepted\n" + noise)[0] is not ProgramStatus.RIGHT
+    assert verdict(noise)[0] in set(ProgramStatus)
 
 
 @settings(deadline=None)

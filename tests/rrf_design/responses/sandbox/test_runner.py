@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 from rrf_design.errors import InputError, Refused
-from rrf_design.responses.sandbox import Level, Program, ProgramLimits, Sandbox, Status, throughput
+from rrf_design.responses.sandbox import Level, Program, ProgramLimits, ProgramStatus, Sandbox, throughput
 
 LIMITS = ProgramLimits(call=0.2, cpu=1, wall=5.0)
 
@@ -25,33 +25,33 @@ def box() -> Iterator[Sandbox]:
 @pytest.mark.parametrize(
     ("source", "status", "detail"),
     [
-        ("def solve(a, b): return a + b", Status.RIGHT, ""),
-        ("def solve(a, b): return a - b", Status.WRONG, ""),
-        ("def solve(a, b): return a + b if a else 0.5", Status.NON_INTEGER, "float"),
-        ("def solve(a, b): return None", Status.NON_INTEGER, "NoneType"),
-        ("def solve(a, b): return a + b == 3", Status.NON_INTEGER, "bool"),
-        ("def solve(a, b): return str(a + b)", Status.NON_INTEGER, "str"),
-        ("def solve(a): return a", Status.CRASH, "TypeError"),
-        ("def solve(a, b): return undefined", Status.CRASH, "NameError"),
-        ("def solve(a, b): raise ValueError('x')", Status.CRASH, "ValueError"),
-        ("x = 1 // 0", Status.CRASH, "outside the function: ZeroDivisionError"),
-        ("def other(a, b): return 1", Status.PARSE_FAILURE, "no function solve"),
-        ("solve = 5", Status.PARSE_FAILURE, "no function solve"),
-        ("", Status.PARSE_FAILURE, "no function solve"),
-        ("def solve(a, b) return a", Status.COMPILE_FAILURE, "SyntaxError"),
-        ("def solve(a, b):\nreturn a", Status.COMPILE_FAILURE, "IndentationError"),
-        ("import math\ndef solve(a, b): return a", Status.REJECTED, "import (line 1)"),
-        ("def solve(a, b): return len('x' * 10**12)", Status.MEMORY, "memory"),
-        ("def solve(a, b):\n    while True: pass", Status.TIMEOUT, "timeout"),
-        ("def solve(a, b):\n    print('hello')\n    return a + b", Status.RIGHT, ""),
-        ("def solve(a, b): return a + b if a is 0 or '\\d' else 0", Status.RIGHT, ""),  # compiles with warnings
+        ("def solve(a, b): return a + b", ProgramStatus.RIGHT, ""),
+        ("def solve(a, b): return a - b", ProgramStatus.WRONG, ""),
+        ("def solve(a, b): return a + b if a else 0.5", ProgramStatus.NON_INTEGER, "float"),
+        ("def solve(a, b): return None", ProgramStatus.NON_INTEGER, "NoneType"),
+        ("def solve(a, b): return a + b == 3", ProgramStatus.NON_INTEGER, "bool"),
+        ("def solve(a, b): return str(a + b)", ProgramStatus.NON_INTEGER, "str"),
+        ("def solve(a): return a", ProgramStatus.CRASH, "TypeError"),
+        ("def solve(a, b): return undefined", ProgramStatus.CRASH, "NameError"),
+        ("def solve(a, b): raise ValueError('x')", ProgramStatus.CRASH, "ValueError"),
+        ("x = 1 // 0", ProgramStatus.CRASH, "outside the function: ZeroDivisionError"),
+        ("def other(a, b): return 1", ProgramStatus.PARSE_FAILURE, "no function solve"),
+        ("solve = 5", ProgramStatus.PARSE_FAILURE, "no function solve"),
+        ("", ProgramStatus.PARSE_FAILURE, "no function solve"),
+        ("def solve(a, b) return a", ProgramStatus.COMPILE_FAILURE, "SyntaxError"),
+        ("def solve(a, b):\nreturn a", ProgramStatus.COMPILE_FAILURE, "IndentationError"),
+        ("import math\ndef solve(a, b): return a", ProgramStatus.REJECTED, "import (line 1)"),
+        ("def solve(a, b): return len('x' * 10**12)", ProgramStatus.MEMORY, "memory"),
+        ("def solve(a, b):\n    while True: pass", ProgramStatus.TIMEOUT, "timeout"),
+        ("def solve(a, b):\n    print('hello')\n    return a + b", ProgramStatus.RIGHT, ""),
+        ("def solve(a, b): return a + b if a is 0 or '\\d' else 0", ProgramStatus.RIGHT, ""),  # compiles with warnings
     ],
 )
-def test_statuses(box: Sandbox, source: str, status: Status, detail: str) -> None:
+def test_statuses(box: Sandbox, source: str, status: ProgramStatus, detail: str) -> None:
     result = box.run(Program.build(source, [[0, 1], [1, 2], [1, 2]], expected=[1, 3, 3]))
     assert result.status is status
     assert detail in result.detail
-    assert (result.status is Status.RIGHT) == (result.passed == 1.0)
+    assert (result.status is ProgramStatus.RIGHT) == (result.passed == 1.0)
 
 
 def test_each_test_has_its_own_status(box: Sandbox) -> None:
@@ -62,13 +62,13 @@ def test_each_test_has_its_own_status(box: Sandbox) -> None:
     result = box.run(Program.build(source, [[0], [1], [2], [3], [4]], expected=[0, 0, 0, 0, 5]))
     assert [status.value for status in result.tests] == ["right", "non-integer", "crash", "timeout", "wrong"]
     assert result.outputs == (0, None, None, None, 4)
-    assert result.status is Status.NON_INTEGER
+    assert result.status is ProgramStatus.NON_INTEGER
     assert result.passed == 0.2
 
 
 def test_without_expectations_it_ran(box: Sandbox) -> None:
     result = box.run(Program.build("def solve(xs, t): return sum(x > t for x in xs)", [[[1, 5, 9], 4]]))
-    assert (result.status, result.outputs) == (Status.RAN, (2,))
+    assert (result.status, result.outputs) == (ProgramStatus.RAN, (2,))
     assert result.document()["isolation"] == result.isolation.level.value
 
 
@@ -111,14 +111,14 @@ def test_a_lost_zygote_is_replaced() -> None:
     others = {process.pid for process in psutil.Process().children(recursive=True)}
     with Sandbox(workers=1, limits=LIMITS) as sandbox:
         program = Program.build("def solve(): return 7", [[]], expected=[7])
-        assert sandbox.run(program).status is Status.RIGHT
+        assert sandbox.run(program).status is ProgramStatus.RIGHT
         for child in psutil.Process().children(recursive=True):
             if child.pid not in others:
                 os.kill(child.pid, signal.SIGKILL)
         result = sandbox.run(program)
-        assert result.status is Status.CRASH
+        assert result.status is ProgramStatus.CRASH
         assert "lost" in result.detail
-        assert sandbox.run(program).status is Status.RIGHT
+        assert sandbox.run(program).status is ProgramStatus.RIGHT
 
 
 def test_an_interrupted_run_leaves_no_answer_for_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -151,7 +151,7 @@ def test_weaker_isolation_is_refused() -> None:
     with Sandbox(without=["seccomp", "namespaces", "landlock"], require="limits", workers=1) as sandbox:
         assert sandbox.isolation.level is Level.LIMITS
         result = sandbox.run(Program.build("def solve(): return 1", [[]], expected=[1]))
-        assert (result.status, result.isolation.level) == (Status.RIGHT, Level.LIMITS)
+        assert (result.status, result.isolation.level) == (ProgramStatus.RIGHT, Level.LIMITS)
 
 
 def test_bad_requests() -> None:
