@@ -18,7 +18,7 @@ _HOME = {
     "Tier": "rrf_design.blocks",
     "Transport": "rrf_design.blocks",
     "Problem": "rrf_design.problem",
-    "Operator": "rrf_design.operator",
+    "Operator": "rrf_design.operators",
     "DesignMargin": "rrf_design.margins",
     "component_criterion": "rrf_design.components",
     "load": "rrf_design.files",
@@ -121,7 +121,7 @@ if TYPE_CHECKING:
     from rrf_design.handover import estimate
     from rrf_design.margins import DesignMargin
     from rrf_design.noise import Noise
-    from rrf_design.operator import Operator
+    from rrf_design.operators import Operator
     from rrf_design.planning import frontier, plan, portfolio
     from rrf_design.problem import Problem
     from rrf_design.questions import Dataset, dataset

@@ -22,7 +22,7 @@ from rrf_design.problem import Problem
 if TYPE_CHECKING:
     import networkx as nx
 
-    from rrf_design.operator import Operator
+    from rrf_design.operators import Operator
     from solvers import NodeColumns
 
 FORMAT = "rrf-operator/1"

@@ -21,7 +21,7 @@ from rrf_design.margins import DesignMargin, check_k, name_margin
 from rrf_design.noise import Noise, Radius, radius_of
 
 if TYPE_CHECKING:
-    from rrf_design.operator import Operator
+    from rrf_design.operators import Operator
     from rrf_design.problem import Problem
     from rrf_design.structure import Mask, Structure
 

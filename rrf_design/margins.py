@@ -11,7 +11,7 @@ import numpy as np
 from rrf_design.errors import InputError
 
 if TYPE_CHECKING:
-    from rrf_design.operator import Operator
+    from rrf_design.operators import Operator
     from rrf_design.premise import Protected
     from solvers import Margin, Status
 

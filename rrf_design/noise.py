@@ -23,7 +23,7 @@ from rrf_design.errors import InputError
 from rrf_design.rows import estimate_confidence
 
 if TYPE_CHECKING:
-    from rrf_design.operator import Operator
+    from rrf_design.operators import Operator
     from rrf_design.problem import Problem
 
 DENSE = 400

@@ -20,7 +20,7 @@ from rrf_design.certificates.checker.rates import at_most, tolerated
 from rrf_design.errors import InputError
 
 if TYPE_CHECKING:
-    from rrf_design.operator import Operator
+    from rrf_design.operators import Operator
     from rrf_design.problem import Problem
     from solvers import Margin, NodeColumns, SuspectMargin
 

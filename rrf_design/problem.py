@@ -21,7 +21,7 @@ from rrf_design.nonlinearities import Nonlinear
 if TYPE_CHECKING:
     from rrf_design.design import Design
     from rrf_design.margins import DesignMargin
-    from rrf_design.operator import Operator
+    from rrf_design.operators import Operator
     from rrf_design.structure import Structure
 
 Selection = Iterable[str] | str | None
@@ -130,7 +130,7 @@ class Problem(Entry):
     @cached_property
     def whole(self) -> Operator:
         """The operator of every block over every node; designs are slices of it."""
-        from rrf_design.operator import whole
+        from rrf_design.operators import whole
 
         return whole(self)
 
@@ -167,7 +167,7 @@ class Problem(Entry):
         return tuple(name for name in purchasable if name in wanted)
 
     def operator(self, select: Selection = None) -> Operator:
-        """B for what is owned plus what is selected; see `rrf_design.operator`."""
+        """B for what is owned plus what is selected; see `rrf_design.operators`."""
         return self.design(select).slice(self)
 
     @cached_property

@@ -20,7 +20,7 @@ from rrf_design.market import Market
 
 if TYPE_CHECKING:
     from rrf_design.design import Design
-    from rrf_design.operator import Operator
+    from rrf_design.operators import Operator
     from rrf_design.problem import Problem, Selection
 
 Mask = NDArray[np.bool_]

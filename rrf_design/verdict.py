@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from rrf_design.goal import REACHED, Goal, reaches
 
 if TYPE_CHECKING:
-    from rrf_design.operator import Operator
+    from rrf_design.operators import Operator
 
 
 class Verdict(StrEnum):

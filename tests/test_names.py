@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
 from collections import defaultdict
 from pathlib import Path
 
@@ -29,6 +30,12 @@ def test_a_class_name_is_defined_once() -> None:
     twice = {name: places for name, places in defined().items() if len(places) > 1}
     assert {name: places for name, places in twice.items() if name not in SAME_IDEA_TWICE} == {}
     assert SAME_IDEA_TWICE.keys() <= twice.keys()
+
+
+def test_no_module_is_called_like_one_of_the_standard_library() -> None:
+    modules = [path for folder in ("rrf_design", "solvers") for path in (HOUSE / folder).rglob("*.py")]
+    names = {path.parent.name if path.name == "__init__.py" else path.stem for path in modules}
+    assert names & sys.stdlib_module_names == set()
 
 
 def test_a_bundle_shares_its_name_with_nothing() -> None:

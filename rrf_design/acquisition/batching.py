@@ -23,7 +23,7 @@ from rrf_design.models.batches import MOST_BYTES, MOST_LINES, BatchFault, BatchI
 if TYPE_CHECKING:
     from rrf_design.acquisition.fetching import Fetcher
     from rrf_design.acquisition.loop import Acquirer
-    from rrf_design.acquisition.secrets import Redactor
+    from rrf_design.acquisition.redaction import Redactor
 
 PORTION = 1000
 TRIES = 3

@@ -24,7 +24,7 @@ from rrf_design.models.base import NotBegun
 if TYPE_CHECKING:
     from rrf_design.acquisition.fetching import Fetcher
     from rrf_design.acquisition.loop import Acquirer
-    from rrf_design.acquisition.secrets import Redactor
+    from rrf_design.acquisition.redaction import Redactor
 
 GRACE = 60.0
 """Seconds that calls under way are waited for after the first signal."""

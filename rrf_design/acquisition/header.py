@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rrf_design import __version__, files
-from rrf_design.acquisition.secrets import secret_name
+from rrf_design.acquisition.redaction import secret_name
 from rrf_design.documents import sealed
 from rrf_design.errors import Refused
 

@@ -22,7 +22,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from rrf_design.acquisition.secrets import Redactor, password_of, without_password
+from rrf_design.acquisition.redaction import Redactor, password_of, without_password
 from rrf_design.errors import InputError, MissingDependency, Refused, RetryLater
 from rrf_design.texts import column, from_column
 

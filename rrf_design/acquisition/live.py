@@ -21,8 +21,8 @@ from rrf_design.acquisition.fetching import Fetcher
 from rrf_design.acquisition.header import header, same_models
 from rrf_design.acquisition.journal import Journal, store_address
 from rrf_design.acquisition.loop import Acquirer
+from rrf_design.acquisition.redaction import HIDDEN, Redactor, password_of, secret_name
 from rrf_design.acquisition.result import Acquisition, collect, conclude
-from rrf_design.acquisition.secrets import HIDDEN, Redactor, password_of, secret_name
 from rrf_design.acquisition.settings import Mode, Settings
 from rrf_design.acquisition.sources import Toolbox
 from rrf_design.acquisition.state import Doubt

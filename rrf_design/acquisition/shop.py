@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from rrf_design.errors import InputError
 from rrf_design.margins import DesignMargin, name_margin
-from rrf_design.operator import Operator
+from rrf_design.operators import Operator
 from rrf_design.premise import Protected
 from rrf_design.problem import Problem
 

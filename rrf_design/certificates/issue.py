@@ -53,7 +53,7 @@ from rrf_design.margins import check_k
 from rrf_design.noise import Noise, largest_norm, node_weights
 
 if TYPE_CHECKING:
-    from rrf_design.operator import Operator
+    from rrf_design.operators import Operator
     from rrf_design.problem import Problem, Selection
     from solvers.result import Progress
 

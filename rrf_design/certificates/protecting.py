@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
     from rrf_design.certificates.checker.record import OperatorRecord
-    from rrf_design.operator import Operator
+    from rrf_design.operators import Operator
     from solvers.result import Progress
 
 RUNGS = (Rung.AUTO, Rung.EXACT, Rung.BRANCH_AND_BOUND)

@@ -12,7 +12,7 @@ from rrf_design.certificates.checker.record import ARRAYS, FILE_FORMAT, Operator
 from rrf_design.files import write_bytes
 
 if TYPE_CHECKING:
-    from rrf_design.operator import Operator
+    from rrf_design.operators import Operator
 
 
 def record_of(operator: Operator) -> OperatorRecord:

@@ -21,7 +21,7 @@ from rrf_design.premise import Protected
 if TYPE_CHECKING:
     from rrf_design.certificates.checker.noise import NoiseRadius
     from rrf_design.certificates.checker.record import OperatorRecord
-    from rrf_design.operator import Operator
+    from rrf_design.operators import Operator
     from solvers import RivalPair
 
 FARTHEST = 1e100

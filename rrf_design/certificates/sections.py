@@ -30,7 +30,7 @@ from rrf_design.premise import PLAIN, Premise
 from rrf_design.rows import estimate_confidence, raised
 
 if TYPE_CHECKING:
-    from rrf_design.operator import Operator
+    from rrf_design.operators import Operator
     from rrf_design.problem import Problem, Selection
 
 NEXT_BUDGET_SUPPORTS = (

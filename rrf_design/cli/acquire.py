@@ -388,7 +388,7 @@ def describe(result: Acquisition) -> None:
 
 def _where(store: str | None) -> str:
     """The option that finds the run again; never with a password in it."""
-    from rrf_design.acquisition.secrets import without_password
+    from rrf_design.acquisition.redaction import without_password
 
     return "" if store is None else f" --store {without_password(store)}"
 

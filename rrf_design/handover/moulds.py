@@ -13,7 +13,7 @@ import numpy as np
 
 from rrf_design.blocks import Anchor
 from rrf_design.errors import InputError
-from rrf_design.operator import Array, Operator
+from rrf_design.operators import Array, Operator
 from rrf_design.problem import Problem
 from rrf_design.repairing.batch import operator_key
 from rrf_design.rows import family_scale, row_whitener

@@ -26,7 +26,7 @@ from rrf_design.planning.contract import Objective
 if TYPE_CHECKING:
     from rrf_design.design import Design
     from rrf_design.margins import DesignMargin
-    from rrf_design.operator import Operator
+    from rrf_design.operators import Operator
     from rrf_design.planning.proof.cuts import Pool
     from rrf_design.planning.supports import AllSupports, Witness
     from rrf_design.problem import Problem

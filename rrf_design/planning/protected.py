@@ -18,7 +18,7 @@ from rrf_design.planning.supports import Witness
 from rrf_design.premise import delivered_columns, unit_groups
 
 if TYPE_CHECKING:
-    from rrf_design.operator import Operator
+    from rrf_design.operators import Operator
     from rrf_design.planning.arena import Arena, Evaluation
     from solvers import SupportValue
 

@@ -20,7 +20,7 @@ from rrf_design.market import Mask
 from rrf_design.planning.supports import Witness
 
 if TYPE_CHECKING:
-    from rrf_design.operator import Operator
+    from rrf_design.operators import Operator
     from rrf_design.planning.arena import Arena
     from solvers import SupportValue
 

@@ -27,7 +27,7 @@ from rrf_design.repairing.taxonomy import count_failures
 from rrf_design.verdict import Verdict, counted, worst
 
 if TYPE_CHECKING:
-    from rrf_design.operator import Operator
+    from rrf_design.operators import Operator
     from rrf_design.problem import Problem, Selection
     from solvers.decoding import SupportTable
     from solvers.result import Progress

@@ -20,7 +20,7 @@ from rrf_design.verdict import Verdict
 
 if TYPE_CHECKING:
     from rrf_design.noise import Radius
-    from rrf_design.operator import Operator
+    from rrf_design.operators import Operator
     from rrf_design.problem import Problem
     from rrf_design.repairing.taxonomy import Failure
     from solvers.result import Progress

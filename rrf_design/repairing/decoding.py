@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rrf_design.operator import Operator
+from rrf_design.operators import Operator
 from rrf_design.premise import Premise, delivered_columns, protected
 from rrf_design.repairing.contract import Array, Candidate, Task
 from rrf_design.repairing.parts import Parts

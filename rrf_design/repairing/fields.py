@@ -17,7 +17,7 @@ from rrf_design.repairing.contract import Array, Task, Values
 from rrf_design.repairing.responses_file import ResponseField, collect
 
 if TYPE_CHECKING:
-    from rrf_design.operator import Operator
+    from rrf_design.operators import Operator
     from rrf_design.problem import Problem
 
 ROUNDING = 1e-12

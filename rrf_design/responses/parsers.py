@@ -87,7 +87,7 @@ def _mathematics(*, seconds: float = 5.0) -> Parser:
 
 
 def _code(*, tests: list[list[Any]], entry: str = "solve", seconds: float = 1.0, require: str = "seccomp") -> Parser:
-    from rrf_design.responses.code import CodeParser
+    from rrf_design.responses.programs import CodeParser
 
     return CodeParser(tests, entry=entry, seconds=seconds, require=require)
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from rrf_design.repairing import Failure
 from rrf_design.responses import sensitivity
-from rrf_design.responses.code import extract
+from rrf_design.responses.programs import extract
 from scenarios.base import Table
 from scenarios.real import designs
 from scenarios.real.fields import same

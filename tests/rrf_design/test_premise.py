@@ -10,7 +10,7 @@ import pytest
 
 import rrf_design as rrf
 from rrf_design.derive import realised
-from rrf_design.operator import Operator
+from rrf_design.operators import Operator
 from rrf_design.premise import Premise, protected, suspects_of
 
 

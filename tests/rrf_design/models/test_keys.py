@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from rrf_design import models
-from rrf_design.acquisition.secrets import Redactor
+from rrf_design.acquisition.redaction import Redactor
 from rrf_design.errors import InputError
 from rrf_design.models.keys import read_env
 

@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 import rrf_design as rrf
-from rrf_design.operator import Operator
+from rrf_design.operators import Operator
 from rrf_design.repairing import repair_many
 from rrf_design.repairing.fields import with_anchor_values
 

@@ -4,7 +4,7 @@ import pytest
 
 from rrf_design.errors import InputError
 from rrf_design.responses import ParseStatus, parsers
-from rrf_design.responses.code import extract
+from rrf_design.responses.programs import extract
 
 BODY = "def solve(a, b):\n    return a + b\n"
 CODE = {"name": "code", "tests": [[1, 2], [30, 4]]}

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from rrf_design.acquisition.secrets import HIDDEN, Redactor, password_of, secret_name, without_password
+from rrf_design.acquisition.redaction import HIDDEN, Redactor, password_of, secret_name, without_password
 
 KEY = "not-a-real-key-1234567890"
 
