@@ -23,7 +23,7 @@ from rrf_design.cli.output import (
 from rrf_design.cli.plan import SYMBOLS, Corruptions, ObjectiveOption, Solver
 
 if TYPE_CHECKING:
-    from rrf_design.planning import Point
+    from rrf_design.planning import Frontier, Point
 
 
 def register(app: typer.Typer) -> None:
@@ -44,6 +44,8 @@ def frontier(
     as_json: AsJson = False,
 ) -> None:
     """How does the best margin grow with money: every cost at which a larger margin becomes possible.
+
+    Where nodes may be asked `again`: every cost at which a smaller error can be promised, by purchases and repeats together.
 
     Example: rrf-design frontier problem.toml --time-limit 60
     """
@@ -66,12 +68,34 @@ def frontier(
     if as_json:
         print_json(document)
         raise typer.Exit(0)
+    if result.of_error:
+        _say_errors(result)
+        raise typer.Exit(0)
     say(f"{result.problem}: the largest {SYMBOLS[result.objective]} for k = {result.k} that each amount of money buys")
     rows = [(f"{p.cost:g}", f"{p.value:.6g}", _proven(p), ", ".join(p.selected)) for p in result.points]
     table("", ["cost", SYMBOLS[result.objective], "", "buy"], rows, right=[0, 1])
     limit = "for more money" if result.budget is None else f"within {result.budget:g}"
     say(f"Nothing larger is possible {limit}: proven." if result.complete else "The curve may go on: time ran out.")
     raise typer.Exit(0)
+
+
+def _say_errors(result: Frontier) -> None:
+    """The curve where asking again is on sale: what is promised, and which way each point takes to it."""
+    say(f"{result.problem}: the smallest error for k = {result.k} that each amount of money promises")
+    rows = []
+    for p in result.points:
+        asks = [f"ask {name} {times} times" for name, times in p.repeats.items()]
+        told = "none" if p.error_bound is None else f"{p.error_bound:.6g}"
+        sure = p.error_floor is None or str(p.status) == "optimal"
+        proven = "proven best" if sure else f"less than {p.error_floor:.6g} is impossible"
+        rows.append((f"{p.cost:g}", told, f"{p.gamma:.6g}", proven, ", ".join([*p.selected, *asks])))
+    table("", ["cost", "error", SYMBOLS[result.objective], "", "buy"], rows, right=[0, 1, 2])
+    limit = "for more money" if result.budget is None else f"within {result.budget:g}"
+    best = all(str(p.status) == "optimal" for p in result.points)
+    if result.complete and best:
+        say(f"Nothing smaller can be promised {limit}: proven.")
+    else:
+        say("Smaller errors may be possible where nothing is proven.")
 
 
 def _proven(point: Point) -> str:

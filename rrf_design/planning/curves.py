@@ -98,7 +98,7 @@ def _all_masks(items: int) -> NDArray[np.bool_]:
 
 def enumerate_designs(arena: Arena, goal: Order) -> Curve:
     """The curve of a small field from all its admissible designs at once."""
-    masks, units, unit = _admissible(arena, goal)
+    masks, units, unit = admissible(arena, goal)
     values = design_values(arena, masks)
     order = np.lexsort((-values, units))
     before = np.maximum.accumulate(np.append(-1.0, values[order]))[:-1]
@@ -114,7 +114,7 @@ def enumerate_designs(arena: Arena, goal: Order) -> Curve:
     )
 
 
-def _admissible(arena: Arena, goal: Order) -> tuple[NDArray[np.bool_], NDArray[Any], Fraction]:
+def admissible(arena: Arena, goal: Order) -> tuple[NDArray[np.bool_], NDArray[Any], Fraction]:
     """Closed designs that obey every rule within the budget, and their costs in a common unit."""
     market = arena.market
     masks = _all_masks(len(market.items))

@@ -19,6 +19,8 @@ from rrf_design.planning.optimal import PlanSearch, search_for
 from rrf_design.planning.outcome import ZERO, starting_design
 from rrf_design.planning.proof.bounds import bound_from_cuts
 from rrf_design.planning.proof.master import front_end
+from rrf_design.planning.reaching import nominal
+from rrf_design.planning.repeats import repeatable
 
 if TYPE_CHECKING:
     from rrf_design.planning.arena import Arena
@@ -41,6 +43,12 @@ class Point:
     gamma_lower: float | None = None
     """Proven about this design's own margin."""
     witness: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    repeats: Mapping[str, int] = field(default_factory=dict)
+    """How often nodes are asked that are asked again for the money."""
+    error_bound: float | None = None
+    """Where asking again is on sale: the error that this design promises, with these repeats."""
+    error_floor: float | None = None
+    """And what no design and no repeats of at most this cost promise less than."""
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -52,12 +60,16 @@ class Point:
             "value": self.value,
             "gamma_lower": self.gamma_lower,
             "witness": {name: list(part) for name, part in self.witness.items()},
+            "repeats": dict(self.repeats),
+            "error_bound": self.error_bound,
+            "error_floor": self.error_floor,
         }
 
 
 @dataclass(frozen=True, slots=True)
 class Frontier:
-    """Undominated designs by rising cost. `complete`: nothing beyond the last point has a larger margin: proven."""
+    """Undominated designs by rising cost. `complete`: nothing beyond the last point has a larger margin: proven. Where asking again is on
+    sale the curve is that of the promised error (`of_error`), over purchases and repeats together."""
 
     points: tuple[Point, ...]
     complete: bool
@@ -66,6 +78,7 @@ class Frontier:
     budget: float | None
     problem: str
     digest: str
+    of_error: bool = False
 
     def best_within(self, budget: float) -> Point | None:
         """The point that a budget buys; None when even the first costs more."""
@@ -80,6 +93,7 @@ class Frontier:
             "budget": self.budget,
             "problem": self.problem,
             "digest": self.digest,
+            "of_error": self.of_error,
         }
 
 
@@ -97,6 +111,9 @@ def frontier(
     """Cost against best margin, from buying nothing up to `budget` (default: everything).
 
     `measure` says which margin is meant (k, objective), `backend` how the work is done; its `progress` is told how far the margin is on its way to a bound on all of them, and in words what is proven so far.
+
+    Where nodes may be asked `again`, and no objective is named, the curve is that of the promised error instead: what a larger margin and
+    less noise do together, each point with its `repeats` and its `error_bound`.
 
     Returns a `Frontier` whose `points` each have `cost`, `gamma`, `selected` and `status`: every cost at which more becomes possible.
 
@@ -116,15 +133,18 @@ def frontier(
     """
     from rrf_design.files import digest
     from rrf_design.planning.arena import Arena
+    from rrf_design.planning.promised import error_curve
 
     if budget is not None and not budget >= 0:
         raise InputError(f"budget: must be a number of at least 0, not {budget!r}")
     means = Backend.of(backend, "frontier", *MEANS, n_jobs=n_jobs, time_limit=time_limit)
     which = measure or Measure()
-    arena = Arena(problem, k=which.k, objective=which.objective)
+    of_error = which.objective is None and bool(repeatable(problem))
+    arena = Arena(problem, k=which.k, objective=nominal(problem) if of_error else which.objective)
     order = Order(budget=budget, time_limit=means.seconds, seed=means.seed, n_jobs=means.n_jobs)
-    points, complete = walk(arena, order, solver=means.front_end, most_points=most_points, tell=means.progress)
-    return Frontier(points, complete, arena.k, arena.objective, budget, problem.name, digest(problem))
+    go = error_curve if of_error else walk
+    points, complete = go(arena, order, solver=means.front_end, most_points=most_points, tell=means.progress)
+    return Frontier(points, complete, arena.k, arena.objective, budget, problem.name, digest(problem), of_error)
 
 
 def walk(

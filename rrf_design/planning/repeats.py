@@ -43,7 +43,7 @@ def weigh(
     problem: Problem, wish: Goal, solve: Callable[[Problem, Fraction], Plan], *, budget: float | None = None
 ) -> Plan:
     """The cheapest plan for an error δ over purchases and repeats together. `solve` plans one problem with what the repeats leave."""
-    every, listed = _choices(problem, wish)
+    every, listed = choices(problem)
     most = inf if budget is None else exact(budget)
     reachable = inf if problem.structure.market.node_items else problem.margin("all").upper
     best: Plan | None = None
@@ -88,7 +88,7 @@ def _ends(problem: Problem) -> tuple[Design, Design]:
     return problem.structure.holding(), problem.design("all")
 
 
-def _choices(problem: Problem, wish: Goal) -> tuple[bool, list[Choice]]:
+def choices(problem: Problem) -> tuple[bool, list[Choice]]:
     """Whether these are all, and choices of repeats by price; the empty one comes first."""
     names = repeatable(problem)
     levels = [range(problem.node_by_id[name].repeats, problem.node_by_id[name].most_repeats + 1) for name in names]
@@ -96,23 +96,23 @@ def _choices(problem: Problem, wish: Goal) -> tuple[bool, list[Choice]]:
         found = [dict(zip(names, times, strict=True)) for times in product(*levels)]
         bare = [{n: t for n, t in choice.items() if t > problem.node_by_id[n].repeats} for choice in found]
         return True, sorted(bare, key=lambda choice: price_of(problem, choice))
-    return False, list(_chain(problem, wish))
+    return False, list(_chain(problem))
 
 
-def _chain(problem: Problem, wish: Goal) -> Iterator[Choice]:
+def _chain(problem: Problem) -> Iterator[Choice]:
     """From no repeat at all, always the one that lowers the wanted margin most for its price."""
     choice: Choice = {}
     yield choice
     names = repeatable(problem)
     while True:
-        now = _need(problem, choice, wish)
+        now = _need(problem, choice)
         steps: list[tuple[float, int, Choice]] = []
         for name in names:
             node = problem.node_by_id[name]
             times = choice.get(name, node.repeats) + 1
             if times <= node.most_repeats:
                 after = {**choice, name: times}
-                gain = _need(problem, after, wish)
+                gain = _need(problem, after)
                 steps.append(((now - gain) / max(float(exact(node.again or 0.0)), 1e-12), -len(steps), after))
         if not steps:
             return
@@ -120,7 +120,7 @@ def _chain(problem: Problem, wish: Goal) -> Iterator[Choice]:
         yield choice
 
 
-def _need(problem: Problem, choice: Choice, wish: Goal) -> float:
+def _need(problem: Problem, choice: Choice) -> float:
     """What is to be lowered: ε' with everything on sale, and what answers scatter by themselves."""
     asked = asking(problem, choice)
     radius = asked.design("all").radius(asked)

@@ -66,6 +66,8 @@ def frontier_page(source: PageSource) -> str:
     """The page of a frontier: the best margin that each amount of money buys, with the bound on anything better."""
     data, k = source.data, _k(source)
     points = data["points"]
+    if data.get("of_error"):
+        return _error_page(source)
     costs = [float(p["cost"]) for p in points]
     values = [float(p["gamma"]) for p in points]
     uppers = [
@@ -130,6 +132,57 @@ def frontier_page(source: PageSource) -> str:
         lead=join(callout(prose(text), kind="bad" if positive is None else "plain"), lead),
         facts=_facts(source),
     )
+
+
+def _error_page(source: PageSource) -> str:
+    """The page of a frontier where asking again is on sale: the error that each amount of money promises."""
+    k, points = _k(source), source.data["points"]
+    promised = [p for p in points if p.get("error_bound") is not None]
+    series = Series(
+        "promised error",
+        [float(p["cost"]) for p in promised],
+        [float(p["error_bound"]) for p in promised],
+        [float(p["error_floor"]) for p in promised],
+        [float(p["error_bound"]) for p in promised],
+        [_purchase(p) for p in promised],
+    )
+    picture = step_chart([series], x_label="money spent (unit of costs)", y_label="promised error (unit of answers)")
+    rows: list[Sequence[Child]] = [
+        [
+            amount(p["cost"]),
+            at_most(p["error_bound"], 7),
+            at_least(p["error_floor"], 7),
+            number(p["gamma"]),
+            str(p["status"]),
+            _purchase(p),
+        ]
+        for p in points
+    ]
+    columns = ["cost (unit of costs)", "promised error", "nothing for this money promises less than", gamma(k)]
+    text = (
+        "No amount of money on this frontier promises any error."
+        if not promised
+        else f"The first promise, an error of at most {at_most(promised[0]['error_bound'], 7)}, costs {amount(promised[0]['cost'])}; the"
+        f" smallest, {at_most(promised[-1]['error_bound'], 7)}, costs {amount(promised[-1]['cost'])}."
+    )
+    drawn = [figure(picture, caption="A larger margin and less noise, bought together.")]
+    parts = [
+        section("How the promised error falls with money", *(drawn if promised else [])),
+        section("What each point buys", table([*columns, "status", "buys"], rows, right=[0, 1, 2, 3])),
+    ]
+    return page(
+        f"Frontier of {_name(source)}",
+        parts,
+        subtitle=f"The smallest promised error for every budget, k = {k}",
+        lead=callout(prose(text), kind="plain" if promised else "bad"),
+        facts=_facts(source),
+    )
+
+
+def _purchase(point: Mapping[str, Any]) -> str:
+    """What a point buys and how often it asks, in words."""
+    asked = [f"{name} asked {times} times" for name, times in point.get("repeats", {}).items()]
+    return ", ".join([*point["selected"], *asked]) or "nothing"
 
 
 def _k(source: PageSource) -> int:

@@ -58,3 +58,23 @@ def test_text_and_limits(run, file):
     assert len(run("frontier", file, "--budget", "3", "--json").json["points"]) == 3
     assert "The curve may go on" in run("frontier", file, "--time-limit", "0").out
     assert run("frontier", file, "--objective", "nonsense").code == 2
+
+
+def test_asking_again_makes_it_a_curve_of_errors(run, tmp_path):
+    path = tmp_path / "again.toml"
+    path.write_text(
+        "\n".join(
+            [
+                "[[nodes]]\nid = 'x'\nsigma = 0.1\nagain = 0.5\nmost_repeats = 2",
+                "[[anchors]]\nid = 'cheap'\nnode = 'x'\nvalue = 1.0\ncost = 1.0",
+                "[[anchors]]\nid = 'more'\nnode = 'x'\nvalue = 1.0\ncost = 9.0",
+            ]
+        )
+    )
+    ran = run("frontier", path)
+    assert "the smallest error for k = 1 that each amount of money promises" in ran.out
+    assert "cheap, ask x 2 times" in ran.out
+    assert "Nothing smaller can be promised for more money: proven." in ran.out
+    points = run("frontier", path, "--json").json["points"]
+    assert [p["cost"] for p in points[:2]] == [1.0, 1.5]
+    assert points[1]["repeats"] == {"x": 2}

@@ -85,3 +85,14 @@ def test_nothing_to_buy() -> None:
     assert "Buy nothing" in made
     made = render(read(rrf.frontier(alone), problem=alone))
     assert "No amount of money" in made
+
+
+def test_a_frontier_with_repeats_shows_promised_errors() -> None:
+    again = Problem(
+        nodes=[{"id": "x", "sigma": 0.1, "again": 0.5, "most_repeats": 2}],
+        anchors=[{"id": "a", "node": "x", "value": 1.0, "cost": 1.0}],
+    )
+    made = render(read(rrf.frontier(again), problem=again))
+    assert "How the promised error falls with money" in made
+    assert "a, x asked 2 times" in made
+    assert "The first promise, an error of at most" in made
