@@ -96,6 +96,7 @@ class Fetcher:
             if classed:
                 self.classes[item] = HeardClasses(problem.node_by_id[next(iter(classed))].dim)
             asked: dict[tuple[int, Request], int] = {}
+            shown: dict[tuple[Model, Request, str, str], int] = {}
             for node in problem.nodes:
                 if node.id not in known.get(item, {}):
                     question = self._question(node, self.classes.get(item))
@@ -107,7 +108,11 @@ class Fetcher:
                     self.questions[item, node.id] = question
             for anchor in problem.anchors:
                 if not anchor.owned or anchor.value is None:
-                    self.sources[item, anchor.id] = build(anchor, problem, tools)
+                    source = self.sources[item, anchor.id] = build(anchor, problem, tools)
+                    if isinstance(source, Verifier):
+                        again = (source.model, source.request, source.anchor.nodes[0], repr(source.variables))
+                        repeat = shown[again] = shown.get(again, -1) + 1
+                        source.request = replace(source.request, repeat=repeat)
         self._paces: dict[int, Pace] = {}
         self.state: RunState | None = None
         """The run's own, once there is one: what a judge costs depends on the answers that it is shown."""
@@ -164,6 +169,8 @@ class Fetcher:
         source = self.sources.get((purchase.item, purchase.name))
         if source is None and purchase.buys is Buys.ANSWER:
             return self._kept(purchase)
+        if isinstance(source, Verifier):
+            return self._kept_opinion(purchase, source)
         if source is None or not source.instant:
             return None
         found = source.fetch(Asked({}, {}))
@@ -215,12 +222,27 @@ class Fetcher:
         return found
 
     def _kept(self, purchase: Purchase) -> Settlement | None:
-        """An answer of an earlier run to the same question, repeat and model; those of local models are not kept."""
+        """An answer of an earlier run to the same question, repeat and model."""
         question = self.questions.get((purchase.item, purchase.name))
-        if self._cache is None or question is None or question.model.local:
+        reply = None if question is None else self._find(question.request, question.model)
+        if question is None or reply is None:
             return None
-        reply = self._cache.find(question.request, question.model)
-        return None if reply is None else _settlement(purchase, self._read(question, reply, None))
+        return _settlement(purchase, self._read(question, reply, None))
+
+    def _kept_opinion(self, purchase: Purchase, source: Verifier) -> Settlement | None:
+        """What a judge said in an earlier run, shown the same answers."""
+        if self.state is None:
+            return None
+        request = source.request_for(_asked(self.state.items[purchase.item], None))
+        reply = self._find(request, source.model)
+        return None if reply is None else _settlement(purchase, source.fetched(request, reply, None), source.kind)
+
+    def _find(self, request: Request, model: Model) -> Reply | None:
+        return self._cache.find(request, model) if self._cache is not None and model.kept else None
+
+    def _keep(self, request: Request, reply: Reply, model: Model) -> None:
+        if self._cache is not None and reply.attempts and model.kept:
+            self._cache.keep(request, reply, model)
 
     def write_kept(self) -> None:
         """Store the answers that came in for later runs."""
@@ -291,7 +313,14 @@ class Fetcher:
         request = source.request_for(_asked(state, None))
         if self.state is not None and self._ceiling(source.model, request) > purchase.ceiling:
             raise NotBegun  # it is shown an answer that came after its price was reserved: that is done anew
-        return Call(source.model, request, lambda reply, passing: source.fetched(request, reply, passing), source.kind)
+        return Call(
+            source.model, request, lambda reply, passing: self._opinion(source, request, reply, passing), source.kind
+        )
+
+    def _opinion(self, source: Verifier, request: Request, reply: Reply, passing: bool | None) -> Fetched:
+        found = source.fetched(request, reply, passing)
+        self._keep(request, reply, source.model)
+        return found
 
     def _read(self, question: Question, reply: Reply, passing: bool | None) -> Fetched:
         from rrf_design.models import record
@@ -300,8 +329,7 @@ class Fetcher:
         refuse_unanswered(reply, money, passing=passing)
         if not reply.parseable:
             return Fetched(reply.outcome.value, None, money, reply.usage.calls, record(question.request, reply))
-        if self._cache is not None and reply.attempts and not question.model.local:
-            self._cache.keep(question.request, reply, question.model)
+        self._keep(question.request, reply, question.model)
         parsed = question.parser.parse(reply.text)
         evidence = record(question.request, reply, parsed=parsed.document())
         outcome = reply.outcome.value if parsed.ok else parsed.status.value

@@ -334,8 +334,8 @@ def _before(before: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def _cache(folder: str | os.PathLike[str] | None, roster: Roster, stack: contextlib.ExitStack) -> AnswerCache | None:
-    """The kept answers; not opened where every model is local, whose answers cost nothing."""
-    if folder is None or all(model.local for _, model in roster.items()):
+    """The kept answers; not opened where no model's answers are kept."""
+    if folder is None or not any(model.kept for _, model in roster.items()):
         return None
     return stack.enter_context(AnswerCache(folder))
 

@@ -256,6 +256,9 @@ class Model(ABC):
     asynchronous: bool = False
     local: bool = False
     """Answers on this machine or from paper: asking again charges nobody, so a crash leaves nothing in doubt."""
+    kept: bool = True
+    """Its answers are kept across runs, by request, repeat index and identity. Not those of a record, which is kept already, nor
+    those of a function, whose identity does not tell what it answers."""
     listed: str | None = None
     """``PROVIDER:NAME`` as price lists know it; None for a server of one's own."""
     retry: Retry = Retry()

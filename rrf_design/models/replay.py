@@ -20,6 +20,7 @@ class ReplayModel(Model):
     """``replay:FILE``, or the records themselves. If a request was logged twice, the first answer counts."""
 
     local = True
+    kept = False
     supports_grammar = True  # the recorded request holds the grammar it was answered under
     slots = 8
 

@@ -49,6 +49,7 @@ class ScriptedModel(Model):
         self._default: str | None = None
         if callable(script):
             self._function: Script | None = script
+            self.kept = False
             source = getattr(script, "__qualname__", type(script).__qualname__)
         else:
             self._function = None

@@ -6,6 +6,7 @@ llama.cpp runs can be loaded too (its weights are dequantised), and answers with
 
 from __future__ import annotations
 
+import hashlib
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -15,6 +16,7 @@ from typing import Any
 
 from rrf_design.errors import InputError, MissingDependency
 from rrf_design.models.base import Attempt, Model, Outcome, Reply, Request, Retry, Usage
+from rrf_design.models.embedded import digest
 from rrf_design.models.text import classify
 
 
@@ -65,14 +67,16 @@ class TransformersModel(Model):
         self._network = network.to(self._device).eval()
         if self._tokenizer.pad_token_id is None:
             self._tokenizer.pad_token = self._tokenizer.eos_token
+        weights = _weights(model, network)
+        self.kept = bool(weights)  # without a digest a changed checkpoint could not be told from this one
         self._identity = {
             "adapter": "transformers",
-            "model": Path(model).name if gguf.get("gguf_file") else model,
+            "model": Path(model).name if Path(model).exists() else model,
             "revision": revision or "",
+            "weights": weights,
             "runtime": f"transformers {version('transformers')}, torch {version('torch')}",
             "device": self._device.split(":")[0],
             "dtype": chosen,
-            "slots": slots,
         }
 
     @property
@@ -168,6 +172,20 @@ def _device(torch: Any) -> str:
     if torch.cuda.is_available():
         return "cuda"
     return "mps" if torch.backends.mps.is_available() else "cpu"
+
+
+def _weights(model: str, network: Any) -> str:
+    """What tells these weights from others of the same name: the digest of the local files, or the hub's commit; "" where neither
+    is known."""
+    path = Path(model)
+    if not path.exists():
+        commit = getattr(network.config, "_commit_hash", None)
+        return f"commit {commit}" if commit else ""
+    whole = hashlib.sha256()
+    for file in [path] if path.is_file() else sorted(found for found in path.iterdir() if found.is_file()):
+        stat = file.stat()
+        whole.update(f"{file.name} {digest(file, stat.st_size, stat.st_mtime_ns)}\n".encode())
+    return f"sha256 {whole.hexdigest()}"
 
 
 def _source(model: str, revision: str | None) -> tuple[str, dict[str, str]]:

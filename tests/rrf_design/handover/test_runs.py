@@ -31,13 +31,14 @@ ROWS = [{"no": "a", "text": "10"}, {"no": "b", "text": "20"}, {"no": "c", "text"
 
 
 class Paid(ScriptedModel):
-    """A model that is paid for, so that its answers are kept; it counts what it is asked. Odd rows get three answers."""
+    """A model that is paid for; it counts what it is asked. Odd rows get three answers."""
 
     local = False
 
     def __init__(self, name: str = "paid") -> None:
         self.heard: Counter[str] = Counter()
         super().__init__(self._answer, name=name)
+        self.kept = True
 
     def _answer(self, request: Request) -> str:
         self.heard[request.prompt] += 1

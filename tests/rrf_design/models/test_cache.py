@@ -10,9 +10,11 @@ import pytest
 
 import rrf_design as rrf
 from rrf_design.acquisition import acquire
+from rrf_design.acquisition.result import answer_log
 from rrf_design.errors import InputError, RetryLater
-from rrf_design.models import Outcome, PriceTable, Request, Usage
+from rrf_design.models import Model, Outcome, PriceTable, Request, Usage, record
 from rrf_design.models.cache import FILE, AnswerCache, default_folder, folder_of
+from rrf_design.models.replay import ReplayModel
 from rrf_design.models.scripted import ScriptedModel
 
 
@@ -24,6 +26,7 @@ class Shop(ScriptedModel):
     def __init__(self, name: str = "shop", answer: str = "7") -> None:
         self.asked: list[str] = []
         super().__init__(lambda request: (self.asked.append(request.prompt), answer)[1], name=name)
+        self.kept = True
 
 
 def fill(folder: Path, model: Shop, *requests: Request) -> None:
@@ -65,8 +68,8 @@ def test_only_answers_are_kept_and_the_first_one_stays(tmp_path: Path) -> None:
         assert (cache.clear("nobody"), cache.clear("shop"), cache.summary()) == (0, 1, ())
 
 
-def problem() -> rrf.Problem:
-    nodes = [{"id": name, "prompt": "What is 2 + 5?"} for name in ("a", "a2")]
+def problem(**settings: Any) -> rrf.Problem:
+    nodes = [{"id": name, "prompt": "What is 2 + 5?", **settings} for name in ("a", "a2")]
     return rrf.Problem(k=1, nodes=nodes, relations=[{"id": "r", "tail": "a", "head": "a2"}])
 
 
@@ -82,12 +85,57 @@ def test_a_second_run_asks_nobody_and_pays_nothing(tmp_path: Path) -> None:
     assert runs == [(2, 2, 4.0, answers), (0, 0, 0.0, answers), (2, 2, 4.0, answers)]
 
 
-def test_local_models_are_simply_asked_again(tmp_path: Path) -> None:
-    model = Shop()
-    model.local = True
+def test_answers_of_the_embedded_model_are_kept(tmp_path: Path, embedded: Model) -> None:
+    """Really asked once: a second run has its very words, and a store where nothing was kept asks again."""
+    spent = []
+    for number, cache in enumerate(("kept", "kept", None)):
+        store = tmp_path / f"{number}.sqlite"
+        run = acquire(problem(), embedded, store=store, cache=cache and tmp_path / cache)
+        spent.append((run.calls, [entry["reply"]["text"] for entry in answer_log(run.run, store=store)]))
+    (calls, texts), (again, same), (fresh, _) = spent
+    assert (calls, again, fresh) == (2, 0, 2)
+    assert len(texts) == 2
+    assert same == texts
+    with AnswerCache(tmp_path / "kept") as kept:
+        assert [(entry.model, entry.answers) for entry in kept.summary()] == [("embedded", 2)]
+
+
+def test_whose_answers_are_kept(tmp_path: Path) -> None:
+    """A script by its digest; not a record, which is kept already, nor a function, which two of one name could not be told apart."""
+    script = {"rules": [], "default": "7"}
+    recorded = ReplayModel([record(Request("?"), ScriptedModel(script).ask(Request("?")))])
+    assert [m.kept for m in (ScriptedModel(script), ScriptedModel(lambda _: "7"), recorded)] == [True, False, False]
     for number in range(2):
-        acquire(problem(), model, store=tmp_path / f"{number}.sqlite", cache=tmp_path)
-    assert len(model.asked) == 4
+        run = acquire(problem(), ScriptedModel(script), store=tmp_path / f"{number}.sqlite", cache=tmp_path)
+        assert run.calls == 2 - 2 * number
+    assert acquire(
+        problem(), ScriptedModel({**script, "default": "8"}), store=tmp_path / "3.sqlite", cache=tmp_path
+    ).calls
+    function = ScriptedModel(lambda _: "7")
+    calls = [acquire(problem(), function, store=tmp_path / f"f{n}.sqlite", cache=tmp_path).calls for n in range(2)]
+    assert calls == [2, 2]
+
+
+def test_a_judge_is_paid_once_for_what_it_was_shown(tmp_path: Path) -> None:
+    """Two equal judges of one answer are asked for opinions of their own; the next run asks neither again."""
+    judges = [
+        {"id": name, "node": "a", "sigma": 0.1, "source": {"verifier": "judge", "prompt": "Is {{ answer }} right?"}}
+        for name in ("j1", "j2")
+    ]
+    judged = rrf.Problem(k=1, nodes=[{"id": "a", "prompt": "What is 2 + 5?"}], anchors=judges)
+    asked = []
+    for number in range(3):
+        reader, judge = Shop(answer="7" if number < 2 else "8"), Shop("judge")
+        acquire(
+            judged,
+            {"reader": reader, "judge": judge},
+            store=tmp_path / f"{number}.sqlite",
+            cache=tmp_path / str(number // 2),
+        )
+        asked.append((reader.asked, judge.asked))
+    assert asked[0] == (["What is 2 + 5?"], ["Is 7 right?", "Is 7 right?"])
+    assert asked[1] == ([], [])
+    assert asked[2] == (["What is 2 + 5?"], ["Is 8 right?", "Is 8 right?"])
 
 
 def test_where_answers_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ import pytest
 from rrf_design import models
 from rrf_design.errors import InputError, MissingDependency
 from rrf_design.models import Model, Outcome, Request
-from rrf_design.models.transformers import _device, _source
+from rrf_design.models.transformers import _device, _source, _weights
 
 
 def test_missing_packages_say_how_to_get_them(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -40,6 +40,28 @@ def test_where_weights_come_from(tmp_path: Path) -> None:
     assert _source("org/name", "abc") == ("org/name", {"revision": "abc"})
     with pytest.raises(InputError, match="no such file"):
         _source(str(tmp_path / "other.gguf"), None)
+
+
+def test_weights_are_told_apart_by_what_is_in_them(tmp_path: Path) -> None:
+    """Two checkpoints under one name, a file of one's own, and the hub's commit; nothing where nothing is known."""
+    network = SimpleNamespace(config=SimpleNamespace(_commit_hash="c0ffee"))
+    found = []
+    for text in ("one", "two", "one"):
+        folder = tmp_path / str(len(found)) / "checkpoint"
+        folder.mkdir(parents=True)
+        (folder / "model.safetensors").write_text(text)
+        (folder / "config.json").write_text("{}")
+        found.append(_weights(str(folder), network))
+    assert found[0] == found[2] != found[1]
+    assert _weights(str(tmp_path / "0" / "checkpoint" / "config.json"), network) not in ("", *found)
+    assert _weights("org/name", network) == "commit c0ffee"
+    assert _weights("org/name", SimpleNamespace(config=SimpleNamespace())) == ""
+
+
+def test_slots_are_no_part_of_the_identity(transformers: Model) -> None:
+    assert "slots" not in transformers.identity
+    assert str(transformers.identity["weights"]).startswith("sha256 ")
+    assert transformers.kept
 
 
 def test_batches_answer_as_single_requests_do(transformers: Model) -> None:
