@@ -4,8 +4,8 @@ Every purchase is an *intent* with its reserved price, committed before anything
 fact committed when the answer is there. A committed event survives a killed process, always. It survives a power cut too
 on PostgreSQL and, on SQLite (WAL), with synchronous=FULL, which is the default; a run where nothing can be charged twice
 (local models and sources only) is content with NORMAL, where a power cut may take the last moments and they are done again.
-The database itself refuses a second settlement of one purchase and a second writer at one position. Texts pass the
-redactor before they are stored.
+The database itself refuses a second settlement of one purchase and a second writer at one position. Rows are linked
+(`chain`): what was changed or lost afterwards is noticed and refused. Texts pass the redactor before they are stored.
 """
 
 from __future__ import annotations
@@ -22,16 +22,19 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+from rrf_design.acquisition.chain import damaged, link, texts_digest, with_link, without_link
 from rrf_design.acquisition.redaction import Redactor, password_of, without_password
-from rrf_design.errors import InputError, MissingDependency, Refused, RetryLater
+from rrf_design.acquisition.stores import no_journal, open_engine, store_address, tables
+from rrf_design.errors import InputError, Refused, RetryLater
 from rrf_design.texts import column, from_column
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection, Engine
+    from sqlalchemy import Connection
 
-FORMAT = 1
-DEFAULT_STORE = "rrf-runs.sqlite"
-"""In the working directory; `--store` or the environment variable RRF_STORE names another place."""
+FORMAT = 2
+"""Since 2 rows are linked; runs of 1 are read and gone on with as they are."""
+_BROKEN = ("malformed", "not a database", "is corrupt", "not decode to UTF-8")
+_LINKED = ("seq", "kind", "purchase", "attempt", "at", "body")
 
 
 class Kind(StrEnum):
@@ -77,26 +80,6 @@ class RunSummary:
     items: int
 
 
-def store_address(store: str | os.PathLike[str] | None) -> str:
-    """The database address that `--store` means: an address, a path, or the default."""
-    given = os.fspath(store) if store is not None else os.environ.get("RRF_STORE", DEFAULT_STORE)
-    if "://" not in given:
-        return f"sqlite:///{given}"
-    scheme, rest = given.split("://", 1)
-    if scheme in ("postgresql", "postgres"):
-        return f"postgresql+psycopg://{rest}"
-    if scheme in ("sqlite", "postgresql+psycopg"):
-        return given
-    raise InputError(f"store {without_password(given)!r}: use a path, sqlite:///PATH or postgresql://...")
-
-
-def no_journal(store: str | os.PathLike[str] | None) -> str | None:
-    """The file that a journal would be in and is not."""
-    address = store_address(store)
-    file = address.removeprefix("sqlite:///")
-    return file if file != address and file != ":memory:" and not Path(file).exists() else None
-
-
 class Journal:
     """An open store. Not for several threads at once: the loop is the only writer, calls run beside it.
 
@@ -120,9 +103,12 @@ class Journal:
         self._redactor = redactor or Redactor(password_of(address))
         file = address.removeprefix("sqlite:///") if address.startswith("sqlite:///") else ""
         self.path = Path(file) if file and file != ":memory:" else None
-        self._engine = _engine(address, self.path, self.shown)
-        self._runs, self._problems, self._events = _tables()
-        self._next: dict[str, int] = {}
+        self._engine = open_engine(address, self.path, self.shown)
+        self._runs, self._problems, self._events = tables()
+        self._tails: dict[str, tuple[int, str]] = {}
+        """How many events a run has and the link of the last one; an empty link in a run without links."""
+        self._checked = False
+        self._mine: set[str] = set()
         self._doing("opened")
         with self._errors("opened"):
             self._connection: Connection = self._engine.connect()
@@ -143,42 +129,43 @@ class Journal:
     def create(self, header: Mapping[str, Any], problems: Mapping[str, Mapping[str, Any]]) -> str:
         """A new run with its header and problems; returns its name, which sorts by time."""
         now = datetime.now(UTC)
-        run = f"{now:%Y%m%d-%H%M%S}-{secrets.token_hex(3)}"
-        row = {
-            "run": run,
-            "format": FORMAT,
-            "created": now.isoformat(timespec="microseconds"),
-            "header": self._json(header),
-        }
+        run, created = f"{now:%Y%m%d-%H%M%S}-{secrets.token_hex(3)}", now.isoformat(timespec="microseconds")
         rows = [
             {"run": run, "position": i, "item": column(item), "document": json.dumps(document)}
             for i, (item, document) in enumerate(problems.items())
         ]
+        text = self._json({**header, "stored": texts_digest((str(row["item"]), str(row["document"])) for row in rows)})
+        mark = link("", run, FORMAT, created, text)
+        row = {"run": run, "format": FORMAT, "created": created, "header": with_link(text, mark)}
         with self._errors("written"), self._connection.begin():
             self._connection.execute(self._runs.insert(), row)
             self._connection.execute(self._problems.insert(), rows)
-        self._next[run] = 0
+        self._tails[run] = 0, mark
+        self._mine.add(run)
         return run
 
     def append(self, run: str, events: Sequence[Event]) -> None:
         """Commit the events together; after this returns they survive whatever happens to the process."""
         if not events:
             return
-        first = self._next.get(run)
-        if first is None:
-            first = self._next[run] = len(self.events(run))
-        rows = [
-            {
+        if run not in self._tails:
+            self.events(run)
+        first, mark = self._tails[run]
+        rows: list[dict[str, Any]] = []
+        for i, event in enumerate(events):
+            row: dict[str, Any] = {
                 "run": run,
                 "seq": first + i,
                 "kind": event.kind.value,
                 "purchase": None if event.purchase is None else column(event.purchase),
                 "attempt": event.attempt,
-                "at": event.at or time.time(),
+                "at": float(event.at or time.time()),
                 "body": self._json(event.body),
             }
-            for i, event in enumerate(events)
-        ]
+            if mark:
+                mark = link(mark, *(row[name] for name in _LINKED))
+                row["body"] = with_link(row["body"], mark)
+            rows.append(row)
         self._doing("written")
         from sqlalchemy.exc import IntegrityError
 
@@ -188,22 +175,42 @@ class Journal:
                     self._connection.execute(self._events.insert(), rows)
             except IntegrityError:
                 raise Refused(f"run {run}: its journal has changed under this process; nothing was written") from None
-        self._next[run] = first + len(rows)
+        self._tails[run] = first + len(rows), mark
 
     def events(self, run: str) -> tuple[Event, ...]:
-        table = self._events
-        query = (
-            table.select()
-            .with_only_columns(table.c.kind, table.c.body, table.c.purchase, table.c.attempt, table.c.at)
-            .where(table.c.run == run)
-            .order_by(table.c.seq)
-        )
+        """All that was appended, in order; Refused where a row is not the one that was written."""
+        self._sound(run)
+        mark = self._header(run)[1]
+        query = self._events.select().where(self._events.c.run == run).order_by(self._events.c.seq)
         with self._errors("read"), self._connection.begin():
             rows = self._connection.execute(query).all()
-        return tuple(
-            Event(Kind(kind), json.loads(body), None if name is None else from_column(name), attempt, at)
-            for kind, body, name, attempt, at in rows
-        )
+        events = []
+        for number, row in enumerate(rows):
+            where, body = f"run {run}, event {number}", row.body
+            if mark:
+                body, said = without_link(str(row.body))
+                cells = [body if name == "body" else getattr(row, name) for name in _LINKED]
+                mark = link(mark, *cells)
+                if said != mark or row.seq != number:
+                    raise damaged(where, "its row is not the one that was written", self.shown)
+            try:
+                purchase = None if row.purchase is None else from_column(row.purchase)
+                events.append(Event(Kind(row.kind), json.loads(body), purchase, row.attempt, row.at))
+            except (TypeError, ValueError, AttributeError, RecursionError):
+                raise damaged(where, f"a row of kind {str(row.kind)[:20]!r} that can't be read", self.shown) from None
+        self._tails[run] = len(rows), mark
+        return tuple(events)
+
+    def _sound(self, run: str) -> None:
+        """SQLite: a damaged index hides rows, and a run without its last rows would buy them again; so an old run's file is gone through once."""
+        if self._engine.dialect.name != "sqlite" or self._checked or run in self._mine:
+            return
+        with self._errors("read"):
+            found = self._connection.exec_driver_sql("pragma integrity_check(1)").scalar()
+            self._connection.rollback()
+        if found != "ok":
+            raise damaged(f"run {run}", "the file of its journal is broken", self.shown)
+        self._checked = True
 
     def length(self, run: str) -> int:
         """How many events the run has, without reading them."""
@@ -214,20 +221,37 @@ class Journal:
             return int(self._connection.execute(query).scalar_one())
 
     def header(self, run: str) -> dict[str, Any]:
-        """The run's header; InputError when its format is newer than this program."""
+        """The run's header; InputError when its format is newer than this program, Refused when it was changed."""
+        return self._header(run)[0]
+
+    def _header(self, run: str) -> tuple[dict[str, Any], str]:
+        """The header and its link, which is empty in a run of a format without links."""
         with self._errors("read"), self._connection.begin():
             row = self._connection.execute(self._runs.select().where(self._runs.c.run == run)).one_or_none()
         if row is None:
             raise InputError(f"{self.shown}: there is no run {run!r}; see `rrf-design runs`")
         if row.format > FORMAT:
             raise InputError(f"run {run}: its format {row.format} is newer than this program, which reads {FORMAT}")
-        header: dict[str, Any] = json.loads(row.header)
-        return header | {"run": run, "created": row.created, "format_version": row.format}
+        text, mark = without_link(str(row.header))
+        if mark != (link("", run, row.format, row.created, text) if row.format > 1 else "") or row.format < 1:
+            raise damaged(f"run {run}", "its header is not the one that was written", self.shown)
+        try:
+            header = dict(json.loads(text))
+        except (TypeError, ValueError, RecursionError):
+            raise damaged(f"run {run}", "its header can't be read", self.shown) from None
+        return header | {"run": run, "created": row.created, "format_version": row.format}, mark
 
     def problems(self, run: str) -> dict[str, dict[str, Any]]:
+        stored = self.header(run).get("stored")
         query = self._problems.select().where(self._problems.c.run == run).order_by(self._problems.c.position)
         with self._errors("read"), self._connection.begin():
-            return {from_column(row.item): json.loads(row.document) for row in self._connection.execute(query)}
+            rows = self._connection.execute(query).all()
+        if stored is not None and stored != texts_digest((str(row.item), str(row.document)) for row in rows):
+            raise damaged(f"run {run}", "its problems are not those that were written", self.shown)
+        try:
+            return {from_column(row.item): json.loads(row.document) for row in rows}
+        except (TypeError, ValueError, AttributeError, RecursionError):
+            raise damaged(f"run {run}", "its problems can't be read", self.shown) from None
 
     def find(self, given: str) -> str:
         """The run that a name, the beginning of one, or "last" means."""
@@ -264,9 +288,11 @@ class Journal:
         return tuple(
             RunSummary(
                 run=row.run,
-                name=json.loads(row.header).get("name", ""),
+                name=str(_said(row.header, "name", "")),
                 created=row.created,
-                stopped_because=json.loads(endings.get(row.run, '{"because": "unfinished"}'))["because"],
+                stopped_because=str(
+                    _said(endings.get(row.run, '{"because": "unfinished"}'), "because", "can't be read")
+                ),
                 settled=counts.get(row.run, 0),
                 items=items.get(row.run, 0),
             )
@@ -308,7 +334,7 @@ class Journal:
         else:
             lock = contextlib.nullcontext()  # a database in memory belongs to its process
         with lock:
-            self._next.pop(run, None)
+            self._tails.pop(run, None)
             yield
 
     def _json(self, document: Mapping[str, Any]) -> str:
@@ -324,81 +350,30 @@ class Journal:
         try:
             yield
         except (DBAPIError, OSError) as error:
-            raise RetryLater(self._message(what, error)) from None
-        except SQLAlchemyError as error:
+            broken = any(sign in str(error) for sign in _BROKEN)
+            raise (InputError if broken else RetryLater)(self._message(what, error)) from None
+        except (SQLAlchemyError, UnicodeDecodeError) as error:
             raise InputError(self._message(what, error)) from None
 
     def _message(self, what: str, error: Exception) -> str:
-        reason = str(getattr(error, "orig", None) or error).strip().split("\n")[0]
+        reason = str(getattr(error, "orig", None) or error).strip().split("\n")[0][:120]
         advice = "then resume the run"
-        if "full" in reason or "No space" in reason or "disk I/O" in reason or "too large" in reason:
+        if isinstance(error, UnicodeDecodeError) or any(sign in reason for sign in _BROKEN):
+            advice = "the file is damaged or no database; restore it from a copy, or name another with --store"
+        elif "full" in reason or "No space" in reason or "disk I/O" in reason or "too large" in reason:
             advice = "free some disk space, then resume the run"
         elif "locked" in reason:
             advice = "another program holds the database; let it finish, then resume the run"
         return self._redactor.text(f"the journal {self.shown} can't be {what} ({reason}); {advice}")
 
 
+def _said(text: Any, key: str, otherwise: str) -> Any:
+    """One entry of a stored object, for a list of many runs: one that is damaged must not hide the others."""
+    try:
+        return json.loads(text)[key]
+    except (TypeError, ValueError, LookupError, RecursionError):
+        return otherwise
+
+
 def _pairs(rows: Iterable[Any]) -> list[tuple[str, Any]]:
     return [(row[0], row[1]) for row in rows]
-
-
-def _engine(address: str, path: Path | None, shown: str) -> Engine:
-    import sqlalchemy
-
-    if path is not None and str(path) and not path.absolute().parent.is_dir():
-        raise InputError(f"store {shown}: the folder {path.parent} does not exist")
-    sqlite = address.startswith("sqlite")
-    try:
-        # A busy database is waited for; ten seconds is longer than any of our transactions.
-        options: dict[str, Any] = {"connect_args": {"timeout": 10}} if sqlite else {"pool_pre_ping": True}
-        engine = sqlalchemy.create_engine(address, **options)
-    except ImportError:
-        raise MissingDependency(f"store {shown}: PostgreSQL needs psycopg; pip install 'psycopg[binary]'") from None
-    except sqlalchemy.exc.ArgumentError:
-        raise InputError(f"store {shown}: not an address a database can be found at") from None
-    if sqlite:
-        sqlalchemy.event.listen(engine, "connect", _pragmas)
-    return engine
-
-
-def _pragmas(connection: Any, _record: object) -> None:
-    cursor = connection.cursor()
-    cursor.execute("pragma journal_mode=wal")
-    cursor.execute("pragma synchronous=full")
-    cursor.close()
-
-
-def _tables() -> tuple[Any, Any, Any]:
-    from sqlalchemy import Column, Float, Integer, MetaData, String, Table, Text, UniqueConstraint
-
-    data = MetaData()
-    runs = Table(
-        "rrf_runs",
-        data,
-        Column("run", String(64), primary_key=True),
-        Column("format", Integer, nullable=False),
-        Column("created", String(40), nullable=False),
-        Column("header", Text, nullable=False),
-    )
-    problems = Table(
-        "rrf_problems",
-        data,
-        Column("run", String(64), primary_key=True),
-        Column("position", Integer, primary_key=True),
-        Column("item", Text, nullable=False),
-        Column("document", Text, nullable=False),
-    )
-    events = Table(
-        "rrf_events",
-        data,
-        Column("run", String(64), primary_key=True),
-        Column("seq", Integer, primary_key=True),
-        Column("kind", String(16), nullable=False),
-        Column("purchase", Text),
-        Column("attempt", Integer, nullable=False),
-        Column("at", Float, nullable=False),
-        Column("body", Text, nullable=False),
-        # One outcome per attempt at a purchase: what was settled can't be settled again. (NULLs are never equal.)
-        UniqueConstraint("run", "kind", "purchase", "attempt"),
-    )
-    return runs, problems, events

@@ -29,6 +29,7 @@ def file_lock(database: Path, run: str) -> Iterator[None]:
     """Hold the run's lock file; it is removed on a clean end and harmless when it stays."""
     import fcntl
 
+    database = Path(os.path.realpath(database))  # one lock, by whatever links the file is reached
     path = database.with_name(f".{database.name}.{run}.lock")
     while True:
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from enum import Enum, auto
 from typing import Any
 
+from rrf_design.acquisition.chain import replay
 from rrf_design.acquisition.deciding import Decider
 from rrf_design.acquisition.journal import Event, Journal, Kind
 from rrf_design.acquisition.ledger import Ledger
@@ -83,8 +84,8 @@ class Acquirer:
         self._lineup = Lineup(named)
         self._gathered: dict[str, None] = {}
         """Items that wait until everything under way is back, to decide with the others."""
-        for event in journal.events(run) if journal is not None else ():
-            self._apply(event)
+        if journal is not None:
+            replay(journal.events(run), self._apply, run=run, shown=journal.shown)
         self._emit(Event(Kind.SESSION, self._session()))
         for purchase in self.state.pending:
             if not purchase.deferred and purchase.id not in self.state.in_batch:

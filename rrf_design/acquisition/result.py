@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from rrf_design import files
+from rrf_design.acquisition.chain import replay
 from rrf_design.acquisition.classes import with_room
 from rrf_design.acquisition.journal import Journal, Kind
 from rrf_design.acquisition.shop import Shop
@@ -398,8 +399,7 @@ def read_run(run: str, *, store: str | os.PathLike[str] | None = None) -> Acquis
         header = journal.header(run)
         designs = {item: Shop(with_room(files.from_document(doc))) for item, doc in journal.problems(run).items()}
         state = RunState(designs)
-        for event in journal.events(run):
-            state.apply(event)
+        replay(journal.events(run), state.apply, run=run, shown=journal.shown)
     state.results.update(conclude(designs, state)["repairs"])  # a run that is under way, or was killed, is shown too
     ended = state.ended or {"because": "unfinished", "detail": ""}
     return collect(run, designs, state, header, because=ended["because"], detail=ended["detail"])

@@ -163,7 +163,7 @@ def _source(what: str, problem: Path | None, store: str | None) -> PageSource:
     if _is_path(what):
         return read(what, problem=problem)
     from rrf_design.acquisition import Journal, answer_log, read_run
-    from rrf_design.acquisition.journal import no_journal
+    from rrf_design.acquisition.stores import no_journal
     from rrf_design.files import from_document
 
     missing = no_journal(store)

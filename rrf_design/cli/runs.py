@@ -22,7 +22,8 @@ def runs(store: Store = None, quiet: Quiet = False, as_json: AsJson = False) -> 
     Example: rrf-design runs
     """
     from rrf_design.acquisition import Journal
-    from rrf_design.acquisition.journal import RunSummary, no_journal
+    from rrf_design.acquisition.journal import RunSummary
+    from rrf_design.acquisition.stores import no_journal
 
     found: tuple[RunSummary, ...] = ()
     shown = no_journal(store)

@@ -130,7 +130,7 @@ def _questions(problem: Problem, wanted: set[str] | None) -> Problem | None:
 def _earlier_run(problems: Mapping[str, Problem], entries: Mapping[str, Mapping[str, Any]], store: Any) -> str | None:
     """The newest run of exactly these questions to models asked for in these words; its own check says whether they still are the same models."""
     from rrf_design.acquisition import Journal
-    from rrf_design.acquisition.journal import no_journal
+    from rrf_design.acquisition.stores import no_journal
 
     if no_journal(store) is not None:
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import multiprocessing
 import resource
@@ -11,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from rrf_design.acquisition.journal import FORMAT, Event, Journal, Kind, store_address
+from rrf_design.acquisition.journal import FORMAT, Event, Journal, Kind
 from rrf_design.errors import InputError, Refused, RetryLater
 
 
@@ -24,31 +25,9 @@ def begin(journal: Journal, **header: Any) -> str:
     return journal.create({"name": "a run", **header}, {"": {"nodes": []}})
 
 
-def test_addresses() -> None:
-    assert store_address("runs.sqlite") == "sqlite:///runs.sqlite"
-    assert store_address("postgresql://a@b/c") == "postgresql+psycopg://a@b/c"
-    with pytest.raises(InputError, match=r"use a path, sqlite:///PATH or postgresql"):
-        store_address("mysql://me:secret@host/db")
-    with pytest.raises(InputError) as caught:
-        store_address("mysql://me:secret@host/db")
-    assert "secret" not in str(caught.value)
-
-
-def test_default_store_can_be_named_by_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("RRF_STORE", raising=False)
-    assert store_address(None) == "sqlite:///rrf-runs.sqlite"
-    monkeypatch.setenv("RRF_STORE", "elsewhere.sqlite")
-    assert store_address(None) == "sqlite:///elsewhere.sqlite"
-
-
-def test_missing_folder_is_one_line(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="does not exist"):
-        Journal(tmp_path / "no" / "runs.sqlite")
-
-
 def test_not_a_database(tmp_path: Path) -> None:
     (tmp_path / "runs.sqlite").write_text("this is a text, and long enough to be taken for a header" * 20)
-    with pytest.raises(RetryLater, match="not a database"):
+    with pytest.raises(InputError, match=r"not a database.*; the file is damaged or no database; restore it"):
         Journal(tmp_path / "runs.sqlite")
 
 
@@ -109,6 +88,75 @@ def test_a_newer_format_is_refused(tmp_path: Path) -> None:
     database.close()
     with Journal(tmp_path / "r.sqlite") as journal, pytest.raises(InputError, match="format 99 is newer"):
         journal.header(run)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "update rrf_events set body = replace(body, '1.5', '0.5')",
+        "update rrf_events set kind = 'round' where seq = 1",
+        "update rrf_events set attempt = 3 where seq = 1",
+        "update rrf_events set at = at + 1 where seq = 1",
+        "update rrf_events set purchase = 'n2' where seq = 1",
+        "delete from rrf_events where seq = 0",
+        "update rrf_events set seq = 5 where seq = 2",
+        "update rrf_runs set header = replace(header, 'a run', 'my run')",
+        "update rrf_runs set created = 'yesterday'",
+        "update rrf_runs set format = 1",
+        "update rrf_runs set format = 0",
+        "update rrf_problems set document = '{}'",
+        "delete from rrf_problems",
+    ],
+)
+def test_what_was_changed_is_refused(tmp_path: Path, change: str) -> None:
+    """Whether rows were edited, lost or exchanged: nobody is told another price, answer or problem than was written."""
+    with Journal(tmp_path / "r.sqlite") as journal:
+        run = begin(journal)
+        journal.append(run, [Event(Kind.SESSION, {}), Event(Kind.SETTLED, {"price": 1.5}, "n1", 0)])
+        journal.append(run, [Event(Kind.ENDED, {"because": "x"})])
+    with contextlib.closing(sqlite3.connect(tmp_path / "r.sqlite")) as database, database:
+        database.execute(change)
+    with (
+        Journal(tmp_path / "r.sqlite") as journal,
+        pytest.raises(Refused, match="changed or is damaged, and nothing of the run is believed"),
+    ):
+        (journal.problems(run), journal.events(run))
+
+
+def test_a_run_of_the_first_format_goes_on_without_links(tmp_path: Path) -> None:
+    with Journal(tmp_path / "r.sqlite") as journal:
+        run = begin(journal)
+    with contextlib.closing(sqlite3.connect(tmp_path / "r.sqlite")) as database, database:
+        database.execute('update rrf_runs set format = 1, header = \'{"name": "old"}\'')
+    with Journal(tmp_path / "r.sqlite") as journal:
+        journal.append(run, [Event(Kind.SESSION, {"a": 1})])
+        assert [dict(event.body) for event in journal.events(run)] == [{"a": 1}]
+        assert journal.problems(run) == {"": {"nodes": []}}
+    with contextlib.closing(sqlite3.connect(tmp_path / "r.sqlite")) as database, database:
+        assert database.execute("select body from rrf_events").fetchone() == ('{"a":1}',)
+        database.execute("update rrf_events set body = '{'")
+    with Journal(tmp_path / "r.sqlite") as journal, pytest.raises(Refused, match="event 0: a row of kind 'session'"):
+        journal.events(run)
+
+
+def test_one_damaged_run_does_not_hide_the_others(tmp_path: Path) -> None:
+    with Journal(tmp_path / "r.sqlite") as journal:
+        first, second = begin(journal), begin(journal)
+        journal.append(first, [Event(Kind.ENDED, {"because": "done"})])
+    with contextlib.closing(sqlite3.connect(tmp_path / "r.sqlite")) as database, database:
+        database.execute("update rrf_runs set header = '{' where run = ?", (second,))
+        database.execute("update rrf_events set body = '[]'")
+    with Journal(tmp_path / "r.sqlite") as journal:
+        rows = {row.run: (row.name, row.stopped_because) for row in journal.summaries()}
+    assert rows == {first: ("a run", "can't be read"), second: ("", "unfinished")}
+
+
+def test_a_store_reached_by_a_link_has_the_same_lock(tmp_path: Path) -> None:
+    (tmp_path / "linked.sqlite").symlink_to(tmp_path / "r.sqlite")
+    with Journal(tmp_path / "r.sqlite") as one, Journal(tmp_path / "linked.sqlite") as other:
+        run = begin(one)
+        with one.holding(run), pytest.raises(Refused, match="is working on it"), other.holding(run):
+            pass
 
 
 def test_one_holder_at_a_time(store: str) -> None:
