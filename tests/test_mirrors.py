@@ -17,7 +17,7 @@ rrf_design/handover/delivered rrf_design/handover/moulds rrf_design/handover/rea
 rrf_design/handover/spool rrf_design/planning/arena rrf_design/planning/contract rrf_design/planning/local
 rrf_design/planning/outcome rrf_design/planning/proof/bounds rrf_design/planning/proof/cuts
 rrf_design/planning/proof/hull_pool rrf_design/planning/proof/master rrf_design/planning/proof/weak
-rrf_design/planning/reaching rrf_design/planning/supports rrf_design/planning/tracked rrf_design/promises/forecasting
+rrf_design/planning/reaching rrf_design/planning/supports rrf_design/planning/tracked
 rrf_design/promises/measuring rrf_design/promises/reviews rrf_design/responses/imports/archive
 rrf_design/responses/imports/inspect_logs rrf_design/responses/imports/lm_eval
 rrf_design/responses/imports/openai_batch rrf_design/responses/imports/promptfoo rrf_design/responses/imports/records

@@ -107,7 +107,7 @@ def pilot(
     from rrf_design.cli.items import open_dataset
     from rrf_design.documents import read, write
     from rrf_design.promises import CHECK_EVERYTHING, PilotSettings, forecast_pilot
-    from rrf_design.promises.piloting import OTHERS, settings_of
+    from rrf_design.promises.pilot_plans import OTHERS, settings_of
     from rrf_design.risk import Among, Statement
     from rrf_design.risk.statements import choice
 
@@ -181,7 +181,7 @@ class _Answers:
     def plan(self, settings: PilotSettings, *, buy: bool = True) -> PilotPlan:
         from rrf_design.promises import plan_pilot
         from rrf_design.promises.buying import NOTHING
-        from rrf_design.promises.piloting import buy_pilot
+        from rrf_design.promises.pilot_plans import buy_pilot
 
         if self._recorded is not None:
             return plan_pilot(self.dataset, self._recorded, settings, small=not buy)
@@ -204,7 +204,8 @@ def _grow(
 
     from rrf_design.promises import policy_document, run_pilot
     from rrf_design.promises.growing import stages, why_stop
-    from rrf_design.promises.piloting import large_enough, most_aside, refuse_second_look
+    from rrf_design.promises.looks import refuse_second_look
+    from rrf_design.promises.pilot_plans import large_enough, most_aside
 
     large_enough(settings, len(answers.dataset))
     settings = replace(settings, aside=most_aside(settings, len(answers.dataset)))

@@ -18,7 +18,8 @@ from rrf_design.promises.auditing import audit_document, draw_audit, prove_audit
 from rrf_design.promises.buying import LiveModels
 from rrf_design.promises.family import CHECK_EVERYTHING, LadderPolicy
 from rrf_design.promises.forecasting import forecast_pilot
-from rrf_design.promises.piloting import PilotPlan, PilotResult, PilotSettings, gold_truths, plan_pilot, run_pilot
+from rrf_design.promises.pilot_plans import PilotPlan, PilotSettings, plan_pilot
+from rrf_design.promises.piloting import PilotResult, gold_truths, run_pilot
 from rrf_design.promises.playing import play
 from rrf_design.promises.policy_documents import policy_document, prove_policy
 from rrf_design.promises.running import PolicyRun, run_policy

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from rrf_design.promises.piloting import FEWEST_OTHERS, OTHERS, PilotPlan, replayed
+from rrf_design.promises.ordering import replayed
+from rrf_design.promises.pilot_plans import FEWEST_OTHERS, OTHERS, PilotPlan
 from rrf_design.promises.playing import play
 from rrf_design.risk import Among, Prospect, best_risk, fit_crowd, forecast, least_labels, pilot_size, trusted_risk
 from rrf_design.risk.orders import DISCOUNT

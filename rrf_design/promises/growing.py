@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from rrf_design.promises.family import CHECK_EVERYTHING
-from rrf_design.promises.piloting import PilotResult, PilotSettings
+from rrf_design.promises.pilot_plans import PilotSettings
+from rrf_design.promises.piloting import PilotResult
 from rrf_design.risk import first_look
 
 GROWTH = 1.5

@@ -15,7 +15,7 @@ from rrf_design.errors import InputError
 from rrf_design.promises.buying import NOTHING, BoughtAnswers, LiveModels, buy_answers, identities
 from rrf_design.promises.drawing import Population
 from rrf_design.promises.family import CHECK_EVERYTHING, LadderPolicy, LastRung
-from rrf_design.promises.piloting import last_prices
+from rrf_design.promises.pilot_plans import last_prices
 from rrf_design.promises.playing import PlayedPolicy, play
 from rrf_design.promises.policy_documents import RunTotals, check_applies, prove_policy, run_sentence
 from rrf_design.promises.sheets import AnswerSheet, SheetRow, read_sheet

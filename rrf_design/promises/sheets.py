@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 
 from rrf_design.blocks import Anchor, Relation
 from rrf_design.errors import InputError
+from rrf_design.field import Node
 from rrf_design.goal import Goal
-from rrf_design.models.text import opens_as_refusal
+from rrf_design.handover.readings import read_answer
 from rrf_design.noise import Noise, radius_of
 from rrf_design.problem import Problem
 from rrf_design.promises.buying import BoughtAnswers
@@ -205,7 +206,11 @@ def _row(item: DataItem, shape: Shape, answered: Mapping[str, RecordedAnswer]) -
     cost: dict[str, float] = {}
     for node in shape.prices:
         answer = answered.get(node)
-        value, why = (None, "missing") if answer is None else _said(answer, parsers.get(node), node, item.id)
+        value, why = (
+            (None, "missing")
+            if answer is None
+            else _said(answer, parsers.get(node), shape.problem.node_by_id[node], item.id)
+        )
         said[node] = value
         cost[node] = shape.prices[node] if answer is None or answer.cost is None else answer.cost
         if value is None:
@@ -218,17 +223,14 @@ def _row(item: DataItem, shape: Shape, answered: Mapping[str, RecordedAnswer]) -
     )
 
 
-def _said(answer: RecordedAnswer, parser: Parser | None, node: str, item: str) -> tuple[Said | None, str]:
-    if answer.status is not None:
-        return None, answer.status
-    if answer.value is not None:
-        return tuple(answer.value), ""
-    if parser is None:
-        raise InputError(f"item {item!r}, node {node!r}: the answer is text, but the node names no parser")
-    found = parser.parse(answer.text or "")
-    if not found.ok:
-        return None, "refusal" if opens_as_refusal(answer.text or "") else found.status.value
-    return (found.label if found.label is not None else found.value), ""
+def _said(answer: RecordedAnswer, parser: Parser | None, node: Node, item: str) -> tuple[Said | None, str]:
+    try:
+        found = read_answer(answer, parser, node.dim)
+    except InputError as error:
+        raise InputError(f"item {item!r}, node {node.id!r}: {error}") from None
+    if found.parsed is None:
+        return None, found.status or "missing"
+    return (found.parsed.label if found.parsed.label is not None else found.parsed.value), ""
 
 
 def _codes(row: SheetRow, nodes: Sequence[str]) -> list[int]:

@@ -18,7 +18,7 @@ from rrf_design.promises import (
     run_policy,
 )
 from rrf_design.promises.buying import NOTHING, buy_answers
-from rrf_design.promises.piloting import buy_pilot
+from rrf_design.promises.pilot_plans import buy_pilot
 from rrf_design.questions.answers import RecordedAnswers
 
 

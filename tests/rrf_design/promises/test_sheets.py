@@ -93,3 +93,22 @@ def test_equal_answers_share_a_code(tmp_path: Path) -> None:
     assert sheet.costs.tolist() == [[0.5] * 3] * 2
     assert sheet.rows[1].invalid == {"a": "parse failure"}
     assert sheet.rows[0].answers(["a", "c"]).invalid == {"b": "missing"}
+
+
+def test_answers_are_read_as_a_repair_reads_them(tmp_path: Path) -> None:
+    """Any words may be a class, but a refusal is none: three models that refuse in the same words agree on nothing."""
+    asks = "".join(
+        f'[[ask]]\nid = "{name}"\nprompt = "{{{{ text }}}} {name}"\nparse = "label"\n' + ('like = "a"\n' if at else "")
+        for at, name in enumerate("ab")
+    )
+    (tmp_path / "rrf.toml").write_text(
+        '[data]\ntable = "t.jsonl"\nid = "no"\n[answer]\nof = "a"\nk = 1\n' + asks,
+    )
+    (tmp_path / "t.jsonl").write_text('{"no": "x", "text": "Which city?"}\n')
+    rows = [{"id": "x", "node": name, "text": "I cannot answer that."} for name in "ab"]
+    (tmp_path / "answers.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    data = dataset(tmp_path / "rrf.toml")
+    with RecordedAnswers(data, tmp_path / "answers.jsonl") as answers:
+        sheet = read_sheet(data, answers, ["a", "b"])
+    assert sheet.codes.tolist() == [[-1, -1]]
+    assert sheet.rows[0].invalid == {"a": "refusal", "b": "refusal"}

@@ -1,0 +1,248 @@
+"""A pilot, planned: which random items, which policies are tested, which items make the order of the tests (docs/algorithms.md, facts 23 and 31 to 34).
+
+The order must owe nothing to the draw of the pilot. For fresh items that means: no item of the pilot, now or when it grows. For a statement about this very
+table the draw is all that is random, so the items are drawn a second time, independently, and may be the pilot's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from rrf_design.errors import InputError
+from rrf_design.promises.buying import NOTHING, BoughtAnswers, LiveModels, buy_answers
+from rrf_design.promises.drawing import Population
+from rrf_design.promises.family import SHARES, LadderPolicy, LastRung, diluted, family
+from rrf_design.promises.playing import LastPrices
+from rrf_design.promises.sheets import AnswerSheet, read_sheet
+from rrf_design.promises.truths import GoldRule
+from rrf_design.questions.answers import RecordedAnswers
+from rrf_design.questions.datasets import Dataset
+from rrf_design.risk import (
+    Among,
+    Limit,
+    Scope,
+    Statement,
+    best_risk,
+    least_labels,
+    passing_count,
+    pilot_size,
+    sequential_tail,
+    stratified_risk,
+)
+from rrf_design.risk.counts import share
+
+CONFIDENCE = 0.95
+OTHERS = 400
+"""So many items make the order of tests: enough to fit a crowd of eight."""
+FEWEST_OTHERS = 30
+
+
+@dataclass(frozen=True, slots=True)
+class PilotSettings:
+    """What is fixed before anything is looked at."""
+
+    labels: int
+    risk: float
+    confidence: float = CONFIDENCE
+    seed: int = 0
+    statement: Statement = Statement.FRESH
+    among: Among | None = None
+    """None: all items where a person decides what no gate accepts, so that every item is delivered; else those that are delivered."""
+    order: str = "front"
+    stratify: str | None = None
+    sequential: bool = False
+    aside: int = OTHERS
+    """So many items, at most, make the order of tests."""
+    random_checks: bool = False
+    """Whether policies with random checks are tested too: they help with few labels for a small risk (fact 34)."""
+
+    def __post_init__(self) -> None:
+        share(self.risk, "risk")
+        share(self.confidence, "confidence")
+        if self.order not in ("front", "holm"):
+            raise InputError(f"order should be front or holm, not {self.order!r}")
+        if self.stratify is not None and (self.among is Among.DELIVERED or self.statement is not Statement.FRESH):
+            raise InputError(
+                "a stratified pilot proves a risk among all items drawn like the pilot's: --among all --statement fresh"
+            )
+        if self.sequential and (self.statement is not Statement.FRESH or self.stratify is not None):
+            raise InputError(
+                "a pilot that may be looked at while it grows proves the statement 'fresh', without strata"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class PilotPlan:
+    """The drawn items, before their truth is known."""
+
+    dataset: Dataset
+    settings: PilotSettings
+    population: Population
+    drawn: tuple[int, ...]
+    sheet: AnswerSheet
+    """All items with what is recorded about them."""
+    policies: tuple[LadderPolicy, ...]
+    last: LastPrices
+    rule: GoldRule
+    models: Mapping[str, Any] | None = None
+    """Identities of the models that were asked live; None for recorded answers, which are there for every item."""
+    runs: tuple[str, ...] = ()
+
+    @property
+    def pilot(self) -> AnswerSheet:
+        return self.sheet.only(self.drawn)
+
+    @property
+    def aside(self) -> AnswerSheet:
+        """The items whose answers make the order of tests; their gold is never read. The last of the random order, so that a pilot that grows keeps away
+        from them; for a finite statement a draw of its own, which owes nothing to the pilot's."""
+        return self.sheet.only(aside_places(self.population, self.settings))
+
+
+def aside_places(population: Population, settings: PilotSettings) -> list[int]:
+    if settings.statement is not Statement.FRESH:
+        return population.order(settings.seed, purpose="order of tests")[: settings.aside]
+    order = population.order(settings.seed)
+    return order[len(order) - most_aside(settings, len(order)) :]
+
+
+def most_aside(settings: PilotSettings, size: int) -> int:
+    """How many of the last items of the draw make the order; a pilot that may grow leaves itself as much room again."""
+    outside = size - settings.labels
+    return max(0, min(settings.aside, outside // 2 if settings.sequential else outside))
+
+
+def settings_of(
+    dataset: Dataset, *, labels: int | None, risk: float | None, confidence: float | None
+) -> tuple[int, float, float]:
+    """What the call says, else what [promise] says, else the rule of thumb for the size of a pilot."""
+    promise = dataset.recipe.promise
+    wanted = risk if risk is not None else None if promise is None else promise.risk
+    if wanted is None:
+        raise InputError(f"{dataset.recipe.name}: no risk to keep; give --risk, or risk in [promise]")
+    sure = confidence if confidence is not None else CONFIDENCE if promise is None else promise.confidence
+    size = labels if labels is not None else None if promise is None else promise.pilot
+    return (pilot_size(len(dataset), wanted) if size is None else size), wanted, sure
+
+
+def plan_pilot(
+    dataset: Dataset, answers: RecordedAnswers | BoughtAnswers, settings: PilotSettings, *, small: bool = False
+) -> PilotPlan:
+    """Draw the items and make the family; InputError says at once when so few labels can't prove the risk (`small`: for a forecast, they may)."""
+    if not small:
+        large_enough(settings, len(dataset))
+    population = Population.of(dataset, stratify=settings.stratify)
+    drawn = tuple(population.order(settings.seed)[: settings.labels])
+    nodes = tuple(dict.fromkeys(dataset.recipe.nodes.values()))
+    sheet = read_sheet(dataset, answers, nodes)
+    silent = [
+        sheet.rows[place].id for place in drawn if not any(v is not None for v in sheet.rows[place].said.values())
+    ]
+    if len(silent) == len(drawn) and not small:
+        raise InputError(f"no item of the pilot has an answer that can be read, {silent[0]!r} among them")
+    by_hand = dataset.recipe.ladder
+    last = last_prices(sheet, by_hand)
+    ending = LastRung.PERSON if all(row.shape.person is not None for row in sheet.rows) else LastRung.WITHHELD
+    prices = {node: float(sheet.costs[:, at].mean()) for at, node in enumerate(nodes)}
+    voices = [node for node in nodes if all(node in row.shape.ways or node not in row.said for row in sheet.rows)]
+    policies = family(nodes, prices, voices=voices, last=ending, by_hand=by_hand)
+    if settings.among is None:
+        everything = policies[0].last is LastRung.PERSON or settings.stratify is not None
+        settings = replace(settings, among=Among.ALL if everything else Among.DELIVERED)
+    if _dilutes(settings, policies[0].last):
+        policies = diluted(policies, settings.risk)
+    delta = sheet.rows[0].shape.problem.delta
+    rule = GoldRule.of(dataset.recipe.data, tolerance=delta)
+    live = answers if isinstance(answers, BoughtAnswers) else None
+    return PilotPlan(
+        dataset,
+        settings,
+        population,
+        drawn,
+        sheet,
+        tuple(policies),
+        last,
+        rule,
+        None if live is None else live.models,
+        () if live is None else live.runs,
+    )
+
+
+def _dilutes(settings: PilotSettings, last: LastRung) -> bool:
+    """Random checks need a person to make them, and a statement about averages; what is asked for and can't be is refused."""
+    finite = settings.statement not in (Statement.FRESH, Statement.POLICY)
+    if settings.random_checks and (last is not LastRung.PERSON or finite or settings.among is not Among.ALL):
+        raise InputError(
+            "random checks need a check by a person in the recipe, and prove the statements 'fresh' and 'policy' among all items"
+        )
+    return settings.random_checks
+
+
+def buy_pilot(
+    dataset: Dataset, settings: PilotSettings, live: LiveModels, *, have: BoughtAnswers = NOTHING
+) -> BoughtAnswers:
+    """Every answer of the drawn items, and of those that make the order of tests, beside what a smaller look bought; what can't prove anything is not bought."""
+    large_enough(settings, len(dataset))
+    population = Population.of(dataset, stratify=settings.stratify)
+    drawn = population.order(settings.seed)[: settings.labels]
+    aside = aside_places(population, settings) if settings.order == "front" else []
+    wanted = [population.ids[place] for place in dict.fromkeys((*drawn, *aside))]
+    return have.joined(
+        buy_answers(dataset, [name for name in wanted if name not in have.answers], live.after(have.money))
+    )
+
+
+def last_prices(sheet: AnswerSheet, by_hand: Mapping[str, Any] | None) -> LastPrices:
+    """A person's price from the recipe. What a withheld item costs is [ladder] withheld, else ten times all its answers: without a price, silence is cheapest."""
+    people = [row.shape.person for row in sheet.rows]
+    check = max((float(person.cost or 0.0) for person in people if person is not None), default=0.0)
+    withheld = (by_hand or {}).get("withheld")
+    panel = float(sheet.costs.sum(axis=1).mean())
+    return LastPrices(check, float(withheld) if withheld is not None else 10.0 * (panel or 1.0))
+
+
+def large_enough(settings: PilotSettings, size: int) -> None:
+    """At its best a pilot shows no wrong item; what it can't prove then, it can't prove at all."""
+    labels, sure = settings.labels, settings.confidence
+    if not 1 <= labels <= size:
+        raise InputError(f"a pilot of {labels} items; the table has {size}")
+    level, risk = 1 - share(sure, "confidence"), Fraction(str(settings.risk))
+    if settings.random_checks:
+        risk = max(limit for part in (0.0, *SHARES) if (limit := risk / (1 - Fraction(str(part)))) < 1)
+    if settings.sequential:
+        proven = sequential_tail(np.zeros(labels, dtype=bool), risk).at_most(level)
+    else:
+        finite = None if settings.statement is Statement.FRESH else size
+        scope = Scope(settings.statement, labels, finite)
+        proven = passing_count(Limit(risk, among=Among.ALL), scope, level) >= 0
+    if proven:
+        return
+    least = least_labels(settings.risk, sure)
+    best = f"can prove a risk of {best_risk(labels, sure):.2%} at best, with none wrong (confidence {sure:.0%})"
+    if labels >= least or settings.statement is not Statement.FRESH:
+        kind = (
+            "tests that hold at every moment" if settings.sequential else f"the statement {str(settings.statement)!r}"
+        )
+        best = f"can't prove a risk of {settings.risk:.2%} by {kind} at confidence {sure:.0%}, even with none wrong"
+    raise InputError(
+        f"a pilot of {labels} labels {best}; {settings.risk:.2%} needs {'more than' if labels >= least else 'at least'} {max(labels, least)}"
+    )
+
+
+def among_of(plan: PilotPlan) -> Among:
+    assert plan.settings.among is not None  # a plan has decided it
+    return plan.settings.among
+
+
+def tested_limit(plan: PilotPlan) -> Limit:
+    """The risk that is promised; for draws inside strata, what it means for such a draw."""
+    settings = plan.settings
+    risk: float | Fraction = settings.risk
+    if settings.stratify is not None:
+        risk = stratified_risk(plan.population.strata(plan.drawn), settings.risk)
+    return Limit.of(risk, among=among_of(plan))
