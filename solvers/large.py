@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from solvers.fronts import Front, Looked, Peeling
 from solvers.parts import Part, Support
-from solvers.search import ULP_ROOM
+from solvers.search import TASKS, ULP_ROOM
 from solvers.tasks import Stop, stopping_at
 
 SMALL = 6  # nodes: supports up to this size are done sooner by the kernels of `solvers.parts`
@@ -99,6 +99,7 @@ class Growth(Front):
         self.smaller = Growth(replace(part, size=part.size - 1), n_jobs, self._graph) if part.size > 1 else None
         self._order = np.zeros(0, np.int64)
         self._settled = False
+        self._kept: tuple[float, Any] | None = None  # θ and the tables of a sample, for the run that follows it
 
     @property
     def fractions(self) -> tuple[float, ...]:
@@ -152,9 +153,15 @@ class Growth(Front):
         places = self._pending(theta, tasks)
         if not places:
             return _grow, [], [], ()
-        shared, found = self._shared(theta, deadline)
-        if shared is None:
-            return _grow, [], [], found
+        kept, self._kept = self._kept, None
+        if kept is not None and kept[0] == theta:
+            shared = kept[1]
+        else:
+            shared, found = self._shared(theta, deadline)
+            if shared is None:
+                return _grow, [], [], found
+        if len(tasks) < TASKS:
+            self._kept = (theta, shared)
         return _grow, [(shared, self._order[roots], deadline) for roots in places], places, ()
 
     def _shared(self, theta: float, deadline: float | None) -> tuple[Any, Support]:

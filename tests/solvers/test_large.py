@@ -142,6 +142,26 @@ def test_a_time_limit_leaves_bounds_that_hold():
         assert stopped.upper <= easier.upper * (1.0 + 1e-9)
 
 
+def test_a_limit_makes_no_table_twice(monkeypatch):
+    """The sample that tells whether all will fit is part of the work: what it has made is used."""
+    made, make = [], Growth._shared
+
+    def counted(front, theta, deadline):
+        made.append((front.part.size, theta))
+        return make(front, theta, deadline)
+
+    monkeypatch.setattr(Growth, "_shared", counted)
+    B = random_rows("gaussian", 3, low=12, high=13)
+    without, (field, front) = front_of(B, 9, thin=True)[1], front_of(B, 9, thin=True)
+    theta = support_margin(B, size=9).value ** 2 * 4.0**-field.exponent * (1.0 - 1e-8)
+    made.clear()
+    assert not without.run(theta)
+    unlimited, made[:] = made.copy(), []
+    assert not front.run(theta, deadline=time.time() + 3600.0)
+    assert made == unlimited
+    assert front.floor == without.floor
+
+
 def test_every_number_of_processes_gives_the_same_bits():
     B = sparse.csr_array(np.kron(np.eye(3), random_rows("identity", 7, low=14, high=15)))
     one, two = (support_margin(B, size=8, n_jobs=jobs, method="completion") for jobs in (1, 2))
