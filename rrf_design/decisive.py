@@ -29,16 +29,14 @@ def sole_delivered(problem: Problem) -> str | None:
     return wanted[0] if len(wanted) == 1 else None
 
 
-def decides(anchor: Anchor, node: str) -> bool:
-    """Whether an anchor's value is the value of this node: it is not suspect, states the whole of it, and is not noisy."""
-    exact = anchor.sigma is None and anchor.covariance is None and anchor.uncertainty == 0.0
-    return (
-        anchor.trusted is not False
-        and anchor.rate is None
-        and exact
-        and anchor.rows is None
-        and anchor.nodes == (node,)
-    )
+def decides(problem: Problem, anchor: Anchor, node: str) -> bool:
+    """Whether an anchor's value is the value of this node: it is not suspect, states the whole of it, and is not noisy.
+
+    Where checks may be wrong, whatever does not say `trusted = true` is suspect unless others are marked (`suspects_of`).
+    """
+    if anchor.trusted is False or anchor.rate is not None or not states(anchor, node):
+        return False
+    return anchor.trusted is True or not problem.wrong_checks or anchor.id not in suspects_of(problem)
 
 
 def states(anchor: Anchor, node: str) -> bool:
@@ -86,8 +84,7 @@ def decisive_checks(problem: Problem, *, without: Collection[str] = ()) -> list[
     node = sole_delivered(problem)
     if node is None:
         return []
-    known = [a for a in problem.anchors if not problem.whole.premise.wrong_checks or a.id not in suspects_of(problem)]
-    found = [a for a in known if not a.owned and a.id not in without and decides(a, node)]
+    found = [a for a in problem.anchors if not a.owned and a.id not in without and decides(problem, a, node)]
     return sorted(found, key=lambda anchor: (is_person(anchor), anchor.cost or 0.0))
 
 

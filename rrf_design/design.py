@@ -1,8 +1,8 @@
 """A design: the blocks that are there and the nodes that were asked, as a slice of a structure.
 
 Every room that speaks of a design (planning, acquisition, repair, certificates, pages) takes its rows, its margin, its price
-and its standing from here, so that they can't differ. A node whose answer could not be read is not in the field, and blocks
-that touch it add nothing: the margin is that of the field as it really is.
+and its standing from here, so that they can't differ. A node that was asked and whose answer could not be read stays in the
+field with its rows, and is known to say nothing: the margin is the one that a repair rests on (`rrf_design.unread`).
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from rrf_design.noise import Noise, Radius, radius_of
 
 if TYPE_CHECKING:
     from rrf_design.operators import Operator
+    from rrf_design.premise import Protected
     from rrf_design.problem import Problem
     from rrf_design.structure import Mask, Structure
 
@@ -30,7 +31,7 @@ def standing_of(problem: Problem, margin: DesignMargin, *, goal: Goal | None = N
     """Where a design stands whose margin is known; see `Design.standing`."""
     from rrf_design.planning.robust import robust_floor
 
-    robust = robust_floor(margin.operator, k=margin.k, lower=margin.lower)
+    robust = robust_floor(margin.operator, k=margin.k, lower=margin.lower, unread=bool(margin.unread))
     wish = Goal.of(problem) if goal is None else goal
     return Standing(wish, margin.k, margin.lower, robust, radius_of(problem, margin.operator))
 
@@ -40,35 +41,45 @@ NOTHING = 1e-12
 
 
 class Design:
-    """What is held of a structure. Compared and remembered by its two masks; never changes after construction."""
+    """What is held of a structure. Compared and remembered by its masks; never changes after construction."""
 
     def __init__(
-        self, structure: Structure, nodes: Mask, blocks: Mask, *, selected: tuple[str, ...] | None = None
+        self,
+        structure: Structure,
+        nodes: Mask,
+        blocks: Mask,
+        *,
+        unread: Mask | None = None,
+        selected: tuple[str, ...] | None = None,
     ) -> None:
         self.structure, self._selected = structure, selected
         self.nodes: Mask = nodes
-        """(nodes,): asked, and read."""
+        """(nodes,): asked."""
+        self.unread: Mask = np.zeros_like(nodes) if unread is None else nodes & unread
+        """(nodes,): asked, and the answer could not be read."""
         waiting = structure.touches @ (~nodes).astype(np.int64) > 0
         self.blocks: Mask = blocks & ~waiting
         """(blocks,): owned or bought, with all their nodes asked."""
         self.nodes.setflags(write=False)
         self.blocks.setflags(write=False)
+        self.unread.setflags(write=False)
 
     @property
     def empty(self) -> bool:
-        return not self.nodes.any()
+        """Nothing was asked, or nothing could be read."""
+        return not (self.nodes & ~self.unread).any()
 
     @property
     def key(self) -> bytes:
-        return np.packbits(np.concatenate([self.nodes, self.blocks])).tobytes()
+        return np.packbits(np.concatenate([self.nodes, self.blocks, self.unread])).tobytes()
 
     def of(self, structure: Structure) -> Design:
         """The same nodes and blocks of another structure with the same names: the problem with or without its noise."""
-        return Design(structure, self.nodes, self.blocks, selected=self._selected)
+        return Design(structure, self.nodes, self.blocks, unread=self.unread, selected=self._selected)
 
     def over(self, nodes: Mask) -> Design:
         """The design over some of its nodes only, with the rows that it has there: blocks stay that reach beyond them."""
-        result = Design(self.structure, self.nodes, self.blocks)
+        result = Design(self.structure, self.nodes, self.blocks, unread=self.unread & nodes)
         result.nodes = self.nodes & nodes
         result.nodes.setflags(write=False)
         return result
@@ -89,7 +100,7 @@ class Design:
 
     @cached_property
     def _columns(self) -> Mask:
-        """(nodes,): asked and read, or to be delivered."""
+        """(nodes,): asked, or to be delivered."""
         missing = self.structure.operator.premise.missing(self.operator.node_ids)
         return self.nodes | self.structure.node_mask(missing) if missing else self.nodes
 
@@ -110,7 +121,7 @@ class Design:
 
     @property
     def opened(self) -> frozenset[str]:
-        """Names of the nodes that are in the field."""
+        """Names of the nodes that were asked."""
         return frozenset(compress(self.structure.operator.node_ids, self.nodes))
 
     @property
@@ -122,7 +133,7 @@ class Design:
     def margin(self, k: int | None = None, **options: Any) -> DesignMargin:
         """γ_k of the design under the problem's premise. Solved once for all items of the structure when no option changes how.
 
-        A delivered node that was not asked, or could not be read, is not delivered by this design: the margin is 0 there.
+        A delivered node that was not asked is not delivered by this design: the margin is 0 there.
         """
         budget = check_k(k, self.structure.k)
         if self.empty:
@@ -134,12 +145,21 @@ class Design:
         if known in self.structure.solved and not lasting:
             solved = self.structure.solved[known]
         else:
-            from rrf_design.premise import protected
-
-            solved = protected(self.promised, budget, **options)
+            solved = self._solve(budget, options)
             if not lasting:
                 self.structure.solved[known] = solved
-        return name_margin(self.promised, solved, selected=self.selected)
+        unread = tuple(compress(self.structure.operator.node_ids, self.unread))
+        return name_margin(self.promised, solved, selected=self.selected, unread=unread)
+
+    def _solve(self, k: int, options: dict[str, Any]) -> Protected:
+        from rrf_design.premise import protected
+        from rrf_design.unread import protected_unread
+
+        if not self.unread.any():
+            return protected(self.promised, k, **options)
+        gone = np.flatnonzero(self.unread[self._columns])
+        means = {name: options.get(name) for name in ("n_jobs", "time_limit")}
+        return protected_unread(self.promised, k, unread=gone.tolist(), **means)
 
     def robust_lower(self, margin: DesignMargin) -> float:
         """What is certain of the margin when every uncertain block is off by its radius: min over supports of σ_min(B_S) − η_S."""
@@ -147,7 +167,8 @@ class Design:
 
         known = ("robust", self.key, margin.k)
         if known not in self.structure.solved:
-            self.structure.solved[known] = robust_floor(self.promised, k=margin.k, lower=margin.lower)
+            unread = bool(self.unread.any())
+            self.structure.solved[known] = robust_floor(self.promised, k=margin.k, lower=margin.lower, unread=unread)
         return float(self.structure.solved[known])
 
     def radius(self, problem: Problem, noise: Noise | None = None) -> Radius:

@@ -56,12 +56,19 @@ class Goal:
         return max(wishes, default=None)
 
     def reached(self, *, lower: float, robust_lower: float, radius: Radius) -> bool:
-        """Whether proven margins are enough; `lower` is nominal, `robust_lower` what relations' uncertainty leaves of it."""
-        if lower <= 0.0 or robust_lower <= 0.0:
+        """Whether proven margins are enough before any answer is seen: `met` by the bound that the radius gives."""
+        return self.met(lower=lower, robust_lower=robust_lower, bound=radius.bound(lower))
+
+    def met(self, *, lower: float, robust_lower: float, bound: float | None) -> bool:
+        """Whether proven margins and a proven bound on the error are enough.
+
+        `lower` is nominal, `robust_lower` what relations' uncertainty leaves of it. A bound holds whatever is left of the margin: the
+        uncertainty is in its radius. So δ alone asks for the bound alone.
+        """
+        if lower <= 0.0 or (self.delta is None and robust_lower <= 0.0):
             return False
         if self.target is not None and not reaches(robust_lower, self.target):
             return False
-        bound = radius.bound(lower)
         return self.delta is None or (bound is not None and bound <= self.delta * (1 + REACHED))
 
     def words(self) -> str:

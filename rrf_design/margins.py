@@ -37,6 +37,8 @@ class DesignMargin:
     """What the support counts as: k counts these. The nodes themselves where no unit is declared."""
     wrong: tuple[str, ...] = ()
     """Checks that hide the witness because they may be wrong."""
+    unread: tuple[str, ...] = ()
+    """Nodes that were asked and whose answer could not be read: the margin is that of `rrf_design.unread`."""
 
     @property
     def gamma(self) -> float:
@@ -80,7 +82,9 @@ def check_k(k: Any, default: int) -> int:
     return int(k)
 
 
-def name_margin(operator: Operator, found: Protected, *, selected: tuple[str, ...] = ()) -> DesignMargin:
+def name_margin(
+    operator: Operator, found: Protected, *, selected: tuple[str, ...] = (), unread: tuple[str, ...] = ()
+) -> DesignMargin:
     """A solver's result in the user's names."""
     solved = found.solved
     return DesignMargin(
@@ -97,4 +101,5 @@ def name_margin(operator: Operator, found: Protected, *, selected: tuple[str, ..
         operator=operator,
         units=found.units,
         wrong=found.wrong,
+        unread=unread,
     )

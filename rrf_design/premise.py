@@ -131,6 +131,10 @@ class Protected:
     """Suspect blocks that hide the witness: it changes what they measure, and they may be wrong."""
     suspected: SuspectMargin | None = None
     """The solver's own result where checks are suspect: what they would have to be wrong by is in it."""
+    others: float | None = None
+    """Where answers were not read (`rrf_design.unread`): the proven margin of those that were; None where all were."""
+    bound: bool = False
+    """Only a lower bound is known: 0 then says nothing."""
 
 
 def unit_groups(operator: Operator, premise: Premise | None = None) -> tuple[tuple[str, ...], NodeColumns]:

@@ -97,12 +97,12 @@ class Structure:
         return _mask(names, self.operator.block_index)
 
     def holding(self, held: Collection[str] = (), failed: Collection[str] = ()) -> Design:
-        """The design of what is really there: holding a block does not ask its nodes, and what failed is left out."""
+        """The design of what is really there: holding a block does not ask its nodes. Nodes that failed are unread, blocks that did are gone."""
         from rrf_design.design import Design
 
-        nodes = (self.given | self.node_mask(held)) & ~self.node_mask(failed)
+        nodes = self.given | self.node_mask(held)
         blocks = (self.owned | self.block_mask(held)) & ~self.block_mask(failed)
-        return Design(self, nodes, blocks)
+        return Design(self, nodes, blocks, unread=self.node_mask(failed))
 
     def selecting(self, select: Selection = None) -> Design:
         """The design of what is owned plus what is selected, with the queries that the selected blocks need."""

@@ -14,7 +14,7 @@ from enum import StrEnum
 from math import floor
 from typing import TYPE_CHECKING
 
-from rrf_design.goal import REACHED, Goal, reaches
+from rrf_design.goal import Goal
 
 if TYPE_CHECKING:
     from rrf_design.operators import Operator
@@ -79,15 +79,11 @@ def decide(evidence: Evidence) -> Verdict:
         sure = evidence.explained is Explained.UNIQUELY or evidence.exact
         certain = evidence.bound is not None and sure and not evidence.blank
         return Verdict.CERTIFIED if certain else Verdict.AMBIGUOUS
-    if evidence.bound is None or not _reached(goal, evidence):
+    if evidence.bound is None or not goal.met(
+        lower=evidence.lower, robust_lower=evidence.robust_lower, bound=evidence.bound
+    ):
         return Verdict.INCOMPLETE
     return Verdict.AMBIGUOUS if evidence.blank else Verdict.CERTIFIED
-
-
-def _reached(goal: Goal, evidence: Evidence) -> bool:
-    if evidence.lower <= 0.0 or (goal.target is not None and not reaches(evidence.robust_lower, goal.target)):
-        return False
-    return goal.delta is None or (evidence.bound is not None and evidence.bound <= goal.delta * (1 + REACHED))
 
 
 def worst(verdicts: Iterable[Verdict]) -> Verdict | None:

@@ -7,7 +7,7 @@ from pathlib import Path
 HOUSE = Path(__file__).parents[1]
 
 WITHOUT = """
-rrf_design/acquisition/classes rrf_design/acquisition/deciding rrf_design/acquisition/header
+rrf_design/acquisition/classes rrf_design/acquisition/header
 rrf_design/acquisition/locks rrf_design/acquisition/sources/base rrf_design/acquisition/sources/calibration
 rrf_design/acquisition/sources/command rrf_design/acquisition/sources/computed rrf_design/acquisition/sources/labelled
 rrf_design/acquisition/sources/person rrf_design/acquisition/sources/registry rrf_design/acquisition/sources/revealed

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from fractions import Fraction
+from math import isfinite
 from typing import Any
 
 from rrf_design.acquisition import opening, scheduling, sharing, triage
@@ -19,8 +20,7 @@ from rrf_design.acquisition.settings import Mode, Settings, Terms
 from rrf_design.acquisition.shop import Bundle, Shop
 from rrf_design.acquisition.state import Buys, RunState
 from rrf_design.acquisition.stopping import Because, Stop, View, between_rounds, for_triage
-from rrf_design.blocks import Anchor
-from rrf_design.design import standing_of
+from rrf_design.decisive import decides, sole_delivered
 from rrf_design.errors import InputError
 from rrf_design.margins import DesignMargin
 from rrf_design.market import exact
@@ -81,7 +81,7 @@ class Decider:
         state, design = self.state.items[item], self.designs[item]
         if state.unplanned and not self.adaptive:
             return [], False  # the schedule counts on something that failed
-        failed, answered = state.failed, design.opened(state.held)
+        lost, answered = state.unplanned, design.opened(state.held)
         found: list[str] = []
         short = False
         for name in state.schedule:
@@ -89,8 +89,8 @@ class Decider:
                 continue
             block = design.problem.block_by_id.get(name)
             nodes = (name,) if block is None else block.nodes
-            if name not in state.checks and any(node in failed for node in nodes):
-                continue  # its rows would never count
+            if lost.intersection(nodes):
+                continue  # it was chosen for an answer that then could not be read
             if block is not None and not answered.issuperset(nodes):
                 continue
             price = design.price([*found, name], {*state.held, *state.pending})
@@ -134,16 +134,16 @@ class Decider:
         """What these items buy beyond their schedules, decided together; those that are not named have no wish, or wait."""
         wanted = list(items)
         if self.triage:
-            return self._triaged(wanted) or self.checks(wanted, self.ledger.left)
+            return self._triaged(wanted)
         if self.adaptive:
-            return self._wave(wanted) or self.checks(wanted, self.ledger.left)
+            return self._wave(wanted) or self._decisions(wanted, self.ledger.left)
         events = self._anew([item for item in wanted if self.state.items[item].unplanned])
         left = self.ledger.left
         if left is not None:
             prices = (self._price(event.body["item"], event.body["names"]) for event in events)
             left -= sum(prices, Fraction(0))
         bare = [event.body["item"] for event in events if not event.body["names"]]
-        return [*events, *self.checks(bare, left)]
+        return [*events, *self._decisions(bare, left)]
 
     def end(self, item: str, *, short: bool) -> Stop:
         """Why an item stops that no rule stopped: there is nothing left that it could buy."""
@@ -158,7 +158,8 @@ class Decider:
         if margin is None:
             return self._empty(item)
         if self.adaptive:
-            return Stop(Because.EXHAUSTED, "nothing affordable sees the worst witness, so nothing can raise the margin")
+            known = "so nothing can raise the margin" if isfinite(margin.upper) else "as far as it is known"
+            return Stop(Because.EXHAUSTED, f"nothing affordable sees the worst witness, {known}")
         if state.bound is not None and margin.lower >= state.bound * (1 - 1e-6):
             detail = f"the planner proved that no affordable design has a margin above {state.bound:.6g}, and it is {margin.lower:.6g}"
             return Stop(Because.EXHAUSTED, detail)
@@ -193,11 +194,7 @@ class Decider:
             if (wish := triage.wish_of(self.designs[item], self.state.items[item], self.repair(item))) is not None
         }
         chosen = triage.admitted(wishes, self.ledger.left)
-        blocks = {item: self.designs[item].problem.block_by_id for item in chosen}
-        return [
-            _schedule(item, wish.names, checks=all(isinstance(blocks[item].get(name), Anchor) for name in wish.names))
-            for item, wish in chosen.items()
-        ]
+        return [self._chosen(item, wish.names) for item, wish in chosen.items()]
 
     def _empty(self, item: str) -> Stop:
         state, design = self.state.items[item], self.designs[item]
@@ -219,7 +216,11 @@ class Decider:
             for item in items
         }
         chosen = sharing.share(proposals, left)
-        return [_schedule(item, [n for b in bundles for n in b.names]) for item, bundles in chosen.items()]
+        return [self._chosen(item, [n for b in bundles for n in b.names]) for item, bundles in chosen.items()]
+
+    def _chosen(self, item: str, names: Collection[str]) -> Event:
+        """What was decided while answers come in; what is left of a schedule that counts on an unread answer gives way to it."""
+        return _schedule(item, names, replaces=bool(self.state.items[item].unplanned))
 
     def _bundles(self, item: str, left: Fraction | None) -> tuple[Bundle, ...]:
         """Up to `batch` purchases, each against the worst witness of the design with the others in it."""
@@ -252,55 +253,77 @@ class Decider:
         return self._goal_costs[key]
 
     def _anew(self, items: Collection[str]) -> list[Event]:
-        """Agnostic: plan again from what is left, for items whose schedule counts on something that failed."""
+        """Agnostic: plan again from where they are, for items whose schedule counts on something that failed.
+
+        Where a check failed the planner plans what is left; it knows nothing of unread answers, so where there are any the witness
+        rule does, whose margins are those of a repair.
+        """
+        begun: dict[str, scheduling.Begun] = {}
         rest: dict[str, Shop] = {}
         for item in items:
-            state = self.state.items[item]
-            problem = opening.what_is_left(
-                self.designs[item].problem, state.held.union(state.pending).difference(state.failed), state.failed
-            )
-            if problem is not None:
-                rest[item] = Shop(problem)
+            state, design = self.state.items[item], self.designs[item]
+            held, failed = state.held.union(state.pending), state.failed
+            if failed.isdisjoint(design.problem.node_by_id):
+                problem = opening.what_is_left(design.problem, held.difference(failed), failed)
+                rest |= {} if problem is None else {item: Shop(problem)}
+            else:
+                begun[item] = scheduling.Begun(design, held, failed)
+        fixed = self._planned_anew(rest)
         left = self.ledger.left
-        try:
-            fixed = scheduling.fixed_schedules(
-                rest,
-                budget=None if left is None else float(left),
-                method=self.settings.method,
-                time_limit=self.settings.time_limit,
-            )
-        except InputError:  # rules of the problem that what is left can't keep
-            fixed = {}
+        if left is not None:
+            left -= sum((self._price(item, schedule.names) for item, schedule in fixed.items()), Fraction(0))
+        fixed |= scheduling.witness_schedules(begun, left)
         none = scheduling.Schedule(())
         return [
             _schedule(item, fixed.get(item, none).names, bound=fixed.get(item, none).bound, replaces=True)
             for item in items
         ]
 
+    def _planned_anew(self, rest: Mapping[str, Shop]) -> dict[str, scheduling.Schedule]:
+        left = self.ledger.left
+        try:
+            return scheduling.fixed_schedules(
+                rest,
+                budget=None if left is None else float(left),
+                method=self.settings.method,
+                time_limit=self.settings.time_limit,
+            )
+        except InputError:  # rules of the problem that what is left can't keep
+            return {}
+
     def _price(self, item: str, names: Collection[str]) -> Fraction:
         state = self.state.items[item]
         return self.designs[item].price(names, {*state.held, *state.pending})
 
-    def checks(self, items: Collection[str], left: Fraction | None) -> list[Event]:
-        """The last resort where nothing is promised: what the questions that could not be read would have said."""
+    def _decisions(self, items: Collection[str], left: Fraction | None) -> list[Event]:
+        """The last resort of fields none of whose answers could be read: a check that decides them."""
         events = []
         for item in items:
             state, design = self.state.items[item], self.designs[item]
-            some = bool(state.values(Buys.ANSWER)) or bool(getattr(design.problem, "deliver", None))
-            if not some or not state.failed or self._promised(item):
+            if not state.failed or self.margin(item) is not None:
                 continue
-            held = {*state.held, *state.pending, *state.checks}
-            names = opening.direct_checks(design, held, state.failed, most=left)
+            held = {*state.held, *state.pending}
+            names = opening.deciding_check(design, held, state.failed, most=left)
             if names:
                 left = None if left is None else left - self._price(item, names)
-                events.append(_schedule(item, names, checks=True))
+                events.append(_schedule(item, names))
         return events
 
-    def _promised(self, item: str) -> bool:
-        margin = self.margin(item)
-        if margin is None:
-            return False
-        return standing_of(self.designs[item].problem, margin).reached
+    def _certified(self, item: str) -> str | None:
+        """What a repair assumes that certifies an item already, though its margin alone does not reach the goal; None where none does.
+
+        A check may have decided it, whatever was answered; and where answers may steer, they may bound better what uncertain
+        relations add than anything that was known before (docs/algorithms.md, fact 18).
+        """
+        state, design = self.state.items[item], self.designs[item]
+        node = sole_delivered(design.problem)
+        told = [a for a in design.problem.anchors if (entry := state.settled.get(a.id)) is not None and entry.ok]
+        decided = node is not None and any(decides(design.problem, anchor, node) for anchor in told)
+        better = self.adaptive and (bool(design.full.uncertain) or design.full.premise.wrong_checks > 0)
+        if state.pending or not (decided or better):
+            return None
+        found = self.repair(item)
+        return str(found["assumes"]) if found["verdict"] == Verdict.CERTIFIED else None
 
     def _view(self, item: str, *, planned: bool) -> View:
         state, design = self.state.items[item], self.designs[item]
@@ -329,6 +352,7 @@ class Decider:
             committed_money=float(self.state.committed_money),
             calls=self.state.calls,
             seconds=self.ledger.seconds,
+            certified=lambda: self._certified(item),
         )
 
 
@@ -337,10 +361,7 @@ def _direct_anchors(problem: Problem) -> dict[str, str]:
     return {anchor.id: anchor.nodes[0] for anchor in problem.anchors if anchor.rows is None and len(anchor.nodes) == 1}
 
 
-def _schedule(
-    item: str, names: Collection[str], *, bound: float | None = None, replaces: bool = False, checks: bool = False
-) -> Event:
+def _schedule(item: str, names: Collection[str], *, bound: float | None = None, replaces: bool = False) -> Event:
     body: dict[str, Any] = {"item": item, "names": list(names), "bound": bound}
     body |= {"replaces": True} if replaces else {}
-    body |= {"checks": list(names)} if checks else {}
     return Event(Kind.SCHEDULE, body)

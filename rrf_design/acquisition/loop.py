@@ -228,23 +228,12 @@ class Acquirer:
         if decider.coupled and not ready and not short and (decider.adaptive or state.unplanned):
             self._gathered[item] = None
             return _Step.LEFT
-        stop = self._check(item, planned=bool(ready))
-        if stop is None and not ready and not short:
-            ready, short = decider.ready(item)  # a direct check may have been put on the schedule
+        stop = decider.check(item, planned=bool(ready))
         if stop is None and not ready and not short:
             self._flush()
             self._emit(*decider.more([item]))
             ready, short = decider.ready(item)
         return self._proceed(item, ready, short, stop)
-
-    def _check(self, item: str, *, planned: bool) -> Stop | None:
-        """The rule that stops an item; where no purchase raises the margin, what could not be read is checked first."""
-        stop = self._decider.check(item, planned=planned)
-        if stop is None or stop.because is not Because.EXHAUSTED:
-            return stop
-        checks = self._decider.checks([item], self.ledger.left)
-        self._emit(*checks)
-        return None if checks else stop
 
     def _proceed(self, item: str, ready: list[str], short: bool, stop: Stop | None) -> _Step:
         if stop is None and not ready:
@@ -263,11 +252,9 @@ class Acquirer:
         waiting, self._gathered = list(self._gathered), {}
         going = []
         for item in self._lineup.sorted(waiting):
-            stop = self._check(item, planned=False)
+            stop = self._decider.check(item, planned=False)
             if stop is not None:
                 self._stop(item, stop)
-            elif self._decider.ready(item)[0]:
-                self._lineup.join(item)  # a direct check was put on its schedule
             else:
                 going.append(item)
         events = self._decider.more(going)

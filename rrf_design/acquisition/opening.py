@@ -8,18 +8,24 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from fractions import Fraction
+from heapq import heappop, heappush
+from itertools import count
 from typing import TYPE_CHECKING
 
 from rrf_design.acquisition.choosing import best_bundle, present_margin
 from rrf_design.acquisition.shop import Bundle, Shop
+from rrf_design.decisive import decisive_checks
 from rrf_design.derive import owning, realised
 from rrf_design.design import standing_of
 from rrf_design.errors import BudgetError, InputError
-from rrf_design.goal import POSITIVE, Goal
+from rrf_design.goal import POSITIVE, Goal, reaches
 from rrf_design.problem import Problem
 
 if TYPE_CHECKING:
     from rrf_design.planning import Plan
+
+LOOKED_AT = 100
+"""Sets of purchases that are looked at where no single one helps."""
 
 
 def what_is_left(problem: Problem, held: Collection[str], failed: Collection[str]) -> Problem | None:
@@ -58,10 +64,58 @@ def next_bundle(
     answers: Mapping[str, tuple[float, ...]] | None = None,
     values: Mapping[str, tuple[float, ...]] | None = None,
 ) -> Bundle | None:
-    """The best affordable purchase: against the worst witness, or the first questions where there is none."""
+    """The best affordable purchase: against the worst witness, or the first questions where there is none.
+
+    Where no purchase alone helps, the cheapest few that reach the goal together.
+    """
     if present_margin(design, held, failed) is None:
-        return first_bundle(design, held, failed, most=most)
-    return best_bundle(design, held, failed, most=most, answers=answers, values=values)
+        found = first_bundle(design, held, failed, most=most)
+    else:
+        found = best_bundle(design, held, failed, most=most, answers=answers, values=values)
+    return reaching_bundle(design, held, failed, most=most) if found is None else found
+
+
+def reaching_bundle(
+    design: Shop, held: Collection[str], failed: Collection[str], *, most: Fraction | None
+) -> Bundle | None:
+    """The cheapest set of purchases that reaches the goal, by looking at them in the order of their price; None after `LOOKED_AT`.
+
+    A question with one row may lower the margin that two rows would raise, and what could not be read may have to be related to
+    something before a check of it helps: there the witness rule sees no single purchase.
+    """
+    if not Goal.of(design.problem).named or not _may_reach(design, held, failed, most):
+        return None
+    order = count()
+    queue: list[tuple[Fraction, int, tuple[str, ...]]] = [(Fraction(0), next(order), ())]
+    seen: set[frozenset[str]] = {frozenset()}
+    for _ in range(LOOKED_AT):
+        if not queue:
+            return None
+        price, _, names = heappop(queue)
+        there = {*held, *names}
+        if names and reached(design, there, failed):
+            return Bundle(names, price, 1.0)
+        left = None if most is None else most - price
+        for bundle in design.candidates(there, failed, most=left):
+            more = (*names, *bundle.names)
+            if frozenset(more) not in seen:
+                seen.add(frozenset(more))
+                heappush(queue, (price + bundle.price, next(order), more))
+    return None
+
+
+def _may_reach(design: Shop, held: Collection[str], failed: Collection[str], most: Fraction | None) -> bool:
+    """Whether no bound speaks against it: everything affordable together leaves the present questions a margin that would do."""
+    if present_margin(design, held, failed) is None:
+        return True
+    ceiling = design.ceiling(held, failed, design.candidates(held, failed, most=most))
+    return ceiling > 0.0 and reaches(ceiling, Goal.of(design.problem).target)
+
+
+def reached(design: Shop, held: Collection[str], failed: Collection[str]) -> bool:
+    """Whether a field reaches its goal, or any margin where it has none; an empty one does not."""
+    margin = present_margin(design, held, failed)
+    return margin is not None and standing_of(design.problem, margin).reached
 
 
 def cost_of_goal(design: Shop, held: Collection[str], failed: Collection[str]) -> Fraction | None:
@@ -71,8 +125,7 @@ def cost_of_goal(design: Shop, held: Collection[str], failed: Collection[str]) -
     """
     names, total = set(held), Fraction(0)
     while True:
-        margin = present_margin(design, names, failed)
-        if margin is not None and standing_of(design.problem, margin).reached:
+        if reached(design, names, failed):
             return total
         bundle = next_bundle(design, names, failed, most=None)
         if bundle is None:
@@ -81,27 +134,19 @@ def cost_of_goal(design: Shop, held: Collection[str], failed: Collection[str]) -
         total += bundle.price
 
 
-def direct_checks(
+def deciding_check(
     design: Shop, held: Collection[str], failed: Collection[str], *, most: Fraction | None
 ) -> tuple[str, ...]:
-    """Checks on sale that state the value of a question whose answer could not be read, the cheapest of each.
+    """The check that decides a field none of whose answers could be read; nothing where there is none, or it was made.
 
-    Their rows compare no answer, so they raise no margin; but they say what the answer would have been. Where the
-    problem names what is delivered, only that is worth it.
+    Without an answer there is no margin and nothing to repair, but where one value is all that is delivered, a trusted check of it
+    is that value.
     """
-    problem = design.problem
-    wanted = getattr(problem, "deliver", None) or [node.id for node in problem.nodes]
-    names: list[str] = []
-    for node in (name for name in wanted if name in failed):
-        direct = [a for a in problem.anchors if a.rows is None and a.nodes == (node,) and a.id not in failed]
-        if any(anchor.owned or anchor.id in held for anchor in direct):
-            continue
-        for anchor in sorted(direct, key=lambda a: design.price([a.id], [*held, *names])):
-            price = design.price([*names, anchor.id], held)
-            if design.closure(anchor.id, [*held, *names, node]) == (anchor.id,) and (most is None or price <= most):
-                names.append(anchor.id)
-                break
-    return tuple(names)
+    for anchor in decisive_checks(design.problem, without={*held, *failed}):
+        names = design.closure(anchor.id, held)
+        if names == (anchor.id,) and (most is None or design.price(names, held) <= most):
+            return names
+    return ()
 
 
 def _plan(problem: Problem, *, budget: Fraction | None, wish: Goal) -> Plan | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from rrf_design import files
@@ -129,7 +129,10 @@ class ItemResult:
     """What was spent on it, in the problem's unit."""
 
     def certify(self, **options: Any) -> Certificate:
-        """The certificate of the field as it turned out; `options` go to `rrf_design.certify`."""
+        """The certificate of what was read, without the rows of what was not; `options` go to `rrf_design.certify`.
+
+        Where answers could not be read the verdict rests on more: on rows that touch them, too (`rrf_design.unread`).
+        """
         from rrf_design.certificates import certify
 
         held = {*self.problem.node_by_id, *self.problem.block_by_id}
@@ -283,7 +286,7 @@ def repaired(design: Shop, state: ItemState, known: Known) -> dict[str, Any]:
         return found
     for anchor in design.problem.anchors:
         entry = state.settled.get(anchor.id)
-        if entry is not None and entry.ok and entry.value is not None and decides(anchor, node):
+        if entry is not None and entry.ok and entry.value is not None and decides(design.problem, anchor, node):
             premise = {"verdict": decided_verdict(design.problem).value, "assumes": decided_premise(anchor.id)}
             others = {other.id: None for other in design.problem.nodes}
             wrong = [node] if state.values(Buys.ANSWER).get(node, entry.value) != entry.value else []
@@ -433,15 +436,10 @@ def _bought(item: str, entry: Settled) -> Bought:
 
 def _item(item: str, design: Shop, run: RunState) -> ItemResult:
     state, problem = run.items[item], design.problem
-    found = run.results.get(item) or {}
     try:
         margin = design.settled_margin(state.held, state.failed)
         standing = standing_of(problem, margin)
         value = margin.value
-        if state.failed and (found.get("gamma_lower") or 0.0) > standing.lower:
-            # A check of an answer that nobody could read still says something about the others: repair knows, and so does its verdict.
-            value = found["gamma"]
-            standing = replace(standing, lower=found["gamma_lower"], robust_lower=found["robust_lower"])
         lower, robust = standing.lower, standing.robust_lower
         wanted, reached = standing.wanted, standing.reached
     except InputError:  # no answer could be read: an empty field promises nothing

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from heapq import heapify, heappop, heapreplace
 from typing import TYPE_CHECKING
 
 from rrf_design.acquisition.choosing import present_margin, score_of
-from rrf_design.acquisition.opening import next_bundle
-from rrf_design.acquisition.shop import Shop
-from rrf_design.design import standing_of
+from rrf_design.acquisition.opening import next_bundle, reached
+from rrf_design.acquisition.shop import Bundle, Shop
 from rrf_design.errors import BudgetError
 from rrf_design.goal import Goal
 from rrf_design.market import exact
@@ -32,17 +32,24 @@ class Schedule:
     """No design that the money allows has a margin above this: the planner's proof, where there is one."""
 
 
-def greedy_schedule(design: Shop, *, most: Fraction | None) -> tuple[str, ...]:
-    """The witness rule played to its end without any answer; stops at the goal, at the budget, or when it is blind."""
-    names: list[str] = []
-    spent = Fraction(0)
-    while not _reached(design, names):
-        bundle = next_bundle(design, names, (), most=None if most is None else most - spent)
-        if bundle is None:
-            break
-        names.extend(bundle.names)
-        spent += bundle.price
-    return tuple(names)
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """A field as it stands: what is held of it or under way, and what of that failed."""
+
+    design: Shop
+    held: Collection[str] = ()
+    failed: Collection[str] = ()
+
+    def next(self, names: Collection[str], *, most: Fraction | None) -> Bundle | None:
+        """What the witness rule buys after `names`; None at the goal, at the budget, or when it is blind."""
+        there = {*self.held, *names}
+        if Goal.of(self.design.problem).named and reached(self.design, there, self.failed):
+            return None
+        return next_bundle(self.design, there, self.failed, most=most)
+
+    def lower(self, names: Collection[str]) -> float:
+        margin = present_margin(self.design, {*self.held, *names}, self.failed)
+        return 0.0 if margin is None else margin.lower
 
 
 def fixed_schedules(
@@ -55,7 +62,8 @@ def fixed_schedules(
     """
     goals = {item: planned_margin(design.problem) for item, design in designs.items()}
     if method == "witness" or (budget is None and any(value is None for value in goals.values())):
-        return _witness_schedules(designs, budget)
+        begun = {item: Begun(design) for item, design in designs.items()}
+        return witness_schedules(begun, None if budget is None else exact(budget))
     if len(designs) > 1 and budget is not None:
         return _portfolio(designs, budget=budget, goals=goals, time_limit=time_limit)
     known: dict[str, Schedule] = {}
@@ -86,34 +94,26 @@ def in_order(design: Shop, selected: Collection[str], *, held: Collection[str] =
     return tuple(names[len(held) :])
 
 
-def _reached(design: Shop, names: Collection[str]) -> bool:
-    margin = present_margin(design, names)
-    return Goal.of(design.problem).named and margin is not None and standing_of(design.problem, margin).reached
+def witness_schedules(fields: Mapping[str, Begun], budget: Fraction | None) -> dict[str, Schedule]:
+    """The witness rule played to its end without any answer, from where each field stands.
 
-
-def _witness_schedules(designs: Mapping[str, Shop], budget: float | None) -> dict[str, Schedule]:
-    """The worst item first: under one budget, money goes to the field with the smallest margin that it can still help."""
-    if budget is None:
-        return {item: Schedule(greedy_schedule(design, most=None)) for item, design in designs.items()}
-    left = exact(budget)
-    result: dict[str, list[str]] = {item: [] for item in designs}
-    open_items = {item: _lower(design, ()) for item, design in designs.items()}
-    while open_items:
-        item = min(open_items, key=lambda name: open_items[name])
-        design, names = designs[item], result[item]
-        bundle = None if _reached(design, names) else next_bundle(design, names, (), most=left)
+    The worst item first: under one budget, money goes to the field with the smallest margin that it can still help.
+    """
+    left = budget
+    result: dict[str, list[str]] = {item: [] for item in fields}
+    worst = [(field.lower(()), place, item) for place, (item, field) in enumerate(fields.items())]
+    heapify(worst)
+    while worst:
+        _, place, item = worst[0]
+        field, names = fields[item], result[item]
+        bundle = field.next(names, most=left)
         if bundle is None:
-            del open_items[item]
+            heappop(worst)
             continue
         names.extend(bundle.names)
-        left -= bundle.price
-        open_items[item] = _lower(design, names)
+        left = None if left is None else left - bundle.price
+        heapreplace(worst, (field.lower(names), place, item))
     return {item: Schedule(tuple(names)) for item, names in result.items()}
-
-
-def _lower(design: Shop, names: Collection[str]) -> float:
-    margin = present_margin(design, names)
-    return 0.0 if margin is None else margin.lower
 
 
 def _planned(design: Shop, *, budget: float | None, method: str, time_limit: float | None) -> Schedule:
@@ -157,6 +157,6 @@ def _portfolio(
             time_limit=time_limit,
         )
     except BudgetError:  # too little for one question in every item: the worst first, as far as it goes
-        return _witness_schedules(designs, budget)
+        return witness_schedules({item: Begun(design) for item, design in designs.items()}, exact(budget))
     shares = zip(designs.items(), found.shares, strict=True)
     return {item: Schedule(in_order(design, share.selected)) for (item, design), share in shares}

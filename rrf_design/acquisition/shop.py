@@ -79,7 +79,8 @@ class Shop:
         """Supports whose σ_min is within a factor of the margin (or numerically zero), worst first."""
         from solvers import supports_below
 
-        if not self.full.premise.plain:  # no list of supports knows of a premise: the witness alone steers
+        unread = self.given.union(held).intersection(failed, self.problem.node_by_id)
+        if unread or not self.full.premise.plain:  # no list of supports knows of either: the witness alone steers
             return ()
         key = ("supports", *self._key(held, failed))
         if key not in self.structure.solved:
@@ -112,23 +113,23 @@ class Shop:
         return self.structure.solved[key]  # type: ignore[no-any-return]
 
     def opened(self, held: Collection[str]) -> frozenset[str]:
-        """Nodes in the field: the given ones and those that were asked. Holding a block does not ask its nodes."""
+        """Nodes in the field: the given ones and those that were asked, read or not. Holding a block does not ask its nodes."""
         return self._holding(held).opened
 
     def active(self, held: Collection[str], failed: Collection[str]) -> tuple[str, ...]:
-        """Blocks whose rows count: owned or held, all their nodes there, none of it failed."""
+        """Blocks whose rows count: owned or held, all their nodes asked; what failed itself is not there."""
         return tuple(compress(self.full.block_ids, self._holding(held, failed).blocks))
 
     def operator(self, held: Collection[str], failed: Collection[str] = ()) -> Operator:
         return self._holding(held, failed).slice(self.problem)
 
     def margin(self, held: Iterable[str], failed: Iterable[str] = ()) -> DesignMargin:
-        """γ_k of the field as it is; computed once per design and structure."""
+        """γ_k of the field as it is, γ(k | R) where answers could not be read; computed once per design and structure."""
         key = self._key(held, failed)
         if key not in self._margins:
             there = self._holding(*key)
             small = int(there.nodes.sum()) <= SMALL
-            if not self._incremental or small or there.empty or not self.full.premise.plain:
+            if not self._incremental or small or there.empty or there.unread.any() or not self.full.premise.plain:
                 found = there.margin()
             else:
                 known = ("tracked", there.key)
@@ -178,24 +179,19 @@ class Shop:
 
     def candidates(self, held: Collection[str], failed: Collection[str], *, most: Fraction | None) -> list[Bundle]:
         """Everything that can still be bought for at most `most`, in file order; `sees` is not filled in."""
-        result = []
+        result, gone = [], frozenset(failed)
         nodes = [node.id for node in self.problem.nodes if node.cost is not None and self._waited_for(node.id)]
         for name in [*nodes, *self.problem.on_sale]:
             if name in held or name in failed:
                 continue
             names = self.closure(name, held)
             price = self.price(names, held)
-            dead = any(self._touches(other, failed) for other in names)
-            if not dead and (most is None or price <= most) and self.allowed(names, held):
+            if gone.isdisjoint(names) and (most is None or price <= most) and self.allowed(names, held):
                 result.append(Bundle(names, price, 0.0))
         return result
 
     def _waited_for(self, node: str) -> bool:
         return any(block.owned and node in block.nodes for block in self.problem.blocks)
-
-    def _touches(self, name: str, failed: Collection[str]) -> bool:
-        block = self.problem.block_by_id.get(name)
-        return name in failed or (block is not None and any(node in failed for node in block.nodes))
 
     def energies(self, witness: Mapping[str, tuple[float, ...]]) -> dict[str, float]:
         """‖C_j h‖² for every block of the problem, h zero outside the witness."""
@@ -214,8 +210,8 @@ class Shop:
     def ceiling(self, held: Collection[str], failed: Collection[str], bundles: Iterable[Bundle]) -> float:
         """No choice among the bundles lifts the margin above this.
 
-        γ² is at most ‖Bh‖² + Σ‖C_j h‖² for every 2k-sparse h on the present nodes, whatever is bought and whichever
-        nodes are opened; the least such bound is the margin of the present nodes with every row that is for sale.
+        γ² is at most ‖Bh‖² + Σ‖C_j h‖² for every 2k-sparse h on the present nodes (unread ones not counted), whatever is bought and
+        whichever nodes are opened; the least such bound is the margin of the present nodes with every row that is for sale.
         """
         fresh = frozenset(name for bundle in bundles for name in bundle.names)
         present = self._holding(held, failed)

@@ -131,8 +131,6 @@ class ItemState:
     """A schedule was made, be it empty."""
     planned_without: frozenset[str] = frozenset()
     """What had failed when the schedule was made."""
-    checks: frozenset[str] = frozenset()
-    """Of the schedule: direct checks of questions that could not be read, bought although no answer is there to compare."""
     bound: float | None = None
     """The planner's proof: no affordable design has a margin above this."""
     round: list[str] = field(default_factory=list)
@@ -273,7 +271,6 @@ class RunState:
         item.bound = body.get("bound")
         item.planned = True
         item.planned_without = item.failed
-        item.checks = item.checks.union(body.get("checks", ()))
 
     def _round(self, event: Event) -> None:
         item = self.items[event.body["item"]]

@@ -72,6 +72,8 @@ class View:
     committed_money: float
     calls: int
     seconds: float
+    certified: Callable[[], str | None] = lambda: None
+    """What a repair assumes that is certified already although the margin alone does not promise it; None where none is."""
 
 
 class StoppingRule(ABC):
@@ -120,19 +122,23 @@ class AnyOf(StoppingRule):
 
 
 class Target(StoppingRule):
-    """The goal is reached before any answer is looked at: by default the problem's own (`rrf_design.goal`)."""
+    """The goal is reached: by default the problem's own (`rrf_design.goal`).
+
+    By the margin, before any answer is looked at; for the problem's own goal also where a repair is certified without it.
+    """
 
     def __init__(self, margin: float | None = None) -> None:
         self.wanted = margin
 
     def check(self, view: View) -> Stop | None:
         wish = Goal.of(view.problem) if self.wanted is None else Goal(self.wanted)
-        margin = view.margin() if wish.named else None
-        if margin is None:
+        if not wish.named:
             return None
-        standing = standing_of(view.problem, margin, goal=wish)
-        if not standing.reached:
-            return None
+        margin = view.margin()
+        standing = None if margin is None else standing_of(view.problem, margin, goal=wish)
+        if standing is None or not standing.reached:
+            assumed = view.certified() if self.wanted is None else None
+            return None if assumed is None else Stop(Because.TARGET, f"certified, assuming that {assumed}")
         what = f"certified margin {standing.robust_lower:.6g} is at least {standing.wanted or 0.0:.6g}"
         if wish.delta is not None and standing.error_bound is not None:
             what = f"certified error bound {standing.error_bound:.6g} is at most {wish.delta:.6g}"

@@ -88,7 +88,7 @@ class _Shape:
         self.owned_anchors = tuple(anchor.id for anchor in example.anchors if anchor.owned)
         self.anchors = frozenset(anchor.id for anchor in example.anchors)
         self.computed = tuple(a.id for a in example.anchors if expression_of(a) is not None and self._used(a.id))
-        people = [anchor for anchor in example.anchors if is_person(anchor) and decides(anchor, self.node)]
+        people = [anchor for anchor in example.anchors if is_person(anchor) and decides(example, anchor, self.node)]
         self.people = sorted(people, key=lambda anchor: anchor.cost or 0.0)
         prices = {node.id: (node.cost or 0.0) + (node.price or 0.0) for node in example.nodes}
         self.prices = prices | {block.id: block.cost or 0.0 for block in example.blocks}
@@ -215,7 +215,7 @@ class Bench:
         """The row of an item about whose delivered value a trusted person has spoken."""
         for name, said in item.reviews.items():
             anchor = _anchor(example, name)
-            if decides(anchor, node):
+            if decides(example, anchor, node):
                 value = self._reviewed(example, name, said, {} if parser is None else {node: parser})
                 numbers = value if isinstance(value, tuple | str) else (value,)
                 shown = value if isinstance(value, str) else shown_value(_tuple(value), parser, Classes(()))

@@ -56,15 +56,20 @@ def robust_value(arena: Arena, mask: Mask, *, count: int = 1, n_jobs: int | None
     return replace(found, witnesses=tuple(renamed))
 
 
-def robust_floor(operator: Operator, *, k: int, lower: float) -> float:
+def robust_floor(operator: Operator, *, k: int, lower: float, unread: bool = False) -> float:
     """A proven lower bound on the robust objective of a design with proven margin `lower`: at least lower − √Σ η_j².
 
     With units or suspect checks it is that bound itself. Where only some values are delivered, E acts on the rest of an error
-    as well, so it is taken off the margin of the whole field, which is never larger.
+    as well, so it is taken off the margin of the whole field, which is never larger. Where answers could not be read, supports with
+    them are not listed one by one: the bound itself, and nothing where a premise is declared besides.
     """
     names = list(operator.uncertain)
-    if not names:
+    if not names or lower <= 0.0:
         return lower
+    if unread and (operator.premise.deliver is not None or operator.premise.wrong_checks):
+        return 0.0
+    if unread:
+        return max(0.0, lower - float(np.linalg.norm(operator.radii)) * (1 + 1e-12))
     if not operator.premise.plain:
         from rrf_design.premise import protected
 

@@ -71,7 +71,7 @@ def gold_truths(plan: PilotPlan, reviews: Mapping[str, Any] | None = None) -> tu
 def checked_value(problem: Problem) -> list[float] | None:
     """What an exact check says that nobody has to be asked for: a value, or arithmetic over what the item knows."""
     for anchor in problem.anchors:
-        if decides(anchor, delivered_node(problem)) and not is_person(anchor):
+        if decides(problem, anchor, delivered_node(problem)) and not is_person(anchor):
             value = known_value(problem, anchor)
             if value is not None:
                 return [float(number) for number in value]

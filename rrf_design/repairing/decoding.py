@@ -12,12 +12,12 @@ from math import comb
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rrf_design.operators import Operator
-from rrf_design.premise import Premise, delivered_columns, protected
+from rrf_design.premise import Protected, protected
 from rrf_design.repairing.contract import Array, Candidate, Task
 from rrf_design.repairing.parts import Parts
+from rrf_design.unread import protected_unread
 from solvers.decoding import SupportDecoder
 
 if TYPE_CHECKING:
@@ -44,6 +44,19 @@ class DesignFacts:
     """The margin of the answered nodes alone; equal to `lower` when nothing is erased."""
     bound: bool = False
     """Only a lower bound is known: 0 then says nothing."""
+
+
+def _facts(found: Protected) -> DesignFacts:
+    margin = found.solved
+    return DesignFacts(
+        margin.value,
+        margin.lower,
+        () if found.bound else found.nodes,
+        np.array(margin.direction) * (not found.bound),  # of a bound, nothing is a witness
+        margin.method,
+        margin.lower if found.others is None else found.others,
+        found.bound,
+    )
 
 
 class Decoding:
@@ -79,72 +92,9 @@ class Decoding:
 
     @cached_property
     def facts(self) -> DesignFacts:
-        premise = self.operator.premise
-        if self.erased and (premise.deliver is not None or premise.wrong_checks):
-            return self._around_erased(premise)
         if self.erased:
-            from solvers.decoding import erasure_margin
-
-            parts = self.parts
-            found = erasure_margin(self.operator.matrix, parts.groups, known=parts.known, k=self.k, **self._options)
-            label = f"erasures, {found.method}"
-            nodes = tuple(sorted(i for part in found.support for i in parts.members[part]))
-            return DesignFacts(found.value, found.lower, nodes, found.direction, label, found.others)
-        solved = protected(self.operator, self.k, progress=self._told, **self._options)
-        margin = solved.solved
-        return DesignFacts(
-            margin.value, margin.lower, solved.nodes, np.array(margin.direction), margin.method, margin.lower
-        )
-
-    def _around_erased(self, premise: Premise) -> DesignFacts:
-        """Where only some values are delivered, or checks may be wrong, and answers are missing: exactly where that can be looked at.
-
-        Else a lower bound. What the blocks measure that name no erased node is a part of what is measured: the margin of that part
-        holds for delivered nodes that were answered. Without suspect checks, so does the margin of the whole field given the erasures.
-        """
-        from solvers.decoding import WrongChecks, erasure_margin, unread_margin
-
-        operator, parts = self.operator, self.parts
-        exact = unread_margin(
-            operator.matrix,
-            parts.groups,
-            delivered_columns(operator, premise),
-            known=parts.known,
-            size=2 * self.k,
-            checks=WrongChecks(
-                blocks=np.diff(operator.block_offsets).tolist(),
-                suspects=[j for j, name in enumerate(operator.block_ids) if name in premise.suspects],
-                most=2 * premise.wrong_checks,
-            ),
-            time_limit=self._options["time_limit"],
-        )
-        if exact is not None and (exact.lower > 0.0 or exact.value == 0.0):
-            nodes = tuple(sorted(i for part in exact.support for i in parts.members[part]))
-            label = f"erasures, {exact.method}"
-            return DesignFacts(exact.value, exact.lower, nodes, exact.direction, label, exact.others)
-        bounds = [0.0]
-        gone = {operator.node_ids[i] for i in self.erased}
-        if not gone.intersection(premise.wanted(operator.node_ids)):
-            answered = np.ones(len(operator.node_ids), dtype=np.bool_)
-            answered[list(self.erased)] = False
-            kept = operator.restrict(self._untouched(), answered)
-            bounds.append(protected(kept, self.k, premise=premise, **self._options).solved.lower)
-        if not premise.wrong_checks:
-            found = erasure_margin(operator.matrix, parts.groups, known=parts.known, k=self.k, **self._options)
-            bounds.append(found.lower)
-        lower = max(bounds)
-        return DesignFacts(lower, lower, (), np.zeros(operator.shape[1]), "erasures, lower bound", lower, bound=True)
-
-    def _untouched(self) -> NDArray[np.bool_]:
-        """(blocks,): those without an entry at an erased node."""
-        operator = self.operator
-        silent = np.zeros(operator.shape[1])
-        for i in self.erased:
-            silent[operator.groups[i]] = 1.0
-        touched = abs(operator.matrix) @ silent > 0
-        owner = np.repeat(np.arange(len(operator.block_ids)), np.diff(operator.block_offsets))
-        hits = np.bincount(owner, weights=touched, minlength=len(operator.block_ids))
-        return np.asarray(hits == 0)
+            return _facts(protected_unread(self.operator, self.k, unread=self.erased, **self._options))
+        return _facts(protected(self.operator, self.k, progress=self._told, **self._options))
 
     @cached_property
     def open_nodes(self) -> frozenset[int]:
@@ -166,16 +116,9 @@ class Decoding:
     @cached_property
     def robust_lower(self) -> float:
         """What the uncertainty of relations leaves of the proven margin; see `rrf_design.design.Design.robust_lower`."""
-        lower = self.facts.lower
-        if not self.operator.uncertain or lower <= 0.0:
-            return lower
-        if self.erased and (self.operator.premise.deliver is not None or self.operator.premise.wrong_checks):
-            return 0.0  # E acts on what is not delivered as well: nothing is proven about that here
-        if self.erased:  # supports with erased nodes are not listed one by one: the global bound
-            return max(0.0, lower - self.looseness)
         from rrf_design.planning.robust import robust_floor
 
-        return robust_floor(self.operator, k=self.k, lower=lower)
+        return robust_floor(self.operator, k=self.k, lower=self.facts.lower, unread=bool(self.erased))
 
     @property
     def looseness(self) -> float:
@@ -224,7 +167,8 @@ class Decoding:
         """The margin of one node as if it alone were delivered; a lower bound where answers are missing."""
         premise = replace(self.operator.premise, deliver=frozenset({self.operator.node_ids[node]}))
         if self.erased:
-            return self._around_erased(premise).lower
+            options = {"unread": self.erased, "premise": premise, **self._options}
+            return protected_unread(self.operator, self.k, **options).solved.lower
         return protected(self.operator, self.k, premise=premise, **self._options).solved.lower
 
     def unseen(self, support: tuple[int, ...]) -> tuple[Candidate, ...]:

@@ -32,8 +32,8 @@ def problem(*anchors: dict[str, Any], **settings: Any) -> rrf.Problem:
     ],
 )
 def test_who_states_the_whole_value_exactly_decides(entry: dict[str, Any], expected: bool) -> None:
-    anchor = problem({"id": "x", **entry}).anchors[0]
-    assert decides(anchor, "total") is expected
+    stated = problem({"id": "x", **entry})
+    assert decides(stated, stated.anchors[0], "total") is expected
 
 
 def test_machines_come_before_people_and_the_cheapest_first() -> None:
@@ -56,6 +56,7 @@ def test_several_delivered_values_are_not_decided_by_one_check() -> None:
 def test_a_suspect_check_decides_only_where_it_is_trusted() -> None:
     suspects = problem({"id": "x"}, {"id": "y", "trusted": True}, wrong_checks=1)
     assert [anchor.id for anchor in decisive_checks(suspects)] == ["y"]
+    assert [decides(suspects, anchor, "total") for anchor in suspects.anchors] == [False, True]
 
 
 def test_what_is_decided_is_certified_on_one_premise() -> None:

@@ -65,7 +65,9 @@ def test_holding_a_block_does_not_ask_its_nodes_and_selecting_it_does() -> None:
     assert chosen.opened == {"a", "b", "c"}
     assert chosen.operator.block_ids == ("ab", "bc", "ac")
     failed = structure.holding(["c", "x"], ["a"])
-    assert (failed.opened, failed.operator.block_ids) == ({"b", "c"}, ("bc",))
+    assert (failed.opened, failed.operator.block_ids) == ({"a", "b", "c"}, ("ab", "bc", "x"))
+    assert failed.margin().unread == ("a",)
+    assert structure.holding(["c", "x"], ["x"]).operator.block_ids == ("ab", "bc")
 
 
 def test_energies_are_those_of_every_block_and_rounding_is_no_sight() -> None:

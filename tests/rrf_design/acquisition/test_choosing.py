@@ -8,7 +8,7 @@ from fields import pairs, ring
 
 import rrf_design as rrf
 from rrf_design.acquisition.choosing import best_bundle
-from rrf_design.acquisition.scheduling import greedy_schedule
+from rrf_design.acquisition.scheduling import Begun, witness_schedules
 from rrf_design.acquisition.shop import Shop
 
 
@@ -33,7 +33,7 @@ def test_nothing_sees_a_witness_that_nothing_for_sale_touches() -> None:
 def test_money_is_respected() -> None:
     design = Shop(ring())
     assert best_bundle(design, (), (), most=Fraction(1, 2)) is None
-    names = greedy_schedule(design, most=Fraction(3))
+    names = witness_schedules({"": Begun(design)}, Fraction(3))[""].names
     assert design.price(names) <= 3
 
 

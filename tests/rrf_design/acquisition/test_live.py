@@ -272,7 +272,8 @@ def test_the_result_can_be_certified(tmp_path: Path) -> None:
     mute = scripted(lambda request: "no idea" if "question 4" in request.prompt else "7")
     run = go(ring(), tmp_path, mute, mode="adaptive")
     certificate = run.items[0].certify()
-    assert certificate.gamma_lower == pytest.approx(run.gamma_lower, rel=1e-6)
+    # in the run, rows that touch question 4 count too
+    assert run.gamma_lower == run.items[0].repair["gamma_lower"] > certificate.gamma_lower
     assert rrf.verify(certificate).valid
 
 

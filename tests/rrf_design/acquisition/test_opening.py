@@ -8,7 +8,14 @@ import pytest
 from fields import pairs, priced, ring
 
 import rrf_design as rrf
-from rrf_design.acquisition.opening import cost_of_goal, direct_checks, first_bundle, what_is_left
+from rrf_design.acquisition.opening import (
+    cost_of_goal,
+    deciding_check,
+    first_bundle,
+    next_bundle,
+    reached,
+    what_is_left,
+)
 from rrf_design.acquisition.shop import Shop
 
 
@@ -39,7 +46,7 @@ def test_what_failed_is_not_asked_again() -> None:
 @pytest.mark.parametrize("problem", [ring(), priced(), priced(free=2)])
 def test_the_problem_that_is_left_has_the_same_margins(problem: rrf.Problem) -> None:
     """What is held is owned, what failed is gone: any further purchase gives the margin that the design has."""
-    held, failed = {"n0", "n1", "n2", "n3"}, {"n3"}
+    held, failed = {"n0", "n1", "n2", "n3", "a3"}, {"a3"}
     left = what_is_left(problem, held, failed)
     assert left is not None
     for more in ((), ("a0",), ("a0", "a2")):
@@ -71,9 +78,26 @@ def test_the_cost_of_a_goal_is_that_of_the_purchases_that_reach_it() -> None:
     assert cost_of_goal(design, ("a0",), ("a0",)) is None
 
 
-def test_direct_checks_are_the_cheapest_ones_that_fit() -> None:
-    design = Shop(ring())
-    assert direct_checks(design, (), ("n1", "n3"), most=None) == ("a1", "a3")
-    assert direct_checks(design, (), ("n1", "n3"), most=Fraction(2)) == ("a1",)
-    assert direct_checks(design, ("a1",), ("n1",), most=None) == ()
-    assert direct_checks(design, (), (), most=None) == ()
+def test_a_field_without_any_readable_answer_is_decided_by_a_check_of_what_it_delivers() -> None:
+    design = Shop(ring(deliver=["n3"]))
+    every = [f"n{i}" for i in range(5)]
+    assert deciding_check(design, every, every, most=None) == ("a3",)
+    assert deciding_check(design, every, every, most=Fraction(1)) == ()
+    assert deciding_check(design, [*every, "a3"], every, most=None) == ()
+    assert deciding_check(Shop(ring()), every, every, most=None) == ()  # one check does not decide five values
+
+
+def test_where_no_single_purchase_helps_the_cheapest_few_that_do_are_bought_together() -> None:
+    """All that was asked is unread; a further question says something only beside a check of one of those."""
+    problem = rrf.Problem(
+        k=1,
+        target=0.3,
+        nodes=[{"id": "lost"}, {"id": "more", "cost": 1.0}],
+        relations=[{"id": "same", "tail": "lost", "head": "more"}],
+        anchors=[{"id": "clerk", "node": "lost", "value": 7.0, "cost": 2.0}],
+    )
+    design = Shop(problem)
+    bundle = next_bundle(design, ("lost",), ("lost",), most=None)
+    assert bundle is not None
+    assert (set(bundle.names), bundle.price) == ({"more", "clerk"}, 3)
+    assert reached(design, ("lost", *bundle.names), ("lost",))

@@ -8,19 +8,19 @@ import numpy as np
 from fields import pairs, ring
 
 import rrf_design as rrf
-from rrf_design.acquisition.scheduling import fixed_schedules, greedy_schedule, in_order
+from rrf_design.acquisition.scheduling import Begun, fixed_schedules, in_order, witness_schedules
 from rrf_design.acquisition.shop import Shop
 
 
 def test_a_schedule_stops_at_the_goal() -> None:
     design = Shop(ring(budget=None, target=0.5))
-    names = greedy_schedule(design, most=None)
+    names = witness_schedules({"": Begun(design)}, None)[""].names
     assert design.margin(names).lower >= 0.5
     assert design.margin(names[:-1]).lower < 0.5
 
 
 def test_each_purchase_attacks_another_witness() -> None:
-    names = greedy_schedule(Shop(pairs()), most=None)
+    names = witness_schedules({"": Begun(Shop(pairs()))}, None)[""].names
     assert sorted(names) == ["a0", "a1", "a2"]
 
 
@@ -47,5 +47,5 @@ def test_a_chosen_set_is_ordered_with_its_needs_first() -> None:
 
 
 def test_choices_are_repeatable() -> None:
-    assert len({greedy_schedule(Shop(ring(6)), most=Fraction(5)) for _ in range(3)}) == 1
+    assert len({witness_schedules({"": Begun(Shop(ring(6)))}, Fraction(5))[""].names for _ in range(3)}) == 1
     assert np.isfinite(Shop(ring(6)).margin(()).lower)
