@@ -68,7 +68,7 @@ class BatchDriver:
         state = self.acquirer.state.items[purchase.item]
         try:
             self.acquirer.tell(
-                self.fetcher.fetch(purchase, state, lambda: self.acquirer.ledger.again(purchase)), flush=False
+                self.fetcher.fetch(purchase, state, lambda tried: self.acquirer.again(purchase, tried)), flush=False
             )
         except NotBegun:
             self.acquirer.release(purchase, "to be reserved anew")

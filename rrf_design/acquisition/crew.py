@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import threading
 from collections.abc import Awaitable, Callable, Hashable, Iterable
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
 
@@ -31,7 +32,16 @@ class Returned:
     error: BaseException | None = None
 
 
-Done = SimpleQueue[tuple[Returned, ...]]
+@dataclass(frozen=True, slots=True)
+class Repetition:
+    """Whoever fetches a purchase wants to call once more, after so many attempts that count; `granted` tells whether it may."""
+
+    purchase: Purchase
+    tried: int
+    granted: Future[bool] = field(default_factory=Future)
+
+
+Done = SimpleQueue[tuple[Returned | Repetition, ...]]
 
 
 @dataclass(slots=True)
@@ -102,6 +112,27 @@ class Crew:
             self._courier.hurry()
         return found
 
+    def again(self, purchase: Purchase, tried: int) -> bool:
+        """Ask the run whether a call may be repeated, and wait until that is written down; for threads that fetch."""
+        wish = Repetition(purchase, tried)
+        self.done.put((wish,))
+        return wish.granted.result()
+
+    async def again_async(self, purchase: Purchase, tried: int) -> bool:
+        """The same in the event loop."""
+        assert self._courier is not None
+        wish = Repetition(purchase, tried)
+        self._courier.hand_over(wish, self.done)
+        return await asyncio.wrap_future(wish.granted)
+
+    def refuse(self) -> None:
+        """Nobody listens any more: whoever waits for leave to call again is told no."""
+        with contextlib.suppress(Empty):
+            while True:
+                for entry in self.done.get_nowait():
+                    if isinstance(entry, Repetition):
+                        entry.granted.set_result(False)
+
     def wake(self) -> None:
         """Let whoever waits for results look around; safe in a signal handler."""
         self.done.put(())
@@ -136,7 +167,7 @@ class Courier:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._tasks: set[asyncio.Task[None]] = set()
-        self._back: list[Returned] = []
+        self._back: list[Returned | Repetition] = []
 
     def start(self, purchases: list[Purchase], done: Done) -> None:
         if self._loop is None:
@@ -182,6 +213,10 @@ class Courier:
             raise
         except BaseException as error:  # whatever it is, the run must hear of it
             back = Returned(purchase, error=error)
+        self.hand_over(back, done)
+
+    def hand_over(self, back: Returned | Repetition, done: Done) -> None:
+        """In the event loop: what the run is to hear."""
         self._back.append(back)
         if len(self._back) == 1:
             wait = GATHER if len(self._tasks) > MANY else 0.0

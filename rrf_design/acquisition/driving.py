@@ -13,10 +13,11 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Hashable, Iterator
+from concurrent.futures import InvalidStateError
 from queue import Empty
 from typing import TYPE_CHECKING, Any
 
-from rrf_design.acquisition.crew import Courier, Crew, Returned
+from rrf_design.acquisition.crew import Courier, Crew, Repetition, Returned
 from rrf_design.acquisition.sources import NOTHING, Attempted, Unreachable
 from rrf_design.acquisition.state import Buys, Purchase, Settlement
 from rrf_design.models.base import NotBegun
@@ -61,6 +62,7 @@ class Driver:
         # Asked for and told in portions: while one portion is decided on and committed, the others are under way.
         self._portion = max(LEAST, slots // PORTIONS)
         self._back: deque[Returned] = deque()
+        self._wishes: list[Repetition] = []
         self._answered = any(
             e.buys is Buys.ANSWER and e.ok for s in acquirer.state.items.values() for e in s.settled.values()
         )
@@ -75,13 +77,26 @@ class Driver:
                 if not self._under_way:
                     break
                 self._tell(self._results(wait=len(asked) < self._portion or room == len(asked)))
+                self._grant()
                 if self.paused is not None:
                     self._recall()
                 if self._signals > 1 or time.monotonic() > self._patience:
                     self._abandon()
                     break
+        self._crew.refuse()
         if self.error is not None:
             raise self.error
+
+    def _grant(self) -> None:
+        """Repeated calls are reserved like first ones: in the journal before anything leaves the machine."""
+        wishes, self._wishes = self._wishes, []
+        if not wishes:
+            return
+        may = [self.paused is None and self.acquirer.again(w.purchase, w.tried, flush=False) for w in wishes]
+        self.acquirer.commit()
+        for wish, granted in zip(wishes, may, strict=True):
+            with contextlib.suppress(InvalidStateError):  # its task was cancelled meanwhile
+                wish.granted.set_result(granted)
 
     def _interrupt(self) -> None:
         """In a signal handler: note it, and let the loop look at it."""
@@ -108,25 +123,30 @@ class Driver:
         return None if model.asynchronous else (id(model), max(1, model.slots))
 
     def _fetch(self, purchase: Purchase) -> Settlement:
-        return self.fetcher.fetch(purchase, self.acquirer.state.items[purchase.item], self._again(purchase))
+        state = self.acquirer.state.items[purchase.item]
+        return self.fetcher.fetch(purchase, state, lambda tried: self._crew.again(purchase, tried))
 
     async def _fetch_async(self, purchase: Purchase) -> Settlement:
         state = self.acquirer.state.items[purchase.item]
-        return await self.fetcher.fetch_async(purchase, state, self._again(purchase))
-
-    def _again(self, purchase: Purchase) -> Callable[[], bool]:
-        return lambda: self.paused is None and self.acquirer.ledger.again(purchase)
+        return await self.fetcher.fetch_async(purchase, state, lambda tried: self._crew.again_async(purchase, tried))
 
     def _results(self, *, wait: bool) -> list[Returned]:
         """A portion of what is back; waits for the first where there is nothing else to do, and looks up now and then."""
         left = min(GLANCE, self._patience - time.monotonic()) if wait and not self._back else 0.0
         with contextlib.suppress(Empty):
-            self._back += self._crew.done.get(timeout=left) if left > 0.0 else self._crew.done.get_nowait()
+            self._sort(self._crew.done.get(timeout=left) if left > 0.0 else self._crew.done.get_nowait())
             while True:
-                self._back += self._crew.done.get_nowait()
+                self._sort(self._crew.done.get_nowait())
         found = [self._back.popleft() for _ in range(min(len(self._back), self._portion))]
         self._crew.returned(found)
         return found
+
+    def _sort(self, entries: tuple[Returned | Repetition, ...]) -> None:
+        for entry in entries:
+            if isinstance(entry, Repetition):
+                self._wishes.append(entry)
+            else:
+                self._back.append(entry)
 
     def _tell(self, results: list[Returned]) -> None:
         settled = []

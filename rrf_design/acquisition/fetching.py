@@ -23,6 +23,7 @@ from rrf_design.models.base import NotBegun
 if TYPE_CHECKING:
     from rrf_design.field import Node
     from rrf_design.models import Model, PriceTable, Reply, Request, Roster, Usage
+    from rrf_design.models.base import Again, AgainAsync
     from rrf_design.models.cache import AnswerCache
     from rrf_design.models.pacing import Pace
     from rrf_design.models.spending import CallTally
@@ -61,9 +62,6 @@ class Call:
     request: Request
     read: Callable[[Reply, bool | None], Fetched]
     kind: str = ""
-
-
-Again = Callable[[], bool]
 
 
 class Fetcher:
@@ -154,7 +152,9 @@ class Fetcher:
             # As long as the answers that it is shown; those that come later are seen to in `_call`.
             request = source.request if self.state is None else source.request_for(_asked(self.state.items[item], None))
             ceiling = self._ceiling(source.model, request)
-            return Terms(ceiling, local=source.local, calls=1, model=self.roster.called(source.spec))
+            attempts = source.model.retry.attempts
+            name = self.roster.called(source.spec)
+            return Terms(ceiling, local=source.local, calls=1, model=name, attempts=attempts)
         if source is not None:
             return Terms(deferred=source.deferred, local=source.local)
         question = self.questions.get((item, name))
@@ -162,7 +162,10 @@ class Fetcher:
             return Terms(local=self.all_local, calls=1)
         ceiling = self._ceiling(question.model, question.request)
         batched = self._batch_api and question.model.batches() is not None
-        return Terms(ceiling, local=question.model.local, calls=1, model=question.name, batched=batched)
+        attempts = 0 if batched else question.model.retry.attempts  # handed in once: a repetition is another purchase
+        return Terms(
+            ceiling, local=question.model.local, calls=1, batched=batched, model=question.name, attempts=attempts
+        )
 
     def instant(self, purchase: Purchase) -> Settlement | None:
         """The outcome of what only has to be looked up or computed; None for what has to be fetched."""
@@ -271,15 +274,15 @@ class Fetcher:
         call = self._call(purchase, state)
         if call is None:
             source = self.sources[purchase.item, purchase.name]
-            return _settlement(purchase, source.fetch(_asked(state, again)), source.kind)
-        return _settlement(purchase, call.read(ask(call.model, call.request, again), None), call.kind)
+            return _settlement(purchase, source.fetch(_asked(state, again, purchase.tried)), source.kind)
+        return _settlement(purchase, call.read(ask(call.model, call.request, again, purchase.tried), None), call.kind)
 
-    async def fetch_async(self, purchase: Purchase, state: ItemState, again: Again | None = None) -> Settlement:
+    async def fetch_async(self, purchase: Purchase, state: ItemState, again: AgainAsync | None = None) -> Settlement:
         """The same in an event loop, for a purchase that asks an asynchronous model."""
         call = self._call(purchase, state)
         assert call is not None
         pace = self.pace(call.model)
-        reply = await call.model.ask_async(call.request, pace, again=again)
+        reply = await call.model.ask_async(call.request, pace, again=again, tried=purchase.tried)
         return _settlement(purchase, call.read(reply, pace.heard and not pace.hopeless), call.kind)
 
     def pace(self, model: Model) -> Pace:
@@ -311,7 +314,8 @@ class Fetcher:
         if not isinstance(source, Verifier):
             return None
         request = source.request_for(_asked(state, None))
-        if self.state is not None and self._ceiling(source.model, request) > purchase.ceiling:
+        terms = Terms(self._ceiling(source.model, request), attempts=source.model.retry.attempts)
+        if self.state is not None and terms.after(purchase.tried).ceiling > purchase.ceiling:
             raise NotBegun  # it is shown an answer that came after its price was reserved: that is done anew
         return Call(
             source.model, request, lambda reply, passing: self._opinion(source, request, reply, passing), source.kind
@@ -372,10 +376,10 @@ class Fetcher:
         return Question(self.roster[name], request, parser, name, classes if parser.dim == 0 else None)
 
 
-def _asked(state: ItemState, again: Again | None) -> Asked:
+def _asked(state: ItemState, again: Again | None, tried: int = 0) -> Asked:
     settled = dict(state.settled)  # the loop may settle more meanwhile
     texts = {name: entry.text for name, entry in settled.items() if entry.text}
-    return Asked(texts, state.values(Buys.ANSWER), again)
+    return Asked(texts, state.values(Buys.ANSWER), again, tried)
 
 
 def _settlement(purchase: Purchase, found: Fetched, source: str = "") -> Settlement:

@@ -44,6 +44,7 @@ class Kind(StrEnum):
     ROUND = "round"  # what is asked for next, together, and the margin this was decided on
     SESSION = "session"  # a process began or went on with the run
     INTENT = "intent"  # a purchase is about to be made; its price is reserved from here on
+    REPEATED = "repeated"  # one more call for a purchase under way is about to be made, after so many that count
     BATCHED = (
         "batched"  # purchases are about to be handed in together, under a token; then again, with the batch's name
     )

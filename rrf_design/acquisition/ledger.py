@@ -6,26 +6,23 @@ as used until it is settled, repeated calls included, so no limit is ever exceed
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from fractions import Fraction
 
 from rrf_design.acquisition.settings import Settings, Terms
-from rrf_design.acquisition.state import Purchase, RunState
+from rrf_design.acquisition.state import RunState
 from rrf_design.acquisition.stopping import Because, Stop, hard_limits
 from rrf_design.market import exact
 
 
 class Ledger:
-    """Reads the run's state and says what fits. `again` is called from the threads that fetch, the rest from the loop."""
+    """Reads the run's state and says what fits."""
 
     def __init__(self, state: RunState, settings: Settings, clock: Callable[[], float]) -> None:
         self._state, self._clock = state, clock
         self._budget = None if settings.budget is None else exact(settings.budget)
         self._money = None if settings.money is None else exact(settings.money)
         self._calls, self._seconds = hard_limits(settings.rule)
-        self._repeated: dict[str, int] = {}
-        self._lock = threading.Lock()
 
     @property
     def left(self) -> Fraction | None:
@@ -58,20 +55,9 @@ class Ledger:
             return None
         return Stop(Because.TIME, f"{self.seconds:.1f} s have passed, {self._seconds:g} s are allowed", again=True)
 
-    def again(self, purchase: Purchase) -> bool:
-        """Reserve one more call for a purchase under way; False if a limit forbids it. For any thread."""
-        with self._lock:
-            if self.overtime() is not None:
-                return False
-            if self._calls is not None and self._used_calls() + 1 > self._calls:
-                return False
-            self._repeated[purchase.id] = self._repeated.get(purchase.id, 0) + 1
-            return True
-
-    def close(self, purchase: Purchase) -> None:
-        """The purchase is settled: its repeated calls are in the books now."""
-        with self._lock:
-            self._repeated.pop(purchase.id, None)
+    def allows_another_call(self) -> bool:
+        """Whether one more call for a purchase under way fits; its money is reserved already."""
+        return self.overtime() is None and (self._calls is None or self._used_calls() < self._calls)
 
     @property
     def _money_left(self) -> Fraction:
@@ -84,4 +70,4 @@ class Ledger:
         return bool(ceiling) and self._money is not None and self._state.committed_money + ceiling > self._money
 
     def _used_calls(self) -> int:
-        return self._state.calls + self._state.calls_reserved + sum(self._repeated.values())
+        return self._state.calls + self._state.calls_reserved

@@ -179,9 +179,25 @@ class Acquirer:
         for settlement in settlements:
             self._pending(settlement.purchase)
             self._emit(settlement.event())
-            self.ledger.close(settlement.purchase)
         if flush:
             self._flush()
+
+    def again(self, purchase: Purchase, tried: int, *, flush: bool = True) -> bool:
+        """Reserve one more call for a purchase under way, after so many attempts that count; False if a limit forbids it.
+        It may be made once that is committed: with `flush=False`, after the next `commit`."""
+        self._alive()
+        self._pending(purchase)
+        if not self.ledger.allows_another_call():
+            return False
+        self._emit(Event(Kind.REPEATED, {"item": purchase.item, "name": purchase.name, "tried": tried}))
+        if flush:
+            self._flush()
+        return True
+
+    def commit(self) -> None:
+        """Write down what was told, released or reserved with `flush=False`."""
+        self._alive()
+        self._flush()
 
     def release(self, purchase: Purchase, reason: str, *, used: Attempted = NOTHING, flush: bool = True) -> None:
         """Nobody answered, so nothing was got: the reservation ends and the purchase can be made later. What the attempts
@@ -193,8 +209,11 @@ class Acquirer:
 
         Where nothing can be charged (a local model), nothing is lost.
         """
-        local = self._terms(purchase.item, purchase.name).local
-        self._give_back(Kind.RELEASED if local else Kind.ABANDONED, purchase, reason)
+        terms = self._terms(purchase.item, purchase.name)
+        if terms.local or not self._used_up(purchase, terms):
+            self._give_back(Kind.RELEASED if terms.local else Kind.ABANDONED, purchase, reason)
+        else:
+            self._give_back(Kind.DOUBT, purchase, reason, {"policy": Doubt.SKIP.value})
 
     def note(self, event: Event) -> None:
         """Commit a step that somebody else takes with purchases under way."""
@@ -273,12 +292,24 @@ class Acquirer:
         state, stop = self.state.items[item], None
         for name in list(state.round):
             buys, terms = self._kind(item, name)
+            tried = state.tried.get(name, 0)
+            terms = terms.after(tried)
             price = self.designs[item].price([name], {*state.held, *state.pending})
             found = self.ledger.shortage(price, terms)
             if found is None:
                 attempt = state.attempts.get(name, 0)
                 purchase = Purchase(
-                    item, name, buys, float(price), terms.ceiling, attempt, terms.deferred, terms.calls, terms.model
+                    item,
+                    name,
+                    buys,
+                    float(price),
+                    terms.ceiling,
+                    attempt,
+                    terms.deferred,
+                    terms.calls,
+                    terms.model,
+                    tried if terms.attempts else 0,
+                    terms.attempts if terms.ceiling else 0,
                 )
                 self._emit(purchase.intent())
                 at_once = Settlement(purchase, "bought") if buys is Buys.RELATION else self._instant(purchase)
@@ -325,8 +356,14 @@ class Acquirer:
         # What goes in batches leaves the machine only after its batch is written down.
         if not (terms.local or terms.batched):
             policy = self.settings.doubt or Doubt.AGAIN
+            if self._used_up(purchase, terms):
+                policy = Doubt.SKIP
         body = {"item": purchase.item, "name": purchase.name, "policy": policy.value}
         self._emit(Event(Kind.DOUBT, body, purchase.id, purchase.attempt))
+
+    def _used_up(self, purchase: Purchase, terms: Terms) -> bool:
+        """Whether it had all the attempts that a purchase has: whoever kills a run does not get more of them."""
+        return bool(terms.attempts) and self.state.attempted(purchase) >= terms.attempts
 
     def _give_back(
         self,
@@ -341,7 +378,6 @@ class Acquirer:
         self._pending(purchase)
         body = {"item": purchase.item, "name": purchase.name, "reason": reason, **(used or {})}
         self._emit(Event(kind, body, purchase.id, purchase.attempt))
-        self.ledger.close(purchase)
         if flush:
             self._flush()
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
 from rrf_design.acquisition.state import Doubt
 from rrf_design.acquisition.stopping import StoppingRule, default, record
 from rrf_design.errors import InputError
+from rrf_design.market import exact
 
 
 class Mode(StrEnum):
@@ -34,6 +35,15 @@ class Terms:
     """Handed in together with others; nobody waits."""
     model: str = ""
     """The run's name for the model that is asked, where one is."""
+    attempts: int = 0
+    """How many attempts the ceiling is for, all that the model makes; 0 where nobody counts them."""
+
+    def after(self, tried: int) -> Terms:
+        """What is left of the attempts after so many that ended in doubt."""
+        if not tried or not self.attempts:
+            return self
+        left = max(1, self.attempts - tried)
+        return replace(self, attempts=left, ceiling=float(exact(self.ceiling) * left / self.attempts))
 
 
 @dataclass(frozen=True, slots=True)

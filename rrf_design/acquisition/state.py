@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 from rrf_design.acquisition.journal import Event, Kind
 from rrf_design.market import exact
@@ -55,6 +55,10 @@ class Purchase:
     """Model calls that it begins with; repeated ones are reserved when they are made."""
     model: str = ""
     """The run's name for the model that is asked."""
+    tried: int = 0
+    """Attempts at it that ended in doubt, with the sessions that made them: they count."""
+    attempts: int = 0
+    """How many more `ceiling` is for; 0 where nobody counts them."""
 
     @property
     def id(self) -> str:
@@ -66,6 +70,8 @@ class Purchase:
         more |= {"deferred": True} if self.deferred else {}
         more |= {"calls": self.calls} if self.calls else {}
         more |= {"model": self.model} if self.model else {}
+        more |= {"tried": self.tried} if self.tried else {}
+        more |= {"attempts": self.attempts} if self.attempts and self.ceiling else {}
         return Event(Kind.INTENT, body | more, self.id, self.attempt)
 
 
@@ -139,6 +145,10 @@ class ItemState:
     pending: dict[str, Purchase] = field(default_factory=dict)
     settled: dict[str, Settled] = field(default_factory=dict)
     attempts: dict[str, int] = field(default_factory=dict)
+    tried: dict[str, int] = field(default_factory=dict)
+    """Calls for a purchase that sessions made which ended before its outcome came: they count as attempts at it."""
+    repeated: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """Of what is pending: how many calls were reserved beyond the first, and how many attempts counted before the last."""
     trajectory: list[Mapping[str, Any]] = field(default_factory=list)
     """One entry per round: names, what was committed before it, and the margin it started from."""
     stopped: Mapping[str, Any] | None = None
@@ -205,6 +215,13 @@ class Used:
     def to_json(self) -> dict[str, Any]:
         counts = {name: getattr(self, name) for name in ("answers", "calls", "input_tokens", "output_tokens")}
         return {**counts, "money": float(self.money)}
+
+
+class _Attempted(NamedTuple):
+    """What was begun for a purchase: calls beyond the first, and attempts that count, those of earlier sessions too."""
+
+    calls: int
+    tried: int
 
 
 class RunState:
@@ -299,6 +316,8 @@ class RunState:
             body.get("deferred", False),
             body.get("calls", 0),
             body.get("model", ""),
+            body.get("tried", 0),
+            body.get("attempts", 0),
         )
         item = self.items[purchase.item]
         if purchase.name in item.round:
@@ -308,6 +327,16 @@ class RunState:
         self._reserve(purchase, 1)
         self.calls_reserved += purchase.calls
         self.under_way += not purchase.deferred
+
+    def _repeated(self, event: Event) -> None:
+        item, name = self.items[event.body["item"]], event.body["name"]
+        item.repeated[name] = (item.repeated.get(name, (0, 0))[0] + 1, event.body["tried"])
+        self.calls_reserved += 1
+
+    def attempted(self, purchase: Purchase) -> int:
+        """How many attempts at a purchase under way count if it ends now: those before, and the one that was begun last."""
+        _, tried = self.items[purchase.item].repeated.get(purchase.name, (0, purchase.tried))
+        return tried + 1
 
     def _batched(self, event: Event) -> None:
         token = event.body["token"]
@@ -321,7 +350,7 @@ class RunState:
 
     def _settled(self, event: Event) -> None:
         body = event.body
-        purchase = self._unreserve(body)
+        purchase, _ = self._unreserve(body)
         value = None if body["value"] is None else tuple(body["value"])
         self.items[body["item"]].settled[body["name"]] = Settled(
             body["name"],
@@ -349,25 +378,28 @@ class RunState:
             self._use(purchase, body["calls"], exact(body["money"]), usage, answers=1)
 
     def _released(self, event: Event) -> None:
-        purchase = self._unreserve(event.body)
+        purchase, _ = self._unreserve(event.body)
         calls, money = event.body.get("calls", 0), exact(event.body.get("money", 0.0))
         self.calls += calls  # attempts that nobody answered
         self.lost_money += money
         self._in_doubt(event, event.body.get("doubtful", 0))
         if calls or money:
             self._use(purchase, calls, money)
-        self.items[event.body["item"]].round.insert(0, event.body["name"])
+        item = self.items[purchase.item]
+        if calls:  # it had all its attempts: whoever asks anew begins anew
+            item.tried.pop(purchase.name, None)
+        item.round.insert(0, purchase.name)
 
     def _dropped(self, event: Event) -> None:
         self.items[event.body["item"]].round.remove(event.body["name"])
 
     def _doubt(self, event: Event) -> None:
-        purchase = self._unreserve(event.body)
+        purchase, attempted = self._unreserve(event.body)
         item = self.items[purchase.item]
         policy = Doubt(event.body["policy"])
+        if policy is not Doubt.SAME:
+            money = self._lose(purchase, attempted, given_up=policy is Doubt.SKIP)
         if policy is Doubt.SKIP:
-            self.settled_price += exact(purchase.price)
-            self.settled_money += exact(purchase.ceiling)
             item.settled[purchase.name] = Settled(
                 purchase.name,
                 purchase.buys,
@@ -375,29 +407,37 @@ class RunState:
                 outcome="in doubt",
                 value=None,
                 price=purchase.price,
-                money=purchase.ceiling,
+                money=float(money),
                 attempt=purchase.attempt,
                 at=event.at,
             )
             return
         item.round.insert(0, purchase.name)
-        if policy is Doubt.AGAIN:
-            self._lose(purchase)
 
     def _abandoned(self, event: Event) -> None:
-        purchase = self._unreserve(event.body)
+        purchase, attempted = self._unreserve(event.body)
         self.items[purchase.item].round.insert(0, purchase.name)
-        self._lose(purchase)
+        self._lose(purchase, attempted)
 
-    def _lose(self, purchase: Purchase) -> None:
-        """It may have been charged: what was reserved for it counts as spent, and nothing was got for it."""
-        calls = purchase.calls or int(purchase.buys is Buys.ANSWER)
-        self.lost_price += exact(purchase.price)
-        self.lost_money += exact(purchase.ceiling)
+    def _lose(self, purchase: Purchase, attempted: _Attempted, *, given_up: bool = False) -> Fraction:
+        """It may have been charged: what was reserved for the attempts that were begun counts as spent, and nothing was got
+        for it. Says how much money that is."""
+        calls = (purchase.calls or int(purchase.buys is Buys.ANSWER)) + attempted.calls
+        money = exact(purchase.ceiling)
+        if purchase.attempts:
+            money *= Fraction(min(attempted.tried - purchase.tried, purchase.attempts), purchase.attempts)
+        self.items[purchase.item].tried[purchase.name] = attempted.tried
+        if given_up:
+            self.settled_price += exact(purchase.price)
+            self.settled_money += money
+        else:
+            self.lost_price += exact(purchase.price)
+            self.lost_money += money
         self.calls += calls
-        self._use(purchase, calls, exact(purchase.ceiling))
+        self._use(purchase, calls, money)
         if calls:
             self.doubtful[purchase.id] += calls
+        return money
 
     def _in_doubt(self, event: Event, calls: int) -> None:
         if calls:
@@ -434,14 +474,16 @@ class RunState:
         if purchase.ceiling:
             self._ceilings += sign * exact(purchase.ceiling)
 
-    def _unreserve(self, body: Mapping[str, Any]) -> Purchase:
-        purchase = self.items[body["item"]].pending.pop(body["name"])
+    def _unreserve(self, body: Mapping[str, Any]) -> tuple[Purchase, _Attempted]:
+        item, name = self.items[body["item"]], body["name"]
+        purchase = item.pending.pop(name)
+        calls, tried = item.repeated.pop(name, (0, purchase.tried))
         self._reserve(purchase, -1)
-        self.calls_reserved -= purchase.calls
+        self.calls_reserved -= purchase.calls + calls
         self.under_way -= not purchase.deferred
         token = self.in_batch.pop(purchase.id, None)
         if token is not None:
             self._left_in[token] -= 1
             if not self._left_in[token]:
                 del self.batches[token]
-        return purchase
+        return purchase, _Attempted(calls, tried + 1)

@@ -13,7 +13,7 @@ import json
 import random
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
@@ -233,6 +233,11 @@ class Retry:
         self.sleep(self.pause(done, retry_after))
 
 
+Again = Callable[[int], bool]
+AgainAsync = Callable[[int], Awaitable[bool]]
+"""Asked before an attempt is repeated, with how many attempts count so far."""
+
+
 class NotBegun(Exception):
     """A call was not begun, because the session ends: nothing was sent."""
 
@@ -298,48 +303,54 @@ class Model(ABC):
         """The reply in a line of a batch's answers."""
         raise NotImplementedError(f"model {self.name} has no batch interface")
 
-    def ask(self, request: Request, *, again: Callable[[], bool] | None = None) -> Reply:
+    def ask(self, request: Request, *, again: Again | None = None, tried: int = 0) -> Reply:
         """One reply, after as many paid attempts as ``retry`` allows, and ``again`` where it is given: it is asked
-        before each repeated attempt, and its False makes the last attempt the reply."""
-        steps = self._asking(request, again, None)
+        before each repeated attempt, and its False makes the last attempt the reply. ``tried`` counts attempts that were made
+        before, in a session that ended without the answer."""
+        steps = self._asking(request, None, tried)
         try:
-            done = next(steps)
+            next(steps)
             while True:
                 attempt = self.attempt(request)
-                done = steps.send(attempt)
+                done, charged = steps.send(attempt)
+                if again is not None and not again(charged):
+                    steps.throw(NotBegun())
                 self.retry.wait(done, attempt.retry_after)
         except StopIteration as end:
             reply: Reply = end.value
             return reply
 
-    async def ask_async(self, request: Request, pace: Pace, *, again: Callable[[], bool] | None = None) -> Reply:
+    async def ask_async(
+        self, request: Request, pace: Pace, *, again: AgainAsync | None = None, tried: int = 0
+    ) -> Reply:
         """The same in an event loop. The pace of all calls to this model says when each may start, and how long attempts
         that cost nothing are repeated while the server is away."""
-        steps = self._asking(request, again, pace)
+        steps = self._asking(request, pace, tried)
         try:
-            next(steps)
+            done, charged = next(steps)
             while True:
                 try:
+                    if done and again is not None and not await again(charged):
+                        raise NotBegun
                     attempt = await pace.call(self.attempt_async, request)
                 except NotBegun as stop:
                     steps.throw(stop)
                 else:
-                    steps.send(attempt)
+                    done, charged = steps.send(attempt)
         except StopIteration as end:
             reply: Reply = end.value
             return reply
 
-    def _asking(
-        self, request: Request, again: Callable[[], bool] | None, pace: Pace | None
-    ) -> Generator[int, Attempt, Reply]:
-        """The rule of repeating, without the calling and waiting: takes attempts, yields how many there were."""
+    def _asking(self, request: Request, pace: Pace | None, tried: int) -> Generator[tuple[int, int], Attempt, Reply]:
+        """The rule of repeating, without the calling and waiting: takes attempts, yields how many there were, and how many
+        count. `NotBegun` instead of another attempt makes the last one the reply."""
         self.check(request)
         start = time.perf_counter()
         paid = Usage()
-        done = charged = 0
+        done, charged = 0, tried
         while True:
             try:
-                attempt = yield done
+                attempt = yield done, charged
             except NotBegun:
                 if done == 0:
                     raise
@@ -350,7 +361,7 @@ class Model(ABC):
             paid += replace(used, doubtful=1) if attempt.doubtful else used
             hopeless = charged >= self.retry.attempts or (pace is not None and pace.hopeless)
             over = attempt.outcome not in RETRYABLE and not attempt.again
-            if over or hopeless or not (again is None or again()):
+            if over or hopeless:
                 return self._reply(attempt, paid, time.perf_counter() - start, done)
 
     def complete(self, requests: Sequence[Request]) -> tuple[Reply, ...]:

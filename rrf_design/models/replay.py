@@ -7,12 +7,12 @@ backends must be told apart, because their answers are not interchangeable.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from rrf_design.errors import InputError
-from rrf_design.models.base import Attempt, Model, Reply, Request, Usage
+from rrf_design.models.base import Again, Attempt, Model, Reply, Request, Usage
 from rrf_design.models.records import read_records
 
 
@@ -49,7 +49,7 @@ class ReplayModel(Model):
     def identity(self) -> Mapping[str, Any]:
         return self._identity
 
-    def ask(self, request: Request, *, again: Callable[[], bool] | None = None) -> Reply:
+    def ask(self, request: Request, *, again: Again | None = None, tried: int = 0) -> Reply:
         """The recorded reply as it was, its attempts, tokens and latency included."""
         self.check(request)
         # Word for word as it was asked; else as a local model would have taken it, which older logs spell out.

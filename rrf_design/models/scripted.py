@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from rrf_design.errors import InputError
-from rrf_design.models.base import RETRYABLE, Attempt, Model, Outcome, Reply, Request, Retry, Usage
+from rrf_design.models.base import RETRYABLE, Again, Attempt, Model, Outcome, Reply, Request, Retry, Usage
 from rrf_design.models.text import classify
 
 Script = Callable[[Request], str | Attempt]
@@ -60,9 +60,9 @@ class ScriptedModel(Model):
     def identity(self) -> Mapping[str, Any]:
         return self._identity
 
-    def ask(self, request: Request, *, again: Callable[[], bool] | None = None) -> Reply:
+    def ask(self, request: Request, *, again: Again | None = None, tried: int = 0) -> Reply:
         self._local.attempt = 0
-        return super().ask(request, again=again)
+        return super().ask(request, again=again, tried=tried)
 
     def attempt(self, request: Request) -> Attempt:
         number = getattr(self._local, "attempt", 0)

@@ -15,6 +15,7 @@ from rrf_design.known import rows_of
 if TYPE_CHECKING:
     from rrf_design.blocks import Anchor
     from rrf_design.models import Model, Reply, Request
+    from rrf_design.models.base import Again
     from rrf_design.problem import Problem
 
 
@@ -37,12 +38,14 @@ class Fetched:
 class Asked:
     """What a source may look at: the answers of the field so far, as text and as numbers, by node.
 
-    `again` is asked before a call is repeated, so that repetitions are counted against the limits too.
+    `again` is asked before a call is repeated, so that repetitions are counted against the limits too; `tried` counts those of
+    sessions that ended without an outcome.
     """
 
     texts: Mapping[str, str]
     values: Mapping[str, tuple[float, ...]]
-    again: Callable[[], bool] | None = None
+    again: Again | None = None
+    tried: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,9 +138,12 @@ def schema_of(parser: Any, model: Model) -> dict[str, Any]:
     return {} if schema is None else {"schema": json.dumps(schema, sort_keys=True)}
 
 
-def ask(model: Model, request: Request, again: Callable[[], bool] | None) -> Reply:
-    """A model's reply; `again`, where it is given, must allow each repeated call."""
-    return model.ask(request) if again is None else model.ask(request, again=again)
+def ask(model: Model, request: Request, again: Again | None, tried: int = 0) -> Reply:
+    """A model's reply; `again`, where it is given, must allow each repeated call. An adapter with an `ask` of its own hears only of
+    what there is to say."""
+    said: dict[str, Any] = {} if again is None else {"again": again}
+    said |= {"tried": tried} if tried else {}
+    return model.ask(request, **said)
 
 
 def refuse_unanswered(reply: Reply, money: float, *, passing: bool | None = None) -> None:

@@ -93,7 +93,7 @@ class Verifier(Source):
 
     def fetch(self, asked: Asked) -> Fetched:
         request = self.request_for(asked)
-        return self.fetched(request, ask(self.model, request, asked.again), None)
+        return self.fetched(request, ask(self.model, request, asked.again, asked.tried), None)
 
     def request_for(self, asked: Asked) -> Request:
         # Filled in once, with everything at once: neither an answer nor a cell is ever read as a template.

@@ -11,6 +11,7 @@ import os
 import subprocess
 import sys
 import urllib.request
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -41,19 +42,27 @@ def run(url: str, store: Path, *, resume: bool) -> Any:
 
 
 def session(url: str, store: Path, *, resume: bool, kill: tuple[int, str] | None) -> bool:
+    done = tell(url, "/bill")["requests"]
+
+    def aim(pid: int) -> None:
+        tell(url, "/control", {"kill": None if kill is None else [pid, done + kill[0], kill[1]]})
+
+    return session_in_child(lambda: run(url, store, resume=resume), aim)
+
+
+def session_in_child(work: Callable[[], Any], aim: Callable[[int], Any]) -> bool:
     """One session in a child; whether it was killed. It waits until the provider knows whom to kill."""
     ready, go = os.pipe()
     pid = os.fork()
     if pid == 0:
         try:
             os.read(ready, 1)
-            run(url, store, resume=resume)
+            work()
             os._exit(0)
         except BaseException as error:
             os.write(2, f"child: {type(error).__name__}: {error}\n".encode())
             os._exit(3)
-    done = tell(url, "/bill")["requests"]
-    tell(url, "/control", {"kill": None if kill is None else [pid, done + kill[0], kill[1]]})
+    aim(pid)
     os.write(go, b"x")
     _, status = os.waitpid(pid, 0)
     os.close(ready)

@@ -24,6 +24,7 @@ from fields import one_wrong, ring  # type: ignore[import-not-found]
 from rrf_design.acquisition import acquire
 from rrf_design.acquisition.journal import Event, Kind
 from rrf_design.acquisition.state import RunState
+from rrf_design.models.base import Retry
 from rrf_design.models.scripted import ScriptedModel
 
 PATIENCE = 1.1
@@ -37,6 +38,7 @@ class Shop(ScriptedModel):
 
     def __init__(self, bill: Path, *, remote: bool, slots: int) -> None:
         super().__init__(one_wrong, slots=slots)
+        self.retry = Retry(attempts=1000)  # a question that is killed four times in a row is not given up here
         self._bill = os.open(bill, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
         if remote:
             self._identity, self.local = {**self._identity, "adapter": "shop"}, False

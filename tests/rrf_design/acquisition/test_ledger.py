@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
+from rrf_design.acquisition.journal import Event, Kind
 from rrf_design.acquisition.ledger import Ledger
 from rrf_design.acquisition.settings import Settings, Terms
 from rrf_design.acquisition.state import Buys, Purchase, RunState, Settlement
@@ -28,7 +29,12 @@ class Books:
 
     def settle(self, purchase: Purchase, *, calls: int = 1, money: float = 0.0) -> None:
         self.state.apply(Settlement(purchase, "told", (7.0,), calls=calls, money=money).event())
-        self.ledger.close(purchase)
+
+    def again(self, purchase: Purchase) -> bool:
+        allowed = self.ledger.allows_another_call()
+        if allowed:
+            self.state.apply(Event(Kind.REPEATED, {"item": "", "name": purchase.name, "tried": 1}))
+        return allowed
 
     def short(self, price: float = 0.0, terms: Terms = CALL) -> Because | None:
         found = self.ledger.shortage(Fraction(str(price)), terms)
@@ -56,10 +62,10 @@ def test_money_is_reserved_at_its_most_and_booked_at_what_it_was() -> None:
 def test_calls_under_way_and_repeated_ones_count() -> None:
     books = Books(stop=Target() | Calls(3))
     first = books.reserve("a")
-    assert books.ledger.again(first)
+    assert books.again(first)
     assert books.short() is None
-    assert books.ledger.again(first)
-    assert not books.ledger.again(first)
+    assert books.again(first)
+    assert not books.again(first)
     assert books.short() is Because.CALLS
     assert books.short(terms=Terms()) is None  # what needs no call may still be bought
     books.settle(first, calls=3)
@@ -69,7 +75,7 @@ def test_calls_under_way_and_repeated_ones_count() -> None:
 def test_a_repetition_that_was_not_charged_is_given_back() -> None:
     books = Books(stop=Calls(2))
     first = books.reserve("a")
-    assert books.ledger.again(first)
+    assert books.again(first)
     books.settle(first, calls=1)
     assert books.short() is None
 
@@ -79,7 +85,7 @@ def test_time_ends_everything() -> None:
     assert books.short(terms=Terms()) is None
     books.now = 5.0
     assert books.short(terms=Terms()) is Because.TIME
-    assert not books.ledger.again(books.reserve("a"))
+    assert not books.again(books.reserve("a"))
 
 
 def test_a_budget_below_what_is_spent_leaves_nothing() -> None:

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from rrf_design.models import Attempt, NotBegun, Outcome, Request, Usage
+from rrf_design.models import Attempt, NotBegun, Outcome, Request, Retry, Usage
 from rrf_design.models.base import Model
 from rrf_design.models.pacing import AWAY, LONGEST, PATIENCE, Pace, Turn
 
@@ -197,16 +197,33 @@ def test_a_server_that_was_never_there_is_given_up_soon() -> None:
 
 def test_again_is_asked_before_each_repeated_attempt() -> None:
     pace, _ = heard(1)
-    allowed = iter([True, True, False])
-    reply = asked(Flaky(*[GONE] * 9), pace, again=lambda: next(allowed))
+    counted = []
+
+    async def again(tried: int) -> bool:
+        counted.append(tried)
+        return len(counted) < 3
+
+    cut = Attempt(Outcome.UNREACHABLE, usage=None)
+    reply = asked(Flaky(GONE, cut, *[GONE] * 9), pace, again=again)
     assert reply.attempts == 3  # type: ignore[attr-defined]
+    assert counted == [0, 1, 1]  # what certainly cost nothing does not count
+
+
+@pytest.mark.parametrize("tried", [0, 1, 3])
+def test_attempts_of_earlier_sessions_count(tried: int) -> None:
+    pace, _ = heard(1)
+    reply = asked(Flaky(*[Attempt(Outcome.UNREACHABLE, usage=None)] * 9), pace, tried=tried)
+    assert reply.attempts == 4 - tried  # type: ignore[attr-defined]
+    model = Flaky(*[GONE] * 9)
+    model.retry = Retry(sleep=lambda seconds: None)
+    assert model.ask(Request("?"), tried=tried).attempts == 4 - tried
 
 
 def test_a_session_that_ends_keeps_what_was_paid_and_begins_nothing() -> None:
     pace, _ = heard(1)
     paid = Attempt(Outcome.TIMEOUT, usage=Usage(5, 0, 1))
 
-    def again() -> bool:
+    async def again(tried: int) -> bool:
         pace.stop()
         return True
 
