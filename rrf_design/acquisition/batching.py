@@ -18,7 +18,7 @@ from rrf_design.acquisition.journal import Event, Kind
 from rrf_design.acquisition.sources import NOTHING, Attempted, Unreachable
 from rrf_design.acquisition.state import BatchRecord, Purchase, Settlement
 from rrf_design.models.base import NotBegun
-from rrf_design.models.batches import MOST_BYTES, MOST_LINES, BatchFault, BatchInterface, BatchState
+from rrf_design.models.batches import BatchFault, BatchInterface, BatchState, Handed, Undecided
 
 if TYPE_CHECKING:
     from rrf_design.acquisition.fetching import Fetcher
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from rrf_design.acquisition.redaction import Redactor
 
 PORTION = 1000
+LINE = 256
+"""Bytes of a request in a batch beside its body, at most."""
 TRIES = 3
 """So often a question is handed in that comes back without an answer."""
 
@@ -78,65 +80,73 @@ class BatchDriver:
 
     def _hand_in(self, purchases: list[Purchase]) -> None:
         for name, group in self._groups(purchases):
-            record = BatchRecord(secrets.token_hex(12), name, tuple(purchase.id for purchase in group))
+            mark = self._interface(name).mark()
+            record = BatchRecord(secrets.token_hex(12), name, tuple(purchase.id for purchase in group), mark=mark)
             self.acquirer.note(Event(Kind.BATCHED, record.document()))
             self._make(record, group)
 
     def _make(self, record: BatchRecord, group: list[Purchase]) -> None:
-        lines = (self._line(purchase) for purchase in group)
-        made = self._interface(record.model).create(lines, record.token)
+        requests = ((custom_id(purchase), self._body(purchase)) for purchase in group)
+        made = self._interface(record.model).create(requests, record.token)
         self.acquirer.note(Event(Kind.BATCHED, record.named(made.id).document()))
 
     def _groups(self, purchases: list[Purchase]) -> Iterator[tuple[str, list[Purchase]]]:
-        """Purchases by model, no group larger than a file may be."""
+        """Purchases by model, no group larger than a batch may be."""
         by_model: dict[str, list[Purchase]] = {}
         for purchase in purchases:
             by_model.setdefault(purchase.model, []).append(purchase)
         for name, members in by_model.items():
+            most = self._interface(name)
             group: list[Purchase] = []
             size = 0
             for purchase in members:
-                length = len(json.dumps(self._line(purchase))) + 1
-                if group and (len(group) == MOST_LINES or size + length > MOST_BYTES):
+                length = len(json.dumps(self._body(purchase))) + LINE
+                if group and (len(group) == most.most_lines or size + length > most.most_bytes):
                     yield name, group
                     group, size = [], 0
                 group.append(purchase)
                 size += length
             yield name, group
 
-    def _line(self, purchase: Purchase) -> dict[str, Any]:
+    def _body(self, purchase: Purchase) -> dict[str, Any]:
         question = self.fetcher.questions[purchase.item, purchase.name]
-        body = question.model.batch_body(question.request)
-        return {"custom_id": custom_id(purchase), "method": "POST", "url": "/v1/chat/completions", "body": body}
+        return question.model.batch_body(question.request)
 
     def _collect(self, record: BatchRecord) -> None:
         """Settle what a batch brought; one that was never made is made now."""
         waiting = [p for p in self.acquirer.state.pending if self.acquirer.state.in_batch.get(p.id) == record.token]
+        if not self._brought(record, waiting):
+            self._make(record, waiting)
+
+    def _brought(self, record: BatchRecord, waiting: list[Purchase]) -> bool:
+        """Settle what is back, if anything is; False if the batch was never made."""
         interface = self._interface(record.model)
-        if record.batch is None:
-            found = interface.find(record.token)
-            if found is None:
-                self._make(record, waiting)
-                return
-            record = record.named(found.id)
-            self.acquirer.note(Event(Kind.BATCHED, record.document()))
         try:
+            if record.batch is None:
+                found = interface.find(Handed(record.token, record.mark, len(record.purchases)))
+                if found is None:
+                    return False
+                record = record.named(found.id)
+                self.acquirer.note(Event(Kind.BATCHED, record.document()))
             state = interface.look(record.batch or "")
             if not state.ended:
-                return
+                return True
             answers = {custom_id(purchase): purchase for purchase in waiting}
             for line in interface.lines(state):
                 purchase = answers.pop(str(line.get("custom_id")), None)
                 if purchase is not None:
                     self._settle(purchase, line)
+        except Undecided:
+            return True
         except BatchFault as fault:
             if not fault.gone:
                 raise
             for purchase in waiting:  # nobody can say whether it was charged
                 if purchase.id in self.acquirer.state.in_batch:
                     self.acquirer.abandon(purchase, "the provider knows its batch no more")
-            return
+            return True
         self._miss(list(answers.values()), state)
+        return True
 
     def _settle(self, purchase: Purchase, line: dict[str, Any]) -> None:
         question = self.fetcher.questions[purchase.item, purchase.name]

@@ -193,13 +193,16 @@ class BatchRecord:
     model: str
     purchases: tuple[str, ...]
     batch: str | None = None
+    mark: str = ""
+    """What the provider's interface needs, beside the token, to find it again."""
 
     def named(self, batch: str) -> BatchRecord:
         return replace(self, batch=batch)
 
     def document(self) -> dict[str, Any]:
         purchases = {"purchases": list(self.purchases)} if self.batch is None else {"batch": self.batch}
-        return {"token": self.token, "model": self.model, **purchases}
+        mark = {"mark": self.mark} if self.mark and self.batch is None else {}
+        return {"token": self.token, "model": self.model, **purchases, **mark}
 
 
 @dataclass(slots=True)
@@ -344,7 +347,7 @@ class RunState:
             self.batches[token] = self.batches[token].named(event.body["batch"])
             return
         purchases = tuple(event.body["purchases"])
-        self.batches[token] = BatchRecord(token, event.body["model"], purchases)
+        self.batches[token] = BatchRecord(token, event.body["model"], purchases, mark=event.body.get("mark", ""))
         self.in_batch.update(dict.fromkeys(purchases, token))
         self._left_in[token] = len(purchases)
 

@@ -296,7 +296,7 @@ class Model(ABC):
         return None
 
     def batch_body(self, request: Request) -> dict[str, Any]:
-        """A request as a line of a batch says it."""
+        """A request as a batch takes it."""
         raise NotImplementedError(f"model {self.name} has no batch interface")
 
     def batch_reply(self, request: Request, line: Mapping[str, Any]) -> Reply:

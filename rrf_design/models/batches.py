@@ -1,12 +1,14 @@
-"""The batch interface of OpenAI and of servers that speak it: a file of requests now, a file of answers within a day, at half the price.
+"""The batch interfaces of providers: many requests now, their answers within a day, at half the price. One contract, and OpenAI's own form
+of it (also of servers that speak it): a file of requests, a file of answers.
 
-Nothing here is repeated by itself. A batch carries the token that the caller chose before it was made, so whoever was killed between
-making one and writing it down finds it again by its token, and never makes it twice.
+Nothing here is repeated by itself. A batch is made under a token that the caller chose and wrote down before, so whoever was killed between
+making one and writing its name down finds it again by the token, and never makes it twice.
 """
 
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -15,9 +17,6 @@ from rrf_design.errors import RRFError
 
 DISCOUNT = 0.5
 """Part of the listed price that a call in a batch costs."""
-MOST_LINES = 50_000
-MOST_BYTES = 100 * 2**20
-"""Of one file; the hosted service takes twice as much."""
 TOKEN = "rrf_token"
 _ENDED = frozenset({"completed", "failed", "expired", "cancelled"})
 
@@ -28,6 +27,10 @@ class BatchFault(RRFError):
     def __init__(self, message: str, *, gone: bool = False) -> None:
         super().__init__(message)
         self.gone = gone
+
+
+class Undecided(Exception):
+    """Nobody can say yet whether a batch was made: one that may be it has not ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,16 +47,59 @@ class BatchState:
         return self.status in _ENDED
 
 
-class BatchInterface:
-    """Through an `openai` client whose retries are off."""
+@dataclass(frozen=True, slots=True)
+class Handed:
+    """What was written down before a batch was made: how it can be found."""
+
+    token: str
+    mark: str
+    """What `BatchInterface.mark` said just before."""
+    count: int
+    """How many requests it has."""
+
+
+class BatchInterface(ABC):
+    """One provider's batches. Errors of its client are a `BatchFault` each."""
+
+    most_lines: int
+    most_bytes: int
+    """Of one batch."""
+
+    def mark(self) -> str:
+        """What tells a batch that is made from now on from all that were there, where a token alone does not."""
+        return ""
+
+    @abstractmethod
+    def create(self, requests: Iterable[tuple[str, Mapping[str, Any]]], token: str) -> BatchState:
+        """Hand the requests in, each with its name, and begin the batch."""
+
+    @abstractmethod
+    def find(self, handed: Handed) -> BatchState | None:
+        """The batch that was made so; None if none was, `Undecided` if that can't be said yet."""
+
+    @abstractmethod
+    def look(self, batch: str) -> BatchState: ...
+
+    @abstractmethod
+    def lines(self, state: BatchState) -> Iterator[dict[str, Any]]:
+        """Answers and failures, in any order, each with its request's name as `custom_id`; a line that is no JSON object is left
+        out, and its request is then missing."""
+
+
+class OpenAIBatches(BatchInterface):
+    """Through an `openai` client whose retries are off. The token travels in the batch's metadata."""
+
+    most_lines = 50_000
+    most_bytes = 100 * 2**20  # the hosted service takes twice as much
 
     def __init__(self, client: Any, errors: Any) -> None:
         self._client, self._errors = client, errors
 
-    def create(self, lines: Iterable[Mapping[str, Any]], token: str) -> BatchState:
-        """Upload the requests and begin the batch."""
+    def create(self, requests: Iterable[tuple[str, Mapping[str, Any]]], token: str) -> BatchState:
+        rest = {"method": "POST", "url": "/v1/chat/completions"}
+        lines = ({"custom_id": name, **rest, "body": body} for name, body in requests)
         content = "".join(json.dumps(line) + "\n" for line in lines).encode()
-        with _faults(self._errors):
+        with faults(self._errors):
             file = self._client.files.create(file=(f"{token}.jsonl", content), purpose="batch")
             made = self._client.batches.create(
                 input_file_id=file.id,
@@ -63,30 +109,33 @@ class BatchInterface:
             )
         return _state(made)
 
-    def find(self, token: str) -> BatchState | None:
-        """The batch with this token, if it was made."""
-        with _faults(self._errors):
+    def find(self, handed: Handed) -> BatchState | None:
+        with faults(self._errors):
             for batch in self._client.batches.list(limit=100):
-                if (batch.metadata or {}).get(TOKEN) == token:
+                if (batch.metadata or {}).get(TOKEN) == handed.token:
                     return _state(batch)
         return None
 
     def look(self, batch: str) -> BatchState:
-        with _faults(self._errors):
+        with faults(self._errors):
             return _state(self._client.batches.retrieve(batch))
 
     def lines(self, state: BatchState) -> Iterator[dict[str, Any]]:
-        """Answers and failures, in any order; a line that is no JSON object is left out, and its request is then missing."""
         for name in state.files:
-            with _faults(self._errors):
+            with faults(self._errors):
                 text = self._client.files.content(name).text
-            for line in text.splitlines():
-                try:
-                    entry = json.loads(line)
-                except ValueError:
-                    continue
-                if isinstance(entry, dict):
-                    yield entry
+            yield from objects(text.splitlines())
+
+
+def objects(lines: Iterable[str]) -> Iterator[dict[str, Any]]:
+    """The JSON objects among lines."""
+    for line in lines:
+        try:
+            entry = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(entry, dict):
+            yield entry
 
 
 def _state(batch: Any) -> BatchState:
@@ -95,8 +144,8 @@ def _state(batch: Any) -> BatchState:
     return BatchState(batch.id, batch.status, files, "; ".join(told)[:300])
 
 
-class _faults:
-    """Errors of the client as one line each."""
+class faults:
+    """Errors of a provider's client as one line each."""
 
     def __init__(self, errors: Any) -> None:
         self._errors = errors

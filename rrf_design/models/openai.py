@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 from rrf_design.errors import InputError, MissingDependency
 from rrf_design.files import suggestion
 from rrf_design.models.base import Attempt, Model, Outcome, Reply, Request, Retry, Usage
-from rrf_design.models.batches import BatchInterface
+from rrf_design.models.batches import OpenAIBatches
 from rrf_design.models.faults import (
     LONGEST,
     Schemas,
@@ -172,8 +172,8 @@ class OpenAIModel(Model):
         hint = suggestion(self._model, known)
         raise InputError(f"model {self.name}: the server has no such model, or this key may not use it{hint}")
 
-    def batches(self) -> BatchInterface:
-        return BatchInterface(self._client, self._openai)
+    def batches(self) -> OpenAIBatches:
+        return OpenAIBatches(self._client, self._openai)
 
     def batch_body(self, request: Request) -> dict[str, Any]:
         call, body, _ = self._call(request)

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 from rrf_design.errors import InputError, MissingDependency
 from rrf_design.files import suggestion
-from rrf_design.models.base import Attempt, Model, Outcome, Request, Retry, Usage
+from rrf_design.models.base import Attempt, Model, Outcome, Reply, Request, Retry, Usage
 from rrf_design.models.faults import (
     LONGEST,
     Schemas,
@@ -28,6 +28,7 @@ from rrf_design.models.faults import (
     refused,
     unreachable,
 )
+from rrf_design.models.message_batches import MessageBatches, failed_line
 from rrf_design.models.text import classify
 
 LOOK = 3.0
@@ -85,6 +86,7 @@ class ProviderModel(Model):
         self._clients: dict[asyncio.AbstractEventLoop, Any] = {}
         self._spare = self._make()  # a missing key or package is found here, while it costs nothing
         self._aside: _Aside | None = None
+        self._batches: MessageBatches | None = None
         self._lock = threading.Lock()
         self._identity = {
             "adapter": "any-llm",
@@ -146,6 +148,41 @@ class ProviderModel(Model):
             attempt = self._failed(error, {})
             url = self._url or f"the address of {self._provider}"
             refuse_beforehand(self.name, attempt, url=url, key=self._kind.ENV_API_KEY_NAME or "")
+
+    def batches(self) -> MessageBatches | None:
+        if self._provider != "anthropic":
+            return None
+        if self._batches is None:
+            import anthropic
+
+            key = os.environ.get(self._kind.ENV_API_KEY_NAME or "")
+            client = anthropic.Anthropic(api_key=key, base_url=self._url, timeout=self._timeout, max_retries=0)
+            self._batches = MessageBatches(client, anthropic)
+        return self._batches
+
+    def batch_body(self, request: Request) -> dict[str, Any]:
+        from any_llm.types.completion import CompletionParams
+
+        call = self._call(request)
+        said = CompletionParams(model_id=call.pop("model"), **{"reasoning_effort": "auto", **call})
+        made: dict[str, Any] = self._kind._convert_completion_params(said, provider_name=self._kind.PROVIDER_NAME)
+        return made
+
+    def batch_reply(self, request: Request, line: Mapping[str, Any]) -> Reply:
+        from anthropic.types import Message
+        from pydantic import ValidationError
+
+        kept, result = self._clean(self._call(request)), line.get("result") or {}
+        if result.get("type") != "succeeded":
+            attempt = failed_line(self._clean(result), kept)
+        else:
+            try:
+                answer = self._kind._convert_completion_response(Message.model_validate(result.get("message")))
+                attempt = self._read(answer, kept)
+            except (ValidationError, AttributeError, TypeError, ValueError) as error:
+                attempt = self._garbage(error, kept)
+        attempt = self._schemas.noted(request, attempt)
+        return self._reply(attempt, request.ceiling() if attempt.usage is None else attempt.usage, 0.0, 1)
 
     async def release(self) -> None:
         client = self._clients.pop(asyncio.get_running_loop(), None)

@@ -22,7 +22,7 @@ from fields import ring  # type: ignore[import-not-found]
 from rrf_design.acquisition import acquire, read_run
 from rrf_design.errors import InputError
 
-PRICES = {"openai:m": {"input": 0.001, "output": 0.01}}
+PRICE = {"input": 0.001, "output": 0.01}
 MONEY = 2.4
 MOST = 40
 """Sessions after which a run counts as one that never ends."""
@@ -34,20 +34,22 @@ def tell(url: str, path: str, body: dict[str, Any] | None = None) -> Any:
         return json.load(reply)
 
 
-def run(url: str, store: Path, *, resume: bool) -> Any:
+def run(url: str, store: Path, provider: str, *, resume: bool) -> Any:
     if resume:
         return acquire(resume="last", store=store)
-    options: dict[str, Any] = {"model_options": {"base_url": url}, "prices": PRICES, "money": MONEY}
-    return acquire(ring(), "openai:m", store=store, batch_api=True, **options)
+    address = url if provider == "openai" else url.removesuffix("/v1")
+    model = f"{provider}:m"
+    options: dict[str, Any] = {"model_options": {"base_url": address}, "prices": {model: PRICE}, "money": MONEY}
+    return acquire(ring(), model, store=store, batch_api=True, **options)
 
 
-def session(url: str, store: Path, *, resume: bool, kill: tuple[int, str] | None) -> bool:
+def session(url: str, store: Path, provider: str, *, resume: bool, kill: tuple[int, str] | None) -> bool:
     done = tell(url, "/bill")["requests"]
 
     def aim(pid: int) -> None:
         tell(url, "/control", {"kill": None if kill is None else [pid, done + kill[0], kill[1]]})
 
-    return session_in_child(lambda: run(url, store, resume=resume), aim)
+    return session_in_child(lambda: run(url, store, provider, resume=resume), aim)
 
 
 def session_in_child(work: Callable[[], Any], aim: Callable[[int], Any]) -> bool:
@@ -79,7 +81,7 @@ def last_run(store: Path) -> Any:
         return None
 
 
-def play(url: str, store: Path, step: int, when: str) -> int:
+def play(url: str, store: Path, provider: str, step: int, when: str) -> int:
     """A run whose every session is killed at its step-th request once, then left alone, and so on to its end."""
     before = dict(tell(url, "/bill")["bill"])
     kills = sessions = 0
@@ -87,7 +89,7 @@ def play(url: str, store: Path, step: int, when: str) -> int:
     while True:
         sessions += 1
         assert sessions < MOST, "no session ends the run"
-        killed = session(url, store, resume=begun, kill=(step, when) if sessions % 2 else None)
+        killed = session(url, store, provider, resume=begun, kill=(step, when) if sessions % 2 else None)
         kills += killed
         found = last_run(store)
         begun = found is not None
@@ -105,15 +107,19 @@ def play(url: str, store: Path, step: int, when: str) -> int:
 
 def main(folder: Path) -> None:
     program = Path(__file__).with_name("batch_server.py")
+    os.environ["ANTHROPIC_API_KEY"] = "none-of-yours"
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
     with subprocess.Popen([sys.executable, str(program)], text=True, **pipes) as provider:  # type: ignore[call-overload]
         url = provider.stdout.readline().strip()
-        for resume in (False, True):  # import and compile once, before anything is forked
-            run(url, folder / "warm.sqlite", resume=resume)
         kills = 0
-        for step in range(1, 4):
-            for when in ("before", "after"):
-                kills += play(url, folder / f"{step}{when}.sqlite", step, when)
+        for name in ("openai", "anthropic"):
+            for resume in (False, True):  # import and compile once, before anything is forked
+                run(url, folder / f"warm-{name}.sqlite", name, resume=resume)
+            tell(url, "/control", {"batches": {}})  # the other provider's
+            for step in range(1, 4):
+                for when in ("before", "after"):
+                    kills += play(url, folder / f"{name}{step}{when}.sqlite", name, step, when)
+            tell(url, "/control", {"batches": {}})
         provider.stdin.close()
     print(json.dumps({"kills": kills}))
 

@@ -1,4 +1,5 @@
-"""A loopback server with the files and batches of OpenAI, a bill, and a hand that kills: for the tests of the batch interface.
+"""A loopback server with the files and batches of OpenAI and the message batches of Anthropic, a bill, and a hand that kills: for the tests
+of the batch interfaces.
 
 As a program it prints its address and serves until its input ends. `/control` sets what it does, `/bill` says what was charged.
 """
@@ -8,6 +9,7 @@ from __future__ import annotations
 import email
 import json
 import os
+import re
 import signal
 import sys
 import threading
@@ -43,6 +45,79 @@ class BatchServer(ThreadingHTTPServer):
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self.server_port}/v1"
+
+    def address(self, provider: str) -> str:
+        """As the provider's client wants it."""
+        return self.url if provider == "openai" else self.url.removesuffix("/v1")
+
+    def make_messages(self, body: dict[str, Any]) -> dict[str, Any] | None:
+        """A message batch; None where the service would refuse it."""
+        names = [asked["custom_id"] for asked in body["requests"]]
+        assert len(set(names)) == len(names)
+        assert all(re.fullmatch(r"[A-Za-z0-9_-]{1,64}", name) for name in names)
+        for asked in body["requests"]:
+            assert {"model", "max_tokens", "messages"} <= set(asked["params"])
+            assert set(asked) == {"custom_id", "params"}
+            assert all(message["role"] in ("user", "assistant") for message in asked["params"]["messages"])
+        if self.status == "failed":
+            return None
+        name = f"msgbatch_{len(self.batches)}"
+        self.batches[name] = {"requests": body["requests"], "looks": self.looks, "ended": False}
+        for asked in body["requests"]:
+            prompt = asked["params"]["messages"][-1]["content"]
+            if self.result(prompt)["type"] == "succeeded" and prompt not in self.silent:
+                self.bill[prompt] = self.bill.get(prompt, 0) + 1
+        return self.shown_messages(name)
+
+    def shown_messages(self, name: str) -> dict[str, Any]:
+        batch = self.batches[name]
+        total, ended = len(batch["requests"]), batch["ended"]
+        when = "2026-01-01T00:00:00Z"
+        counts = dict.fromkeys(("processing", "succeeded", "errored", "canceled", "expired"), 0)
+        return {
+            "id": name,
+            "type": "message_batch",
+            "processing_status": "ended" if ended else "in_progress",
+            "request_counts": counts | ({"succeeded": total} if ended else {"processing": total}),
+            "created_at": when,
+            "expires_at": when,
+            "ended_at": when if ended else None,
+            "archived_at": None,
+            "cancel_initiated_at": None,
+            "results_url": f"{self.url}/messages/batches/{name}/results" if ended else None,
+        }
+
+    def look_messages(self, name: str) -> dict[str, Any]:
+        batch = self.batches[name]
+        batch["ended"] = batch["looks"] <= 0
+        batch["looks"] -= 1
+        return self.shown_messages(name)
+
+    def result(self, prompt: str) -> dict[str, Any]:
+        if self.status in ("expired", "cancelled") and prompt in self.silent:
+            return {"type": "expired" if self.status == "expired" else "canceled"}
+        if self.statuses.get(prompt, 200) != 200:
+            error = {"type": "api_error", "message": f"status {self.statuses[prompt]}"}
+            return {"type": "errored", "error": {"type": "error", "error": error, "request_id": None}}
+        message = {
+            "id": "msg_1",
+            "type": "message",
+            "role": "assistant",
+            "model": "m",
+            "content": [{"type": "text", "text": self.answers.get(prompt, "7"), "citations": None}],
+            "stop_reason": "end_turn",
+            "stop_sequence": None,
+            "usage": {"input_tokens": 10, "output_tokens": 2},
+        }
+        return {"type": "succeeded", "message": message}
+
+    def results(self, name: str) -> str:
+        found = []
+        for asked in reversed(self.batches[name]["requests"]):
+            prompt = asked["params"]["messages"][-1]["content"]
+            if prompt not in self.silent or self.status in ("expired", "cancelled"):
+                found.append({"custom_id": asked["custom_id"], "result": self.result(prompt)})
+        return "".join(json.dumps(line) + "\n" for line in found)
 
     def make(self, body: dict[str, Any]) -> dict[str, Any]:
         name = f"batch_{len(self.batches)}"
@@ -111,7 +186,7 @@ class Handler(BaseHTTPRequestHandler):
                 return self.reply({})
             if path == "/bill":
                 return self.reply({"bill": server.bill, "requests": server.requests, "batches": len(server.batches)})
-            if path.split("/")[2] in server.refuses:
+            if server.refuses.intersection(path.split("/")):
                 return self.reply({"error": {"message": "later"}}, 503)
             server.requests += 1
             mine = server.kill is not None and server.requests == server.kill[1]
@@ -122,10 +197,31 @@ class Handler(BaseHTTPRequestHandler):
             if mine and server.kill is not None:
                 os.kill(server.kill[0], signal.SIGKILL)
                 return None
+        if found is None and path.startswith("/v1/messages") and body:
+            error = {"type": "invalid_request_error", "message": "no such model"}
+            return self.reply({"type": "error", "error": error}, 400)
         return self.reply(found) if found is not None else self.reply({"error": {"message": "not found"}}, 404)
+
+    def messages(self, parts: list[str], body: bytes) -> Any:
+        server = self.server
+        assert self.headers["x-api-key"] == "none-of-yours"
+        assert self.headers["anthropic-version"]
+        if body:
+            return server.make_messages(json.loads(body))
+        if not parts:
+            listed = [server.look_messages(name) for name in reversed(server.batches)]  # time passes for all
+            ends = {"first_id": listed[0]["id"], "last_id": listed[-1]["id"]} if listed else {}
+            return {"data": listed, "has_more": False, **ends}
+        if parts[0] not in server.batches:
+            return None
+        return server.results(parts[0]) if parts[1:] == ["results"] else server.look_messages(parts[0])
 
     def answer(self, path: str, body: bytes) -> Any:
         server, parts = self.server, path.removeprefix("/v1/").split("/")
+        if parts[:2] == ["messages", "batches"]:
+            return self.messages(parts[2:], body)
+        if parts[0] == "models":  # a look before anything is bought
+            return {"data": [], "has_more": False, "id": "m"}
         if parts == ["files"]:
             head = f"content-type: {self.headers['content-type']}\r\n\r\n".encode()
             given = {

@@ -20,13 +20,22 @@ from rrf_design.acquisition.batching import custom_id
 from rrf_design.acquisition.state import Buys, Purchase
 from rrf_design.errors import InputError
 
-PRICES = {"openai:m": {"input": 0.001, "output": 0.01}}
+PRICES = {f"{name}:m": {"input": 0.001, "output": 0.01} for name in ("openai", "anthropic")}
 ONE = 10 * 0.001 + 2 * 0.01
 
 
-@pytest.fixture
-def server() -> Iterator[BatchServer]:
-    made = BatchServer()
+class Shop(BatchServer):
+    """The server as one provider's."""
+
+    provider = "openai"
+
+
+@pytest.fixture(params=["openai", "anthropic"])
+def server(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Shop]:
+    """One contract, two wire formats: every promise is kept by both."""
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "none-of-yours")
+    made = Shop()
+    made.provider = request.param
     thread = threading.Thread(target=made.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     yield made
@@ -35,13 +44,14 @@ def server() -> Iterator[BatchServer]:
     thread.join()
 
 
-def go(server: BatchServer, folder: Path, **options: Any) -> Any:
-    given = () if "resume" in options else (ring(), "openai:m")
-    first = {} if "resume" in options else {"batch_api": True, "model_options": {"base_url": server.url}}
+def go(server: Shop, folder: Path, **options: Any) -> Any:
+    given = () if "resume" in options else (ring(), f"{server.provider}:m")
+    base = {"base_url": server.address(server.provider)}
+    first = {} if "resume" in options else {"batch_api": True, "model_options": base}
     return acquire(*given, store=folder / "r.sqlite", **first, **{"prices": PRICES, **options})
 
 
-def test_pending_then_collected(server: BatchServer, tmp_path: Path) -> None:
+def test_pending_then_collected(server: Shop, tmp_path: Path) -> None:
     server.looks = 1
     first = go(server, tmp_path)
     count = len(ring().nodes)
@@ -63,7 +73,7 @@ def test_pending_then_collected(server: BatchServer, tmp_path: Path) -> None:
     }
 
 
-def test_failed_lines_are_handed_in_again_and_given_up_in_the_end(server: BatchServer, tmp_path: Path) -> None:
+def test_failed_lines_are_handed_in_again_and_given_up_in_the_end(server: Shop, tmp_path: Path) -> None:
     prompts = [node.prompt for node in ring().nodes]
     server.statuses = {str(prompts[0]): 500}
     server.silent = {str(prompts[1])}
@@ -71,8 +81,13 @@ def test_failed_lines_are_handed_in_again_and_given_up_in_the_end(server: BatchS
     again = go(server, tmp_path, resume="last")
     assert again.stopped_because == "pending"
     assert len(server.batches) == 2
-    lines = [json.loads(line) for line in server.files[server.batches["batch_1"]["input_file_id"]].splitlines()]
-    assert {line["body"]["messages"][-1]["content"] for line in lines} == set(prompts[:2])
+    last_made = list(server.batches.values())[-1]
+    if server.provider == "openai":
+        lines = [json.loads(line) for line in server.files[last_made["input_file_id"]].splitlines()]
+        lines = [{"custom_id": line["custom_id"], "params": line["body"]} for line in lines]
+    else:
+        lines = [{**line, "custom_id": line["custom_id"].partition("_")[2]} for line in last_made["requests"]]
+    assert {line["params"]["messages"][-1]["content"] for line in lines} == set(prompts[:2])
     assert all(line["custom_id"].startswith("1-") for line in lines)  # another intent, another name
     assert again.money > 3 * ONE  # the line that is missing may have been charged
     server.statuses, server.silent = {}, set()
@@ -81,7 +96,7 @@ def test_failed_lines_are_handed_in_again_and_given_up_in_the_end(server: BatchS
 
 
 @pytest.mark.parametrize("status", ["expired", "cancelled"])
-def test_what_expired_was_not_charged_and_is_asked_again(server: BatchServer, tmp_path: Path, status: str) -> None:
+def test_what_expired_was_not_charged_and_is_asked_again(server: Shop, tmp_path: Path, status: str) -> None:
     server.status = status
     server.silent = {str(node.prompt) for node in ring().nodes}
     go(server, tmp_path)
@@ -92,16 +107,18 @@ def test_what_expired_was_not_charged_and_is_asked_again(server: BatchServer, tm
     assert (result.finished, len(result.items[0].unread)) == (True, len(ring().nodes))
 
 
-def test_a_refused_batch_pauses_with_the_reason(server: BatchServer, tmp_path: Path) -> None:
+def test_a_refused_batch_pauses_with_the_reason(server: Shop, tmp_path: Path) -> None:
     server.status = "failed"
-    go(server, tmp_path)
-    result = go(server, tmp_path, resume="last")
+    result = go(server, tmp_path)
+    if server.provider == "openai":  # it finds out later
+        result = go(server, tmp_path, resume="last")
+        assert "the provider refuses the batch: no such model" in result.detail
     assert (result.stopped_because, result.spent, result.money) == ("paused", 0.0, 0.0)
-    assert "the provider refuses the batch: no such model" in result.detail
+    assert "no such model" in result.detail
     assert server.bill == {}
 
 
-def test_a_batch_that_is_gone_counts_as_lost(server: BatchServer, tmp_path: Path) -> None:
+def test_a_batch_that_is_gone_counts_as_lost(server: Shop, tmp_path: Path) -> None:
     go(server, tmp_path)
     server.batches.clear()
     result = go(server, tmp_path, resume="last")
@@ -109,7 +126,7 @@ def test_a_batch_that_is_gone_counts_as_lost(server: BatchServer, tmp_path: Path
     assert result.money > 0.0
 
 
-def test_money_is_kept(server: BatchServer, tmp_path: Path) -> None:
+def test_money_is_kept(server: Shop, tmp_path: Path) -> None:
     result = go(server, tmp_path, money=0.5)
     while result.stopped_because == "pending":
         result = go(server, tmp_path, resume="last")
@@ -117,8 +134,8 @@ def test_money_is_kept(server: BatchServer, tmp_path: Path) -> None:
     assert len(server.bill) < len(ring().nodes)
 
 
-def test_a_provider_that_goes_away_pauses_the_run(server: BatchServer, tmp_path: Path) -> None:
-    server.refuses = {"files"}
+def test_a_provider_that_goes_away_pauses_the_run(server: Shop, tmp_path: Path) -> None:
+    server.refuses = {"files" if server.provider == "openai" else "batches"}
     result = go(server, tmp_path)
     assert (result.stopped_because, result.money, server.bill) == ("paused", 0.0, {})
     server.refuses = set()
@@ -149,4 +166,55 @@ def test_killed_anywhere_nothing_is_lost_doubled_or_overspent(folder: Path) -> N
         [sys.executable, str(program), str(folder)], capture_output=True, text=True, env=environment, check=False
     )
     assert done.returncode == 0, done.stderr[-3000:]
-    assert json.loads(done.stdout)["kills"] >= 9
+    assert json.loads(done.stdout)["kills"] >= 18
+
+
+def test_message_batches_as_the_official_client_reads_and_writes_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The loopback server speaks the real format: the client's own types take every field of it; and what a batch says is what a call
+    says."""
+    import anthropic
+    from anthropic.types import MessageCreateParams
+    from anthropic.types.messages import MessageBatch, MessageBatchIndividualResponse
+    from pydantic import TypeAdapter
+
+    from rrf_design import models
+
+    made = BatchServer()
+    thread = threading.Thread(target=made.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        monkeypatch.setenv("ANTHROPIC_API_KEY", "none-of-yours")
+        options: dict[str, Any] = {"temperature": 0.5, "top_p": None, "seed": None, "max_tokens": 9}
+        request = models.Request("How many?", system="Be short.", stop=("\n",), **options)
+        made.statuses = {"broken": 500}
+        with models.get("anthropic:m", base_url=made.address("anthropic")) as model:
+            body = model.batch_body(request)
+            TypeAdapter(MessageCreateParams).validate_python(body)
+            assert body == {
+                "model": "m",
+                "max_tokens": 9,
+                "temperature": 0.5,
+                "stop_sequences": ["\n"],
+                "system": "Be short.",
+                "messages": [{"role": "user", "content": "How many?"}],
+            }
+            client = anthropic.Anthropic(base_url=made.address("anthropic"), max_retries=0)
+            broken = {**body, "messages": [{"role": "user", "content": "broken"}]}
+            requests: Any = [{"custom_id": "x_0", "params": body}, {"custom_id": "x_1", "params": broken}]
+            created = client.messages.batches.create(requests=requests)
+            shown = client.messages.batches.retrieve(created.id)
+            for batch in (created, shown):
+                MessageBatch.model_validate(batch.to_dict(), strict=False)
+            lines = {line.custom_id: line for line in client.messages.batches.results(created.id)}
+            for line in lines.values():
+                MessageBatchIndividualResponse.model_validate(line.to_dict(), strict=False)
+            reply = model.batch_reply(request, lines["x_0"].to_dict())
+            assert (reply.text, reply.usage.input_tokens, reply.usage.output_tokens) == ("7", 10, 2)
+            failed = model.batch_reply(request, lines["x_1"].to_dict())
+            assert (failed.outcome.value, failed.detail) == ("unreachable", "api_error: status 500")
+            garbage = {"result": {"type": "succeeded", "message": {"content": 5}}}
+            assert model.batch_reply(request, garbage).outcome.value == "garbage"
+    finally:
+        made.shutdown()
+        made.server_close()
+        thread.join()
