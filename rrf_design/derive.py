@@ -66,6 +66,15 @@ def asking(problem: Problem, repeats: Mapping[str, int]) -> Problem:
     return problem.model_copy(update={"nodes": nodes})
 
 
+def on_sale(problem: Problem, prices: Mapping[str, float]) -> Problem:
+    """Every question on sale at its price, one for itself; checks that would have to be bought are gone, and rules and tiers with them. Rows stay."""
+    nodes = tuple(node.model_copy(update={"cost": prices.get(node.id, 0.0)}) for node in problem.nodes)
+    anchors = tuple(block for block in problem.anchors if block.cost is None)
+    relations = tuple(block for block in problem.relations if block.cost is None)
+    changed = {"nodes": nodes, "anchors": anchors, "relations": relations, "rules": (), "tiers": ()}
+    return problem.model_copy(update=changed)
+
+
 def owning(problem: Problem, names: Collection[str]) -> Problem:
     """The problem after these purchases: rows stay, and so does the bill of everything else.
 

@@ -5,6 +5,8 @@ Rungs are answers bought one after the other in a fixed order; two gates accept:
     certified k within T    the verdict on all T answers, at most k of them wrong, is `certified`
     lead h within T         the largest camp of equal answers is ahead of the next by h, at the latest after T
 
+A certified gate may climb: k = 0 within few answers, else k = 1 within more, else k = 2 within more still. Its rungs are designs of the planner's exact frontier (`rungs`).
+
 What no gate accepts goes to the person that the recipe names, or is withheld. A policy may also have a random share q of what its gate accepts checked by the person, which leaves
 1 − q of its risk: small risks are proven with few labels that way (fact 34). Orders are cheap first, dear first, and the dear half first; `[ladder]` in a
 recipe fixes order, gates or the last rung by hand.
@@ -16,10 +18,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 from rrf_design.errors import InputError
 from rrf_design.files import suggestion
+from rrf_design.promises.rungs import Climb
 from rrf_design.risk import Gate, Ladder, Last, lead_family
 
 LADDER_KEYS = ("order", "gate", "number", "within", "last", "withheld")
@@ -48,6 +52,8 @@ class LadderPolicy:
     last: LastRung
     random_checks: float = 0.0
     """The share of what the gate accepts that a person checks, drawn at random."""
+    earlier: tuple[tuple[int, int], ...] = ()
+    """Of a certified gate: rungs (answers, k) before the last one, each with fewer answers."""
 
     @property
     def gates(self) -> LadderPolicy:
@@ -63,19 +69,38 @@ class LadderPolicy:
         return len(self.order)
 
     @property
+    def rungs(self) -> tuple[tuple[int, int], ...]:
+        """(answers, k) of each rung of a certified gate."""
+        return (*self.earlier, (self.within, self.number))
+
+    @property
     def name(self) -> str:
-        gate = f"certified at k = {self.number}" if self.gate is GateKind.CERTIFIED else f"lead of {self.number}"
         checks = f", and for {self.random_checks:.0%} at random" if self.random_checks else ""
-        return f"{gate} within {', '.join(self.order)}; else {self.last}{checks}"
+        if self.gate is GateKind.LEAD:
+            return f"lead of {self.number} within {', '.join(self.order)}; else {self.last}{checks}"
+        begun, steps = 0, []
+        for answers, k in self.rungs:
+            more = ", ".join(self.order[begun:answers])
+            steps.append(f"at k = {k} {'with' if begun else 'within'} {more}")
+            begun = answers
+        return f"certified {'; else '.join(steps)}; else {self.last}{checks}"
 
     def to_json(self) -> dict[str, Any]:
-        return {**asdict(self), "order": list(self.order), "gate": str(self.gate), "last": str(self.last)}
+        rungs = [list(rung) for rung in self.earlier]
+        return {
+            **asdict(self),
+            "order": list(self.order),
+            "gate": str(self.gate),
+            "last": str(self.last),
+            "earlier": rungs,
+        }
 
     @classmethod
     def from_json(cls, data: Any) -> LadderPolicy:
         """InputError for anything else than what `to_json` wrote."""
-        if not isinstance(data, Mapping) or set(data) != {"order", "gate", "number", "last", "random_checks"}:
-            raise InputError("a ladder has order, gate, number, last and random_checks")
+        known = {"order", "gate", "number", "last", "random_checks"}
+        if not isinstance(data, Mapping) or set(data) - {"earlier"} != known:
+            raise InputError("a ladder has order, gate, number, last, random_checks, and perhaps earlier rungs")
         order, number = data["order"], data["number"]
         if not isinstance(order, list) or not order or not all(isinstance(node, str) for node in order):
             raise InputError("a ladder's order should be a list of node ids")
@@ -85,7 +110,8 @@ class LadderPolicy:
         if isinstance(part, bool) or not isinstance(part, int | float) or not 0 <= part < 1:
             raise InputError("a ladder's random_checks should be a share")
         try:
-            return cls(tuple(order), GateKind(data["gate"]), number, LastRung(data["last"]), part)
+            found = cls(tuple(order), GateKind(data["gate"]), number, LastRung(data["last"]), part)
+            return replace(found, earlier=_earlier(data.get("earlier", []), found))
         except ValueError as error:
             raise InputError(f"a ladder: {error}") from None
 
@@ -95,11 +121,29 @@ class LadderPolicy:
         asked = tuple(place[node] for node in self.order)
         last = Last.GOLD if self.last is LastRung.PERSON else Last.ABSTAIN
         # Certified at k = 0 is unanimity, which is a lead of T within T.
-        if self.gate is GateKind.CERTIFIED and self.number:
-            return Ladder(asked, Gate.EXPLAINED, self.number, len(asked), last)
+        if self.gate is GateKind.CERTIFIED and (self.number or self.earlier):
+            return Ladder(asked, Gate.EXPLAINED, self.number, len(asked), last, self.earlier)
         return Ladder(
             asked, Gate.LEAD, len(asked) if self.gate is GateKind.CERTIFIED else self.number, len(asked), last
         )
+
+
+def _earlier(data: Any, policy: LadderPolicy) -> tuple[tuple[int, int], ...]:
+    """Rungs of a document: whole numbers, more answers and a larger k from rung to rung."""
+    if not isinstance(data, list) or not all(isinstance(rung, list) and len(rung) == 2 for rung in data):
+        raise InputError("a ladder's earlier rungs should be a list of pairs: answers, k")
+    numbers = [number for rung in data for number in rung]
+    if any(isinstance(number, bool) or not isinstance(number, int) or number < 0 for number in numbers):
+        raise InputError("a ladder's earlier rungs should be whole numbers")
+    found = tuple((rung[0], rung[1]) for rung in data)
+    if not found:
+        return ()
+    steps = [*found, (policy.within, policy.number)]
+    if policy.gate is not GateKind.CERTIFIED or found[0][0] < 1:
+        raise InputError("only a certified gate has earlier rungs, each with at least one answer")
+    if any(after[0] <= before[0] or after[1] <= before[1] for before, after in pairwise(steps)):
+        raise InputError("each rung of a ladder has more answers and a larger k than the one before")
+    return found
 
 
 def family(
@@ -109,8 +153,10 @@ def family(
     voices: Sequence[str],
     last: LastRung,
     by_hand: Mapping[str, Any] | None = None,
+    climbs: Sequence[Climb] = (),
 ) -> list[LadderPolicy]:
-    """Every policy, each distinct rule once. `voices`: nodes that say the delivered value, which a lead counts."""
+    """Every policy, each distinct rule once. `voices`: nodes that say the delivered value, which a lead counts. `climbs`: rungs of the planner's frontier;
+    an order by hand leaves them out."""
     fixed = _by_hand(by_hand, nodes)
     last = LastRung(fixed.get("last", last))
     orders = [list(fixed["order"])] if "order" in fixed else _orders(nodes, prices)
@@ -132,6 +178,13 @@ def family(
                 continue
             if _fits(policy, fixed):
                 found.setdefault(policy.name, policy)
+    for climb in climbs if "order" not in fixed else ():
+        *earlier, (within, number) = climb.rungs
+        policy = LadderPolicy(climb.order[:within], GateKind.CERTIFIED, number, last, earlier=tuple(earlier))
+        # One margin on every rung is a lead, where all say the delivered value.
+        known = climb.level and set(policy.order) <= set(voices)
+        if not known and _fits(policy, fixed):
+            found.setdefault(policy.name, policy)
     if not found:
         raise InputError("[ladder]: no policy of the family has this gate, number and within")
     return list(found.values())

@@ -18,6 +18,7 @@ from rrf_design.promises.buying import NOTHING, BoughtAnswers, LiveModels, buy_a
 from rrf_design.promises.drawing import Population
 from rrf_design.promises.family import SHARES, LadderPolicy, LastRung, diluted, family
 from rrf_design.promises.playing import LastPrices
+from rrf_design.promises.rungs import Climb, climbs_of, common
 from rrf_design.promises.sheets import AnswerSheet, read_sheet
 from rrf_design.promises.truths import GoldRule
 from rrf_design.questions.answers import RecordedAnswers
@@ -150,7 +151,7 @@ def plan_pilot(
     ending = LastRung.PERSON if all(row.shape.person is not None for row in sheet.rows) else LastRung.WITHHELD
     prices = {node: float(sheet.costs[:, at].mean()) for at, node in enumerate(nodes)}
     voices = [node for node in nodes if all(node in row.shape.ways or node not in row.said for row in sheet.rows)]
-    policies = family(nodes, prices, voices=voices, last=ending, by_hand=by_hand)
+    policies = family(nodes, prices, voices=voices, last=ending, by_hand=by_hand, climbs=_climbs(sheet, by_hand))
     if settings.among is None:
         everything = policies[0].last is LastRung.PERSON or settings.stratify is not None
         settings = replace(settings, among=Among.ALL if everything else Among.DELIVERED)
@@ -171,6 +172,17 @@ def plan_pilot(
         None if live is None else live.models,
         () if live is None else live.runs,
     )
+
+
+def _climbs(sheet: AnswerSheet, by_hand: Mapping[str, Any] | None) -> list[Climb]:
+    """Rungs of the exact frontiers of the most common structures, at the recipe's own prices: those stay the same while a pilot grows. Equal prices where there are none."""
+    if by_hand is not None and "order" in by_hand:
+        return []
+    found: list[Climb] = []
+    for shape in common([row.shape for row in sheet.rows]):
+        priced = any(shape.prices.values())
+        found += climbs_of(shape.problem, shape.prices if priced else dict.fromkeys(shape.prices, 1.0))
+    return list(dict.fromkeys(found))
 
 
 def _dilutes(settings: PilotSettings, last: LastRung) -> bool:

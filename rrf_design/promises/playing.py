@@ -2,7 +2,7 @@
 
 A gate "certified at k within T" asks node after node and stops as soon as its outcome is certain. With t of T answers held, u of them unreadable (which count as
 wrong), it accepts when the verdict on those t is certified at k − u − (T − t): whatever the others say, no more than k of T are then wrong. It gives up when they are
-contradicted at k − u: more answers only add contradictions. A lead is counted over what voices say.
+contradicted at k − u: more answers only add contradictions. A ladder with several rungs (T, k) goes on while one of them is open. A lead is counted over what voices say.
 
 Where every answer is to the same question and nothing is noisy, explanations are camps of equal answers, and `rrf_design.risk.replay` plays all
 ladders at once: the fast path. Tests hold both against each other.
@@ -152,24 +152,22 @@ class _Decisions:
         self._problems: dict[tuple[int, tuple[object, ...]], Problem] = {}
 
     def play(self, policy: LadderPolicy) -> tuple[list[int], list[Said | None]]:
-        most, k = policy.within, policy.number
-        asked = [most] * len(self._sheet)
+        asked = [policy.within] * len(self._sheet)
         values: list[Said | None] = [None] * len(self._sheet)
         running = list(range(len(self._sheet)))
-        for t in range(1, most + 1):
+        for t in range(1, policy.within + 1):
             held = policy.order[:t]
-            wanted: list[tuple[int, int]] = []
-            for place in running:
-                spare = k - self._unread(place, held)
-                wanted += [(place, level) for level in (spare - (most - t), spare) if level >= 0]
-            self._find(held, wanted)
+            rungs = [(most, k) for most, k in policy.rungs if most >= t]
+            levels = [(k - (most - t), k) for most, k in rungs]
+            unread = {place: self._unread(place, held) for place in running}
+            self._find(held, [(place, k - unread[place]) for place in running for pair in levels for k in pair])
             left = []
             for place in running:
-                spare = k - self._unread(place, held)
-                accepts = self._at(place, held, spare - (most - t))
-                if accepts.certified:
+                decided = (self._at(place, held, sure - unread[place]) for sure, _ in levels)
+                accepts = next((one for one in decided if one.certified), None)
+                if accepts is not None:
                     asked[place], values[place] = t, accepts.value
-                elif spare < 0 or self._at(place, held, spare).contradicted:
+                elif all(self._lost(place, held, k - unread[place]) for _, k in levels):
                     asked[place] = t
                 else:
                     left.append(place)
@@ -188,6 +186,10 @@ class _Decisions:
         said = self._sheet.rows[place].said
         return sum(said.get(node) is None for node in held)
 
+    def _lost(self, place: int, held: tuple[str, ...], k: int) -> bool:
+        """Whether a rung that allows k more wrong answers can't accept any more."""
+        return k < 0 or self._at(place, held, k).contradicted
+
     def _at(self, place: int, held: tuple[str, ...], k: int) -> _Decision:
         return self._known.get((place, held, k), _OPEN) if k >= 0 else _OPEN
 
@@ -196,9 +198,10 @@ class _Decisions:
         by_k: dict[int, list[int]] = {}
         for place, k in wanted:
             readable = len(held) - self._unread(place, held)
-            if (place, held, k) not in self._known and readable:
+            if k >= 0 and (place, held, k) not in self._known and readable:
                 by_k.setdefault(k, []).append(place)
-        for k, places in by_k.items():
+        for k, found in by_k.items():
+            places = list(dict.fromkeys(found))
             for place, decision in zip(places, self._repair(held, places, k), strict=True):
                 self._known[place, held, k] = decision
 

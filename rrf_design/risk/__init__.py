@@ -18,7 +18,16 @@ from rrf_design.risk.counts import bound, rate_bound
 from rrf_design.risk.crowds import Crowd, disputed, fit_crowd
 from rrf_design.risk.forecasts import Forecast, Prospect, best_risk, first_look, forecast, least_labels, pilot_size
 from rrf_design.risk.ladders import UNREADABLE, Gate, Ladder, Last, Replay, dilute, lead_family, replay
-from rrf_design.risk.orders import attained_size, front, fronts, half_depth, passing_count, staggered, trusted_risk
+from rrf_design.risk.orders import (
+    attained_size,
+    front,
+    fronts,
+    half_depth,
+    passing_count,
+    staggered,
+    strides,
+    trusted_risk,
+)
 from rrf_design.risk.policies import AssessedPolicy, Policy, PolicyChoice, Tally, assess, choose
 from rrf_design.risk.procedures import Stream, fixed_sequence, holm
 from rrf_design.risk.records import audit_record, choice_record, draw_order, prove_audit, prove_choice
@@ -81,5 +90,6 @@ __all__ = [
     "stratified_bound",
     "stratified_order",
     "stratified_risk",
+    "strides",
     "trusted_risk",
 ]

@@ -6,7 +6,9 @@ members and the next `second`. Two gates:
     lead        accept when top − second ≥ h, at the latest after T answers
     explained   accept when all T answers are explained by at most k wrong ones, top ≥ T − k (T > 2k, so by one value only)
 
-Both stop as soon as the outcome is certain, either way: nothing is bought that can't change it. This is the fast path for complete identity fields, where
+An explained gate may have earlier rungs, smaller T each with its own k: what one of them accepts is delivered, what it does not goes on to the next.
+
+All stop as soon as the outcome is certain, either way: nothing is bought that can't change it. This is the fast path for complete identity fields, where
 every answer is to the same question; all ladders of one order share the counts of its camps.
 """
 
@@ -48,11 +50,18 @@ class Ladder:
     number: int
     within: int
     last: Last = Last.GOLD
+    earlier: tuple[tuple[int, int], ...] = ()
+    """Rungs (T, k) before the last one, of growing T; only for an explained gate."""
+
+    @property
+    def rungs(self) -> tuple[tuple[int, int], ...]:
+        return (*self.earlier, (self.within, self.number))
 
     @property
     def name(self) -> str:
         asked = "-".join(str(node) for node in self.order[: self.within])
-        return f"{self.gate} {self.number} of {asked} else {self.last}"
+        first = "".join(f"{k} of {t}, " for t, k in self.earlier)
+        return f"{self.gate} {first}{self.number} of {asked} else {self.last}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,13 +178,16 @@ def _play(
     """`last`: the prices of a check and of withholding an item."""
     most = ladder.within
     top, second = camps.top[:, :most], camps.second[:, :most]
-    left = most - 1 - np.arange(most)
+    asked = np.arange(1, most + 1)
     if ladder.gate is Gate.LEAD:
         accept = top - second >= ladder.number
-        hopeless = top - second + left < ladder.number
+        hopeless = top - second + (most - asked) < ladder.number
     else:
-        accept = top >= most - ladder.number
-        hopeless = top + left < most - ladder.number
+        accept, hopeless = np.zeros(top.shape, dtype=bool), np.ones(top.shape, dtype=bool)
+        for within, k in ladder.rungs:
+            open_yet = asked <= within
+            accept |= open_yet & (top >= within - k)
+            hopeless &= ~open_yet | (top + (within - asked) < within - k)
     stop = accept | hopeless
     # The last answer always decides: with none left to ask, what is not accepted is hopeless.
     place = stop.argmax(axis=1)

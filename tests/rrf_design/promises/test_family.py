@@ -6,6 +6,7 @@ import pytest
 
 from rrf_design.errors import InputError
 from rrf_design.promises.family import GateKind, LadderPolicy, LastRung, diluted, family
+from rrf_design.promises.rungs import Climb
 
 NODES = ("a", "b", "c", "d", "e")
 PRICES = {"a": 2.0, "b": 1.0, "c": 8.0, "d": 1.0, "e": 4.0}
@@ -29,6 +30,25 @@ def test_a_lead_counts_voices_only() -> None:
     found = made(voices=("a", "b"))
     assert all(set(p.order) <= {"a", "b"} for p in found if p.gate is GateKind.LEAD)
     assert any("c" in p.order for p in found if p.gate is GateKind.CERTIFIED)
+
+
+def test_climbs_are_policies_and_come_back_from_their_document() -> None:
+    climbs = [
+        Climb(NODES, ((2, 0), (4, 1)), level=True),
+        Climb(NODES, ((2, 0), (5, 1)), level=False),
+        Climb(NODES, ((3, 1), (5, 2)), level=False),
+    ]
+    found = [policy for policy in made(climbs=climbs) if policy.earlier]
+    assert [policy.name for policy in found] == [
+        "certified at k = 0 within a, b; else at k = 1 with c, d, e; else person",
+        "certified at k = 1 within a, b, c; else at k = 2 with d, e; else person",
+    ]  # a level climb over voices is a lead, which is there already
+    assert [LadderPolicy.from_json(policy.to_json()) for policy in found] == found
+    assert len([p for p in made(climbs=climbs, voices=("a",)) if p.earlier]) == 3
+    assert not [p for p in made(climbs=climbs, by_hand={"order": ["a", "b", "c", "d", "e"]}) if p.earlier]
+    for bad in ([[5, 1]], [[2, 1]], [[0, 0]], [[2]], "2", [[2, True]], [[2, 0], [2, 1]]):
+        with pytest.raises(InputError, match="rung"):
+            LadderPolicy.from_json({**found[0].to_json(), "earlier": bad})
 
 
 def test_a_recipe_can_fix_the_rungs() -> None:

@@ -73,6 +73,27 @@ def test_giving_up_early_saves_calls_and_changes_no_outcome() -> None:
     assert found.cost.tolist() == [12.0]
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_rungs_one_after_the_other_are_the_plain_rule(seed: int) -> None:
+    """Ask T answers, count the largest camp, accept or go on: slowly, and without stopping early."""
+    draw = np.random.default_rng(seed)
+    codes = draw.integers(-1, 3, size=(300, 7))
+    rungs = ((2, 0), (4, 1), (7, 2))
+    ladder = Ladder((0, 1, 2, 3, 4, 5, 6), Gate.EXPLAINED, 2, 7, earlier=rungs[:2])
+    (found,) = replay([ladder], codes, prices=np.ones(7), check=100.0, gold=np.zeros(300, dtype=int))
+    for row, value, checked, cost in zip(codes, found.value, found.checked, found.cost, strict=True):
+        told, needed = UNREADABLE, 7
+        for answers, k in rungs:
+            held = [int(code) for code in row[:answers] if code != UNREADABLE]
+            top = max((held.count(code) for code in held), default=0)
+            if top >= answers - k:
+                told, needed = max(held, key=held.count), answers
+                break
+        assert (int(value), bool(checked)) == (told, told == UNREADABLE)
+        assert cost - (100.0 if checked else 0.0) <= needed
+    assert len(set(found.value.tolist())) == 4
+
+
 def test_silence_has_its_price() -> None:
     ladder = Ladder((0, 1), Gate.LEAD, 2, 2, Last.ABSTAIN)
     (found,) = replay([ladder], [[0, 0], [0, 1]], prices=[1, 1], check=10.0, withheld=4.0)
