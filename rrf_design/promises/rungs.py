@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from typing import TypeVar
 
+from rrf_design.decisive import delivered_node
 from rrf_design.market import exact
 from rrf_design.problem import Problem
 
@@ -74,7 +75,8 @@ def climbs_of(problem: Problem, prices: Mapping[str, float]) -> list[Climb]:
 
 def _plainly(sold: Problem) -> tuple[str, ...]:
     """What is delivered, then cheap ones first, equals as the recipe has them: which of two nodes of one price a frontier takes means nothing."""
-    place = {node.id: (node.id not in sold.deliver, node.cost or 0.0, at) for at, node in enumerate(sold.nodes)}
+    delivered = delivered_node(sold)
+    place = {node.id: (node.id != delivered, node.cost or 0.0, at) for at, node in enumerate(sold.nodes)}
     return tuple(sorted(place, key=place.__getitem__))
 
 
