@@ -81,11 +81,11 @@ def _verify_promise(path: Path, kind: str, *, require: float | None, junit: Path
             found = f"{len(policy.choice.policies)} tests on {policy.choice.scope.piloted} drawn items redone: {policy.sentence}"
             trusted = (
                 "the truths of the pilot, that the table is the one whose digest is named, and that seed, size and order of tests were fixed before any truth was"
-                " seen, with no other pilot of it"
+                " seen, with no other pilot of it; costs, and what is told under measured, stronger and twins, are information and not proven"
             )
         else:
             audit = prove_audit_document(document)
-            found = f"{audit.drawn} draws redone: at most {audit.bound} of {audit.population} are wrong, confidence {float(audit.confidence):g}"
+            found = f"{audit.drawn} draws redone: at most {audit.bound} of {audit.population} are wrong, confidence {float(audit.confidence)!r}"
             trusted = "the labels, that the delivered table is the one whose digest is named, and that no other seed was tried"
     except Refused as error:
         fault = str(error)

@@ -63,6 +63,6 @@ def checked(data: Any, name: str, *, what: str = "document") -> Mapping[str, Any
     if kind_of(data) != name:
         raise InputError(f"not a {what}: the format should be {name!r}")
     version = FORMATS[name].version
-    if data.get("version") != version:
+    if data.get("version") != version or isinstance(data.get("version"), bool):
         raise InputError(f"{what} version {data.get('version')!r} is not known here; this release reads {version}")
     return data  # type: ignore[no-any-return]

@@ -24,7 +24,7 @@ from rrf_design.questions.faults import RowFaults
 from rrf_design.questions.tables import Cells, open_table
 from rrf_design.risk import CLEAN, AuditSequence, audit_record, draw_order, prove_audit
 from rrf_design.risk.records import ProvenAudit
-from rrf_design.risk.sentences import percent
+from rrf_design.risk.sentences import percent, percent_above
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,9 +202,9 @@ def audit_document(state: AuditState, *, confidence: float, risk: float | None, 
 
 
 def audit_sentence(population: int, drawn: int, wrong: int, bound: int, confidence: float) -> str:
-    rate = bound / population if population else 0.0
+    rate = percent_above(Fraction(bound, population) if population else Fraction(0))
     return (
-        f"Of the {population:,} values delivered, at most {bound:,} ({rate:.2%}) are wrong, with confidence {percent(Fraction(str(confidence)))}:"
+        f"Of the {population:,} values delivered, at most {bound:,} ({rate}) are wrong, with confidence {percent(Fraction(str(confidence)))}:"
         f" {wrong:,} of {drawn:,} drawn at random were wrong."
     )
 
@@ -238,8 +238,9 @@ def prove_audit_document(document: Any) -> ProvenAudit:
         if data["holds"] is not holds:
             raise Refused(f"the certificate says holds = {data['holds']!r}; bound and risk say {holds!r}")
         said = audit_sentence(proven.population, proven.drawn, proven.wrong, data["bound"], data["confidence"])
-        if data["sentence"] != said or len(data["items"]) != proven.drawn:
-            raise Refused("the certificate's sentence or items are not those of its record")
+        if data["sentence"] != said:
+            raise Refused("the certificate's sentence is not what its record proves")
+        _check_items(data, proven)
     except Refused:
         raise
     except InputError as error:
@@ -249,6 +250,18 @@ def prove_audit_document(document: Any) -> ProvenAudit:
     except (TypeError, ValueError, AttributeError, IndexError, ArithmeticError, RecursionError) as error:
         raise Refused(f"the certificate can't be read: {type(error).__name__}, {error}") from None
     return proven
+
+
+def _check_items(data: Mapping[str, Any], proven: ProvenAudit) -> None:
+    """Every draw has a name of its own, and those that were wrong are named as such."""
+    names = data["items"]
+    if not isinstance(names, list) or len(names) != proven.drawn or any(type(name) is not str for name in names):
+        raise Refused("the certificate's items are not those of its record")
+    if len(set(names)) != len(names):
+        raise Refused("the certificate names an item twice; draws are without replacement")
+    wrong = [name for name, label in zip(names, data["record"]["labels"], strict=True) if label]
+    if data["wrong_items"] != wrong:
+        raise Refused("the certificate's wrong items are not those that its labels mark")
 
 
 __all__ = [

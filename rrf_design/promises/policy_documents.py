@@ -25,14 +25,15 @@ from rrf_design.risk import (
     Statement,
     Stratum,
     choice_record,
-    draw_order,
     first_look,
     promise,
     prove_choice,
-    rate_bound,
     stratified_order,
     stratified_risk,
 )
+from rrf_design.risk.counts import rate_refuted
+from rrf_design.risk.policies import AssessedPolicy
+from rrf_design.risk.records import is_drawn
 from rrf_design.risk.sentences import percent
 
 LARGEST = 2_000_000
@@ -101,10 +102,14 @@ def _outcome(result: PilotResult, name: str) -> dict[str, Any]:
 
 def _sentence(result: PilotResult, chosen: PlayedPolicy | None) -> str:
     if chosen is None:
-        return f"{CHECK_EVERYTHING[0].upper()}{CHECK_EVERYTHING[1:]}: {result.why}."
+        return _nothing_delivered(result.why)
     (limit,) = result.choice.limits
     limit = Limit(Fraction(str(result.plan.settings.risk)), limit.column, limit.among)
     return promise(limit, result.choice.scope, confidence=result.choice.confidence, delivers=chosen.delivers)
+
+
+def _nothing_delivered(why: Any) -> str:
+    return f"{CHECK_EVERYTHING[0].upper()}{CHECK_EVERYTHING[1:]}: {why}."
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +175,10 @@ def _prove(data: Mapping[str, Any]) -> ProvenPolicy:
     _recount(data, choice)
     _recount_wrong(data, choice)
     name = data["policy"]
+    _check_summary(data, choice)
     if name == CHECK_EVERYTHING:
+        if data["sentence"] != _nothing_delivered(data["because"]):
+            raise Refused("the policy's sentence is not that of a policy that delivers nothing unchecked")
         return ProvenPolicy(name, 0.0, choice, "Everything is checked; nothing is delivered unchecked.")
     if name != choice.chosen:
         raise Refused(f"the policy {name!r} is not the one that was chosen, {choice.chosen!r}")
@@ -189,6 +197,30 @@ def _prove(data: Mapping[str, Any]) -> ProvenPolicy:
     return ProvenPolicy(name, float(data["risk"]), choice, said)
 
 
+def _check_summary(data: Mapping[str, Any], choice: PolicyChoice) -> None:
+    """Cost and share of what is recommended, and a name for every item that was drawn."""
+    everything = data["policy"] == CHECK_EVERYTHING
+    tested = next((policy for policy in choice.policies if policy.name == data["policy"]), None)
+    marks = next((entry["marks"] for entry in data["policies"] if entry["policy"] == data["policy"]), "")
+    cost = (
+        plain_fraction(data["check_cost"], "check_cost") if everything or tested is None else Fraction(str(tested.cost))
+    )
+    if cost < 0 or plain_fraction(data["cost_per_item"], "cost_per_item") != cost:
+        raise Refused(f"a cost of {data['cost_per_item']!r:.40} an item is claimed; the tests say {float(cost):g}")
+    delivered = len(marks) - marks.count("-")
+    if abs(plain_fraction(data["delivered_share"], "delivered_share") * max(1, len(marks)) - delivered) > Fraction(
+        1, 10**6
+    ):
+        raise Refused(
+            f"{data['delivered_share']!r:.40} are delivered, it says; the marks say {delivered} of {len(marks)}"
+        )
+    names = data["drawn"]
+    if any(type(name) is not str for name in names) or len(set(names)) != len(names):
+        raise Refused("the items that were drawn should have a name each, no two the same")
+    if not 0 <= plain_fraction(data["bound"], "bound") <= 1:
+        raise Refused(f"a bound of {data['bound']!r:.40} is no share")
+
+
 def plain_fraction(value: Any, name: str) -> Fraction:
     """A number of a document as the fraction its decimals say. Texts are refused: a forged exponent must not cost the reader's memory."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
@@ -204,12 +236,13 @@ def _redraw(data: Mapping[str, Any], choice: PolicyChoice) -> None:
         raise Refused(f"a population of {size!r}")
     digest = str(data["population"]["digest"])
     if data["strata"] is None:
-        again = draw_order(size, data["seed"], digest=digest, count=len(places))
+        right = is_drawn(places, size, data["seed"], digest=digest)
     else:
         if not isinstance(data["strata"], list) or len(data["strata"]) != size:
             raise Refused("the strata are not those of the population")
         again = stratified_order([str(label) for label in data["strata"]], data["seed"], digest=digest)[: len(places)]
-    if places != again or any(isinstance(place, bool) for place in places):
+        right = places == again and all(type(place) is int for place in places)
+    if not right:
         raise Refused("seed and digest draw other items than the policy names")
     if choice.scope.population not in (None, size):
         raise Refused(f"the tests speak of {choice.scope.population} items, the draw of {size}")
@@ -249,8 +282,22 @@ def _recount(data: Mapping[str, Any], choice: PolicyChoice) -> None:
             kept = [mark for mark in marks if among_all or mark != "-"]
             if list(count.places) != [at for at, mark in enumerate(kept) if mark == "w"]:
                 raise Refused(f"policy {policy.name!r}: its wrong items stand in other places")
-        if not math.isfinite(float(outcomes[policy.name]["cost"])):
-            raise Refused(f"policy {policy.name!r}: its cost is no number")
+        _check_outcome(outcomes[policy.name], policy, delivered=len(marks) - marks.count("-"))
+
+
+def _check_outcome(said: Mapping[str, Any], policy: AssessedPolicy, *, delivered: int) -> None:
+    """What is told of a policy beside its marks is what was counted and tested."""
+    (count,) = policy.counts
+    wanted: dict[str, Any] = {
+        "delivered": delivered,
+        "counted": count.counted,
+        "wrong": count.marked,
+        "proven": policy.proven,
+        "cost": policy.cost,
+    }
+    for key, value in wanted.items():
+        if said[key] != value or isinstance(said[key], bool) != isinstance(value, bool):
+            raise Refused(f"policy {policy.name!r}: its {key} is {said[key]!r:.40}; what was tested says {value!r}")
 
 
 def _recount_wrong(data: Mapping[str, Any], choice: PolicyChoice) -> None:
@@ -263,10 +310,25 @@ def _recount_wrong(data: Mapping[str, Any], choice: PolicyChoice) -> None:
     if any(not isinstance(m, str) or len(m) != items or set(m) - set("01") for m in marks) or said["items"] != items:
         raise Refused(f"wrong answers should be marked 0 or 1 for each of {items} items")
     counts = [sum(m[at] == "1" for m in marks) for at in range(items)]
+    if said["answers"] != len(marks) or isinstance(said["answers"], bool):
+        raise Refused(f"{said['answers']!r:.40} answers to an item; marks are there of {len(marks)}")
     for entry in said["more_than"]:
-        found = sum(count > entry["k"] for count in counts)
-        if entry["items"] != found or float(entry["bound"]) < rate_bound(items, found, choice.confidence) * (1 - 1e-9):
-            raise Refused(f"more than {entry['k']} wrong answers: {found} of {items} items, not what the policy says")
+        if type(entry["k"]) is not int:
+            raise Refused(f"more than {entry['k']!r:.40} wrong answers: k should be a whole number")
+        _check_rate(entry, "items", sum(count > entry["k"] for count in counts), items, choice.confidence)
+    if [entry["node"] for entry in said["nodes"]] != list(said["by_node"]):
+        raise Refused("the nodes are not those whose answers are marked")
+    for entry in said["nodes"]:
+        _check_rate(entry, "wrong", said["by_node"][entry["node"]].count("1"), items, choice.confidence)
+
+
+def _check_rate(said: Mapping[str, Any], key: str, found: int, items: int, confidence: Fraction) -> None:
+    """A count and its bound, which may be larger than it need be and not smaller."""
+    if type(said[key]) is not int or said[key] != found:
+        raise Refused(f"wrong answers: {said[key]!r:.40} of {items} items are told, the marks say {found}")
+    bound = said["bound"]
+    if type(bound) not in (int, float) or not rate_refuted(items, found, Fraction(bound), confidence):
+        raise Refused(f"wrong answers: {found} of {items} items do not prove a bound of {bound!r:.40}")
 
 
 @dataclass(frozen=True, slots=True)

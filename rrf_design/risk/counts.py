@@ -1,7 +1,7 @@
 """Exact tails of counts: binomial for fresh items, hypergeometric for a finite population (docs/algorithms.md, facts 23 and 25).
 
 A tail is a probability that is compared with a level. It is computed in floats, with a relative error far below `GUARD`; where that could decide
-wrongly, the comparison is made again in integers. So every yes and no of this package is the one of exact arithmetic on the decimals that the
+wrongly, the comparison is made again in balls (`balls`), and in integers where those can't tell. So every yes and no of this package is the one of exact arithmetic on the decimals that the
 caller wrote: a confidence of 0.95 means 95/100, not the nearest binary number.
 """
 
@@ -17,6 +17,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from rrf_design.errors import InputError
+from rrf_design.risk.balls import binomial_at_most, hypergeometric_at_most
 
 GUARD = 1e-6
 """Relative distance from a level below which a float is not trusted. lgamma at 10⁷ errs by less than 10⁻⁷ in the exponent."""
@@ -75,6 +76,9 @@ class BinomialTail:
     def at_most(self, level: Fraction) -> bool:
         if not _near(self.value, level):
             return self.value <= float(level)
+        found = binomial_at_most(self.drawn, self.rate, self.seen, level)
+        if found is not None:
+            return found
         a, b = self.rate.numerator, self.rate.denominator
         ways = sum(
             math.comb(self.drawn, j) * a**j * (b - a) ** (self.drawn - j) for j in range(min(self.seen, self.drawn) + 1)
@@ -98,6 +102,9 @@ class HypergeometricTail:
     def at_most(self, level: Fraction) -> bool:
         if not _near(self.value, level):
             return self.value <= float(level)
+        found = hypergeometric_at_most(self.population, self.wrong, self.drawn, self.seen, level)
+        if found is not None:
+            return found
         ways = _ways(self.population, self.wrong, self.drawn, self.seen)
         return ways * level.denominator <= level.numerator * math.comb(self.population, self.drawn)
 
@@ -147,13 +154,23 @@ def bound(population: int, drawn: int, wrong: int, confidence: Number) -> int:
 
 
 def rate_bound(drawn: int, wrong: int, confidence: Number) -> float:
-    """The largest rate that `wrong` of `drawn` fresh items do not refute (Clopper and Pearson, one-sided)."""
+    """A rate that `wrong` of `drawn` fresh items refute, with all above it (Clopper and Pearson, one-sided): the smallest, up to rounding upwards."""
     from scipy.special import betaincinv
 
     n = whole(drawn, "drawn")
     x = whole(wrong, "wrong", most=n)
-    level = share(confidence, "confidence")
-    return 1.0 if x == n else float(betaincinv(x + 1, n - x, float(level)))
+    sure = share(confidence, "confidence")
+    if x == n:
+        return 1.0
+    rate, step = float(betaincinv(x + 1, n - x, float(sure))), 2.0**-52
+    while rate < 1.0 and not rate_refuted(n, x, Fraction(rate), sure):
+        rate, step = min(1.0, rate * (1.0 + step) + 2.0**-1000), 2.0 * step
+    return rate
+
+
+def rate_refuted(drawn: int, wrong: int, rate: Fraction, confidence: Fraction) -> bool:
+    """Do `wrong` of `drawn` fresh items refute this rate, exactly? Nothing is above 1."""
+    return rate >= 1 or (rate > 0 and BinomialTail(drawn, rate, wrong).at_most(1 - confidence))
 
 
 def _near(value: float, level: Fraction) -> bool:

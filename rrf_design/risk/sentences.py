@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from decimal import Decimal, localcontext
 from fractions import Fraction
 
 from rrf_design.risk.statements import Among, Limit, Scope, Statement
@@ -30,4 +32,21 @@ def promise(limit: Limit, scope: Scope, *, confidence: Fraction, delivers: int |
 
 
 def percent(value: Fraction) -> str:
-    return f"{float(100 * value):g} %"
+    """All digits that it has: a confidence of 0.9999999 is no 100 %, and a risk is not rounded to a smaller one."""
+    rest = value.denominator
+    for prime in (2, 5):
+        while rest % prime == 0:
+            rest //= prime
+    if rest != 1:
+        return f"{float(100 * value):g} %"
+    with localcontext() as context:
+        context.prec = 400
+        digits = Decimal((100 * value).numerator) / Decimal((100 * value).denominator)
+    text = f"{digits:f}"
+    return f"{text.rstrip('0').rstrip('.') if '.' in text else text} %"
+
+
+def percent_above(value: Fraction) -> str:
+    """A bound in words, with two decimals: rounded upwards, because what is said must not be less than what is proven."""
+    hundredths = math.ceil(10_000 * value)
+    return f"{hundredths // 100}.{hundredths % 100:02d}%"

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from rrf_design.certificates import verify
-from scenarios.forgeries import TRICKS, forge, guarded_certificate, noise_bytes, seal, true_certificate
+from scenarios.forgeries import TRICKS, forge, guarded_certificate, noise_bytes, true_certificate
+from scenarios.sealing import seal
 
 FULL, PLAIN, GUARDED = true_certificate(), true_certificate(plain=True), guarded_certificate()
 

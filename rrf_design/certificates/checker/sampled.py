@@ -10,7 +10,11 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from itertools import pairwise
 from typing import Any
+
+from flint import arb, ctx, fmpq
 
 from rrf_design.errors import Refused
 
@@ -29,14 +33,21 @@ PILOT: dict[str, Any] = {
     "sentence": str,
 }
 MOST = 2_000_000
-ROUNDING = 1e-9
+PRECISIONS = (128, 512, 2048)
 
 
-def redrawn(size: int, seed: int, population: str, count: int) -> list[int]:
-    """The first places of the random order: sorted by SHA-256 of digest, seed and place."""
-    head = f"{population}:{seed}:".encode()
-    keys = sorted((hashlib.sha256(head + str(place).encode()).digest(), place) for place in range(size))
-    return [place for _, place in keys[:count]]
+def is_drawn(places: Sequence[int], size: int, seed: int, population: str) -> bool:
+    """Are these the first places of the random order, sorted by SHA-256 of digest, seed and place? A false draw mostly shows after a few looks."""
+    head = f"{population}:{seed}:".encode("utf-8", "surrogatepass")
+
+    def key(place: int) -> bytes:
+        return hashlib.sha256(head + b"%d" % place).digest()
+
+    keys = [key(place) for place in places if 0 <= place < size]
+    if len(keys) != len(places) or any(first >= second for first, second in pairwise(keys)):
+        return False
+    drawn = set(places)
+    return all(place in drawn or key(place) > keys[-1] for place in range(size))
 
 
 def failures(wrong: Mapping[str, str], units: Sequence[Sequence[str]], k: int, items: int) -> int:
@@ -44,18 +55,61 @@ def failures(wrong: Mapping[str, str], units: Sequence[Sequence[str]], k: int, i
     return sum(sum(any(wrong[node][at] == "1" for node in unit) for unit in units) > k for at in range(items))
 
 
+def refutes(items: int, failed: int, rate: float, confidence: float) -> bool:
+    """Is P(Bin(items, rate) ≤ failed) ≤ 1 − confidence? In ball arithmetic; what that can't tell is not proven.
+
+    Terms from `failed` downwards; below the mean their quotients fall, so that a geometric series bounds what is left out.
+    """
+    if rate >= 1 or failed >= items:
+        return rate >= 1
+    if rate <= 0:
+        return False
+    before = ctx.prec
+    try:
+        for ctx.prec in PRECISIONS:
+            level = arb(1) - arb(fmpq(*Fraction(str(confidence)).as_integer_ratio()))
+            p = arb(rate)
+            odds = (1 - p) / p
+            ways = arb(items + 1).lgamma() - arb(failed + 1).lgamma() - arb(items - failed + 1).lgamma()
+            term = (ways + p.log() * failed + (1 - p).log() * (items - failed)).exp()
+            total, tiny = term, arb(2) ** -(ctx.prec + 20)
+            for j in range(failed, 0, -1):
+                quotient = odds * j / (items - j + 1)
+                term = term * quotient
+                total = total + term
+                if quotient < 1 and term < tiny * total:
+                    total = total + arb(0).union(term * quotient / (1 - quotient))
+                    break
+            if total <= level or total > level:
+                return bool(total <= level)
+    finally:
+        ctx.prec = before
+    return False
+
+
 def rate_above(items: int, failed: int, confidence: float) -> float:
-    """The largest rate that the count does not refute (Clopper and Pearson, one-sided)."""
+    """The smallest rate that the count refutes, with all above it (Clopper and Pearson, one-sided), rounded upwards."""
     from scipy.special import betaincinv
 
-    return 1.0 if failed == items else float(betaincinv(failed + 1, items - failed, confidence))
+    if failed >= items:
+        return 1.0
+    rate, step = float(betaincinv(failed + 1, items - failed, confidence)), 2.0**-52
+    while not refutes(items, failed, rate, confidence):
+        rate, step = min(1.0, rate * (1.0 + step) + 2.0**-1000), 2.0 * step
+    return rate
+
+
+def in_percent(bound: float) -> str:
+    """With two decimals, rounded upwards: what is said must not be less than what is proven."""
+    hundredths = math.ceil(10_000 * Fraction(bound))
+    return f"{hundredths // 100}.{hundredths % 100:02d}%"
 
 
 def sentence(section: Mapping[str, Any], k: int, units: Sequence[Sequence[str]]) -> str:
     what = "answers" if all(len(unit) == 1 for unit in units) else "units"
     return (
         f"More than {k} of {len(units)} {what} were wrong in {section['more_than_k']:,} of {len(section['places']):,} items drawn from {section['table']} ({section['size']:,} items):"
-        f" with confidence {section['confidence']:g}, at most {section['bound']:.2%} of items drawn like them fail the premise."
+        f" with confidence {section['confidence']!r}, at most {in_percent(section['bound'])} of items drawn like them fail the premise."
     )
 
 
@@ -64,7 +118,7 @@ def check_pilot(section: Mapping[str, Any], nodes: Sequence[str], units: Sequenc
     places, size, wrong = section["places"], section["size"], section["wrong"]
     if not 0 < len(places) <= size <= MOST or section["seed"] < 0:
         raise Refused(f"pilot: {len(places)} items drawn from {size}")
-    if places != redrawn(size, section["seed"], section["population"], len(places)):
+    if not is_drawn(places, size, section["seed"], section["population"]):
         raise Refused("pilot.places: seed and digest draw other items")
     if set(wrong) != set(nodes):
         raise Refused("pilot.wrong: must have the marks of every node of the operator, and of no other")
@@ -78,9 +132,8 @@ def check_pilot(section: Mapping[str, Any], nodes: Sequence[str], units: Sequenc
     sure, bound = section["confidence"], section["bound"]
     if not 0 < sure < 1 or not 0 <= bound <= 1 or not math.isfinite(bound):
         raise Refused("pilot: confidence and bound must be shares")
-    proven = rate_above(len(places), failed, sure)
-    if bound < proven * (1 - ROUNDING):
-        raise Refused(f"pilot.bound: {bound!r} is claimed, the count proves {proven!r}")
+    if not refutes(len(places), failed, bound, sure):
+        raise Refused(f"pilot.bound: {bound!r} is claimed, {failed} of {len(places)} do not prove it")
     if section["sentence"] != sentence(section, k, groups):
         raise Refused("pilot.sentence: is not what the figures say")
     return f"{failed} of {len(places)} drawn items recounted: at most {bound:.4g} fail the premise, confidence {sure:g}"

@@ -103,6 +103,8 @@ FORGERIES: dict[str, Callable[[dict[str, Any]], object]] = {
     "another digest": lambda d: d["record"].update(digest="0" * 64),
     "a risk that holds": lambda d: d.update(holds=not d["holds"]),
     "another sentence": lambda d: d.update(sentence="Nothing is wrong."),
+    "fewer wrong items": lambda d: d["wrong_items"].pop(),
+    "an item twice": lambda d: d["items"].__setitem__(1, d["items"][0]),
     "a fixed size afterwards": lambda d: d["record"].update(at_any_stop=False),
     "a size called planned afterwards": lambda d: d["record"].update(at_any_stop=False, planned=d["drawn"]),
     "a prior chosen afterwards": lambda d: d["record"].update(prior=[1.0, 30.0]),

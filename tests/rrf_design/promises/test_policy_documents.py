@@ -75,6 +75,18 @@ FORGERIES: dict[str, Callable[[dict[str, Any]], object]] = {
     "another ladder": lambda d: d["ladder"].update(number=1, gate="lead", order=["total"]),
     "a policy left out": lambda d: d["policies"].pop(),
     "marks too short": lambda d: chosen_marks(d).update(marks=chosen_marks(d)["marks"][:-1]),
+    "fewer wrong told": lambda d: d["policies"][0].update(wrong=-1),
+    "more delivered told": lambda d: d["policies"][0].update(delivered=1000),
+    "a proof told": lambda d: d["policies"][0].update(proven=not d["policies"][0]["proven"]),
+    "another cost told": lambda d: d["policies"][0].update(cost=0.0),
+    "a cheaper item": lambda d: d.update(cost_per_item=0.001),
+    "a larger share": lambda d: d.update(delivered_share=1.5),
+    "a node that is never wrong": lambda d: d["wrong_answers"]["nodes"][1].update(wrong=0, bound=0.01),
+    "a bound a little smaller": lambda d: d["wrong_answers"]["more_than"][0].update(
+        bound=d["wrong_answers"]["more_than"][0]["bound"] * (1 - 1e-10)
+    ),
+    "nothing checked, sweet words": lambda d: d.update(policy="check everything", sentence="Nothing is wrong."),
+    "an item drawn twice": lambda d: d["drawn"].__setitem__(1, d["drawn"][0]),
     "an order made afterwards": lambda d: d["choice"]["streams"].__setitem__(
         slice(None), [{"share": "1", "names": [unproven(d)["name"]], "pooled": False}]
     ),
