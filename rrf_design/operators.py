@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from solvers import NodeColumns
 
 Array = NDArray[np.float64]
-_OF_ROWS = ("groups", "node_index", "block_index")
+_OF_ROWS = ("groups", "node_index", "block_index", "heights", "of_anchors", "longest_row")
 """What an operator remembers that does not depend on its targets."""
 
 
@@ -69,6 +69,22 @@ class Operator:
     @cached_property
     def block_index(self) -> Mapping[str, int]:
         return {name: index for index, name in enumerate(self.block_ids)}
+
+    @cached_property
+    def heights(self) -> NDArray[np.int64]:
+        """(blocks,): how many rows each block has."""
+        return np.diff(self.block_offsets)
+
+    @cached_property
+    def of_anchors(self) -> NDArray[np.bool_]:
+        """(rows,): which belong to anchors."""
+        kinds = np.array([kind == "anchor" for kind in self.block_kinds], dtype=np.bool_)
+        return np.repeat(kinds, self.heights)
+
+    @cached_property
+    def longest_row(self) -> int:
+        """Most terms that a row adds up."""
+        return int(np.diff(self.matrix.tocsr().indptr).max(initial=0))
 
     def rows_of(self, block_id: str) -> sparse.csr_array:
         """C_j: the rows of one block over all coordinates."""

@@ -6,7 +6,7 @@ the chunks that follow. One item that can't be used is one row that says so, nev
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -33,6 +33,7 @@ from rrf_design.questions.recipe import Recipe
 from rrf_design.repairing.batch import Prepared, repair_prepared
 from rrf_design.repairing.decoding import Decoding
 from rrf_design.repairing.fields import make_task
+from rrf_design.repairing.responses_file import ResponseField
 from rrf_design.responses.open_text import Classes
 from rrf_design.responses.parsed import Parser, labelled
 from rrf_design.responses.reviewed import reviewed
@@ -75,7 +76,17 @@ class _Cast:
     node: str
     parser: Parser | None
     classes: Classes
-    prepared: Prepared
+    selected: tuple[str, ...]
+    place: int
+    """Of its task among those of the chunk: items with equal answers and checks share one."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Tasks:
+    """The tasks of a chunk, and which of them each kind of item has."""
+
+    prepared: list[Prepared] = field(default_factory=list)
+    places: dict[Hashable, int] = field(default_factory=dict)
 
 
 class _Shape:
@@ -113,31 +124,31 @@ class Bench:
             with_classes(example, self._open, 1)
 
     def rows(self, items: Sequence[RawItem]) -> list[DeliveredRow]:
-        """One row for each item, in order."""
-        made: list[DeliveredRow | _Cast] = [self._made(item) for item in items]
-        casts = [one for one in made if isinstance(one, _Cast)]
-        repairs = iter(
-            repair_prepared([one.prepared for one in casts], self._designs, method=self.settings.method).items
-        )
+        """One row for each item, in order. What is equal within the chunk is repaired once; never what an earlier chunk had, so
+        that a row does not depend on where and after what it is worked on."""
+        tasks = _Tasks()
+        made: list[DeliveredRow | _Cast] = [self._made(item, tasks) for item in items]
+        repairs = repair_prepared(tasks.prepared, self._designs, method=self.settings.method).items
         found = []
         for item, one in zip(items, made, strict=True):
             if isinstance(one, _Cast):
+                repair = repairs[one.place]
                 row = repaired_row(
-                    item.id, next(repairs), node=one.node, parser=one.parser, classes=one.classes, readings=one.readings
+                    item.id, repair, node=one.node, parser=one.parser, classes=one.classes, readings=one.readings
                 )
-                row = replace(row, cost=self._cost(item, one.readings, one.prepared.selected))
+                beside = {"cost": self._cost(item, one.readings, one.selected)}
             else:
-                row = one
-            found.append(replace(row, structure=item.structure, **self._help(item, row)))
+                row, beside = one, {}
+            found.append(replace(row, structure=item.structure, **beside, **self._help(item, row)))
         return found
 
-    def _made(self, item: RawItem) -> DeliveredRow | _Cast:
+    def _made(self, item: RawItem, tasks: _Tasks) -> DeliveredRow | _Cast:
         try:
-            return self._cast(item)
+            return self._cast(item, tasks)
         except InputError as error:
             return unusable_row(item.id, str(error))
 
-    def _cast(self, item: RawItem) -> DeliveredRow | _Cast:
+    def _cast(self, item: RawItem, tasks: _Tasks) -> DeliveredRow | _Cast:
         shape = self._shapes[item.structure]
         example, node = shape.example, shape.node
         parsers = self._filler.parsers(item.cells)
@@ -157,6 +168,13 @@ class Bench:
             assert vector is not None
             values[name] = vector
         answered = field_of(readings, mould.operator.node_ids, classes)
+        same = (mould, frozenset(values.items()), *answered.values.items(), None, *answered.invalid.items())
+        if same not in tasks.places:
+            tasks.prepared.append(self._prepared(mould, values, answered))
+            tasks.places[same] = len(tasks.prepared) - 1
+        return _Cast(item, readings, node, parsers.get(node), classes, mould.selected, tasks.places[same])
+
+    def _prepared(self, mould: Mould, values: Mapping[str, Numbers], answered: ResponseField) -> Prepared:
         task, answered = make_task(
             mould.problem,
             mould.aimed(values),
@@ -166,8 +184,7 @@ class Bench:
             backend=self.settings.backend,
             magnitudes=mould.magnitudes,
         )
-        prepared = Prepared(task, answered, mould.key, "", mould.selected)
-        return _Cast(item, readings, node, parsers.get(node), classes, prepared)
+        return Prepared(task, answered, mould.key, "", mould.selected)
 
     def _read(self, example: Problem, name: str, answer: RecordedAnswer, parsers: Mapping[str, Parser]) -> Reading:
         node = example.node_by_id.get(name)

@@ -32,6 +32,9 @@ class Mould:
         _ = (
             self.operator.groups,
             self.operator.node_index,
+            self.operator.block_index,
+            self.operator.of_anchors,
+            self.operator.longest_row,
         )  # known from here on, and not worked out again for every item
         self.selected = design.selected
         self._blocks = [example.block_by_id[name] for name in self.operator.block_ids]

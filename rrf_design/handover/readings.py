@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from rrf_design.errors import InputError
@@ -19,6 +20,8 @@ from rrf_design.responses.open_text import Classes
 from rrf_design.responses.parsed import Parsed, Parser, ParseStatus, labelled
 
 Values = tuple[float, ...]
+SHORT = 200
+"""Texts of up to so many characters are read once where they come again: wordings that agree, mostly word for word."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +51,17 @@ def read_answer(answer: RecordedAnswer, parser: Parser | None, dim: int) -> Read
     text = answer.text or ""
     if parser is None:
         raise InputError("the answer is text, but the node names no parser; give numbers, or a parser")
-    found = parser.parse(text)
+    found = _parsed(parser, text) if len(text) <= SHORT else parser.parse(text)
     if found.ok and not (
         found.label is not None and opens_as_refusal(text)
     ):  # any words may be a class; a refusal is none
         return Reading(found, None, text, answer.cost)
     return Reading(None, "refusal" if opens_as_refusal(text) else found.status.value, text, answer.cost)
+
+
+@lru_cache(1024)
+def _parsed(parser: Parser, text: str) -> Parsed:
+    return parser.parse(text)
 
 
 def _numbers(value: Values, parser: Parser | None, dim: int) -> Parsed:

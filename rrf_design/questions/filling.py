@@ -65,6 +65,7 @@ class Filler:
         )
         self._templated = {slot.place for slot in self.slots if slot.section == "nodes" and slot.path[0] == "parser"}
         self._same_parsers: dict[int, Parser] = {}
+        self._shared_parsers: dict[str, Parser] = {}
         self._texts = tuple(slot for slot in self.slots if slot.kind is SlotKind.TEXT)
         self._risky = tuple(slot for slot in self._texts if not slot.template.plain_names)
         self._text_columns = frozenset(name for slot in self._texts for name in slot.columns)
@@ -335,12 +336,12 @@ class Filler:
 
     def _parser_of(self, place: int, row: Cells) -> Parser:
         if place not in self._same_parsers:
-            made = self.parser(
-                place, self._filled("nodes", place, self._entries["nodes"][place]["parser"], ("parser",), row)
-            )
+            spec = self._filled("nodes", place, self._entries["nodes"][place]["parser"], ("parser",), row)
+            made = self.parser(place, spec)
             if place in self._templated:
                 return made
-            self._same_parsers[place] = made
+            # Asks that name the same parser share it, and with it what was read of equal texts.
+            self._same_parsers[place] = self._shared_parsers.setdefault(repr(spec), made)
         return self._same_parsers[place]
 
     def _read(self, slot: Slot, row: Cells, read: Callable[[Slot, Cells], Any]) -> Any:

@@ -248,7 +248,8 @@ def repair_prepared(
     """Repair a run of tasks, those of one design together; `designs` remembers what depends on the operator alone."""
     groups: dict[str, list[int]] = {}
     for position, one in enumerate(prepared):
-        designs.setdefault(one.design, Decoding.of(one.task))
+        if one.design not in designs:
+            designs[one.design] = Decoding.of(one.task)
         groups.setdefault(one.design, []).append(position)
     items: list[Repair | None] = [None] * len(prepared)
     for whole, positions in groups.items():

@@ -88,8 +88,7 @@ def make_task(
 
 def _rounding(operator: Operator) -> float:
     """A bound on the relative rounding of the sums in B y − c, so that no true explanation is lost to it."""
-    longest = int(np.diff(operator.matrix.tocsr().indptr).max(initial=0))
-    return max(ROUNDING, (longest + 2) * 2.0**-52)
+    return max(ROUNDING, (operator.longest_row + 2) * 2.0**-52)
 
 
 def computed_values(problem: Problem, operator: Operator) -> dict[str, tuple[float, ...]]:

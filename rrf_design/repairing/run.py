@@ -259,7 +259,8 @@ def finish(
 
     operator, facts = task.operator, design.facts
     misfit = operator.matrix @ outcome.error - task.syndrome
-    misfit[rows_of(task, outcome.checks)] = 0.0  # what is set aside is not explained
+    if outcome.checks:
+        misfit[rows_of(task, outcome.checks)] = 0.0  # what is set aside is not explained
     residual = float(np.linalg.norm(misfit))
     edited = edited_nodes(task, outcome)
     found = judge(task, outcome, design, support=edited, residual=residual)
@@ -404,8 +405,7 @@ def _alternative(task: Task, error: Array, item: Candidate, *, free: int) -> Alt
 
 
 def _by_kind(task: Task, misfit: Array) -> tuple[float, float]:
-    sizes = np.diff(task.operator.block_offsets)
-    anchors = np.repeat(np.array([kind == "anchor" for kind in task.operator.block_kinds], dtype=np.bool_), sizes)
+    anchors = task.operator.of_anchors
     return float(np.linalg.norm(misfit[~anchors])), float(np.linalg.norm(misfit[anchors]))
 
 

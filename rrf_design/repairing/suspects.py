@@ -102,7 +102,7 @@ def rows_of(task: Task, blocks: tuple[int, ...]) -> np.ndarray:
     """(rows,): which belong to these blocks."""
     chosen = np.zeros(len(task.operator.block_ids), dtype=np.bool_)
     chosen[list(blocks)] = True
-    return np.repeat(chosen, np.diff(task.operator.block_offsets))
+    return np.repeat(chosen, task.operator.heights)
 
 
 def _size(task: Task, item: Candidate) -> int:

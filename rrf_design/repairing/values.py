@@ -18,6 +18,8 @@ from rrf_design.rows import family_scale
 
 def edited_nodes(task: Task, outcome: DecoderOutcome) -> tuple[int, ...]:
     """Nodes whose answer is changed. A unit is solved for as a whole: what rounding alone moves there is not edited."""
+    if not outcome.error.any():
+        return ()
     slack = edit_slack(task) if task.operator.premise.units else 0.0
     sizes = (float(np.abs(outcome.error[part]).max(initial=0.0)) for part in task.operator.groups)
     gone = set(task.erased)

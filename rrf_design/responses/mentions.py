@@ -12,6 +12,7 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 from rrf_design.responses.numerals import HARD, MOST_DIGITS, POINT, RUN, is_date, reading, readings
 
@@ -22,6 +23,7 @@ _CLUSTER = re.compile(rf"{RUN}(?:{_SPACE}?/{_SPACE}?{RUN}|[:/-]{RUN})*(?:{_SPACE
 _JOINT = re.compile(rf"{_SPACE}?/{_SPACE}?|[:-]")
 _DATED = re.compile(r"[0-9]{1,2}/[0-9]{1,2}/(?:[0-9]{2}|[0-9]{4})|[0-9]{4}/[0-9]{1,2}/[0-9]{1,2}")
 _REACH = 32  # how far to look around a numeral
+_REMEMBERED = 4096  # surroundings that are kept: the answers of a table mostly put other numbers into the same words
 
 _CODES = "USD|EUR|GBP|CHF|JPY|CNY|INR|CAD|AUD|NZD|SEK|NOK|DKK|PLN|CZK|HUF|BRL|MXN|ZAR|RUB|TRY|KRW|SGD|HKD|Rs|Fr|kr|z\u0142|K\u010d"
 _SYMBOLS = "$\u20a0-\u20bf\u00a3\u00a5\u0e3f"
@@ -60,6 +62,21 @@ _GLUED = re.compile(r"[.,]?[^\W\d_]{1,6}[0-9]")
 _STRAY_AFTER = re.compile(rf"[.,'_]{{2,}}[0-9]|{_SPACE}[.,][0-9]")
 _STRAY_BEFORE = re.compile(r"(?:^|[\s.,])[.,]\Z")
 _LEADING_POINT = re.compile(rf"(?:^|[\s(\[=:+*/-]|{MONEY})\.\Z")
+_MONEY_END = re.compile(rf"{MONEY}\Z")
+_NUMBER_SIGN = re.compile(r"(?<!#)#\Z")
+_HYPHENATED = re.compile(r"[0-9]+(?:-[0-9]+){2,}")
+_RAISED = re.compile(f"[{_SUPERSCRIPT}]")
+_FORMULA_AFTER = re.compile(r"\\[a-zA-Z]|\(|\\\(")
+_FORMULA_BEFORE = re.compile(r"\\[a-zA-Z]+\{\Z|\u221a\Z")
+_SPREAD_BEFORE = re.compile(rf"(?:\u00b1|\+/-){_SPACE}?\Z")
+_SIGN_AFTER = re.compile(r"-(?![\w(>])|\+(?![\w(])")
+_TERM_AFTER = re.compile(r"[+-]\s*[0-9(]")
+_GOES_ON = re.compile(r"\.{2,}|\u2026")
+_PAIR_BEFORE = re.compile(r"[(\[]\s*\Z")
+_PAIR_AFTER = re.compile(r"\s*[)\]]")
+_TERM_BEFORE = re.compile(r"(?:(?:^|[^\w])[a-zA-Z]|[0-9]\s?[a-zA-Z]+)\Z")
+_ENDS_VULGAR = re.compile(f"[{_VULGAR}]")
+_LONE_POINT = re.compile(r"(?:^|[^\w.])\.\Z")
 _OPENED = re.compile(rf"(?:^|[^\w])\({_SPACE}?(?:{MONEY}{_SPACE}?)?\Z")
 _SPREAD = re.compile(rf"{_SPACE}?(?:\u00b1|\+/-|\+-|\\pm)")
 _NEGATED = re.compile(r"(?:\bnot|n't|\u2260|!=|\bneither|\bnor)[\s\"'*$]*\Z", re.IGNORECASE)
@@ -129,7 +146,7 @@ def _mention(text: str, start: int, end: int, decimals: Sequence[str]) -> Mentio
     shown = written if len(written) <= 40 else f"{written[:37]}..."
     percent = _PERCENT.match(right) is not None
     factor, length = _factor(right)
-    operand = _OPERATOR_AFTER.match(right[length:]) is not None or _OPERATOR_BEFORE.search(left) is not None
+    operand = _is_operand(left, right[length:])
 
     def unclear(why: str, whole: Fraction | None = None) -> Mention:
         return Mention(start, end, shown, None, f"{shown!r} {why}", percent, operand, whole)
@@ -148,7 +165,8 @@ def _mention(text: str, start: int, end: int, decimals: Sequence[str]) -> Mentio
     if not values:
         return unclear("fits no declared or known way of writing a number")
     end += length
-    values = {sign * factor * value for value in values}
+    if sign != 1 or length:
+        values = {sign * factor * value for value in values}
     if len(values) > 1:
         # A whole number has no decimals, so that a comma in it parts thousands. A point may be that of somebody who was
         # asked for a whole number and gave another one.
@@ -161,6 +179,11 @@ def _mention(text: str, start: int, end: int, decimals: Sequence[str]) -> Mentio
     return Mention(start, end, shown, value, "", percent, operand, value, spaced, bracketed)
 
 
+@lru_cache(_REMEMBERED)
+def _is_operand(left: str, right: str) -> bool:
+    return _OPERATOR_AFTER.match(right) is not None or _OPERATOR_BEFORE.search(left) is not None
+
+
 def _impossible(written: str) -> str | None:
     if sum(map(str.isdigit, written)) > MOST_DIGITS:
         return f"has more than {MOST_DIGITS} digits"
@@ -170,25 +193,36 @@ def _impossible(written: str) -> str | None:
 
 def _is_no_number(written: str, left: str, right: str) -> bool:
     """Digits of a word, an ordinal, a date, a time, an identifier."""
+    if _in_a_word(left, right) or ":" in written or is_date(written):
+        return True
+    return _DATED.fullmatch(written) is not None or _HYPHENATED.fullmatch(written) is not None
+
+
+@lru_cache(_REMEMBERED)
+def _in_a_word(left: str, right: str) -> bool:
     before = left[-1:]
-    if before.isalpha() and ord(before) < 0x2E80 and not re.search(rf"{MONEY}\Z", left):
+    if before.isalpha() and ord(before) < 0x2E80 and not _MONEY_END.search(left):
         return True
-    if before in ("_", "\u7b2c") or left.endswith(("_{", "^{", "^", "**")) or re.search(r"(?<!#)#\Z", left):
+    if before in ("_", "\u7b2c") or left.endswith(("_{", "^{", "^", "**")) or _NUMBER_SIGN.search(left):
         return True
-    if _ORDINAL.match(right) or ":" in written or is_date(written):
-        return True
-    return _DATED.fullmatch(written) is not None or re.fullmatch(r"[0-9]+(?:-[0-9]+){2,}", written) is not None
+    return _ORDINAL.match(right) is not None
 
 
 def _obstacle(written: str, left: str, right: str) -> str | None:
     """What keeps a reader from taking the numeral for a number, or None."""
+    if "-" in written:
+        return "is a time of day" if _CLOCK.match(right) else "is a range, a difference or an identifier"
+    return _obstacle_around(left, right, "." in written, "," in written)
+
+
+@lru_cache(_REMEMBERED)
+def _obstacle_around(left: str, right: str, point: bool, comma: bool) -> str | None:
+    """The obstacles that what stands beside a numeral puts up; of the numeral itself only its marks matter."""
     if _CLOCK.match(right):
         return "is a time of day"
-    if "-" in written:
-        return "is a range, a difference or an identifier"
     if _EXPONENT.match(right) or _TIMES_TEN.match(right):
         return None
-    if right[:1] in ("^", "\u221a") or right.startswith("**") or re.match(f"[{_SUPERSCRIPT}]", right):
+    if right[:1] in ("^", "\u221a") or right.startswith("**") or _RAISED.match(right):
         return "is raised to a power"
     if _GLUED.match(right):
         return "is glued to letters and further digits"
@@ -196,15 +230,15 @@ def _obstacle(written: str, left: str, right: str) -> str | None:
         return "comes with a multiple that has several meanings"
     if right[:1].isalpha() and ord(right[0]) < 0x2E80 and not _UNITS.match(right):
         return "is joined to letters"
-    if re.match(r"\\[a-zA-Z]|\(|\\\(", right) or re.search(r"\\[a-zA-Z]+\{\Z|\u221a\Z", left):
+    if _FORMULA_AFTER.match(right) or _FORMULA_BEFORE.search(left):
         return "is part of a formula"
-    if _SPREAD.match(right) or re.search(rf"(?:\u00b1|\+/-){_SPACE}?\Z", left):
+    if _SPREAD.match(right) or _SPREAD_BEFORE.search(left):
         return "comes with a tolerance"
-    if re.match(r"-(?![\w(>])|\+(?![\w(])", right) and not re.match(r"[+-]\s*[0-9(]", right):
+    if _SIGN_AFTER.match(right) and not _TERM_AFTER.match(right):
         return "has a sign after it"
     if _STRAY_AFTER.match(right) or (_STRAY_BEFORE.search(left) and not _LEADING_POINT.search(left)):
         return "has a separator that belongs to no number"
-    if "." in written and re.match(r"\.{2,}|\u2026", right):
+    if point and _GOES_ON.match(right):
         return "goes on"
     if (_BOUND.search(left) and not _ARROW.search(left)) or _BOUND_WORD.search(left) or _SOME.match(right):
         return "is a bound"
@@ -214,11 +248,12 @@ def _obstacle(written: str, left: str, right: str) -> str | None:
         return "has two signs"
     if _NEGATED.search(left):
         return "is what the answer is not"
-    if "," in written and re.search(r"[(\[]\s*\Z", left) and re.match(r"\s*[)\]]", right):
+    if comma and _PAIR_BEFORE.search(left) and _PAIR_AFTER.match(right):
         return "may be a pair"
     return None
 
 
+@lru_cache(_REMEMBERED)
 def _sign(left: str) -> int | None:
     """1 or -1; None where a dash may be a minus or a bullet."""
     if left[-1:] in ("\u8d1f", "\u8ca0"):
@@ -230,7 +265,7 @@ def _sign(left: str) -> int | None:
         if word.lower() in _SAYS or word[-1] in ":=(":
             return -1
         return 1 if word[-1].isdigit() or word[-1] in ")]%" else None
-    if _MINUS_WORD.search(left) and not re.search(rf"{MONEY}{_SPACE}?\Z", left):
+    if _MINUS_WORD.search(left) and not _MONEY_BEFORE.search(left):
         return None
     match = _LEFT.search(left)
     if match is None:  # can't be: every part may be empty
@@ -251,7 +286,7 @@ def _sign(left: str) -> int | None:
 
 def _ends_as_term(bare: str) -> bool:
     """``x - 3``: a variable or a unit after a number stands before the dash."""
-    return re.search(r"(?:(?:^|[^\w])[a-zA-Z]|[0-9]\s?[a-zA-Z]+)\Z", bare) is not None
+    return _TERM_BEFORE.search(bare) is not None
 
 
 def _values(written: str, left: str, decimals: Sequence[str]) -> set[Fraction]:
@@ -260,10 +295,10 @@ def _values(written: str, left: str, decimals: Sequence[str]) -> set[Fraction]:
         return set()
     if len(parts) == 2:
         return _fraction(parts[0], parts[1])
-    if re.match(f"[{_VULGAR}]", written[-1]):
+    if _ENDS_VULGAR.match(written[-1]):
         whole = written[:-1].rstrip(f" {HARD}")
         return {int(whole or "0") + _vulgar(written[-1])} if whole.isdigit() or not whole else set()
-    if re.search(r"(?:^|[^\w.])\.\Z", left):
+    if _LONE_POINT.search(left):
         return set(readings(f"0.{written}", (".",))) if written.isdigit() else set()
     return set(readings(written, decimals))
 
@@ -286,6 +321,7 @@ def _vulgar(character: str) -> Fraction:
     return Fraction(int(top), int(bottom))
 
 
+@lru_cache(_REMEMBERED)
 def _factor(right: str) -> tuple[Fraction, int]:
     """The power of ten or the multiple after a numeral, and how many characters it takes."""
     exponent = _EXPONENT.match(right)

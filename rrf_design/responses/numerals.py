@@ -12,6 +12,7 @@ import re
 import unicodedata
 from collections.abc import Iterable
 from fractions import Fraction
+from functools import lru_cache
 
 POINT, COMMA = ".", ","
 BOTH = (POINT, COMMA)
@@ -74,6 +75,7 @@ def plain(text: str) -> str:
     return text if text.isascii() else _FORMATTING.sub("", text).translate(_TABLE)
 
 
+@lru_cache(256)  # one numeral is looked at for the conventions of its text, and again for its value
 def reading(run: str, decimal: str) -> Fraction | None:
     """The number a run stands for when ``decimal`` separates its decimals; None if it does not fit."""
     marks = _SEPARATOR.findall(run)

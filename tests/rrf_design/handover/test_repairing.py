@@ -9,7 +9,7 @@ import pytest
 
 import rrf_design as rrf
 from rrf_design.errors import InputError
-from rrf_design.handover import repairing
+from rrf_design.handover import bench, repairing
 from rrf_design.handover.rows import shown_value
 from rrf_design.questions import RecordedAnswers
 from rrf_design.responses.open_text import Classes
@@ -116,6 +116,31 @@ def test_a_run_that_was_cut_short_goes_on(
     assert rrf.repair(items, folder / "answers.jsonl", resume=kept).verdicts == again.verdicts
     with pytest.raises(InputError, match="another recipe, table, set of answers or setting"):
         rrf.repair(items, folder / "answers.jsonl", resume=kept, k=2)
+
+
+def test_equal_items_of_a_chunk_are_decoded_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same answers and checks are the same task; another check or a missing answer makes another one."""
+    recipe = {
+        "data": {"id": "no"},
+        "answer": {"of": "a", "k": 1, "tolerance": 0.5},
+        "ask": [
+            {"id": n, "prompt": "{{ t }}", "parse": "decimal", **({} if n == "a" else {"like": "a"})} for n in "abc"
+        ],
+        "check": [{"id": "booked", "of": "a", "by": {"value": "{{ booked }}"}, "when": "{{ booked }}"}],
+    }
+    said = [("1", "1", "1"), ("1", "1", "1"), ("1", "1", "2"), ("1", "1", "nobody"), ("1", "1", ""), ("1", "1", "1")]
+    table = [{"no": str(i), "t": f"text {i}", "booked": "1" if i == 5 else ""} for i in range(len(said))]
+    answers = rows_of({str(i): dict(zip("abc", texts, strict=True)) for i, texts in enumerate(said)})
+    counts = []
+    real = bench.repair_prepared
+    monkeypatch.setattr(bench, "repair_prepared", lambda p, *a, **k: (counts.append(len(p)), real(p, *a, **k))[1])
+    together = rrf.repair(rrf.dataset(recipe, table), answers)
+    assert counts == [4]
+    monkeypatch.setattr(repairing, "CHUNK", 1)  # each by itself
+    apart = rrf.repair(rrf.dataset(recipe, table), answers)
+    assert counts == [4, *[1] * 6]
+    for one, other in zip(together.rows(), apart.rows(), strict=True):
+        assert one == other
 
 
 def test_one_bad_item_is_one_row(items: rrf.Dataset) -> None:

@@ -4,8 +4,8 @@ from fractions import Fraction
 
 import pytest
 
-from rrf_design.responses.mentions import mentions
-from rrf_design.responses.numerals import BOTH, plain
+from rrf_design.responses.mentions import _factor, _in_a_word, _is_operand, _obstacle_around, _sign, mentions
+from rrf_design.responses.numerals import BOTH, plain, reading
 
 
 @pytest.mark.parametrize(
@@ -43,3 +43,29 @@ def test_what_is_known_of_a_mention() -> None:
     assert "may be 1.234 or 1234" in unclear.why
     (zero,) = mentions("1/0", BOTH)
     assert zero.impossible
+
+
+def test_what_was_read_before_changes_no_reading() -> None:
+    """The fast way remembers what stands beside numerals; the slow one looks at it anew for each of them."""
+    beside = (
+        "{} EUR",
+        "-{}",
+        "{}k",
+        "between {} and 9",
+        "not {}",
+        "{} May",
+        "({})",
+        "${}",
+        "x - {}",
+        "{}%",
+        "#{}",
+        "{}...",
+        "{}e3",
+    )
+    written = ("12.50", "1,234", "3-4", "7", "1.234,50", "3/4", "12:30")
+    texts = [around.format(number) for number in written for around in beside]
+    warm = [list(mentions(text, BOTH)) for text in texts * 2][len(texts) :]
+    for text, found in zip(texts, warm, strict=True):
+        for remembered in (_factor, _in_a_word, _is_operand, _obstacle_around, _sign, reading):
+            remembered.cache_clear()
+        assert list(mentions(text, BOTH)) == found
