@@ -164,7 +164,7 @@ def hand_over(delivery: Delivery, outputs: Sequence[Path], *, review: Path | Non
     if review is not None:
         count = write_reviews(review, delivery)
         if not quiet:
-            note(f"{count} questions for people, first things first, written to {review}")
+            note(f"{count} question{'s' * (count != 1)} for people, first things first, written to {review}")
 
 
 def describe_delivery(delivery: Delivery) -> None:

@@ -136,10 +136,10 @@ class Bench:
                 row = repaired_row(
                     item.id, repair, node=one.node, parser=one.parser, classes=one.classes, readings=one.readings
                 )
-                beside = {"cost": self._cost(item, one.readings, one.selected)}
+                cost = self._cost(item, one.readings, one.selected)
             else:
-                row, beside = one, {}
-            found.append(replace(row, structure=item.structure, **beside, **self._help(item, row)))
+                row, cost = one, one.cost
+            found.append(replace(row, structure=item.structure, cost=cost, **self._help(item, row)))
         return found
 
     def _made(self, item: RawItem, tasks: _Tasks) -> DeliveredRow | _Cast:

@@ -119,11 +119,13 @@ class _Lines:
         self.place += len(line)
         if len(line) > LONGEST_LINE:
             raise _BadLine(f"a line of more than {LONGEST_LINE // 2**20} MB")
+        if b"\0" in line:
+            raise _BadLine(f"a NUL character at {line.index(0) + 1} of line {self.number}: damaged, or no text")
         try:
             text = line.decode(self.encoding)
         except UnicodeDecodeError as error:
             raise _BadLine(
-                f"not {self.encoding.upper()} text (byte {line[error.start]:#04x} at {error.start + 1} of line {self.number}; another encoding is named in [data])"
+                f"not {self.encoding.upper()} text (byte {line[error.start]:#04x} at {error.start + 1} of line {self.number}; if it is Latin-1, say encoding = 'latin-1' in [data])"
             ) from None
         return text.removeprefix("\ufeff") if self.number == 1 else text
 

@@ -33,7 +33,7 @@ from rrf_design.repairing.judgement import Assessment, judge
 from rrf_design.repairing.suspects import rows_of, surely_wrong
 from rrf_design.repairing.uncertain import widened
 from rrf_design.repairing.values import agreed_values, delivered_bounds, edited_nodes, repaired_values
-from rrf_design.verdict import Evidence, Explained, assumed, decide
+from rrf_design.verdict import Evidence, Explained, Verdict, assumed, decide
 
 if TYPE_CHECKING:
     from rrf_design.problem import Problem, Selection
@@ -270,6 +270,8 @@ def finish(
     reason = found.reason
     if blank and found.error_bound is not None:
         reason = f"{reason} But nothing determines the value of {', '.join(blank)}."
+    if verdict is Verdict.INCOMPLETE and field.invalid:
+        reason = f"There is no readable answer of {_some(tuple(field.invalid))}; {reason}"
     unfit = found.certainty is Certainty.UNEXPLAINED  # what fits nothing is no repair, whoever found it
     if unfit:
         reason = f"{reason} No values are given: {_next_step(task)}"
@@ -370,6 +372,10 @@ def _wanted(task: Task) -> float | None:
         return None
     wish = Goal.of(task.problem).wanted(task.radius)
     return None if wish == float("inf") else wish
+
+
+def _some(names: tuple[str, ...], most: int = 6) -> str:
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 def _next_step(task: Task) -> str:

@@ -94,3 +94,26 @@ def test_a_review_nobody_can_read_is_one_row(folder: Path, items: rrf.Dataset) -
 def test_other_endings_are_refused(delivery: Delivery, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="review lists end in"):
         write_reviews(tmp_path / "review.xlsx", delivery)
+
+
+def test_what_label_studio_exported_is_read_back(tmp_path: Path) -> None:
+    """Its release 1.23.2 imported a list of ours, two answers were given there, and this is its export."""
+    rows = [{"no": "1001"}, {"no": "1002"}]
+    recipe = {
+        "data": {"id": "no"},
+        "answer": {"of": "total", "tolerance": 0.005, "k": 1},
+        "ask": [{"id": "total", "prompt": "{{ no }}", "parse": "decimal"}],
+        "check": [{"id": "clerk", "of": "total", "by": {"person": "{{ no }}"}, "cost": 0.8}],
+    }
+    export = Path(__file__).parent / "logs" / "label-studio.json"
+    assert read_reviews(export, rrf.dataset(recipe, rows)).by_item == {
+        "1001": {"clerk": "49.98"},
+        "1002": {"clerk": "47.60"},
+    }
+    answers = [{"id": "1001", "node": "total", "text": "1"}, {"id": "1002", "node": "total", "text": "2"}]
+    delivery = rrf.repair(rrf.dataset(recipe, rows), answers, reviews=export)
+    assert [(row.answer, row.verdict.value) for row in delivery.rows()] == [(49.98, "certified"), (47.6, "certified")]
+    minimal = tmp_path / "minimal.json"  # its other JSON form has its own ids in place of ours
+    minimal.write_text(json.dumps([{"id": 1, "check": "clerk", "value": "49.98", "annotation_id": 1}]))
+    with pytest.raises(InputError, match="export as JSON, not as JSON-MIN"):
+        read_reviews(minimal, rrf.dataset(recipe, rows))

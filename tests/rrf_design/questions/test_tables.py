@@ -57,7 +57,12 @@ def file(folder: Path, name: str, content: str | bytes) -> Path:
         (
             "t.csv",
             b"a,b\n1,\xe9\n2,x\n",
-            r"1 of 2 rows .* row 1: not UTF-8 text \(byte 0xe9 at 3 of line 2; another encoding is named in .data.\)",
+            r"1 of 2 rows .* row 1: not UTF-8 text \(byte 0xe9 at 3 of line 2; if it is Latin-1, say encoding = 'latin-1' in .data.\)",
+        ),
+        (
+            "t.csv",
+            b"a,b\n" + b"1,2\n" * 9000 + b"1,\0\n3\0,4\n",
+            r"2 of 9002 rows .* row 9001: a NUL character at 3 of line 9002: damaged, or no text .*; row 9002: a NUL",
         ),
         ("t.csv", b'a,b\n1,"x\n2,y\n', "row 1: a quote that is never closed"),
         ("t.csv", b'a,b\n1,"x"y\n2,y\n', "row 1: text after a closing quote"),

@@ -7,6 +7,7 @@ import json
 import struct
 import zipfile
 import zlib
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -195,6 +196,19 @@ def chat(*texts: str | None, refusal: str | None = None) -> dict[str, Any]:
         for i, text in enumerate(texts)
     ]
     return {"object": "chat.completion", "model": "gpt-x", "choices": choices, "usage": {"total_tokens": 3}}
+
+
+def test_batch_bodies_are_what_the_client_calls_a_completion() -> None:
+    """The provider's own client knows every field of the bodies that `init documents` writes, and misses none."""
+    completion = pytest.importorskip("openai.types.chat").ChatCompletion
+    lines = (files("rrf_design") / "templates" / "documents" / "batch.jsonl").read_text().splitlines()
+    for line in map(json.loads, lines):
+        assert set(line) == {"id", "custom_id", "response", "error"}
+        if line["error"] is None:
+            assert set(line["response"]) == {"status_code", "request_id", "body"}
+            read = completion.model_validate(line["response"]["body"])
+            assert not read.model_extra
+            assert read.choices[0].message.content
 
 
 def test_openai_batches(tmp_path: Path) -> None:
