@@ -115,6 +115,17 @@ def _describe(found: dict[str, Any], *, quiet: bool) -> None:
     ]
     if lines:
         table("", ["relation", "broken", "its own fault", "at most"], lines, right=[1, 2, 3])
+    orders = [
+        (
+            " / ".join(entry["nodes"]),
+            f"{entry['changed']} of {entry['both_read']}",
+            ", ".join(f"{count} {way}" for way, count in entry["ways"].items()) or "–",
+            f"{entry['p']:.2g}",
+        )
+        for entry in found["orders"]
+    ]
+    if orders:
+        table("", ["in two orders", "changed", "which way", "p"], orders, right=[1, 3])
     for words in () if quiet else found["proposals"]:
         say(words)
 

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rrf_design.blocks import Relation
+from rrf_design.promises.positions import both_orders, order_proposals
 from rrf_design.promises.sheets import AnswerSheet, SheetRow, carried, simple
 from rrf_design.promises.truths import Said, Truth, same
 from rrf_design.questions.recipe import Recipe
@@ -32,6 +33,7 @@ def measured(sheet: AnswerSheet, truths: Sequence[Truth], recipe: Recipe, confid
     pairs = together(sheet, truths, confidence)
     repeated = repeats(sheet, recipe, confidence)
     broken = relations(sheet, truths, confidence)
+    orders = both_orders(sheet, truths, recipe, confidence)
     return {
         "wrong_answers": wrong,
         "fail_together": pairs,
@@ -39,7 +41,8 @@ def measured(sheet: AnswerSheet, truths: Sequence[Truth], recipe: Recipe, confid
         "scatter": scatter(sheet, truths, confidence),
         "checks": checks(sheet, truths, confidence),
         "relations": broken,
-        "proposals": proposals(wrong, pairs, repeated, broken),
+        "orders": orders,
+        "proposals": [*proposals(wrong, pairs, repeated, broken), *order_proposals(orders)],
     }
 
 

@@ -224,6 +224,8 @@ class Recipe:
     """Node id by ask, model (None: the first) and repeat (from 1)."""
     folder: Path = field(default_factory=Path)
     lines: Places = field(default_factory=dict)
+    swapped: frozenset[str] = frozenset()
+    """Asks that are another one with two columns exchanged."""
 
     def where(self, entry: str, key: str = "") -> str:
         """What to call the place of a node's or block's key: check 'clerk' by, line 31 of rrf.toml."""
@@ -296,11 +298,12 @@ def recipe_from_document(
         tables: dict[str, type[BaseModel]] = {"data": DataSection, "answer": AnswerSection, "promise": PromiseSection}
         raise InputError(one_line(error, document, lists=lists, tables=tables, top=RecipeFile)) from None
     models = parts.models
+    swapped = frozenset(ask.id for ask in parts.ask if ask.reword is not None and ask.reword.swap is not None)
     parts = _reworded(parts, folder or Path())
     made = compile_short(parts, list(models)) if short else own_long(parts, list(models))
     recipe = Recipe(
         name, parts.data, models, parts.promise, parts.ladder, made.document, made.origins, made.nodes,
-        folder or Path(), lines or {},
+        folder or Path(), lines or {}, swapped,
     )  # fmt: skip
     check_recipe(Filler(recipe))
     return recipe
