@@ -5,5 +5,6 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-for folder in ("solvers", "rrf_design/planning"):  # small.py: random problems and the definition of a best plan
+# small.py: random problems and the definition of a best plan; agreeing.py: problem files on which every verb must agree
+for folder in ("solvers", "rrf_design/planning", "rrf_design"):
     sys.path.insert(0, str(Path(__file__).parent / folder))

@@ -58,6 +58,7 @@ def executable(page: Path) -> bool:
 def test_examples_do_what_they_say(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "120")
+    monkeypatch.setenv("RRF_CACHE", str(tmp_path / "kept"))  # what an earlier run was told is not asked again
     namespace: dict[str, Any] = {"__name__": "__main__"}
     for block in blocks(page):
         where = f"{page.name}, line {block.line}"

@@ -151,7 +151,7 @@ def plan(
         print_json(to_document(result))
     else:
         describe(result, explain=explain)
-    raise typer.Exit(0 if result.reached else 1)
+    raise typer.Exit(0 if result.met else 1)
 
 
 def describe_items(result: DatasetPlan) -> None:
@@ -205,7 +205,7 @@ def _sure(result: Plan) -> str:
 
 def _verdict(result: Plan) -> str:
     left = "" if result.left_over is None else f" {result.left_over:g} is left over."
-    if result.target is not None and result.reached:
+    if result.target is not None and result.met:
         if str(result.status) == "optimal":
             return f"No design that reaches the target costs less: proven.{left}"
         return f"The target is reached; a design that reaches it costs at least {result.cost_bound or 0:g}.{left}"

@@ -109,14 +109,22 @@ class Plan:
     """The objective before anything is bought: where the trajectory starts."""
     repeats: Mapping[str, int] = field(default_factory=dict)
     """Nodes that are asked more often than the problem says, and how often: part of the cost, and of ε."""
+    stands: bool | None = None
+    """Whether the design reaches the problem's own goal, or has any margin where it has none; None where that was not asked."""
 
     def with_standing(self, standing: Standing) -> Plan:
         told = standing.to_json()
-        return replace(self, **{name: told[name] for name in ("wanted", "epsilon", "robust_lower", "error_bound")})
+        taken = {name: told[name] for name in ("wanted", "epsilon", "robust_lower", "error_bound")}
+        return replace(self, **taken, stands=standing.reached)
 
     @property
     def reached(self) -> bool:
-        """Whether the target is met; without a target there is none to miss."""
+        """Whether the target is met; for a plan that has none, whether the design reaches the problem's own goal, as every verb says."""
+        return self.stands is not False if self.target is None else self.met
+
+    @property
+    def met(self) -> bool:
+        """Whether the plan is what was ordered: its target is met; without a target there is none to miss."""
         return self.target is None or (
             self.status is not PlanStatus.INFEASIBLE and self.value >= self.target * (1 - REACHED)
         )
@@ -156,6 +164,7 @@ class Plan:
             "digest": self.digest,
             "wanted": self.wanted,
             "reached": self.reached,
+            "stands": self.stands,
             "epsilon": self.epsilon,
             "robust_lower": self.robust_lower,
             "error_bound": self.error_bound,

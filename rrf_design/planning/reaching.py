@@ -81,13 +81,13 @@ def _rising(arena: Arena, planner: Planner, order: Order, wish: Goal, least: flo
         if attempt == 0 and found.cost_bound is not None:
             floor = exact(found.cost_bound)
         needed = wish.wanted(arena.original.design(found.selected).radius(arena.original)) or 0.0
-        if found.reached and found.value >= needed * (1 - REACHED):
+        if found.met and found.value >= needed * (1 - REACHED):
             cost = exact(found.cost)
             proven = cost == 0 or floor >= cost
             status = PlanStatus.OPTIMAL if proven else PlanStatus.FEASIBLE
             gap = float((cost - floor) / cost) if cost > 0 else 0.0
             return replace(found, target=needed, status=status, cost_bound=float(floor), gap=gap)
-        if margin >= most or not found.reached:
+        if margin >= most or not found.met:
             break
         margin = most if attempt == TRIES - 2 else min(most, max(needed, nextafter(margin, inf)))
     note = "the margin that is wanted depends on what is bought; no design found has the one that it needs itself"

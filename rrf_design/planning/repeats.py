@@ -67,7 +67,7 @@ def weigh(
         if found.status is PlanStatus.INFEASIBLE:
             continue
         floors.append(paid + exact(found.cost_bound or 0.0))
-        if found.reached and (best is None or paid + exact(found.cost) < cost):
+        if found.met and (best is None or paid + exact(found.cost) < cost):
             best, cost = replace(found, repeats=choice), paid + exact(found.cost)
     if best is None:
         return plain or last or solve(problem, Fraction(0))
@@ -130,7 +130,7 @@ def _need(problem: Problem, choice: Choice) -> float:
 def _route(best: Plan, plain: Plan | None) -> str:
     """Which way was taken, and what the other would have cost, in words."""
     again = ", ".join(f"{name} {times} times" for name, times in best.repeats.items())
-    other = "out of reach" if plain is None or not plain.reached else f"for {plain.cost:g}"
+    other = "out of reach" if plain is None or not plain.met else f"for {plain.cost:g}"
     if not best.repeats:
         return "asking again was weighed and is not worth its price here: the margin alone reaches the goal"
     bought = f" and buys {', '.join(best.selected)}" if best.selected else " and buys nothing else"
