@@ -437,7 +437,8 @@ def _bought(item: str, entry: Settled) -> Bought:
 def _item(item: str, design: Shop, run: RunState) -> ItemResult:
     state, problem = run.items[item], design.problem
     try:
-        margin = design.settled_margin(state.held, state.failed)
+        missing = design.given.difference(state.settled)  # a limit may end a run before all of the field was asked
+        margin = design.settled_margin(state.held, state.failed.union(missing))
         standing = standing_of(problem, margin)
         value = margin.value
         lower, robust = standing.lower, standing.robust_lower

@@ -48,6 +48,13 @@ def test_a_certified_item_has_the_margin_that_its_verdict_rests_on(tmp_path: Pat
     assert item.gamma_lower == item.repair["gamma_lower"] > 0.3
 
 
+def test_what_a_limit_left_unasked_is_missing_from_the_margin(tmp_path: Path) -> None:
+    run = go(tmp_path, lambda request: "7", calls=2)
+    (item,) = run.items
+    assert len(item.unasked) == 3
+    assert (item.gamma_lower, item.reached, item.verdict) == (item.repair["gamma_lower"], False, Verdict.AMBIGUOUS)
+
+
 def test_a_run_is_certified_only_with_its_goal(tmp_path: Path) -> None:
     assert go(tmp_path, lambda request: "7").certified
     assert not go(tmp_path, lambda request: "7", budget=0.0).certified
