@@ -14,6 +14,7 @@ All marks of a kind must name one and the same number, otherwise the text is amb
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -100,7 +101,7 @@ def page(text: str, decimal: str | None) -> Page | FoundNumber:
     concealed = hidden(text)
     if concealed is not None:
         return FoundNumber(None, f"the text has {concealed}", ambiguous=True)
-    marked = plain(text)
+    marked = plain(html.unescape(text) if "&" in text else text)  # as a browser shows it: &minus;12 is negative
     if "\\" in marked or "{,}" in marked:
         for pattern, replacement in _LATEX:
             marked = pattern.sub(replacement, marked)

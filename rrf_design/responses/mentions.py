@@ -55,6 +55,7 @@ _VAGUE = re.compile(
     r"tsd|bn|mn|cr|k)s?\b|[\u4e07\u842c\u5104\u4ebf\u5343\u767e\ub9cc\uc5b5])|m\b",
     re.IGNORECASE,
 )
+_VAGUE_LETTER = re.compile(rf"{_SPACE}[MB]\b")
 _VAGUE_MONEY = re.compile(rf"{_SPACE}?[kmbtKMBT]\b")
 _MONEY_BEFORE = re.compile(rf"{MONEY}{_SPACE}?\Z")
 # 1h30, 6ft2, 5.O0: letters and then digits again, all in one.
@@ -79,21 +80,39 @@ _ENDS_VULGAR = re.compile(f"[{_VULGAR}]")
 _LONE_POINT = re.compile(r"(?:^|[^\w.])\.\Z")
 _OPENED = re.compile(rf"(?:^|[^\w])\({_SPACE}?(?:{MONEY}{_SPACE}?)?\Z")
 _SPREAD = re.compile(rf"{_SPACE}?(?:\u00b1|\+/-|\+-|\\pm)")
-_NEGATED = re.compile(r"(?:\bnot|n't|\u2260|!=|\bneither|\bnor)[\s\"'*$]*\Z", re.IGNORECASE)
+_NEGATED = re.compile(
+    r"(?:(?:\bnot|n't|\bnever|\bcannot)(?: be| equal)?|\u2260|!=|\bneither|\bnor|\bexcept|\banything but|\bother than|\bwrong:)[\s\"'*$]*\Z",
+    re.IGNORECASE,
+)
+_DENIED = re.compile(
+    r"[\"'*$]*\s(?:is|was) (?:wrong|incorrect|false|mistaken|not (?:right|correct|the))\b", re.IGNORECASE
+)
 # A dash at a word that stands before the number: a currency that nobody listed, or a bullet.
 _MINUS_WORD = re.compile(rf"(?:^|[\s:=(\[*\"'])-[^\W\d_]{{1,12}}\.?{_SPACE}?\Z")
 _SPACES_BEFORE = re.compile(rf"{_SPACE}+\Z")
 _PERCENT = re.compile(rf"{_SPACE}?(?:%|percent\b|per cent\b|pct\b)")
 _CLOSED = re.compile(rf"{_SPACE}?\)")
-_SPOKEN_MINUS = re.compile(r"\b(?:minus|negative)\s\Z", re.IGNORECASE)
+_SPOKEN_MINUS = re.compile(r"\b(?:minus|negative|neg\.)\s\Z", re.IGNORECASE)
+_MINUS_AFTER = re.compile(rf"{_SPACE}(?:negative|below zero)\b", re.IGNORECASE)
+# Signs that are none, or not surely: a superscript or subscript minus, minus-plus, figure dash and horizontal bar.
+_STRANGE_SIGN = re.compile(
+    rf"(?:[\u207b\u208b\u2213\u2012]{_SPACE}?|(?:^|[^\w.,;:!?)\]{_SPACE[1:-1]}])[\u2014\u2015]|^[\u2014\u2015])\Z"
+)
 _SAYS = frozenset({"is", "was", "be", "equals", "of", "answer", "about", "ist", "result"})
 _BOUND = re.compile(rf"(?:[<>\u2264\u2265]=?|\\(?:le|ge|leq|geq|lt|gt)){_SPACE}?\Z")
 _BOUND_WORD = re.compile(
-    r"\b(?:(?:more|less|fewer|greater|larger|smaller|bigger|higher|lower) than|over|under|above|below|beyond)\s\Z",
+    r"\b(?:(?:more|less|fewer|greater|larger|smaller|bigger|higher|lower) than|over|under|above|below|beyond|"
+    r"up to|upwards? of|exceed(?:s|ing))\s\Z",
+    re.IGNORECASE,
+)
+_BOUND_AFTER = re.compile(
+    rf"{_SPACE}(?:or (?:more|less|fewer|higher|lower|above|below)|and (?:above|below|more|up)|upwards)\b",
     re.IGNORECASE,
 )
 _SOME = re.compile(r"-(?:something|odd|ish)\b")
-_TWO_SIGNS = re.compile(r"[-+][-+]\Z")
+_TWO_SIGNS = re.compile(rf"[-+](?:{_SPACE}?\({_SPACE}?)?[-+]\Z")
+_BARS = re.compile(r"\|[-+]\Z")
+_APART_EXPONENT = re.compile(rf"{_SPACE}[eE][+-]?[0-9]")
 _ARROW = re.compile(rf"(?:[-=]>|\u2192){_SPACE}?\Z")
 _OPERATOR_BEFORE = re.compile(
     rf"[\w)\]}}%](?:{_SPACE}*[/*\u00d7\u00f7\u00b7\u22c5^]{_SPACE}*|{_SPACE}+[+-]{_SPACE}+|[+-]{_SPACE}*|"
@@ -226,7 +245,9 @@ def _obstacle_around(left: str, right: str, point: bool, comma: bool) -> str | N
         return "is raised to a power"
     if _GLUED.match(right):
         return "is glued to letters and further digits"
-    if _VAGUE.match(right) or (_MONEY_BEFORE.search(left) and _VAGUE_MONEY.match(right)):
+    if _APART_EXPONENT.match(right):
+        return "has something after it that may be an exponent"
+    if _VAGUE.match(right) or _VAGUE_LETTER.match(right) or (_MONEY_BEFORE.search(left) and _VAGUE_MONEY.match(right)):
         return "comes with a multiple that has several meanings"
     if right[:1].isalpha() and ord(right[0]) < 0x2E80 and not _UNITS.match(right):
         return "is joined to letters"
@@ -236,17 +257,21 @@ def _obstacle_around(left: str, right: str, point: bool, comma: bool) -> str | N
         return "comes with a tolerance"
     if _SIGN_AFTER.match(right) and not _TERM_AFTER.match(right):
         return "has a sign after it"
+    if _MINUS_AFTER.match(right) or (_BARS.search(left) and right[:1] == "|"):
+        return "may be negative or not"
     if _STRAY_AFTER.match(right) or (_STRAY_BEFORE.search(left) and not _LEADING_POINT.search(left)):
         return "has a separator that belongs to no number"
     if point and _GOES_ON.match(right):
         return "goes on"
     if (_BOUND.search(left) and not _ARROW.search(left)) or _BOUND_WORD.search(left) or _SOME.match(right):
         return "is a bound"
+    if _BOUND_AFTER.match(right):
+        return "is a bound"
     if _DAY_BEFORE.search(left) or _DAY_AFTER.match(right):
         return "is a day of a month"
     if _TWO_SIGNS.search(left):
         return "has two signs"
-    if _NEGATED.search(left):
+    if _NEGATED.search(left) or _DENIED.match(right):
         return "is what the answer is not"
     if comma and _PAIR_BEFORE.search(left) and _PAIR_AFTER.match(right):
         return "may be a pair"
@@ -256,7 +281,7 @@ def _obstacle_around(left: str, right: str, point: bool, comma: bool) -> str | N
 @lru_cache(_REMEMBERED)
 def _sign(left: str) -> int | None:
     """1 or -1; None where a dash may be a minus or a bullet."""
-    if left[-1:] in ("\u8d1f", "\u8ca0"):
+    if left[-1:] in ("\u8d1f", "\u8ca0") or _STRANGE_SIGN.search(left):
         return None
     left = left.removesuffix(".")  # of ".5"
     spoken = _SPOKEN_MINUS.search(left)

@@ -15,6 +15,8 @@ from typing import Any
 
 # Beyond this an integer has no exact float64, and a relation could not be checked on it.
 LARGEST_EXACT = 2**53
+SMALLEST = 2.0**-1022
+"""Below this float64 loses digits, down to a zero that nobody answered."""
 
 
 class ParseStatus(StrEnum):
@@ -108,11 +110,13 @@ def labelled(label: str, *, strict: bool) -> Parsed:
 
 
 def numbers(values: Sequence[Fraction | int], *, strict: bool, canonical: str) -> Parsed:
-    """A parsed vector, unless float64 would change an integer of it or overflow."""
+    """A parsed vector, unless float64 would change an integer of it, overflow or underflow."""
     if any(value.denominator == 1 and abs(value.numerator) > LARGEST_EXACT for value in values):
         return failure("an integer beyond 2**53 has no exact float64", ParseStatus.OUT_OF_RANGE)
     try:
         floats = tuple(float(value) for value in values)
     except OverflowError:
         return failure("a number beyond the range of float64", ParseStatus.OUT_OF_RANGE)
+    if any(value and abs(near) < SMALLEST for value, near in zip(values, floats, strict=True)):
+        return failure("a number too small for float64, which would make another of it", ParseStatus.OUT_OF_RANGE)
     return Parsed(ParseStatus.PARSED, floats, strict, canonical)

@@ -38,6 +38,10 @@ def judge(
         return _whole(ProgramStatus.PARSE_FAILURE, f"no function {program.entry}", count, isolation, cpu)
     if body and body[0].startswith("broken "):
         status, _, text = _line(body[0].removeprefix("broken "), None)
+        if (
+            status is ProgramStatus.RAN
+        ):  # a forged line: outside the function nothing returns an integer, and no answer is one without values
+            status, text = ProgramStatus.CRASH, "unreadable result"
         return _whole(status, f"outside the function: {text}", count, isolation, cpu)
     if ended is None and (len(body) != count + 1 or body[-1] != "done"):
         return _whole(ProgramStatus.CRASH, "it ended before its tests did", count, isolation, cpu)

@@ -228,6 +228,34 @@ ATTACKS: dict[str, tuple[str, Status, str]] = {
         Status.CRASH,
         "unreadable|ended before",
     ),
+    "forge a line of the harness": (
+        solve("os.write(3, b'broken int 1\\n')\nos._exit(0)", C),
+        Status.CRASH,
+        "ended before|unreadable",
+    ),
+    "write after the end": (
+        solve(
+            "atexit.register(os.write, 3, b'int 1\\n')\nsys.setswitchinterval(1e-6)\nreturn 1",
+            C + "import atexit, sys\n",
+        ),
+        Status.WRONG,
+        "",
+    ),
+    "an integer whose end speaks": (
+        solve(
+            "class I(int):\n    def __del__(self): os.write(3, b'int 1\\nint 1\\ndone\\n')\nI(5)\nreturn 1",
+            C,
+        ),
+        Status.CRASH,
+        "ended before",
+    ),
+    "a generator for an integer": (solve("yield n"), Status.NON_INTEGER, "generator"),
+    "not a number": (solve("return float('nan')"), Status.NON_INTEGER, "float"),
+    "change what equal means": (
+        solve("import builtins\nbuiltins.int = builtins.type = lambda *a: None\nreturn 1"),
+        Status.CRASH,
+        "",
+    ),
     "forge a verdict": (
         solve("os.write(3, b'rejected\\nright right\\ndone\\n')\nos._exit(0)", C),
         Status.CRASH,

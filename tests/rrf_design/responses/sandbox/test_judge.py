@@ -38,6 +38,8 @@ def verdict(payload: bytes, *, end: str = "exit", code: int = 0, cpu: float = 0.
         (b"accepted\nright\nright\ndone\n", ProgramStatus.CRASH),
         (b"accepted\nabsent\n", ProgramStatus.PARSE_FAILURE),
         (b"accepted\nbroken memory\n", ProgramStatus.MEMORY),
+        (b"accepted\nbroken int 5\n", ProgramStatus.CRASH),
+        (b"accepted\nbroken other float\n", ProgramStatus.NON_INTEGER),
         (b"rejected import\n", ProgramStatus.REJECTED),
         (b"uncompilable SyntaxError\n", ProgramStatus.COMPILE_FAILURE),
         (b"", ProgramStatus.CRASH),
@@ -84,3 +86,22 @@ def test_integers_read_back(number: int) -> None:
     payload = f"accepted\nint {number:x}\ndone\n".encode()
     report = {"end": "exit", "code": 0, "cpu": 0.0}
     assert judge(program, report, payload, isolation=HELD, limits=ProgramLimits()).outputs == (number,)
+
+
+@given(
+    st.lists(
+        st.sampled_from(
+            ["broken ", "int 5", "int -7", "done", "absent", "other x", "error x", "right", " ", "accepted"]
+        ),
+        max_size=6,
+    )
+)
+@settings(max_examples=300, deadline=None)
+def test_an_answer_has_an_integer_for_every_test(pieces: list[str]) -> None:
+    """Whatever lines a program forges: where it is said to have run, every test has its integer."""
+    lines = "\n".join(["accepted", *pieces]).replace("broken \n", "broken ") + "\n"
+    asked = Program.build("", [[1], [2]])
+    report = {"end": "exit", "code": 0, "cpu": 0.0}
+    result = judge(asked, report, lines.encode(), isolation=HELD, limits=ProgramLimits(cpu=1))
+    if result.status is ProgramStatus.RAN:
+        assert all(type(value) is int for value in result.outputs)
