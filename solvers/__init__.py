@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from solvers.delivered import delivered_margin, delivered_supports_below, delivered_worst_supports
 from solvers.groups import NodeColumns, column_groups
 from solvers.margin import (
-    Interrupted,
     SupportsBelow,
     margin,
     margins,
@@ -20,6 +19,7 @@ from solvers.margin import (
     supports_below,
     worst_supports,
 )
+from solvers.minimiser import Interrupted
 from solvers.result import Margin, Status, SupportValue
 from solvers.rivals import RivalPair, rival_pair
 from solvers.structure import Gauge, Spark, gauge_directions, group_spark

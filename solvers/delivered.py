@@ -24,7 +24,8 @@ from numpy.typing import NDArray
 
 from solvers.exact import scaled_above, scaled_below, sqrt_below
 from solvers.gram import Field
-from solvers.margin import EXACT_GAP, ZERO, Interrupted, SupportsBelow, check_call, is_interrupt
+from solvers.margin import SupportsBelow, check_call
+from solvers.minimiser import EXACT_GAP, ZERO, Interrupted, is_interrupt
 from solvers.neighbourhood import LocalField, neighbourhood
 from solvers.parts import Support
 from solvers.result import Margin, Progress, Status, SupportValue

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from solvers.gram import make_field
-from solvers.margin import Minimiser
+from solvers.minimiser import Minimiser
 from solvers.oracle import smallest_singular_pair
 
 LARGEST_COMPONENT = 4000  # coordinates of a component whose null space is computed densely

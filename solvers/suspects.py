@@ -36,7 +36,8 @@ from scipy import sparse
 from solvers.exact import scaled_above, scaled_below, sqrt_below
 from solvers.gram import Field
 from solvers.groups import NodeColumns, column_groups
-from solvers.margin import EXACT_GAP, ZERO, check_call
+from solvers.margin import check_call
+from solvers.minimiser import EXACT_GAP, ZERO
 from solvers.neighbourhood import LocalField, neighbourhood
 from solvers.parts import Support
 from solvers.result import Status

@@ -28,7 +28,7 @@ from solvers.exact import (
 from solvers.gram import SMALLEST, UNIT, Field, make_field
 from solvers.groups import NodeColumns
 from solvers.kernels.gather import proven
-from solvers.margin import EXACT_GAP, ZERO, Minimiser
+from solvers.minimiser import EXACT_GAP, ZERO, Minimiser
 from solvers.oracle import smallest_singular_pair
 from solvers.parts import Support
 from solvers.result import Margin, Status

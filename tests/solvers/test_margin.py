@@ -7,7 +7,7 @@ import pytest
 from random_fields import KINDS, graph_field, lower_bound_holds, random_field, upper_bound_holds
 from scipy import sparse
 
-from solvers import Interrupted, Margin, Status, margin, margins, support_margin, supports_below, worst_supports
+from solvers import Margin, Status, margin, margins, support_margin, supports_below, worst_supports
 
 PAIR = np.array([[-1.0, 1.0]])
 
@@ -189,24 +189,6 @@ def test_a_time_limit_returns_bounds_and_says_so():
     assert limited.value == truth.value
 
 
-def test_progress_is_reported_with_bounds():
-    seen = []
-    margin(np.random.default_rng(9).standard_normal((40, 60)), k=3, progress=lambda *state: seen.append(state))
-    assert seen[-1][0] == 1.0
-    assert all(0 <= fraction <= 1 and lower <= upper for fraction, (lower, upper), _ in seen)
-
-
-def test_ctrl_c_carries_the_bounds_so_far():
-    def interrupt(*_):
-        raise KeyboardInterrupt
-
-    with pytest.raises(Interrupted) as caught:
-        margin(np.random.default_rng(9).standard_normal((20, 24)), k=2, progress=interrupt)
-    found = caught.value.margin
-    assert found.status is Status.BOUNDED
-    assert found.lower <= found.upper
-
-
 def test_all_budgets_in_one_call():
     B = np.random.default_rng(10).standard_normal((14, 12))
     values = [m.value for m in margins(B, k=3)]
@@ -291,19 +273,6 @@ def test_rounding_of_an_ill_scaled_field_is_no_reason_to_lower_the_threshold(see
     found = support_margin(B, size=5)
     assert found.status == "exact"
     assert found.value == pytest.approx(support_margin(B, size=5, method="enumerate").value, rel=1e-9)
-
-
-def test_an_interrupt_inside_a_kernel_is_an_interrupt(monkeypatch: pytest.MonkeyPatch) -> None:
-    def kernel(*_: object, **__: object) -> None:
-        try:
-            raise KeyboardInterrupt
-        except KeyboardInterrupt as interrupt:
-            raise SystemError("returned a result with an exception set") from interrupt
-
-    monkeypatch.setattr("solvers.search.Search.below", kernel)
-    with pytest.raises(Interrupted) as caught:
-        margin(np.eye(5), k=1)
-    assert caught.value.margin.lower <= 1.0 <= caught.value.margin.upper
 
 
 @pytest.mark.parametrize("form", ["csr", "csc", "coo", "dense", "zeros"])

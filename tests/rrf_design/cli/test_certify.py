@@ -165,7 +165,7 @@ def test_ctrl_c_while_a_larger_budget_is_searched_tells_the_margin_that_was_aske
     run: Any, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from rrf_design.certificates import sections
-    from solvers.margin import Interrupted
+    from solvers import Interrupted
 
     whole = sections.climb
 
