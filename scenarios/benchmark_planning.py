@@ -195,7 +195,7 @@ SCENARIO = Scenario(
     question="How long do proofs of optimality, greedy steps and portfolios take, beside the margins they are made of?",
     about="""Random fields as in the planner comparison; the sparse field is a tree with chords and a tenth of its nodes
     anchored. Times of exact margin evaluations are taken on the same problem in the same process. Larger plans are given the same
-    minute with hull rows, with witness cuts alone (the planner of before), and to the greedy.""",
+    minute with hull rows on every draw, and on the first with witness cuts alone (the planner of before) and to the greedy.""",
     full={
         "nodes": 24,
         "chords": 40,

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 TABLE_SUPPORTS = 20_000  # more supports than this are left to the engine's search, which is faster there
 TABLE_COLUMNS = 600
+MOST_NODES = 2000  # each looked at by itself
 NULL = 1e-7  # σ below this times ‖B‖'s scale counts as null while searching; the engine has the last word
 
 
@@ -118,6 +119,12 @@ class Arena:
         matrix = self.operator.matrix
         squares = np.bincount(matrix.indices, weights=np.square(matrix.data), minlength=matrix.shape[1])
         return float(np.sqrt(np.max(squares, initial=0.0))) or 1.0
+
+    @cached_property
+    def node_squares(self) -> tuple[float, ...]:
+        """λ_min(G) of each node by itself with everything bought; none on fields too large to look at every node."""
+        parts = (self.operator.matrix[:, c].toarray() for c in (self.columns if self.n <= MOST_NODES else ()))
+        return tuple(max(float(np.linalg.eigvalsh(part.T @ part)[0]), 0.0) for part in parts)
 
     def opened(self, mask: Mask) -> Mask:
         result = self.node_item < 0

@@ -61,12 +61,7 @@ def _prices(arena: Arena) -> Array:
 
 def ceiling(arena: Arena) -> float:
     """A bound that no amount of money can pass: single nodes, delivered where only some are, with every block bought."""
-    deliver = arena.operator.premise.deliver
-    squares = []
-    matrix = arena.operator.matrix
-    for columns in arena.columns if arena.n <= 2000 else ():
-        part = matrix[:, columns].toarray()
-        squares.append(max(float(np.linalg.eigvalsh(part.T @ part)[0]), 0.0))
+    deliver, squares = arena.operator.premise.deliver, arena.node_squares
     wanted = [deliver is None or name in deliver for name in arena.operator.node_ids]
     always = [s for s, there, one in zip(squares, arena.always, wanted, strict=False) if there and one]
     best = min(always) if always else max(squares, default=arena.scale**2)

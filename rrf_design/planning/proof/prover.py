@@ -40,10 +40,12 @@ FRESH = 1600  # rows added between two linear programs, over the squared size of
 MOVED = 2e-3  # a support that gave nothing is asked again when a share around it has changed by this
 STALLED = 3  # linear programs looked back on
 HOPE = 8  # separation ends when that many more such steps would not refute the budget
+LEAN = 0.2  # of a fractional design in the whole ones that are cut off
 SMALL = 1e-3  # or, without one, when they raised the cost by less than this
 NEAR = 1.02  # within this factor of its bound an incumbent is asked to be proven the best
 BISECTED = 14  # linear questions before the master is asked
 CLIMBED = (0.6, 0.3, 0.1, 0.01)  # of the way from the incumbent to its bound: where a better design is looked for
+CLIMB = 0.4  # effort for each: what is found at all is found soon
 CLIMBING = 0.2  # of the time left, at most, for that
 TOUCH_UP = 0.2  # effort for a design that is probably not there, or near one of the master's
 SHARE = 0.3  # of the time left, for a question that is not the last
@@ -77,8 +79,15 @@ class Prover(PlanSearch):
         return self.hulls.rows(target, self.structure.variable_of)
 
     def separate(self, values: NDArray[np.float64], target: float, *, level: float) -> int:
-        """Add rows that these values (of the program's variables) miss; how many."""
+        """Add rows that these values (of the program's variables) miss; how many.
+
+        Whole values lie far outside every hull, and most rows that cut them off say little else. So they are leant towards the
+        last fractional design: what misses a row between the two misses one that the relaxation will feel.
+        """
         shares = values[self.structure.variable_of]
+        leant = None
+        if self.fractional is not None and level <= target:
+            leant = LEAN * self.fractional.values[self.structure.variable_of] + (1 - LEAN) * shares
         before, fresh = self.hulls.learnt, max(FRESH // self.arena.size**2, 1)
         prefixes, grown = self.weak.look(shares, level)
         tried: set[tuple[int, ...]] = set()
@@ -88,19 +97,29 @@ class Prover(PlanSearch):
                 nodes = tuple(sorted(support[:size]))
                 if nodes not in tried:
                     tried.add(nodes)
-                    if self._ask(nodes, shares, target):
+                    if self._ask(nodes, shares, target, leant=leant):
                         break
             if self.hulls.learnt >= before + fresh or self.late():
                 break
         return self.hulls.learnt - before
 
-    def _ask(self, support: tuple[int, ...], shares: NDArray[np.float64], target: float) -> bool:
+    def _ask(
+        self,
+        support: tuple[int, ...],
+        shares: NDArray[np.float64],
+        target: float,
+        *,
+        leant: NDArray[np.float64] | None = None,
+    ) -> bool:
+        """Whether a row around this support that the shares miss was added; one that the leant ones miss as well, if there is."""
         hood = self.hulls.hoods[support]
         here = shares[hood.members]
         quiet = self._quiet.get(support)
         if quiet is not None and quiet[0] >= target and np.abs(quiet[1] - here).max(initial=0.0) < MOVED:
             return False
-        row = hood.separate(shares, target)
+        row = None if leant is None else hood.separate(leant, target)
+        if row is None or (row.bound is not None and row.weights @ here >= row.bound):
+            row = hood.separate(shares, target)
         if row is None:
             self._quiet[support] = (target, here)
             return False
@@ -207,7 +226,8 @@ class Prover(PlanSearch):
 
     def tidy(self, mask: Mask, floor: float) -> Mask:
         """As ever; on large fields by looking at each purchase's neighbourhood alone."""
-        if self.arena.table is not None or not self._resolves(floor):
+        small = self.arena.table is not None and len(self.arena.market.items) <= FEW
+        if small or not self._resolves(floor):
             return super().tidy(mask, floor)
         mender = Mender(self.weak, self.hulls.hoods, floor * floor * (1 - 1e-9), np.random.default_rng(self.goal.seed))
         mender.hold(mask)
@@ -273,7 +293,7 @@ class Prover(PlanSearch):
                 break
             ask = value + steps[0] * (upper - value)
             refuted, _ = self.relax(ask, budget, deadline=self.deadline)
-            found = None if refuted else self._rounded(ask, budget, effort=1.0)
+            found = None if refuted else self._rounded(ask, budget, effort=CLIMB)
             if found is not None:
                 mask, steps = found, list(CLIMBED)
             else:

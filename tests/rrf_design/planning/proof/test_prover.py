@@ -65,6 +65,22 @@ def test_planted_designs_are_never_refuted(seed):
     assert asked >= len(fractions)
 
 
+def test_a_whole_solution_that_misses_the_target_is_cut_off():
+    """Rows are looked for between it and a fractional design; they must be missed by the solution itself."""
+    cut = 0
+    for seed in range(6):
+        prover = Prover(Arena(random_problem(seed + 50, nodes=8, blocks=18, k=1 + seed % 2)), Order())
+        threshold = 0.9 * prover.arena.value(np.ones(len(prover.arena.market.items), dtype=bool))
+        solved = prover._ask_master(threshold, None, hint=None, left=None)
+        while solved.values is not None and prover.arena.value(prover._design(solved.values)) < threshold:
+            prover.fractional = prover.relaxation.solve(prover._rows(threshold**2))
+            assert prover.separate(solved.values.astype(np.float64), threshold**2, level=threshold**2)
+            rows = [row for row in prover._rows(threshold**2) if row is not None]
+            assert any(row.coefficients @ solved.values[row.variables] < row.bound for row in rows)
+            solved, cut = prover._ask_master(threshold, None, hint=None, left=None), cut + 1
+    assert cut
+
+
 def test_one_pool_serves_rising_and_falling_targets():
     problem = random_problem(12, nodes=5, blocks=9)
     designs = all_designs(problem)
