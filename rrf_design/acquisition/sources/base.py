@@ -101,7 +101,10 @@ class Source(ABC):
         """The numbers as the anchor's value, if there are as many as it has rows and all are finite."""
         if len(numbers) != self.rows:
             return Fetched(f"{len(numbers)} numbers where {self.rows} are needed", **more)
-        values = tuple(float(number) for number in numbers)
+        try:
+            values = tuple(float(number) for number in numbers)
+        except OverflowError:  # an integer or a fraction beyond the doubles
+            return Fetched("a number that no double can hold", **more)
         if not all(math.isfinite(value) for value in values):
             return Fetched("a number that is not finite", **more)
         return Fetched(outcome, values, **more)

@@ -28,6 +28,12 @@ def calibrate(errors: Sequence[float], *, unread: int = 0, confidence: float = 0
     """
     if len(errors) < 2:
         raise InputError("calibration needs at least two verdicts with known truth")
+    if not all(map(math.isfinite, errors)):
+        raise InputError(
+            "an error of the verifier is not a finite number; count verdicts that could not be read as unread"
+        )
+    if not 0.0 < confidence < 1.0:
+        raise InputError(f"confidence is {confidence:g}; it lies strictly between 0 and 1")
     from scipy.stats import chi2
 
     squares = math.fsum(error * error for error in errors)

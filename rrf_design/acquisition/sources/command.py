@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import subprocess
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self
@@ -22,16 +23,20 @@ class Command(Source):
 
     def __init__(self, anchor: Anchor, rows: int, *, command: Sequence[str], seconds: float) -> None:
         super().__init__(anchor, rows)
-        if not command or not all(isinstance(part, str) for part in command):
-            raise InputError("command must be a list of a program and its arguments")
+        if not isinstance(command, list | tuple) or not command or not all(isinstance(part, str) for part in command):
+            raise InputError(f"command is {command!r:.60}; give a list of a program and its arguments")
+        if not 0.0 < seconds < math.inf:
+            raise InputError(f"seconds is {seconds:g}; give the seconds that the command may take, more than zero")
         self.command, self.seconds = list(command), seconds
 
     @classmethod
     def read(cls, place: Place, options: dict[str, Any]) -> Self:
         if not place.tools.allow_commands:
             raise InputError("its source is a command; commands run only with --allow-commands")
-        seconds = float(options.pop("seconds", 60.0))
-        return cls(place.anchor, place.rows, command=options.pop("command"), seconds=seconds)
+        seconds = options.pop("seconds", 60.0)
+        if isinstance(seconds, bool) or not isinstance(seconds, int | float):
+            raise InputError(f"seconds is {seconds!r:.60}; give a number")
+        return cls(place.anchor, place.rows, command=options.pop("command"), seconds=float(seconds))
 
     def fetch(self, asked: Asked) -> Fetched:
         nodes = self.anchor.nodes
@@ -60,7 +65,9 @@ class Command(Source):
             return Fetched(f"the command ended with code {done.returncode}", evidence=evidence)
         try:
             given = json.loads(done.stdout)
-            numbers = [float(x) for x in given] if isinstance(given, list) else [float(given)]
-        except (ValueError, TypeError):
+        except (ValueError, RecursionError):
+            return Fetched("the command printed no number", evidence=evidence)
+        numbers = given if isinstance(given, list) else [given]
+        if any(isinstance(number, bool) or not isinstance(number, int | float) for number in numbers):
             return Fetched("the command printed no number", evidence=evidence)
         return self.fitting(numbers, "commanded", evidence=evidence)

@@ -29,6 +29,11 @@ class Tests(Source):
         super().__init__(anchor, rows)
         if (expected is None) == (reference is None):
             raise InputError("tests need either expected values or a reference program")
+        for name, given in (("tests", tests), ("expected", expected)):
+            if given is not None and not isinstance(given, list | tuple):
+                raise InputError(f"{name} is {given!r:.60}; give a list with one entry per row of the anchor")
+        if reference is not None and not isinstance(reference, str):
+            raise InputError(f"reference is {reference!r:.60}; give the program as text")
         self.tests, self.expected, self.reference, self.entry = tests, expected, reference, entry
         self.isolation = tools.isolation
         Program.build(reference or "", tests, expected=expected, entry=entry)  # checks the shapes now, not mid-run

@@ -85,4 +85,4 @@ def _cost(sample: dict[str, Any]) -> float | None:
     usage = sample.get("model_usage")
     costs = [money(at(entry, "total_cost")) for entry in usage.values()] if isinstance(usage, dict) else []
     known = [cost for cost in costs if cost is not None]
-    return sum(known) if known else None
+    return money(sum(known)) if known else None

@@ -68,7 +68,8 @@ def _answers(body: dict[str, Any]) -> list[tuple[str | None, str | None]]:
         return found or [(None, "missing")]
     output = body.get("output")
     if isinstance(output, list):
-        parts = [part for entry in output for part in at(entry, "content") or [] if isinstance(part, dict)]
+        contents = [content for entry in output if isinstance(content := at(entry, "content"), list)]
+        parts = [part for content in contents for part in content if isinstance(part, dict)]
         texts = [part["text"] for part in parts if isinstance(part.get("text"), str)]
         if texts:
             return [("".join(texts), None)]

@@ -49,7 +49,8 @@ def _results(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 def _row(result: dict[str, Any], where: RecordPaths) -> ImportedRow:
     path = where.item or next((known for known in _ITEMS if at(result, known) is not None), None)
     if path is None:
-        names = ", ".join(f"vars.{name}" for name in list(at(result, "vars") or {})[:8])
+        given = at(result, "vars")
+        names = ", ".join(f"vars.{name:.40}" for name in list(given)[:8]) if isinstance(given, dict) else ""
         raise InputError(
             f"which variable names the item? Say so with --item{f' (there are: {names})' if names else ''}"
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import math
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -77,7 +77,7 @@ def money(found: Any) -> float | None:
     """A cost that is one: a finite number, 0 or more."""
     if isinstance(found, bool) or not isinstance(found, int | float):
         return None
-    return float(found) if math.isfinite(found) and found >= 0 else None
+    return float(found) if 0 <= found <= sys.float_info.max else None
 
 
 def parse(text: str | bytes, where: str) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import rrf_design as rrf
+from rrf_design.acquisition.sources import Toolbox, build
 from rrf_design.models.scripted import ScriptedModel
 
 TRUTH = 7.0
@@ -69,3 +70,15 @@ def priced(
         **more,
         **settings,
     )
+
+
+def anchored(source: Any, *, dim: int = 1, **anchor: Any) -> rrf.Problem:
+    """One node with the variables a = 12 and b = 7, and an anchor A on sale that has this source."""
+    node = {"id": "n", "dim": dim, "prompt": "?", "variables": {"a": 12, "b": 7}}
+    return rrf.Problem(k=1, nodes=[node], anchors=[{"id": "A", "node": "n", "cost": 1.0, "source": source, **anchor}])
+
+
+def source_of(source: Any, tools: Toolbox | None = None, **more: Any) -> Any:
+    """The source of that anchor, built as a run builds it."""
+    problem = anchored(source, **more)
+    return build(problem.anchors[0], problem, tools or Toolbox())
