@@ -124,7 +124,7 @@ class OpenAIBatches(BatchInterface):
         for name in state.files:
             with faults(self._errors):
                 text = self._client.files.content(name).text
-            yield from objects(text.splitlines())
+            yield from objects(text.split("\n"))  # answers may hold other characters that end a line, as they are
 
 
 def objects(lines: Iterable[str]) -> Iterator[dict[str, Any]]:

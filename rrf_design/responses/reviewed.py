@@ -32,11 +32,12 @@ def reviewed(name: str, said: str, parser: Parser | None, *, rows: int | None = 
 
 
 def _plain(said: str, wanted: int) -> Numbers | None:
-    parts = said.replace(";", " ").split()
-    if wanted > 1 and len(parts) != wanted:
-        parts = said.replace(",", " ").split()
-    try:
-        numbers = tuple(float(part) for part in parts)
-    except ValueError:
-        return None
-    return numbers if len(numbers) == wanted and all(abs(x) < float("inf") for x in numbers) else None
+    bare = said.replace(";", " ")
+    for text in (bare, bare.replace(",", " ")) if wanted > 1 else (bare,):  # between two numbers a comma may stand, too
+        try:
+            numbers = tuple(float(part) for part in text.split())
+        except ValueError:
+            continue
+        if len(numbers) == wanted and all(abs(x) < float("inf") for x in numbers):
+            return numbers
+    return None
