@@ -17,6 +17,8 @@ from rrf_design.texts import json_text
 
 HIDDEN = "[hidden]"
 _NAMES = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL|AUTH", re.IGNORECASE)
+_COUNTS = re.compile(r"(?:^|_)(?:max|min|num|n)_(?:\w+_)?tokens$", re.IGNORECASE)
+"""How many tokens: a number that a run must keep, and no secret."""
 _SHAPES = re.compile(r"\b(?:sk|pk|hf|gsk|xai|ghp)[-_][A-Za-z0-9_\-]{12,}|(?<=[Bb]earer )[A-Za-z0-9._~+/\-]{8,}=*")
 _SIGNS = ("earer ", *(f"{name}{dash}" for name in ("sk", "pk", "hf", "xai", "ghp") for dash in "-_"))
 """A text without any of these has nothing in those shapes; looking for them is ten times faster than the pattern is."""
@@ -27,7 +29,7 @@ _SHORTEST = 6
 
 def secret_name(name: str) -> bool:
     """Whether a variable or option of this name holds a secret."""
-    return _NAMES.search(name) is not None
+    return _NAMES.search(name) is not None and _COUNTS.search(name) is None
 
 
 class Redactor:

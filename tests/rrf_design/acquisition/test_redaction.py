@@ -43,6 +43,27 @@ def test_more_can_be_hidden_later(redactor: Redactor) -> None:
     assert not secret_name("base_url")
 
 
+@pytest.mark.parametrize(
+    ("name", "secret"),
+    [
+        ("max_tokens", False),
+        ("max_completion_tokens", False),
+        ("MAX_OUTPUT_TOKENS", False),
+        ("n_tokens", False),
+        ("token", True),
+        ("access_token", True),
+        ("API_TOKENS", True),
+        ("Authorization", True),
+    ],
+)
+def test_how_many_tokens_is_no_secret(name: str, secret: bool) -> None:
+    """A limit that was taken for one was left out of the header, and hidden wherever its digits stood in an answer."""
+    assert secret_name(name) is secret
+    assert Redactor(environment={name: "100000"}).text("It is 100000.") == (
+        f"It is {HIDDEN}." if secret else "It is 100000."
+    )
+
+
 def test_documents_are_cleaned_through_and_through() -> None:
     redactor = Redactor([KEY, 'quo"ted\\secret', "schlüssel-wort"], environment={})
     document = {KEY: [{"a": [KEY, 1, None, True]}], "b": 'quo"ted\\secret', "c": "schlüssel-wort", "n": 1.5}

@@ -1,0 +1,101 @@
+"""One process per run: whoever comes second is told who is there, and a lock ends with its holder."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rrf_design.acquisition import locks
+from rrf_design.acquisition.locks import advisory_lock, file_lock
+from rrf_design.errors import Refused
+
+HOLDER = """
+import importlib.util, pathlib, sys
+spec = importlib.util.spec_from_file_location("locks", sys.argv[2])
+locks = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(locks)
+with locks.file_lock(pathlib.Path(sys.argv[1]), "r1"):
+    print("held", flush=True)
+    sys.stdin.readline()
+"""
+
+
+def lock_files(folder: Path) -> list[Path]:
+    return [path for path in folder.iterdir() if path.name.endswith(".lock")]
+
+
+def test_the_second_is_refused_and_told_who_is_there(tmp_path: Path) -> None:
+    base = tmp_path / "runs.db"
+    with file_lock(base, "r1"):
+        with pytest.raises(Refused, match=f"run r1: process {os.getpid()} is working on it"), file_lock(base, "r1"):
+            pass
+        with file_lock(base, "r2"):  # another run of the same journal
+            assert len(lock_files(tmp_path)) == 2
+    assert lock_files(tmp_path) == []
+    with file_lock(base, "r1"):
+        pass
+
+
+def test_a_killed_holder_leaves_nothing_that_matters(tmp_path: Path) -> None:
+    base = tmp_path / "runs.db"
+    command = [sys.executable, "-c", HOLDER, str(base), locks.__file__]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "held\n"
+        with pytest.raises(Refused, match=f"process {holder.pid} is working on it"), file_lock(base, "r1"):
+            pass
+        holder.kill()
+        holder.wait()
+    assert len(lock_files(tmp_path)) == 1  # its file is still there, and harmless
+    with file_lock(base, "r1"):
+        pass
+    assert lock_files(tmp_path) == []
+
+
+def test_a_file_that_was_removed_under_us_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between opening and locking, a holder may have ended and removed the file: a lock on a ghost locks nobody out."""
+    base = tmp_path / "runs.db"
+    real, opened = os.open, []
+
+    def removing(path: Any, *more: Any) -> int:
+        handle = real(path, *more)
+        opened.append(path)
+        if len(opened) == 1:
+            os.unlink(path)
+        return handle
+
+    monkeypatch.setattr("rrf_design.acquisition.locks.os.open", removing)
+    with file_lock(base, "r1"):
+        assert len(opened) == 2
+        with pytest.raises(Refused), file_lock(base, "r1"):
+            pass
+
+
+def test_an_error_inside_releases_it(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="mine"), file_lock(tmp_path / "runs.db", "r1"):
+        raise ValueError("mine")
+    with file_lock(tmp_path / "runs.db", "r1"):
+        pass
+
+
+def test_postgresql(server: str) -> None:
+    from sqlalchemy import create_engine
+
+    engine = create_engine(server.replace("postgresql://", "postgresql+psycopg://"))
+    with engine.connect() as one, engine.connect() as two:
+        with advisory_lock(one, "r1"):
+            with (
+                pytest.raises(Refused, match=r"run r1: process \(server side \d+\) is working on it"),
+                advisory_lock(two, "r1"),
+            ):
+                pass
+            with advisory_lock(two, "r2"):
+                pass
+        with advisory_lock(two, "r1"):
+            pass
+    engine.dispose()
