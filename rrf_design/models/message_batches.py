@@ -76,7 +76,8 @@ class MessageBatches(BatchInterface):
     def _raw(self, batch: str) -> Iterator[dict[str, Any]]:
         try:
             with faults(self._errors):
-                found = list(objects(self._batches.results(batch).http_response.iter_lines()))
+                text = "".join(self._batches.results(batch).http_response.iter_text())
+            found = list(objects(text.split("\n")))  # answers may hold other characters that end a line, as they are
         except self._errors.AnthropicError:  # the client refuses to ask for results that are no longer kept
             raise BatchFault("the results of this batch are not kept any more", gone=True) from None
         return (line for line in found if isinstance(line.get("custom_id"), str))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -83,19 +85,44 @@ def test_an_error_inside_releases_it(tmp_path: Path) -> None:
         pass
 
 
-def test_postgresql(server: str) -> None:
-    from sqlalchemy import create_engine
+class Connection:
+    """A PostgreSQL session as far as a lock sees it; `test_journal` holds the real one."""
 
-    engine = create_engine(server.replace("postgresql://", "postgresql+psycopg://"))
-    with engine.connect() as one, engine.connect() as two:
-        with advisory_lock(one, "r1"):
-            with (
-                pytest.raises(Refused, match=r"run r1: process \(server side \d+\) is working on it"),
-                advisory_lock(two, "r1"),
-            ):
-                pass
-            with advisory_lock(two, "r2"):
-                pass
-        with advisory_lock(two, "r1"):
+    def __init__(self, taken: set[int]) -> None:
+        self.taken, self.mine = taken, set[int]()
+
+    def begin(self) -> Any:
+        return contextlib.nullcontext()
+
+    def execute(self, text: Any, values: dict[str, int]) -> Any:
+        number, words = values["n"], str(text)
+        assert -(2**63) <= number < 2**63
+        answer: Any = True
+        if "pg_try" in words:
+            answer = number not in self.taken
+            self.taken |= {number}
+            self.mine |= {number} if answer else set()
+        elif "unlock" in words:
+            assert number in self.mine
+            self.taken.discard(number)
+        else:
+            answer = 4711
+        return SimpleNamespace(scalar=lambda: answer)
+
+
+def test_a_lock_of_the_server_is_named_by_the_run() -> None:
+    taken: set[int] = set()
+    one, two = Connection(taken), Connection(taken)
+    with advisory_lock(one, "r1"):  # type: ignore[arg-type]
+        words = r"run r1: process \(server side 4711\) is working on it"
+        with pytest.raises(Refused, match=words), advisory_lock(two, "r1"):  # type: ignore[arg-type]
             pass
-    engine.dispose()
+        with advisory_lock(two, "r2"):  # type: ignore[arg-type]
+            assert len(taken) == 2
+    assert taken == set()
+
+
+def test_a_dead_connection_has_released_its_lock_already(monkeypatch: pytest.MonkeyPatch) -> None:
+    connection = Connection(set())
+    with advisory_lock(connection, "r1"):  # type: ignore[arg-type]
+        monkeypatch.setattr(connection, "execute", lambda *_: 1 / 0)

@@ -11,7 +11,7 @@ import anthropic
 import pytest
 
 from rrf_design.models import Outcome, Usage
-from rrf_design.models.batches import BatchFault, Handed, Undecided
+from rrf_design.models.batches import BatchFault, BatchState, Handed, Undecided
 from rrf_design.models.message_batches import MessageBatches, failed_line
 
 TOKEN = "a" * 16 + "b" * 8
@@ -41,7 +41,17 @@ class Service:
         if batch.names is None:
             raise anthropic.AnthropicError("No `results_url` for the given batch")
         lines = [json.dumps({"custom_id": one, "result": {"type": "expired"}}) for one in batch.names]
-        return SimpleNamespace(http_response=SimpleNamespace(iter_lines=lambda: ["no JSON", "[]", "{}", *lines]))
+        text = "\n".join(["no JSON", "[]", "{}", *lines])
+        return SimpleNamespace(http_response=SimpleNamespace(iter_text=lambda: [text[:7], text[7:]]))
+
+
+def test_only_a_line_feed_ends_a_line() -> None:
+    name = "a" * 16 + "_one\u2028two\u0085three"
+    text = json.dumps({"custom_id": name}, ensure_ascii=False) + "\n"
+    response = SimpleNamespace(http_response=SimpleNamespace(iter_text=lambda: [text]))
+    service = SimpleNamespace(results=lambda batch: response)
+    interface = MessageBatches(SimpleNamespace(messages=SimpleNamespace(batches=service)), anthropic)
+    assert [line["custom_id"] for line in interface.lines(BatchState("b", "completed"))] == ["one\u2028two\u0085three"]
 
 
 def found(*batches: SimpleNamespace, mark: str = "old") -> str | None:
