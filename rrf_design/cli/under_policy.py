@@ -28,7 +28,7 @@ def acquire_under_policy(
 ) -> None:
     """Exit code 0 when every item is settled under the promise; 1 while some wait for a person, or are withheld."""
     from rrf_design.cli.items import open_dataset
-    from rrf_design.documents import read, write
+    from rrf_design.documents import checked, read, write
     from rrf_design.errors import InputError
     from rrf_design.promises import run_policy
     from rrf_design.promises.reviews import read_reviews, write_reviews
@@ -43,6 +43,10 @@ def acquire_under_policy(
     dataset = open_dataset(file, data)
     said = {} if reviews is None else read_reviews(reviews)
     document = read(policy, what="policy")
+    try:
+        checked(document, "rrf-policy", what="policy")
+    except InputError as error:
+        raise InputError(f"{policy}: {error}") from None
     if responses is None:
         run = run_policy(dataset, live, document, reviews=said)
     else:

@@ -1,0 +1,107 @@
+"""audit: whose word is the truth, who waits for whom, and when the answer is no. The whole way is in `test_pilot`."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rrf_design.cli.audit import _delta
+
+Run = Callable[..., Any]
+
+
+@pytest.fixture
+def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """40 delivered rows, two of them wrong, three without an answer."""
+    monkeypatch.chdir(tmp_path)
+    with Path("delivered.csv").open("w", newline="") as stream:
+        writer = csv.writer(stream)
+        writer.writerow(["no", "text", "booked", "answer", "verdict"])
+        for number in range(40):
+            said = "" if number >= 37 else str(100 + number + (number in (3, 8)))
+            writer.writerow([f"i{number}", f"text {number}", str(100 + number), said, "certified"])
+    return tmp_path
+
+
+OPTIONS = ("delivered.csv", "--id", "no", "--gold", "booked")
+
+
+def test_all_of_it_is_exact(run: Run, table: Path) -> None:
+    found = run("audit", *OPTIONS, "--labels", "37", "--risk", "0.1", "--json")
+    assert (found.code, found.json["population"], found.json["drawn"], found.json["wrong"]) == (0, 37, 37, 2)
+    assert sorted(found.json["wrong_items"]) == ["i3", "i8"]
+    assert found.json["bound"] == 2
+    assert found.json["waiting"] == 0
+    tight = run("audit", *OPTIONS, "--labels", "37", "--risk", "0.01")
+    assert tight.code == 1
+    assert "is not proven yet" in tight.out
+    assert "Wrong: " in tight.out
+    assert "Wrong: " not in run("audit", *OPTIONS, "--labels", "37", "--risk", "0.1", "--quiet").out
+
+
+def test_a_tolerance_decides_what_is_right(run: Run, table: Path) -> None:
+    found = run("audit", *OPTIONS, "--labels", "37", "--tolerance", "1.5", "--json")
+    assert found.json["wrong"] == 0
+    assert run("audit", *OPTIONS, "--labels", "37", "--json").json["holds"] is None
+
+
+def test_people_say_the_truth(run: Run, table: Path) -> None:
+    asked = run("audit", "delivered.csv", "--id", "no", "--review-file", "r.csv", "--labels", "6", "--json")
+    assert (asked.code, asked.json["waiting"]) == (1, 6)
+    rows = list(csv.DictReader(Path("r.csv").read_text().splitlines()))
+    assert len(rows) == 6
+    assert all(row["value"] == "" for row in rows)
+    with Path("r.csv").open("w", newline="") as stream:
+        writer = csv.DictWriter(stream, list(rows[0]))
+        writer.writeheader()
+        writer.writerows({**row, "value": str(100 + int(row["id"][1:]))} for row in rows)
+    done = run("audit", "delivered.csv", "--id", "no", "--review-file", "r.csv", "--labels", "6", "--resume", "--json")
+    assert (done.code, done.json["waiting"], done.json["drawn"]) == (0, 0, 6)
+    assert done.json["truth"] == "6 reviews"
+    waits = run("audit", "delivered.csv", "--id", "no", "--review-file", "r2.csv", "--labels", "6")
+    assert "6 drawn items wait for their truth: fill in value in r2.csv" in waits.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("delivered.csv",), "whose word is the truth?"),
+        (("run.json", "--gold", "booked"), "give --recipe"),
+        (("last", "--gold", "booked"), "give --recipe"),
+        (("delivered.csv", "--gold", "nothing"), "nothing"),
+        (("gone.csv", "--gold", "booked"), "gone.csv"),
+    ],
+)
+def test_wrong_calls_are_one_line(run: Run, table: Path, arguments: tuple[str, ...], words: str) -> None:
+    found = run("audit", *arguments)
+    assert found.code == 2
+    assert words in found.err
+    assert found.err.count("\n") == 1
+
+
+def test_a_missing_truth_is_asked_of_people(run: Run, table: Path) -> None:
+    path = Path("delivered.csv")
+    path.write_text(path.read_text().replace(",105,", ",,"))
+    found = run("audit", *OPTIONS, "--labels", "37")
+    assert found.code == 2
+    assert "1 drawn items have no truth in column 'booked'; ask people with --review-file" in found.err
+
+
+def test_a_certificate_is_written_and_gone_on_with(run: Run, table: Path) -> None:
+    first = run("audit", *OPTIONS, "--labels", "10", "-o", "audit.json", "--json")
+    assert json.loads(Path("audit.json").read_text())["items"] == first.json["items"]
+    more = run("audit", *OPTIONS, "--labels", "20", "-o", "audit.json", "--json")
+    assert more.json["items"][:10] == first.json["items"]
+
+
+@pytest.mark.parametrize(
+    ("long", "delta"),
+    [({"problem": {"delta": 2}}, 2.0), ({"problem": {"delta": "{{ d }}"}}, None), ({"problem": {"delta": True}}, None), ({"problem": 5}, None), (None, None), ({}, None)],
+)  # fmt: skip
+def test_the_tolerance_of_a_recipe_is_a_number_for_all_rows(long: Any, delta: float | None) -> None:
+    assert _delta(long) == delta

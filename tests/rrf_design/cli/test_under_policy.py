@@ -1,0 +1,81 @@
+"""acquire --policy: one source of answers, outputs checked before anything is read, and who waits for a person."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Run = Callable[..., Any]
+
+
+@pytest.fixture
+def world(make_world: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """60 items, of which a pilot of 30 has seen its part; clerks are on sale."""
+    found = make_world(items=60, wrong=0.1, extra="\n[promise]\nrisk = 0.25\npilot = 30\n")
+    monkeypatch.chdir(found.folder)
+    return found
+
+
+@pytest.fixture
+def policy(run: Run, world: Any) -> Path:
+    assert run("pilot", "--responses", "answers.jsonl", "-o", "policy.json").code in (0, 1)
+    return Path("policy.json")
+
+
+OPTIONS = ("acquire", "rrf.toml", "--policy", "policy.json", "--responses", "answers.jsonl")
+
+
+def test_every_output_says_the_same(run: Run, policy: Path) -> None:
+    found = run(*OPTIONS, "-o", "run.json", "-o", "out.csv", "-o", "out.jsonl", "--json")
+    assert json.loads(Path("run.json").read_text()) == found.json
+    table = list(csv.DictReader(Path("out.csv").read_text().splitlines()))
+    lines = [json.loads(line) for line in Path("out.jsonl").read_text().splitlines()]
+    assert [row["no"] for row in table] == [row["no"] for row in lines] == [f"i{n}" for n in range(60)]
+    assert found.code == (0 if found.json["waiting"] == 0 else 1)
+
+
+def test_people_are_asked_and_read_back(run: Run, policy: Path) -> None:
+    asked = run(*OPTIONS, "--review-file", "review.csv")
+    rows = list(csv.DictReader(Path("review.csv").read_text().splitlines()))
+    if not rows:
+        assert asked.code == 0
+        return
+    assert asked.code == 1
+    assert f"{len(rows)} items wait for a person: they are in review.csv" in asked.out
+    table = [json.loads(line) for line in Path("table.jsonl").read_text().splitlines()]
+    truth = {row["no"]: row["booked"] for row in table}
+    with Path("filled.csv").open("w", newline="") as stream:
+        writer = csv.DictWriter(stream, list(rows[0]))
+        writer.writeheader()
+        writer.writerows({**row, "value": truth[row["id"]]} for row in rows)
+    done = run(*OPTIONS, "--reviews", "filled.csv", "--json")
+    assert done.json["waiting"] == 0
+    assert done.code == 0
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        (("--model", "embedded"), "give --responses or --model, not both"),
+        (("-o", "out.xlsx"), "-o ends in .json"),
+    ],
+)
+def test_wrong_calls_are_one_line_and_change_nothing(run: Run, policy: Path, more: tuple[str, ...], words: str) -> None:
+    found = run(*OPTIONS, *more)
+    assert found.code == 2
+    assert words in found.err
+    assert found.err.count("\n") == 1
+    assert not Path("out.xlsx").exists()
+
+
+def test_a_file_that_is_no_policy(run: Run, world: Any) -> None:
+    for text in ("{}", "[", '{"format": "rrf-plan", "version": 2}'):
+        Path("policy.json").write_text(text)
+        found = run(*OPTIONS)
+        assert found.code == 2
+        assert "policy.json: not a" in found.err
