@@ -2,16 +2,33 @@
 
 from __future__ import annotations
 
+import hashlib
+from fractions import Fraction
+from math import comb
 from typing import Any
 
 import pytest
-from scipy.stats import binom
 
-from rrf_design.certificates.checker.sampled import check_pilot, failures, rate_above, redrawn, sentence
+from rrf_design.certificates.checker.sampled import (
+    check_pilot,
+    failures,
+    in_percent,
+    is_drawn,
+    rate_above,
+    refutes,
+    sentence,
+)
 from rrf_design.errors import Refused
 
 NODES = ("a", "b", "c")
 SIZE, COUNT = 50, 8
+
+
+def redrawn(size: int, seed: int, population: str, count: int) -> list[int]:
+    """The slow and obvious way: all places in their random order."""
+    return sorted(range(size), key=lambda place: hashlib.sha256(f"{population}:{seed}:{place}".encode()).digest())[
+        :count
+    ]
 
 
 def section(**changes: Any) -> dict[str, Any]:
@@ -43,12 +60,36 @@ def test_a_weaker_bound_may_be_claimed() -> None:
     assert check_pilot(told, NODES, None, 1)
 
 
-def test_the_bound_is_the_rate_that_the_count_just_refutes() -> None:
-    for items, failed in ((10, 0), (20, 3), (8, 7)):
-        rate = rate_above(items, failed, 0.95)
-        assert binom.cdf(failed, items, rate) == pytest.approx(0.05)
-        assert rate > failed / items
+@pytest.mark.parametrize(("items", "failed"), [(10, 0), (20, 3), (8, 7), (40, 20)])
+@pytest.mark.parametrize("confidence", [0.5, 0.95, 0.999])
+def test_a_rate_is_refuted_exactly_where_rationals_say_so(items: int, failed: int, confidence: float) -> None:
+    def tail(rate: float) -> Fraction:
+        p = Fraction(rate)
+        return sum((comb(items, j) * p**j * (1 - p) ** (items - j) for j in range(failed + 1)), Fraction(0))
+
+    level = 1 - Fraction(str(confidence))
+    bound = rate_above(items, failed, confidence)
+    for rate in (bound, bound * (1 - 1e-9), bound * (1 + 1e-9), 0.5, 1e-12):
+        assert refutes(items, failed, rate, confidence) is (tail(rate) <= level)
+    assert refutes(items, failed, bound, confidence)
+    assert not refutes(items, failed, bound * (1 - 1e-9), confidence)
+
+
+def test_the_ends_of_the_range() -> None:
     assert rate_above(5, 5, 0.95) == 1.0
+    assert refutes(5, 5, 1.0, 0.95)
+    assert not refutes(5, 5, 0.999, 0.95)
+    assert not refutes(5, 0, 0.0, 0.95)
+
+
+def test_a_percentage_is_rounded_upwards() -> None:
+    assert [in_percent(bound) for bound in (0.0, 0.1, 0.12345, 1.0, 1e-9)] == [
+        "0.00%",
+        "10.01%",
+        "12.35%",
+        "100.00%",
+        "0.01%",
+    ]
 
 
 def test_a_unit_is_wrong_when_one_of_its_nodes_is() -> None:
@@ -58,12 +99,18 @@ def test_a_unit_is_wrong_when_one_of_its_nodes_is() -> None:
     assert failures(wrong, [["a", "b", "c"]], 0, 3) == 2
 
 
-def test_the_draw_is_an_order_of_all_places_and_depends_on_everything() -> None:
+def test_the_draw_depends_on_everything_and_on_its_order() -> None:
     whole = redrawn(30, 1, "d", 30)
-    assert sorted(whole) == list(range(30))
-    assert redrawn(30, 1, "d", 7) == whole[:7]
-    assert redrawn(30, 2, "d", 30) != whole
-    assert redrawn(30, 1, "e", 30) != whole
+    for count in (1, 7, 30):
+        assert is_drawn(whole[:count], 30, 1, "d")
+    first = whole[:7]
+    assert not is_drawn(first, 30, 2, "d")
+    assert not is_drawn(first, 30, 1, "e")
+    assert not is_drawn(first[::-1], 30, 1, "d")
+    assert not is_drawn([*first[:6], first[5]], 30, 1, "d")
+    assert not is_drawn(whole[1:8], 30, 1, "d")
+    assert not is_drawn([*first[:6], 30], 30, 1, "d")
+    assert not is_drawn([*first[:6], -1], 30, 1, "d")
 
 
 HONEST = section()
@@ -80,12 +127,12 @@ HONEST = section()
         ({"places": []}, "0 items drawn"),
         ({"places": HONEST["places"][::-1]}, "draw other items"),
         ({"more_than_k": 1}, "the marks say 2"),
-        ({"bound": 0.2}, "the count proves"),
+        ({"bound": 0.2}, "do not prove it"),
         ({"bound": float("nan")}, "must be shares"),
         ({"bound": 1.5}, "must be shares"),
         ({"confidence": 0.0}, "must be shares"),
         ({"confidence": 1.0}, "must be shares"),
-        ({"confidence": 0.99}, "the count proves"),
+        ({"confidence": 0.99}, "do not prove it"),
         ({"sentence": "All is well."}, "is not what the figures say"),
         ({"table": "other.csv"}, "is not what the figures say"),
         ({"wrong": {"a": "0" * 8, "b": "0" * 8}}, "every node of the operator"),
