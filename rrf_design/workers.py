@@ -1,12 +1,16 @@
 """Work shared out over processes or machines by joblib, in order; a piece of work that keeps killing its worker is an error, not a wait.
 
 Joblib's Dask backend never hears of a future that was lost with its worker, so on a cluster every piece has a time limit. Pieces may
-run twice there: nothing that costs money may be one.
+run twice there: nothing that costs money may be one. What all pieces need is sent once to each worker, also to one that comes later:
+data that is scattered would be lost with the worker that holds it, and what travels with every piece is sent as often as there are pieces.
 """
 
 from __future__ import annotations
 
+import contextlib
+import uuid
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from multiprocessing import TimeoutError as LateError
 from typing import Any
 
@@ -14,6 +18,78 @@ from rrf_design.errors import RetryLater
 
 PATIENCE = 900.0
 """Seconds that one piece of work may take on a cluster."""
+
+
+_SUPPLIES: dict[str, Any] = {}
+"""What this process was sent, by name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Supply:
+    """What all pieces of work need: small to send on a cluster, because the value is there already."""
+
+    name: str
+    value: Any = None
+
+    def get(self) -> Any:
+        """The value, in whatever process this is."""
+        return _SUPPLIES[self.name] if self.value is None else self.value
+
+
+@contextlib.contextmanager
+def supplied(value: Any) -> Iterator[Supply]:
+    """Send a value to every worker of the cluster, once; without a cluster it travels with the work."""
+    name = uuid.uuid4().hex
+    if not _on_cluster():
+        yield Supply(name, value)
+        return
+    from joblib.parallel import get_active_backend
+
+    client = get_active_backend()[0].client
+    _register(client, _plugin(name, value), name)
+    keep(name, value)  # where there is one worker only, joblib works here
+    try:
+        yield Supply(name)
+    finally:
+        forget(name)
+        with contextlib.suppress(Exception):  # a cluster that has gone keeps nothing
+            client.unregister_worker_plugin(name)
+
+
+def _register(client: Any, plugin: Any, name: str) -> None:
+    """A worker that goes away just now is no reason to give up: the others, and those that come later, are told."""
+    for left in reversed(range(5)):
+        try:
+            client.register_plugin(plugin, name=name)
+        except OSError as error:  # as Dask calls a connection that was closed
+            if not left:
+                raise RetryLater(f"the cluster's workers can't be reached ({error}); try again") from None
+        else:
+            return
+
+
+def _plugin(name: str, value: Any) -> Any:
+    """Has each worker, also one that starts later, keep the value while it is needed."""
+    from distributed import WorkerPlugin
+
+    class Keeper(WorkerPlugin):  # type: ignore[misc, unused-ignore]
+        def setup(self, worker: Any) -> None:
+            keep(name, value)
+
+        def teardown(self, worker: Any) -> None:
+            forget(name)
+
+    return Keeper()
+
+
+def keep(name: str, value: Any) -> None:
+    """In the process that is to have it: here it is."""
+    _SUPPLIES[name] = value
+
+
+def forget(name: str) -> None:
+    """Nobody needs it any more."""
+    _SUPPLIES.pop(name, None)
 
 
 def is_serial(n_jobs: int | None) -> bool:

@@ -107,7 +107,8 @@ def queue(acquirer: Acquirer, fetcher: Fetcher) -> list[Review]:
         found = acquirer.state.results.get(review.purchase.item) or {}
         verdict = Verdict(found.get("verdict", Verdict.INCOMPLETE))
         misfit = float(f"{float(found.get('residual') or 0.0):.9g}")
-        return (-review.gain_per_cost, -verdict.rank, -misfit, -review.sees, review.purchase.id)
+        blamed = len(found.get("support") or ())
+        return (-review.gain_per_cost, -verdict.rank, -misfit, -blamed, -review.sees, review.purchase.id)
 
     return sorted(reviews, key=urgency)
 

@@ -3,14 +3,15 @@
 What is certified is left alone. What is missing or unread is asked for, where that can bring an item to its goal; what is
 disputed can't be helped by more questions and goes to a check that decides it, or where checks may be wrong to as many as can't
 all be. Machines come before people, and among equals
-what costs least to settle comes first, then what is surely wrong, then what disagrees most: never the order of the file.
+what costs least to settle comes first, then what is surely wrong, then what disagrees most, as far as answers say so: the order of
+the file comes last.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -34,16 +35,23 @@ class Wish:
     person: bool
     verdict: Verdict
     misfit: float
-    """How far the answers are from any explanation, or from the one that was found."""
+    """How far the answers are from any explanation."""
+    blamed: int = 0
+    """Answers that the explanation found calls wrong: where k allows for so many that everything fits, this still tells a dispute."""
 
     @property
     def urgency(self) -> tuple[Any, ...]:
         """Smaller is more urgent: cost of settling, kind of trouble, and its size."""
-        return (self.settling, FIRST.index(self.verdict), -float(f"{self.misfit:.9g}"))
+        return (self.settling, FIRST.index(self.verdict), -float(f"{self.misfit:.9g}"), -self.blamed)
 
 
 def wish_of(design: Shop, state: ItemState, repair: Mapping[str, Any]) -> Wish | None:
     """The next purchase of an item that is not certified; None where nothing on sale helps."""
+    wish = _wish(design, state, repair)
+    return None if wish is None else replace(wish, blamed=len(repair.get("support") or ()))
+
+
+def _wish(design: Shop, state: ItemState, repair: Mapping[str, Any]) -> Wish | None:
     verdict = Verdict(repair["verdict"])
     misfit = float(repair.get("residual") or 0.0)
     held, failed = {*state.held, *state.pending}, state.failed

@@ -30,7 +30,7 @@ from rrf_design.questions.answers import RecordedAnswers
 from rrf_design.questions.datasets import DataItem, Dataset
 from rrf_design.questions.recipe import Recipe
 from rrf_design.repairing.run import MEANS
-from rrf_design.workers import is_serial, shared_out
+from rrf_design.workers import Supply, is_serial, shared_out, supplied
 
 if TYPE_CHECKING:
     from solvers.result import Progress
@@ -102,25 +102,23 @@ def _worked(
     n_jobs: int | None,
 ) -> Iterator[list[DeliveredRow]]:
     if is_serial(n_jobs):
-        return map(bench.rows, chunks)
+        yield from map(bench.rows, chunks)
+        return
     from joblib import delayed
 
-    name = canonical_digest([recipe.document(), sorted(examples), repr(settings)])
-    tasks = (delayed(_elsewhere)(name, recipe, examples, settings, chunk) for chunk in chunks)
-    return shared_out(tasks, n_jobs=n_jobs)
+    with supplied((recipe, examples, settings)) as supply:
+        yield from shared_out((delayed(_elsewhere)(supply, chunk) for chunk in chunks), n_jobs=n_jobs)
 
 
 _BENCHES: dict[str, Bench] = {}
 """The bench of this process: what its structures share is worked out once, not once a chunk."""
 
 
-def _elsewhere(
-    name: str, recipe: Recipe, examples: Mapping[str, Problem], settings: BenchSettings, chunk: Sequence[RawItem]
-) -> list[DeliveredRow]:
-    if name not in _BENCHES:
+def _elsewhere(supply: Supply, chunk: Sequence[RawItem]) -> list[DeliveredRow]:
+    if supply.name not in _BENCHES:
         _BENCHES.clear()
-        _BENCHES[name] = Bench(recipe, examples, settings)
-    return _BENCHES[name].rows(chunk)
+        _BENCHES[supply.name] = Bench(*supply.get())
+    return _BENCHES[supply.name].rows(chunk)
 
 
 class _Count:

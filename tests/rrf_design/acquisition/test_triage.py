@@ -77,6 +77,24 @@ def test_the_money_goes_to_the_largest_disputes(tmp_path: Path) -> None:
     assert "settling it costs 5" in late.detail
 
 
+def test_a_dispute_is_one_though_k_would_explain_it_away(tmp_path: Path) -> None:
+    """At k = 2 of three answers everything fits and nothing is certified: the clerk is still asked about what disagrees."""
+    _, answers, _ = invoices(40)
+    recipe = {**RECIPE, "answer": {**RECIPE["answer"], "k": 2}}
+    said: dict[str, set[float]] = {}
+    for row in answers:
+        said.setdefault(row["id"], set()).add(row["value"])
+    disputed = [name for name, values in said.items() if len(values) > 1]
+    assert 8 < len(disputed) < 30
+    items = rrf.dataset(recipe, [{"no": name} for name in said])
+    run = rrf.acquire(items, responses=answers, budget=40.0, store=tmp_path / "runs.sqlite")
+    asked = [entry.item for entry in run.items if entry.stopped_because == "waiting for review"]
+    assert len(asked) == 8
+    assert set(asked) <= set(disputed)
+    ranked = sorted(delivery_of(items, run).ranked(), key=lambda entry: entry[2] or 0)
+    assert {item.id for item, _, _ in ranked[: len(disputed)]} == set(disputed)
+
+
 def test_machines_come_before_people(tmp_path: Path) -> None:
     """A question on sale is asked where it can bring an item to its goal; a person only where it can't."""
     recipe = {
