@@ -75,6 +75,14 @@ def on_sale(problem: Problem, prices: Mapping[str, float]) -> Problem:
     return problem.model_copy(update=changed)
 
 
+def askable(problem: Problem) -> Problem:
+    """Nodes without a prompt can't be asked again: their answers are given, and stay what they are."""
+    if all(node.again is None or node.prompt is not None for node in problem.nodes):
+        return problem
+    nodes = tuple(node.model_copy(update={"again": None}) if node.prompt is None else node for node in problem.nodes)
+    return problem.model_copy(update={"nodes": nodes})
+
+
 def owning(problem: Problem, names: Collection[str]) -> Problem:
     """The problem after these purchases: rows stay, and so does the bill of everything else.
 

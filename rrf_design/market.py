@@ -47,6 +47,16 @@ class Group:
         return listed + max(0, count - len(self.prices)) * self.prices[-1]
 
 
+@dataclass(frozen=True, slots=True)
+class FurtherAsk:
+    """A node asked once more: no item of a design, since it raises no margin; a purchase all the same."""
+
+    node: str
+    price: Fraction
+    included: bool
+    """The problem itself says that the node is asked so often: it comes with the first ask."""
+
+
 class Market:
     """Prices and rules of one problem over its items. Never changes after construction."""
 
@@ -64,6 +74,23 @@ class Market:
             self.tiered[tier.items] = True
         self.needs = self._needs(problem)
         self.excludes, self.banned = self._excludes(problem)
+        self.asks = self._asks(problem)
+        """The second and every further ask of a node, by name, in order."""
+
+    def _asks(self, problem: Problem) -> dict[str, FurtherAsk]:
+        result = {}
+        for node in problem.nodes:
+            if node.repeats > 1 or node.again is not None:
+                last = node.repeats if node.again is None else node.most_repeats
+                for time in range(2, last + 1):
+                    name = f"{node.id} \N{MULTIPLICATION SIGN}{time}"
+                    if name in problem.node_by_id or name in problem.block_by_id:
+                        raise InputError(
+                            f"{name!r}: ask {time} of node {node.id!r} is called so; call this one otherwise"
+                        )
+                    included = time <= node.repeats
+                    result[name] = FurtherAsk(node.id, Fraction(0) if included else exact(node.again or 0.0), included)
+        return result
 
     def _members(self, blocks: tuple[str, ...]) -> NDArray[np.int64]:
         return np.array(sorted({self.index[name] for name in blocks}), dtype=np.int64)
@@ -244,11 +271,15 @@ class Market:
 
     def extra(self, names: Iterable[str], held: Collection[str]) -> Fraction:
         """What some items add to the bill of what is held, without a mask over all; names that are not on sale are free."""
+        names = tuple(names)
         fresh = [self.index[name] for name in dict.fromkeys(names) if name not in held and name in self.index]
         total = sum((self.prices[i] for i in fresh if not self.tiered[i]), Fraction(0))
         for tier in self.tiers if self.tiered[fresh].any() else ():
             there = sum(self.items[i] in held for i in tier.items)
             total += tier.price(there + len(np.intersect1d(fresh, tier.items))) - tier.price(there)
+        if self.asks:
+            further = [name for name in dict.fromkeys(names) if name in self.asks and name not in held]
+            total += sum((self.asks[name].price for name in further), Fraction(0))
         return total
 
     def offer(self, name: str, held: Collection[str]) -> tuple[tuple[str, ...], Fraction]:

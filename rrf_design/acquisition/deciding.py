@@ -6,9 +6,11 @@ the same ground and decides the same.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import replace
 from fractions import Fraction
-from math import isfinite
+from math import inf, isfinite
 from typing import Any
 
 from rrf_design.acquisition import opening, scheduling, sharing, triage
@@ -73,6 +75,8 @@ class Decider:
         """What belongs to the field from the start and still has to be fetched: answers, and values of owned anchors."""
         problem, state = self.designs[item].problem, self.state.items[item]
         names = [node.id for node in problem.nodes if node.cost is None]
+        there = {*names, *state.settled} if self.designs[item].asks else set()
+        names += [name for name, ask in self.designs[item].asks.items() if ask.included and ask.node in there]
         names += [anchor.id for anchor in problem.anchors if anchor.owned and anchor.value is None]
         return [name for name in names if name not in state.taken and name not in state.settled]
 
@@ -88,10 +92,11 @@ class Decider:
             if name in state.taken or name in state.settled:
                 continue
             block = design.problem.block_by_id.get(name)
-            nodes = (name,) if block is None else block.nodes
+            again_of = design.again_of(name)
+            nodes = (again_of or name,) if block is None else block.nodes
             if lost.intersection(nodes):
                 continue  # it was chosen for an answer that then could not be read
-            if block is not None and not answered.issuperset(nodes):
+            if (block is not None or again_of) and not answered.issuperset(nodes):
                 continue
             price = design.price([*found, name], {*state.held, *state.pending})
             ceiling = sum((exact(self._terms(item, other).ceiling) for other in [*found, name]), Fraction(0))
@@ -128,7 +133,9 @@ class Decider:
                 method=self.settings.method,
                 time_limit=self.settings.time_limit,
             )
-        return [_schedule(item, [*self.given(item), *s.names], bound=s.bound) for item, s in fixed.items()]
+        return [
+            _schedule(item, [*self.given(item), *s.names], bound=s.bound, route=s.route) for item, s in fixed.items()
+        ]
 
     def more(self, items: Iterable[str]) -> list[Event]:
         """What these items buy beyond their schedules, decided together; those that are not named have no wish, or wait."""
@@ -264,7 +271,7 @@ class Decider:
             state, design = self.state.items[item], self.designs[item]
             held, failed = state.held.union(state.pending), state.failed
             if failed.isdisjoint(design.problem.node_by_id):
-                problem = opening.what_is_left(design.problem, held.difference(failed), failed)
+                problem = opening.what_is_left(design.asked(held, failed), held.difference(failed), failed)
                 rest |= {} if problem is None else {item: Shop(problem)}
             else:
                 begun[item] = scheduling.Begun(design, held, failed)
@@ -274,10 +281,17 @@ class Decider:
             left -= sum((self._price(item, schedule.names) for item, schedule in fixed.items()), Fraction(0))
         fixed |= scheduling.witness_schedules(begun, left)
         none = scheduling.Schedule(())
-        return [
-            _schedule(item, fixed.get(item, none).names, bound=fixed.get(item, none).bound, replaces=True)
-            for item in items
-        ]
+        for item in fixed.keys() & rest.keys():
+            fixed[item] = replace(fixed[item], names=self._renamed(item, fixed[item].names, rest[item]))
+        plans = {item: fixed.get(item, none) for item in items}
+        return [_schedule(item, s.names, bound=s.bound, replaces=True, route=s.route) for item, s in plans.items()]
+
+    def _renamed(self, item: str, names: Collection[str], rest: Shop) -> tuple[str, ...]:
+        """A schedule for what is left, its asks under the names that are still free."""
+        more = Counter(rest.asks[name].node for name in names if name in rest.asks)
+        state = self.state.items[item]
+        used = {*state.held, *state.pending}
+        return (*(name for name in names if name not in rest.asks), *self.designs[item].asks_for(more, used))
 
     def _planned_anew(self, rest: Mapping[str, Shop]) -> dict[str, scheduling.Schedule]:
         left = self.ledger.left
@@ -334,17 +348,27 @@ class Decider:
             if "gamma_lower" in entry
         ]
         history.append((float(self.state.committed), 0.0 if margin is None else margin.lower))
+        if state.trajectory and design.asks.keys() >= set(state.trajectory[-1]["names"]):
+            history = []  # asking again is not done for the margin
 
         anew = bool(state.unplanned) and not self.adaptive
 
         def affordable() -> list[Bundle]:
             return design.candidates(state.held, state.failed, most=self.ledger.left)
 
+        def further(most: Fraction | None) -> list[Bundle]:
+            return design.further(state.held, state.failed, most=most)
+
         return View(
-            problem=design.problem,
+            problem=design.asked(state.held, state.failed),
             margin=lambda: margin,
-            ceiling=lambda: design.ceiling(state.held, state.failed, affordable()),
-            left=lambda: (len(affordable()), len(design.candidates(state.held, state.failed, most=None))),
+            ceiling=lambda: (
+                inf if further(self.ledger.left) else design.ceiling(state.held, state.failed, affordable())
+            ),
+            left=lambda: (
+                len(affordable()) + len(further(self.ledger.left)),
+                len(design.candidates(state.held, state.failed, most=None)) + len(further(None)),
+            ),
             planned=planned or margin is None or anew or bool(state.pending),
             history=tuple(history),
             read=self._read,
@@ -361,7 +385,10 @@ def _direct_anchors(problem: Problem) -> dict[str, str]:
     return {anchor.id: anchor.nodes[0] for anchor in problem.anchors if anchor.rows is None and len(anchor.nodes) == 1}
 
 
-def _schedule(item: str, names: Collection[str], *, bound: float | None = None, replaces: bool = False) -> Event:
+def _schedule(
+    item: str, names: Collection[str], *, bound: float | None = None, replaces: bool = False, route: str = ""
+) -> Event:
     body: dict[str, Any] = {"item": item, "names": list(names), "bound": bound}
     body |= {"replaces": True} if replaces else {}
+    body |= {"route": route} if route else {}
     return Event(Kind.SCHEDULE, body)

@@ -87,6 +87,8 @@ class Fetcher:
         self._constrained = constrained
         tools = tools or Toolbox()
         self.questions: dict[tuple[str, str], Question] = {}
+        self._again: dict[str, list[str]] = {}
+        """Further asks of nodes, by item."""
         self.sources: dict[tuple[str, str], Source] = {}
         self.classes: dict[str, HeardClasses] = {}
         for item, problem in problems.items():
@@ -104,6 +106,7 @@ class Fetcher:
                     if repeat:
                         question = replace(question, request=replace(question.request, repeat=repeat))
                     self.questions[item, node.id] = question
+            self._further(item, problem, asked)
             for anchor in problem.anchors:
                 if not anchor.owned or anchor.value is None:
                     source = self.sources[item, anchor.id] = build(anchor, problem, tools)
@@ -114,6 +117,25 @@ class Fetcher:
         self._paces: dict[int, Pace] = {}
         self.state: RunState | None = None
         """The run's own, once there is one: what a judge costs depends on the answers that it is shown."""
+
+    def _further(self, item: str, problem: Problem, asked: dict[tuple[int, Request], int]) -> None:
+        """The same question once more, for every further ask of a node: each has an answer of its own."""
+        if all(node.repeats == 1 and node.again is None for node in problem.nodes):
+            return
+        for name, further in problem.structure.market.asks.items():
+            node = problem.node_by_id[further.node]
+            if node.prompt is None:  # its answers are given
+                continue
+            question = self.questions.get((item, node.id)) or self._question(node, self.classes.get(item))
+            if question.classes is not None:
+                raise InputError(
+                    f"node {node.id!r}: its answers are classes, which have no mean; leave sigma and repeats out"
+                )
+            bare = replace(question.request, repeat=0)
+            same = (id(question.model), bare)
+            asked[same] = asked.get(same, 0) + 1
+            self.questions[item, name] = replace(question, request=replace(bare, repeat=asked[same]))
+            self._again.setdefault(item, []).append(name)
 
     @property
     def models(self) -> list[Model]:
@@ -127,7 +149,9 @@ class Fetcher:
 
         found: dict[str, CallTally] = {model.name: CallTally() for model in self.models}
         for (item, name), question in self.questions.items():
-            always = problems[item].node_by_id[name].cost is None
+            node = problems[item].node_by_id.get(name)
+            ask = None if node is not None else problems[item].structure.market.asks[name]
+            always = node.cost is None if node is not None else ask is not None and ask.included
             attempts = question.model.retry.attempts
             found[question.model.name].add(question.request, always=always, attempts=attempts)
         for (item, name), source in self.sources.items():
@@ -217,11 +241,11 @@ class Fetcher:
         if self._cache is None:
             return {}
         found: dict[str, Any] = {}
-        for node in problem.nodes:
-            settled = self._kept(Purchase(item, node.id, Buys.ANSWER, 0.0))
+        for name in [*(node.id for node in problem.nodes), *self._again.get(item, ())]:
+            settled = self._kept(Purchase(item, name, Buys.ANSWER, 0.0))
             if settled is not None:
                 said = {"value": list(settled.value)} if settled.value is not None else {"status": settled.outcome}
-                found[node.id] = {**said, "outcome": "kept", "evidence": settled.evidence}
+                found[name] = {**said, "outcome": "kept", "evidence": settled.evidence}
         return found
 
     def _kept(self, purchase: Purchase) -> Settlement | None:

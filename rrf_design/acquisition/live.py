@@ -30,6 +30,7 @@ from rrf_design.acquisition.stopping import Because, default, hard_limits, limit
 from rrf_design.acquisition.stores import store_address
 from rrf_design.acquisition.telling import Teller
 from rrf_design.bundles import Limits, Strategy, Surroundings, bundled
+from rrf_design.derive import askable
 from rrf_design.errors import InputError, Refused
 from rrf_design.itemwise import itemwise
 from rrf_design.models.cache import AnswerCache
@@ -108,7 +109,7 @@ def acquire(
             allow_commands=around.allow_commands,
             isolation=around.isolation,
         )
-        fields = {item: with_room(p) for item, p in problems.items()}
+        fields = {item: askable(with_room(p)) for item, p in problems.items()}
         fetcher = Fetcher(
             fields,
             roster,

@@ -75,7 +75,7 @@ class Acquirer:
         self.state = RunState(named)
         self.run = run
         self._journal, self._clock, self._watch = journal, clock, watch
-        self._terms = terms or (lambda item, name: Terms(calls=int(name in named[item].node_by_id)))
+        self._terms = terms or (lambda item, name: Terms(calls=int(name not in named[item].block_by_id)))
         self._instant = instant or (lambda purchase: None)
         self.ledger = Ledger(self.state, self.settings, clock)
         self._decider = Decider(self.designs, self.state, self.settings, ledger=self.ledger, terms=self._terms)
@@ -119,15 +119,17 @@ class Acquirer:
         A response is a number or a list of them, or a table with `value`, or with the `status` of what could not be read, and
         perhaps the `text` that was answered, or more `evidence`. What people said about checks may be given, too.
         """
-        problem, state = self.designs[item].problem, self.state.items[item]
+        problem, state, asks = self.designs[item].problem, self.state.items[item], self.designs[item].asks
         for name, value in responses.items():
             block = problem.block_by_id.get(name)
             check = block if isinstance(block, Anchor) else None
-            if name not in problem.node_by_id and check is None:
+            node = asks[name].node if name in asks else name
+            if node not in problem.node_by_id and check is None:
                 raise InputError(f"responses: there is no node {name!r}")
             if name in state.settled or (check is not None and name in state.pending):
                 continue
-            purchase = Purchase(item, name, Buys.ANSWER if check is None else Buys.ANCHOR, 0.0)
+            buys = Buys.ANSWER if check is None else Buys.ANCHOR
+            purchase = Purchase(item, name, buys, 0.0, again_of=node if name in asks else "")
             said = dict(value) if isinstance(value, Mapping) else {"value": value}
             evidence = said.get("evidence") or ({"reply": {"text": said["text"]}} if "text" in said else {})
             if said.get("status") is not None:
@@ -136,13 +138,17 @@ class Acquirer:
                 continue
             value = said["value"]
             numbers = tuple(float(x) for x in (value if isinstance(value, list | tuple) else (value,)))
-            wanted = problem.node_by_id[name].dim if check is None else rows_of(problem, check)
+            wanted = problem.node_by_id[node].dim if check is None else rows_of(problem, check)
             if len(numbers) != wanted:
                 raise InputError(f"responses: {'node' if check is None else 'anchor'} {name!r} needs {wanted} numbers")
             self._emit(purchase.intent())
             source = "" if check is None else "person"
             outcome = str(said.get("outcome", "given"))
             self._emit(Settlement(purchase, outcome, numbers, evidence=evidence, source=source).event())
+            for other, ask in asks.items():  # a response to a node that is asked several times is their mean
+                if ask.included and ask.node == name and outcome == "given" and other not in state.settled:
+                    further = Purchase(item, other, buys, 0.0, again_of=name)
+                    self._emit(further.intent(), Settlement(further, outcome, numbers).event())
         if flush:
             self._flush()
 
@@ -310,6 +316,7 @@ class Acquirer:
                     terms.model,
                     tried if terms.attempts else 0,
                     terms.attempts if terms.ceiling else 0,
+                    self.designs[item].again_of(name),
                 )
                 self._emit(purchase.intent())
                 at_once = Settlement(purchase, "bought") if buys is Buys.RELATION else self._instant(purchase)

@@ -12,11 +12,11 @@ from heapq import heappop, heappush
 from itertools import count
 from typing import TYPE_CHECKING
 
+from rrf_design.acquisition.asking import weighed
 from rrf_design.acquisition.choosing import best_bundle, present_margin
 from rrf_design.acquisition.shop import Bundle, Shop
 from rrf_design.decisive import decisive_checks
 from rrf_design.derive import owning, realised
-from rrf_design.design import standing_of
 from rrf_design.errors import BudgetError, InputError
 from rrf_design.goal import POSITIVE, Goal, reaches
 from rrf_design.problem import Problem
@@ -44,15 +44,15 @@ def first_bundle(
     """What an empty field buys first: the cheapest design that reaches the goal, else any margin, else what money can do."""
     from rrf_design.planning import PlanStatus
 
-    problem = what_is_left(design.problem, held, failed)
+    problem = what_is_left(design.asked(held, failed), held, failed)
     if problem is None:
         return None
     for wish in (Goal.of(problem), Goal(POSITIVE)):
         found = _plan(problem, budget=most, wish=wish) if wish.named else None
         if found is not None and found.status is not PlanStatus.INFEASIBLE:
-            return _bundle(design, found, held)
+            return _bundle(design, found, held, problem)
     found = None if most is None else _plan(problem, budget=most, wish=Goal())
-    return None if found is None or not found.selected else _bundle(design, found, held)
+    return None if found is None or not found.selected else _bundle(design, found, held, problem)
 
 
 def next_bundle(
@@ -64,7 +64,7 @@ def next_bundle(
     answers: Mapping[str, tuple[float, ...]] | None = None,
     values: Mapping[str, tuple[float, ...]] | None = None,
 ) -> Bundle | None:
-    """The best affordable purchase: against the worst witness, or the first questions where there is none.
+    """The best affordable purchase: against the worst witness, or asking again, or the first questions where there is no witness.
 
     Where no purchase alone helps, the cheapest few that reach the goal together.
     """
@@ -72,6 +72,7 @@ def next_bundle(
         found = first_bundle(design, held, failed, most=most)
     else:
         found = best_bundle(design, held, failed, most=most, answers=answers, values=values)
+        found = weighed(design, held, failed, found, most=most) if design.asks else found
     return reaching_bundle(design, held, failed, most=most) if found is None else found
 
 
@@ -114,8 +115,7 @@ def _may_reach(design: Shop, held: Collection[str], failed: Collection[str], mos
 
 def reached(design: Shop, held: Collection[str], failed: Collection[str]) -> bool:
     """Whether a field reaches its goal, or any margin where it has none; an empty one does not."""
-    margin = present_margin(design, held, failed)
-    return margin is not None and standing_of(design.problem, margin).reached
+    return present_margin(design, held, failed) is not None and design.standing(held, failed).reached
 
 
 def cost_of_goal(design: Shop, held: Collection[str], failed: Collection[str]) -> Fraction | None:
@@ -154,18 +154,17 @@ def _plan(problem: Problem, *, budget: Fraction | None, wish: Goal) -> Plan | No
     from rrf_design.planning import plan
 
     money = None if budget is None else float(budget)
-    # a run asks once: no goal may rest on repeats
-    nodes = tuple(node if node.again is None else node.model_copy(update={"again": None}) for node in problem.nodes)
-    asked = problem.model_copy(update={"budget": money, "target": wish.target, "delta": wish.delta, "nodes": nodes})
+    asked = problem.model_copy(update={"budget": money, "target": wish.target, "delta": wish.delta})
     try:
         return plan(asked, method="greedy")
     except (BudgetError, InputError):  # too little money for any question, or rules that what is left can't keep
         return None
 
 
-def _bundle(design: Shop, found: Plan, held: Collection[str]) -> Bundle | None:
+def _bundle(design: Shop, found: Plan, held: Collection[str], planned: Problem) -> Bundle | None:
     names = [name for step in found.trajectory for name in (*step.opened, step.block)]
     names = list(dict.fromkeys([*names, *found.selected]))
     nodes = [name for name in names if name in design.problem.node_by_id]
-    ordered = (*nodes, *(name for name in names if name not in nodes))
+    more = {node: times - planned.node_by_id[node].repeats for node, times in found.repeats.items()}
+    ordered = (*nodes, *(name for name in names if name not in nodes), *design.asks_for(more, held))
     return Bundle(ordered, design.price(ordered, held), 1.0) if ordered else None

@@ -127,6 +127,8 @@ class ItemResult:
     """What was answered, word for word, by node."""
     cost: float = 0.0
     """What was spent on it, in the problem's unit."""
+    repeats: Mapping[str, int] = field(default_factory=dict)
+    """Nodes whose answer is the mean of several, and how many could be read."""
 
     def certify(self, **options: Any) -> Certificate:
         """The certificate of what was read, without the rows of what was not; `options` go to `rrf_design.certify`.
@@ -185,6 +187,7 @@ class ItemResult:
             "answers": {name: list(value) for name, value in self.answers.items()},
             "failed": dict(self.failed),
             "anchors": {name: list(value) for name, value in self.anchors.items()},
+            "repeats": dict(self.repeats),
             "trajectory": [dict(entry) for entry in self.trajectory],
             "repair": None if self.repair is None else dict(self.repair),
         }
@@ -340,10 +343,11 @@ def _repair(design: Shop, state: ItemState, known: Known) -> dict[str, Any]:
     if not answers:
         return _nothing("no answer could be read")
     problem, selected = finished_problem(design, state)
+    failed = state.failed
     silent = {
         name: {"status": _STATUS.get(entry.outcome, "error")}
         for name, entry in state.settled.items()
-        if entry.buys is Buys.ANSWER and not entry.ok
+        if entry.buys is Buys.ANSWER and name in failed and not entry.again_of
     }
     try:
         found = repair_like(problem, {**answers, **silent}, known, select=selected)
@@ -361,7 +365,8 @@ def finished_problem(design: Shop, state: ItemState) -> tuple[Problem, tuple[str
     """The problem as it turned out (values filled in, failed anchors gone) and what of it was bought."""
     failed = {name for name in state.failed if name in design.problem.block_by_id}
     unknown = {a.id for a in design.problem.anchors if a.value is None and a.id not in state.settled and a.owned}
-    problem = realised(design.problem, failed=failed | unknown, values=state.values(Buys.ANCHOR))
+    repeated = design.asked(state.held, state.failed)
+    problem = realised(repeated, failed=failed | unknown, values=state.values(Buys.ANCHOR))
     bought = tuple(name for name, entry in state.settled.items() if entry.ok and name not in design.given)
     asked = tuple(name for name in state.settled if name in design.problem.node_by_id and name not in design.given)
     return problem, problem.resolve([name for name in dict.fromkeys((*bought, *asked)) if _on_sale(problem, name)])
@@ -437,16 +442,18 @@ def _bought(item: str, entry: Settled) -> Bought:
 def _item(item: str, design: Shop, run: RunState) -> ItemResult:
     state, problem = run.items[item], design.problem
     try:
-        missing = design.given.difference(state.settled)  # a limit may end a run before all of the field was asked
-        margin = design.settled_margin(state.held, state.failed.union(missing))
-        standing = standing_of(problem, margin)
+        missing = design.included.difference(state.settled)  # a limit may end a run before all of the field was asked
+        gone = state.failed.union(missing)
+        margin = design.settled_margin(state.held, gone)
+        standing = standing_of(design.asked(state.held, gone), margin)
         value = margin.value
         lower, robust = standing.lower, standing.robust_lower
         wanted, reached = standing.wanted, standing.reached
     except InputError:  # no answer could be read: an empty field promises nothing
         value = lower = robust = 0.0
         wanted, reached = Goal.of(problem).target, False
-    answers = state.values(Buys.ANSWER)
+    answers, asked = state.values(Buys.ANSWER), design.asked(state.held, state.failed)
+    failed = state.failed.difference(design.asks)
     stopped = state.stopped or {"because": "unfinished", "detail": ""}
     return ItemResult(
         item=item,
@@ -459,16 +466,17 @@ def _item(item: str, design: Shop, run: RunState) -> ItemResult:
         robust_lower=robust,
         goal=wanted,
         reached=reached,
-        selected=tuple(name for name in state.settled if name not in design.given),
+        selected=tuple(name for name in state.settled if name not in design.given and name not in design.asks),
         answers=answers,
-        failed={name: entry.outcome for name, entry in state.settled.items() if not entry.ok},
+        failed={name: state.settled[name].outcome for name in state.settled if name in failed},
         anchors=state.values(Buys.ANCHOR),
         trajectory=tuple(state.trajectory),
         repair=run.results.get(item),
         nodes=tuple(node.id for node in problem.nodes),
-        problem=realised(problem, failed=state.failed, values=state.values(Buys.ANCHOR)) if answers else problem,
+        problem=realised(asked, failed=state.failed, values=state.values(Buys.ANCHOR)) if answers else problem,
         texts={name: entry.text for name, entry in state.settled.items() if entry.text},
         cost=float(sum(entry.price for entry in state.settled.values())),
+        repeats={name: n for name, n in design.repeats(state.held, state.failed).items() if n > 1 and name in answers},
     )
 
 

@@ -14,13 +14,15 @@ from typing import TYPE_CHECKING
 from rrf_design.acquisition.choosing import present_margin, score_of
 from rrf_design.acquisition.opening import next_bundle, reached
 from rrf_design.acquisition.shop import Bundle, Shop
-from rrf_design.errors import BudgetError
+from rrf_design.errors import BudgetError, InputError
 from rrf_design.goal import Goal
 from rrf_design.market import exact
 from rrf_design.planning.reaching import planned_margin
+from rrf_design.planning.repeats import repeatable
 
 if TYPE_CHECKING:
     from rrf_design.planning import Plan
+    from rrf_design.problem import Problem
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +32,8 @@ class Schedule:
     names: tuple[str, ...]
     bound: float | None = None
     """No design that the money allows has a margin above this: the planner's proof, where there is one."""
+    route: str = ""
+    """Where asking again was weighed: which way the plan took to its goal, in words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +65,10 @@ def fixed_schedules(
     both, or with method="witness", the witness rule is played to its end.
     """
     goals = {item: planned_margin(design.problem) for item, design in designs.items()}
-    if method == "witness" or (budget is None and any(value is None for value in goals.values())):
+    weighing = {item for item, design in designs.items() if _weighs(design.problem)}
+    open_ended = any(value is None and item not in weighing for item, value in goals.items())
+    shared = len(designs) > 1 and budget is not None and bool(weighing)  # no portfolio knows of repeats
+    if method == "witness" or shared or (budget is None and open_ended):
         begun = {item: Begun(design) for item, design in designs.items()}
         return witness_schedules(begun, None if budget is None else exact(budget))
     if len(designs) > 1 and budget is not None:
@@ -121,13 +128,25 @@ def _planned(design: Shop, *, budget: float | None, method: str, time_limit: flo
     from rrf_design.planning import plan
 
     asked = design.problem.model_copy(update={"budget": budget})
-    if planned_margin(asked) is None:
+    if planned_margin(asked) is None and not _weighs(asked):
         asked = asked.model_copy(update={"target": None, "delta": None})
     try:
         found = plan(asked, method=method, time_limit=time_limit)
     except BudgetError:  # not even one question can be asked: nothing is planned, and the loop says why
         return Schedule(())
-    return Schedule(_steps(design, found), found.upper_bound)
+    except InputError:
+        if not _weighs(asked):
+            raise
+        money = None if budget is None else exact(budget)  # no repeats bring the goal within reach: as far as it goes
+        return witness_schedules({"": Begun(design)}, money)[""]
+    more = {node: times - asked.node_by_id[node].repeats for node, times in found.repeats.items()}
+    names = (*_steps(design, found), *design.asks_for(more, ()))
+    return Schedule(names, found.upper_bound, found.notes[-1] if _weighs(asked) and found.notes else "")
+
+
+def _weighs(problem: Problem) -> bool:
+    """Whether a goal of this problem may be reached by asking again."""
+    return problem.delta is not None and bool(repeatable(problem))
 
 
 def _steps(design: Shop, plan: Plan) -> tuple[str, ...]:

@@ -13,7 +13,8 @@ from functools import cached_property
 from itertools import compress
 from typing import TYPE_CHECKING
 
-from rrf_design.errors import InputError
+from rrf_design.derive import asking
+from rrf_design.design import standing_of
 from rrf_design.margins import DesignMargin, name_margin
 from rrf_design.operators import Operator
 from rrf_design.premise import Protected
@@ -21,6 +22,8 @@ from rrf_design.problem import Problem
 
 if TYPE_CHECKING:
     from rrf_design.design import Design
+    from rrf_design.goal import Standing
+    from rrf_design.market import FurtherAsk
     from rrf_design.structure import Structure
     from solvers import Margin, MarginTracker, SupportValue
 
@@ -59,16 +62,11 @@ class Shop:
     """
 
     def __init__(self, problem: Problem, *, incremental: bool = False, structure: Structure | None = None) -> None:
-        for node in problem.nodes:
-            if node.repeats > 1:  # its answer would be taken for a mean that nobody has
-                raise InputError(
-                    f"node {node.id!r}: a live run asks once, not repeats = {node.repeats} times; leave repeats out, or make nodes"
-                    " of the further asks (repeat in a recipe)"
-                )
         self.problem, self._incremental = problem, incremental
         self.structure = problem.structure if structure is None else structure
         self._tracked: _Tracked | None = None
         self._margins: dict[Key, DesignMargin] = {}
+        self._asked: dict[tuple[tuple[str, int], ...], Problem] = {}
 
     @property
     def full(self) -> Operator:
@@ -93,7 +91,7 @@ class Shop:
         return self.structure.solved[key]  # type: ignore[no-any-return]
 
     def _key(self, held: Iterable[str], failed: Iterable[str]) -> Key:
-        return frozenset(held).difference(self._there), frozenset(failed)
+        return frozenset(held).difference(self._there, self.asks), frozenset(failed).difference(self.asks)
 
     @cached_property
     def given(self) -> frozenset[str]:
@@ -176,6 +174,65 @@ class Shop:
         if market.lenient:
             return True
         return market.extendable(market.mask(tuple(name for name in {*names, *held} if name in market.index)))
+
+    @cached_property
+    def asks(self) -> Mapping[str, FurtherAsk]:
+        """The second and every further ask of a node, by name (`rrf_design.market`)."""
+        repeated = any(node.repeats > 1 or node.again is not None for node in self.problem.nodes)
+        return self.structure.market.asks if repeated else {}
+
+    @cached_property
+    def included(self) -> frozenset[str]:
+        """Nodes that belong to the field from the start, with the asks that come with them."""
+        asks = [name for name, ask in self.asks.items() if ask.included and ask.node in self.given]
+        return self.given.union(asks)
+
+    def again_of(self, name: str) -> str:
+        """The node that an ask asks once more; nothing for everything else."""
+        return self.asks[name].node if name in self.asks else ""
+
+    def repeats(self, held: Collection[str], failed: Collection[str]) -> dict[str, int]:
+        """How often each node that may be asked again is there: what belongs to the field or was bought, without what could not be read."""
+        result: dict[str, int] = {}
+        for name, ask in self.asks.items():
+            result.setdefault(ask.node, int(ask.node not in failed))
+            result[ask.node] += (ask.included or name in held) and name not in failed
+        return {node: max(1, times) for node, times in result.items()}
+
+    def asked(self, held: Collection[str], failed: Collection[str]) -> Problem:
+        """The problem with as many repeats as are there: its answers are means of so many, and scatter so much."""
+        if not self.asks:
+            return self.problem
+        key = tuple(self.repeats(held, failed).items())
+        if key not in self._asked:
+            self._asked[key] = asking(self.problem, dict(key))
+        return self._asked[key]
+
+    def standing(self, held: Collection[str], failed: Collection[str] = ()) -> Standing:
+        """Where the field stands against its goal: its margin, and the noise of what is held and read."""
+        return standing_of(self.asked(held, failed), self.margin(held, failed))
+
+    def further(self, held: Collection[str], failed: Collection[str], *, most: Fraction | None) -> list[Bundle]:
+        """The next ask of every node that is in the field and may be asked again, where a promised error is wanted at all."""
+        if not self.asks or self.problem.delta is None:
+            return []
+        there = self.opened(held).difference(failed)
+        found: dict[str, Bundle] = {}
+        for name, ask in self.asks.items():
+            fresh = not ask.included and name not in held and name not in failed
+            if fresh and ask.node in there and (most is None or ask.price <= most):
+                found.setdefault(ask.node, Bundle((name,), ask.price, 0.0))
+        return list(found.values())
+
+    def asks_for(self, more: Mapping[str, int], used: Collection[str]) -> tuple[str, ...]:
+        """Names of so many more asks of each node; fewer where the problem allows no more."""
+        names: list[str] = []
+        for node, times in more.items():
+            left = [
+                name for name, ask in self.asks.items() if ask.node == node and not ask.included and name not in used
+            ]
+            names.extend(left[: max(0, times)])
+        return tuple(names)
 
     def candidates(self, held: Collection[str], failed: Collection[str], *, most: Fraction | None) -> list[Bundle]:
         """Everything that can still be bought for at most `most`, in file order; `sees` is not filled in."""

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from fractions import Fraction
+from math import fsum
 from typing import Any, NamedTuple
 
 from rrf_design.acquisition.journal import Event, Kind
@@ -59,6 +60,8 @@ class Purchase:
     """Attempts at it that ended in doubt, with the sessions that made them: they count."""
     attempts: int = 0
     """How many more `ceiling` is for; 0 where nobody counts them."""
+    again_of: str = ""
+    """The node that is asked once more; its answer is the mean of what it says."""
 
     @property
     def id(self) -> str:
@@ -72,6 +75,7 @@ class Purchase:
         more |= {"model": self.model} if self.model else {}
         more |= {"tried": self.tried} if self.tried else {}
         more |= {"attempts": self.attempts} if self.attempts and self.ceiling else {}
+        more |= {"again_of": self.again_of} if self.again_of else {}
         return Event(Kind.INTENT, body | more, self.id, self.attempt)
 
 
@@ -126,6 +130,8 @@ class Settled:
     """When it was settled: seconds since 1970."""
     source: str = ""
     """Who said so, for an anchor: the kind of its source."""
+    again_of: str = ""
+    """The node that was asked once more."""
 
 
 @dataclass(slots=True)
@@ -160,7 +166,21 @@ class ItemState:
 
     @property
     def failed(self) -> frozenset[str]:
-        return frozenset(name for name, entry in self.settled.items() if not entry.ok)
+        """What gave no value. Of a node that is asked several times only as many asks count as failed as could not be read, the last ones: the
+        node itself fails where none could."""
+        failed = frozenset(name for name, entry in self.settled.items() if not entry.ok)
+        for asks in self._asked_again() if failed else ():
+            lost = len(failed.intersection(asks))
+            failed = failed.difference(asks).union(asks[len(asks) - lost :])
+        return failed
+
+    def _asked_again(self) -> list[list[str]]:
+        """The settled asks of every node that was asked more than once, in order."""
+        asks: dict[str, list[str]] = {}
+        for name, entry in dict(self.settled).items():  # also read by threads that fetch
+            if entry.again_of:
+                asks.setdefault(entry.again_of, []).append(name)
+        return [[node, *names] if node in self.settled else names for node, names in asks.items()]
 
     @property
     def waiting(self) -> dict[str, Purchase]:
@@ -178,11 +198,18 @@ class ItemState:
         return self.stopped is not None and not self.waiting and self.stopped["because"] != "waiting for review"
 
     def values(self, buys: Buys) -> dict[str, tuple[float, ...]]:
-        return {
+        """What was read, by name; of a node that was asked several times, the mean of what could be read."""
+        found = {
             name: entry.value
             for name, entry in dict(self.settled).items()  # also read by threads that fetch
             if entry.buys is buys and entry.ok and entry.value is not None
         }
+        for asks in self._asked_again() if buys is Buys.ANSWER else ():
+            read = [found.pop(name) for name in asks if name in found]
+            if read:
+                node = self.settled[asks[-1]].again_of
+                found[node] = tuple(fsum(part) / len(read) for part in zip(*read, strict=True))
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,6 +348,7 @@ class RunState:
             body.get("model", ""),
             body.get("tried", 0),
             body.get("attempts", 0),
+            again_of=body.get("again_of", ""),
         )
         item = self.items[purchase.item]
         if purchase.name in item.round:
@@ -367,6 +395,7 @@ class RunState:
             (body["evidence"].get("reply") or {}).get("text", ""),
             event.at,
             body.get("source", ""),
+            purchase.again_of,
         )
         self.results.pop(body["item"], None)
         if body["price"]:
@@ -413,6 +442,7 @@ class RunState:
                 money=float(money),
                 attempt=purchase.attempt,
                 at=event.at,
+                again_of=purchase.again_of,
             )
             return
         item.round.insert(0, purchase.name)

@@ -123,6 +123,8 @@ def news(event: Event) -> str:
         return f"margin {body['gamma']:.4g}{where}; next: {', '.join(body['names'])}"
     if event.kind is Kind.SCHEDULE and body.get("replaces"):
         return f"planned again without what failed: {', '.join(body['names']) or 'nothing helps'}"
+    if event.kind is Kind.SCHEDULE and body.get("route"):
+        return str(body["route"])
     if event.kind is Kind.DOUBT:
         return f"  {body['name']}: in doubt after a crash; {body['policy']}"
     if event.kind is Kind.ABANDONED:
