@@ -268,11 +268,15 @@ class SharedNoise(Entry):
     """No combination of the rows of one block correlates more than this with one of another's."""
     covariance: Matrix | None = None
     """Or: the covariance of all their rows, block by block in this order."""
+    estimated_from: Annotated[int, Field(strict=True, ge=2)] | None = None
+    """How many repeats of all the blocks together the covariance was estimated from; each block says the same."""
 
     @model_validator(mode="after")
     def _one_form(self) -> Self:
         if (self.correlation is None) == (self.covariance is None):
             raise ValueError("give exactly one of correlation and covariance")
+        if self.estimated_from is not None and self.covariance is None:
+            raise ValueError("estimated_from speaks of the covariance of all blocks; give it")
         if len(set(self.blocks)) < max(2, len(self.blocks)):
             raise ValueError("blocks must name at least two blocks, and none of them twice")
         return self

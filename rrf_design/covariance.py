@@ -108,7 +108,7 @@ def whitened_covariance(problem: Problem, entry: SharedNoise, held: Sequence[str
 
 def _whitened(problem: Problem, entry: SharedNoise, held: Sequence[str]) -> tuple[Array, float]:
     """R, and how far rounding can have moved its eigenvalues: much where a block's own covariance is nearly singular."""
-    from rrf_design.rows import block_height, own_covariance, whitener
+    from rrf_design.rows import block_height, own_covariance, raised, whitener
 
     where = f"noise {entry.id!r}"
     blocks = [problem.block_by_id[name] for name in entry.blocks]
@@ -124,6 +124,10 @@ def _whitened(problem: Problem, entry: SharedNoise, held: Sequence[str]) -> tupl
         white = whitener(problem, block, height)
         left[part, part] = np.eye(height) if white is None else white
         kept += range(part.start, part.stop) if block.id in held else ()
+    if (
+        entry.estimated_from is not None
+    ):  # Σ ⪯ aΣ̂ holds for all the rows together, and each block was raised by the same a
+        declared = declared * raised(problem, blocks[0], heights[0])
     whole = left @ declared @ left.T
     sizes = (abs(left) @ abs(declared) @ abs(left).T)[np.ix_(kept, kept)]
     rounding = 4.0 * len(declared) * float(np.finfo(float).eps) * float(sizes.sum(axis=1).max(initial=0.0))

@@ -25,6 +25,7 @@ from pydantic import BaseModel, ValidationError
 from rrf_design.blocks import Anchor, Relation, Rule, SharedNoise, Tier, Transport
 from rrf_design.errors import InputError
 from rrf_design.field import Node
+from rrf_design.logged import names_a_log, with_estimates
 from rrf_design.nonlinearities import Nonlinear
 from rrf_design.problem import Problem
 from rrf_design.texts import whole
@@ -57,7 +58,10 @@ def load(path: str | os.PathLike[str]) -> Problem:
     path = Path(path)
     text = read_source(path)
     try:
-        return from_document(parse_text(text, path.suffix.lower()))
+        document = parse_text(text, path.suffix.lower())
+        if names_a_log(document):
+            document = with_estimates(document, path.parent)
+        return from_document(document)
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
 

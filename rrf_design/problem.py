@@ -264,9 +264,10 @@ def _check_noise(problem: Problem) -> None:
                 raise InputError(f"{where}: {name!r} stands in noise {owner[name]!r} already; put them into one entry")
             if block.sigma is None and block.covariance is None:
                 raise InputError(f"{where}: {block.title} declares no noise of its own; give it sigma or covariance")
-            if entry.covariance is not None and block.estimated_from is not None:
+            if entry.covariance is not None and block.estimated_from != entry.estimated_from:
                 raise InputError(
-                    f"{where}: {block.title} is estimated_from repeats; give a correlation, not a covariance"
+                    f"{where}: {block.title} is estimated_from repeats, and the covariance of all is not, or from others; give all of"
+                    " them the same estimated_from, or a correlation instead of the covariance"
                 )
             if problem.family_size[block.family_name] > 1:
                 raise InputError(f"{where}: {block.title} has a family; give the family a correlation instead")

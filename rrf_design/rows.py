@@ -164,12 +164,20 @@ def raised(problem: Problem, block: Relation | Anchor, rows: int) -> float:
         raise InputError(f"{block.title}: estimated_from raises the estimate itself; leave shrinkage out")
     try:
         return inflation(
-            rows=1 if block.sigma is not None else rows,
+            rows=estimated_rows(problem, block, rows),
             repeats=block.estimated_from,
             confidence=estimate_confidence(problem),
         )
     except InputError as error:
         raise InputError(f"{block.title}: {error}") from None
+
+
+def estimated_rows(problem: Problem, block: Relation | Anchor, rows: int) -> int:
+    """How many rows were estimated together with those of a block: its own, or all of the blocks whose covariance is one estimate."""
+    for entry in problem.noise:
+        if entry.estimated_from is not None and block.id in entry.blocks:
+            return len(entry.covariance or ())
+    return 1 if block.sigma is not None else rows
 
 
 def estimate_confidence(problem: Problem) -> float:

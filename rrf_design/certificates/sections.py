@@ -27,7 +27,7 @@ from rrf_design.errors import InputError
 from rrf_design.margins import check_k
 from rrf_design.noise import Radius, declares_noise
 from rrf_design.premise import PLAIN, Premise
-from rrf_design.rows import estimate_confidence, raised
+from rrf_design.rows import estimate_confidence, estimated_rows, raised
 
 if TYPE_CHECKING:
     from rrf_design.operators import Operator
@@ -127,7 +127,8 @@ def estimated_section(reach: Radius, problem: Problem, operator: Operator) -> di
     for name, height in zip(operator.block_ids, np.diff(operator.block_offsets).tolist(), strict=True):
         block = problem.block_by_id[name]
         if block.estimated_from is not None:
-            one = {"block": name, "repeats": block.estimated_from, "rows": 1 if block.sigma is not None else height}
+            together = estimated_rows(problem, block, height)
+            one = {"block": name, "repeats": block.estimated_from, "rows": together}
             entries.append(
                 {**one, "inflation": raised(problem, block, height), "confidence": estimate_confidence(problem)}
             )

@@ -257,3 +257,28 @@ def _packed(answer: RecordedAnswer) -> str:
 def _unpacked(packed: str) -> RecordedAnswer:
     value, text, status, cost = json.loads(packed)
     return RecordedAnswer(None if value is None else tuple(value), text, status, cost)
+
+
+def logged_answers(source: Any) -> Iterator[tuple[str, str, int, RecordedAnswer]]:
+    """Rows `id node repeat value|text|status` of a log as they stand: item, node, repeat, answer. No recipe says which nodes there are."""
+    table = open_table(source)
+    if table.columns is not None:
+        _check_keys(table.columns, table.name)
+    faults = RowFaults(table.name)
+    found: dict[tuple[str, str, int], RecordedAnswer] = {}
+    total = 0
+    for number, cells, _ in table.rows(faults):
+        total += 1
+        try:
+            filled = cells if table.columns is None else _filled_cells(cells)
+            _check_keys(filled, "")
+            item, node = (_name(filled.get(key), key) for key in ("id", "node"))
+            place = (item, node, _repeat(filled.get("repeat")))
+            if place in found:
+                raise InputError(f"a second answer of item {item!r}, node {node!r}, repeat {place[2]}")
+            found[place] = _answer(filled)
+        except InputError as error:
+            faults.add(number, str(error))
+    faults.refuse(total + faults.unread)
+    for (item, node, repeat), answer in found.items():
+        yield item, node, repeat, answer

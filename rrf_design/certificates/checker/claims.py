@@ -90,8 +90,10 @@ def _check_estimates(claim: dict[str, Any], record: OperatorRecord) -> None:
     if not names or len(set(names)) < len(names) or not set(names) <= set(sizes):
         raise Refused("noise.estimated.blocks: must name different blocks of the operator")
     for entry in claim["blocks"]:
-        if entry["rows"] not in (1, sizes[entry["block"]]) or not 0.0 < entry["confidence"] < 1.0:
-            raise Refused("noise.estimated: rows are those of the block, or 1, and a confidence lies between 0 and 1")
+        if (entry["rows"] != 1 and entry["rows"] < sizes[entry["block"]]) or not 0.0 < entry["confidence"] < 1.0:
+            raise Refused(
+                "noise.estimated: rows are at least those of the block, or 1, and a confidence lies between 0 and 1"
+            )
         keys = ("rows", "repeats", "confidence")
         if not covers_estimate(entry["inflation"], **{key: entry[key] for key in keys}):
             raise Refused(f"noise.estimated: {entry['block']!r} is raised by too little for so few repeats")
