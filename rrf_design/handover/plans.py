@@ -19,6 +19,7 @@ import numpy as np
 from rrf_design.bundles import MEANS, Backend, Measure, bundled, refuse_unused
 from rrf_design.documents import sealed
 from rrf_design.errors import InputError
+from rrf_design.goal import reaches
 from rrf_design.handover.delivered import frame_of
 from rrf_design.market import exact
 from rrf_design.planning.arena import Arena
@@ -193,6 +194,6 @@ def _confirmed(arena: Arena, packed: bytes, target: float | None) -> tuple[ItemP
     mask = np.unpackbits(np.frombuffer(packed, np.uint8), count=len(arena.market.items)).astype(bool)
     confirmed = arena.confirm(mask)
     value = arena.confirm_value(mask, confirmed)
-    reached = target is None or value >= target * (1 - REACHED)
+    reached = target is None or reaches(value, target)
     names = arena.market.names(mask)
     return ItemPlan(names, float(arena.market.cost(mask)), confirmed.value, bool(reached)), value

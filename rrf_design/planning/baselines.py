@@ -17,8 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rrf_design.errors import InputError
+from rrf_design.goal import reaches
 from rrf_design.market import Mask, exact
-from rrf_design.planning.contract import REACHED, Order, Plan
+from rrf_design.planning.contract import Order, Plan
 from rrf_design.planning.greedy import Pick, look
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ class ByScore:
         clock = None if goal.time_limit is None else time.monotonic() + goal.time_limit
         mask, steps = start, list[Pick]()
         while (after := self._next(arena, mask, goal)) is not None and (clock is None or time.monotonic() < clock):
-            if goal.target is not None and arena.value(mask) >= goal.target * (1 - REACHED):
+            if goal.target is not None and reaches(arena.value(mask), goal.target):
                 break
             seen = look(arena, mask)
             item = _named(arena, mask, after)

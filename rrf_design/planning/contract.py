@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol
 
 from rrf_design.goal import REACHED as REACHED
+from rrf_design.goal import reaches
 
 if TYPE_CHECKING:
     from rrf_design.goal import Standing
@@ -125,9 +126,7 @@ class Plan:
     @property
     def met(self) -> bool:
         """Whether the plan is what was ordered: its target is met; without a target there is none to miss."""
-        return self.target is None or (
-            self.status is not PlanStatus.INFEASIBLE and self.value >= self.target * (1 - REACHED)
-        )
+        return self.target is None or (self.status is not PlanStatus.INFEASIBLE and reaches(self.value, self.target))
 
     @property
     def least_cost(self) -> bool:

@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from rrf_design.goal import reaches
 from rrf_design.market import Mask, exact
-from rrf_design.planning.contract import REACHED, Order, Plan
+from rrf_design.planning.contract import Order, Plan
 
 if TYPE_CHECKING:
     from rrf_design.planning.arena import Arena, Evaluation
@@ -63,7 +64,7 @@ def witness_greedy(
     budget = None if goal.budget is None else exact(goal.budget)
     mask, steps = start, list[Pick]()
     now = look(arena, mask)
-    while goal.target is None or now.value < goal.target * (1 - REACHED):
+    while goal.target is None or not reaches(now.value, goal.target):
         energies, witness = attack(arena, now)
         found = offers(arena, mask, energies, budget, allowed=allowed)
         if not found:

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rrf_design.errors import BudgetError, InputError
+from rrf_design.goal import reaches
 from rrf_design.market import Mask, exact
-from rrf_design.planning.contract import OPTIMALITY, REACHED, Order, Plan, PlanStatus, Step
+from rrf_design.planning.contract import OPTIMALITY, Order, Plan, PlanStatus, Step
 from rrf_design.planning.greedy import Pick, witness_greedy
 from rrf_design.planning.proof.bounds import bound_from_cuts
 from rrf_design.planning.proof.master import Answer, OrTools
@@ -99,7 +100,7 @@ def finish(
         upper = 0.0
     upper = max(upper, value)
     cost = market.cost(mask)
-    reached = goal.target is None or value >= goal.target * (1 - REACHED)
+    reached = goal.target is None or reaches(value, goal.target)
     if goal.target is None:
         distance = (upper - value) / upper if upper > 0 else 0.0
         status = PlanStatus.OPTIMAL if distance <= gap else PlanStatus.FEASIBLE
@@ -109,7 +110,7 @@ def finish(
         status = PlanStatus.OPTIMAL if reached and least >= cost else PlanStatus.FEASIBLE
         if not reached:
             distance = (upper - value) / upper if upper > 0 else 0.0
-        if infeasible or (not reached and upper < goal.target * (1 - REACHED)):
+        if infeasible or (not reached and not reaches(upper, goal.target)):
             status = PlanStatus.INFEASIBLE
         cost_bound = least if reached else cost_bound
     order = trajectory(arena, mask, start) if steps is None else steps

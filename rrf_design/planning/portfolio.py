@@ -16,6 +16,7 @@ import numpy as np
 
 from rrf_design.bundles import Backend, Measure, bundled
 from rrf_design.errors import BudgetError, InputError
+from rrf_design.goal import reaches
 from rrf_design.market import Mask, exact
 from rrf_design.planning.arena import Arena
 from rrf_design.planning.contract import REACHED, Objective, Order, PlanStatus
@@ -249,7 +250,7 @@ def _confirm(
             confirmed = arena.confirm(mask)
             known[key] = (confirmed.value, arena.confirm_value(mask, confirmed))
         gamma, value = known[key]
-        reached = target is None or value >= target * (1 - REACHED)
+        reached = target is None or reaches(value, target)
         result.append(
             Share(problem.name, arena.market.names(mask), float(arena.market.cost(mask)), gamma, bool(reached))
         )

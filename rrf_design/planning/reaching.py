@@ -14,7 +14,7 @@ from math import inf, nextafter
 from typing import TYPE_CHECKING
 
 from rrf_design.errors import InputError
-from rrf_design.goal import POSITIVE, REACHED, Goal
+from rrf_design.goal import POSITIVE, Goal, reaches
 from rrf_design.market import exact
 from rrf_design.planning.contract import Objective, Order, Plan, Planner, PlanStatus
 
@@ -81,7 +81,7 @@ def _rising(arena: Arena, planner: Planner, order: Order, wish: Goal, least: flo
         if attempt == 0 and found.cost_bound is not None:
             floor = exact(found.cost_bound)
         needed = wish.wanted(arena.original.design(found.selected).radius(arena.original)) or 0.0
-        if found.met and found.value >= needed * (1 - REACHED):
+        if found.met and reaches(found.value, needed):
             cost = exact(found.cost)
             proven = cost == 0 or floor >= cost
             status = PlanStatus.OPTIMAL if proven else PlanStatus.FEASIBLE

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from rrf_design.goal import reaches
 from rrf_design.market import Mask, exact
 from rrf_design.planning.arena import Arena
-from rrf_design.planning.contract import REACHED, Order
+from rrf_design.planning.contract import Order
 from rrf_design.planning.greedy import NULL_WITNESSES, Offer, Pick, null_span
 from rrf_design.planning.proof.bounds import knapsack
 from rrf_design.planning.supports import Witness
@@ -50,7 +51,7 @@ class Tracked:
     def run(self) -> list[Pick]:
         steps = list[Pick]()
         now = self.tracker.margin()
-        while self.goal.target is None or now.value < self.goal.target * (1 - REACHED):
+        while self.goal.target is None or not reaches(now.value, self.goal.target):
             offer, witness = self._best(now)
             if offer is None:
                 break

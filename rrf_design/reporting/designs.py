@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from rrf_design.goal import REACHED
+from rrf_design.goal import reaches
 from rrf_design.reporting.charts import Series, line_chart
 from rrf_design.reporting.fieldview import FieldView
 from rrf_design.reporting.graph import draw_field
@@ -67,7 +67,7 @@ def bounds_words(lower: float, upper: float, status: str) -> str:
 def margin_card(data: Mapping[str, Any]) -> Card:
     """The margin of an explanation, marked by whether it is enough."""
     k, wanted = int(data["k"]), data.get("wanted") or 0.0
-    out_of_reach = data["gamma"] == 0 or data["upper"] < wanted * (1 - REACHED)
+    out_of_reach = data["gamma"] == 0 or not reaches(data["upper"], wanted)
     kind = "good" if data["reached"] else "bad" if out_of_reach else "unsure"
     return Card(
         f"margin {gamma(k)} (k = {k} wrong answer{'s' if k > 1 else ''})",
