@@ -24,9 +24,9 @@ from numpy.typing import NDArray
 
 from solvers.exact import scaled_above, scaled_below, sqrt_below
 from solvers.gram import Field
-from solvers.margin import SupportsBelow, check_call
+from solvers.margin import SupportsBelow, check_call, support_margin
 from solvers.minimiser import EXACT_GAP, ZERO, Interrupted, is_interrupt
-from solvers.neighbourhood import LocalField, neighbourhood
+from solvers.neighbourhood import LocalField, delivered_columns, neighbourhood
 from solvers.parts import Support
 from solvers.result import Margin, Progress, Status, SupportValue
 from solvers.schur import Hidden, hidden, near_vector, proves_hidden_at_least
@@ -63,6 +63,12 @@ def delivered_margin(
     check_call(2 * int(k), n_jobs)
     if time_limit is not None and not time_limit >= 0:
         raise ValueError(f"time_limit: must be a number of seconds, not {time_limit!r}")
+    columns = np.shape(B)[1] if np.ndim(B) == 2 else 0
+    inside = delivered_columns(deliver, columns) if columns else np.zeros(0, np.int64)
+    if columns and len(inside) == columns:  # everything is delivered: the plain margin is the same minimum
+        return support_margin(
+            B, groups, size=2 * int(k), n_jobs=n_jobs, time_limit=time_limit, progress=progress, warm=warm
+        )
     near = neighbourhood(B, groups, deliver, radius=2 * int(k) - 1)
     solver = DeliveredMinimiser(near, 2 * int(k), n_jobs=n_jobs, time_limit=time_limit, progress=progress)
     return solver.solve(warm)

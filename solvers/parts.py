@@ -157,10 +157,9 @@ class Part:
     def values(self, supports: Sequence[Support]) -> NDArray[np.float64]:
         """λ_min of each, in plain floating point."""
         if self.wanted is not None:
-            from solvers.schur import least_delivered
+            from solvers.schur import all_least_delivered
 
-            pairs = zip(self.blocks(supports), self._wanted_in(supports), strict=True)
-            return np.array([least_delivered(gram, mask) for gram, mask in pairs])
+            return all_least_delivered(self.blocks(supports), self._wanted_in(supports))
         return np.asarray(np.linalg.eigvalsh(self.blocks(supports))[:, 0], dtype=np.float64)
 
     def proven(self, supports: Sequence[Support], theta: float) -> NDArray[np.bool_]:

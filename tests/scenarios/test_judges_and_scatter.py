@@ -20,4 +20,4 @@ def test_units_and_plain_nodes_have_as_many_columns_and_groups() -> None:
     assert united[0].shape[1] == plain[0].shape[1] == 6
     assert sorted(int(c) for group in united[1] for c in group) == list(range(6))
     assert len(united[1]) == len(plain[1]) == 3
-    assert scenario.costs(20, 1, 0)["ratio"] > 0
+    assert all(scenario.costs(20, 1, 0)[f"{name} / plain"] > 0 for name in ("units", "half", "everything"))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from delivered_oracle import holds, plain_value
 
-from solvers.schur import hidden, least_delivered, near_vector, proves_hidden_at_least, ratio_above
+from solvers.schur import all_least_delivered, hidden, least_delivered, near_vector, proves_hidden_at_least, ratio_above
 
 
 def blocks(count, seed=0):
@@ -71,4 +71,21 @@ def test_guesses_are_close_on_plain_blocks():
         vector = near_vector(block, wanted)
         assert np.linalg.norm(block @ vector) / np.linalg.norm(vector[wanted]) == pytest.approx(value, rel=1e-6)
     assert least_delivered(np.eye(2), np.zeros(2)) == np.inf
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_many_guesses_at_once_are_the_single_ones(seed):
+    rng = np.random.default_rng(seed)
+    order, count = int(rng.integers(2, 9)), int(rng.integers(1, 20))
+    blocks = rng.normal(size=(count, int(rng.integers(1, order + 3)), order))  # singular ones among them
+    grams = np.swapaxes(blocks, 1, 2) @ blocks
+    wanted = (rng.random((count, order)) < 0.4).astype(float)
+    if seed % 3 == 0:  # the last place is empty
+        grams[:, -1, :] = grams[:, :, -1] = 0.0
+        grams[:, -1, -1], wanted[:, -1] = 1e305, 0.0
+    singly = [least_delivered(gram, mask) for gram, mask in zip(grams, wanted, strict=True)]
+    assert all_least_delivered(grams, wanted) == pytest.approx(singly, rel=1e-8, abs=1e-8)
+
+
+def test_guesses_without_anything_to_see():
     assert np.linalg.norm(near_vector(np.zeros((2, 2)), np.array([True, False]))) == pytest.approx(1.0)
