@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
+from sys import float_info
 from typing import TYPE_CHECKING, Any
 
 from rrf_design.errors import InputError
@@ -16,6 +17,8 @@ from rrf_design.expression import evaluate
 if TYPE_CHECKING:
     from rrf_design.blocks import Anchor
     from rrf_design.problem import Problem
+
+LARGEST = Fraction(float_info.max)
 
 
 def rows_of(problem: Problem, anchor: Anchor) -> int:
@@ -58,6 +61,8 @@ def known_value(problem: Problem, anchor: Anchor) -> tuple[Fraction, ...] | None
             raise InputError(
                 f"anchor {anchor.id!r}: the expression gives {len(numbers)} numbers, but the anchor has {rows} rows"
             )
+        if any(abs(number) > LARGEST for number in numbers):
+            raise InputError(f"anchor {anchor.id!r}: the expression gives a number that no double can hold")
         return numbers
     if anchor.value is None or anchor.source not in (None, "value"):
         return None

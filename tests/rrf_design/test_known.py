@@ -38,3 +38,14 @@ def test_what_has_to_be_fetched_is_not_known(source: Any) -> None:
 def test_an_expression_must_fit_its_anchor() -> None:
     with pytest.raises(InputError, match="anchor 'A': the expression gives 2 numbers, but the anchor has 1 rows"):
         value(source="expression: [a, b]")
+
+
+@pytest.mark.parametrize(("text", "fits"), [("10 ** 308", True), ("10 ** 309", False), ("-(10 ** 309)", False), ("10 ** 400 / 10 ** 399", True)])  # fmt: skip
+def test_a_number_beyond_the_doubles_is_refused_where_it_is_made(text: str, fits: bool) -> None:
+    anchor = {"id": "x", "node": "n", "source": f"expression: {text}"}
+    problem = rrf.Problem(nodes=[{"id": "n"}], anchors=[anchor])
+    if fits:
+        assert known_value(problem, problem.anchors[0]) is not None
+        return
+    with pytest.raises(InputError, match="anchor 'x': the expression gives a number that no double can hold"):
+        known_value(problem, problem.anchors[0])

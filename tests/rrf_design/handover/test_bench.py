@@ -81,6 +81,20 @@ def test_what_can_not_be_used_is_one_row_that_says_so(said: dict[str, Any], reas
     assert good.verdict is Verdict.CERTIFIED
 
 
+def test_a_check_beyond_the_doubles_is_one_row_that_says_so() -> None:
+    recipe = {**RECIPE, "check": [{"id": "sum", "of": "total", "by": {"expression": "10 ** {{ fee }}"}}]}
+    table = [{"no": "0", "fee": 1}, {"no": "1", "fee": 400}]
+    said = [
+        {"id": name, "node": node, "value": 10.0 + (int(name) * 399 + 1) * (node == "fee")}
+        for name in "01"
+        for node in ("total", "reworded", "fee")
+    ]
+    fine, large = rrf.repair(rrf.dataset(recipe, table), said).rows()
+    assert (fine.verdict, fine.answer) == (Verdict.CERTIFIED, 10)
+    assert large.verdict is Verdict.INCOMPLETE
+    assert "a number that no double can hold" in large.reason
+
+
 def test_a_person_decides_whatever_was_answered() -> None:
     found = one(item(1, {"total": 9, "reworded": 9}, clerk="7.00 EUR"))
     assert (found.verdict, found.answer, found.changed) == (Verdict.CERTIFIED, 7, True)
