@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 
 SLACKS = (1e-9, 1e-7, 1e-5, 1e-3, 1e-2, 0.1)  # by how much a float bound is lowered, in turn, until its proof holds
 SEMIDEFINITE_ORDER = 300  # coordinates up to which `auto` tries the dual; the proof itself takes more
+SECOND_OPINION = (
+    "mixed-integer: a second opinion by a general solver, never chosen by auto; "
+    "wherever both were measured, the search proved as much or more in a fraction of the time"
+)
 LEAST = 1e-100  # smaller lower bounds are reported as zero: nothing that is derived from them is a finite number
 
 
@@ -125,6 +129,7 @@ def _relaxation(
         else:
             seconds = 30.0 if time_limit is None else time_limit
             found = bounds.mixed_integer(record.matrix, groups, size=size, time_limit=seconds, front_end=front_end)
+            notes.append(SECOND_OPINION)
     except ValueError as error:
         raise InputError(f"rung {rung}: {error}; ask for another rung") from None
     notes.append(f"{found.method}: floating point suggests {found.estimate!r}")

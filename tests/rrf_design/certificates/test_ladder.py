@@ -7,7 +7,7 @@ import pytest
 
 from rrf_design.certificates.checker.exact import Verdict
 from rrf_design.certificates.checker.proofs import prove_floor
-from rrf_design.certificates.ladder import Rung, climb, listed
+from rrf_design.certificates.ladder import SECOND_OPINION, Rung, climb, listed
 from rrf_design.errors import InputError
 
 from .conftest import brute_margin, make_record
@@ -39,6 +39,7 @@ def test_rungs(rung: Rung, front_end: str) -> None:
     assert prove_floor(record, 2, floor=standing.lower).verdict is Verdict.PROVED
     expected = "exact" if rung in (Rung.AUTO, Rung.BRANCH_AND_BOUND) else str(rung)
     assert standing.rung == expected
+    assert (SECOND_OPINION in standing.notes) == (rung is Rung.MIXED_INTEGER)
     if rung in (Rung.AUTO, Rung.EXACT, Rung.BRANCH_AND_BOUND):
         assert standing.lower >= truth * (1 - 1e-8)
 
