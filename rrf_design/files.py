@@ -354,7 +354,12 @@ def _no_constant(name: str) -> Any:
     raise InputError(f"{name} is not a number that can be used here")
 
 
+_AS_THEY_ARE = frozenset({str, int, bool, type(None)})
+
+
 def _plain(value: Any) -> Any:
+    if type(value) in _AS_THEY_ARE:  # most are: asked first, because a run over many items does this for every entry
+        return value
     if isinstance(value, dict):
         return {key: _plain(item) for key, item in value.items() if item is not None}
     if isinstance(value, list | tuple):

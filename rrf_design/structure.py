@@ -49,6 +49,8 @@ class Structure:
         """(blocks,): not on sale."""
         self.solved: dict[Any, Any] = {}
         """What was computed about designs of this structure, by what it was computed from."""
+        self._latest: Design | None = None
+        """Equal items ask for one design after the other."""
 
     @cached_property
     def market(self) -> Market:
@@ -109,12 +111,15 @@ class Structure:
         from rrf_design.design import Design
 
         selected = self._example.resolve(select)
+        if self._latest is not None and self._latest.selected == selected:
+            return self._latest
         bought = self.block_mask(selected)
         nodes = self.given | self.node_mask(selected)
         nodes |= (self.touches.T @ bought.astype(np.int64)) > 0
         if not nodes.any():
             raise InputError("the design is empty: no node has been asked; select at least one")
-        return Design(self, nodes, self.owned | bought, selected=selected)
+        self._latest = Design(self, nodes, self.owned | bought, selected=selected)
+        return self._latest
 
 
 def structure_key(problem: Problem) -> str:
@@ -132,8 +137,14 @@ def structure_key(problem: Problem) -> str:
 def share(problems: Mapping[str, Problem] | Iterable[Problem]) -> list[Structure]:
     """One structure for each problem, the same object for equal ones."""
     known: dict[str, Structure] = {}
-    listed = problems.values() if isinstance(problems, Mapping) else problems
-    return [known.setdefault(structure.key, structure) for structure in (problem.structure for problem in listed)]
+    found = []
+    for problem in problems.values() if isinstance(problems, Mapping) else problems:
+        one = known.setdefault(problem.structure.key, problem.structure)
+        problem.__dict__["structure"] = (
+            one  # also where the problem is asked later: what is solved once is solved for all
+        )
+        found.append(one)
+    return found
 
 
 def _mask(names: Collection[str], place: Mapping[str, int]) -> Mask:

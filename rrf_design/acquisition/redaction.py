@@ -52,9 +52,10 @@ class Redactor:
         self._pattern = re.compile("|".join([*parts, _SHAPES.pattern]))
 
     def text(self, text: str) -> str:
-        if not any(sign in text for sign in self._signs):
-            return text
-        return self._pattern.sub(HIDDEN, text)
+        for sign in self._signs:
+            if sign in text:
+                return self._pattern.sub(HIDDEN, text)
+        return text
 
     def json(self, document: Any) -> str:
         """A document as JSON text without secrets; they are looked for in the text, escaped as JSON would have them."""

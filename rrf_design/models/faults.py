@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from email.utils import parsedate_to_datetime
 from typing import Any
@@ -109,8 +109,10 @@ def counted(document: Mapping[str, Any]) -> Usage | None:
     return Usage(known[0], known[1], 1) if len(known) == 2 else None
 
 
-def cleaned(value: Any, secrets: Iterable[str]) -> Any:
+def cleaned(value: Any, secrets: Collection[str]) -> Any:
     """The value without secrets, wherever a server may have echoed them."""
+    if not secrets:
+        return value
     if isinstance(value, str):
         for secret in secrets:
             value = value.replace(secret, "[redacted]")

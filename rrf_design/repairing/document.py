@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import fields, is_dataclass
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,14 @@ def to_document(result: Repair) -> dict[str, Any]:
     return {**document, **content, "guaranteed": result.guaranteed}
 
 
+_AS_THEY_ARE = frozenset({str, int, bool, type(None)})
+
+
 def _plain(value: Any) -> Any:
+    if type(value) in _AS_THEY_ARE:  # most are: asked first, because a run over many items does this for every entry
+        return value
+    if type(value) is float:
+        return value if isfinite(value) else None
     if isinstance(value, dict):
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

@@ -85,3 +85,22 @@ def test_arrays_can_not_be_changed() -> None:
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 1
     assert isinstance(structure.given, np.ndarray)
+
+
+def test_shared_items_ask_one_structure_for_their_designs() -> None:
+    """Equal to what each would have found by itself."""
+    nodes = [{"id": "a"}, {"id": "b"}]
+    listed = [
+        rrf.Problem(nodes=nodes, relations=[{"id": "r", "tail": "a", "head": "b", "offset": float(i), "cost": 1.0}])
+        for i in range(3)
+    ]
+    alone = [problem.operator("all") for problem in listed]
+    one, *others = share(listed)
+    assert all(problem.structure is one for problem in listed)
+    assert others == [one, one]
+    assert listed[0].design("all") is listed[2].design("all")
+    assert listed[0].design() is not listed[0].design("all")
+    for problem, before in zip(listed, alone, strict=True):
+        now = problem.operator("all")
+        assert (now.matrix != before.matrix).nnz == 0
+        assert now.target.tolist() == before.target.tolist()

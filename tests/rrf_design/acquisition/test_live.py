@@ -503,3 +503,20 @@ def test_a_judge_costs_no_more_than_was_reserved_however_long_the_answer_is(tmp_
     tight = go(problem, tmp_path, scripted(say), prices=prices, money=4.0)
     assert tight.money <= 4.0
     assert tight.items[0].anchors == {}  # not asked: it could have cost more than was left
+
+
+def test_cycles_are_looked_for_less_often_while_a_run_goes_on_and_as_before_afterwards(tmp_path: Path) -> None:
+    import gc
+
+    before, seen = gc.get_threshold(), []
+
+    def script(_: Any) -> str:
+        seen.append(gc.get_threshold()[0])
+        return "7"
+
+    acquire(ring(), scripted(script), store=tmp_path / "r.sqlite")
+    assert min(seen) >= 50_000
+    assert gc.get_threshold() == before
+    with pytest.raises(InputError):
+        acquire(ring(), "no such model", store=tmp_path / "r.sqlite")
+    assert gc.get_threshold() == before
