@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -34,8 +34,8 @@ def reword(
     """
     from rrf_design import models
     from rrf_design.errors import InputError
-    from rrf_design.files import parse_text, read_source, write_text
-    from rrf_design.questions.recipe import RecipeFile, load_recipe
+    from rrf_design.files import write_text
+    from rrf_design.questions.recipe import RecipeFile
     from rrf_design.questions.rewording import dumps_rewordings, write_rewordings
 
     path = file or default_file()
@@ -43,8 +43,7 @@ def reword(
         raise InputError(f"{output}: it exists, and somebody may have reviewed it; give another name")
     if output.suffix.lower() != ".toml":
         raise InputError(f"{output}: rewordings are written as TOML; end the name in .toml")
-    load_recipe(path)  # every fault of the recipe is said before anybody is asked
-    parts = RecipeFile.model_validate(parse_text(read_source(path), path.suffix.lower()))
+    parts = RecipeFile.model_validate(_checked(path, output))
     if not parts.ask:
         raise InputError(f"{path}: rewordings are for recipes in the short form, with [[ask]]")
     options = {} if base_url is None else {"base_url": base_url}
@@ -57,3 +56,23 @@ def reword(
     elif not quiet:
         say(f"{output}: {usable} wordings to review; {len(entries) - usable} more lost something the answer hangs on.")
     raise typer.Exit(0 if usable else 1)
+
+
+def _checked(path: Path, output: Path) -> Any:
+    """The recipe's document; every fault of it is said before anybody is asked. It may name the file that is written here, which
+    is not there yet."""
+    from rrf_design.errors import InputError
+    from rrf_design.files import parse_text, read_source
+    from rrf_design.questions.recipe import recipe_from_document
+
+    try:
+        document = parse_text(read_source(path), path.suffix.lower())
+        answer = document.get("answer") if isinstance(document, dict) else None
+        own = answer if isinstance(answer, dict) else {}
+        named = own.get("rewordings")
+        if isinstance(named, str) and (path.parent / named).resolve() == output.resolve():
+            document = {**document, "answer": {key: value for key, value in own.items() if key != "rewordings"}}
+        recipe_from_document(document, name=path.name, folder=path.parent)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+    return document

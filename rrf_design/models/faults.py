@@ -44,8 +44,18 @@ def refuse_beforehand(name: str, attempt: Attempt, *, url: str, key: str) -> Non
         raise InputError(
             f"model {name}: the server refuses the key in {key or 'the environment'} ({attempt.detail[:200]})"
         )
+    if "CERTIFICATE_VERIFY_FAILED" in attempt.detail:
+        raise InputError(
+            f"model {name}: the certificate of {public(url)} is not trusted here{_reason(attempt.detail)}; if it is your own server's,"
+            " name its file in SSL_CERT_FILE"
+        )
     if attempt.outcome is Outcome.UNREACHABLE and attempt.usage == Usage():
         raise InputError(f"model {name}: nobody answers at {public(url)}; start the server there, or correct base_url")
+
+
+def _reason(detail: str) -> str:
+    found = re.search(r"certificate verify failed: ([^(]+)", detail)
+    return "" if found is None else f" ({found[1].strip()})"
 
 
 WITHOUT_SCHEMA = "asked without the JSON schema, which the server refused"

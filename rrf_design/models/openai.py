@@ -157,7 +157,11 @@ class OpenAIModel(Model):
     def preflight(self) -> None:
         client = self._client.with_options(timeout=LOOK)
         try:
-            client.models.retrieve(self._model)
+            if isinstance(client.models.retrieve(self._model), str):
+                raise InputError(
+                    f"model {self.name}: a web page answers at {public(self._url)}, no model server; correct base_url (it often"
+                    " ends in /v1)"
+                )
         except self._openai.APIError as error:
             key = next((name for name in KEYS if os.environ.get(name)), KEYS[1])
             refuse_beforehand(self.name, self._failed(error, {}), url=self._url, key=key)
@@ -245,7 +249,8 @@ class OpenAIModel(Model):
         if isinstance(error, openai.APIConnectionError):
             # A connection that was never made bought nothing; one that broke later may have.
             unpaid = type(error.__cause__).__name__ in ("ConnectError", "ConnectTimeout")
-            return unreachable(detail, Usage() if unpaid else None, call)
+            why = detail if error.__cause__ is None else self._clean(f"{detail} ({error.__cause__})")
+            return unreachable(why, Usage() if unpaid else None, call)
         return Attempt(Outcome.FAILED, "", Usage(calls=1), call, {"error": detail[:LONGEST]}, detail[:LONGEST])
 
     def _clean(self, value: Any) -> Any:

@@ -26,6 +26,8 @@ _BRACES = re.compile(r"\{\{.*?\}\}|\{%.*?%\}", re.DOTALL)
 _NUMBER = re.compile(r"(?<![\w.])[-+]?\d+(?:[.,]\d+)*(?![\w])|(?<=\d)[%€$]")
 _LETTER = re.compile(r"(?:^|(?<=[\s(]))([A-Z])(?=[).:])", re.MULTILINE)
 _KEY = re.compile(r'"([^"\n]+)"\s*:')
+VARIED = 0.8
+"""Temperature at which a model on this machine writes wordings."""
 ASKING = """Write the following question in other words. It must have exactly the same answer.
 Keep every number, unit, name, option letter, JSON key and everything in double braces exactly as it is.
 Write the new question and nothing else.
@@ -120,8 +122,10 @@ def write_rewordings(asks: Sequence[AskEntry], model: Model, *, count: int = 3) 
             continue
         prompt = ASKING.format(prompt=ask.prompt)
         size = max(256, 2 * len(ask.prompt))
+        # A server left alone varies its answers; a model on this machine is greedy then, and would write the same each time.
+        warmth = VARIED if model.local else None
         requests = [
-            Request(prompt, max_tokens=size, temperature=None, top_p=None, seed=None, repeat=n) for n in range(count)
+            Request(prompt, max_tokens=size, temperature=warmth, top_p=None, seed=None, repeat=n) for n in range(count)
         ]
         texts: dict[str, None] = {}
         for reply in model.complete(requests):

@@ -31,3 +31,14 @@ def test_wordings_are_written_once(
     assert "somebody may have reviewed it" in capsys.readouterr().err
     Path("s.json").write_text(json.dumps({"default": "What is 4 more than {{ a }}?"}))
     assert call("reword", "--model", "scripted:s.json", "-o", "other.toml") == 1
+
+
+def test_a_recipe_may_name_the_file_before_it_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("rrf.toml").write_text(RECIPE.replace("tolerance", 'rewordings = "rewordings.toml"\ntolerance'))
+    Path("s.json").write_text(json.dumps({"default": "What is 3 more than {{ a }}?"}))
+    assert call("reword", "--model", "scripted:s.json", "-o", "other.toml") == 2
+    assert "rewordings.toml: no such file" in capsys.readouterr().err
+    assert call("reword", "--model", "scripted:s.json") == 0

@@ -265,3 +265,36 @@ def test_a_model_that_takes_no_limit_can_be_asked(backend: Backend) -> None:
         assert not model.bounded
         with pytest.raises(InputError, match="takes no JSON schema"):
             model.ask(Request("?", schema=SCHEMA))
+
+
+def test_a_web_page_is_no_model_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every answer of it would be garbage that counts as paid for."""
+    import httpx
+    import openai
+
+    monkeypatch.setenv("OPENAI_API_KEY", SECRET)
+    page = httpx.MockTransport(lambda _: httpx.Response(200, html="<html>Welcome</html>"))
+    with models.get("openai:m", base_url="http://127.0.0.1:9/v1") as model:
+        model._client = openai.OpenAI(  # type: ignore[attr-defined]
+            api_key="k", base_url="http://127.0.0.1:9/v1", max_retries=0, http_client=httpx.Client(transport=page)
+        )
+        with pytest.raises(InputError, match=r"a web page answers at http://127.0.0.1:9/v1.*correct base_url"):
+            model.preflight()
+
+
+def test_a_certificate_that_is_not_trusted_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    import httpx
+    import openai
+
+    def refuse(request: httpx.Request) -> httpx.Response:
+        reason = "[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed: self-signed certificate (_ssl.c:1006)"
+        raise httpx.ConnectError(reason, request=request)
+
+    monkeypatch.setenv("OPENAI_API_KEY", SECRET)
+    with models.get("openai:m", base_url="https://127.0.0.1:9/v1") as model:
+        own = httpx.Client(transport=httpx.MockTransport(refuse))
+        model._client = openai.OpenAI(  # type: ignore[attr-defined]
+            api_key="k", base_url="https://127.0.0.1:9/v1", max_retries=0, http_client=own
+        )
+        with pytest.raises(InputError, match=r"is not trusted here \(self-signed certificate\).*SSL_CERT_FILE"):
+            model.preflight()

@@ -10,7 +10,7 @@ import pytest
 import rrf_design as rrf
 from rrf_design.errors import InputError
 from rrf_design.models.scripted import ScriptedModel
-from rrf_design.questions.recipe import RecipeFile, load_recipe, recipe_from_document
+from rrf_design.questions.recipe import AskEntry, RecipeFile, load_recipe, recipe_from_document
 from rrf_design.questions.rewording import dumps_rewordings, lost, write_rewordings
 
 BASE = {"id": "total", "prompt": 'From {{ first }} to {{ second }}? JSON: {"total": km}', "parse": {"json": "total"}}
@@ -130,3 +130,17 @@ def test_a_model_writes_and_only_reviewed_wordings_are_asked(tmp_path: Path) -> 
     (tmp_path / "w.toml").write_text("reword = 3\n")
     with pytest.raises(InputError, match=r"rewordings are \[\[reword\]\] entries"):
         load_recipe(file)
+
+
+def test_a_model_on_this_machine_does_not_write_the_same_wording_each_time() -> None:
+    """Left alone it would be greedy: then a count of four is one wording, four times."""
+    asked: list[tuple[float, float, int]] = []
+
+    def script(request: Any) -> str:
+        asked.append(request.sampling)
+        return f"What is 3 more than {{{{ a }}}}, then ({'abcd'[len(asked) - 1]})?"
+
+    asks = [AskEntry.model_validate({"id": "q", "prompt": "{{ a }} plus 3?"})]
+    assert len(write_rewordings(asks, ScriptedModel(script), count=4)) == 4
+    assert len({seed for _, _, seed in asked}) == 4
+    assert all(temperature > 0 for temperature, _, _ in asked)
