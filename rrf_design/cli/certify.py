@@ -107,6 +107,12 @@ def certify(
         Path | None,
         typer.Option("--pilot", help="A pilot's policy: adds the bounded probability that the premise fails."),
     ] = None,
+    check: Annotated[
+        bool,
+        typer.Option(
+            "--check", help="Re-prove what was written at once, as `verify` does; takes a few times the search."
+        ),
+    ] = False,
     junit: Annotated[Path | None, typer.Option("--junit", help="Write the outcome as JUnit XML.")] = None,
     data: Data = None,
     item: ItemId = None,
@@ -188,15 +194,19 @@ def certify(
 
         proven, _ = save_certificates(proven, output)
         results = [(f"items like {one.item}", one.result) for one in proven.speakers]
+    refused = _refused([one for _, one in results], quiet=quiet) if check else None
     result: Certificate = results[0][1] if many is None else proven.worst.result
     if junit is not None:
         from rrf_design.documents.junit import write_junit
 
         seconds = (time.monotonic() - began) / len(results)
         cases = [(f"{name}: margin", seconds, _fault(one, require)) for name, one in results]
+        cases += [("re-proved", 0.0, refused)] if check else []
         write_junit(junit, "rrf-design certify", cases)
     if as_json:
-        print_json(proven.to_json() | ({"sensitivity": told} if shrinkages else {}))
+        more: dict[str, Any] = {"sensitivity": told} if shrinkages else {}
+        more |= {"verified": refused is None, "refused": refused} if check else {}
+        print_json(proven.to_json() | more)
     else:
         if many is not None:
             describe_structures(proven)
@@ -213,7 +223,22 @@ def certify(
             table("", ["shrinkage τ (not certified)", "margin", "error bound"], rows, right=[0, 1, 2])
         if len(results) > 1:
             say(f"{len(results)} certificates, one for each structure, are in {output}.")
-    raise typer.Exit(0 if all(one.met for _, one in results) else 1)
+        if check:
+            say("Re-proved from what was written." if refused is None else f"REFUSED: {refused}")
+    raise typer.Exit(0 if refused is None and all(one.met for _, one in results) else 1)
+
+
+def _refused(written: list[Certificate], *, quiet: bool) -> str | None:
+    """Why a certificate, read from its file by the checker, is refused; None where all are re-proved."""
+    from rrf_design.certificates.checker import verify
+
+    with progress_bar("verification", quiet=quiet) as progress:
+        for one in written:
+            assert one.path is not None  # it was just saved
+            found = verify(one.path, progress=progress)
+            if not found.valid:
+                return f"{one.path}: {found.reason}"
+    return None
 
 
 def _fault(result: Certificate, require: float | None) -> str | None:

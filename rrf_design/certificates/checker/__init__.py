@@ -11,7 +11,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rrf_design.certificates.checker.verifier import Check, Verification, verify
+    from rrf_design.certificates.checker.steps import Check
+    from rrf_design.certificates.checker.verifier import Verification, verify
 
 __all__ = ["Check", "Verification", "verify"]
 
@@ -20,6 +21,6 @@ def __getattr__(name: str) -> Any:
     """The verifier when it is asked for: whoever needs a radius or a record only doesn't wait for compilers."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from rrf_design.certificates.checker import verifier
+    from rrf_design.certificates.checker import steps, verifier
 
-    return getattr(verifier, name)
+    return getattr(steps if name == "Check" else verifier, name)

@@ -52,6 +52,19 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
+def test_what_was_written_is_re_proved_at_once(run: Any, file: Path, tmp_path: Path, monkeypatch: Any) -> None:
+    arguments = ("certify", file, "--select", "fix", "-o", tmp_path / "c.json", "--check")
+    assert "Re-proved from what was written." in run(*arguments).out
+    told = run(*arguments, "--json")
+    assert (told.code, told.json["verified"], told.json["refused"]) == (0, True, None)
+    assert "verified" not in run(*arguments[:-1], "--json").json
+    monkeypatch.setattr("rrf_design.certificates.checker.verifier.MOST_BYTES", 100)
+    found = run(*arguments, "--json")
+    assert found.code == 1
+    assert not found.json["verified"]
+    assert "the file is larger than 100 bytes" in found.json["refused"]
+
+
 def test_json(run: Any, file: Path, tmp_path: Path) -> None:
     result = run("certify", file, "--select", "fix", "-o", tmp_path / "c.json", "--json")
     assert result.code == 0

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import copy
-import math
 from collections.abc import Callable
 from dataclasses import replace
-from fractions import Fraction
 from typing import Any
 
 import pytest
 
 from rrf_design import certify, verify
 from rrf_design.certificates.checker.document import content_digest
-from rrf_design.certificates.checker.sampled import in_percent, is_drawn, rate_above, refutes
 from rrf_design.errors import InputError, Refused
 from rrf_design.promises import PilotSettings
 from rrf_design.promises.certifying import with_pilot
-from rrf_design.risk import draw_order, rate_bound
+from rrf_design.risk import rate_bound
 
 
 @pytest.fixture
@@ -85,35 +82,3 @@ def test_what_a_pilot_does_not_speak_of_is_refused(made: Any) -> None:
     )
     with pytest.raises(InputError, match="node 'x'"):
         with_pilot(other, policy)
-
-
-def test_the_checker_draws_as_the_pilot_does() -> None:
-    for size, seed, count in ((1, 0, 1), (50, 3, 20), (300, 7, 300)):
-        drawn = draw_order(size, seed, digest="abc", count=count)
-        assert is_drawn(drawn, size, seed, "abc")
-        assert not is_drawn(drawn, size, seed + 1, "abc") or size == 1
-        assert not is_drawn([*drawn[:-1], size], size, seed, "abc")
-
-
-@pytest.mark.parametrize(("items", "failed"), [(1, 0), (20, 0), (20, 3), (60, 59), (500, 2)])
-def test_a_bound_is_refuted_exactly_and_its_neighbour_is_not(items: int, failed: int) -> None:
-    """The old tolerance of 1e-9 took a bound for proven that its count does not prove."""
-    level, bound = Fraction(1, 20), rate_above(items, failed, 0.95)
-
-    def tail(rate: float) -> Fraction:
-        p = Fraction(rate)
-        return sum((math.comb(items, j) * p**j * (1 - p) ** (items - j) for j in range(failed + 1)), Fraction(0))
-
-    assert tail(bound) <= level
-    assert refutes(items, failed, bound, 0.95)
-    smaller = bound * (1 - 1e-12)
-    assert tail(smaller) > level
-    assert not refutes(items, failed, smaller, 0.95)
-    assert Fraction(in_percent(bound)[:-1]) / 100 >= Fraction(bound)
-
-
-def test_no_bound_is_proven_where_everything_failed_or_none_is_claimed() -> None:
-    assert rate_above(5, 5, 0.95) == 1.0
-    assert refutes(5, 5, 1.0, 0.95)
-    assert not refutes(5, 5, 0.999, 0.95)
-    assert not refutes(5, 0, 0.0, 0.95)

@@ -1,0 +1,333 @@
+"""The checks of a certificate, one after the other: each raises Refused with its reason, or says what it found.
+
+Nothing of `solvers` is imported. Margins are proved again by enumeration with verified Cholesky factors (`proofs`), or from
+the certificate's own weights or dual matrix (`relaxations`); witnesses, radii, error bounds and the regime are checked
+in rational and ball arithmetic. Text and provenance prove nothing and are held by the content digest. A claim that is
+weaker than the truth is true; a claim that can't be re-proved is refused.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+
+from rrf_design.certificates.checker.claims import (
+    check_audit,
+    check_errors,
+    check_noise,
+    check_regime,
+    check_uncertainty,
+)
+from rrf_design.certificates.checker.document import check_form
+from rrf_design.certificates.checker.exact import RATIONAL_ORDER, Verdict, dependent, squared_image, squared_norm
+from rrf_design.certificates.checker.nullspace import NullSpace
+from rrf_design.certificates.checker.premises import Premises
+from rrf_design.certificates.checker.proofs import Proof, prove_floor, prove_listed
+from rrf_design.certificates.checker.protection import prove_protection
+from rrf_design.certificates.checker.record import ARRAYS, OperatorRecord, load_record, record_from_lists
+from rrf_design.certificates.checker.regime import ZERO
+from rrf_design.certificates.checker.relaxations import prove_dominance, prove_dual
+from rrf_design.certificates.checker.rivals import check_rivals
+from rrf_design.certificates.checker.sampled import check_pilot
+from rrf_design.errors import Refused
+
+Progress = Callable[[float | None, tuple[float, float] | None, str], None]
+"""As everywhere (`solvers.result.Progress`), and said again here, because this package could be shipped alone."""
+
+EXACT_GAP = 1e-6  # relative gap up to which a margin may be called exact
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that was looked at, in words, and what it took."""
+
+    name: str
+    detail: str
+    seconds: float
+
+
+@runtime_checkable
+class Documented(Protocol):
+    """A certificate in memory: its document, and the operator that the document names."""
+
+    @property
+    def document(self) -> dict[str, Any]: ...
+    @property
+    def record(self) -> OperatorRecord: ...
+
+
+class Steps:
+    """One certificate on its way through the checks; what is found of it (its operator, its premises) is there for those that follow."""
+
+    def __init__(
+        self,
+        document: dict[str, Any],
+        attached: Documented | None,
+        folder: Path | None,
+        checks: list[Check],
+        time_limit: float,
+        progress: Progress | None,
+    ) -> None:
+        self.document = document
+        self.attached = attached
+        self.folder = folder
+        self.checks = checks
+        self.progress = progress
+        self.proved = False  # the lower bound of the margin
+        self.deadline = time.monotonic() + time_limit
+
+    def run(self) -> None:
+        steps: tuple[tuple[str, Callable[[], str]], ...] = (
+            ("form", self.form),
+            ("operator", self.operator),
+            ("protection", self.protection),
+            *((("how often the premise fails", self.pilot),) if "pilot" in self.document else ()),
+            ("witness", self.witness),
+            ("uncertainty arithmetic", self.uncertainty),
+            ("noise", self.noise),
+            ("error bounds", self.errors),
+            ("regime", self.regime),
+            ("audit", self.audit),
+            ("rivals", self.rivals),
+            ("null-space property", self.nullspace),
+            ("margin", self.margin),
+            ("supports", self.conditional),
+            ("uncertainty per support", self.per_support),
+            ("budgets", self.budgets),
+        )
+        for name, step in steps:
+            began = time.monotonic()
+            detail = step()
+            self.proved = self.proved or name == "margin"
+            self.checks.append(Check(name, detail, time.monotonic() - began))
+
+    def form(self) -> str:
+        check_form(self.document)
+        self.k = self.document["k"]
+        if self.k < 1:
+            raise Refused("k: must be at least 1")
+        return "format, version, types and content digest"
+
+    def operator(self) -> str:
+        attached = None if self.attached is None else self.attached.record
+        self.record = self._record(self.document["operator"], attached, "operator")
+        return f"{self.record.rows} rows, {len(self.record.node_ids)} nodes, digest {self.record.digest[:12]}"
+
+    def protection(self) -> str:
+        claim = self.document["protection"]
+        self.premises = None if claim is None else Premises.read(claim, self.record)
+        if self.premises is None:
+            return "each answer on its own, everything delivered, every check right"
+        for key, nothing in (("conditional", None), ("budgets", [])):
+            if self.document[key] != nothing:
+                raise Refused(f"{key}: no such claim is proved under a premise")
+        if self.document["error"]["largest_error"] is not None:
+            raise Refused("error.largest_error: no minimax bound is proved under a premise")
+        if self.document["nullspace"]["status"] != NullSpace.NOT_CERTIFIED:
+            raise Refused("nullspace: the convex decoder counts nodes, not units")
+        if self.document["margin"]["proof"]["kind"] not in ("none", "enumeration"):
+            raise Refused("margin.proof: under a premise only an enumeration proves a bound")
+        units, checks = len(self.premises.units), self.premises.wrong_checks
+        return f"{units} units, {len(self.premises.deliver)} values delivered, {checks} checks may be wrong"
+
+    def pilot(self) -> str:
+        protection = self.document["protection"]
+        units = None if protection is None else protection["units"]
+        return check_pilot(self.document["pilot"], list(self.record.node_ids), units, self.k)
+
+    def _record(self, claim: dict[str, Any], attached: OperatorRecord | None, where: str) -> OperatorRecord:
+        """The operator that a section names, inline or in a file beside the certificate, if it is that one."""
+        if claim.get("storage") == "inline":
+            if set(claim) != {"storage", "digest", "rows", "columns", "nodes", "blocks", *ARRAYS}:
+                raise Refused(f"{where}: keys are missing or unknown")
+            record = record_from_lists(claim)
+        elif claim.get("storage") == "file" and type(claim.get("file")) is str:
+            if set(claim) != {"storage", "digest", "rows", "columns", "nodes", "blocks", "file"}:
+                raise Refused(f"{where}: keys are missing or unknown")
+            if Path(claim["file"]).name != claim["file"]:
+                raise Refused(f"{where}.file: must be a plain file name beside the certificate")
+            if self.folder is not None:
+                record = load_record(self.folder / claim["file"])
+            elif attached is not None:
+                record = attached
+            else:
+                raise Refused(f"{where}: the certificate names a file, but where it lies is not known")
+        else:
+            raise Refused(f"{where}.storage: must be inline, or file with a name")
+        counts = {
+            "rows": record.rows,
+            "columns": record.columns,
+            "nodes": len(record.node_ids),
+            "blocks": len(record.block_ids),
+        }
+        for key, value in counts.items():
+            if type(claim[key]) is not int or claim[key] != value:
+                raise Refused(f"{where}.{key}: says {claim[key]!r}, but the operator has {value}")
+        if claim["digest"] != record.digest:
+            raise Refused(f"{where}.digest: the operator is not the one that was certified")
+        return record
+
+    def witness(self) -> str:
+        margin = self.document["margin"]
+        self.image2, self.length2 = self._rayleigh(self.document["witness"], 2 * self.k, "witness")
+        self._above(margin["upper"], "margin.upper")
+        if not 0.0 <= margin["lower"] <= margin["upper"]:
+            raise Refused("margin: the bounds are out of order")
+        exact = margin["lower"] >= margin["upper"] * (1 - EXACT_GAP) or margin["upper"] <= ZERO
+        if margin["status"] != ("exact" if exact else "bounded"):
+            raise Refused(f"margin.status: {margin['status']!r} does not go with the bounds")
+        length = "‖h‖" if self.premises is None else "‖h_D‖"
+        return f"‖Bh‖/{length} ≤ {margin['upper']!r} in exact arithmetic"
+
+    def _above(self, upper: float, where: str) -> None:
+        """By the witness's own quotient; a bound of 0 also when the columns of its support are dependent."""
+        if Fraction(upper) ** 2 * self.length2 >= self.image2 and upper >= 0:
+            return
+        if (
+            self.premises is not None
+        ):  # dependent columns may leave what is delivered alone: the witness itself must show it
+            raise Refused(f"{where}: the witness does not reach {upper!r}; its own quotient is larger")
+        few = int(self.record.node_sizes[self.witnesses].sum()) <= RATIONAL_ORDER
+        if upper != 0.0 or not few or not dependent(self.record.dense_part(self.witnesses)):
+            raise Refused(f"{where}: the witness does not reach {upper!r}; its own quotient is larger")
+
+    def _rayleigh(self, claim: dict[str, Any], size: int, where: str) -> tuple[Fraction, Fraction]:
+        """‖Bh‖² and ‖h‖² of a witness, exactly."""
+        nodes = [self.record.node_index.get(name, -1) for name in claim["support"]]
+        most = len(nodes) if self.premises is None else self.premises.count(nodes)
+        if -1 in nodes or len(set(nodes)) != len(nodes) or not 0 < most <= size:
+            raise Refused(f"{where}.support: must name 1 to {size} different nodes of the operator")
+        if [len(part) for part in claim["direction"]] != [int(self.record.node_sizes[i]) for i in nodes]:
+            raise Refused(f"{where}.direction: does not fit the nodes of the support")
+        vector = [float(x) for part in claim["direction"] for x in part]
+        self.witnesses = nodes
+        image2, length2 = None, squared_norm(vector)
+        if self.premises is not None:
+            image2, length2 = self.premises.quotient(nodes, vector)
+        if not Fraction(1, 4) < length2 < 4:
+            raise Refused(f"{where}.direction: is not of unit length")
+        if image2 is not None:
+            return image2, length2
+        return squared_image(self.record.by_column[:, self.record.columns_of(nodes)], vector), length2
+
+    def margin(self) -> str:
+        claim = self.document["margin"]
+        proof = claim["proof"]
+        size = 2 * self.k
+        if proof["kind"] == "none":
+            if claim["lower"] != 0.0:
+                raise Refused("margin.lower: a positive bound needs a proof")
+            return "a lower bound of zero needs no proof"
+        if self.premises is not None:
+            return self._protected(claim["lower"], "margin.lower")
+        if proof["kind"] == "enumeration":
+            return self._prove(self._floor(size, claim["lower"]), "margin.lower")
+        if proof["kind"] == "dominance":
+            weights = np.array(proof["weights"], dtype=np.float64)
+            return self._prove(
+                prove_dominance(self.record, size, floor=claim["lower"], weights=weights), "margin.lower"
+            )
+        triangle = np.array(proof["triangle"], dtype=np.float64)
+        return self._prove(prove_dual(self.record, size, floor=claim["lower"], triangle=triangle), "margin.lower")
+
+    def _protected(self, floor: float, where: str, *, everything: bool = False) -> str:
+        assert self.premises is not None
+        left = max(0.0, self.deadline - time.monotonic())
+        claim = self.premises.claim(2 * self.k, floor, everything=everything)
+        return self._prove(prove_protection(claim, time_limit=left), where)
+
+    def _prove(self, proof: Proof, where: str) -> str:
+        if proof.verdict is Verdict.REFUTED:
+            raise Refused(f"{where}: the claim is false; {proof.reason}")
+        if proof.verdict is Verdict.UNDECIDED:
+            raise Refused(f"{where}: the claim can't be re-proved; {proof.reason}")
+        return f"{proof.tested} tests, {proof.escalated} of them in exact arithmetic"
+
+    def _floor(self, size: int, floor: float, *, with_radii: bool = False) -> Proof:
+        def told(done: float) -> None:
+            if self.progress is not None:
+                proved = self.document["margin"]["lower"] if self.proved else 0.0
+                self.progress(done, (proved, self.document["margin"]["upper"]), "")
+
+        left = max(0.0, self.deadline - time.monotonic())
+        return prove_floor(self.record, size, floor=floor, with_radii=with_radii, time_limit=left, progress=told)
+
+    def conditional(self) -> str:
+        claim = self.document["conditional"]
+        if claim is None:
+            return "no claim about listed supports"
+        supports = []
+        for names in claim["supports"]:
+            nodes = tuple(self.record.node_index.get(name, -1) for name in names)
+            if -1 in nodes or len(set(nodes)) != len(nodes) or not nodes:
+                raise Refused("conditional.supports: must name different nodes of the operator")
+            supports.append(nodes)
+        if not supports:
+            raise Refused("conditional.supports: is empty")
+        detail = self._prove(prove_listed(self.record, supports, floor=claim["lower"]), "conditional.lower")
+        self.image2, self.length2 = self._rayleigh(claim["witness"], max(map(len, supports)), "conditional.witness")
+        held = {self.record.node_index[name] for name in claim["witness"]["support"]}
+        if not any(held <= set(support) for support in supports):
+            raise Refused("conditional.witness: lies in none of the listed supports")
+        self._above(claim["upper"], "conditional.upper")
+        return detail
+
+    def uncertainty(self) -> str:
+        return check_uncertainty(self.document, self.record)
+
+    def per_support(self) -> str:
+        claimed = self.document["uncertainty"]["support_lower"]
+        guarded = self.document["protection"]
+        if guarded is not None and guarded["field_lower"] is not None:
+            if guarded["field_lower"] < 0.0:
+                raise Refused("protection.field_lower: is negative")
+            return self._protected(guarded["field_lower"], "protection.field_lower", everything=True)
+        if claimed is None:
+            return "no claim"
+        if claimed == 0.0:
+            return "a bound of zero needs no proof"
+        if claimed < 0.0:
+            raise Refused("uncertainty.support_lower: is negative")
+        if not self.record.radii.any() and claimed <= self.document["margin"]["lower"]:
+            return "no block has a radius: the margin itself"
+        return self._prove(self._floor(2 * self.k, claimed, with_radii=True), "uncertainty.support_lower")
+
+    def noise(self) -> str:
+        return check_noise(self.document, self.record)
+
+    def errors(self) -> str:
+        return check_errors(self.document, self.record)
+
+    def regime(self) -> str:
+        return check_regime(self.document)
+
+    def audit(self) -> str:
+        return check_audit(self.document, self.image2)
+
+    def rivals(self) -> str:
+        return check_rivals(self.document, self.record, self.premises)
+
+    def nullspace(self) -> str:
+        from rrf_design.certificates.checker.nullspace import check_nullspace
+
+        return check_nullspace(self.document["nullspace"], self.record, self.k)
+
+    def budgets(self) -> str:
+        last = self.k
+        for number, claim in enumerate(self.document["budgets"]):
+            where = f"budgets[{number}]"
+            if claim["k"] <= last:
+                raise Refused(f"{where}.k: budgets must grow from k + 1 on")
+            last = claim["k"]
+            self.image2, self.length2 = self._rayleigh(claim["witness"], 2 * last, f"{where}.witness")
+            self._above(claim["upper"], f"{where}.upper")
+            if not 0.0 <= claim["lower"] <= claim["upper"]:
+                raise Refused(f"{where}: the bounds are out of order")
+            self._prove(self._floor(2 * last, claim["lower"]), f"{where}.lower")
+        return f"{len(self.document['budgets'])} further budgets"
