@@ -15,9 +15,9 @@ from typing import Any
 
 from rrf_design.acquisition import opening, scheduling, sharing, triage
 from rrf_design.acquisition.choosing import present_margin
+from rrf_design.acquisition.concluding import Known, repaired
 from rrf_design.acquisition.journal import Event, Kind
 from rrf_design.acquisition.ledger import Ledger
-from rrf_design.acquisition.result import Known, repaired
 from rrf_design.acquisition.settings import Mode, Settings, Terms
 from rrf_design.acquisition.shop import Bundle, Shop
 from rrf_design.acquisition.state import Buys, RunState

@@ -17,13 +17,14 @@ from rrf_design import files
 from rrf_design.acquisition import review
 from rrf_design.acquisition.batching import BatchDriver
 from rrf_design.acquisition.classes import with_room
+from rrf_design.acquisition.concluding import conclude
 from rrf_design.acquisition.driving import Driver
 from rrf_design.acquisition.fetching import Fetcher
 from rrf_design.acquisition.header import header, same_models
 from rrf_design.acquisition.journal import Journal
 from rrf_design.acquisition.loop import Acquirer
 from rrf_design.acquisition.redaction import HIDDEN, Redactor, password_of, secret_name
-from rrf_design.acquisition.result import Acquisition, collect, conclude
+from rrf_design.acquisition.result import Acquisition, collect
 from rrf_design.acquisition.settings import Mode, Settings
 from rrf_design.acquisition.sources import Toolbox
 from rrf_design.acquisition.state import Doubt

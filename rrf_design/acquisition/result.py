@@ -10,54 +10,21 @@ from typing import TYPE_CHECKING, Any
 from rrf_design import files
 from rrf_design.acquisition.chain import replay
 from rrf_design.acquisition.classes import with_room
+from rrf_design.acquisition.concluding import conclude
 from rrf_design.acquisition.journal import Journal, Kind
 from rrf_design.acquisition.shop import Shop
-from rrf_design.acquisition.state import Buys, ItemState, RunState, Settled
+from rrf_design.acquisition.state import Buys, RunState, Settled
 from rrf_design.acquisition.stopping import Because
-from rrf_design.decisive import (
-    agreed,
-    agreed_premise,
-    decided_premise,
-    decided_verdict,
-    decides,
-    quorum,
-    sole_delivered,
-)
 from rrf_design.derive import realised
 from rrf_design.design import standing_of
 from rrf_design.documents import sealed
-from rrf_design.errors import InputError, RRFError
+from rrf_design.errors import InputError
 from rrf_design.goal import Goal
 from rrf_design.problem import Problem
 from rrf_design.verdict import Verdict, counted, worst
 
 if TYPE_CHECKING:
     from rrf_design.certificates import Certificate
-    from rrf_design.repairing.decoding import Decoding
-
-Known = dict[str, "Decoding"]
-"""What repairs of equal designs share, by design."""
-
-_STATUS = {
-    name: name
-    for name in (
-        "parse failure",
-        "ambiguous",
-        "out of range",
-        "compile failure",
-        "rejected",
-        "timeout",
-        "memory",
-        "crash",
-    )
-} | {
-    "refused": "refusal",
-    "empty": "missing",
-    "truncated": "missing",
-    "in doubt": "missing",
-    "non-integer": "non-integer",
-}
-"""How a failed answer is named to the repair, which treats it as an erasure and never as a zero."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,117 +231,6 @@ class Acquisition:
             "header": dict(self.header),
         }
         return sealed("rrf-run", content)
-
-
-def conclude(designs: Mapping[str, Shop], state: RunState, *, waiting: bool = False) -> dict[str, Any]:
-    """Repair every field that is done and has no result yet: what the journal keeps of it. Others may still wait.
-
-    With `waiting`, those that wait for a person too: what is known of them so far.
-    """
-
-    def ready(item: ItemState) -> bool:
-        return item.done or (waiting and item.stopped is not None and not item.waiting)
-
-    new = [item for item in designs if ready(state.items[item]) and item not in state.results]
-    known: Known = {}
-    return {"repairs": {item: repaired(designs[item], state.items[item], known) for item in new}}
-
-
-def repaired(design: Shop, state: ItemState, known: Known) -> dict[str, Any]:
-    """The document of an item's repair; where a check has decided it, its value is the value. `known` remembers margins
-    and factorisations for items that are alike."""
-    found = _repair(design, state, known)
-    node = sole_delivered(design.problem)
-    if found["verdict"] == Verdict.CERTIFIED or node is None:
-        return found
-    for anchor in design.problem.anchors:
-        entry = state.settled.get(anchor.id)
-        if entry is not None and entry.ok and entry.value is not None and decides(design.problem, anchor, node):
-            premise = {"verdict": decided_verdict(design.problem).value, "assumes": decided_premise(anchor.id)}
-            others = {other.id: None for other in design.problem.nodes}
-            wrong = [node] if state.values(Buys.ANSWER).get(node, entry.value) != entry.value else []
-            said: dict[str, Any] = {
-                "repaired": {**others, node: list(entry.value)},
-                "support": wrong,
-                "alternatives": [],
-            }
-            said |= {"bounds": {node: 0.0}, "error_bound": 0.0, "decided_by": anchor.id}
-            why = f"{anchor.id} states the value; what was answered is {found['verdict']}: {found['reason']}"
-            return {**found, **premise, **said, "reason": why}
-    return _by_quorum(design, state, found, node)
-
-
-def stated(design: Shop, state: ItemState) -> dict[str, tuple[float, ...]]:
-    """What checks said so far, bought or owned."""
-    known = {name: tuple(float(x) for x in value) for name, value in state.values(Buys.ANCHOR).items()}
-    for anchor in design.problem.anchors:
-        if anchor.owned and anchor.value is not None:
-            known.setdefault(anchor.id, anchor.value if isinstance(anchor.value, tuple) else (anchor.value,))
-    return known
-
-
-def _by_quorum(design: Shop, state: ItemState, found: dict[str, Any], node: str) -> dict[str, Any]:
-    """The document where checks that may be wrong, but not all of them, state one value."""
-    problem = design.problem
-    told = agreed(problem, stated(design, state), node)
-    if told is None:
-        return found
-    value, asked = told
-    others = {other.id: None for other in problem.nodes}
-    why = f"{quorum(problem)} checks of which not all can be wrong state the value; what was answered is {found['verdict']}: {found['reason']}"
-    return {
-        **found,
-        "verdict": decided_verdict(problem).value,
-        "assumes": agreed_premise(problem, asked),
-        "repaired": {**others, node: list(value)},
-        "support": [],
-        "alternatives": [],
-        "bounds": {node: 0.0},
-        "error_bound": 0.0,
-        "reason": why,
-    }
-
-
-def _repair(design: Shop, state: ItemState, known: Known) -> dict[str, Any]:
-    from rrf_design.repairing import to_document
-    from rrf_design.repairing.batch import repair_like
-
-    answers = state.values(Buys.ANSWER)
-    if not answers:
-        return _nothing("no answer could be read")
-    problem, selected = finished_problem(design, state)
-    failed = state.failed
-    silent = {
-        name: {"status": _STATUS.get(entry.outcome, "error")}
-        for name, entry in state.settled.items()
-        if entry.buys is Buys.ANSWER and name in failed and not entry.again_of
-    }
-    try:
-        found = repair_like(problem, {**answers, **silent}, known, select=selected)
-    except RRFError as error:
-        return _nothing(str(error))
-    return to_document(found)
-
-
-def _nothing(reason: str) -> dict[str, Any]:
-    """The document of a field that could not be repaired."""
-    return {"repaired": None, "verdict": Verdict.INCOMPLETE.value, "assumes": "", "reason": reason}
-
-
-def finished_problem(design: Shop, state: ItemState) -> tuple[Problem, tuple[str, ...]]:
-    """The problem as it turned out (values filled in, failed anchors gone) and what of it was bought."""
-    failed = {name for name in state.failed if name in design.problem.block_by_id}
-    unknown = {a.id for a in design.problem.anchors if a.value is None and a.id not in state.settled and a.owned}
-    repeated = design.asked(state.held, state.failed)
-    problem = realised(repeated, failed=failed | unknown, values=state.values(Buys.ANCHOR))
-    bought = tuple(name for name, entry in state.settled.items() if entry.ok and name not in design.given)
-    asked = tuple(name for name in state.settled if name in design.problem.node_by_id and name not in design.given)
-    return problem, problem.resolve([name for name in dict.fromkeys((*bought, *asked)) if _on_sale(problem, name)])
-
-
-def _on_sale(problem: Problem, name: str) -> bool:
-    entry = problem.node_by_id.get(name) or problem.block_by_id.get(name)
-    return entry is not None and entry.cost is not None
 
 
 def collect(

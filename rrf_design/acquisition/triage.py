@@ -16,7 +16,7 @@ from fractions import Fraction
 from typing import Any
 
 from rrf_design.acquisition import opening
-from rrf_design.acquisition.result import stated
+from rrf_design.acquisition.concluding import stated
 from rrf_design.acquisition.shop import Shop
 from rrf_design.acquisition.state import ItemState
 from rrf_design.decisive import decisive_checks, is_person, quorum, sole_delivered, suspect_statements
