@@ -143,8 +143,10 @@ def certify(
     many = many_items(file, data, item, limit=limit, sample=sample, seed=seed)
     if many is not None and (plan is not None or calibration is not None):
         raise InputError("--plan and --calibration speak of one problem; name an item with --item")
-    if pilot is not None and item is None:
-        raise InputError("--pilot speaks of items drawn from a table; certify an item of a recipe with --item")
+    if pilot is not None and item is None and many is None:
+        raise InputError(
+            "--pilot speaks of items drawn from a table; certify a recipe with --data, or an item of it with --item"
+        )
     problem = one_item(file, data, item) if many is None else None
     whole: Any = problem if many is None else many
     chosen: Any = "all" if everything else split_ids(select)
@@ -184,8 +186,15 @@ def certify(
             ),
             backend=Backend(-1 if cluster else jobs, time_limit, front_end, progress=progress),
         )
-    if pilot is not None:
+    premise: dict[str, Any] = {}
+    if pilot is not None and many is None:
         proven = _sampled(proven, pilot, file, item)
+    elif pilot is not None:
+        from rrf_design.documents import read
+        from rrf_design.promises.certifying import premise_summary, with_pilot_of_table
+
+        proven = with_pilot_of_table(proven, read(pilot, what="policy"))
+        premise = {"premise": premise_summary(proven)}
     if many is None:
         proven = proven.save(output)
         results = [(problem.name if problem else "", proven)]
@@ -206,7 +215,7 @@ def certify(
     if as_json:
         more: dict[str, Any] = {"sensitivity": told} if shrinkages else {}
         more |= {"verified": refused is None, "refused": refused} if check else {}
-        print_json(proven.to_json() | more)
+        print_json(proven.to_json() | premise | more)
     else:
         if many is not None:
             describe_structures(proven)
@@ -221,6 +230,8 @@ def certify(
                 for row in told
             ]
             table("", ["shrinkage τ (not certified)", "margin", "error bound"], rows, right=[0, 1, 2])
+        if premise and len(results) > 1:
+            say(premise["premise"]["sentence"])
         if len(results) > 1:
             say(f"{len(results)} certificates, one for each structure, are in {output}.")
         if check:

@@ -295,7 +295,9 @@ def _describe(document: dict[str, Any], *, quiet: bool) -> None:
             f"{len(disputed)} truths are disputed by strong agreement; look again at {', '.join(disputed[:8])}{' …' if len(disputed) > 8 else ''}"
         )
     if document["twins"]:
-        note(f"{len(document['twins'])} items outside the pilot ask exactly what an item of the pilot asks")
+        note(
+            f"{len(document['twins'])} items outside the pilot ask what an item of the pilot asks (but for id, case and spacing)"
+        )
 
 
 def _describe_forecast(found: dict[str, Any]) -> None:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rrf_design.certificates.certificate import Certificate
 from rrf_design.certificates.checker.document import content_digest
 from rrf_design.certificates.checker.sampled import check_pilot, failures, rate_above, sentence
 from rrf_design.errors import InputError, Refused
 from rrf_design.promises.policy_documents import prove_policy
+
+if TYPE_CHECKING:
+    from rrf_design.handover.structures import ByStructure
 
 
 def with_pilot(
@@ -57,3 +60,41 @@ def with_pilot(
     check_pilot(section, nodes, units, k)
     document = {**certificate.document, "pilot": section}
     return replace(certificate, document={**document, "digest": content_digest(document)})
+
+
+def with_pilot_of_table(found: ByStructure[Certificate], policy: Any) -> ByStructure[Certificate]:
+    """The certificates of a table, one for each structure, each with the premise's bounded probability of failing.
+
+    A certificate speaks of the items of its structure outside the pilot; one whose items were all piloted is refused, for their truth is known.
+    """
+    from rrf_design.handover.structures import ByStructure, Speaker
+
+    piloted = set(policy["drawn"]) if isinstance(policy, Mapping) and isinstance(policy.get("drawn"), list) else set()
+    outside = {item.structure for item in found.dataset.items_in_order() if item.id not in piloted}
+    structure = {item.id: item.structure for item in found.dataset.items_in_order()}
+    digest = found.dataset.recipe.digest
+    speakers = []
+    for speaker in found.speakers:
+        if structure[speaker.item] not in outside:
+            raise Refused(f"items like {speaker.item!r} are all the pilot's: their truth is known")
+        try:
+            result = with_pilot(speaker.result, policy, recipe_digest=digest)
+        except InputError as error:
+            raise type(error)(f"items like {speaker.item!r}: {error}") from None
+        speakers.append(Speaker(speaker.item, speaker.count, speaker.problem, result))
+    return ByStructure(found.dataset, tuple(speakers), found.value)
+
+
+def premise_summary(found: ByStructure[Certificate]) -> dict[str, Any]:
+    """Of all structures together: the largest bound on how often the premise fails, and a sentence for it."""
+    sections = [speaker.result.document["pilot"] for speaker in found.speakers]
+    worst = max(sections, key=lambda section: float(section["bound"]))
+    count = len(sections)
+    each = "" if count == 1 else f" of the weakest of {count} structures (each bound holds by itself)"
+    return {
+        "bound": worst["bound"],
+        "confidence": worst["confidence"],
+        "more_than_k": worst["more_than_k"],
+        "drawn": len(worst["places"]),
+        "sentence": f"The premise{each}: {worst['sentence']}",
+    }

@@ -22,6 +22,8 @@ class Population:
     asked: tuple[str, ...]
     labels: tuple[str, ...] | None
     """The stratum of each item."""
+    alike: tuple[str, ...] = ()
+    """Of each item, what the recipe's texts show of it but for its id, in one case and spacing; empty where they show nothing else."""
 
     @classmethod
     def of(cls, dataset: Dataset, *, stratify: str | None = None) -> Population:
@@ -29,12 +31,14 @@ class Population:
             need_column(dataset.table, stratify, "stratify")
             if stratify == dataset.recipe.data.gold_column:
                 raise InputError(f"--stratify {stratify}: the draw must not see the gold column")
-        ids, asked, labels = [], [], []
+        ids, asked, labels, alike = [], [], [], []
         for item in dataset.items_in_order():
             ids.append(item.id)
             asked.append(item.digest)
             labels.append("" if stratify is None else str(item.cells.get(stratify)))
-        return cls(tuple(ids), tuple(asked), None if stratify is None else tuple(labels))
+            shown = [(name, _plainly(cell)) for name, cell in item.shown.items() if name != dataset.recipe.data.id]
+            alike.append(repr(shown) if shown else "")
+        return cls(tuple(ids), tuple(asked), None if stratify is None else tuple(labels), tuple(alike))
 
     @property
     def digest(self) -> str:
@@ -57,11 +61,16 @@ class Population:
         return [Stratum(count, taken[label]) for label, count in sorted(Counter(self.labels).items())]
 
     def twins(self, drawn: Sequence[int]) -> list[dict[str, Any]]:
-        """Items outside the pilot that ask exactly what an item of the pilot asks."""
-        inside = {self.asked[place]: self.ids[place] for place in drawn}
+        """Items outside the pilot that ask what an item of the pilot asks, whatever their id, case and spacing."""
+        keys = self.alike or self.asked
+        inside = {keys[place]: self.ids[place] for place in drawn}
         chosen = set(drawn)
         return [
-            {"item": name, "pilot_item": inside[asked]}
-            for place, (name, asked) in enumerate(zip(self.ids, self.asked, strict=True))
-            if place not in chosen and asked in inside
+            {"item": name, "pilot_item": inside[key]}
+            for place, (name, key) in enumerate(zip(self.ids, keys, strict=True))
+            if key and place not in chosen and key in inside
         ]
+
+
+def _plainly(cell: Any) -> Any:
+    return " ".join(cell.split()).casefold() if isinstance(cell, str) else cell

@@ -344,6 +344,12 @@ class RunTotals:
     what: str = "values"
 
 
+def _upwards(count: Fraction) -> str:
+    """An average of counts, to a tenth and never too small."""
+    tenths = math.ceil(10 * count)
+    return f"{tenths // 10:,}" if tenths % 10 == 0 else f"{tenths / 10:,.1f}"
+
+
 def run_sentence(document: Mapping[str, Any], totals: RunTotals) -> str:
     """What may be said about the delivered values, with the denominator that was tested."""
     if document["policy"] == CHECK_EVERYTHING:
@@ -358,7 +364,8 @@ def run_sentence(document: Mapping[str, Any], totals: RunTotals) -> str:
     statement = document["statement"]
     if statement == str(Statement.FRESH):
         drawn = len(document["drawn"])
-        claim = f"Of the {noun}{people}, {rate} on average over such tables, {sure_words}, for items drawn like the pilot's {drawn:,}"
+        average = f"at most {_upwards(risk * size)} ({percent(risk)}) are wrong"
+        claim = f"Of the {noun}{people}, {average} on average over such tables, {sure_words}, for items drawn like the pilot's {drawn:,}"
     elif statement == str(Statement.REST):
         claim = f"Of the {noun} outside the pilot{people}, {rate}, {sure_words}"
     else:

@@ -82,3 +82,21 @@ def test_what_a_pilot_does_not_speak_of_is_refused(made: Any) -> None:
     )
     with pytest.raises(InputError, match="node 'x'"):
         with_pilot(other, policy)
+
+
+def test_a_table_gets_a_premise_for_each_structure(made: Any) -> None:
+    from rrf_design.handover.structures import certify_dataset
+    from rrf_design.promises.certifying import premise_summary, with_pilot_of_table
+
+    world, policy, _, _ = made
+    found = with_pilot_of_table(certify_dataset(world.dataset), policy)
+    assert len(found.speakers) == 1
+    for speaker in found.speakers:
+        assert verify(speaker.result).valid
+        assert speaker.result.document["pilot"]["more_than_k"] > 0
+    told = premise_summary(found)
+    assert told["bound"] == found.worst.result.document["pilot"]["bound"]
+    assert told["sentence"].endswith(found.worst.result.document["pilot"]["sentence"])
+    everything = {**policy, "drawn": list(world.dataset)}
+    with pytest.raises(Refused, match="their truth is known"):
+        with_pilot_of_table(certify_dataset(world.dataset), everything)

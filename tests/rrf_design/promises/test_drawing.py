@@ -52,3 +52,17 @@ def test_items_that_ask_the_same_on_both_sides_are_noticed() -> None:
     twins = found.twins([0, 1, 2])  # items 50, 51, 52 ask the same
     assert twins == [{"item": str(50 + i), "pilot_item": str(i)} for i in range(3)]
     assert population(size=50).twins([0, 1]) == []
+
+
+def test_twins_are_noticed_whatever_their_id_case_and_spacing() -> None:
+    """A person's question names the id, so that no two items ask word for word the same; and a copy is seldom made letter by letter."""
+    clerk = {"id": "clerk", "of": "a", "by": {"person": "Total of {{ no }}?"}, "cost": 3.0}
+    rows = [
+        {"no": "1", "text": "Pay 12", "booked": 1},
+        {"no": "2", "text": "  pay  12\n", "booked": 2},
+        {"no": "3", "text": "Pay 13", "booked": 1},
+    ]
+    found = Population.of(dataset({**RECIPE, "check": [clerk]}, rows))
+    assert len(set(found.asked)) == 3
+    assert found.twins([0]) == [{"item": "2", "pilot_item": "1"}]
+    assert found.twins([2]) == []

@@ -142,3 +142,20 @@ def test_the_sentence_names_its_denominator() -> None:
     assert run_sentence(everything, totals).startswith(
         "Of the 2,000 totals delivered outside the pilot, 188 of them by a person, at most 40 (2 %) are wrong"
     )
+
+
+@pytest.mark.parametrize(
+    ("size", "words"), [(250, "at most 12.5 (5 %)"), (1000, "at most 50 (5 %)"), (33, "at most 1.7 (5 %)")]
+)
+def test_an_average_is_not_rounded_down(size: int, words: str) -> None:
+    """5 % of 250 on average allow 12.5: to say 12 would promise more than was tested."""
+    document = {
+        "policy": "p",
+        "risk": 0.05,
+        "confidence": 0.95,
+        "among": "delivered",
+        "statement": "fresh",
+        "drawn": [""] * 60,
+    }
+    totals = RunTotals(size, 0, LastRung.PERSON, 1.0, 2.0, None)
+    assert f"Of the {size:,} values delivered, {words} are wrong on average" in run_sentence(document, totals)
