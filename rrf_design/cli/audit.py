@@ -62,11 +62,14 @@ def audit(
 
     Example: rrf-design audit delivered.csv --recipe rrf.toml --labels 60 -o audit.json
     """
+    from fractions import Fraction
+
     from rrf_design.documents import read, write
     from rrf_design.errors import InputError
     from rrf_design.promises import GoldRule, audit_document, draw_audit
     from rrf_design.promises.reviews import read_reviews, write_reviews
     from rrf_design.questions.recipe import load_recipe
+    from rrf_design.risk.sentences import percent
 
     known = None if recipe is None else load_recipe(recipe)
     promise = None if known is None else known.promise
@@ -120,7 +123,7 @@ def audit(
             )
         if document["risk"] is not None:
             say(
-                f"The risk of {document['risk']:.2%} {'holds' if document['holds'] else 'is not proven yet; draw more, or it is larger'}."
+                f"The risk of {percent(Fraction(str(document['risk'])))} {'holds' if document['holds'] else 'is not proven yet; draw more, or it is larger'}."
             )
     raise typer.Exit(0 if not waiting and document["holds"] is not False else 1)
 

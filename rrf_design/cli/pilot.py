@@ -301,11 +301,15 @@ def _describe(document: dict[str, Any], *, quiet: bool) -> None:
 
 
 def _describe_forecast(found: dict[str, Any]) -> None:
+    from fractions import Fraction
+
+    from rrf_design.risk.sentences import percent_above
+
     say(
         f"{found['population']:,} items; a risk of {found['risk']:.2%} at confidence {found['confidence']:.0%} needs at least {found['least_labels']} labels, none wrong."
     )
     say(
-        f"{found['labels']} labels prove a risk of {found['best_risk']:.2%} at best. Checking everything costs {found['check_everything']:,.2f}."
+        f"{found['labels']} labels prove a risk of {percent_above(Fraction(found['best_risk']))} at best. Checking everything costs {found['check_everything']:,.2f}."
     )
     rows = [
         (

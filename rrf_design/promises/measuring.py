@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from itertools import combinations
 from typing import Any
 
@@ -20,6 +21,7 @@ from rrf_design.promises.sheets import AnswerSheet, SheetRow, carried, simple
 from rrf_design.promises.truths import Said, Truth, same
 from rrf_design.questions.recipe import Recipe
 from rrf_design.risk import best_risk, disputed, fit_crowd, rate_bound
+from rrf_design.risk.sentences import percent_above
 
 Marks = NDArray[np.bool_]
 DEEPEST = 3
@@ -234,7 +236,7 @@ def proposals(
     for entry in wrong["more_than"][1:]:
         found.append(
             f"[answer] k = {entry['k']}: more than {entry['k']} of {wrong['answers']} answers were wrong in {entry['items']} of {wrong['items']}"
-            f" items; at most {entry['bound']:.1%} of all are like that"
+            f" items; at most {percent_above(Fraction(entry['bound']))} of all are like that"
         )
     if pairs:
         worst = pairs[0]

@@ -36,6 +36,7 @@ from rrf_design.risk import (
     stratified_risk,
 )
 from rrf_design.risk.counts import share
+from rrf_design.risk.sentences import percent_above
 
 CONFIDENCE = 0.95
 OTHERS = 400
@@ -235,7 +236,7 @@ def large_enough(settings: PilotSettings, size: int) -> None:
     if proven:
         return
     least = least_labels(settings.risk, sure)
-    best = f"can prove a risk of {best_risk(labels, sure):.2%} at best, with none wrong (confidence {sure:.0%})"
+    best = f"can prove a risk of {percent_above(Fraction(best_risk(labels, sure)))} at best, with none wrong (confidence {sure:.0%})"
     if labels >= least or settings.statement is not Statement.FRESH:
         kind = (
             "tests that hold at every moment" if settings.sequential else f"the statement {str(settings.statement)!r}"

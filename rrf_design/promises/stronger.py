@@ -9,6 +9,7 @@ from typing import Any
 from rrf_design.promises.family import CHECK_EVERYTHING
 from rrf_design.promises.piloting import PilotResult
 from rrf_design.risk import Among, best_risk, least_labels
+from rrf_design.risk.sentences import percent_above
 
 LARGEST = 1_000_000
 
@@ -66,7 +67,9 @@ def _labels(kept: Fraction, risk: float, confidence: float) -> int | None:
 def in_words(entries: list[dict[str, Any]], document: Mapping[str, Any]) -> list[str]:
     """For people."""
     best = best_risk(len(document["drawn"]), document["confidence"])
-    lines = [f"These {len(document['drawn']):,} labels could prove {best:.2%} at best, had nothing been wrong."]
+    lines = [
+        f"These {len(document['drawn']):,} labels could prove {percent_above(Fraction(best))} at best, had nothing been wrong."
+    ]
     for entry in entries:
         if entry["labels"] is None:
             lines.append(
