@@ -21,7 +21,7 @@ from scenarios.played_repairs import METHODS, repair_case
 from scenarios.protected_fields import protected_case
 
 WELL_CONDITIONED = 1e-2  # γ at least this share of the largest column norm
-ATTACKS = ("forgeries", "bytes", "promises", "journals", "budgets", "repairs")
+ATTACKS = ("forgeries", "bytes", "promises", "journals", "programs", "budgets", "repairs")
 BATCH = 100
 ATTACK_BATCH = 250
 
@@ -161,7 +161,7 @@ def run(context: Context, part: Part) -> dict[str, Any]:
         }
     if part.get("attack") == "repairs":
         return _played(seeds)
-    if part.get("attack") in ("promises", "journals"):
+    if part.get("attack") in ("promises", "journals", "programs"):
         return _tampered(part["attack"], seeds)
     if "attack" in part:
         return attack(part["attack"], seeds)
@@ -234,6 +234,7 @@ def report(context: Context, done: Sequence[Done]) -> Outcome:
             _attacked("bytes", attacks["bytes"], context.quick),
             _promised(attacks["promises"], context.quick),
             _journalled(attacks["journals"]),
+            _sandboxed(attacks["programs"]),
             _planned(attacks["budgets"]),
             _repaired(attacks["repairs"]),
             Verdict.open("cost", f"{cost} (quick size)") if context.quick else Verdict.of("cost", worst <= 0.3, cost),
@@ -246,7 +247,7 @@ def report(context: Context, done: Sequence[Done]) -> Outcome:
             Table.of(
                 "attacks",
                 _tricks(attacks),
-                caption="What was tried on `verify` and on journals: nothing false may be accepted or believed.",
+                caption="What was tried on `verify`, journals and the sandbox: nothing false may be accepted or believed.",
             ),
             Table.of(
                 "repairs",
@@ -293,7 +294,7 @@ def _attacked(kind: str, values: Sequence[dict[str, Any]], quick: bool) -> Verdi
 
 
 def _tampered(kind: str, seeds: range) -> dict[str, Any]:
-    """Forged promises, or damaged journals, in a folder of their own."""
+    """Forged promises, damaged journals or hostile programs, in a folder of their own."""
     import tempfile
     from pathlib import Path
 
@@ -304,13 +305,19 @@ def _tampered(kind: str, seeds: range) -> dict[str, Any]:
 
             played = PlayedRun(folder)
             cases = [journal_case(played, seed) for seed in seeds]
+        elif kind == "programs":
+            from rrf_design.responses.sandbox import ProgramLimits, Sandbox
+            from scenarios.hostile_programs import program_case
+
+            with Sandbox(workers=1, limits=ProgramLimits(call=0.1, cpu=1, wall=4.0)) as box:
+                cases = [program_case(box, folder, seed) for seed in seeds]
         else:
             from scenarios.forged_promises import promise_case, true_promises
 
             true = true_promises(folder)
             promise_case(true, folder, 0)  # compile
             cases = [promise_case(true, folder, seed) for seed in seeds]
-    counted = ("accepted", "false", "believed", "raised", "refused")
+    counted = ("accepted", "false", "believed", "deceived", "raised", "refused")
     return {
         "attack": kind,
         "tried": len(cases),
@@ -335,6 +342,11 @@ def _promised(values: Sequence[dict[str, Any]], quick: bool) -> Verdict:
 def _journalled(values: Sequence[dict[str, Any]]) -> Verdict:
     tried, believed, raised = (sum(value[key] for value in values) for key in ("tried", "believed", "raised"))
     return Verdict.of("journals", believed == raised == 0, f"{believed} of {tried} believed, {raised} raised")
+
+
+def _sandboxed(values: Sequence[dict[str, Any]]) -> Verdict:
+    tried, deceived, raised = (sum(value[key] for value in values) for key in ("tried", "deceived", "raised"))
+    return Verdict.of("programs", deceived == raised == 0, f"{deceived} of {tried} deceived the judge, {raised} raised")
 
 
 def _large(values: Sequence[dict[str, Any]]) -> Verdict:
@@ -375,7 +387,7 @@ def _repaired(values: Sequence[dict[str, Any]]) -> Verdict:
 
 def _tricks(attacks: dict[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:
     rows = []
-    for kind in ("forgeries", "bytes", "promises", "journals"):
+    for kind in ("forgeries", "bytes", "promises", "journals", "programs"):
         for trick in sorted({name for value in attacks[kind] for name in value["tricks"]}):
             rows.append(
                 {"attack": kind, "trick": trick, "tried": sum(v["tricks"].get(trick, 0) for v in attacks[kind])}
@@ -409,7 +421,7 @@ SCENARIO = Scenario(
     of every solve are checked against every support in exact rational arithmetic; a share of the fields is certified and
     verified as well. Certificates are forged and sealed again, and bytes without sense are verified. Policies, audits and pilots are
     changed anywhere, and what is accepted is judged by an oracle in exact rationals. The journal of a finished run is damaged (rows, header, file), shown
-    and gone on with. Plans with decimal prices are compared with every affordable choice. The cost of rigour is the time spent on proofs against the rest of the
+    and gone on with. Hostile programs run in the sandbox without the validator, their expected integers outside. Plans with decimal prices are compared with every affordable choice. The cost of rigour is the time spent on proofs against the rest of the
     solve, on larger fields. Supports of eight nodes (k = 4) have kernels of their own and fields of their own here. Small fields
     that keep to everything they declare are answered wrongly by at most k units and repaired.""",
     full={
@@ -421,6 +433,7 @@ SCENARIO = Scenario(
         "bytes": 5000,
         "promises": 6000,
         "journals": 1500,
+        "programs": 1000,
         "budgets": 2000,
         "repairs": 4000,
         "timed": [["graph", 20000], ["dense", 96], ["dense", 160]],
@@ -434,6 +447,7 @@ SCENARIO = Scenario(
         "bytes": 40,
         "promises": 60,
         "journals": 15,
+        "programs": 9,
         "budgets": 4,
         "repairs": 12,
         "timed": [["graph", 200]],
@@ -468,6 +482,10 @@ SCENARIO = Scenario(
         Expectation(
             "journals",
             "no damage to a journal is believed: it is refused in one line, or the run says what it said and asks nothing again",
+        ),
+        Expectation(
+            "programs",
+            "no hostile program is called right, returns anything but integers, changes a file or harms the program after it",
         ),
         Expectation("budgets", "with decimal prices no plan costs more than its budget, and none is below the best"),
         Expectation(

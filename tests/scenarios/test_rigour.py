@@ -32,6 +32,7 @@ def test_a_small_run_meets_its_conditions(tmp_path: Path) -> None:
             "bytes": 10,
             "promises": 12,
             "journals": 4,
+            "programs": 2,
             "budgets": 2,
             "repairs": 4,
         },
