@@ -5,13 +5,20 @@ from __future__ import annotations
 import importlib.util
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from rrf_design import models
-from rrf_design.models import Model, Request
+from rrf_design.models import Model, Request, Retry
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+if TYPE_CHECKING:
+    from loopback_server import Backend, Wiring
 
 # Greedy is all that is asked for: some providers know no seeds, and others take no top_p beside a temperature.
 GREEDY: dict[str, Any] = {"temperature": 0.0, "top_p": None, "seed": None}
@@ -122,3 +129,26 @@ def model(request: pytest.FixtureRequest) -> Model:
 def questions() -> tuple[Request, Request, Request, Request]:
     """An answer in one sentence, one that must be cut, one with a system prompt, one under a grammar."""
     return ALL
+
+
+@pytest.fixture
+def backend(wiring: Wiring, monkeypatch: pytest.MonkeyPatch) -> Iterator[Backend]:
+    """A server on loopback; a module that uses it says in its fixture `wiring` which ways to it are tried."""
+    from loopback_server import SECRET, Backend
+
+    monkeypatch.setenv(wiring.key, SECRET)
+    server = Backend(wiring)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    yield server
+    server.release.set()
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+@pytest.fixture
+def client(backend: Backend) -> Iterator[Model]:
+    retry = Retry(attempts=2, sleep=lambda _: None)
+    with models.get(backend.spec, base_url=backend.url, timeout=5.0, retry=retry) as made:
+        yield made

@@ -1,114 +1,28 @@
-"""Failures of a server, from a server: each becomes its own outcome, and none of them leaks the key."""
+"""The OpenAI adapter's own: what it sends, what it takes for garbage, schemas, limits, and what it finds out beforehand. What every adapter with
+a server promises is in test_server_conformance."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-import socket
-import threading
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
+from loopback_server import GOOD, SECRET, WIRINGS, Backend, Wiring, ask, over_the_wire
 
 from rrf_design import models
 from rrf_design.errors import InputError
-from rrf_design.models import Model, Outcome, Reply, Request, Retry, Usage
-from rrf_design.models.pacing import Pace
-
-SECRET = "sk-very-secret-0123456789"
-GOOD = {
-    "choices": [{"finish_reason": "stop", "index": 0, "message": {"role": "assistant", "content": "5"}}],
-    "usage": {"prompt_tokens": 7, "completion_tokens": 1},
-}
-
-
-class Backend(ThreadingHTTPServer):
-    """Plays a list of answers: (status, headers, body), or "hang" or "drop"."""
-
-    daemon_threads = True
-
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), Handler)
-        self.plan: list[Any] = []
-        self.seen: list[dict[str, Any]] = []
-        self.release = threading.Event()
-        self.by_wire = False
-
-
-class Handler(BaseHTTPRequestHandler):
-    server: Backend
-
-    def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers["content-length"]))
-        self.server.seen.append(json.loads(body))
-        step = self.server.plan.pop(0)
-        if step == "hang":
-            self.server.release.wait(30)
-            return
-        if step == "drop":
-            self.connection.shutdown(socket.SHUT_RDWR)
-            return
-        status, headers, answer = step
-        text = answer if isinstance(answer, str) else json.dumps(answer)
-        payload = text.replace("ECHO", str(self.headers["authorization"])).encode()
-        self.send_response(status)
-        for name, value in {"content-type": "application/json", **headers}.items():
-            self.send_header(name, value)
-        self.send_header("content-length", str(len(payload)))
-        self.end_headers()
-        self.wfile.write(payload)
-
-    def log_message(self, *_: object) -> None:
-        pass
+from rrf_design.models import Model, Outcome, Reply, Request, Usage
 
 
 @pytest.fixture(params=["client", "wire"])
-def backend(request: pytest.FixtureRequest) -> Iterator[Backend]:
+def wiring(request: pytest.FixtureRequest) -> Wiring:
     """Everything is tried through the general client and over the lean wire: it must mean the same."""
-    server = Backend()
-    server.by_wire = request.param == "wire"
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    yield server
-    server.release.set()
-    server.shutdown()
-    server.server_close()
-    thread.join()
-
-
-@pytest.fixture
-def client(backend: Backend, monkeypatch: pytest.MonkeyPatch) -> Iterator[Model]:
-    monkeypatch.setenv("OPENAI_API_KEY", SECRET)
-    monkeypatch.setenv("RRF_OPENAI_BASE_URL", f"http://127.0.0.1:{backend.server_port}/v1")
-    with models.get("openai:m", timeout=5.0, retry=Retry(attempts=2, sleep=lambda _: None)) as model:
-        yield model
-
-
-def ask(backend: Backend, client: Model, *plan: Any) -> Reply:
-    backend.plan = list(plan)
-    request = Request("2 + 3?", system="s", stop=("\n",), seed=4, temperature=0.5, top_p=0.9)
-    return asyncio.run(over_the_wire(client, request)) if backend.by_wire else client.ask(request)
-
-
-class Restless(Pace):
-    """Waits for nothing."""
-
-    @property
-    def room(self) -> int:
-        return 1
-
-
-async def over_the_wire(client: Model, request: Request) -> Reply:
-    assert client.asynchronous
-    reply = await client.ask_async(request, Restless(1))
-    await client.release()
-    return reply
+    return WIRINGS[request.param]
 
 
 def test_request_as_sent(backend: Backend, client: Model) -> None:
-    reply = ask(backend, client, (200, {}, GOOD))
+    reply = ask(backend, client, (200, {}, GOOD), seed=4, top_p=0.9)
     assert (reply.text, reply.outcome, reply.usage) == ("5", Outcome.ANSWERED, Usage(7, 1, 1))
     sent = backend.seen[0]
     assert sent == reply.raw_request
@@ -118,34 +32,8 @@ def test_request_as_sent(backend: Backend, client: Model) -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "outcome", "attempts"),
-    [
-        (400, Outcome.FAILED, 1),
-        (401, Outcome.FAILED, 1),
-        (404, Outcome.FAILED, 1),
-        (408, Outcome.TIMEOUT, 2),
-        (429, Outcome.RATE_LIMITED, 2),
-        (500, Outcome.UNREACHABLE, 2),
-        (503, Outcome.UNREACHABLE, 2),
-    ],
-)
-def test_statuses(backend: Backend, client: Model, status: int, outcome: Outcome, attempts: int) -> None:
-    step = (status, {}, {"error": {"message": "no, ECHO"}})
-    reply = ask(backend, client, step, step)
-    assert (reply.outcome, reply.attempts, reply.usage.calls) == (outcome, attempts, attempts)
-    assert SECRET not in json.dumps(reply.document())
-
-
-def test_rate_limit_waits_as_told(backend: Backend, client: Model, monkeypatch: pytest.MonkeyPatch) -> None:
-    waits: list[float] = []
-    monkeypatch.setattr(client, "retry", Retry(attempts=2, sleep=waits.append))
-    reply = ask(backend, client, (429, {"retry-after": "7"}, {}), (200, {}, GOOD))
-    assert (reply.outcome, reply.attempts, waits) == (Outcome.ANSWERED, 2, [] if backend.by_wire else [7.0])
-
-
-@pytest.mark.parametrize(
     "body",
-    ["<html>busy</html>", "[]", "{}", '{"choices": []}', '{"choices": [{"message": {"content": 5}}]}', "[" * 5000],
+    ['{"choices": []}', '{"choices": [{"message": {"content": 5}}]}', "[" * 5000],
 )
 def test_garbage(backend: Backend, client: Model, body: str) -> None:
     reply = ask(backend, client, (200, {}, body))
@@ -153,55 +41,10 @@ def test_garbage(backend: Backend, client: Model, body: str) -> None:
     assert reply.usage.estimated  # an answer came, so it is paid for
 
 
-def test_refusals_and_silence(backend: Backend, client: Model) -> None:
-    def answer(finish: str, **message: Any) -> Any:
-        return (200, {}, {"choices": [{"finish_reason": finish, "message": message}], "usage": GOOD["usage"]})
-
-    assert ask(backend, client, answer("stop", content=None, refusal="no")).outcome is Outcome.REFUSED
-    assert ask(backend, client, answer("content_filter", content="x")).outcome is Outcome.REFUSED
-    assert ask(backend, client, answer("stop", content="")).outcome is Outcome.EMPTY
-    assert ask(backend, client, answer("length", content="5 or")).outcome is Outcome.TRUNCATED
-
-
 def test_unstated_usage_is_charged_at_the_ceiling(backend: Backend, client: Model) -> None:
     reply = ask(backend, client, (200, {}, {"choices": GOOD["choices"], "usage": {"prompt_tokens": "many"}}))
     assert reply.outcome is Outcome.ANSWERED
     assert reply.usage.estimated
-
-
-def test_hanging_and_dropping_servers(backend: Backend, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("RRF_OPENAI_BASE_URL", f"http://127.0.0.1:{backend.server_port}/v1")
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    with models.get("openai:m", timeout=0.1, retry=Retry(attempts=1)) as client:
-        reply = ask(backend, client, "hang")
-        assert reply.outcome is Outcome.TIMEOUT
-        assert reply.usage.estimated  # the server may have answered, and charged
-        reply = ask(backend, client, "drop")
-        assert reply.outcome is Outcome.UNREACHABLE
-        assert reply.usage.estimated
-
-
-def test_server_gone_and_back(backend: Backend, client: Model) -> None:
-    with socket.socket() as taken:  # bound and not listening: connections are refused
-        taken.bind(("127.0.0.1", 0))
-        url = f"http://127.0.0.1:{taken.getsockname()[1]}/v1"
-        with models.get("openai:m", base_url=url, retry=Retry(attempts=3, sleep=lambda _: None)) as gone:
-            reply = gone.ask(Request("x"))
-    assert (reply.outcome, reply.attempts, reply.usage) == (Outcome.UNREACHABLE, 3, Usage())
-    assert ask(backend, client, (200, {}, GOOD)).outcome is Outcome.ANSWERED
-
-
-def test_the_key_never_leaves(backend: Backend, client: Model) -> None:
-    echoed = json.loads(json.dumps(GOOD).replace('"5"', '"my header is ECHO"'))
-    replies = [
-        ask(backend, client, (200, {}, echoed)),
-        ask(backend, client, (200, {}, "ECHO")),
-        ask(backend, client, (401, {}, {"error": {"message": "wrong key ECHO"}})),
-    ]
-    assert replies[0].text == "my header is Bearer [redacted]"
-    shown = [repr(client), str(client.identity), *(repr(reply) for reply in replies)]
-    assert not any(SECRET in text for text in shown)
-    assert all("[redacted]" in repr(reply) for reply in replies)
 
 
 def test_password_in_the_address_is_not_identity(monkeypatch: pytest.MonkeyPatch) -> None:
