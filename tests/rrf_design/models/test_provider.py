@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import asyncio
 import sys
+import threading
 
 import pytest
 from loopback_server import SECRET, WIRINGS, Backend, Wiring, ask
 
 from rrf_design import models
 from rrf_design.errors import InputError, MissingDependency
-from rrf_design.models import Model, Outcome, Request, Usage
+from rrf_design.models import Model, Outcome, Request, Retry, Usage
 from rrf_design.models.pacing import Pace
 
 
@@ -99,3 +100,32 @@ def test_bad_address(monkeypatch: pytest.MonkeyPatch) -> None:
         models.get("anthropic:m", base_url="localhost:80")
     with pytest.raises(InputError, match="unknown option 'slot'; did you mean 'slots'"):
         models.get("anthropic:m", slot=3)
+
+
+def test_no_provider_that_can_be_asked_repeats_a_call_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every provider whose client is installed, against a server that fails: one attempt is one request, and one call in the books."""
+    from any_llm import AnyLLM
+
+    from rrf_design.models.provider import providers
+
+    server = Backend(WIRINGS["openrouter"])
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    tried, failed = set(), (500, {}, {"error": {"message": "no"}})
+    try:
+        for name in providers():
+            try:
+                monkeypatch.setenv(AnyLLM.get_provider_class(name).ENV_API_KEY_NAME or "NOBODYS_KEY", SECRET)
+                made = models.get(f"{name}:m", base_url=server.url, timeout=5.0, retry=Retry(attempts=1))
+            except (ImportError, InputError, MissingDependency):
+                continue  # refused, or not there
+            before = len(server.seen)
+            with made as model:
+                reply = ask(server, model, *[failed] * 4)
+            assert (name, len(server.seen) - before, reply.usage.calls) == (name, 1, 1)
+            tried.add(name)
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+    assert {"anthropic", "deepseek", "openai", "openrouter"} <= tried
