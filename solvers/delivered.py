@@ -57,6 +57,12 @@ def delivered_margin(
     B and groups as for `margin` (groups are the units); `deliver` are the columns D of B, at least one. A unit may hold
     delivered columns and others. The result's direction has ‖h_D‖ = 1, so its own norm may be larger; `value` is 0.0
     exactly where some h on 2k units is invisible (Bh = 0, or numerically so) and h_D ≠ 0. It is never below γ_k.
+
+    >>> import numpy as np
+    >>> from solvers import delivered_margin
+    >>> B = np.array([[1.0, -1.0, 0.0], [0.0, 1.0, -1.0], [1.0, 0.0, 0.0]])
+    >>> round(delivered_margin(B, None, [0], k=1).value, 4)  # the margin of everything is 0.618
+    1.2247
     """
     if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
         raise ValueError(f"k: must be a whole number of at least 1, not {k!r}")
@@ -87,6 +93,12 @@ def delivered_supports_below(
     """Every connected support of `size` units (or whole smaller component) that meets D with a minimum below `threshold`.
 
     Each with the vector that attains it, ‖h_D‖ = 1: a planner's cut is ‖B(x)h‖² ≥ t for it as it stands.
+
+    >>> import numpy as np
+    >>> from solvers import delivered_supports_below
+    >>> B = np.array([[1.0, -1.0, 0.0], [0.0, 1.0, -1.0], [1.0, 0.0, 0.0]])
+    >>> [found.support for found in delivered_supports_below(B, None, [2], size=2, threshold=0.9).supports]
+    [(1, 2)]
     """
     check_call(size, n_jobs)
     if not 0 <= threshold < math.inf:
@@ -103,7 +115,14 @@ def delivered_supports_below(
 def delivered_worst_supports(
     B: Any, groups: Any = None, deliver: Iterable[int] = (), *, size: int, count: int = 32, n_jobs: int | None = None
 ) -> tuple[SupportValue, ...]:
-    """The `count` connected supports of `size` units that meet D with the least minimum, worst first; ‖h_D‖ = 1 in each."""
+    """The `count` connected supports of `size` units that meet D with the least minimum, worst first; ‖h_D‖ = 1 in each.
+
+    >>> import numpy as np
+    >>> from solvers import delivered_worst_supports
+    >>> B = np.array([[1.0, -1.0, 0.0], [0.0, 1.0, -1.0], [1.0, 0.0, 0.0]])
+    >>> delivered_worst_supports(B, None, [2], size=2, count=1)[0].support
+    (1, 2)
+    """
     check_call(size, n_jobs)
     near = neighbourhood(B, groups, deliver, radius=size - 1, thin=False)
     solver = DeliveredMinimiser(near, size, n_jobs=n_jobs)

@@ -55,6 +55,10 @@ def column_groups(groups: Sequence[Any] | None, columns: int) -> NodeColumns:
 
     `groups` is a list of index lists, one per node (they must part the columns), or a list of sizes of consecutive
     runs; None gives every column a node of its own. ValueError says which entry doesn't fit.
+
+    >>> from solvers import column_groups
+    >>> [own.tolist() for own in column_groups([1, 2], 3)]
+    [[0], [1, 2]]
     """
     if groups is None:
         if columns == 0:

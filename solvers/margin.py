@@ -66,7 +66,16 @@ def support_margin(
     progress: Progress | None = None,
     warm: Iterable[Support] = (),
 ) -> Margin:
-    """The same over supports of at most `size` nodes, odd sizes included."""
+    """min σ_min(B_S) over supports S of at most `size` nodes, odd sizes included: γ_k is that of size 2k.
+
+    Parameters and result as for `margin`.
+
+    >>> import numpy as np
+    >>> from solvers import support_margin
+    >>> B = np.array([[1.0, -1.0, 0.0], [0.0, 1.0, -1.0], [1.0, 0.0, 0.0]])
+    >>> support_margin(B, size=1).value
+    1.0
+    """
     check_call(size, n_jobs)
     if method not in METHODS:
         raise ValueError(f"method: {method!r} is not one of {', '.join(METHODS)}")
@@ -80,7 +89,14 @@ def support_margin(
 
 
 def margins(B: Any, groups: Any = None, *, k: int, **options: Any) -> tuple[Margin, ...]:
-    """γ_1, …, γ_k in one call, each started from the witness of the one before."""
+    """γ_1, …, γ_k in one call, each started from the witness of the one before; `options` are those of `margin`.
+
+    >>> import numpy as np
+    >>> from solvers import margins
+    >>> B = np.array([[1.0, -1.0, 0.0], [0.0, 1.0, -1.0], [1.0, 0.0, 0.0]])
+    >>> [round(found.value, 4) for found in margins(B, k=2)]
+    [0.618, 0.445]
+    """
     results: list[Margin] = []
     for budget in range(1, k + 1):
         if results and results[-1].zero:  # γ never rises with k
@@ -94,7 +110,16 @@ def margins(B: Any, groups: Any = None, *, k: int, **options: Any) -> tuple[Marg
 def worst_supports(
     B: Any, groups: Any = None, *, size: int, count: int = 32, n_jobs: int | None = None
 ) -> tuple[SupportValue, ...]:
-    """The `count` supports of `size` nodes (connected ones, and whole smaller components) with the least σ_min, worst first."""
+    """The `count` supports of `size` nodes (connected ones, and whole smaller components) with the least σ_min, worst first.
+
+    Each has its `support`, its `value` σ_min(B_S) and the `direction` that attains it.
+
+    >>> import numpy as np
+    >>> from solvers import worst_supports
+    >>> B = np.array([[1.0, -1.0, 0.0], [0.0, 1.0, -1.0], [1.0, 0.0, 0.0]])
+    >>> [(found.support, round(found.value, 4)) for found in worst_supports(B, size=2, count=2)]
+    [((1, 2), 0.618), ((0, 1), 1.0)]
+    """
     check_call(size, n_jobs)
     field = make_field(B, groups)
     search = Search(field, size)
@@ -127,7 +152,14 @@ def supports_below(
 ) -> SupportsBelow:
     """Every support of `size` nodes (connected, or a whole smaller component) whose σ_min is below `threshold`.
 
-    `joined` are sets of nodes that count as adjacent, beside those that share a row.
+    `joined` are sets of nodes that count as adjacent, beside those that share a row. Returns them with whether the list is complete:
+    at most `limit` are listed.
+
+    >>> import numpy as np
+    >>> from solvers import supports_below
+    >>> B = np.array([[1.0, -1.0, 0.0], [0.0, 1.0, -1.0], [1.0, 0.0, 0.0]])
+    >>> [found.support for found in supports_below(B, size=2, threshold=0.7).supports]
+    [(1, 2)]
     """
     check_call(size, n_jobs)
     if not 0 <= threshold < math.inf:

@@ -45,6 +45,12 @@ def rival_pair(
     """The pair at distance min(radius, 2ε/γ), from a margin of B and its witness.
 
     `blocks` as they were given to `suspect_margin`. The fields themselves are y − first and y − second, whatever the answers y.
+
+    >>> import numpy as np
+    >>> from solvers import margin, rival_pair
+    >>> B = np.array([[1.0, -1.0, 0.0], [0.0, 1.0, -1.0], [1.0, 0.0, 0.0]])
+    >>> round(rival_pair(B, margin(B, k=1), epsilon=0.1, radius=100.0).distance, 4)  # 2 · 0.1 / 0.618
+    0.3236
     """
     if not 0.0 <= epsilon < math.inf:
         raise ValueError(f"epsilon: must be a finite number of at least 0, not {epsilon!r}")

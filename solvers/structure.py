@@ -31,7 +31,16 @@ class Spark:
 
 
 def group_spark(B: Any, groups: Any = None, *, at_most: int | None = None, n_jobs: int | None = None) -> Spark:
-    """Group spark of B, searched up to `at_most` nodes (default: all). γ_k > 0 exactly when it exceeds 2k."""
+    """Group spark of B: the fewest nodes whose columns are dependent, searched up to `at_most` (default: all).
+
+    γ_k > 0 exactly when it exceeds 2k. `value` is infinite where all columns are independent, None where the search ended before.
+
+    >>> import numpy as np
+    >>> from solvers import group_spark
+    >>> B = np.array([[1.0, -1.0, 0.0], [0.0, 1.0, -1.0], [1.0, 0.0, 0.0]])
+    >>> group_spark(B).value, group_spark(B[:2]).value
+    (inf, 3.0)
+    """
     field = make_field(B, groups)
     top = field.n if at_most is None else min(at_most, field.n)
     if _injective(field):
@@ -72,6 +81,11 @@ def gauge_directions(D: Any, groups: Any = None, *, tolerance: float = 1e-10) ->
     Transports that don't close around a cycle (holonomy) shrink the null space; it is computed from D itself, so that
     is taken into account. A node without any row is a component of its own and free. Components with more than 4,000
     coordinates are refused.
+
+    >>> import numpy as np
+    >>> from solvers import gauge_directions
+    >>> len(gauge_directions(np.array([[1.0, -1.0, 0.0], [0.0, 1.0, -1.0]])))  # all three may be off by the same
+    1
     """
     field = make_field(D, groups)
     scale = float(np.max(field.column_norms, initial=0.0))

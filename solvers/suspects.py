@@ -101,6 +101,12 @@ def suspect_margin(
     B and groups as for `margin`; `blocks` the rows of every block (lists of row numbers, or sizes of consecutive runs;
     default one row each); `trusted` are blocks that are never wrong; `deliver` the columns D (default all). The direction
     has ‖h_D‖ = 1; Bh + v vanishes on the rows of the blocks in `wrong`.
+
+    >>> import numpy as np
+    >>> from solvers import suspect_margin
+    >>> B = np.array([[1.0, -1.0, 0.0], [0.0, 1.0, -1.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
+    >>> [round(suspect_margin(B, k=1, suspects=count).value, 4) for count in (0, 1)]
+    [1.1756, 0.0]
     """
     B = B if sparse.issparse(B) else np.asarray(B)
     given = _checked(B, blocks, k, suspects, trusted, time_limit)
@@ -122,7 +128,14 @@ def wrong_check_margin(
 ) -> SuspectMargin:
     """min ‖Bh + v‖/‖v‖ (with values: /‖(h, v)‖): how surely wrong checks are told from wrong units, and from each other.
 
-    The pair is scaled to ‖v‖ = 1 (‖(h, v)‖ = 1). Rows are taken in the units they are given in: whiten them first.
+    The pair is scaled to ‖v‖ = 1 (‖(h, v)‖ = 1). Rows are taken in the units they are given in: whiten them first. Parameters as for
+    `suspect_margin`.
+
+    >>> import numpy as np
+    >>> from solvers import wrong_check_margin
+    >>> B = np.array([[1.0, -1.0, 0.0], [0.0, 1.0, -1.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
+    >>> wrong_check_margin(B, k=1, suspects=1).value  # a wrong check may look like a wrong answer
+    0.0
     """
     B = B if sparse.issparse(B) else np.asarray(B)
     given = _checked(B, blocks, k, suspects, trusted, time_limit)

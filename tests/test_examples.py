@@ -11,7 +11,7 @@ import rrf_design
 import solvers
 
 FUNCTIONS = {name: value for name in rrf_design.__all__ if inspect.isfunction(value := getattr(rrf_design, name))} | {
-    "solvers.margin": solvers.margin
+    f"solvers.{name}": value for name in solvers.__all__ if inspect.isfunction(value := getattr(solvers, name))
 }
 
 
