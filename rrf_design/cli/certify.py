@@ -103,6 +103,12 @@ def certify(
             "--sensitivity", help="Also tell the margin under more and more shrinkage of declared covariances."
         ),
     ] = False,
+    jointly: Annotated[
+        bool,
+        typer.Option(
+            "--jointly", help="Whiten blocks of one [[noise]] covariance together: the margin of just this selection."
+        ),
+    ] = False,
     pilot: Annotated[
         Path | None,
         typer.Option("--pilot", help="A pilot's policy: adds the bounded probability that the premise fails."),
@@ -157,6 +163,13 @@ def certify(
         planned = read_plan(plan, problem)
         chosen = list(planned.selected)
         whole = problem = asking(problem, planned.repeats)
+    if jointly:
+        from rrf_design.joined import joined
+
+        if problem is None:
+            raise InputError("--jointly speaks of one selection; name an item with --item")
+        whole, chosen = joined(problem, chosen)
+        problem = whole
     if shrinkages and problem is None:
         raise InputError("--sensitivity speaks of one problem; name an item with --item")
     told: list[dict[str, Any]] = []

@@ -194,3 +194,17 @@ def test_ctrl_c_while_a_larger_budget_is_searched_tells_the_margin_that_was_aske
     result = run("certify", file, "--select", "fix", "--budgets", 2, "-o", tmp_path / "c.json")
     assert result.code == 130
     assert "margin: so far proven between 0.999999999 and 1.00000001" in result.err
+
+
+def test_a_fixed_selection_is_certified_with_its_joint_noise(run, tmp_path):
+    text = "".join(
+        f"[[nodes]]\nid = '{x}'\n[[anchors]]\nid = 'label {x}'\nnode = '{x}'\nvalue = 1.0\nsigma = 1.0\n" for x in "ab"
+    )
+    text += "[[relations]]\nid = 'r'\ntail = 'a'\nhead = 'b'\ntransport = { scale = -1.0 }\n"
+    text += "[[noise]]\nid = 'annotator'\nblocks = ['label a', 'label b']\ncovariance = [[1.0, 0.6], [0.6, 1.0]]\n"
+    (tmp_path / "p.toml").write_text(text)
+    bound, itself = (
+        run("certify", tmp_path / "p.toml", "-o", tmp_path / "c.json", *more) for more in ((), ("--jointly",))
+    )
+    assert "γ_1 ≥ 0.79" in bound.out
+    assert "γ_1 ≥ 1.58" in itself.out
