@@ -217,6 +217,8 @@ EXPECTED = (
     Expectation("larger-100-2-optimal", "and most draws are proven optimal"),
     Expectation("larger-24-3", "24 nodes, k = 3: gap at most 15 % within a minute"),
     Expectation("larger-24-2-3", "24 nodes of dimension 3, k = 2: optimal within a minute"),
-    Expectation("larger-60-2-robust", "60 nodes, k = 2, uncertain relations: gap below the 35 % of 0.1.0"),
+    Expectation(
+        "larger-60-2-robust", "60 nodes, k = 2, every relation on sale uncertain: gap at most 35 % within a minute"
+    ),
     Expectation("larger-frontier", "frontier of 200 nodes, k = 1: every point proven within a minute"),
 )
