@@ -45,7 +45,6 @@ SMALL = 1e-3  # or, without one, when they raised the cost by less than this
 NEAR = 1.02  # within this factor of its bound an incumbent is asked to be proven the best
 BISECTED = 14  # linear questions before the master is asked
 CLIMBED = (0.6, 0.3, 0.1, 0.01)  # of the way from the incumbent to its bound: where a better design is looked for
-CLIMB = 0.4  # effort for each: what is found at all is found soon
 CLIMBING = 0.2  # of the time left, at most, for that
 TOUCH_UP = 0.2  # effort for a design that is probably not there, or near one of the master's
 SHARE = 0.3  # of the time left, for a question that is not the last
@@ -293,7 +292,7 @@ class Prover(PlanSearch):
                 break
             ask = value + steps[0] * (upper - value)
             refuted, _ = self.relax(ask, budget, deadline=self.deadline)
-            found = None if refuted else self._rounded(ask, budget, effort=CLIMB)
+            found = None if refuted else self._rounded(ask, budget, effort=1.0)
             if found is not None:
                 mask, steps = found, list(CLIMBED)
             else:
