@@ -31,6 +31,7 @@ NAMES: tuple[str, ...] = (
     "benchmark-repair",
     "benchmark-acquisition",
     "benchmark-certificates",
+    "benchmark-versions",
     "certificate-ladder",
     "rigour",
     "answer-readings",

@@ -25,6 +25,8 @@ FORMAT = "rrf-scenario-answers"
 VERSION = 1
 SAMPLES = 4
 NODES = 4
+NOT_IDENTITY = {"slots"}
+"""What logs of version 0.1 say of a model beside its identity: how many calls it takes at once does not make it another one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +167,8 @@ class Log:
             raise InputError(f"{path}: not an answer log of version {VERSION}")
         if not {"identity", "model"} <= set(header):
             raise InputError(f"{path}: the first line does not say which model answered")
-        log = cls(header["identity"], spec=header["model"])
+        identity = {name: value for name, value in header["identity"].items() if name not in NOT_IDENTITY}
+        log = cls(identity, spec=header["model"])
         log.extend(json.loads(line) for line in lines[1:])
         return log
 
