@@ -72,9 +72,12 @@ def delivered_margin(
     columns = np.shape(B)[1] if np.ndim(B) == 2 else 0
     inside = delivered_columns(deliver, columns) if columns else np.zeros(0, np.int64)
     if columns and len(inside) == columns:  # everything is delivered: the plain margin is the same minimum
-        return support_margin(
+        plain = support_margin(
             B, groups, size=2 * int(k), n_jobs=n_jobs, time_limit=time_limit, progress=progress, warm=warm
         )
+        if plain.status is Status.EXACT or time_limit is not None:
+            return plain
+        # Nearly singular: what floats leave open is decided below, in rationals.
     near = neighbourhood(B, groups, deliver, radius=2 * int(k) - 1)
     solver = DeliveredMinimiser(near, 2 * int(k), n_jobs=n_jobs, time_limit=time_limit, progress=progress)
     return solver.solve(warm)

@@ -61,7 +61,7 @@ def test_ctrl_c_tells_what_was_re_proved(run: Any, certificate: Path, monkeypatc
         progress(0.5)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(import_module("rrf_design.certificates.checker.verifier"), "prove_floor", stopped)
+    monkeypatch.setattr(import_module("rrf_design.certificates.checker.steps"), "prove_floor", stopped)
     result = run("verify", certificate, "--json")
     assert result.code == 130
     assert result.out == ""
