@@ -7,6 +7,7 @@ their rows: the margin is then γ_Σ itself, and everything else (certificates, 
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -60,6 +61,29 @@ def joined(problem: Problem, select: Selection = None) -> tuple[Problem, tuple[s
     opened = [node.id for node in problem.nodes if node.cost is not None and node.id in design.opened]
     bought = [name for name in design.selected if name in problem.block_by_id and name not in gone]
     return problem.model_copy(update=changed), tuple(dict.fromkeys([*opened, *bought]))
+
+
+def shared_words(problem: Problem, held: Collection[str]) -> str:
+    """What is to be said of a margin for which held blocks share a covariance; nothing where none do.
+
+    >>> import rrf_design as rrf
+    >>> shared = {"id": "annotator", "blocks": ["a", "b"], "covariance": [[1.0, 0.6], [0.6, 1.0]]}
+    >>> anchors = [{"id": name, "node": "x", "sigma": 1.0} for name in "ab"]
+    >>> print(shared_words(rrf.Problem(nodes=[{"id": "x"}], anchors=anchors, noise=[shared]), {"a", "b"}))
+    a and b share noise (annotator): this margin is a lower bound that holds whatever else is bought; certify --jointly gives that of just this selection.
+    """
+    there = {
+        entry.id: [name for name in entry.blocks if name in held]
+        for entry in problem.noise
+        if entry.covariance is not None
+    }
+    shared = [f"{' and '.join(names)} share noise ({entry})" for entry, names in there.items() if len(names) > 1]
+    if not shared:
+        return ""
+    return (
+        f"{'; '.join(shared)}: this margin is a lower bound that holds whatever else is bought; certify --jointly gives that of"
+        " just this selection."
+    )
 
 
 def _one_block(problem: Problem, entry: SharedNoise, held: list[str]) -> Relation | Anchor:

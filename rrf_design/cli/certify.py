@@ -225,14 +225,20 @@ def certify(
         cases = [(f"{name}: margin", seconds, _fault(one, require)) for name, one in results]
         cases += [("re-proved", 0.0, refused)] if check else []
         write_junit(junit, "rrf-design certify", cases)
+    from rrf_design.joined import shared_words
+
+    shared = "" if problem is None else shared_words(problem, problem.design(chosen).operator.block_ids)
     if as_json:
         more: dict[str, Any] = {"sensitivity": told} if shrinkages else {}
+        more |= {"shared_noise": shared} if shared else {}
         more |= {"verified": refused is None, "refused": refused} if check else {}
         print_json(proven.to_json() | premise | more)
     else:
         if many is not None:
             describe_structures(proven)
         _describe(results[0][0] if many is None else proven.worst.item, result)
+        if shared:
+            say(shared)
         if told:
             rows = [
                 (

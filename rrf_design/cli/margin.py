@@ -89,6 +89,8 @@ def margin(
 
 
 def _describe(problem: Problem, found: DesignMargin) -> None:
+    from rrf_design.joined import shared_words
+
     say(
         f"{problem.name}: γ_{found.k} = {found.value:.6g}"
         f"  ({found.status}; proven {proven_range(found.lower, found.upper)})"
@@ -109,6 +111,8 @@ def _describe(problem: Problem, found: DesignMargin) -> None:
         say(f"On these nodes, but blind to it: {', '.join(blind[:SHOWN])}.")
         _more(len(blind), "are")
     _offers(problem, found, energy)
+    if shared := shared_words(problem, held):
+        say(shared)
     say(_meaning(found, list(shares)))
 
 

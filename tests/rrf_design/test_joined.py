@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import rrf_design as rrf
-from rrf_design.joined import joined
+from rrf_design.joined import joined, shared_words
 from rrf_design.rows import block_rows, own_covariance
 
 
@@ -79,3 +79,11 @@ def test_what_can_not_be_one_block_is_refused_and_a_correlation_stays() -> None:
     entry = problem.noise[0].model_copy(update={"covariance": None, "correlation": 0.5})
     alone = problem.model_copy(update={"noise": (entry,)})
     assert joined(alone)[0] is alone
+
+
+def test_a_margin_is_called_a_bound_only_where_held_blocks_share_noise() -> None:
+    problem = field(0)
+    blocks = problem.noise[0].blocks
+    assert "share noise" in shared_words(problem, blocks)
+    assert shared_words(problem, blocks[:1]) == ""
+    assert shared_words(joined(problem)[0], blocks) == ""

@@ -208,3 +208,19 @@ def test_a_fixed_selection_is_certified_with_its_joint_noise(run, tmp_path):
     )
     assert "γ_1 ≥ 0.79" in bound.out
     assert "γ_1 ≥ 1.58" in itself.out
+
+
+def test_a_margin_with_shared_noise_is_called_a_bound(
+    run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And nothing is said once the blocks are whitened together."""
+    labels = [{"id": f"label {x}", "node": x, "sigma": 1.0, "value": 1.0} for x in "ab"]
+    shared = {"id": "annotator", "blocks": ["label a", "label b"], "covariance": [[1.0, 0.6], [0.6, 1.0]]}
+    problem = rrf.Problem(name="two", nodes=[{"id": "a"}, {"id": "b"}], anchors=labels, noise=[shared])
+    monkeypatch.chdir(tmp_path)
+    rrf.save(problem, "two.json")
+    words = "share noise (annotator)"
+    assert words in run("margin", "two.json").out
+    assert words in run("certify", "two.json", "-o", "c.json").out
+    assert words in run("certify", "two.json", "-o", "c.json", "--json").json["shared_noise"]
+    assert words not in run("certify", "two.json", "--jointly", "-o", "c.json").out
