@@ -99,6 +99,11 @@ def nodes_of_set(folder: Path, kept: str) -> list[str]:
     return list(dict.fromkeys(str(row["node"]) for row in _rows(path))) if path.is_file() else []
 
 
+def price_list(folder: Path) -> dict[str, float]:
+    """The price of a call to every node that some panel names."""
+    return {str(e["node"]): float(e["price"]) for panel in _panels(folder).values() for e in panel["nodes"]}
+
+
 @lru_cache(maxsize=8)
 def _panels(folder: Path) -> dict[str, Any]:
     found: dict[str, Any] = json.loads((folder / "panels.json").read_text(encoding="utf-8"))

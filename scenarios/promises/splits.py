@@ -1,7 +1,7 @@
 """One cell: a panel, a risk and a pilot size, over many random splits into pilot and rest, with items drawn for the order of tests.
 
 Everything that does not depend on the split (what every ladder costs and gets wrong on every item) is computed once; a split is a few sums and the
-product's own tests on counts.
+product's own orders and tests on counts (a test holds one split to what a pilot of the product chooses).
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from rrf_design.risk import (
     Among,
-    Last,
     Limit,
     Replay,
     Scope,
@@ -26,18 +25,18 @@ from rrf_design.risk import (
     fixed_sequence,
     front,
     fronts,
-    half_depth,
     holm,
-    lead_family,
-    replay,
     staggered,
+    trusted_risk,
 )
+from rrf_design.risk.orders import DISCOUNT
 from rrf_design.risk.procedures import decide
 from rrf_design.risk.statements import ClaimAndGate, evidence
-from scenarios.promises.baselines import Rules, rules_of
-from scenarios.promises.panels import Panel
+from scenarios.promises.boards import Board, Boards
 
+OURS = "staggered fronts"
 CONFIDENCE = Fraction(19, 20)
+Streams = Sequence[Stream]
 OTHERS = (Statement.FRESH, Statement.FILE, Statement.REST)
 """Statements measured beside the policy's risk, each judged by itself."""
 SHARES = ("0", "0.1", "0.2", "0.3", "0.4", "0.5", "0.6", "0.7", "0.8", "0.9")
@@ -59,35 +58,6 @@ class PromiseCell:
 
 
 @dataclass(frozen=True, slots=True)
-class Board:
-    """A panel with all its ladders played on all items: arrays (items, ladders)."""
-
-    panel: Panel
-    played: Sequence[Replay]
-    cost: NDArray[np.float64]
-    checked: NDArray[np.bool_]
-    wrong: NDArray[np.bool_]
-    rules: Rules
-
-    @classmethod
-    def of(cls, panel: Panel, check: float) -> Board:
-        nodes = len(panel.prices)
-        half = nodes // 2 - 1
-        # Cheap nodes first, dear ones first, and the middle first.
-        orders = [range(nodes), range(nodes - 1, -1, -1), [*range(half, nodes), *range(half)]]
-        ladders = lead_family(nodes, orders, last=Last.GOLD)
-        played = replay(ladders, panel.answers, prices=panel.prices, check=check, gold=panel.gold)
-        return cls(
-            panel,
-            played,
-            np.column_stack([p.cost for p in played]),
-            np.column_stack([p.checked for p in played]),
-            np.column_stack([p.wrong for p in played]),
-            rules_of(panel, check),
-        )
-
-
-@dataclass(frozen=True, slots=True)
 class Result:
     """One method on one split: shares and costs among the rest, relative to checking everything; was the promise true?"""
 
@@ -99,44 +69,44 @@ class Result:
 
 
 def play_cell(
-    board: Board, cell: PromiseCell, *, splits: int, others: int, seed: int, diluted: bool
+    boards: Boards, cell: PromiseCell, *, splits: int, others: int, seed: int, diluted: bool
 ) -> list[dict[str, Any]]:
     """One row a method: means over the splits."""
+    size = len(boards.product.panel.gold)
     seeds = np.random.SeedSequence([seed, *map(ord, cell.words)]).spawn(splits)
-    table = _Tests(cell, len(board.panel.gold), Statement.POLICY)
-    others_table = [_Tests(cell, len(board.panel.gold), statement) for statement in OTHERS]
+    tests = {statement: CountTests(cell, size, statement) for statement in Statement}
     found: dict[str, list[Result]] = {}
     for child in seeds:
         rng = np.random.default_rng(child)
-        # The statements speak of this very table, so what makes the order is drawn on its own, as a pilot does it.
-        split, aside = rng.permutation(len(board.panel.gold)), rng.permutation(len(board.panel.gold))[:others]
-        tests = (table, *others_table)
-        for method, result in _play(board, cell, tests, split, aside=aside, diluted=diluted).items():
+        split, aside = rng.permutation(size), rng.permutation(size)[:others]
+        for method, result in _play(boards, cell, tests, split, aside=aside, diluted=diluted).items():
             found.setdefault(method, []).append(result)
-    return [{"cell": cell.words, "method": method, **_summary(results)} for method, results in found.items()]
+    ours = np.array([result.cost for result in found[OURS]])
+    return [{"cell": cell.words, "method": method, **_summary(results, ours)} for method, results in found.items()]
 
 
-def _summary(results: Sequence[Result]) -> dict[str, Any]:
+def _summary(results: Sequence[Result], ours: NDArray[np.float64]) -> dict[str, Any]:
     costs = np.array([r.cost for r in results])
+    more = ours - costs
     return {
         "splits": len(results),
         "checks": float(np.mean([r.checks for r in results])),
         "cost": float(costs.mean()),
         "cost_error": float(costs.std(ddof=1) / np.sqrt(len(costs))) if len(costs) > 1 else None,
+        "ours_more": float(more.mean()),
+        "ours_more_error": float(more.std(ddof=1) / np.sqrt(len(more))) if len(more) > 1 else None,
         "kept": float(np.mean([r.kept for r in results])),
         "kept_outside": float(np.mean([r.outside for r in results])),
         "check_everything": float(np.mean([r.everything for r in results])),
     }
 
 
-class _Tests:
+class CountTests:
     """The tests of one cell: the evidence for each count, made once."""
 
     def __init__(self, cell: PromiseCell, population: int, statement: Statement) -> None:
         self.limit = Limit.of(cell.risk, among=Among.ALL)
-        scope = Scope(statement, cell.labels, None if statement is Statement.FRESH else population)
-        deep = statement in (Statement.FILE, Statement.REST)
-        self.scope = half_depth(self.limit, scope, confidence=CONFIDENCE) if deep else scope
+        self.scope = Scope(statement, cell.labels, None if statement is Statement.FRESH else population)
         self._known: dict[tuple[int, str], ClaimAndGate] = {}
 
     def evidence(self, count: int, q: str = "0") -> ClaimAndGate:
@@ -156,46 +126,71 @@ class _Tests:
         return [int(name) for name, decision in decide(tested, streams, 1 - CONFIDENCE).items() if decision.proven]
 
 
+def chains_of(board: Board, aside: NDArray[np.int64]) -> list[list[str]]:
+    """The product's fronts over this board's ladders, named by their places, from the answers of these items."""
+    away = [_slice(p, aside) for p in board.played]
+    answers = board.panel.answers[aside]
+    found = fronts(fit_crowd(answers), answers, away, prices=board.panel.prices)
+    return [[str(place) for place in chain] for chain in found]
+
+
+def _single(board: Board, aside: NDArray[np.int64], discount: float) -> list[str]:
+    """One plain front of predicted risk against cost."""
+    away = [_slice(p, aside) for p in board.played]
+    answers = board.panel.answers[aside]
+    risks = trusted_risk(fit_crowd(answers).right(answers, discount=discount), answers, away)
+    return [str(place) for place in front(risks, [float(p.cost.mean()) for p in away])]
+
+
+def chosen_by(
+    board: Board, cell: PromiseCell, tests: CountTests, pilot: NDArray[np.int64], order: Streams
+) -> int | None:
+    """The cheapest proven ladder of the board; None where everything is to be checked."""
+    counts, price = board.wrong[pilot].sum(axis=0), board.cost[pilot].mean(axis=0)
+    return _cheapest(tests.proven(counts, order), price, cell.check)
+
+
 def _play(
-    board: Board,
+    boards: Boards,
     cell: PromiseCell,
-    every: Sequence[_Tests],
+    every: Mapping[Statement, CountTests],
     split: NDArray[np.int64],
     *,
     aside: NDArray[np.int64],
     diluted: bool,
 ) -> Mapping[str, Result]:
-    tests = every[0]
+    tests, board, plain = every[Statement.POLICY], boards.product, boards.plain
     pilot, rest = split[: cell.labels], split[cell.labels :]
-    counts = board.wrong[pilot].sum(axis=0)
-    price = board.cost[pilot].mean(axis=0)
-    away = [_slice(p, aside) for p in board.played]
-    crowd = fit_crowd(board.panel.answers[aside])
-    chains = [
-        [str(place) for place in chain]
-        for chain in fronts(crowd, board.panel.answers[aside], away, prices=board.panel.prices)
-    ]
-    totals = board.wrong.sum(axis=0)
-    names = [str(place) for place in range(len(board.played))]
+    chains, before = chains_of(board, aside), chains_of(plain, aside)
+    totals, counts = board.wrong.sum(axis=0), board.wrong[pilot].sum(axis=0)
     truth = [str(place) for place in front(totals, board.cost.mean(axis=0))]
-    streams = {
-        "staggered fronts": staggered(chains, tests.limit, tests.scope, confidence=CONFIDENCE),
-        "front, discounted": fixed_sequence(chains[0]),
-        "front": fixed_sequence(chains[2]),
-        "Holm": holm(names),
-        "true order (reference)": fixed_sequence(truth),
+    streams: dict[str, tuple[Board, Streams]] = {
+        OURS: (board, staggered(chains, tests.limit, tests.scope, confidence=CONFIDENCE)),
+        "staggered fronts, without climbs": (
+            plain,
+            staggered(before, tests.limit, tests.scope, confidence=CONFIDENCE),
+        ),
+        "front, discounted": (plain, fixed_sequence(_single(plain, aside, DISCOUNT))),
+        "front": (plain, fixed_sequence(_single(plain, aside, 1.0))),
+        "Holm": (plain, holm([str(place) for place in range(len(plain.played))])),
+        "Holm, climbs too": (board, holm([str(place) for place in range(len(board.played))])),
+        "true order (reference)": (board, fixed_sequence(truth)),
     }
     found = {}
-    for method, order in streams.items():
-        found[method] = _result(board, cell, rest, _cheapest(tests.proven(counts, order), price, cell.check))
-    for other in every[1:]:
-        order = staggered(chains, other.limit, other.scope, confidence=CONFIDENCE)
-        chosen = _cheapest(other.proven(counts, order), price, cell.check)
+    for method, (own, order) in streams.items():
+        found[method] = _result(own, cell, rest, chosen_by(own, cell, tests, pilot, order))
+    for statement in OTHERS:
+        other = every[statement]
+        # For fresh items the order comes from items outside the pilot; else from a draw of their own, as a pilot does it.
+        own_chains = chains_of(board, rest[-len(aside) :]) if statement is Statement.FRESH else chains
+        order = staggered(own_chains, other.limit, other.scope, confidence=CONFIDENCE)
+        chosen = chosen_by(board, cell, other, pilot, order)
         kept = chosen is None or _holds(other, int(totals[chosen]), int(counts[chosen]), len(board.panel.gold))
         result = _result(board, cell, rest, chosen)
-        found[f"staggered fronts, statement '{other.scope.statement}'"] = replace(result, kept=kept)
+        found[f"{OURS}, statement '{statement}'"] = replace(result, kept=kept)
     if diluted:
-        found["front, discounted, random checks"] = _diluted(board, cell, tests, pilot, rest, away)
+        found["front, discounted, random checks"] = _diluted(board, cell, tests, pilot, rest, aside)
+    price = board.cost[pilot].mean(axis=0)
     untested = np.flatnonzero(counts <= tests.limit.share * cell.labels)
     found["cheapest with pilot risk ≤ r, untested"] = _result(
         board, cell, rest, _cheapest(untested.tolist(), price, cell.check)
@@ -204,12 +199,12 @@ def _play(
     found["best in hindsight"] = _result(
         board, cell, rest, _cheapest(possible.tolist(), board.cost.mean(axis=0), cell.check)
     )
-    for method, outcome in board.rules.play(pilot, cell.risk, lambda count: tests.evidence(count).claim).items():
+    for method, outcome in boards.rules.play(pilot, cell.risk, lambda count: tests.evidence(count).claim).items():
         found[method] = _judged(outcome.checked, outcome.wrong, outcome.cost, rest, cell)
     return found
 
 
-def _holds(tests: _Tests, wrong: int, seen: int, population: int) -> bool:
+def _holds(tests: CountTests, wrong: int, seen: int, population: int) -> bool:
     """The statements as they are written down (docs/algorithms.md, fact 32)."""
     rate = tests.limit.share
     if tests.scope.statement is Statement.FILE:
@@ -266,16 +261,14 @@ def _judged(
 def _diluted(
     board: Board,
     cell: PromiseCell,
-    tests: _Tests,
+    tests: CountTests,
     pilot: NDArray[np.int64],
     rest: NDArray[np.int64],
-    away: Sequence[Replay],
+    aside: NDArray[np.int64],
 ) -> Result:
     """The same ladders with a random share of their deliveries checked: one front over ladders and shares together."""
-    from rrf_design.risk import trusted_risk
-    from rrf_design.risk.orders import DISCOUNT
-
-    answers = board.panel.answers[rest[: len(away[0].cost)]]
+    away = [_slice(p, aside) for p in board.played]
+    answers = board.panel.answers[aside]
     risks = trusted_risk(fit_crowd(answers).right(answers, discount=DISCOUNT), answers, away)
     shares = np.array([float(q) for q in SHARES])
     unchecked = np.array([1.0 - p.checked.mean() for p in away])
