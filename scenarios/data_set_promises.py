@@ -100,8 +100,15 @@ def run(context: Context, part: Part) -> list[dict[str, Any]]:
     # Random checks help while n r is small (docs/algorithms.md, fact 34).
     diluted = "panel" in part and cell.labels * cell.risk < 8
     boards = Boards.of(panel, cell.check)
+    drawn = "drawn" in part
     return play_cell(
-        boards, cell, splits=context["splits"], others=context["others"], seed=context["seed"], diluted=diluted
+        boards,
+        cell,
+        splits=context["drawn_splits"] if drawn else context["splits"],
+        others=context["others"],
+        seed=context["seed"],
+        diluted=diluted,
+        brief=drawn,
     )
 
 
@@ -307,11 +314,12 @@ SCENARIO = Scenario(
         "others": 200,
         "most_labels": 400,
         "draws": 3,
+        "drawn_splits": 200,
         "check": 30,
         "simulations": 10_000,
         "seed": 0,
     },
-    quick={"splits": 3, "others": 60, "most_labels": 60, "draws": 1, "simulations": 200},
+    quick={"splits": 3, "others": 60, "most_labels": 60, "draws": 1, "drawn_splits": 3, "simulations": 200},
     expected=(
         *(
             Expectation(

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from rrf_design.risk import (
     Among,
+    Crowd,
     Limit,
     Replay,
     Scope,
@@ -69,9 +70,9 @@ class Result:
 
 
 def play_cell(
-    boards: Boards, cell: PromiseCell, *, splits: int, others: int, seed: int, diluted: bool
+    boards: Boards, cell: PromiseCell, *, splits: int, others: int, seed: int, diluted: bool, brief: bool = False
 ) -> list[dict[str, Any]]:
-    """One row a method: means over the splits."""
+    """One row a method: means over the splits. `brief`: only the orders of tests, for one statement, and hindsight."""
     size = len(boards.product.panel.gold)
     seeds = np.random.SeedSequence([seed, *map(ord, cell.words)]).spawn(splits)
     tests = {statement: CountTests(cell, size, statement) for statement in Statement}
@@ -79,7 +80,7 @@ def play_cell(
     for child in seeds:
         rng = np.random.default_rng(child)
         split, aside = rng.permutation(size), rng.permutation(size)[:others]
-        for method, result in _play(boards, cell, tests, split, aside=aside, diluted=diluted).items():
+        for method, result in _play(boards, cell, tests, split, aside=aside, diluted=diluted, brief=brief).items():
             found.setdefault(method, []).append(result)
     ours = np.array([result.cost for result in found[OURS]])
     return [{"cell": cell.words, "method": method, **_summary(results, ours)} for method, results in found.items()]
@@ -126,20 +127,29 @@ class CountTests:
         return [int(name) for name, decision in decide(tested, streams, 1 - CONFIDENCE).items() if decision.proven]
 
 
-def chains_of(board: Board, aside: NDArray[np.int64]) -> list[list[str]]:
-    """The product's fronts over this board's ladders, named by their places, from the answers of these items."""
-    away = [_slice(p, aside) for p in board.played]
-    answers = board.panel.answers[aside]
-    found = fronts(fit_crowd(answers), answers, away, prices=board.panel.prices)
-    return [[str(place) for place in chain] for chain in found]
+@dataclass(frozen=True, slots=True)
+class OrderItems:
+    """Items whose answers make an order of tests: what a board's ladders do on them, and the crowd that was fitted to them."""
 
+    board: Board
+    answers: NDArray[np.int64]
+    away: Sequence[Replay]
+    crowd: Crowd
 
-def _single(board: Board, aside: NDArray[np.int64], discount: float) -> list[str]:
-    """One plain front of predicted risk against cost."""
-    away = [_slice(p, aside) for p in board.played]
-    answers = board.panel.answers[aside]
-    risks = trusted_risk(fit_crowd(answers).right(answers, discount=discount), answers, away)
-    return [str(place) for place in front(risks, [float(p.cost.mean()) for p in away])]
+    @classmethod
+    def of(cls, board: Board, places: NDArray[np.int64], crowd: Crowd | None = None) -> OrderItems:
+        answers = board.panel.answers[places]
+        return cls(board, answers, [_slice(p, places) for p in board.played], crowd or fit_crowd(answers))
+
+    def chains(self) -> list[list[str]]:
+        """The product's fronts over the ladders, named by their places."""
+        found = fronts(self.crowd, self.answers, self.away, prices=self.board.panel.prices)
+        return [[str(place) for place in chain] for chain in found]
+
+    def single(self, discount: float) -> list[str]:
+        """One plain front of predicted risk against cost."""
+        risks = trusted_risk(self.crowd.right(self.answers, discount=discount), self.answers, self.away)
+        return [str(place) for place in front(risks, [float(p.cost.mean()) for p in self.away])]
 
 
 def chosen_by(
@@ -158,10 +168,13 @@ def _play(
     *,
     aside: NDArray[np.int64],
     diluted: bool,
+    brief: bool,
 ) -> Mapping[str, Result]:
     tests, board, plain = every[Statement.POLICY], boards.product, boards.plain
     pilot, rest = split[: cell.labels], split[cell.labels :]
-    chains, before = chains_of(board, aside), chains_of(plain, aside)
+    own = OrderItems.of(board, aside)
+    others = OrderItems.of(plain, aside, own.crowd)
+    chains, before = own.chains(), others.chains()
     totals, counts = board.wrong.sum(axis=0), board.wrong[pilot].sum(axis=0)
     truth = [str(place) for place in front(totals, board.cost.mean(axis=0))]
     streams: dict[str, tuple[Board, Streams]] = {
@@ -170,34 +183,36 @@ def _play(
             plain,
             staggered(before, tests.limit, tests.scope, confidence=CONFIDENCE),
         ),
-        "front, discounted": (plain, fixed_sequence(_single(plain, aside, DISCOUNT))),
-        "front": (plain, fixed_sequence(_single(plain, aside, 1.0))),
+        "front, discounted": (plain, fixed_sequence(others.single(DISCOUNT))),
+        "front": (plain, fixed_sequence(others.single(1.0))),
         "Holm": (plain, holm([str(place) for place in range(len(plain.played))])),
         "Holm, climbs too": (board, holm([str(place) for place in range(len(board.played))])),
         "true order (reference)": (board, fixed_sequence(truth)),
     }
     found = {}
-    for method, (own, order) in streams.items():
-        found[method] = _result(own, cell, rest, chosen_by(own, cell, tests, pilot, order))
+    for method, (tried, order) in streams.items():
+        found[method] = _result(tried, cell, rest, chosen_by(tried, cell, tests, pilot, order))
+    possible = np.flatnonzero(totals <= tests.limit.share * len(board.panel.gold))
+    found["best in hindsight"] = _result(
+        board, cell, rest, _cheapest(possible.tolist(), board.cost.mean(axis=0), cell.check)
+    )
+    if brief:
+        return found
     for statement in OTHERS:
         other = every[statement]
         # For fresh items the order comes from items outside the pilot; else from a draw of their own, as a pilot does it.
-        own_chains = chains_of(board, rest[-len(aside) :]) if statement is Statement.FRESH else chains
+        own_chains = OrderItems.of(board, rest[-len(aside) :]).chains() if statement is Statement.FRESH else chains
         order = staggered(own_chains, other.limit, other.scope, confidence=CONFIDENCE)
         chosen = chosen_by(board, cell, other, pilot, order)
         kept = chosen is None or _holds(other, int(totals[chosen]), int(counts[chosen]), len(board.panel.gold))
         result = _result(board, cell, rest, chosen)
         found[f"{OURS}, statement '{statement}'"] = replace(result, kept=kept)
     if diluted:
-        found["front, discounted, random checks"] = _diluted(board, cell, tests, pilot, rest, aside)
+        found["front, discounted, random checks"] = _diluted(own, cell, tests, pilot, rest)
     price = board.cost[pilot].mean(axis=0)
     untested = np.flatnonzero(counts <= tests.limit.share * cell.labels)
     found["cheapest with pilot risk ≤ r, untested"] = _result(
         board, cell, rest, _cheapest(untested.tolist(), price, cell.check)
-    )
-    possible = np.flatnonzero(totals <= tests.limit.share * len(board.panel.gold))
-    found["best in hindsight"] = _result(
-        board, cell, rest, _cheapest(possible.tolist(), board.cost.mean(axis=0), cell.check)
     )
     for method, outcome in boards.rules.play(pilot, cell.risk, lambda count: tests.evidence(count).claim).items():
         found[method] = _judged(outcome.checked, outcome.wrong, outcome.cost, rest, cell)
@@ -259,17 +274,15 @@ def _judged(
 
 
 def _diluted(
-    board: Board,
+    order_items: OrderItems,
     cell: PromiseCell,
     tests: CountTests,
     pilot: NDArray[np.int64],
     rest: NDArray[np.int64],
-    aside: NDArray[np.int64],
 ) -> Result:
     """The same ladders with a random share of their deliveries checked: one front over ladders and shares together."""
-    away = [_slice(p, aside) for p in board.played]
-    answers = board.panel.answers[aside]
-    risks = trusted_risk(fit_crowd(answers).right(answers, discount=DISCOUNT), answers, away)
+    board, away, answers = order_items.board, order_items.away, order_items.answers
+    risks = trusted_risk(order_items.crowd.right(answers, discount=DISCOUNT), answers, away)
     shares = np.array([float(q) for q in SHARES])
     unchecked = np.array([1.0 - p.checked.mean() for p in away])
     away_cost = np.array([p.cost.mean() for p in away])

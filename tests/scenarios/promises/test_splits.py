@@ -14,7 +14,7 @@ from rrf_design.questions.answers import RecordedAnswers
 from rrf_design.risk import Among, Limit, Replay, Statement, choose, staggered
 from scenarios.promises.boards import Boards, own_family
 from scenarios.promises.panels import Panel, read_panel
-from scenarios.promises.splits import CONFIDENCE, CountTests, PromiseCell, chains_of, chosen_by, play_cell
+from scenarios.promises.splits import CONFIDENCE, CountTests, OrderItems, PromiseCell, chosen_by, play_cell
 
 CELL = PromiseCell("crux", 0.1, 80, 30.0)
 
@@ -88,7 +88,7 @@ def test_one_split_is_what_a_pilot_of_the_product_chooses(made_up_answers: Path,
             pilot = np.array(plan.drawn)
             aside = np.array([places[name] for name in plan.aside.ids])
             tests = CountTests(CELL, 160, statement)
-            chains = chains_of(boards.product, aside)
+            chains = OrderItems.of(boards.product, aside).chains()
             order = staggered(chains, tests.limit, tests.scope, confidence=CONFIDENCE)
             names = [policy.name for policy in plan.policies]
             told = [(stream.share, [names[int(place)] for place in stream.names]) for stream in order]
