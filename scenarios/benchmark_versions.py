@@ -79,7 +79,8 @@ def run(context: Context, part: Part) -> dict[str, Any]:
     with worker(part["work"], HERE) as now, worker(part["work"], other) as before:
         versions = said(now)["version"], said(before)["version"]
         first = once(now), once(before)  # kernels are loaded or compiled: not counted
-        mine, theirs = [], []
+        mine: list[float] = []
+        theirs: list[float] = []
         for round_ in range(context["rounds"]):
             order = ((now, mine), (before, theirs)) if round_ % 2 else ((before, theirs), (now, mine))
             for process, times in order:
