@@ -110,6 +110,7 @@ def report(context: Context, done: Sequence[Done]) -> Outcome:
     broken = [r for r in rows if r["certified"] and r["within_budget"] and not r["right"]]
     voting = [s["certified"] for s in summary if s["policy"] == VOTING]
     return Outcome(
+        answer=_answer(context, first),
         verdicts=[
             Verdict.of("optimal", not always, _cheaper(always))
             if sure
@@ -141,7 +142,7 @@ def report(context: Context, done: Sequence[Done]) -> Outcome:
             )
             for k in context["k"]
         ],
-        notes=[_sentence(context, first), _scope(context, first)],
+        notes=[_scope(context, first), _unread(context, rows)],
     )
 
 
@@ -178,25 +179,32 @@ def _interval(values: NDArray[Any], draws: int) -> Interval:
     return cluster_bootstrap(lambda i: float(values[i].mean()), range(len(values)), draws=draws)
 
 
-def _sentence(context: Context, first: Mapping[tuple[int, str], Mapping[str, Any]]) -> str:
+def _answer(context: Context, first: Mapping[tuple[int, str], Mapping[str, Any]]) -> str:
+    saving = [k for k in context["k"] if first[k, "greedy"]["mean_cost"] < first[k, "random"]["mean_cost"]]
+    where = " and ".join(f"k = {k}" for k in saving)
+    lead = f"saves calls against buying at random at {where}" if saving else "saves no calls against buying at random"
     pieces = [
-        f"at k = {k} the optimal plan needs {first[k, 'optimal']['mean_cost']:.2f} calls, the witness greedy {first[k, 'greedy']['mean_cost']:.2f}, "
-        f"random purchases {first[k, 'random']['mean_cost']:.2f}, and of the rest {_cheapest(first, k)}"
+        f"at k = {k}, {_costs(first[k, 'greedy'], ' reach the bound', ' a right answer')} against {_costs(first[k, 'random'])}, and {_cheapest(first, k)}"
         for k in context["k"]
     ]
-    return (
-        "Does buying by witness save real calls? "
-        + "; ".join(pieces)
-        + ". Voting spends 4 calls without a certificate."
-    )
+    items = first[context["k"][0], "greedy"]["items"]
+    return f"Buying by witness {lead}: over {items} items it costs, {'; '.join(pieces)}."
+
+
+def _costs(entry: Mapping[str, Any], reached: str = "", right: str = "") -> str:
+    calls = " calls per item" if reached else ""
+    return f"{entry['mean_cost']:.2f}{calls} ({entry['certified']:.0%}{reached}, {entry['right']:.0%}{right})"
 
 
 def _cheapest(first: Mapping[tuple[int, str], Mapping[str, Any]], k: int) -> str:
-    rest = [
-        entry for (at, name), entry in first.items() if at == k and name not in ("optimal", "greedy", "random", VOTING)
-    ]
-    best = min(rest, key=lambda entry: float(entry["mean_cost"]))
-    return f"the {best['policy']} policy is cheapest with {best['mean_cost']:.2f}"
+    """The cheapest policies that certify at least as often as the witness greedy, those that tie named together."""
+    witness = first[k, "greedy"]
+    rest = [s for (at, _), s in first.items() if at == k and s["certified"] >= witness["certified"]]
+    best = min(rest, key=lambda s: (s["mean_cost"], -s["right"]))
+    if best["mean_cost"] >= witness["mean_cost"] - 1e-9:
+        return "no policy that certifies as often is cheaper"
+    ties = [s["policy"] for s in rest if (s["mean_cost"], s["right"]) == (best["mean_cost"], best["right"])]
+    return f"the cheapest that certifies as often ({', '.join(ties)}) costs {_costs(best)}"
 
 
 def _scope(context: Context, first: Mapping[tuple[int, str], Mapping[str, Any]]) -> str:
@@ -207,6 +215,23 @@ def _scope(context: Context, first: Mapping[tuple[int, str], Mapping[str, Any]])
     return (
         f"The promise holds only where at most k of the bought answers are wrong: for the optimal plan {' and '.join(pieces)}. "
         "This model is wrong more often than that, and no number of answers bought from it mends it; policies that buy a check are told the truth for its price."
+    )
+
+
+def _unread(context: Context, rows: Sequence[Mapping[str, Any]]) -> str:
+    """Where plans stop being optimal: no planner knows beforehand which answers can't be read."""
+    pieces = []
+    for k in context["k"]:
+        plays = [row for row in rows if row["k"] == k and row["policy"] == "optimal"]
+        read = [row["cost"] for row in plays if not row["unreadable"]]
+        rest = [row["cost"] for row in plays if row["unreadable"]]
+        means = [f"{sum(costs) / len(costs):.2f} calls on average" if costs else "none" for costs in (read, rest)]
+        pieces.append(
+            f"at k = {k} {len(read)} items with every bought answer read ({means[0]}), {len(rest)} with an unread one ({means[1]})"
+        )
+    return (
+        f"The optimal plan by what could be read: {'; '.join(pieces)}. An item is certified only when the unread answers' values follow too; once one "
+        "is unread the loop goes on by the witness rule, which is no optimal plan: no planner knows of unread answers."
     )
 
 

@@ -122,6 +122,7 @@ def report(context: Context, done: Sequence[Done]) -> Outcome:
     bad = sum(not r["witness_ok"] for r in rows)
     counts = [s["anchors"] for s in summary]
     return Outcome(
+        answer=_answer(by_count[PAIRS], before, (success_before, success_after)),
         verdicts=[
             Verdict.of(
                 "transition",
@@ -159,6 +160,23 @@ def report(context: Context, done: Sequence[Done]) -> Outcome:
             "Convex repair is diagnostic: a positive margin certifies exact repair only. Its penalty was chosen on calibration "
             f"fields and frozen ({sorted({r['penalty'] for r in rows})} of the λ that shrinks everything to zero)."
         ],
+    )
+
+
+def _answer(last: Sequence[dict[str, Any]], before: float, success: tuple[float, float]) -> str:
+    """`last`: the rows at the anchor that covers the last component."""
+    margins = [row["gamma_1"] for row in last]
+    margin, repair = before == 0.0 < min(margins), success[1] == 1.0 > success[0]
+    lead = {
+        (True, True): "Yes, both do",
+        (True, False): "The margin does, exact repair does not",
+        (False, True): "Exact repair does, the margin does not",
+        (False, False): "No, neither does",
+    }[margin, repair]
+    zero = "up to " if before else ""
+    return (
+        f"{lead}: over {len(last)} fields the margin γ₁ is {zero}{before:g} while any of the {PAIRS} components has no anchor and {min(margins):.3f} to {max(margins):.3f} once all have one, "
+        f"and exact repair is right on at most {success[0]:.1%} of fields before and on at least {success[1]:.1%} after."
     )
 
 

@@ -158,8 +158,7 @@ def report(context: Context, done: Sequence[Done]) -> Outcome:
     judged = [values[name] for name in values if SETS[name].judged and "declared" not in name]
     verdicts = [Verdict.of("forms", wrong == 0 and forms >= 200, f"{forms} forms, {wrong} read otherwise")]
     if judged:
-        share = min(1 - value["refused"] / max(1, value["readable"]) for value in judged)
-        misread = max(value["misread"] / max(1, value["read"]) for value in judged)
+        share, misread = _extremes(judged)
         verdicts += [
             Verdict.of("share", share >= _SHARE, f"least share over the sets: {share:.4f}"),
             Verdict.of("misread", misread <= _MISREAD, f"largest share over the sets: {misread:.5f}"),
@@ -169,6 +168,7 @@ def report(context: Context, done: Sequence[Done]) -> Outcome:
         verdicts += [Verdict.open("share", reason), Verdict.open("misread", reason)]
     return Outcome(
         verdicts,
+        answer=_answer(forms, wrong, judged, [value for name, value in values.items() if not SETS[name].judged]),
         tables=(
             Table("forms", ("kind", "forms", "read", "refused", "otherwise"), tuple(map(tuple, kinds)),
                   caption="Written forms by kind: read, refused, and read otherwise than the table says."),
@@ -185,6 +185,28 @@ def report(context: Context, done: Sequence[Done]) -> Outcome:
             "rule than the last verdict of the text.",
         ),
     )  # fmt: skip
+
+
+def _answer(forms: int, wrong: int, judged: Sequence[Mapping[str, Any]], choices: Sequence[Mapping[str, Any]]) -> str:
+    hand = f"{forms - wrong} of {forms} written forms are read, or refused, as the table made by hand says"
+    if not judged:
+        return f"{hand}; of recorded answers this run says nothing, as none were given."
+    share, misread = _extremes(judged)
+    good = wrong == 0 and share >= _SHARE and misread <= _MISREAD
+    lead = "almost always" if good else "not often enough"
+    lead = "always" if good and share == 1 and misread == 0 else lead
+    fewest, most = _extremes(choices)
+    rest = f"; of choices (shown without a verdict) at least {fewest:.1%} and at most {100 * most:.2g}%"
+    return (
+        f"Numbers and literals are {lead} read as a careful person reads them: {hand}, and in every set of recorded ones at least {share:.1%} of the texts that another reading could read are read "
+        f"and at most {100 * misread:.2g}% of readings miss a truth that it found{rest if choices else ''}."
+    )
+
+
+def _extremes(sets: Sequence[Mapping[str, Any]]) -> tuple[float, float]:
+    """The least share of readable texts that were read, and the largest share of readings that were misreadings."""
+    share = min((1 - value["refused"] / max(1, value["readable"]) for value in sets), default=1.0)
+    return share, max((value["misread"] / max(1, value["read"]) for value in sets), default=0.0)
 
 
 SCENARIO = Scenario(

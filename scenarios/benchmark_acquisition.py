@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -172,9 +172,27 @@ def report(context: Context, done: Sequence[Done]) -> Outcome:
     figures += _live(values)
     return Outcome(
         verdicts=[figure.verdict(quick=context.quick) for figure in figures],
+        answer=_answer({figure.key: figure.value for figure in figures}, share),
         figures=[benchmark_figure(figures)],
         tables=[benchmark_table(figures, caption="The loop's own cost; a field has six questions.")],
         notes=notes,
+    )
+
+
+def _answer(seen: Mapping[str, float], share: float | None) -> str:
+    """A schedule that left a field without its repair made no purchases that count, and a live run whose books differ no calls."""
+    rates = [seen[schedule] for schedule in SCHEDULES if seen[schedule] > 0.0]
+    made = f"{min(rates):,.0f} to {max(rates):,.0f}" if rates else "an uncounted number of"
+    most = max(OF_IDEAL)
+    reached = seen[f"throughput-{most}"]
+    ideal = (
+        f"reaches {reached:.0%} of the ideal throughput" if reached else "books other calls than the server counted,"
+    )
+    ours = "was not measured" if share is None else f"is {share:.1%}"
+    return (
+        f"The loop makes {made} purchases a second of processor time ({len(rates)} of {len(SCHEDULES)} schedules repaired every field); its own share"
+        f" of a run with the embedded model {ours}, and with {most} calls at once to a server it {ideal}"
+        f" at {seen[f'call-{most}']:.2g} ms of processor time a call."
     )
 
 

@@ -8,6 +8,7 @@ from its files. The cost of rigour is the share of a solve that its own proofs t
 from __future__ import annotations
 
 from collections.abc import Sequence
+from statistics import median
 from typing import Any
 
 from scenarios.base import Context, Done, Expectation, Outcome, Part, Scenario, Table, Verdict
@@ -136,6 +137,7 @@ def report(context: Context, done: Sequence[Done]) -> Outcome:
             *(figure.verdict(quick=context.quick) for figure in figures),
             Verdict.of("valid", refused == 0, f"{refused} of {len(judged)} certificates refused"),
         ],
+        answer=_answer(fields, large, dearest["cost"], refused),
         figures=[benchmark_figure(figures)],
         tables=[
             benchmark_table(figures, caption="Verification against the solve; the worst field of each kind."),
@@ -145,6 +147,15 @@ def report(context: Context, done: Sequence[Done]) -> Outcome:
             Table.of("rigour", rigour, caption="What the proofs inside a solve cost, k = 2; the rest of a solve is 1."),
         ],
         notes=["Compilation is left out: both sides are called once before they are timed."],
+    )
+
+
+def _answer(fields: Sequence[dict[str, Any]], large: dict[str, Any], rigour: float, refused: int) -> str:
+    ratios = [row["ratio"] for row in fields]
+    return (
+        f"Checking a proof takes {min(ratios):.2g} to {max(ratios):.2g} times as long as finding it ({median(ratios):.2g} times in the"
+        f" median of {len(fields)} fields), a certificate of {large['nodes']:,} nodes is checked in {large['verify_seconds']:.2g} s,"
+        f" and {len(fields) + 1 - refused} of {len(fields) + 1} certificates verify; proving adds at most {rigour:.1%} to a solve."
     )
 
 

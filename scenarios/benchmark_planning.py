@@ -32,13 +32,19 @@ def run(context: Context, part: Part) -> dict[str, Any]:
     return work(context, part)
 
 
+SOLVED_ANEW = "an evaluation is the margin solved anew from its matrix; in a run before, the problem remembered its margin, and a proof seemed to take 4,643 and 38,397"
+
+
 def _optimal(context: Context, part: Part) -> dict[str, Any]:
     """Time to the proof of optimality, in exact margin evaluations of the same field."""
+    from solvers import margin
+
     problem = random_field(part["seed"], nodes=context["nodes"], chords=context["chords"], anchors=24, k=part["k"])
     begun = time.perf_counter()
     found = plan(problem, budget=context["budget"], method="optimal", time_limit=context["patience"])
     spent = time.perf_counter() - begun
-    one = seconds(lambda: problem.margin(found.selected), at_least=0.2)
+    field = problem.operator(found.selected).matrix
+    one = seconds(lambda: margin(field, k=part["k"], n_jobs=1), at_least=0.2)  # the problem would remember its own
     return {"seconds": spent, "evaluations": spent / one, "gap": found.gap, "status": str(found.status)}
 
 
@@ -184,8 +190,25 @@ def report(context: Context, done: Sequence[Done]) -> Outcome:
     ]
     return Outcome(
         verdicts=[figure.verdict(quick=context.quick) for figure in figures],
+        answer=_answer(context, optimal, greedy, shared),
         figures=[benchmark_figure(figures)],
         tables=[benchmark_table(figures), larger_table(done)],
+    )
+
+
+def _answer(
+    context: Context, optimal: dict[int, list[dict[str, Any]]], greedy: dict[str, Any], shared: dict[str, Any]
+) -> str:
+    proofs = " and ".join(
+        f"{median(v['seconds'] for v in values):.2g} s at k = {k} (as long as {median(v['evaluations'] for v in values):,.0f} exact margins,"
+        f" {sum(v['status'] == 'optimal' for v in values)} of {len(values)} proven)"
+        for k, values in optimal.items()
+    )
+    state = "proven optimal" if shared["status"] == "optimal" else f"not proven optimal ({shared['status']})"
+    return (
+        f"In the median a proof of optimality takes {proofs}, a greedy step on {context['sparse']:,} nodes takes"
+        f" {greedy['step'] / greedy['cold']:.2%} of the time of a margin from scratch, and a portfolio of {context['items']:,} items,"
+        f" {state}, {shared['seconds']:.2g} s."
     )
 
 
@@ -225,10 +248,12 @@ SCENARIO = Scenario(
     },
     expected=(
         Expectation(
-            "evaluations-1", "24 nodes, 64 candidates, budget 20, k = 1: proven within 1,000 margin evaluations"
+            "evaluations-1",
+            "24 nodes, 64 candidates, budget 20, k = 1: proven within 1,000 margin evaluations",
+            revised=SOLVED_ANEW,
         ),
         Expectation("seconds-1", "and within a few seconds"),
-        Expectation("evaluations-2", "the same for k = 2"),
+        Expectation("evaluations-2", "the same for k = 2", revised=SOLVED_ANEW),
         Expectation("seconds-2", "and within a few seconds"),
         Expectation("gap", "100 nodes, 300 candidates, k = 1: gap at most 1 % within a minute"),
         Expectation("greedy", "100,000 nodes, 500 purchases: the average step is at most 2 % of a cold margin"),

@@ -120,6 +120,7 @@ def report(context: Context, done: Sequence[Done]) -> Outcome:
     mean = {rung: statistics.mean(row["tightness"] for row in rows if row["rung"] == rung) for rung in RUNGS
             if any(row["rung"] == rung for row in rows)}  # fmt: skip
     return Outcome(
+        answer=_answer(context, rows, mean, unsound),
         verdicts=[
             Verdict.of("sound", unsound == 0, f"{unsound} of {len(rows)} bounds above the exact value"),
             Verdict.of("verified", refused == 0, f"{refused} of {len(rows)} certificates refused"),
@@ -146,6 +147,21 @@ def report(context: Context, done: Sequence[Done]) -> Outcome:
             f"{context['early']:g} s, the others at most {context['seconds']:g} s. The mixed-integer rung is limited to "
             f"{MOST['mixed-integer']} coordinates and the semidefinite one to {MOST['semidefinite']}.",
         ],
+    )
+
+
+def _answer(context: Context, rows: Sequence[dict[str, Any]], mean: dict[str, float], unsound: int) -> str:
+    """What every rung keeps and takes, the tightest first."""
+    from statistics import median
+
+    early = f" stopped after {context['early']:g} s"
+    pieces = []
+    for rung in sorted(mean, key=lambda name: -mean[name]):
+        seconds = median(row["seconds"] for row in rows if row["rung"] == rung)
+        pieces.append(f"{rung}{early * (rung == 'branch-and-bound')} {mean[rung]:.1%} in {seconds:.3g} s")
+    return (
+        f"On average over the fields it was tried on, each kind of certificate proves this share of the exact margin, in this median time: {'; '.join(pieces)}; "
+        f"{unsound or 'none'} of {len(rows)} bounds claim{'s' * (unsound < 2)} more than the exact value."
     )
 
 

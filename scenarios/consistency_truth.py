@@ -73,6 +73,7 @@ def report(context: Context, done: Sequence[Done]) -> Outcome:
         for kind, group in of.items()
     ]
     return Outcome(
+        answer=_answer(shared, independent),
         verdicts=[
             Verdict.of("blind", worst_shared < DEFECT_LIMIT, f"largest defect {worst_shared:.3g}"),
             Verdict.of("wrong", least_error > 0, f"least truth error {least_error:.3g}"),
@@ -92,11 +93,18 @@ def report(context: Context, done: Sequence[Done]) -> Outcome:
                 caption="The shared hallucination sits where only truth should: no defect, large error.",
             )
         ],
-        notes=[
-            f"Over {len(shared)} seeds the shared hallucination has median defect "
-            f"{np.median([r['defect'] for r in shared]):.2g} at median truth error "
-            f"{np.median([r['truth_error'] for r in shared]):.3f}."
-        ],
+    )
+
+
+def _answer(shared: Sequence[dict[str, Any]], independent: Sequence[dict[str, Any]]) -> str:
+    import numpy as np
+
+    blind = [r for r in shared if r["defect"] < DEFECT_LIMIT and r["truth_error"] > 0]
+    seen = sum(r["defect"] > DEFECT_LIMIT for r in independent)
+    defect, error = (np.median([r[name] for r in shared]) for name in ("defect", "truth_error"))
+    return (
+        f"{'Yes' if blind else 'No'}: a hallucination that all nodes share satisfies every relation and is wrong on {len(blind)} of {len(shared)} fields (median defect {defect:.2g} "
+        f"at a median error of {error:.0%} of the truth's size), while independent errors at {WRONG_NODES} nodes show on {seen} of {len(independent)}."
     )
 
 

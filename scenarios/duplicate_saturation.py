@@ -109,6 +109,7 @@ def report(context: Context, done: Sequence[Done]) -> Outcome:
     grown = [s["median_gamma_2"] for s in summary if s["kind"] == "independent chords"]
     bad = sum(not r["witness_ok"] for r in rows)
     return Outcome(
+        answer=_answer(context, spread, float(np.median(one)), grown),
         verdicts=[
             Verdict.of("copies", spread < TOLERANCE, f"largest change over all copies and seeds {spread:.3g}"),
             Verdict.of("chords", drops <= TOLERANCE, f"largest fall when a chord is added {max(drops, 0.0):.3g}"),
@@ -144,6 +145,15 @@ def report(context: Context, done: Sequence[Done]) -> Outcome:
                 caption="Copies raise the raw singular values only; independent chords raise the normalised margin.",
             )
         ],
+    )
+
+
+def _answer(context: Context, spread: float, one: float, grown: Sequence[float]) -> str:
+    lead = "No" if spread < TOLERANCE else "They do not say the same"
+    verb = "raise" if grown[-1] > grown[0] else "do not raise"
+    return (
+        f"{lead}: up to {max(context['copies'])} copies of every relation change the margin γ₂ (median {one:.3f}) by at most {spread:.2g}, "
+        f"while up to {max(context['chords'])} independent relations {verb} its median ({grown[0]:.3f} before, {grown[-1]:.3f} after)."
     )
 
 

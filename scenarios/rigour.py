@@ -239,6 +239,7 @@ def report(context: Context, done: Sequence[Done]) -> Outcome:
             _repaired(attacks["repairs"]),
             Verdict.open("cost", f"{cost} (quick size)") if context.quick else Verdict.of("cost", worst <= 0.3, cost),
         ],
+        answer=_answer(total, [item.value for item in done if "large" in item.part]),
         figures=[_figure(rows)],
         tables=[
             Table.of(
@@ -261,6 +262,17 @@ def report(context: Context, done: Sequence[Done]) -> Outcome:
             " Elsewhere the bounds hold just as well, and may lie further apart. Refused: entries more than 150 orders of"
             " magnitude apart, in one line."
         ],
+    )
+
+
+def _answer(total: dict[str, int], eights: Sequence[dict[str, Any]]) -> str:
+    fields, wrong = (sum(value[key] for value in eights) for key in ("large", "wrong"))
+    failed = total["lower_above"] + total["upper_below"] + total["protected_wrong"] + wrong
+    return (
+        f"{'At least one test fails' if failed else 'None does'}: in exact arithmetic {total['lower_above']:,} of {total['fields']:,} random and"
+        f" hostile fields have a lower bound above the exact value and {total['upper_below']:,} an upper bound below it;"
+        f" {total['protected_wrong']:,} of {total['protected']:,} margins of delivered values and {wrong:,} of {fields:,} fields with supports"
+        " of eight nodes fail theirs."
     )
 
 

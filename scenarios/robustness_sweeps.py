@@ -242,7 +242,10 @@ def report(context: Context, done: Sequence[Done]) -> Outcome:
     levels = [e for e in NOISE if e > 0]
     medians = [float(np.median([r["error"] for r in noisy if r["epsilon"] == e])) for e in levels]
     bounds = [float(np.median([r["bound"] for r in noisy if r["epsilon"] == e])) for e in levels]
+    trials, broken = len(noisy) + 2 * len(rows["operator"]), outside + moved + far
     return Outcome(
+        answer=f"{trials - broken:,} of {trials:,} repairs and margins under noise or with a wrong operator stay within their bounds ({outside} noisy repairs, {moved} margins and {far} repairs with a wrong operator do not), "
+        f"and {differ or 'none'} of {len(rows['tolerances'])} classifications of a margin as zero depend{'s' * (differ < 2)} on the numerical tolerance.",
         verdicts=[
             Verdict.of("noise", outside == 0, f"{outside} of {len(noisy)} repairs outside 2ε/γ"),
             Verdict.of("perturbation", moved == 0, f"{moved} of {len(rows['operator'])} margins move by more than δ"),
