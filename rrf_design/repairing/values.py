@@ -21,9 +21,8 @@ def edited_nodes(task: Task, outcome: DecoderOutcome) -> tuple[int, ...]:
     if not outcome.error.any():
         return ()
     slack = edit_slack(task) if task.operator.premise.units else 0.0
-    sizes = (float(np.abs(outcome.error[part]).max(initial=0.0)) for part in task.operator.groups)
-    gone = set(task.erased)
-    return tuple(i for i, size in enumerate(sizes) if i not in gone and size > slack)
+    sizes = np.maximum.reduceat(np.abs(outcome.error), task.operator.node_offsets[:-1])  # every node has a column
+    return tuple(i for i in np.flatnonzero(sizes > slack).tolist() if i not in task.erased)
 
 
 def repaired_values(
