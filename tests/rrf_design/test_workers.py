@@ -103,6 +103,9 @@ def product(supply: Supply, number: int) -> int:
 
 
 def test_what_all_pieces_need_is_sent_once(cluster: Any) -> None:
+    cluster.cluster.scale(2)  # with one worker joblib works here, and nothing is sent
+    cluster.wait_for_workers(2, timeout=120)
+    Sent.times = 0
     with joblib.parallel_config(backend="dask", n_jobs=-1), supplied(Sent()) as supply:
         tasks = (joblib.delayed(product)(supply, number) for number in range(20))
         assert list(shared_out(tasks, n_jobs=-1)) == [3 * number for number in range(20)]
@@ -123,6 +126,8 @@ def test_a_killed_worker_costs_time_only(cluster: Any, monkeypatch: pytest.Monke
     """The rows are the same; a worker that starts in place of the killed one is sent what it needs."""
     monkeypatch.setattr(repairing, "CHUNK", 4)
     here = delivered()
+    cluster.cluster.scale(2)
+    cluster.wait_for_workers(2, timeout=120)
     alive, killed = list(cluster.run(os.getpid).values()), list[int]()
 
     def kill_one() -> None:
