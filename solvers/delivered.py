@@ -33,8 +33,10 @@ from solvers.schur import Hidden, hidden, near_vector, proves_hidden_at_least
 from solvers.search import ULP_ROOM, Found, Search
 
 MOST = 1 << 18  # supports that floating point can't decide, before the search gives up
-STARTS = 8  # delivered units that the local search starts from
-GROWN = 2  # of those, how many are also grown along the witness of what is delivered
+STARTS = 8  # delivered units that the local search starts from; one in fifty where there are many
+AWAY = 64.0  # what columns that are not delivered are scaled by for it: a guess, so a few digits are enough
+TRUE = 0.9  # a share of σ² that it must have seen: less, and it followed directions that are blind outside D
+GROWN = 2  # then: of the weakest units, how many are grown along the witness of what is delivered
 LADDER = (0.0625, 0.25, 0.5625)  # thresholds proven first under a time limit, as fractions of the incumbent λ
 
 Content = tuple[tuple[int, ...], bytes, bytes]
@@ -233,17 +235,29 @@ class DeliveredMinimiser:
         return found
 
     def _first_supports(self) -> list[Support]:
-        """The plain local search from the weakest delivered units, and supports grown from the very weakest of them."""
-        from solvers.kernels.local import local_search, star_scores
+        """A local search for what is delivered from the weakest delivered units, and supports grown from the very weakest of them.
+
+        Columns that are not delivered, times `AWAY`, weigh next to nothing in ‖h‖: what is left of it is ‖h_D‖, and the plain
+        local search finds supports that are low for what is delivered.
+        """
+        from solvers.kernels.local import delivered_scores, local_search
 
         field = self.field
-        edges = (field.couplings.indptr, field.couplings.indices, field.couplings.data)
+        pointer, index, value = field.couplings.indptr, field.couplings.indices, field.couplings.data
         owner = np.repeat(np.arange(field.n), field.dims)
-        scores = star_scores(*edges, owner, field.dims, field.diagonal, self.search.size - 1)[self.near.units]
-        starts = self.near.units[np.argsort(scores, kind="stable")[:STARTS]]
-        _, found = local_search(*edges, field.offsets, owner, field.diagonal, starts, self.search.size, 8)
-        grown = [self._grown(int(start), owner) for start in starts[:GROWN]]
-        return [tuple(sorted(int(i) for i in found if i >= 0)), *grown]
+        scores = delivered_scores(
+            pointer, index, value, owner, self.near.wanted, field.diagonal, self.search.size - 1
+        )[self.near.units]
+        count = min(max(STARTS, len(scores) // 50), 1000)
+        starts = self.near.units[np.argsort(scores, kind="stable")[:count]]
+        away = np.where(self.near.wanted, 1.0, AWAY)
+        pulled = value * np.repeat(away, np.diff(pointer)) * away[index]
+        edges = (pointer, index, pulled, field.offsets, owner, field.diagonal * away * away)
+        low, found = local_search(*edges, starts, self.search.size, 8)
+        first = tuple(sorted(int(i) for i in found if i >= 0))
+        if self.near.wanted_in(first).any() and low >= TRUE * self._evaluate(first).sigma ** 2:
+            return [first]
+        return [first, *(self._grown(int(start), owner) for start in starts[:GROWN])]
 
     def _grown(self, start: int, owner: NDArray[np.int64]) -> Support:
         """From one unit, each time by the neighbour that takes most off ‖Bh‖ when h stays as it is elsewhere."""

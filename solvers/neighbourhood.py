@@ -37,7 +37,7 @@ class LocalField:
     @cached_property
     def units(self) -> NDArray[np.int64]:
         """Units of `field` that hold a delivered column."""
-        return np.unique(np.searchsorted(self.field.offsets, np.flatnonzero(self.wanted), side="right") - 1)
+        return np.flatnonzero(np.logical_or.reduceat(self.wanted, self.field.offsets[:-1]))
 
     def wanted_in(self, support: Any) -> NDArray[np.bool_]:
         return np.asarray(self.wanted[self.field.columns_of(support)])
@@ -74,7 +74,14 @@ def delivered_columns(deliver: Any, columns: int) -> NDArray[np.int64]:
     wrong = given[(given < 0) | (given >= columns)]
     if len(wrong):
         raise ValueError(f"deliver: there is no column {int(wrong[0])}; the matrix has {columns}")
-    return np.unique(given).astype(np.int64)
+    return _marked(given, columns)
+
+
+def _marked(places: NDArray[Any], count: int) -> NDArray[np.int64]:
+    """Numbers below `count`, sorted, each once: many of them, so without sorting."""
+    mask = np.zeros(count, np.bool_)
+    mask[places] = True
+    return np.flatnonzero(mask)
 
 
 def neighbourhood(B: Any, groups: Any, deliver: Any, *, radius: int, thin: bool = True) -> LocalField:
@@ -136,10 +143,12 @@ def _own(groups: NodeColumns, units: NDArray[np.int64]) -> NDArray[np.int64]:
 
 def _reached(matrix: Any, groups: NodeColumns, inside: NDArray[np.int64], radius: int) -> NDArray[np.int64]:
     """Units within `radius` steps; two units are one step apart when a row has entries at both."""
+    if 4 * len(inside) > len(groups.order):
+        return np.arange(len(groups))
     owner = np.empty(len(groups.order), np.int64)
     owner[groups.order] = np.repeat(np.arange(len(groups)), groups.sizes)
     reached = np.zeros(len(groups), np.bool_)
-    fresh = np.unique(owner[inside])
+    fresh = _marked(owner[inside], len(groups))
     reached[fresh] = True
     for _ in range(radius):
         if 4 * np.count_nonzero(reached) > len(groups):

@@ -90,7 +90,7 @@ class Part:
     ) -> tuple[int, NDArray[np.int64]]:
         """(roots finished, supports found by name): when not all roots are finished, time or `limit` ran out."""
         done, found = self._scan(theta, order, roots, stop, limit)
-        if self.wanted is not None:  # grown from centres, some do not meet what is delivered
+        if self.wanted is not None and len(found):  # grown from centres, some do not meet what is delivered
             found = found[np.isin(found, self.nodes[self._met()]).any(axis=1)]
         return done, found
 

@@ -102,6 +102,8 @@ class Search:
 
     def lowest(self, supports: Sequence[Support], *, count: int = 16) -> list[Support]:
         """The few supports whose λ_min, in plain floating point, may be the smallest."""
+        if len(supports) < 2:
+            return list(supports)
         ranked = []
         for part, members in self.split(supports):
             ranked += list(zip(part.values(members).tolist(), members, strict=True))

@@ -19,10 +19,13 @@ def superfluous(field: Field, wanted: NDArray[np.bool_]) -> NDArray[np.int64]:
     matrix, offsets = field.matrix, field.offsets
     if not matrix.nnz:
         return np.zeros(0, np.int64)
+    candidates = np.flatnonzero(~np.logical_or.reduceat(wanted, offsets[:-1]))
+    if len(candidates) < 2:
+        return np.zeros(0, np.int64)
     prints = _fingerprints(field)
-    met = np.zeros(field.n, np.bool_)
-    met[np.searchsorted(offsets, np.flatnonzero(wanted), side="right") - 1] = True
-    candidates = np.flatnonzero(~met)
+    ordered = np.sort(prints[candidates])
+    if not (ordered[1:] == ordered[:-1]).any():  # as in most fields
+        return np.zeros(0, np.int64)
     order = candidates[np.argsort(prints[candidates], kind="stable")]
     equal = np.flatnonzero(prints[order][1:] == prints[order][:-1])
     dropped: list[int] = []
@@ -40,9 +43,9 @@ def _fingerprints(field: Field) -> NDArray[np.float64]:
     rng = np.random.default_rng(0)
     sums = np.zeros(matrix.shape[1])
     filled = np.flatnonzero(np.diff(matrix.indptr))
-    products = matrix.data * rng.standard_normal(matrix.shape[0])[matrix.indices]
+    products = matrix.data * rng.random(matrix.shape[0])[matrix.indices]
     sums[filled] = np.abs(np.add.reduceat(products, matrix.indptr[:-1][filled]))
-    weights = rng.standard_normal(int(field.dims.max()))
+    weights = rng.random(int(field.dims.max()))
     return np.asarray(np.add.reduceat(sums * weights[within(field.dims)], field.offsets[:-1]))
 
 

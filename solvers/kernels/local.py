@@ -58,6 +58,33 @@ def star_scores(pointer, index, value, owner, dims, diagonal, top):
 
 
 @njit(cache=True, nogil=True)
+def delivered_scores(pointer, index, value, owner, wanted, diagonal, top):
+    """As `star_scores`, for what is delivered: the least that a delivered coordinate keeps of its pivot when the `top` most
+    harmful other nodes, and the coordinates of its own, are eliminated one by one. Infinite for nodes without any."""
+    n = owner[-1] + 1
+    score = np.full(n, np.inf)
+    strength = np.zeros(n)
+    best = np.zeros(max(top, 1))
+    for c in range(len(owner)):
+        if not wanted[c]:
+            continue
+        i = owner[c]
+        left = diagonal[c]
+        for e in range(pointer[c], pointer[c + 1]):
+            strength[owner[index[e]]] += value[e] * value[e] / max(diagonal[index[e]], 1e-300)
+        best[:] = 0.0
+        for e in range(pointer[c], pointer[c + 1]):
+            j = owner[index[e]]
+            if j == i:
+                left -= strength[j]
+            else:
+                keep_largest(best, top, strength[j])
+            strength[j] = 0.0
+        score[i] = min(score[i], left - best.sum())
+    return score
+
+
+@njit(cache=True, nogil=True)
 def _restrict(pointer, index, value, diagonal, offsets, support, size, place):
     """G_SS as a dense matrix; place must be −1 everywhere and is left so."""
     width = 0

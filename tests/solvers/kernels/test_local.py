@@ -6,7 +6,7 @@ from itertools import combinations
 
 import numpy as np
 
-from solvers.kernels.local import iterated_search
+from solvers.kernels.local import delivered_scores, iterated_search
 
 GO = np.zeros(1, np.int64)
 
@@ -47,3 +47,23 @@ def test_short_starts_and_lonely_nodes_are_taken_as_they_are():
     edges = edges_of(np.diag([3.0, 2.0, 1.0]))
     value, support = iterated_search(*edges, np.array([[1, -1]]), np.full((1, 2, 6), 0.5), GO)
     assert (value, support.tolist()) == (2.0, [1, -1])
+
+
+def test_delivered_scores_are_what_elimination_one_by_one_leaves():
+    rng = np.random.default_rng(3)
+    for dim in (1, 2):
+        B = rng.standard_normal((20, 6 * dim)) * (rng.random((20, 6 * dim)) < 0.5) + np.eye(20, 6 * dim)
+        gram = B.T @ B
+        owner = np.repeat(np.arange(6), dim)
+        wanted = rng.random(6 * dim) < 0.5
+        pointer, index, value, *_ = edges_of(gram)
+        found = delivered_scores(pointer, index, value, owner, wanted, np.diag(gram).copy(), 2)
+        for node in range(6):
+            least = np.inf
+            for c in np.flatnonzero(wanted & (owner == node)):
+                taken = {
+                    other: sum(gram[c, x] ** 2 / gram[x, x] for x in np.flatnonzero(owner == other) if x != c)
+                    for other in range(6)
+                }
+                least = min(least, gram[c, c] - taken.pop(node) - sum(sorted(taken.values())[-2:]))
+            assert np.isclose(found[node], least) or found[node] == least
