@@ -245,9 +245,9 @@ class DeliveredMinimiser:
         field = self.field
         pointer, index, value = field.couplings.indptr, field.couplings.indices, field.couplings.data
         owner = np.repeat(np.arange(field.n), field.dims)
-        scores = delivered_scores(
-            pointer, index, value, owner, self.near.wanted, field.diagonal, self.search.size - 1
-        )[self.near.units]
+        scores = delivered_scores(pointer, index, value, owner, self.near.wanted, field.diagonal, self.search.size - 1)[
+            self.near.units
+        ]
         count = min(max(STARTS, len(scores) // 50), 1000)
         starts = self.near.units[np.argsort(scores, kind="stable")[:count]]
         away = np.where(self.near.wanted, 1.0, AWAY)
