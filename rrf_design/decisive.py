@@ -8,14 +8,18 @@ up to a checks may be wrong, a + 1 of them that say the same decide it too: not 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from math import floor
 
 from rrf_design.blocks import Anchor
 from rrf_design.goal import Goal
+from rrf_design.market import exact
 from rrf_design.premise import suspects_of
 from rrf_design.problem import Problem
 from rrf_design.verdict import Evidence, Explained, Verdict, decide
+
+FREE = 1e-9
+"""A check that costs nothing costs this, where something is divided by its cost."""
 
 
 def delivered_node(problem: Problem) -> str:
@@ -85,7 +89,17 @@ def decisive_checks(problem: Problem, *, without: Collection[str] = ()) -> list[
     if node is None:
         return []
     found = [a for a in problem.anchors if not a.owned and a.id not in without and decides(problem, a, node)]
-    return sorted(found, key=lambda anchor: (is_person(anchor), anchor.cost or 0.0))
+    return cheapest_first(found)
+
+
+def cheapest_first(anchors: Iterable[Anchor]) -> list[Anchor]:
+    """Machines before people, then by the declared price of each alone; what several cost together is the market's matter."""
+    return sorted(anchors, key=lambda anchor: (is_person(anchor), exact(anchor.cost or 0.0)))
+
+
+def worth_of(anchor: Anchor) -> float:
+    """How many items a unit of money decides with this check."""
+    return 1.0 / max(anchor.cost or 0.0, FREE)
 
 
 def decided_verdict(problem: Problem) -> Verdict:

@@ -98,7 +98,7 @@ class Radius:
         """2ε'/γ and the tail itself: no repair is further off; None where there is no radius or no proven margin."""
         if self.total is None or lower <= 0.0:
             return None
-        return (2.0 * self.total / lower * (1 + 4e-16 if self.total else 1.0) + self.tail) * (UP if self.tail else 1.0)
+        return (apart(self.total, lower) + self.tail) * (UP if self.tail else 1.0)
 
     @property
     def confidence(self) -> float | None:
@@ -120,6 +120,14 @@ class Radius:
         if self.spread == 0.0 or not self.declared:
             return said
         return f"{said}, relations are off by no more than their declared uncertainty"
+
+
+def apart(epsilon: float, lower: float) -> float:
+    """2ε/γ, rounded up: two explanations that both leave at most ε, each with at most k wrong answers, are no further apart.
+
+    Here and nowhere else: for a radius known beforehand (`Radius.bound`), one found with the answers, and a local one.
+    """
+    return 2.0 * epsilon / lower * (1 + 4e-16 if epsilon else 1.0)
 
 
 def radius_of(problem: Problem, operator: Operator, noise: Noise | None = None) -> Radius:

@@ -30,7 +30,17 @@ if TYPE_CHECKING:
     from solvers import NodeColumns
 
 Array = NDArray[np.float64]
-_OF_ROWS = ("groups", "node_index", "block_index", "heights", "of_anchors", "longest_row")
+_OF_ROWS = (
+    "groups",
+    "node_index",
+    "block_index",
+    "heights",
+    "of_anchors",
+    "anchor_ids",
+    "longest_row",
+    "longest_units",
+    "magnitudes",
+)
 """What an operator remembers that does not depend on its targets."""
 
 
@@ -85,6 +95,22 @@ class Operator:
     def longest_row(self) -> int:
         """Most terms that a row adds up."""
         return int(np.diff(self.matrix.tocsr().indptr).max(initial=0))
+
+    @cached_property
+    def anchor_ids(self) -> tuple[str, ...]:
+        """The blocks that are anchors."""
+        return tuple(name for name, kind in zip(self.block_ids, self.block_kinds, strict=True) if kind == "anchor")
+
+    @cached_property
+    def longest_units(self) -> Mapping[str, float]:
+        """For nodes with a metric LLᵀ: how long h = L⁻ᵀh̃ can be, in the node's own units, for h̃ of length 1."""
+        factors = self.fiber_factors.items()
+        return {name: 1.0 / float(np.linalg.svd(factor, compute_uv=False)[-1]) for name, factor in factors}
+
+    @cached_property
+    def magnitudes(self) -> sparse.csr_array:
+        """|B|, entry by entry."""
+        return abs(self.matrix)
 
     def rows_of(self, block_id: str) -> sparse.csr_array:
         """C_j: the rows of one block over all coordinates."""

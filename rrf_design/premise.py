@@ -85,7 +85,7 @@ class Premise:
 
     def count(self, nodes: Iterable[str]) -> int:
         """How many units these nodes belong to."""
-        return len({self.unit(node) for node in nodes})
+        return len({self.unit(node) for node in nodes} if self.units else set(nodes))
 
     def partition(self, nodes: Iterable[str]) -> dict[str, list[str]]:
         """Unit to its nodes, in order."""

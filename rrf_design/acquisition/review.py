@@ -21,7 +21,7 @@ from rrf_design.acquisition.state import Buys, Purchase, Settlement, purchase_id
 from rrf_design.errors import InputError
 from rrf_design.files import write_text
 from rrf_design.texts import json_text, sheet_text
-from rrf_design.verdict import Verdict
+from rrf_design.verdict import Verdict, dispute
 
 if TYPE_CHECKING:
     from rrf_design.acquisition.fetching import Fetcher
@@ -103,12 +103,11 @@ def queue(acquirer: Acquirer, fetcher: Fetcher) -> list[Review]:
             )
 
     def urgency(review: Review) -> tuple[Any, ...]:
-        """Among reviews that gain the same: where something is surely wrong, then what disagrees most, as in triage."""
+        """Among reviews that gain the same: the order of disputes, then what the witness shows."""
         found = acquirer.state.results.get(review.purchase.item) or {}
         verdict = Verdict(found.get("verdict", Verdict.INCOMPLETE))
-        misfit = float(f"{float(found.get('residual') or 0.0):.9g}")
-        blamed = len(found.get("support") or ())
-        return (-review.gain_per_cost, -verdict.rank, -misfit, -blamed, -review.sees, review.purchase.id)
+        order = dispute(verdict, float(found.get("residual") or 0.0), len(found.get("support") or ()))
+        return (-review.gain_per_cost, order, -review.sees, review.purchase.id)
 
     return sorted(reviews, key=urgency)
 

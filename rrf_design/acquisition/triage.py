@@ -19,10 +19,8 @@ from rrf_design.acquisition import opening
 from rrf_design.acquisition.concluding import stated
 from rrf_design.acquisition.shop import Shop
 from rrf_design.acquisition.state import ItemState
-from rrf_design.decisive import decisive_checks, is_person, quorum, sole_delivered, suspect_statements
-from rrf_design.verdict import Verdict
-
-FIRST = (Verdict.CONTRADICTED, Verdict.AMBIGUOUS, Verdict.INCOMPLETE)
+from rrf_design.decisive import cheapest_first, decisive_checks, is_person, quorum, sole_delivered, suspect_statements
+from rrf_design.verdict import Verdict, dispute
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +40,7 @@ class Wish:
     @property
     def urgency(self) -> tuple[Any, ...]:
         """Smaller is more urgent: cost of settling, kind of trouble, and its size."""
-        return (self.settling, FIRST.index(self.verdict), -float(f"{self.misfit:.9g}"), -self.blamed)
+        return (self.settling, dispute(self.verdict, self.misfit, self.blamed))
 
 
 def wish_of(design: Shop, state: ItemState, repair: Mapping[str, Any]) -> Wish | None:
@@ -85,7 +83,7 @@ def _quorum_wish(design: Shop, state: ItemState, verdict: Verdict, misfit: float
     missing = quorum(design.problem) - largest
     if missing <= 0 or missing > len(left):
         return None
-    chosen = sorted(left, key=lambda anchor: (is_person(anchor), anchor.cost or 0.0))[:missing]
+    chosen = cheapest_first(left)[:missing]
     names = tuple(anchor.id for anchor in chosen)
     price = design.price(names, {*state.held, *state.pending})
     return Wish(names, price, price, any(map(is_person, chosen)), verdict, misfit)

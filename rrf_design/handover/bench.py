@@ -12,7 +12,7 @@ from typing import Any
 
 from rrf_design.blocks import Anchor
 from rrf_design.bundles import Backend
-from rrf_design.decisive import decides, delivered_node, is_person
+from rrf_design.decisive import cheapest_first, decides, delivered_node, is_person, worth_of
 from rrf_design.derive import with_classes
 from rrf_design.errors import InputError
 from rrf_design.handover.moulds import Mould, Numbers
@@ -39,8 +39,6 @@ from rrf_design.responses.parsed import Parser, labelled
 from rrf_design.responses.reviewed import reviewed
 from rrf_design.verdict import Verdict
 
-FREE = 1e-9
-"""A check that costs nothing costs this, where something is divided by its cost."""
 MOULDS = 4096
 """Most moulds that are kept: answers may be missing in very many patterns."""
 
@@ -100,7 +98,7 @@ class _Shape:
         self.anchors = frozenset(anchor.id for anchor in example.anchors)
         self.computed = tuple(a.id for a in example.anchors if expression_of(a) is not None and self._used(a.id))
         people = [anchor for anchor in example.anchors if is_person(anchor) and decides(example, anchor, self.node)]
-        self.people = sorted(people, key=lambda anchor: anchor.cost or 0.0)
+        self.people = cheapest_first(people)
         prices = {node.id: (node.cost or 0.0) + (node.price or 0.0) for node in example.nodes}
         self.prices = prices | {block.id: block.cost or 0.0 for block in example.blocks}
 
@@ -182,7 +180,7 @@ class Bench:
             k=self.settings.k,
             noise=self.settings.noise,
             backend=self.settings.backend,
-            magnitudes=mould.magnitudes,
+            radius=mould.radius,
         )
         return Prepared(task, answered, mould.key, "", mould.selected)
 
@@ -253,7 +251,7 @@ class Bench:
             shaped = (item.structure, classes)
             if shaped not in self._classed:
                 self._classed[shaped] = with_classes(shape.example, self._open, classes)
-            self._moulds[key] = Mould(self._classed[shaped], held, absent)
+            self._moulds[key] = Mould(self._classed[shaped], held, absent, noise=self.settings.noise)
         return self._moulds[key]
 
     def _cost(self, item: RawItem, readings: Mapping[str, Reading], held: tuple[str, ...]) -> float:
@@ -268,7 +266,7 @@ class Bench:
             return {}
         for anchor in self._shapes[item.structure].people:
             if anchor.id not in item.reviews:
-                return {"check": anchor.id, "worth": 1.0 / max(anchor.cost or 0.0, FREE)}
+                return {"check": anchor.id, "worth": worth_of(anchor)}
         return {}
 
 

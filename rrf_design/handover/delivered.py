@@ -18,11 +18,8 @@ from rrf_design.files import suggestion
 from rrf_design.handover.rows import DeliveredRow
 from rrf_design.questions.datasets import DataItem, Dataset
 from rrf_design.questions.delivery import DELIVERED
-from rrf_design.verdict import Verdict, worst
+from rrf_design.verdict import Verdict, dispute, worst
 
-FIRST = (Verdict.CONTRADICTED, Verdict.AMBIGUOUS, Verdict.INCOMPLETE)
-"""Who comes first among items that a check is worth the same for: where something is surely wrong, then what is open, then what
-was hardly asked; and among those the ones whose answers are furthest apart, or of which more are found wrong."""
 SHOWN = 10
 
 
@@ -60,14 +57,7 @@ class Delivery(Mapping[str, DeliveredRow]):
     def ranks(self) -> Mapping[int, int]:
         """By position: 1 for the item that people should look at first. Items that are certified have none."""
         urgent = [
-            (
-                row.answer is not None,
-                -row.worth,
-                FIRST.index(row.verdict),
-                -float(f"{row.misfit:.9g}"),
-                -len(row.wrong),
-                position,
-            )
+            (row.answer is not None, -row.worth, dispute(row.verdict, row.misfit, len(row.wrong)), position)
             for position, row in enumerate(self.rows())
             if row.verdict is not Verdict.CERTIFIED
         ]

@@ -13,7 +13,8 @@ import numpy as np
 
 from rrf_design.blocks import Anchor
 from rrf_design.errors import InputError
-from rrf_design.operators import Array, Operator
+from rrf_design.noise import Noise, Radius, radius_of
+from rrf_design.operators import Operator
 from rrf_design.problem import Problem
 from rrf_design.repairing.batch import operator_key
 from rrf_design.rows import family_scale, row_whitener
@@ -24,8 +25,10 @@ Numbers = float | tuple[float, ...]
 class Mould:
     """One structure, and what is held of it. The example's own texts and values mean nothing here."""
 
-    def __init__(self, example: Problem, held: frozenset[str], absent: frozenset[str]) -> None:
-        self.problem = example
+    def __init__(
+        self, example: Problem, held: frozenset[str], absent: frozenset[str], *, noise: Noise | None = None
+    ) -> None:
+        self.problem, self._noise = example, noise
         design = example.structure.holding(held, absent)
         self.empty = design.empty
         self.operator: Operator = design.slice(example)
@@ -34,7 +37,10 @@ class Mould:
             self.operator.node_index,
             self.operator.block_index,
             self.operator.of_anchors,
+            self.operator.anchor_ids,
             self.operator.longest_row,
+            self.operator.longest_units,
+            self.operator.magnitudes,
         )  # known from here on, and not worked out again for every item
         self.selected = design.selected
         self._blocks = [example.block_by_id[name] for name in self.operator.block_ids]
@@ -58,8 +64,8 @@ class Mould:
         return operator_key(self.operator)
 
     @cached_property
-    def magnitudes(self) -> Array:
-        return abs(self.operator.matrix)
+    def radius(self) -> Radius:
+        return radius_of(self.problem, self.operator, self._noise)
 
     def aimed(self, values: Mapping[str, Numbers]) -> Operator:
         """The operator with an item's own offsets and values, by block; relations that are not named have none."""

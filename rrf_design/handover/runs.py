@@ -13,10 +13,9 @@ from rrf_design.acquisition.live import acquire
 from rrf_design.acquisition.result import Acquisition, ItemResult
 from rrf_design.acquisition.stopping import Because
 from rrf_design.bundles import Limits, Strategy, Surroundings, bundled
-from rrf_design.decisive import decisive_checks, delivered_node, is_person
+from rrf_design.decisive import decisive_checks, delivered_node, is_person, worth_of
 from rrf_design.errors import InputError
 from rrf_design.files import canonical_digest
-from rrf_design.handover.bench import FREE
 from rrf_design.handover.delivered import Delivery
 from rrf_design.handover.readings import Reading, plain, read_answer
 from rrf_design.handover.rows import DeliveredRow, shown_value
@@ -202,5 +201,5 @@ def _row(found: ItemResult, problem: Problem, parsers: Mapping[str, Parser], str
         structure=structure,
         check=people[0].id if open_item else None,
         misfit=float(repair.get("residual") or 0.0),
-        worth=1.0 / max(people[0].cost or 0.0, FREE) if open_item else 0.0,
+        worth=worth_of(people[0]) if open_item else 0.0,
     )

@@ -55,7 +55,8 @@ class _Asked:
 
     def floor(self, gamma: float) -> float:
         """No design with at most this margin promises less."""
-        return inf if gamma <= 0.0 or self.least.total is None else 2.0 * self.least.total / gamma + self.least.tail
+        found = self.least.bound(gamma)
+        return inf if found is None else found
 
 
 def error_curve(

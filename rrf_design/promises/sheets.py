@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rrf_design.blocks import Anchor, Relation
+from rrf_design.decisive import cheapest_first, delivered_node, is_person
 from rrf_design.errors import InputError
 from rrf_design.field import Node
 from rrf_design.goal import Goal
@@ -51,13 +52,13 @@ class Shape:
 
     @classmethod
     def of(cls, problem: Problem) -> Shape:
-        node = problem.deliver[0] if problem.deliver else problem.nodes[0].id
+        node = delivered_node(problem)
         ways = _ways(problem, node)
         prices = {n.id: float(n.cost if n.cost is not None else n.price or 0.0) for n in problem.nodes}
         anchors = [block for block in problem.blocks if isinstance(block, Anchor)]
-        people = [a for a in anchors if _asks_a_person(a) and a.nodes == (node,) and a.rows is None]
+        people = [a for a in anchors if is_person(a) and a.nodes == (node,) and a.rows is None]
         held = [block for block in problem.blocks if block.cost is None]
-        unpriced = [a for a in held if isinstance(a, Anchor) and _asks_a_person(a)]
+        unpriced = [a for a in held if isinstance(a, Anchor) and is_person(a)]
         if unpriced:
             raise InputError(f"check {unpriced[0].id!r}: a person's time has a price; give the check a cost")
         plain = all(isinstance(block, Relation) and block.pair and not block.uncertainty for block in held)
@@ -66,7 +67,7 @@ class Shape:
         tree = len(ways) == len(problem.nodes) == len(held) + 1
         no_margin = Goal.of(problem).target is None
         identity = plain and silent and tree and no_margin and not units and not problem.whole.premise.wrong_checks
-        best = min(people, key=lambda anchor: anchor.cost or 0.0, default=None)
+        best = next(iter(cheapest_first(people)), None)
         return cls(problem, node, ways, prices, best, identity)
 
     def implied(self, node: str, said: Said | None, offsets: Mapping[str, Numbers]) -> Said | None:
@@ -80,13 +81,6 @@ class Shape:
                 continue
             said = carried(said, relation, offsets.get(relation.id, relation.offset), backwards=backwards)
         return said
-
-
-def _asks_a_person(anchor: Anchor) -> bool:
-    source = anchor.source
-    if isinstance(source, str):
-        return source.partition(":")[0].strip() == "person"
-    return isinstance(source, Mapping) and "person" in source
 
 
 def _ways(problem: Problem, goal: str) -> dict[str, tuple[Step, ...]]:

@@ -10,10 +10,11 @@ from rrf_design.repairing.batch import RepairBatch, repair_many
 from rrf_design.repairing.calibration import PenaltyCalibration, calibrate
 from rrf_design.repairing.contract import Alternative, Certainty, Decoder, DecoderOutcome, Diagnostics, Repair, Task
 from rrf_design.repairing.document import to_document
+from rrf_design.repairing.methods import METHODS
 from rrf_design.repairing.nonlinear import LocalRepair, finite_alternatives, log_coordinates, repair_nonlinear
 from rrf_design.repairing.programs import ProgramChoice, select_program
 from rrf_design.repairing.responses_file import ResponseField, read_responses
-from rrf_design.repairing.run import METHODS, repair
+from rrf_design.repairing.run import repair
 from rrf_design.repairing.taxonomy import Failure, count_failures
 
 __all__ = [

@@ -16,13 +16,15 @@ import numpy as np
 
 from rrf_design.bundles import Backend, Given, bundled, refuse_unused
 from rrf_design.errors import InputError
-from rrf_design.noise import Noise
+from rrf_design.noise import Noise, Radius, radius_of
 from rrf_design.repairing.contract import Candidate, DecoderOutcome, Repair, Task
 from rrf_design.repairing.decoding import Decoding
 from rrf_design.repairing.exact import ZERO_RULE, Exact
 from rrf_design.repairing.fields import make_task
+from rrf_design.repairing.finishing import finish
+from rrf_design.repairing.methods import choose, refuse_calibration_fields
 from rrf_design.repairing.responses_file import ResponseField
-from rrf_design.repairing.run import MEANS, choose, decode, finish, refuse_calibration_fields
+from rrf_design.repairing.run import MEANS, decode
 from rrf_design.repairing.taxonomy import count_failures
 from rrf_design.verdict import Verdict, counted, worst
 
@@ -169,7 +171,7 @@ class _Known:
     """What is computed once per problem object."""
 
     operator: Operator
-    magnitudes: Any
+    radius: Radius
     key: str
     digest: str
     selected: tuple[str, ...]
@@ -205,24 +207,22 @@ def _run(
     jobs: Sequence[_Job], settings: Mapping[str, Any], designs: dict[str, Decoding], count: _Count | None = None
 ) -> RepairedRun:
     """Repair a run of fields; `designs` remembers what depends on the operator alone."""
-    from rrf_design.files import digest
-
     known: dict[int, _Known] = {}
     prepared = []
     for position, job in enumerate(jobs):
         if id(job.problem) not in known:
             operator = job.problem.operator(settings["select"])
             chosen = job.problem.resolve(settings["select"])
-            known[id(job.problem)] = _Known(
-                operator, abs(operator.matrix), operator_key(operator), digest(job.problem), chosen
-            )
+            _ = operator.magnitudes  # known from here on, also where a field has anchor values of its own
+            radius = radius_of(job.problem, operator, settings["noise"])
+            known[id(job.problem)] = _Known(operator, radius, operator_key(operator), job.problem.digest, chosen)
         here = known[id(job.problem)]
         try:
             task, field = make_task(
                 job.problem,
                 here.operator,
                 job.responses,
-                magnitudes=here.magnitudes,
+                radius=here.radius,
                 k=settings["k"],
                 noise=settings["noise"],
                 given=Given(anchors=job.anchors),
@@ -309,15 +309,18 @@ def _from_table(tasks: list[Task], table: SupportTable, epsilon: float) -> list[
     batch = table.decode(
         np.array([task.syndrome for task in tasks]), epsilon=epsilon, tolerance=np.array([t.tolerance for t in tasks])
     )
+    others: dict[int, list[int]] = {}
+    for i, j in zip(*(side.tolist() for side in np.nonzero(batch.minimal)), strict=True):
+        others.setdefault(i, []).append(j)
     outcomes = []
     for i, task in enumerate(tasks):
         residual, slack = float(batch.residual[i]), task.tolerance
         chosen = int(batch.chosen[i])
         edge = abs(residual - epsilon) <= slack < epsilon
         found = [Candidate(batch.supports[chosen], residual, batch.error[i], edge)] if batch.explained[i] else []
-        for j in np.flatnonzero(batch.minimal[i]):
+        for j in others.get(i, ()):
             if j != chosen:
-                other, error = table.solve(int(j), task.syndrome)
+                other, error = table.solve(j, task.syndrome)
                 found.append(Candidate(batch.supports[j], other, error, abs(other - epsilon) <= slack < epsilon))
         outcomes.append(
             DecoderOutcome(

@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -73,6 +74,16 @@ class Task:
     progress: Progress | None = None
     radius: Radius | None = None
     """The design's radius that `epsilon` comes from: of its rows alone, or with what uncertain relations add to it."""
+
+    @cached_property
+    def rounding(self) -> float:
+        """Differences between values up to this are those of floats of their size, whatever was measured."""
+        return 1e-9 * max(1.0, float(np.abs(self.response).max(initial=0.0)))
+
+    @property
+    def slack(self) -> float:
+        """Changes of an answer up to this are rounding."""
+        return max(self.tolerance, self.rounding)
 
     def count(self, nodes: tuple[int, ...]) -> int:
         """How many units these nodes belong to: what k is compared with."""

@@ -16,6 +16,7 @@ import numpy as np
 from rrf_design.operators import Operator
 from rrf_design.premise import Protected, protected
 from rrf_design.repairing.contract import Array, Candidate, Task
+from rrf_design.repairing.grounds import Grounds
 from rrf_design.repairing.parts import Parts
 from rrf_design.unread import protected_unread
 from solvers.decoding import SupportDecoder
@@ -74,6 +75,7 @@ class Decoding:
         self.operator, self.k, self.erased = operator, k, erased
         self._options: dict[str, Any] = {"n_jobs": n_jobs, "time_limit": time_limit}
         self._told: Progress | None = None
+        self._grounds: Grounds | None = None
         self._null: dict[tuple[int, ...], Array] = {}
         self._unseen: dict[tuple[int, ...], tuple[Candidate, ...]] = {}
         self._moving: dict[tuple[int, ...], frozenset[int]] = {}
@@ -95,6 +97,17 @@ class Decoding:
         if self.erased:
             return _facts(protected_unread(self.operator, self.k, unread=self.erased, **self._options))
         return _facts(protected(self.operator, self.k, progress=self._told, **self._options))
+
+    @cached_property
+    def witness(self) -> dict[str, tuple[float, ...]]:
+        """The margin's witness in the user's names and units."""
+        return self.operator.unstack(self.facts.direction, only=self.facts.support)
+
+    def grounds(self, task: Task) -> Grounds:
+        """On what grounds a repair of this field speaks: made once for the fields of one problem and radius."""
+        if self._grounds is None or not self._grounds.hold_for(task):
+            self._grounds = Grounds.of(task)
+        return self._grounds
 
     @cached_property
     def open_nodes(self) -> frozenset[int]:

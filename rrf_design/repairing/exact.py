@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from functools import partial
 
-import numpy as np
-
 from rrf_design.repairing.contract import Array, Candidate, Decoder, DecoderOutcome, Task
 from rrf_design.repairing.parts import Parts
 from rrf_design.repairing.suspects import decode_with_suspects
@@ -51,12 +49,7 @@ def _tell(task: Task, parts: Parts, share: float, support: tuple[int, ...], resi
 
 def named(task: Task, parts: Parts, support: tuple[int, ...], error: Array) -> tuple[int, ...]:
     """The nodes of a support of parts that an error really changes."""
-    return parts.moved(support, error, task.operator, edit_slack(task))
-
-
-def edit_slack(task: Task) -> float:
-    """Changes of an answer up to this are rounding."""
-    return max(task.tolerance, 1e-9 * max(1.0, float(np.abs(task.response).max(initial=0.0))))
+    return parts.moved(support, error, task.operator, task.slack)
 
 
 def exact_outcome(task: Task, parts: Parts, found: SyndromeDecoding) -> DecoderOutcome:

@@ -12,7 +12,7 @@ from rrf_design.bundles import Backend, Given
 from rrf_design.errors import InputError
 from rrf_design.known import known_value
 from rrf_design.margins import check_k
-from rrf_design.noise import Noise, radius_of
+from rrf_design.noise import Noise, Radius, radius_of
 from rrf_design.repairing.contract import Array, Task, Values
 from rrf_design.repairing.responses_file import ResponseField, collect
 
@@ -35,11 +35,11 @@ def make_task(
     noise: Noise | None = None,
     given: Given | None = None,
     backend: Backend | None = None,
-    magnitudes: Any = None,
+    radius: Radius | None = None,
 ) -> tuple[Task, ResponseField]:
     """The task, and the responses it was made from; anchor values that are `given` replace the problem's for this field.
 
-    `magnitudes` is |B|, for callers that make many tasks of one operator.
+    `radius` is that of problem, operator and noise, for callers that make many tasks of them.
     """
     beside, means = given or Given(), backend or Backend()
     field = collect(problem, responses, nodes=operator.node_ids)
@@ -59,8 +59,8 @@ def make_task(
     if max(float(np.abs(part).max(initial=0.0)) for part in (response, operator.target)) > LARGEST:
         raise InputError(f"responses or anchor values are beyond {LARGEST:g}, where squares overflow; use other units")
     syndrome: Array = operator.matrix @ response - operator.target
-    sizes = (abs(operator.matrix) if magnitudes is None else magnitudes) @ np.abs(response) + np.abs(operator.target)
-    radius = radius_of(problem, operator, noise)
+    sizes = operator.magnitudes @ np.abs(response) + np.abs(operator.target)
+    radius = radius_of(problem, operator, noise) if radius is None else radius
     samples = {
         **field.samples,
         **({} if beside.candidates is None else _candidates(problem, operator, beside.candidates)),
@@ -94,8 +94,8 @@ def _rounding(operator: Operator) -> float:
 def computed_values(problem: Problem, operator: Operator) -> dict[str, tuple[float, ...]]:
     """Values of the design's anchors that nobody has to be asked for: what an expression gives, exactly, goes before all."""
     result = {}
-    for name, kind in zip(operator.block_ids, operator.block_kinds, strict=True):
-        block = problem.block_by_id[name] if kind == "anchor" else None
+    for name in operator.anchor_ids:
+        block = problem.block_by_id[name]
         if isinstance(block, Anchor) and block.source is not None:
             found = known_value(problem, block)
             if found is not None:

@@ -10,10 +10,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from rrf_design.amounts import rounded_up
-from rrf_design.certificates.checker.noise import joint_confidence
+from rrf_design.noise import apart
 from rrf_design.repairing.contract import Candidate, Certainty, DecoderOutcome, Task
 from rrf_design.repairing.decoding import Decoding
 from rrf_design.repairing.uncertain import error_bound
@@ -87,8 +85,8 @@ def _with_margin(
     who: str = "every repaired value",
 ) -> Assessment:
     bound = error_bound(task, outcome, design, lower)
-    rounding = 2.0 * task.tolerance / lower
-    if rounding > max(1e-3 * bound, 1e-9 * max(1.0, float(np.abs(task.response).max(initial=0.0)))):
+    rounding = apart(task.tolerance, lower)
+    if rounding > max(1e-3 * bound, task.rounding):
         bound += rounding  # the margin is so small that rounding alone moves the answer
     wanted, many = task.problem.delta, len(outcome.explanations)
     missed = "" if wanted is None or bound <= wanted else f" That misses the acceptable error δ = {wanted:g}."
@@ -98,7 +96,7 @@ def _with_margin(
         else "the truth, up to rounding,"
     )
     limits = f"{who} is {near} if at most"
-    sure = joint_confidence(None if task.radius is None else task.radius.confidence, task.operator.premise.sure)
+    sure = design.grounds(task).sure
     chance = "" if sure is None else f", with probability at least {sure:g}"
     limits += f" {_wrong(task)}{chance} (γ = {gamma:.4g}).{missed}"
     if outcome.proved and outcome.undecided:
@@ -146,9 +144,8 @@ def _at_zero_margin(task: Task, outcome: DecoderOutcome, design: Decoding, suppo
 
 def own_units(task: Task, bound: float) -> dict[str, float]:
     """A bound on the length of the whole error, for each node in the units of its answers: h = L⁻ᵀh̃ in a metric LLᵀ."""
-    factors = task.operator.fiber_factors
-    inverse = {name: 1.0 / float(np.linalg.svd(factor, compute_uv=False)[-1]) for name, factor in factors.items()}
-    return {name: bound * inverse.get(name, 1.0) for name in task.operator.node_ids}
+    longest = task.operator.longest_units
+    return {name: bound * longest.get(name, 1.0) for name in task.operator.node_ids}
 
 
 def _in_metrics(task: Task, bound: float) -> str:

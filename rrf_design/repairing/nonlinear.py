@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from rrf_design.bundles import bundled
 from rrf_design.errors import InputError, Refused
+from rrf_design.noise import apart
 from rrf_design.repairing.autodiff import value_and_jacobian
 from rrf_design.repairing.contract import Values
 
@@ -340,7 +341,8 @@ def _certificate(
             None,
             f"the tangent margin {gamma:.4g} is eaten by δ_J + Lr/2 = {jacobian_error + 0.5 * curvature * radius:.4g}.",
         )
-    return 2.0 * epsilon / effective, (
+    bound = apart(epsilon, effective)
+    return bound, (
         f"if the truth is within {radius:g} of it and at most {k} answers are wrong, the error is at most"
-        f" {2.0 * epsilon / effective:.4g}; further away nothing is claimed."
+        f" {bound:.4g}; further away nothing is claimed."
     )

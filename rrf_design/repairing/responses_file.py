@@ -48,14 +48,14 @@ def collect(problem: Problem, responses: Any, *, nodes: Sequence[str], name: str
         return fields[0]
     if not isinstance(responses, Mapping):
         raise InputError(f"responses must map node ids to values, not {type(responses).__name__}")
-    from rrf_design.files import suggestion
-
     wanted = set(nodes)
     values: dict[str, Values] = {}
     invalid: dict[str, str] = {}
     samples: dict[str, tuple[Values, ...]] = {}
     for key, entry in responses.items():
         if key not in wanted:
+            from rrf_design.files import suggestion
+
             known = problem.node_by_id
             hint = "; it is not in this design: select it to ask it" if key in known else suggestion(str(key), wanted)
             raise InputError(f"responses: no node {key!r} to give a response to{hint}")
@@ -224,7 +224,7 @@ def _value(problem: Problem, node: str, entry: Any) -> Values | str:
         return str(entry)
     if entry is None:
         return "missing"
-    if hasattr(entry, "status") and hasattr(entry, "value"):  # a Parsed
+    if not _is_number(entry) and hasattr(entry, "status") and hasattr(entry, "value"):  # a Parsed
         return tuple(entry.value) if entry.value is not None else str(getattr(entry.status, "value", entry.status))
     if isinstance(entry, str):
         spec = problem.node_by_id[node].parser

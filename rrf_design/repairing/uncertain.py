@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rrf_design.noise import UP, spread_at
+from rrf_design.noise import UP, apart, spread_at
 
 if TYPE_CHECKING:
     from rrf_design.repairing.contract import Decoder, DecoderOutcome, Task
@@ -45,7 +45,7 @@ def supported(task: Task, outcome: DecoderOutcome) -> bool:
 def error_bound(task: Task, outcome: DecoderOutcome, design: Decoding, lower: float) -> float:
     """Bound on the error of an explanation: 2ε'/γ, or with uncertain relations the smaller of that and fact 18."""
     tail = _tail(task)
-    plain = 2.0 * task.epsilon / lower + tail
+    plain = apart(task.epsilon, lower) + tail
     if not task.operator.uncertain or task.radius is None or design.robust_lower <= 0.0:
         return plain
     if task.operator.premise.wrong_checks:

@@ -6,12 +6,13 @@ the node's own margin; at margin zero it is that every explanation has the same 
 
 from __future__ import annotations
 
+from collections.abc import Container, Mapping
+
 import numpy as np
 
 from rrf_design.blocks import Anchor
 from rrf_design.repairing.contract import Certainty, DecoderOutcome, Task, Values
 from rrf_design.repairing.decoding import Decoding
-from rrf_design.repairing.exact import edit_slack
 from rrf_design.repairing.judgement import Assessment, own_units
 from rrf_design.rows import family_scale
 
@@ -20,7 +21,7 @@ def edited_nodes(task: Task, outcome: DecoderOutcome) -> tuple[int, ...]:
     """Nodes whose answer is changed. A unit is solved for as a whole: what rounding alone moves there is not edited."""
     if not outcome.error.any():
         return ()
-    slack = edit_slack(task) if task.operator.premise.units else 0.0
+    slack = task.slack if task.operator.premise.units else 0.0
     sizes = np.maximum.reduceat(np.abs(outcome.error), task.operator.node_offsets[:-1])  # every node has a column
     return tuple(i for i in np.flatnonzero(sizes > slack).tolist() if i not in task.erased)
 
@@ -39,17 +40,25 @@ def repaired_values(
 
 
 def agreed_values(
-    task: Task, outcome: DecoderOutcome, design: Decoding, found: Assessment, estimate: dict[str, Values | None]
+    task: Task,
+    outcome: DecoderOutcome,
+    design: Decoding,
+    found: Assessment,
+    estimate: dict[str, Values | None],
+    *,
+    fixed: Mapping[str, Values],
 ) -> dict[str, Values | None]:
-    """Values only where every explanation that is known has the same: at margin zero, and for what is not delivered."""
-    fixed = fixed_values(task)
+    """Values only where every explanation that is known has the same: at margin zero, and for what is not delivered.
+
+    `fixed` are those that trusted checks state (`fixed_values`): they go before all others.
+    """
     lone = found.certainty in (Certainty.UNIQUE, Certainty.BOUNDED) or design.facts.bound
     lone |= found.certainty is Certainty.AMBIGUOUS and bool(task.operator.premise.wrong_checks)
     open_ = {task.operator.node_ids[i] for i in design.open_nodes} if lone else set()
     estimate = {name: fixed.get(name, None if name in open_ else value) for name, value in estimate.items()}
     if found.certainty is not Certainty.AMBIGUOUS:
         return estimate
-    slack = max(task.tolerance, 1e-9 * max(1.0, float(np.abs(task.response).max(initial=0.0))))
+    slack = task.slack
     open_nodes = {i for other in found.hidden for i in other.support}
     if not (
         outcome.proved and outcome.complete
@@ -66,7 +75,7 @@ def agreed_values(
 def fixed_values(task: Task) -> dict[str, Values]:
     """Values of nodes that a trusted check states as they are."""
     operator, result = task.operator, dict[str, Values]()
-    for name in operator.block_ids:
+    for name in operator.anchor_ids:
         block = task.problem.block_by_id[name]
         if not (isinstance(block, Anchor) and block.trusted and block.rows is None and block.metric is None):
             continue
@@ -80,8 +89,7 @@ def fixed_values(task: Task) -> dict[str, Values]:
     return result
 
 
-def delivered_bounds(task: Task, bound: float) -> dict[str, float]:
+def delivered_bounds(task: Task, bound: float, *, fixed: Container[str]) -> dict[str, float]:
     """By node, of what is delivered; a trusted check that fixes a node leaves no error there."""
-    fixed = fixed_values(task)
-    wanted = set(task.operator.premise.wanted(task.operator.node_ids))
-    return {name: 0.0 if name in fixed else own for name, own in own_units(task, bound).items() if name in wanted}
+    own = own_units(task, bound)
+    return {name: 0.0 if name in fixed else own[name] for name in task.operator.premise.wanted(own)}

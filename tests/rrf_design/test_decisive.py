@@ -7,7 +7,17 @@ from typing import Any
 import pytest
 
 import rrf_design as rrf
-from rrf_design.decisive import decided_premise, decided_verdict, decides, decisive_checks, delivered_node, is_person
+from rrf_design.decisive import (
+    FREE,
+    cheapest_first,
+    decided_premise,
+    decided_verdict,
+    decides,
+    decisive_checks,
+    delivered_node,
+    is_person,
+    worth_of,
+)
 from rrf_design.verdict import Verdict
 
 
@@ -62,3 +72,14 @@ def test_a_suspect_check_decides_only_where_it_is_trusted() -> None:
 def test_what_is_decided_is_certified_on_one_premise() -> None:
     assert decided_verdict(problem({"id": "x"}, delta=0.01, epsilon=1.0)) is Verdict.CERTIFIED
     assert decided_premise("clerk") == "clerk is right"
+
+
+def test_what_a_check_is_worth_and_who_is_asked_first() -> None:
+    found = problem(
+        {"id": "dear", "cost": 0.3, "source": "person: total?"},
+        {"id": "free", "cost": 0.0, "source": "person: total?"},
+        {"id": "machine", "cost": 5.0, "source": "judge"},
+    )
+    assert [anchor.id for anchor in cheapest_first(found.anchors)] == ["machine", "free", "dear"]
+    assert worth_of(found.anchors[0]) == 1.0 / 0.3
+    assert worth_of(found.anchors[1]) == 1.0 / FREE

@@ -9,7 +9,7 @@ import pytest
 
 import rrf_design as rrf
 from rrf_design.errors import InputError
-from rrf_design.noise import Noise, field_spread, largest_gain, node_weights, radius_of, spread_at
+from rrf_design.noise import Noise, Radius, apart, field_spread, largest_gain, node_weights, radius_of, spread_at
 
 
 def pair(**settings: Any) -> rrf.Problem:
@@ -106,3 +106,17 @@ def test_small_errors_everywhere_are_noise_and_error() -> None:
         rrf.Problem(nodes=[{"id": "a"}], tail=0.5, delta=0.5)
     with pytest.raises(InputError, match="tail must be greater than or equal to 0"):
         rrf.Problem(nodes=[{"id": "a"}], tail=-0.5)
+
+
+def test_two_explanations_are_no_further_apart_than_twice_the_radius_over_the_margin() -> None:
+    """Every bound is this one: a radius's own, and that of a repair with it."""
+    from fractions import Fraction
+
+    assert apart(0.0, 0.5) == 0.0
+    for epsilon, lower in ((0.1, 0.3), (1.0, 3.0), (1e-9, 0.7)):
+        assert Fraction(apart(epsilon, lower)) >= 2 * Fraction(epsilon) / Fraction(lower)
+    problem = pair(epsilon=0.3, k=1, deliver=["a"])
+    fixed = rrf.repair(problem, {"a": 1.0, "b": 1.0})
+    radius = found(problem)
+    assert isinstance(radius, Radius)
+    assert fixed.error_bound == radius.bound(fixed.gamma_lower) == apart(0.3, fixed.gamma_lower)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from rrf_design.goal import Goal
-from rrf_design.verdict import Evidence, Explained, Verdict, assumption, counted, decide, worst
+from rrf_design.verdict import Evidence, Explained, Verdict, assumption, counted, decide, dispute, worst
 
 SURE = Evidence(Explained.UNIQUELY, Goal(), lower=0.5, robust_lower=0.5, bound=0.2)
 
@@ -60,3 +60,17 @@ def test_a_premise_that_allows_everything_is_said_so() -> None:
     assert assumption(1, 1, called="models") == "the only model may be wrong"
     assert assumption(2, 2, "checks hold exactly") == "any of the 2 answers may be wrong, and checks hold exactly"
     assert assumption(1, 2) == "at most 1 of 2 answers is wrong"
+
+
+def test_the_order_of_disputes() -> None:
+    """What is surely wrong, then what is open, then what was hardly asked; among equals what disagrees most, then who is blamed most."""
+    listed = [
+        (Verdict.CONTRADICTED, 3.0, 0),
+        (Verdict.CONTRADICTED, 1.0, 0),
+        (Verdict.AMBIGUOUS, 2.0, 2),
+        (Verdict.AMBIGUOUS, 2.0 + 1e-12, 1),
+        (Verdict.INCOMPLETE, 9.0, 9),
+        (Verdict.CERTIFIED, 9.0, 9),
+    ]
+    shuffled = [listed[i] for i in (4, 1, 5, 3, 0, 2)]
+    assert sorted(shuffled, key=lambda entry: dispute(*entry)) == listed

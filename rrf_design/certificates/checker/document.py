@@ -228,15 +228,28 @@ def matches(value: Any, spec: Any, where: str) -> None:
     elif isinstance(spec, list):
         if not isinstance(value, list):
             raise Refused(f"{where}: must be a list")
+        if not isinstance(spec[0], dict | list) and all(_fits(item, spec[0]) for item in value):
+            return  # places are put into words only where one has to be named
         for index, item in enumerate(value):
             inner_dot = "." if isinstance(spec[0], dict) else ""
             matches(item, spec[0], f"{where}[{index}]{inner_dot}")
-    else:
-        kinds = spec if isinstance(spec, tuple) else (spec,)
-        if type(value) not in kinds:
+    elif not _fits(value, spec):
+        if not _of_kind(value, spec):
             raise Refused(f"{where}: {value!r:.40} has the wrong type")
-        if type(value) in NUMBER and not abs(value) <= (LARGEST if type(value) is float else LARGEST_WHOLE):
-            raise Refused(f"{where}: must be a number of at most {LARGEST:g}, a whole one of at most 2**53")
+        raise Refused(f"{where}: must be a number of at most {LARGEST:g}, a whole one of at most 2**53")
+
+
+def _of_kind(value: Any, spec: Any) -> bool:
+    return type(value) in spec if isinstance(spec, tuple) else type(value) is spec
+
+
+def _fits(value: Any, spec: Any) -> bool:
+    """Whether a single value has its type, and a number its size."""
+    if not _of_kind(value, spec):
+        return False
+    if type(value) is float:
+        return abs(value) <= LARGEST
+    return type(value) is not int or abs(value) <= LARGEST_WHOLE
 
 
 def _no_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

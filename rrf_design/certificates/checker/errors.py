@@ -61,6 +61,8 @@ class FieldBound:
 def least_spread(record: OperatorRecord, amplitude: float | None, norms: Mapping[str, float] | None) -> Fraction | None:
     """The smallest bound on ‖E z*‖² that the premises imply; 0 without radii, None where they imply none."""
     uncertain = np.flatnonzero(record.radii > 0)
+    if not len(uncertain):
+        return Fraction(0)
     starts, touched = record.incidence.indptr, record.incidence.indices
     weights: dict[int, Fraction] = {}
     for j in uncertain:

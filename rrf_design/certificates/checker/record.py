@@ -26,6 +26,8 @@ ARRAYS = (*_NAMES, *_INTEGERS, "radii", "data")
 MOST_COLUMNS = (
     8_000_000  # coordinates of all nodes: a few numbers say how many, so they are bounded before they are believed
 )
+LARGEST_INDEX = MOST_COLUMNS * 2**20
+LARGEST_ENTRY = 1e308
 RANGE = 2.0**200  # the largest entry of a calm operator lies between one over this and this
 COLUMN_SPREAD = 2.0**100  # between the largest entries of two of its columns
 MOST_BYTES = 1 << 30  # of an operator's file, unpacked
@@ -216,14 +218,34 @@ def record_from_lists(fields: dict[str, Any]) -> OperatorRecord:
                 raise Refused(f"operator.{name}: must hold strings")
             values[name] = tuple(items)
         elif name in _INTEGERS:
-            if not all(type(item) is int and abs(item) < MOST_COLUMNS * 2**20 for item in items):
+            values[name] = _whole_numbers(items)
+            if values[name] is None:
                 raise Refused(f"operator.{name}: must hold whole numbers")
-            values[name] = np.array(items, dtype=np.int64)
         else:
-            if not all(type(item) in (int, float) and abs(item) < 1e308 for item in items):
+            values[name] = _doubles(items)
+            if values[name] is None:
                 raise Refused(f"operator.{name}: must hold numbers")
-            values[name] = np.array(items, dtype=np.float64)
     return OperatorRecord(**values)
+
+
+def _whole_numbers(items: list[Any]) -> NDArray[np.int64] | None:
+    """As an array; None where one is something else, or larger than any operator's."""
+    if not set(map(type, items)) <= {int}:
+        return None
+    if max(items, default=0) >= LARGEST_INDEX or min(items, default=0) <= -LARGEST_INDEX:
+        return None
+    return np.array(items, dtype=np.int64)
+
+
+def _doubles(items: list[Any]) -> NDArray[np.float64] | None:
+    """As an array; None where one is something else, or not below the largest double."""
+    if not set(map(type, items)) <= {int, float}:
+        return None
+    try:
+        numbers = np.array(items, dtype=np.float64)
+    except OverflowError:  # a whole number that no double comes near
+        return None
+    return numbers if bool((np.abs(numbers) < LARGEST_ENTRY).all()) else None
 
 
 def load_record(path: Path) -> OperatorRecord:

@@ -41,7 +41,7 @@ def test_it_is_the_item_s_own_operator(held: frozenset[str]) -> None:
     np.testing.assert_allclose(cast.target, slow.target, atol=1e-14)
     assert cast.block_ids == slow.block_ids
     assert mould.key == operator_key(mould.operator)
-    np.testing.assert_array_equal(mould.magnitudes.toarray(), abs(mould.operator.matrix.toarray()))
+    np.testing.assert_array_equal(mould.operator.magnitudes.toarray(), abs(mould.operator.matrix.toarray()))
 
 
 def test_an_owned_anchor_may_be_absent() -> None:

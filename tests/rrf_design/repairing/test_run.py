@@ -58,7 +58,7 @@ def test_auto_follows_the_papers_algorithm(equality, answers):
     rng = np.random.default_rng(0)
     problem = rrf.from_matrix(rng.normal(size=(30, 40)), k=6)
     from rrf_design.repairing.fields import make_task
-    from rrf_design.repairing.run import choose
+    from rrf_design.repairing.methods import choose
 
     operator = problem.operator()
     anchors = dict.fromkeys(operator.block_ids, 0.0)

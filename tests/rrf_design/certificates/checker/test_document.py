@@ -53,7 +53,10 @@ def test_a_document_without_digest_is_refused(document: dict[str, Any]) -> None:
         (("margin", "proof"), {"kind": "enumeration", "more": 1}, "more: unknown"),
         (("witness", "direction"), [[0.5], "x"], "must be a list"),
         (("audit",), [], "must be an object"),
-        (("assumptions",), [1], "wrong type"),
+        (("assumptions",), ["a", "b", 1], r"assumptions\[2\]: 1 has the wrong type"),
+        (("witness", "direction"), [[0.5, True]], r"direction\[0\]\[1\]: True has the wrong type"),
+        (("witness", "direction"), [[0.5, 2e300]], r"direction\[0\]\[1\]: must be a number of at most"),
+        (("witness", "direction"), [[0.5, 2**60]], r"direction\[0\]\[1\]: must be a number of at most"),
     ],
 )
 def test_faults_are_named(document: dict[str, Any], path: tuple[str, ...], value: Any, message: str) -> None:

@@ -69,3 +69,12 @@ def test_negative_tolerances_are_input_errors() -> None:
         Tolerances(-1.0, 0.0, 0.0, 0.0)
     with pytest.raises(InputError, match="tail"):
         Tail(float("nan"), 0.0)
+
+
+def test_where_nothing_is_uncertain_who_touches_what_is_not_worked_out() -> None:
+    """Verifying a small certificate is mostly such work: nothing is done that no claim needs."""
+    from rrf_design.certificates.checker.errors import least_spread
+
+    record = make_record(np.eye(3))
+    assert least_spread(record, None, None) == 0
+    assert "incidence" not in vars(record)
