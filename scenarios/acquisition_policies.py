@@ -231,7 +231,7 @@ def _unread(context: Context, rows: Sequence[Mapping[str, Any]]) -> str:
         )
     return (
         f"The optimal plan by what could be read: {'; '.join(pieces)}. An item is certified only when the unread answers' values follow too; once one "
-        "is unread the loop goes on by the witness rule, which is no optimal plan: no planner knows of unread answers."
+        "is unread the loop looks for the cheapest purchases that reach the goal from there. No plan knows beforehand which answers can't be read."
     )
 
 

@@ -262,8 +262,8 @@ class Decider:
     def _anew(self, items: Collection[str]) -> list[Event]:
         """Agnostic: plan again from where they are, for items whose schedule counts on something that failed.
 
-        Where a check failed the planner plans what is left; it knows nothing of unread answers, so where there are any the witness
-        rule does, whose margins are those of a repair.
+        Where a check failed the planner plans what is left; it knows nothing of unread answers, so where there are any the cheapest
+        way to the goal is looked for with the margins of a repair.
         """
         begun: dict[str, scheduling.Begun] = {}
         rest: dict[str, Shop] = {}
@@ -279,7 +279,7 @@ class Decider:
         left = self.ledger.left
         if left is not None:
             left -= sum((self._price(item, schedule.names) for item, schedule in fixed.items()), Fraction(0))
-        fixed |= scheduling.witness_schedules(begun, left)
+        fixed |= scheduling.remade_schedules(begun, left)
         none = scheduling.Schedule(())
         for item in fixed.keys() & rest.keys():
             fixed[item] = replace(fixed[item], names=self._renamed(item, fixed[item].names, rest[item]))

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from fractions import Fraction
 from heapq import heappop, heappush
-from itertools import count
 from typing import TYPE_CHECKING
 
 from rrf_design.acquisition.asking import weighed
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     from rrf_design.planning import Plan
 
 LOOKED_AT = 100
-"""Sets of purchases that are looked at where no single one helps."""
+"""So many sets of purchases are looked at on the way to a goal."""
 
 
 def what_is_left(problem: Problem, held: Collection[str], failed: Collection[str]) -> Problem | None:
@@ -66,43 +65,48 @@ def next_bundle(
 ) -> Bundle | None:
     """The best affordable purchase: against the worst witness, or asking again, or the first questions where there is no witness.
 
-    Where no purchase alone helps, the cheapest few that reach the goal together.
+    Where answers could not be read, or no purchase alone helps, the cheapest few that reach the goal together.
     """
     if present_margin(design, held, failed) is None:
         found = first_bundle(design, held, failed, most=most)
-    else:
+        return reaching_bundle(design, held, failed, most=most) if found is None else found
+    unread = not design.opened(held).isdisjoint(failed)
+    found = reaching_bundle(design, held, failed, most=most) if unread else None
+    if found is None:
         found = best_bundle(design, held, failed, most=most, answers=answers, values=values)
         found = weighed(design, held, failed, found, most=most) if design.asks else found
-    return reaching_bundle(design, held, failed, most=most) if found is None else found
+    return reaching_bundle(design, held, failed, most=most) if found is None and not unread else found
 
 
 def reaching_bundle(
     design: Shop, held: Collection[str], failed: Collection[str], *, most: Fraction | None
 ) -> Bundle | None:
-    """The cheapest set of purchases that reaches the goal, by looking at them in the order of their price; None after `LOOKED_AT`.
+    """The cheapest set of purchases that reaches the goal, or the cheapest among the `LOOKED_AT` that were looked at.
 
     A question with one row may lower the margin that two rows would raise, and what could not be read may have to be related to
-    something before a check of it helps: there the witness rule sees no single purchase.
+    something before a check of it helps: there the witness rule sees no single purchase, or a dearer one. Single purchases are looked at
+    first, then sets in the order of their price, for as long as they are cheaper than the best.
     """
     if not Goal.of(design.problem).named or not _may_reach(design, held, failed, most):
         return None
-    order = count()
-    queue: list[tuple[Fraction, int, tuple[str, ...]]] = [(Fraction(0), next(order), ())]
+    best: Bundle | None = None
+    queue: list[tuple[Fraction, int, tuple[str, ...]]] = [(Fraction(0), 0, ())]
     seen: set[frozenset[str]] = {frozenset()}
-    for _ in range(LOOKED_AT):
-        if not queue:
-            return None
+    while queue and len(seen) <= LOOKED_AT:
         price, _, names = heappop(queue)
-        there = {*held, *names}
-        if names and reached(design, there, failed):
-            return Bundle(names, price, 1.0)
-        left = None if most is None else most - price
-        for bundle in design.candidates(there, failed, most=left):
-            more = (*names, *bundle.names)
-            if frozenset(more) not in seen:
-                seen.add(frozenset(more))
-                heappush(queue, (price + bundle.price, next(order), more))
-    return None
+        if best is not None and price >= best.price:
+            break
+        left = most if best is None else best.price
+        for bundle in design.candidates({*held, *names}, failed, most=None if left is None else left - price):
+            found = Bundle((*names, *bundle.names), price + bundle.price, 1.0)
+            if frozenset(found.names) in seen or (best is not None and found.price >= best.price):
+                continue
+            seen.add(frozenset(found.names))
+            if reached(design, {*held, *found.names}, failed):
+                best = found
+            else:
+                heappush(queue, (found.price, len(seen), found.names))
+    return best
 
 
 def _may_reach(design: Shop, held: Collection[str], failed: Collection[str], most: Fraction | None) -> bool:

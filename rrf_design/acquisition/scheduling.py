@@ -12,7 +12,7 @@ from heapq import heapify, heappop, heapreplace
 from typing import TYPE_CHECKING
 
 from rrf_design.acquisition.choosing import present_margin, score_of
-from rrf_design.acquisition.opening import next_bundle, reached
+from rrf_design.acquisition.opening import next_bundle, reached, reaching_bundle
 from rrf_design.acquisition.shop import Bundle, Shop
 from rrf_design.errors import BudgetError, InputError
 from rrf_design.goal import Goal
@@ -50,6 +50,12 @@ class Begun:
         if Goal.of(self.design.problem).named and reached(self.design, there, self.failed):
             return None
         return next_bundle(self.design, there, self.failed, most=most)
+
+    def goal(self, *, most: Fraction | None) -> Bundle | None:
+        """The cheapest purchases that reach the goal from here; None where none are known, or it is reached."""
+        if not Goal.of(self.design.problem).named or reached(self.design, self.held, self.failed):
+            return None
+        return reaching_bundle(self.design, self.held, self.failed, most=most)
 
     def lower(self, names: Collection[str]) -> float:
         margin = present_margin(self.design, {*self.held, *names}, self.failed)
@@ -121,6 +127,23 @@ def witness_schedules(fields: Mapping[str, Begun], budget: Fraction | None) -> d
         left = None if left is None else left - bundle.price
         heapreplace(worst, (field.lower(names), place, item))
     return {item: Schedule(tuple(names)) for item, names in result.items()}
+
+
+def remade_schedules(fields: Mapping[str, Begun], budget: Fraction | None) -> dict[str, Schedule]:
+    """For fields with unread answers: the cheapest way to each goal, the cheapest first while the money lasts; the rest by the witness rule.
+
+    That is the largest number of goals, and no money is spread over fields that do not get there before the others have theirs.
+    """
+    left = budget
+    ways = {item: way for item, field in fields.items() if (way := field.goal(most=left)) is not None}
+    result: dict[str, Schedule] = {}
+    for item in sorted(ways, key=lambda item: ways[item].price):  # stable: file order among equals
+        if left is not None and ways[item].price > left:
+            break
+        result[item] = Schedule(ways[item].names)
+        left = None if left is None else left - ways[item].price
+    rest = {item: field for item, field in fields.items() if item not in result}
+    return result | witness_schedules(rest, left)
 
 
 def _planned(design: Shop, *, budget: float | None, method: str, time_limit: float | None) -> Schedule:

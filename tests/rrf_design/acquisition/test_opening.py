@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import combinations
 
+import numpy as np
 import pytest
 from fields import pairs, priced, ring
 
 import rrf_design as rrf
+from rrf_design.acquisition import opening
 from rrf_design.acquisition.opening import (
     cost_of_goal,
     deciding_check,
     first_bundle,
     next_bundle,
     reached,
+    reaching_bundle,
     what_is_left,
 )
 from rrf_design.acquisition.shop import Shop
@@ -101,3 +105,45 @@ def test_where_no_single_purchase_helps_the_cheapest_few_that_do_are_bought_toge
     assert bundle is not None
     assert (set(bundle.names), bundle.price) == ({"more", "clerk"}, 3)
     assert reached(design, ("lost", *bundle.names), ("lost",))
+
+
+def unread_market(seed: int) -> tuple[Shop, list[str], list[str]]:
+    """Five wordings, some of which are there and some of those unread; the rest, relations and checks at drawn prices."""
+    rng = np.random.default_rng(seed)
+    given = int(rng.integers(2, 5))
+    price = [float(p) for p in rng.integers(1, 7, size=16)]
+    nodes = [{"id": f"n{i}", **({} if i < given else {"cost": price[i]})} for i in range(5)]
+    pairs_of = list(combinations(range(5), 2))
+    chosen = [pairs_of[i] for i in rng.choice(len(pairs_of), size=5, replace=False)]
+    relations = [{"id": f"r{i}{j}", "tail": f"n{i}", "head": f"n{j}"} for i, j in chosen]
+    anchors = [{"id": f"a{i}", "node": f"n{i}", "cost": price[5 + i]} for i in range(5)]
+    problem = rrf.Problem(
+        k=1, target=float(rng.choice([0.2, 0.4, 0.6])), nodes=nodes, relations=relations, anchors=anchors
+    )
+    there = [f"n{i}" for i in range(given)]
+    return Shop(problem), there, there[: int(rng.integers(1, given))]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_way_to_the_goal_is_the_cheapest_of_all(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Against every set of things on sale, with the margins of a repair whose answers could not all be read."""
+    monkeypatch.setattr(opening, "LOOKED_AT", 10_000)
+    design, held, failed = unread_market(seed)
+    wares = [name for b in design.candidates(held, failed, most=None) for name in b.names]
+    wares = list(dict.fromkeys(wares))
+    ways = [
+        design.price(names, held)
+        for size in range(len(wares) + 1)
+        for names in combinations(wares, size)
+        if reached(design, {*held, *names}, failed)
+    ]
+    found = reaching_bundle(design, held, failed, most=None)
+    if reached(design, held, failed):
+        assert not min(ways)
+    elif found is None:
+        assert not ways
+    else:
+        assert found.price == design.price(found.names, held) == min(ways)
+        assert reached(design, {*held, *found.names}, failed)
+        assert next_bundle(design, held, failed, most=None) == found
+        assert reaching_bundle(design, held, failed, most=found.price - Fraction(1, 2)) is None

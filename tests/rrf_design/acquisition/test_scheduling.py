@@ -8,7 +8,7 @@ import numpy as np
 from fields import pairs, ring
 
 import rrf_design as rrf
-from rrf_design.acquisition.scheduling import Begun, fixed_schedules, in_order, witness_schedules
+from rrf_design.acquisition.scheduling import Begun, fixed_schedules, in_order, remade_schedules, witness_schedules
 from rrf_design.acquisition.shop import Shop
 
 
@@ -49,3 +49,17 @@ def test_a_chosen_set_is_ordered_with_its_needs_first() -> None:
 def test_choices_are_repeatable() -> None:
     assert len({witness_schedules({"": Begun(Shop(ring(6)))}, Fraction(5))[""].names for _ in range(3)}) == 1
     assert np.isfinite(Shop(ring(6)).margin(()).lower)
+
+
+def test_after_unread_answers_the_cheapest_goals_get_the_money() -> None:
+    """Three equal fields, checks at 3, 1 and 2: with 3 to spend the two cheaper ones get there, and nothing is spread over the dear one."""
+
+    def field(price: float) -> Begun:
+        nodes = [{"id": "a"}, {"id": "b"}]
+        same = [{"id": "same", "tail": "a", "head": "b"}]
+        checks = [{"id": "check a", "node": "a", "cost": price}]
+        return Begun(Shop(rrf.Problem(k=1, target=0.3, nodes=nodes, relations=same, anchors=checks)), ("b",), ("b",))
+
+    fields = {"dear": field(3.0), "cheap": field(1.0), "middle": field(2.0)}
+    names = {item: schedule.names for item, schedule in remade_schedules(fields, Fraction(3)).items()}
+    assert names == {"dear": (), "cheap": ("check a",), "middle": ("check a",)}
