@@ -5,9 +5,9 @@ from __future__ import annotations
 from rrf_design.acquisition.journal import Journal
 from rrf_design.acquisition.live import acquire
 from rrf_design.acquisition.loop import Acquirer
+from rrf_design.acquisition.purchases import Buys, Doubt, Purchase, Settlement
 from rrf_design.acquisition.result import Acquisition, Bought, ItemResult, answer_log, read_run
 from rrf_design.acquisition.settings import Mode, Settings, Terms
-from rrf_design.acquisition.state import Buys, Doubt, Purchase, Settlement
 from rrf_design.bundles import Limits, Strategy, Surroundings
 
 __all__ = [

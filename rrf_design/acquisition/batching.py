@@ -15,8 +15,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from rrf_design.acquisition.journal import Event, Kind
+from rrf_design.acquisition.purchases import BatchRecord, Purchase, Settlement
 from rrf_design.acquisition.sources import NOTHING, Attempted, Unreachable
-from rrf_design.acquisition.state import BatchRecord, Purchase, Settlement
 from rrf_design.models.base import NotBegun
 from rrf_design.models.batches import BatchFault, BatchInterface, BatchState, Handed, Undecided
 

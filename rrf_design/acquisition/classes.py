@@ -16,7 +16,7 @@ from rrf_design.derive import with_classes
 from rrf_design.problem import Problem
 
 if TYPE_CHECKING:
-    from rrf_design.acquisition.state import ItemState
+    from rrf_design.acquisition.items import ItemState
     from rrf_design.responses import Parser
 
 

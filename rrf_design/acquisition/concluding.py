@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from rrf_design.acquisition.items import ItemState
+from rrf_design.acquisition.purchases import Buys
 from rrf_design.acquisition.shop import Shop
-from rrf_design.acquisition.state import Buys, ItemState, RunState
+from rrf_design.acquisition.state import RunState
 from rrf_design.decisive import (
     agreed,
     agreed_premise,

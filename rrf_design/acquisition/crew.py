@@ -14,7 +14,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
 
-from rrf_design.acquisition.state import Purchase, Settlement
+from rrf_design.acquisition.purchases import Purchase, Settlement
 
 GATHER = 0.005
 """Seconds for which the event loop collects answers before it hands them over together, while many are under way."""

@@ -18,9 +18,10 @@ from rrf_design.acquisition.choosing import present_margin
 from rrf_design.acquisition.concluding import Known, repaired
 from rrf_design.acquisition.journal import Event, Kind
 from rrf_design.acquisition.ledger import Ledger
+from rrf_design.acquisition.purchases import Buys
 from rrf_design.acquisition.settings import Mode, Settings, Terms
 from rrf_design.acquisition.shop import Bundle, Shop
-from rrf_design.acquisition.state import Buys, RunState
+from rrf_design.acquisition.state import RunState
 from rrf_design.acquisition.stopping import Because, Stop, View, between_rounds, for_triage
 from rrf_design.decisive import decides, sole_delivered
 from rrf_design.errors import InputError

@@ -18,8 +18,8 @@ from queue import Empty
 from typing import TYPE_CHECKING, Any
 
 from rrf_design.acquisition.crew import Courier, Crew, Repetition, Returned
+from rrf_design.acquisition.purchases import Buys, Purchase, Settlement
 from rrf_design.acquisition.sources import NOTHING, Attempted, Unreachable
-from rrf_design.acquisition.state import Buys, Purchase, Settlement
 from rrf_design.models.base import NotBegun
 
 if TYPE_CHECKING:

@@ -11,12 +11,14 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from rrf_design.acquisition.classes import HeardClasses, open_nodes
+from rrf_design.acquisition.items import ItemState
+from rrf_design.acquisition.purchases import Buys, Purchase, Settlement
 from rrf_design.acquisition.settings import Terms
 from rrf_design.acquisition.sources import Asked, Fetched, Source, Toolbox, ask, build, refuse_unanswered
 from rrf_design.acquisition.sources.base import schema_of
 from rrf_design.acquisition.sources.labelled import Label
 from rrf_design.acquisition.sources.verifier import Verifier
-from rrf_design.acquisition.state import Buys, ItemState, Purchase, RunState, Settlement
+from rrf_design.acquisition.state import RunState
 from rrf_design.errors import InputError
 from rrf_design.models.base import NotBegun
 

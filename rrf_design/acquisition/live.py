@@ -23,11 +23,11 @@ from rrf_design.acquisition.fetching import Fetcher
 from rrf_design.acquisition.header import header, same_models
 from rrf_design.acquisition.journal import Journal
 from rrf_design.acquisition.loop import Acquirer
+from rrf_design.acquisition.purchases import Doubt
 from rrf_design.acquisition.redaction import HIDDEN, Redactor, password_of, secret_name
 from rrf_design.acquisition.result import Acquisition, collect
 from rrf_design.acquisition.settings import Mode, Settings
 from rrf_design.acquisition.sources import Toolbox
-from rrf_design.acquisition.state import Doubt
 from rrf_design.acquisition.stopping import Because, default, hard_limits, limited, restore, summary
 from rrf_design.acquisition.stores import store_address
 from rrf_design.acquisition.telling import Teller

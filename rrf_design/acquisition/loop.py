@@ -18,10 +18,11 @@ from rrf_design.acquisition.deciding import Decider
 from rrf_design.acquisition.journal import Event, Journal, Kind
 from rrf_design.acquisition.ledger import Ledger
 from rrf_design.acquisition.lineup import Lineup
+from rrf_design.acquisition.purchases import Buys, Doubt, Purchase, Settlement
 from rrf_design.acquisition.settings import Mode, Settings, Terms
 from rrf_design.acquisition.shop import Shop
 from rrf_design.acquisition.sources import NOTHING, Attempted
-from rrf_design.acquisition.state import Buys, Doubt, Purchase, RunState, Settlement
+from rrf_design.acquisition.state import RunState
 from rrf_design.acquisition.stopping import Because, Stop
 from rrf_design.blocks import Anchor
 from rrf_design.errors import InputError, Refused

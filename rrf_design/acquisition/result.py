@@ -12,8 +12,9 @@ from rrf_design.acquisition.chain import replay
 from rrf_design.acquisition.classes import with_room
 from rrf_design.acquisition.concluding import conclude
 from rrf_design.acquisition.journal import Journal, Kind
+from rrf_design.acquisition.purchases import Buys, Settled
 from rrf_design.acquisition.shop import Shop
-from rrf_design.acquisition.state import Buys, RunState, Settled
+from rrf_design.acquisition.state import RunState
 from rrf_design.acquisition.stopping import Because
 from rrf_design.derive import realised
 from rrf_design.design import standing_of

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rrf_design.acquisition.choosing import present_margin
+from rrf_design.acquisition.purchases import Buys, Purchase, Settlement, purchase_id
 from rrf_design.acquisition.sources.person import Person
-from rrf_design.acquisition.state import Buys, Purchase, Settlement, purchase_id
 from rrf_design.errors import InputError
 from rrf_design.files import write_text
 from rrf_design.texts import json_text, sheet_text

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
-from rrf_design.acquisition.state import Doubt
+from rrf_design.acquisition.purchases import Doubt
 from rrf_design.acquisition.stopping import StoppingRule, default, record
 from rrf_design.errors import InputError
 from rrf_design.market import exact

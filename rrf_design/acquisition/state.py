@@ -9,227 +9,14 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
-from enum import StrEnum
+from dataclasses import dataclass
 from fractions import Fraction
-from math import fsum
 from typing import Any, NamedTuple
 
+from rrf_design.acquisition.items import ItemState
 from rrf_design.acquisition.journal import Event, Kind
+from rrf_design.acquisition.purchases import BatchRecord, Buys, Doubt, Purchase, Settled
 from rrf_design.market import exact
-
-
-class Buys(StrEnum):
-    """What a purchase brings."""
-
-    ANSWER = "answer"  # a node's response, from the model
-    RELATION = "relation"  # rows that compare answers; nothing has to be fetched
-    ANCHOR = "anchor"  # rows with a value, from the anchor's source
-
-
-class Doubt(StrEnum):
-    """What becomes of an intent that a crash left without an outcome."""
-
-    SAME = "same"
-    """Made again under the same reservation: nothing left this machine that could have been charged."""
-    AGAIN = "again"
-    """Made again and paid again; the first reservation stays counted as lost."""
-    SKIP = "skip"
-    """Given up; its price stays counted as spent."""
-
-
-@dataclass(frozen=True, slots=True)
-class Purchase:
-    """One thing to fetch, with what is reserved for it. Hand it back to `tell` with what came of it."""
-
-    item: str
-    name: str
-    buys: Buys
-    price: float
-    """In the problem's unit of cost."""
-    ceiling: float = 0.0
-    """The most that the call can cost in money, by the price table; 0 without one."""
-    attempt: int = 0
-    deferred: bool = False
-    """A person answers: the run does not wait for it."""
-    calls: int = 0
-    """Model calls that it begins with; repeated ones are reserved when they are made."""
-    model: str = ""
-    """The run's name for the model that is asked."""
-    tried: int = 0
-    """Attempts at it that ended in doubt, with the sessions that made them: they count."""
-    attempts: int = 0
-    """How many more `ceiling` is for; 0 where nobody counts them."""
-    again_of: str = ""
-    """The node that is asked once more; its answer is the mean of what it says."""
-
-    @property
-    def id(self) -> str:
-        return purchase_id(self.item, self.name)
-
-    def intent(self) -> Event:
-        body = {"item": self.item, "name": self.name, "buys": self.buys.value, "price": self.price}
-        more: dict[str, Any] = {"ceiling": self.ceiling} if self.ceiling else {}
-        more |= {"deferred": True} if self.deferred else {}
-        more |= {"calls": self.calls} if self.calls else {}
-        more |= {"model": self.model} if self.model else {}
-        more |= {"tried": self.tried} if self.tried else {}
-        more |= {"attempts": self.attempts} if self.attempts and self.ceiling else {}
-        more |= {"again_of": self.again_of} if self.again_of else {}
-        return Event(Kind.INTENT, body | more, self.id, self.attempt)
-
-
-@dataclass(frozen=True, slots=True)
-class Settlement:
-    """What came of a purchase: a value, or the name of a failure. `evidence` is kept word for word."""
-
-    purchase: Purchase
-    outcome: str
-    value: tuple[float, ...] | None = None
-    ok: bool = True
-    money: float = 0.0
-    calls: int = 0
-    evidence: Mapping[str, Any] = field(default_factory=dict)
-    source: str = ""
-    """Who said so, for an anchor: the kind of its source."""
-
-    def event(self) -> Event:
-        body: dict[str, Any] = {
-            "item": self.purchase.item,
-            "name": self.purchase.name,
-            "ok": self.ok,
-            "outcome": self.outcome,
-            "value": None if self.value is None else list(self.value),
-            "price": self.purchase.price,
-            "money": self.money,
-            "calls": self.calls,
-        }
-        body |= {"source": self.source} if self.source else {}
-        return Event(Kind.SETTLED, body | {"evidence": dict(self.evidence)}, self.purchase.id, self.purchase.attempt)
-
-
-def purchase_id(item: str, name: str) -> str:
-    return f"{item}\N{RIGHTWARDS ARROW}{name}" if item else name
-
-
-@dataclass(frozen=True, slots=True)
-class Settled:
-    """A settled purchase as the state remembers it (the evidence stays in the journal)."""
-
-    name: str
-    buys: Buys
-    ok: bool
-    outcome: str
-    value: tuple[float, ...] | None
-    price: float
-    money: float
-    attempt: int
-    text: str = ""
-    """The model's own words, where there are any."""
-    at: float = 0.0
-    """When it was settled: seconds since 1970."""
-    source: str = ""
-    """Who said so, for an anchor: the kind of its source."""
-    again_of: str = ""
-    """The node that was asked once more."""
-
-
-@dataclass(slots=True)
-class ItemState:
-    """One field of the run."""
-
-    schedule: list[str] = field(default_factory=list)
-    planned: bool = False
-    """A schedule was made, be it empty."""
-    planned_without: frozenset[str] = frozenset()
-    """What had failed when the schedule was made."""
-    bound: float | None = None
-    """The planner's proof: no affordable design has a margin above this."""
-    round: list[str] = field(default_factory=list)
-    """Names of the present round that have not been asked for yet."""
-    taken: set[str] = field(default_factory=set)
-    pending: dict[str, Purchase] = field(default_factory=dict)
-    settled: dict[str, Settled] = field(default_factory=dict)
-    attempts: dict[str, int] = field(default_factory=dict)
-    tried: dict[str, int] = field(default_factory=dict)
-    """Calls for a purchase that sessions made which ended before its outcome came: they count as attempts at it."""
-    repeated: dict[str, tuple[int, int]] = field(default_factory=dict)
-    """Of what is pending: how many calls were reserved beyond the first, and how many attempts counted before the last."""
-    trajectory: list[Mapping[str, Any]] = field(default_factory=list)
-    """One entry per round: names, what was committed before it, and the margin it started from."""
-    stopped: Mapping[str, Any] | None = None
-
-    @property
-    def held(self) -> frozenset[str]:
-        """Bought, whatever became of it."""
-        return frozenset(self.settled)
-
-    @property
-    def failed(self) -> frozenset[str]:
-        """What gave no value. Of a node that is asked several times only as many asks count as failed as could not be read, the last ones: the
-        node itself fails where none could."""
-        failed = frozenset(name for name, entry in self.settled.items() if not entry.ok)
-        for asks in self._asked_again() if failed else ():
-            lost = len(failed.intersection(asks))
-            failed = failed.difference(asks).union(asks[len(asks) - lost :])
-        return failed
-
-    def _asked_again(self) -> list[list[str]]:
-        """The settled asks of every node that was asked more than once, in order."""
-        asks: dict[str, list[str]] = {}
-        for name, entry in dict(self.settled).items():  # also read by threads that fetch
-            if entry.again_of:
-                asks.setdefault(entry.again_of, []).append(name)
-        return [[node, *names] if node in self.settled else names for node, names in asks.items()]
-
-    @property
-    def waiting(self) -> dict[str, Purchase]:
-        """Pending purchases that the run waits for."""
-        return {name: purchase for name, purchase in self.pending.items() if not purchase.deferred}
-
-    @property
-    def unplanned(self) -> frozenset[str]:
-        """What failed after the schedule was made, which therefore counts on it."""
-        return self.failed - self.planned_without
-
-    @property
-    def done(self) -> bool:
-        """Nothing of it is under way or waits for a person: it has its result."""
-        return self.stopped is not None and not self.waiting and self.stopped["because"] != "waiting for review"
-
-    def values(self, buys: Buys) -> dict[str, tuple[float, ...]]:
-        """What was read, by name; of a node that was asked several times, the mean of what could be read."""
-        found = {
-            name: entry.value
-            for name, entry in dict(self.settled).items()  # also read by threads that fetch
-            if entry.buys is buys and entry.ok and entry.value is not None
-        }
-        for asks in self._asked_again() if buys is Buys.ANSWER else ():
-            read = [found.pop(name) for name in asks if name in found]
-            if read:
-                node = self.settled[asks[-1]].again_of
-                found[node] = tuple(fsum(part) / len(read) for part in zip(*read, strict=True))
-        return found
-
-
-@dataclass(frozen=True, slots=True)
-class BatchRecord:
-    """Purchases that are handed in together. `batch` is the provider's name for it; None until that is written down."""
-
-    token: str
-    model: str
-    purchases: tuple[str, ...]
-    batch: str | None = None
-    mark: str = ""
-    """What the provider's interface needs, beside the token, to find it again."""
-
-    def named(self, batch: str) -> BatchRecord:
-        return replace(self, batch=batch)
-
-    def document(self) -> dict[str, Any]:
-        purchases = {"purchases": list(self.purchases)} if self.batch is None else {"batch": self.batch}
-        mark = {"mark": self.mark} if self.mark and self.batch is None else {}
-        return {"token": self.token, "model": self.model, **purchases, **mark}
 
 
 @dataclass(slots=True)
@@ -335,21 +122,7 @@ class RunState:
                 item.stopped = None
 
     def _intent(self, event: Event) -> None:
-        body = event.body
-        purchase = Purchase(
-            body["item"],
-            body["name"],
-            Buys(body["buys"]),
-            body["price"],
-            body.get("ceiling", 0.0),
-            event.attempt,
-            body.get("deferred", False),
-            body.get("calls", 0),
-            body.get("model", ""),
-            body.get("tried", 0),
-            body.get("attempts", 0),
-            again_of=body.get("again_of", ""),
-        )
+        purchase = Purchase.of(event)
         item = self.items[purchase.item]
         if purchase.name in item.round:
             item.round.remove(purchase.name)
@@ -382,21 +155,7 @@ class RunState:
     def _settled(self, event: Event) -> None:
         body = event.body
         purchase, _ = self._unreserve(body)
-        value = None if body["value"] is None else tuple(body["value"])
-        self.items[body["item"]].settled[body["name"]] = Settled(
-            body["name"],
-            purchase.buys,
-            body["ok"],
-            body["outcome"],
-            value,
-            body["price"],
-            body["money"],
-            event.attempt,
-            (body["evidence"].get("reply") or {}).get("text", ""),
-            event.at,
-            body.get("source", ""),
-            purchase.again_of,
-        )
+        self.items[body["item"]].settled[body["name"]] = Settled.of(event, purchase)
         self.results.pop(body["item"], None)
         if body["price"]:
             self.settled_price += exact(body["price"])
@@ -432,18 +191,7 @@ class RunState:
         if policy is not Doubt.SAME:
             money = self._lose(purchase, attempted, given_up=policy is Doubt.SKIP)
         if policy is Doubt.SKIP:
-            item.settled[purchase.name] = Settled(
-                purchase.name,
-                purchase.buys,
-                ok=False,
-                outcome="in doubt",
-                value=None,
-                price=purchase.price,
-                money=float(money),
-                attempt=purchase.attempt,
-                at=event.at,
-                again_of=purchase.again_of,
-            )
+            item.settled[purchase.name] = Settled.in_doubt(purchase, money=float(money), at=event.at)
             return
         item.round.insert(0, purchase.name)
 

@@ -17,8 +17,8 @@ from typing import Any
 
 from rrf_design.acquisition import opening
 from rrf_design.acquisition.concluding import stated
+from rrf_design.acquisition.items import ItemState
 from rrf_design.acquisition.shop import Shop
-from rrf_design.acquisition.state import ItemState
 from rrf_design.decisive import cheapest_first, decisive_checks, is_person, quorum, sole_delivered, suspect_statements
 from rrf_design.verdict import Verdict, dispute
 

@@ -17,7 +17,7 @@ from fields import ring, scripted
 
 from rrf_design.acquisition import acquire
 from rrf_design.acquisition.batching import custom_id
-from rrf_design.acquisition.state import Buys, Purchase
+from rrf_design.acquisition.purchases import Buys, Purchase
 from rrf_design.errors import InputError
 
 PRICES = {f"{name}:m": {"input": 0.001, "output": 0.01} for name in ("openai", "anthropic")}

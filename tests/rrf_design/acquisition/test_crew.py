@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from rrf_design.acquisition.crew import Courier, Crew, Returned
-from rrf_design.acquisition.state import Buys, Purchase, Settlement
+from rrf_design.acquisition.purchases import Buys, Purchase, Settlement
 from rrf_design.models import Attempt, NotBegun, Outcome, Request
 from rrf_design.models.pacing import Pace
 

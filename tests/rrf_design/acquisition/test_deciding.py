@@ -12,7 +12,7 @@ import pytest
 
 import rrf_design as rrf
 from rrf_design.acquisition.loop import Acquirer, Mode, Purchase, Settings, Settlement
-from rrf_design.acquisition.state import Buys
+from rrf_design.acquisition.purchases import Buys
 from rrf_design.acquisition.stopping import Exhausted, Target
 from rrf_design.market import exact
 from rrf_design.verdict import Verdict

@@ -9,8 +9,9 @@ from fields import scripted
 
 import rrf_design as rrf
 from rrf_design.acquisition.fetching import Fetcher
+from rrf_design.acquisition.items import ItemState
+from rrf_design.acquisition.purchases import Buys, Purchase
 from rrf_design.acquisition.sources import Unreachable
-from rrf_design.acquisition.state import Buys, ItemState, Purchase
 from rrf_design.errors import InputError
 from rrf_design.models import Attempt, Outcome, PriceTable, Usage
 

@@ -7,8 +7,9 @@ from typing import Any
 
 from rrf_design.acquisition.journal import Event, Kind
 from rrf_design.acquisition.ledger import Ledger
+from rrf_design.acquisition.purchases import Buys, Purchase, Settlement
 from rrf_design.acquisition.settings import Settings, Terms
-from rrf_design.acquisition.state import Buys, Purchase, RunState, Settlement
+from rrf_design.acquisition.state import RunState
 from rrf_design.acquisition.stopping import Because, Calls, Seconds, Target
 
 CALL = Terms(calls=1)

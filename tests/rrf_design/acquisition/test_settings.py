@@ -6,8 +6,8 @@ import math
 
 import pytest
 
+from rrf_design.acquisition.purchases import Doubt
 from rrf_design.acquisition.settings import Mode, Settings
-from rrf_design.acquisition.state import Doubt
 from rrf_design.acquisition.stopping import Calls, default, record, restore
 from rrf_design.errors import InputError
 

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from rrf_design.acquisition.journal import Event, Kind
-from rrf_design.acquisition.state import Buys, Purchase, RunState, Settlement, purchase_id
+from rrf_design.acquisition.purchases import Buys, Purchase, Settlement
+from rrf_design.acquisition.state import RunState
 
 BUY = Purchase("", "a", Buys.ANCHOR, 0.1, ceiling=0.5)
 
@@ -71,8 +72,3 @@ def test_a_new_session_reopens_what_may_go_on(again: bool, stopped: bool) -> Non
 def test_every_kind_of_event_is_understood() -> None:
     for kind in Kind:
         assert hasattr(RunState, f"_{kind.value}"), kind
-
-
-def test_names_of_purchases_are_unique_over_items() -> None:
-    assert purchase_id("", "a") == "a"
-    assert len({purchase_id(item, "a") for item in ("", "x", "y")}) == 3

@@ -1,0 +1,202 @@
+"""What is bought and what came of it, as the journal has it: an intent with what is reserved, then a settlement, or a doubt.
+
+A purchase is written down before it is made, so that whatever happens the books know of it; what a batch holds is written down too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Any
+
+from rrf_design.acquisition.journal import Event, Kind
+
+
+class Buys(StrEnum):
+    """What a purchase brings."""
+
+    ANSWER = "answer"  # a node's response, from the model
+    RELATION = "relation"  # rows that compare answers; nothing has to be fetched
+    ANCHOR = "anchor"  # rows with a value, from the anchor's source
+
+
+class Doubt(StrEnum):
+    """What becomes of an intent that a crash left without an outcome."""
+
+    SAME = "same"
+    """Made again under the same reservation: nothing left this machine that could have been charged."""
+    AGAIN = "again"
+    """Made again and paid again; the first reservation stays counted as lost."""
+    SKIP = "skip"
+    """Given up; its price stays counted as spent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Purchase:
+    """One thing to fetch, with what is reserved for it. Hand it back to `tell` with what came of it."""
+
+    item: str
+    name: str
+    buys: Buys
+    price: float
+    """In the problem's unit of cost."""
+    ceiling: float = 0.0
+    """The most that the call can cost in money, by the price table; 0 without one."""
+    attempt: int = 0
+    deferred: bool = False
+    """A person answers: the run does not wait for it."""
+    calls: int = 0
+    """Model calls that it begins with; repeated ones are reserved when they are made."""
+    model: str = ""
+    """The run's name for the model that is asked."""
+    tried: int = 0
+    """Attempts at it that ended in doubt, with the sessions that made them: they count."""
+    attempts: int = 0
+    """How many more `ceiling` is for; 0 where nobody counts them."""
+    again_of: str = ""
+    """The node that is asked once more; its answer is the mean of what it says."""
+
+    @property
+    def id(self) -> str:
+        return purchase_id(self.item, self.name)
+
+    def intent(self) -> Event:
+        """What is written down before it is made; `of` reads it back."""
+        body = {"item": self.item, "name": self.name, "buys": self.buys.value, "price": self.price}
+        more: dict[str, Any] = {"ceiling": self.ceiling} if self.ceiling else {}
+        more |= {"deferred": True} if self.deferred else {}
+        more |= {"calls": self.calls} if self.calls else {}
+        more |= {"model": self.model} if self.model else {}
+        more |= {"tried": self.tried} if self.tried else {}
+        more |= {"attempts": self.attempts} if self.attempts and self.ceiling else {}
+        more |= {"again_of": self.again_of} if self.again_of else {}
+        return Event(Kind.INTENT, body | more, self.id, self.attempt)
+
+    @classmethod
+    def of(cls, event: Event) -> Purchase:
+        body = event.body
+        return cls(
+            body["item"],
+            body["name"],
+            Buys(body["buys"]),
+            body["price"],
+            body.get("ceiling", 0.0),
+            event.attempt,
+            body.get("deferred", False),
+            body.get("calls", 0),
+            body.get("model", ""),
+            body.get("tried", 0),
+            body.get("attempts", 0),
+            again_of=body.get("again_of", ""),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Settlement:
+    """What came of a purchase: a value, or the name of a failure. `evidence` is kept word for word."""
+
+    purchase: Purchase
+    outcome: str
+    value: tuple[float, ...] | None = None
+    ok: bool = True
+    money: float = 0.0
+    calls: int = 0
+    evidence: Mapping[str, Any] = field(default_factory=dict)
+    source: str = ""
+    """Who said so, for an anchor: the kind of its source."""
+
+    def event(self) -> Event:
+        body: dict[str, Any] = {
+            "item": self.purchase.item,
+            "name": self.purchase.name,
+            "ok": self.ok,
+            "outcome": self.outcome,
+            "value": None if self.value is None else list(self.value),
+            "price": self.purchase.price,
+            "money": self.money,
+            "calls": self.calls,
+        }
+        body |= {"source": self.source} if self.source else {}
+        return Event(Kind.SETTLED, body | {"evidence": dict(self.evidence)}, self.purchase.id, self.purchase.attempt)
+
+
+def purchase_id(item: str, name: str) -> str:
+    return f"{item}\N{RIGHTWARDS ARROW}{name}" if item else name
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """A settled purchase as the state remembers it (the evidence stays in the journal)."""
+
+    name: str
+    buys: Buys
+    ok: bool
+    outcome: str
+    value: tuple[float, ...] | None
+    price: float
+    money: float
+    attempt: int
+    text: str = ""
+    """The model's own words, where there are any."""
+    at: float = 0.0
+    """When it was settled: seconds since 1970."""
+    source: str = ""
+    """Who said so, for an anchor: the kind of its source."""
+    again_of: str = ""
+    """The node that was asked once more."""
+
+    @classmethod
+    def of(cls, event: Event, purchase: Purchase) -> Settled:
+        """As a settlement's event tells it (`Settlement.event`)."""
+        body = event.body
+        return cls(
+            body["name"],
+            purchase.buys,
+            body["ok"],
+            body["outcome"],
+            None if body["value"] is None else tuple(body["value"]),
+            body["price"],
+            body["money"],
+            event.attempt,
+            (body["evidence"].get("reply") or {}).get("text", ""),
+            event.at,
+            body.get("source", ""),
+            purchase.again_of,
+        )
+
+    @classmethod
+    def in_doubt(cls, purchase: Purchase, *, money: float, at: float) -> Settled:
+        """Given up: it may have been paid for, and nothing was got."""
+        return cls(
+            purchase.name,
+            purchase.buys,
+            ok=False,
+            outcome="in doubt",
+            value=None,
+            price=purchase.price,
+            money=money,
+            attempt=purchase.attempt,
+            at=at,
+            again_of=purchase.again_of,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class BatchRecord:
+    """Purchases that are handed in together. `batch` is the provider's name for it; None until that is written down."""
+
+    token: str
+    model: str
+    purchases: tuple[str, ...]
+    batch: str | None = None
+    mark: str = ""
+    """What the provider's interface needs, beside the token, to find it again."""
+
+    def named(self, batch: str) -> BatchRecord:
+        return replace(self, batch=batch)
+
+    def document(self) -> dict[str, Any]:
+        purchases = {"purchases": list(self.purchases)} if self.batch is None else {"batch": self.batch}
+        mark = {"mark": self.mark} if self.mark and self.batch is None else {}
+        return {"token": self.token, "model": self.model, **purchases, **mark}
