@@ -10,7 +10,7 @@ import contextlib
 import gc
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from rrf_design import files
@@ -307,7 +307,7 @@ def entries_of(
     the models that are named without any."""
     given = dict(options or {})
     if model is None and before is not None:
-        return {name: {**entry, **given} for name, entry in _before(before).items()}
+        return {name: {**entry, **given} for name, entry in _before(before, given).items()}
     chosen = line_up(model, own) or {FIRST: "embedded"}
     return {
         str(name): {**given, **entry} if isinstance(entry, Mapping) else {"use": entry, **given}
@@ -336,15 +336,15 @@ def _judges(problems: Mapping[str, Problem], entries: Mapping[str, Mapping[str, 
     return dict.fromkeys(name for name in named if isinstance(name, str) and name not in known)
 
 
-def _before(before: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """The models that a run began with; runs of older versions had one."""
+def _before(before: Mapping[str, Any], given: Collection[str]) -> dict[str, dict[str, Any]]:
+    """The models that a run began with; runs of older versions had one. What was never kept must be among the options `given` again."""
     found = {}
     kept = before.get("models") or {FIRST: {"use": before["spec"], **before["options"]}}
     for name, entry in kept.items():
         if entry.get("use") is None:
             raise InputError(f"run {before['run']}: it was begun with an adapter object; give it again as model")
         for option, value in entry.items():
-            if isinstance(value, str) and HIDDEN in value:
+            if isinstance(value, str) and HIDDEN in value and option not in given:
                 words = f"its {option} holds a password, which is never kept; give it again"
                 raise InputError(f"run {before['run']}: {words}")
         found[name] = {option: value for option, value in entry.items() if option not in ("name", "identity")}

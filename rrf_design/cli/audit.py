@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rrf_design.cli.acquire import Store
 from rrf_design.cli.items import Data
+from rrf_design.cli.live_models import Store
 from rrf_design.cli.output import AsJson, Quiet, Seed, print_json, say
 
 if TYPE_CHECKING:

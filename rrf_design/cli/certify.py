@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rrf_design.amounts import rounded_up
 from rrf_design.cli.items import (
     Cluster,
     Data,
@@ -356,9 +357,13 @@ def _describe(name: str, result: Certificate) -> None:
         say(standing.words())
     if result.required is not None:
         say(f"Required {result.required:.6g}: {'met' if result.met else 'MISSED'}.")
-    about = result.verification_seconds or 0.0
-    cost = "" if about < 2.0 else f" (about {ceiling(about, 1)} s)"
+    cost = _takes(result.verification_seconds or 0.0)
     say(f"Written to {result.path}; check it with: rrf-design verify {result.path}{cost}")
+
+
+def _takes(seconds: float) -> str:
+    """What verifying will take, where that is worth a word: (about 20 s)."""
+    return "" if seconds < 2.0 else f" (about {rounded_up(seconds, 1):.0f} s)"
 
 
 def _no_bound(document: Any) -> str:

@@ -37,7 +37,7 @@ def demo(
     Example: rrf-design demo
     """
     from rrf_design import models
-    from rrf_design.cli.acquire import certify_all
+    from rrf_design.cli.run_results import certify_all
     from rrf_design.demo import judge, topics
     from rrf_design.errors import InputError
 

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from rrf_design.cli.acquire import named_models
 from rrf_design.cli.items import Data, ItemId, Limit, Sample, open_dataset
+from rrf_design.cli.live_models import named_models
 from rrf_design.cli.output import AsJson, ProblemFile, Quiet, Seed, note, print_json, say, table
 
 

@@ -47,6 +47,12 @@ RequireShare = Annotated[
 Cluster = Annotated[
     str | None, typer.Option("--cluster", help="Address of a Dask scheduler, tcp://HOST:PORT: work on its machines.")
 ]
+OF_TABLES = {
+    **dict.fromkeys((".csv", ".tsv", ".jsonl", ".parquet"), ""),
+    ".html": "; a page is made by rrf-design report",
+    ".xml": "; JUnit is written by --junit",
+}
+"""Endings of outputs that a table has and a single problem has not, with who makes them there."""
 SHOWN = 12
 """Items of a table that are listed."""
 
@@ -148,6 +154,10 @@ def one_document(outputs: Sequence[Path] | None) -> Path | None:
 
     if outputs is not None and len(outputs) > 1:
         raise InputError("-o: a single problem has one output, its JSON document; several are for tables")
+    for path in outputs or ():
+        if path.suffix.lower() in OF_TABLES:
+            also = OF_TABLES[path.suffix.lower()]
+            raise InputError(f"{path}: of a single problem -o is its JSON document; end it in .json{also}")
     return outputs[0] if outputs else None
 
 

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+import re
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rrf_design.cli.output import note
+
 if TYPE_CHECKING:
+    from rrf_design.models.spending import Spending
     from rrf_design.promises.buying import LiveModels
 
+_NAMED = re.compile(r"([^=:/\\]+)=(.+)")
+Store = Annotated[
+    str | None,
+    typer.Option("--store", help="Journal: a file, sqlite:///FILE or postgresql://...; default rrf-runs.sqlite here."),
+]
 Models = Annotated[
     list[str] | None,
     typer.Option("--model", help="Ask live: embedded, openai:NAME, scripted:FILE ...; several as NAME=SPEC."),
@@ -36,7 +47,6 @@ def live_models(
     yes: bool = False,
     quiet: bool = False,
 ) -> LiveModels:
-    from rrf_design.cli.acquire import agreed, named_models
     from rrf_design.models.cache import folder_of
     from rrf_design.promises.buying import LiveModels
 
@@ -48,3 +58,38 @@ def live_models(
         "consent": lambda spending, said: agreed(spending, said=said or yes, quiet=quiet),
     }
     return LiveModels(named_models(model or []), store, {**options, **spending, "cache": folder_of(cache)})
+
+
+def agreed(spending: Spending, *, said: bool, quiet: bool) -> bool:
+    """Whether a run may begin: it costs nothing, a limit was set, or the user says so now, at a terminal."""
+    from rrf_design.errors import InputError
+    from rrf_design.models.prices import REMEDY
+
+    if not quiet:
+        for name in spending.unknown:
+            note(f"no price is known of {name}, so what it costs is not counted; {REMEDY.format(name)}")
+    if said or not (spending.money.most or spending.hosted):
+        return True
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise InputError(
+            f"this run would spend money, and nobody said how much it may ({spending.sentence()});"
+            " say so with --money or --budget, or agree with --yes"
+        )
+    return typer.confirm(f"{spending.sentence()}. Go on?", err=True)
+
+
+def named_models(given: Sequence[str]) -> str | dict[str, str] | None:
+    """What `--model` means: one model, or several by name."""
+    from rrf_design.errors import InputError
+
+    if len(given) == 1 and not _NAMED.match(given[0]):
+        return given[0]
+    found: dict[str, str] = {}
+    for text in given:
+        named = _NAMED.match(text)
+        if named is None:
+            raise InputError(f"--model {text!r}: several models need names, as in --model mini={text}")
+        if named[1] in found:
+            raise InputError(f"--model {text!r}: there are two models called {named[1]!r}")
+        found[named[1]] = named[2]
+    return found or None

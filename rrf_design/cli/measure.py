@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from rrf_design.cli.acquire import Store
 from rrf_design.cli.items import Data, Limit, Sample
+from rrf_design.cli.live_models import Store
 from rrf_design.cli.output import AsJson, Quiet, Seed, default_file, print_json, say, table
 
 

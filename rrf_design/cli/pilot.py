@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rrf_design.cli.acquire import Store
 from rrf_design.cli.items import Data
-from rrf_design.cli.live_models import BaseUrl, Cache, Models, Money, Prices, Slots, Yes, live_models
+from rrf_design.cli.live_models import BaseUrl, Cache, Models, Money, Prices, Slots, Store, Yes, live_models
 from rrf_design.cli.output import AsJson, ProblemFile, Quiet, Seed, note, print_json, say, table
 
 if TYPE_CHECKING:

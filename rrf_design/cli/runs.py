@@ -7,8 +7,9 @@ from typing import Annotated
 
 import typer
 
-from rrf_design.cli.acquire import Store, describe
+from rrf_design.cli.live_models import Store
 from rrf_design.cli.output import AsJson, Quiet, print_json, say, table
+from rrf_design.cli.run_results import describe
 
 
 def register(app: typer.Typer) -> None:

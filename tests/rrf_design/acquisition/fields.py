@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import rrf_design as rrf
+from rrf_design.acquisition import acquire
 from rrf_design.acquisition.sources import Toolbox, build
+from rrf_design.models.base import Attempt, Outcome, Usage
 from rrf_design.models.scripted import ScriptedModel
 
 TRUTH = 7.0
@@ -82,3 +85,25 @@ def source_of(source: Any, tools: Toolbox | None = None, **more: Any) -> Any:
     """The source of that anchor, built as a run builds it."""
     problem = anchored(source, **more)
     return build(problem.anchors[0], problem, tools or Toolbox())
+
+
+PRICES = {"scripted": {"input": 0.001, "output": 0.002, "call": 0.01}}
+
+
+def go(problem: Any, tmp_path: Path, model: Any = None, **options: Any) -> Any:
+    given: dict[str, Any] = {"store": tmp_path / "runs.sqlite", "method": "witness"} | options
+    return acquire(problem, scripted() if model is None else model, **given)
+
+
+class Flaky:
+    """A model server that goes away after some answers and comes back when told."""
+
+    def __init__(self, outcome: Outcome = Outcome.UNREACHABLE, *, after: int = 2) -> None:
+        self.outcome, self.left, self.calls = outcome, after, 0
+
+    def __call__(self, request: Any) -> Any:
+        if self.left == 0:
+            return Attempt(self.outcome, usage=Usage(), detail="connection refused")
+        self.left -= 1
+        self.calls += 1
+        return one_wrong(request)

@@ -221,3 +221,30 @@ def test_the_page_of_a_run_has_its_questions_and_raw_answers(here: Path) -> None
     made = Path("r.html").read_text(encoding="utf-8")
     assert "It is 8." in made
     assert made.index("The values may be used") < made.index("<h2>")
+
+
+@pytest.mark.parametrize("more", [["-o", "out.csv"], ["--review", "look.csv"]])
+def test_what_belongs_to_a_table_names_what_is_missing_on_resume(
+    more: list[str], here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = ["--model", "scripted:s.json", "--method", "witness"]
+    assert call("acquire", "p.toml", *given, "--json") == 0
+    capsys.readouterr()
+    assert call("acquire", "--resume", "last", *more) == 2
+    said = capsys.readouterr().err
+    assert f"{more[1]}: a run is resumed from its journal, which has no table" in said
+    assert "rrf.toml" not in said
+
+
+@pytest.mark.parametrize(
+    ("name", "remedy"), [("x.csv", ".json"), ("x.html", "rrf-design report"), ("x.xml", "--junit")]
+)
+def test_a_single_problem_has_one_document(
+    name: str, remedy: str, here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """JSON under the name of a table or a page would be believed by the next program."""
+    assert call("acquire", "p.toml", "--model", "scripted:s.json", "-o", name) == 2
+    said = capsys.readouterr().err
+    assert f"{name}: of a single problem -o is its JSON document; end it in .json" in said
+    assert remedy in said
+    assert not Path(name).exists()

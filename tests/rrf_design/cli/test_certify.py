@@ -224,3 +224,13 @@ def test_a_margin_with_shared_noise_is_called_a_bound(
     assert words in run("certify", "two.json", "-o", "c.json").out
     assert words in run("certify", "two.json", "-o", "c.json", "--json").json["shared_noise"]
     assert words not in run("certify", "two.json", "--jointly", "-o", "c.json").out
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [(1.9, ""), (2.0, " (about 2 s)"), (12.3, " (about 20 s)"), (20.0, " (about 20 s)"), (340.0, " (about 400 s)")],
+)
+def test_what_verifying_takes_is_said_in_seconds(seconds: float, said: str) -> None:
+    from rrf_design.cli.certify import _takes
+
+    assert _takes(seconds) == said

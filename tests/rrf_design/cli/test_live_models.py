@@ -47,7 +47,9 @@ def test_consent_is_given_by_yes_or_by_a_limit(
     monkeypatch: pytest.MonkeyPatch, yes: bool, said: bool, agreed: bool
 ) -> None:
     asked: list[Any] = []
-    monkeypatch.setattr("rrf_design.cli.acquire.agreed", lambda spending, *, said, quiet: asked.append(said) or said)
+    monkeypatch.setattr(
+        "rrf_design.cli.live_models.agreed", lambda spending, *, said, quiet: asked.append(said) or said
+    )
     consent = live_models(["embedded"], None, yes=yes).options["consent"]
     assert consent("what it costs", said) is agreed
     assert asked == [agreed]
