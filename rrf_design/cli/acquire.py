@@ -18,6 +18,7 @@ from rrf_design.cli.items import (
     describe_delivery,
     is_dataset,
     one_document,
+    one_of,
     only_with_tables,
     open_dataset,
     share_holds,
@@ -90,7 +91,10 @@ def acquire(
     responses: Annotated[
         Path | None, typer.Option("--responses", help="Answers that exist already (.json, .jsonl, .csv).")
     ] = None,
-    reviews: Annotated[Path | None, typer.Option("--reviews", help="A review file that was filled in.")] = None,
+    reviews: Annotated[
+        list[Path] | None,
+        typer.Option("--reviews", help="A review file that was filled in; with --policy several, the pilot's too."),
+    ] = None,
     review_file: Annotated[
         Path | None, typer.Option("--review-file", help="Where to write open reviews (.csv or .jsonl).")
     ] = None,
@@ -170,7 +174,7 @@ def acquire(
             ),
             outputs=outputs or [],
             review_file=review_file,
-            reviews=reviews,
+            reviews=reviews or (),
             as_json=as_json,
         )
     files = files or _own_file(resume, data, responses, review, require_share, *_not_json(outputs))
@@ -198,7 +202,7 @@ def acquire(
         strategy=Strategy(chosen, batch, method=method, doubt=doubt, seed=seed, batch_api=batch_api),
         surroundings=Surroundings(
             responses=known,
-            reviews=reviews,
+            reviews=one_of(reviews, "--reviews"),
             review_file=review_file,
             prices=prices,
             cache=folder_of(cache),

@@ -161,6 +161,15 @@ def one_document(outputs: Sequence[Path] | None) -> Path | None:
     return outputs[0] if outputs else None
 
 
+def one_of(given: Sequence[Path] | None, option: str) -> Path | None:
+    """The only file of an option that takes several with --policy."""
+    from rrf_design.errors import InputError
+
+    if given is not None and len(given) > 1:
+        raise InputError(f"{option}: one file; several are for runs under a --policy")
+    return given[0] if given else None
+
+
 def hand_over(delivery: Delivery, outputs: Sequence[Path], *, review: Path | None, quiet: bool) -> None:
     """Write everything that was asked for; endings are looked at before anything is written."""
     from rrf_design.handover import write_output, write_reviews

@@ -99,9 +99,14 @@ def _of_answers(
 
 
 def _describe(found: dict[str, Any], *, quiet: bool) -> None:
+    from fractions import Fraction
+
+    from rrf_design.risk.sentences import percent_above
+
     wrong = found["wrong_answers"]
     rows = [
-        (entry["node"], f"{entry['wrong']} of {wrong['items']}", f"{entry['bound']:.1%}") for entry in wrong["nodes"]
+        (entry["node"], f"{entry['wrong']} of {wrong['items']}", percent_above(Fraction(entry["bound"])))
+        for entry in wrong["nodes"]
     ]
     table("", ["answer", "wrong", "at most"], rows, right=[1, 2])
     lines = [
@@ -109,7 +114,7 @@ def _describe(found: dict[str, Any], *, quiet: bool) -> None:
             entry["relation"],
             f"{entry['broken']} of {entry['both_read']}",
             "–" if entry["faults"] is None else f"{entry['faults']} of {entry['known']}",
-            "–" if entry["bound"] is None else f"{entry['bound']:.1%}",
+            "–" if entry["bound"] is None else percent_above(Fraction(entry["bound"])),
         )
         for entry in found["relations"]
     ]
@@ -131,20 +136,23 @@ def _describe(found: dict[str, Any], *, quiet: bool) -> None:
 
 
 def _describe_judges(found: dict[str, Any], *, quiet: bool) -> None:
+    from rrf_design.promises.judging import between
+    from rrf_design.risk.sentences import number_above
+
     rows = [
         (
             judge["judge"],
             str(judge["judged"]),
             "–" if "rate" not in judge else f"{judge['rate']:.1%}",
-            "–" if "interval" not in judge else "{:.1%} to {:.1%}".format(*judge["interval"]),
-            "–" if "sigma" not in judge else f"{judge['sigma']['upper']:.4g}",
+            "–" if "interval" not in judge else " to ".join(between(judge["interval"])),
+            "–" if "sigma" not in judge else number_above(judge["sigma"]["upper"]),
         )
         for judge in found["judges"]
     ]
     table("", ["judge", "judged", "right", "between", "σ at most"], rows, right=[1, 2, 3, 4])
     for pair in found["agreement"]:
-        low, high = pair["interval"]
+        low, high = between(pair["interval"])
         names = " and ".join(pair["judges"])
-        say(f"{names} agree in {pair['agree']} of {pair['items']} items (between {low:.1%} and {high:.1%})")
+        say(f"{names} agree in {pair['agree']} of {pair['items']} items (between {low} and {high})")
     for words in () if quiet else found["proposals"]:
         say(words)

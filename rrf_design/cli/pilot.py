@@ -277,7 +277,7 @@ def _describe(document: dict[str, Any], *, quiet: bool) -> None:
         for e in sorted(chosen, key=lambda e: float(e["cost"]))[:8]
     ]
     say(
-        f"{len(document['policies'])} policies, {len(chosen)} proven; order of tests: {document['choice']['ordered_by']}"
+        f"{len(document['policies'])} {'policy' if len(document['policies']) == 1 else 'policies'}, {len(chosen)} proven; order of tests: {document['choice']['ordered_by']}"
     )
     if rows:
         table("", ["policy", "wrong", "cost", ""], rows, right=[1, 2])

@@ -23,15 +23,15 @@ def acquire_under_policy(
     live: LiveModels,
     outputs: Sequence[Path] = (),
     review_file: Path | None = None,
-    reviews: Path | None = None,
+    reviews: Sequence[Path] = (),
     as_json: bool = False,
 ) -> None:
-    """Exit code 0 when every item is settled under the promise; 1 while some wait for a person, or are withheld."""
+    """Exit code 0 when every item is settled as the policy says (delivered, decided, or withheld where it withholds); 1 while some wait for a person."""
     from rrf_design.cli.items import open_dataset
     from rrf_design.documents import checked, read, write
     from rrf_design.errors import InputError
     from rrf_design.promises import run_policy
-    from rrf_design.promises.reviews import read_reviews, write_reviews
+    from rrf_design.promises.reviews import joined_reviews, write_reviews
     from rrf_design.questions.answers import RecordedAnswers
     from rrf_design.questions.delivery import FORMS, deliver
 
@@ -41,7 +41,7 @@ def acquire_under_policy(
         if path.suffix.lower() not in (".json", *FORMS):
             raise InputError(f"{path}: -o ends in .json (the whole result) or {', '.join(FORMS)} (the delivered table)")
     dataset = open_dataset(file, data)
-    said = {} if reviews is None else read_reviews(reviews)
+    said = joined_reviews(reviews)
     document = read(policy, what="policy")
     try:
         checked(document, "rrf-policy", what="policy")
@@ -66,4 +66,8 @@ def acquire_under_policy(
         if run.reviews:
             how = f"they are in {review_file}" if review_file is not None else "write them with --review-file"
             say(f"{len(run.reviews)} items wait for a person: {how}, read them back with --reviews")
+        if run.unlabelled:
+            say(
+                f"{run.unlabelled} rows of the pilot wait for the truth it had: give its review file with --reviews too"
+            )
     raise typer.Exit(0 if run.complete else 1)

@@ -66,6 +66,11 @@ def _promise_kind(path: Path) -> str | None:
     return kind if kind in ("rrf-policy", "rrf-audit") else None
 
 
+def _seed(seed: int) -> str:
+    """The seed that nobody chose leaves least to trust."""
+    return f"seed {seed}{', the default' if seed == 0 else ', which somebody chose'}"
+
+
 def _verify_promise(path: Path, kind: str, *, require: float | None, junit: Path | None, as_json: bool) -> None:
     from rrf_design.documents import read
     from rrf_design.errors import InputError, Refused
@@ -80,13 +85,13 @@ def _verify_promise(path: Path, kind: str, *, require: float | None, junit: Path
             policy = prove_policy(document)
             found = f"{len(policy.choice.policies)} tests on {policy.choice.scope.piloted} drawn items redone: {policy.sentence}"
             trusted = (
-                "the truths of the pilot, that the table is the one whose digest is named, and that seed, size and order of tests were fixed before any truth was"
+                f"the truths of the pilot, that the table is the one whose digest is named, and that {_seed(document['seed'])}, size and order of tests were fixed before any truth was"
                 " seen, with no other pilot of it; costs, and what is told under measured, stronger and twins, are information and not proven"
             )
         else:
             audit = prove_audit_document(document)
             found = f"{audit.drawn} draws redone: at most {audit.bound} of {audit.population} are wrong, confidence {float(audit.confidence)!r}"
-            trusted = "the labels, that the delivered table is the one whose digest is named, and that no other seed was tried"
+            trusted = f"the labels, that the delivered table is the one whose digest is named, and that no other seed than {document['record']['seed']} was tried"
     except Refused as error:
         fault = str(error)
     if junit is not None:

@@ -17,7 +17,7 @@ from rrf_design.documents import checked, kind_of, sealed
 from rrf_design.errors import InputError, Refused
 from rrf_design.files import canonical_digest
 from rrf_design.promises.policy_documents import plain_fraction
-from rrf_design.promises.truths import GoldRule, cell_is_right
+from rrf_design.promises.truths import GoldRule, cannot_tell, cell_is_right
 from rrf_design.questions.datasets import Dataset
 from rrf_design.questions.delivery import DELIVERED
 from rrf_design.questions.faults import RowFaults
@@ -135,18 +135,35 @@ def draw_audit(
     said = reviews or {}
     found: list[bool | None] = []
     for number, place in enumerate(places):
-        name = table.ids[place]
+        label = _label(table, place, rule, said)
         if number < len(known):
-            found.append(known[number])
-            continue
-        gold = said.get(name)
-        if gold is None and rule.column is not None:
-            if rule.column not in table.rows[place]:
-                raise InputError(f"{table.name}: no gold column {rule.column!r}")
-            gold = table.rows[place][rule.column]
-        right = cell_is_right(table.answers[place], gold, tolerance=rule.tolerance, separator=rule.separator)
-        found.append(None if right is None else not right)
+            _unchanged(table.ids[place], known[number], label)
+            label = known[number]
+        found.append(label)
     return AuditState(table, seed, tuple(places), tuple(found))
+
+
+def _label(table: DeliveredTable, place: int, rule: GoldRule, said: Mapping[str, Any]) -> bool | None:
+    """Whether a delivered value is wrong; None while nobody knows. A reviewer who can't tell leaves it wrong."""
+    gold = said.get(table.ids[place])
+    if cannot_tell(gold):
+        return True
+    if gold is None and rule.column is not None:
+        if rule.column not in table.rows[place]:
+            raise InputError(f"{table.name}: no gold column {rule.column!r}")
+        gold = table.rows[place][rule.column]
+    right = cell_is_right(table.answers[place], gold, tolerance=rule.tolerance, separator=rule.separator)
+    return None if right is None else not right
+
+
+def _unchanged(name: str, before: bool, now: bool | None) -> None:
+    """A label that was counted stays. One that says something else now is neither believed nor passed over in silence."""
+    if now is not None and now != before:
+        was, is_ = ("wrong", "right") if before else ("right", "wrong")
+        raise Refused(
+            f"item {name!r} was labelled {was} when the earlier audit counted it, and {is_} now; a label that was looked at stays. If it was mistaken, audit into"
+            " another file with the same seed, and say why"
+        )
 
 
 def _earlier(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,7 @@ from rrf_design.errors import InputError
 from rrf_design.promises.truths import Said, same
 from rrf_design.questions.templates import strict_number
 from rrf_design.risk import rate_bound
+from rrf_design.risk.sentences import number_above, percent_above, percent_below
 
 if TYPE_CHECKING:
     from rrf_design.acquisition.result import Acquisition, Bought
@@ -114,9 +116,16 @@ def measure_judges(judgements: Iterable[Judgement], *, confidence: float = 0.95)
 
 
 def interval(count: int, hits: int, confidence: float) -> list[float]:
-    """The rates that `hits` of `count` do not refute, both sides together (Clopper and Pearson)."""
-    each = 1.0 - (1.0 - confidence) / 2.0
-    return [1.0 - rate_bound(count, count - hits, each), rate_bound(count, hits, each)]
+    """The rates that `hits` of `count` do not refute, both sides together (Clopper and Pearson); rounded outwards."""
+    each = (1 + Fraction(str(confidence))) / 2
+    low = 1.0 - rate_bound(count, count - hits, each)
+    return [max(0.0, math.nextafter(low, 0.0)), rate_bound(count, hits, each)]
+
+
+def between(limits: Sequence[float]) -> tuple[str, str]:
+    """Both ends of an interval in words: the lower rounded downwards, the upper upwards."""
+    low, high = limits
+    return percent_below(Fraction(low)), percent_above(Fraction(high))
 
 
 def _judge(name: str, said: Sequence[Judgement], confidence: float) -> dict[str, Any]:
@@ -179,14 +188,15 @@ def _proposals(judge: Mapping[str, Any], confidence: float) -> list[str]:
     name, found = judge["judge"], []
     if "sigma" in judge:
         found.append(
-            f"check by {name!r}: sigma = {judge['sigma']['upper']:.4g} ({confidence:.0%} sure that it is no larger, from"
+            f"check by {name!r}: sigma = {number_above(judge['sigma']['upper'])} ({confidence:.0%} sure that it is no larger, from"
             f" {judge['judged'] - judge['unread']} labels; bias {judge['sigma']['bias']:+.4g})"
         )
     elif "rate" in judge and judge["right"] < judge["judged"] - judge["unread"]:
-        low, high = judge["interval"]
+        low, high = between(judge["interval"])
+        wrong = number_above(math.nextafter(1.0 - judge["interval"][0], 2.0))
         found.append(
-            f"check by {name!r}: rate = {1.0 - low:.4g} (how often it is wrong, at most; it is right in {judge['rate']:.1%} of its"
-            f" judgements, between {low:.1%} and {high:.1%}, {confidence:.0%} sure)"
+            f"check by {name!r}: rate = {wrong} (how often it is wrong, at most; it is right in {judge['rate']:.1%} of its"
+            f" judgements, between {low} and {high}, {confidence:.0%} sure)"
         )
     if judge.get("position", {}).get("biased"):
         found.append(

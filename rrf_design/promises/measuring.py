@@ -215,14 +215,14 @@ def _known(row: SheetRow, truth: Truth) -> dict[str, tuple[Said, ...]]:
         if anchor.id in row.values and anchor.rows is None and len(anchor.nodes) == 1 and anchor.trusted is not False:
             value = row.values[anchor.id]
             found[anchor.nodes[0]] = (value if isinstance(value, tuple) else (float(value),),)
-    return {**found, row.shape.node: truth.values}
+    return {**found, row.shape.node: truth.values} if truth.values else found
 
 
 def disputed_gold(sheet: AnswerSheet, truths: Sequence[Truth], others: AnswerSheet) -> list[str]:
     """Items where answers agree strongly on a value that the truth denies. Gold is wrong too; these are worth a second look."""
     crowd = fit_crowd(others.codes if len(others) >= len(sheet) else sheet.codes)
     gold = [_gold_code(sheet, place, truth) for place, truth in enumerate(truths)]
-    return [sheet.rows[place].id for place in disputed(crowd, sheet.codes, gold)]
+    return [sheet.rows[place].id for place in disputed(crowd, sheet.codes, gold) if truths[place].values]
 
 
 def proposals(

@@ -224,6 +224,8 @@ def large_enough(settings: PilotSettings, size: int) -> None:
     labels, sure = settings.labels, settings.confidence
     if not 1 <= labels <= size:
         raise InputError(f"a pilot of {labels} items; the table has {size}")
+    if settings.statement is Statement.REST and labels == size:
+        raise InputError(f"a pilot of all {size} items leaves no rest to promise anything about; give fewer --labels")
     level, risk = 1 - share(sure, "confidence"), Fraction(str(settings.risk))
     if settings.random_checks:
         risk = max(limit for part in (0.0, *SHARES) if (limit := risk / (1 - Fraction(str(part)))) < 1)

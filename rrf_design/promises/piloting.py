@@ -20,7 +20,7 @@ from rrf_design.promises.ordering import order_of_tests
 from rrf_design.promises.pilot_plans import PilotPlan, tested_limit
 from rrf_design.promises.playing import PlayedPolicy, play
 from rrf_design.promises.sheets import AnswerSheet
-from rrf_design.promises.truths import Truth, read_truth
+from rrf_design.promises.truths import Truth, cannot_tell, read_truth
 from rrf_design.risk import (
     Among,
     PolicyChoice,
@@ -53,6 +53,9 @@ def gold_truths(plan: PilotPlan, reviews: Mapping[str, Any] | None = None) -> tu
     for place in plan.drawn:
         row = plan.sheet.rows[place]
         cell = (reviews or {}).get(row.id)
+        if cannot_tell(cell):
+            found[row.id] = Truth.unknown()
+            continue
         if cell is None and plan.rule.column is not None:
             cell = row.item.gold
         if cell is None and plan.rule.column is None:

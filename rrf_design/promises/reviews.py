@@ -63,6 +63,16 @@ def read_reviews(path: str | os.PathLike[str], *, only: Sequence[str] | None = N
     return found
 
 
+def joined_reviews(paths: Sequence[str | os.PathLike[str]]) -> dict[str, Any]:
+    """What people wrote into several files; InputError where two of them say something else of one item."""
+    found: dict[str, Any] = {}
+    for path in paths:
+        for name, value in read_reviews(path).items():
+            if found.setdefault(name, value) != value:
+                raise InputError(f"{path}: item {name!r} has another value there than in a review file before it")
+    return found
+
+
 def _form(path: str | os.PathLike[str]) -> str:
     form = Path(path).suffix.lower()
     if form not in (".csv", ".jsonl"):

@@ -16,10 +16,11 @@ from rrf_design.promises.buying import NOTHING, BoughtAnswers, LiveModels, buy_a
 from rrf_design.promises.drawing import Population
 from rrf_design.promises.family import CHECK_EVERYTHING, LadderPolicy, LastRung
 from rrf_design.promises.pilot_plans import last_prices
+from rrf_design.promises.piloting import checked_value
 from rrf_design.promises.playing import PlayedPolicy, play
 from rrf_design.promises.policy_documents import RunTotals, check_applies, prove_policy, run_sentence
 from rrf_design.promises.sheets import AnswerSheet, SheetRow, read_sheet
-from rrf_design.promises.truths import GoldRule, read_truth, shown
+from rrf_design.promises.truths import GoldRule, cannot_tell, read_truth, shown
 from rrf_design.questions.answers import RecordedAnswers
 from rrf_design.questions.datasets import Dataset
 from rrf_design.verdict import Verdict, counted
@@ -36,10 +37,13 @@ class PolicyRun:
     reviews: tuple[tuple[str, str, str], ...]
     """(id, question, text) of the items that wait for a person."""
     document: Mapping[str, Any]
+    unlabelled: int = 0
+    """Rows of the pilot whose truth is not at hand, though its tests had it: people said it, in a review file of the pilot."""
 
     @property
     def complete(self) -> bool:
-        return not self.reviews
+        """Whether every item is settled as the policy says: delivered, decided by a person, or withheld where the policy withholds."""
+        return not self.reviews and not self.unlabelled
 
     def to_json(self) -> dict[str, Any]:
         totals = self.totals
@@ -54,6 +58,7 @@ class PolicyRun:
                 "delivered": totals.delivered,
                 "to_people": totals.to_people,
                 "waiting": len(self.reviews),
+                "pilot_without_truth": self.unlabelled,
                 "cost": totals.cost,
                 "check_everything": totals.check_everything,
                 "budget": totals.budget,
@@ -118,19 +123,27 @@ def run_policy(
     else:
         for row in outside.rows:
             rows[row.id] = _held_back(row, last.check, "the pilot proved no policy; a person decides")
-    waiting = []
+    waiting, unlabelled = [], 0
+    person = played is None or played.policy.last is LastRung.PERSON
     for row in sheet.rows:
         if row.id in piloted:
-            rows[row.id] = _looked_up(
-                row, row.item.gold if said.get(row.id) is None else said[row.id], rule, "the pilot's truth"
-            )
+            cell = _pilot_truth(row, said, rule)
+            unlabelled += cell is None
+            rows[row.id] = _looked_up(row, cell, rule, "the pilot's truth")
         elif rows[row.id]["answer"] is None and said.get(row.id) is not None:
             rows[row.id] = {**_looked_up(row, said[row.id], rule, "the reviewer"), "cost": rows[row.id]["cost"]}
-        elif rows[row.id]["answer"] is None and row.shape.person is not None:
+        elif rows[row.id]["answer"] is None and person and row.shape.person is not None:
             waiting.append((row.id, question_of(row), row.raw))
     totals = _totals(dataset, outside, played, last.check)
     ranked = _ranked([rows[name] for name in sheet.ids])
-    return PolicyRun(run_sentence(data, totals), totals, ranked, sheet.ids, tuple(waiting), data)
+    return PolicyRun(run_sentence(data, totals), totals, ranked, sheet.ids, tuple(waiting), data, unlabelled)
+
+
+def _pilot_truth(row: SheetRow, said: Mapping[str, Any], rule: GoldRule) -> Any:
+    """What a pilot takes for the truth of an item, from the same places in the same order."""
+    if said.get(row.id) is not None:
+        return said[row.id]
+    return row.item.gold if rule.column is not None else checked_value(row.item.problem)
 
 
 def _drawn_to_check(
@@ -227,6 +240,8 @@ def _held_back(row: SheetRow, cost: float, reason: str) -> dict[str, Any]:
 
 def _looked_up(row: SheetRow, cell: Any, rule: GoldRule, who: str) -> dict[str, Any]:
     """An item whose truth somebody knows: that is what is delivered."""
+    if cannot_tell(cell):
+        return _held_back(row, 0.0, f"{who} is that nobody can tell")
     truth = read_truth(cell, row.parser, rule)
     if truth is None:
         return _held_back(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
@@ -34,8 +35,8 @@ def stronger(result: PilotResult) -> list[dict[str, Any]]:
         {
             "risk": wanted,
             "policy": CHECK_EVERYTHING if chosen is None else chosen.name,
-            "labels": None if labels is None or not part else round(labels / part),
-            "cost": None if labels is None or not part else round(labels / part) * price,
+            "labels": None if labels is None or not part else math.ceil(labels / part),
+            "cost": None if labels is None or not part else math.ceil(labels / part) * price,
             "if_wrong_share_is": float(kept),
         }
     )
@@ -53,23 +54,22 @@ def _cleanest(result: PilotResult) -> Fraction:
 
 
 def _labels(kept: Fraction, risk: float, confidence: float) -> int | None:
-    """The least pilot that proves the risk when it shows its expected number of wrong items; None where no size does."""
+    """The least pilot that proves the risk when it shows its expected number of wrong items, rounded up; None where no size does."""
     if kept >= Fraction(str(risk)):
         return None
     wrong = 0
     while True:
         labels = least_labels(risk, confidence, wrong=wrong)
-        if int(kept * labels) <= wrong or labels > LARGEST:
+        if math.ceil(kept * labels) <= wrong or labels > LARGEST:
             return labels if labels <= LARGEST else None
-        wrong = int(kept * labels)
+        wrong = math.ceil(kept * labels)
 
 
 def in_words(entries: list[dict[str, Any]], document: Mapping[str, Any]) -> list[str]:
-    """For people."""
-    best = best_risk(len(document["drawn"]), document["confidence"])
-    lines = [
-        f"These {len(document['drawn']):,} labels could prove {percent_above(Fraction(best))} at best, had nothing been wrong."
-    ]
+    """For people. Labels are counted in all, those of this pilot among them: a stronger promise is another pilot, on other items or a larger one from the beginning."""
+    drawn, size = len(document["drawn"]), document["population"]["size"]
+    best = best_risk(drawn, document["confidence"])
+    lines = [f"These {drawn:,} labels could prove {percent_above(Fraction(best))} at best, had nothing been wrong."]
     for entry in entries:
         if entry["labels"] is None:
             lines.append(
@@ -77,6 +77,21 @@ def in_words(entries: list[dict[str, Any]], document: Mapping[str, Any]) -> list
             )
         else:
             lines.append(
-                f"For {entry['risk']:.2%}: about {entry['labels']:,} labels, for {entry['cost']:,.2f}, if {entry['if_wrong_share_is']:.2%} wrong goes on (an estimate)."
+                f"For {entry['risk']:.2%}: {_needed(entry, drawn, size)}, if {entry['if_wrong_share_is']:.2%} wrong goes on (an estimate)."
             )
     return lines
+
+
+def _needed(entry: Mapping[str, Any], drawn: int, size: int) -> str:
+    labels = entry["labels"]
+    if entry["policy"] == CHECK_EVERYTHING and labels <= drawn:
+        return (
+            f"about {labels:,} labels would do for a policy that is tested first, and this pilot has {drawn:,}; fix one with [ladder], or let more items make the"
+            " order of tests, before another pilot"
+        )
+    if labels >= size:
+        return f"about {labels:,} labels in all, more than the table's {size:,} items leave unchecked"
+    seen = f"this pilot has {drawn:,}"
+    if labels <= drawn:
+        seen += ", and could have been asked for it before it was looked at"
+    return f"a pilot of about {labels:,} labels in all, for {entry['cost']:,.2f} ({seen})"

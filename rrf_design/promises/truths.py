@@ -23,6 +23,8 @@ Said = tuple[float, ...] | str
 """An answer as it is compared: numbers, or the class of an open answer."""
 ROUNDING = 1e-9
 """Relative: numbers this close are the same number, written or computed in two ways."""
+CANNOT_TELL = "?"
+"""What a reviewer writes who can't say what is right. It counts as wrong whatever was delivered: a label that is left out must not help."""
 GOLD_KEYS = ("column", "tolerance", "separator")
 
 
@@ -60,6 +62,11 @@ class Truth:
     tolerance: float | None = None
     text: str = ""
 
+    @classmethod
+    def unknown(cls) -> Truth:
+        """Somebody looked and could not tell: no value is right, which is the worst case."""
+        return cls((), None, CANNOT_TELL)
+
     def right(self, said: Said | None) -> bool:
         return said is not None and any(same(said, value, self.tolerance) for value in self.values)
 
@@ -74,6 +81,11 @@ def same(said: Said, value: Said, tolerance: float | None = None) -> bool:
     return all(
         math.isclose(a, b, rel_tol=ROUNDING, abs_tol=reach * (1 + ROUNDING)) for a, b in zip(said, value, strict=True)
     )
+
+
+def cannot_tell(cell: Any) -> bool:
+    """Of a reviewer's field, never of a gold column, where a question mark may be an answer."""
+    return isinstance(cell, str) and cell.strip() == CANNOT_TELL
 
 
 def read_truth(cell: Any, parser: Parser | None, rule: GoldRule) -> Truth | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from decimal import Decimal, localcontext
+from decimal import ROUND_CEILING, Context, Decimal, localcontext
 from fractions import Fraction
 
 from rrf_design.risk.statements import Among, Limit, Scope, Statement
@@ -48,5 +48,20 @@ def percent(value: Fraction) -> str:
 
 def percent_above(value: Fraction) -> str:
     """A bound in words, with two decimals: rounded upwards, because what is said must not be less than what is proven."""
-    hundredths = math.ceil(10_000 * value)
-    return f"{hundredths // 100}.{hundredths % 100:02d}%"
+    return _hundredths(math.ceil(10_000 * value))
+
+
+def percent_below(value: Fraction) -> str:
+    """A lower limit in words, with two decimals: rounded downwards."""
+    return _hundredths(max(0, math.floor(10_000 * value)))
+
+
+def number_above(value: float, *, digits: int = 4) -> str:
+    """An upper limit that is no share, with so many digits: rounded upwards, as a number that a recipe takes."""
+    if not math.isfinite(value):
+        return f"{value}"
+    return f"{float(Context(prec=digits, rounding=ROUND_CEILING).create_decimal(Decimal(value))):g}"
+
+
+def _hundredths(count: int) -> str:
+    return f"{count // 100}.{count % 100:02d}%"

@@ -153,3 +153,33 @@ def test_a_table_that_cannot_be_audited(tmp_path: Path, text: str, words: str) -
 def test_a_gold_column_that_is_not_there(table: Any) -> None:
     with pytest.raises(InputError, match="no gold column 'truth'"):
         draw_audit(table, 5, seed=1, rule=GoldRule("truth"))
+
+
+def test_a_label_that_was_counted_is_not_changed(table: Any, tmp_path: Path) -> None:
+    """Neither for the better nor for the worse: an edit after the draw is refused and named, in the gold column and in what people wrote."""
+    first = certificate(table, 120)
+    wrong, right = first["wrong_items"][0], next(i for i in first["items"] if i not in first["wrong_items"])
+    with pytest.raises(Refused, match=f"item '{wrong}' was labelled wrong .* and right now"):
+        certificate(table, 120, before=first, reviews={wrong: wrong})
+    with pytest.raises(Refused, match=f"item '{right}' was labelled right .* and wrong now"):
+        certificate(table, 150, before=first, reviews={right: "0"})
+    path = tmp_path / "delivered.csv"
+    path.write_text(path.read_text().replace(f"\n{wrong},{wrong},{int(wrong) + 1}\n", f"\n{wrong},{wrong},{wrong}\n"))
+    edited = read_delivered(path, id_column="no")
+    assert edited.digest == table.digest  # what was delivered is the same; only its truth is another
+    with pytest.raises(Refused, match="a label that was looked at stays"):
+        certificate(edited, 120, before=first)
+    assert certificate(table, 130, before=first)["items"][:120] == first["items"]
+
+
+def test_a_reviewer_who_cannot_tell_does_not_help(table: Any) -> None:
+    """A row that nobody decides counts as wrong, so the bound is the worst that its truth could make it; a row that is left empty ends what is counted."""
+    waiting = draw_audit(table, 30, seed=5, rule=GoldRule()).waiting
+    said = {name: "?" if at == 12 else name for at, name in enumerate(waiting)}
+    state = draw_audit(table, 30, seed=5, rule=GoldRule(), reviews=said)
+    document = audit_document(state, confidence=0.95, risk=None, truth="30 reviews")
+    assert (document["drawn"], document["wrong_items"]) == (30, [waiting[12]])
+    for truth in (waiting[12], "no"):
+        other = draw_audit(table, 30, seed=5, rule=GoldRule(), reviews={**said, waiting[12]: truth})
+        assert audit_document(other, confidence=0.95, risk=None, truth="")["bound"] <= document["bound"]
+    prove_audit_document(document)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
 from scipy.stats import binomtest
 
 from rrf_design.errors import InputError
-from rrf_design.promises.judging import Judgement, interval, measure_judges, read_judgements
+from rrf_design.promises.judging import Judgement, between, interval, measure_judges, read_judgements
+from rrf_design.risk.counts import BinomialTail
 
 
 @pytest.mark.parametrize(("count", "hits"), [(10, 0), (10, 7), (10, 10), (200, 191)])
@@ -29,7 +31,7 @@ def test_a_judge_of_classes_has_a_rate_and_two_have_an_agreement() -> None:
     assert "sigma" not in one
     (pair,) = found["agreement"]
     assert (pair["items"], pair["agree"], pair["both_wrong"]) == (19, 10, 1)
-    assert "rate = 0.2487 (how often it is wrong, at most; it is right in 95.0%" in found["proposals"][0]
+    assert "rate = 0.2488 (how often it is wrong, at most; it is right in 95.0%" in found["proposals"][0]
 
 
 def test_a_judge_of_numbers_has_a_sigma_with_its_limit() -> None:
@@ -70,3 +72,19 @@ def test_tables_are_read_and_bad_ones_refused(tmp_path: Path) -> None:
         measure_judges(twice)
     with pytest.raises(InputError, match="no judgements"):
         measure_judges([])
+
+
+@pytest.mark.parametrize("right", [0, 1, 7, 19, 20])
+def test_what_is_proposed_is_never_less_than_what_is_proven(right: int) -> None:
+    """An interval covers the exact one, and the rate in the proposal covers the interval: rounding to nearest proposed less than was proven."""
+    said = [Judgement(str(i), "one", "yes" if i < right else "no", "yes") for i in range(20)]
+    found = measure_judges(said)
+    low, high = found["judges"][0]["interval"]
+    for rate, hits in ((1 - Fraction(low), 20 - right), (Fraction(high), right)):
+        assert rate >= 1 or BinomialTail(20, rate, hits).at_most(Fraction(25, 1000))
+    if right < 20:
+        rate_said = found["proposals"][0].split("rate = ")[1].split(" ")[0]
+        assert Fraction(rate_said) >= 1 - Fraction(low)
+    below, above = between([low, high])
+    assert Fraction(below.rstrip("%")) <= 100 * Fraction(low)
+    assert Fraction(above.rstrip("%")) >= 100 * Fraction(high)

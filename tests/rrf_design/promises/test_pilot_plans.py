@@ -47,3 +47,15 @@ def test_a_check_that_shows_the_gold_is_refused(make_world: Any) -> None:
     world = make_world(items=80, extra=extra)
     with pytest.raises(InputError, match="gold column"):
         world.plan(PilotSettings(70, 0.1))
+
+
+def test_a_pilot_of_all_items_leaves_no_rest(make_world: Any) -> None:
+    world = make_world(items=60)
+    with pytest.raises(InputError, match="a pilot of all 60 items leaves no rest"):
+        world.plan(PilotSettings(60, 0.1, statement=Statement.REST))
+    for statement in (Statement.FRESH, Statement.POLICY, Statement.FILE):
+        assert len(world.plan(PilotSettings(60, 0.1, statement=statement)).drawn) == 60
+    with pytest.raises(InputError, match="a pilot of 61 items; the table has 60"):
+        world.plan(PilotSettings(61, 0.1))
+    with pytest.raises(InputError, match="a pilot of 0 items"):
+        world.plan(PilotSettings(0, 0.1))

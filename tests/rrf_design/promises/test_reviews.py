@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from rrf_design.errors import InputError
-from rrf_design.promises.reviews import COLUMNS, read_reviews, write_reviews
+from rrf_design.promises.reviews import COLUMNS, joined_reviews, read_reviews, write_reviews
 
 ROWS = [("007", "What is right?", "text, with comma"), ("008", "=HYPERLINK()", "two\nlines")]
 
@@ -79,3 +79,14 @@ def test_only_two_kinds_of_files(tmp_path: Path) -> None:
     for call in (lambda path: write_reviews(path, ROWS), read_reviews):
         with pytest.raises(InputError, match=r"review files end in .csv or .jsonl"):
             call(tmp_path / "review.xlsx")
+
+
+def test_several_files_are_one_voice(tmp_path: Path) -> None:
+    """The pilot's reviews and the run's; where they contradict each other nobody guesses."""
+    (tmp_path / "a.csv").write_text("id,value\nx,1\ny,\n")
+    (tmp_path / "b.csv").write_text("id,value\ny,2\nx,1\n")
+    (tmp_path / "c.csv").write_text("id,value\ny,3\n")
+    assert joined_reviews([]) == {}
+    assert joined_reviews([tmp_path / "a.csv", tmp_path / "b.csv"]) == {"x": "1", "y": "2"}
+    with pytest.raises(InputError, match=r"c\.csv: item 'y' has another value"):
+        joined_reviews([tmp_path / name for name in ("a.csv", "b.csv", "c.csv")])

@@ -7,6 +7,7 @@ from fractions import Fraction
 import pytest
 
 from rrf_design.risk import Among, Limit, Scope, Statement, promise
+from rrf_design.risk.sentences import number_above, percent_above, percent_below
 
 SURE = Fraction(19, 20)
 
@@ -44,3 +45,18 @@ def test_a_number_is_given_only_where_it_is_known() -> None:
     assert promise(Limit.of(0.1), scope, confidence=SURE).startswith("Of the items delivered, at most 10 %")
     rest = promise(Limit.of(0.1), Scope(Statement.REST, 200, 1319), confidence=SURE, delivers=1001)
     assert rest == "Of the items delivered, at most 10 % are wrong outside the pilot, with confidence 95 %."
+
+
+@pytest.mark.parametrize("value", [0.0, 1e-9, 0.2486, 0.24861, 0.5, 1 / 3, 0.99999, 1.0])
+def test_limits_are_rounded_away_from_what_helps(value: float) -> None:
+    exact = Fraction(value)
+    above, below = percent_above(exact), percent_below(exact)
+    assert Fraction(below.rstrip("%")) <= 100 * exact <= Fraction(above.rstrip("%"))
+    assert Fraction(above.rstrip("%")) - Fraction(below.rstrip("%")) <= Fraction(1, 100)
+    assert exact <= Fraction(number_above(value)) <= exact * Fraction(1001, 1000) + Fraction(1, 10**300)
+
+
+def test_a_number_that_is_no_share_is_rounded_upwards_too() -> None:
+    assert number_above(12.3401) == "12.35"
+    assert number_above(123456.0) == "123500"
+    assert number_above(float("inf")) == "inf"
