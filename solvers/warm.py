@@ -66,9 +66,9 @@ def _warm_rows(dim: int) -> None:
     base, parts = np.kron([[1.0, -1.0], [-1.0, 1.0]], np.eye(dim)), np.zeros((2, width, width))
     for i in two:
         parts[i, i * dim : (i + 1) * dim, i * dim : (i + 1) * dim] = np.eye(dim)
-    sizes, radii = np.ones(2, dtype=np.int64), np.zeros(2)
-    separate(base, parts, sizes, np.zeros(2), 0.1, 0.3, radii, 0.0, 1.0)
-    least_weight(base, parts, sizes, np.array([0, 1, 0, 1, 0]), np.array([0, 2]), 0.1, 0.3, radii, 0.0)
+    sizes, radii, whole = np.ones(2, dtype=np.int64), np.zeros(2), np.zeros((0, 0), dtype=np.int64)
+    separate(whole, base, parts, sizes, np.zeros(2), 0.1, 0.3, radii, 0.0, 1.0)
+    least_weight(whole, base, parts, sizes, np.array([0, 1, 0, 1, 0]), np.array([0, 2]), 0.1, 0.3, radii, 0.0)
     offsets, pointer, neighbours = np.array([0, dim, width]), np.array([0, 1, 2]), np.array([1, 0])
     out = np.full((64, 2), -1, dtype=np.int64)
     weak_sets(base, offsets, pointer, neighbours, 2, 0.1, two, two, out)

@@ -46,6 +46,31 @@ def definite(matrix, other, scale, shift, work):
 
 
 @njit(cache=True, nogil=True)
+def enough(sets, matrix, other, scale, shift, work):
+    """The same on each of these sets of coordinates (rows padded with −1); without sets, on all coordinates at once."""
+    if len(sets) == 0:
+        return definite(matrix, other, scale, shift, work)
+    for chosen in sets:
+        for i in range(len(chosen)):
+            a = chosen[i]
+            if a < 0:
+                break
+            pivot = matrix[a, a] + scale * other[a, a] - shift
+            for j in range(i):
+                total = matrix[a, chosen[j]] + scale * other[a, chosen[j]]
+                for t in range(j):
+                    total -= work[i, t] * work[t, j]
+                work[i, j] = total
+                share = total * work[j, j]
+                work[j, i] = share
+                pivot -= total * share
+            if not pivot > 0.0:
+                return False
+            work[i, i] = 1.0 / pivot
+    return True
+
+
+@njit(cache=True, nogil=True)
 def raised(shift, root, squares):
     """The threshold (root + √squares)² − (root² − shift), rounded down: what counts with so much uncertainty must reach."""
     if squares <= 0.0:
@@ -55,7 +80,7 @@ def raised(shift, root, squares):
 
 
 @njit(cache=True, nogil=True)
-def least_weight(base, parts, sizes, prefix, starts, shift, root, radii, eta):
+def least_weight(sets, base, parts, sizes, prefix, starts, shift, root, radii, eta):
     """Least total weight of counts that suffice; −1 when none does, −2 when it was not found in time.
 
     prefix[starts[k] + c] is the weight of the c lightest members of kind k. Counts m suffice when base + Σ m·parts has no eigenvalue
@@ -70,9 +95,9 @@ def least_weight(base, parts, sizes, prefix, starts, shift, root, radii, eta):
     squares[0] = eta
     for k in range(kinds - 1, -1, -1):
         rest[k] = rest[k + 1] + sizes[k] * parts[k]
-    if not definite(base, rest[0], 1.0, raised(shift, root, eta), work):
+    if not enough(sets, base, rest[0], 1.0, raised(shift, root, eta), work):
         return -1
-    if definite(base, base, 0.0, raised(shift, root, eta), work):
+    if enough(sets, base, base, 0.0, raised(shift, root, eta), work):
         return 0
     best = np.int64(1)
     for k in range(kinds):
@@ -89,14 +114,14 @@ def least_weight(base, parts, sizes, prefix, starts, shift, root, radii, eta):
         after = sums[level + 1]
         after[:] = sums[level] + c * parts[level]
         tests += 2
-        if tests * width * width > 8 * WORK:
+        if tests * max(len(sets), 1) * width * width > 8 * WORK:
             return -2
         squares[level + 1] = squares[level] + c * radii[level]
         level_shift = raised(shift, root, squares[level + 1])
-        if not definite(after, rest[level + 1], 1.0, level_shift, work):
+        if not enough(sets, after, rest[level + 1], 1.0, level_shift, work):
             continue
         spent[level + 1] = spent[level] + prefix[starts[level] + c]
-        if level + 1 == kinds or definite(after, after, 0.0, level_shift, work):
+        if level + 1 == kinds or enough(sets, after, after, 0.0, level_shift, work):
             best, found = spent[level + 1], True
             level -= 1
         else:
@@ -106,7 +131,7 @@ def least_weight(base, parts, sizes, prefix, starts, shift, root, radii, eta):
 
 
 @njit(cache=True, nogil=True)
-def light_counts(base, parts, sizes, table, below, shift, root, radii, eta, out):
+def light_counts(sets, base, parts, sizes, table, below, shift, root, radii, eta, out):
     """Least counts into `out` whose weight, Σ table[k, m_k], is small and under `below`; 1 when found, 0 when there are none, −2 when
     it was not found out in time. Weights rise with the counts; members that weigh nothing come first and are taken at once."""
     kinds, width = len(sizes), base.shape[0]
@@ -125,7 +150,7 @@ def light_counts(base, parts, sizes, table, below, shift, root, radii, eta, out)
     squares = np.zeros(kinds + 1)
     squares[0] = eta
     found, best, tests, level = False, below, 0, 0
-    if definite(sums[0], rest[0], 0.0, raised(shift, root, eta), work):
+    if enough(sets, sums[0], rest[0], 0.0, raised(shift, root, eta), work):
         out[:kinds] = free
         found, level = True, -1
     while level >= 0:
@@ -137,14 +162,14 @@ def light_counts(base, parts, sizes, table, below, shift, root, radii, eta, out)
         after = sums[level + 1]
         after[:] = sums[level] + c * parts[level]
         tests += 2
-        if tests * width * width > WORK:
+        if tests * max(len(sets), 1) * width * width > WORK:
             return -2
         squares[level + 1] = squares[level] + c * radii[level]
         level_shift = raised(shift, root, squares[level + 1])
-        if not definite(after, rest[level + 1], 1.0, level_shift, work):
+        if not enough(sets, after, rest[level + 1], 1.0, level_shift, work):
             continue
         spent[level + 1] = spent[level] + table[level, free[level] + c]
-        if level + 1 == kinds or definite(after, after, 0.0, level_shift, work):
+        if level + 1 == kinds or enough(sets, after, after, 0.0, level_shift, work):
             found, best = True, spent[level + 1]
             out[:kinds] = free
             out[: level + 1] += counts[: level + 1]
@@ -160,14 +185,14 @@ def light_counts(base, parts, sizes, table, below, shift, root, radii, eta, out)
     for k in range(
         kinds
     ):  # what weighs nothing is dropped again where it is not needed: least counts make the strongest rows
-        while out[k] > 0 and definite(total, parts[k], -1.0, shift, work):
+        while out[k] > 0 and enough(sets, total, parts[k], -1.0, shift, work):
             total -= parts[k]
             out[k] -= 1
     return 1
 
 
 @njit(cache=True, nogil=True)
-def heaviest_cover(base, parts, sizes, kind_of, start, prices, shift, root, radii, eta):
+def heaviest_cover(sets, base, parts, sizes, kind_of, start, prices, shift, root, radii, eta):
     """(status, w): w ≥ 0 of least prices·w with w·m ≥ 1 for every sufficient count m, where variable v has max(m_k − start_v, 0) in the
     row of m. Status 1: found, and its value is under 1; 0: the value is at least 1; −2: not found out in time.
 
@@ -211,7 +236,7 @@ def heaviest_cover(base, parts, sizes, kind_of, start, prices, shift, root, radi
                     if weights[v] > 1e-12:
                         for c in range(start[v] + 1, sizes[kind_of[v]] + 1):
                             table[kind_of[v], c] += weights[v] * (c - start[v])
-                answer = light_counts(base, parts, sizes, table, 1.0 - 1e-7, shift, root, radii, eta, counts)
+                answer = light_counts(sets, base, parts, sizes, table, 1.0 - 1e-7, shift, root, radii, eta, counts)
                 if answer < 0:
                     return -2, weights
                 if answer == 0:
@@ -266,7 +291,7 @@ def whole(weights):
 
 
 @njit(cache=True, nogil=True)
-def separate(base, parts, sizes, shares, shift, root, radii, eta, taken):
+def separate(sets, base, parts, sizes, shares, shift, root, radii, eta, taken):
     """(bound, weights of members): the row that these shares miss by most; bound 0 when they miss none, −1 when no choice suffices,
     −2 when the least counts are too many to list. Members with a share of at least `taken` are taken for granted.
 
@@ -305,9 +330,9 @@ def separate(base, parts, sizes, shares, shift, root, radii, eta, taken):
     work, everything = np.zeros((width, width)), owned.copy()
     for c in range(chosen):
         everything += amounts[c] * few[c]
-    if not definite(everything, owned, 0.0, raised(shift, root, eta), work):
+    if not enough(sets, everything, owned, 0.0, raised(shift, root, eta), work):
         return -1, weights
-    if chosen == 0 or definite(owned, owned, 0.0, raised(shift, root, eta), work):
+    if chosen == 0 or enough(sets, owned, owned, 0.0, raised(shift, root, eta), work):
         return 0, weights
     kind_of = np.zeros(kept + 1, dtype=np.int64)
     start = np.zeros(kept + 1, dtype=np.int64)
@@ -325,7 +350,7 @@ def separate(base, parts, sizes, shares, shift, root, radii, eta, taken):
                 )  # ties are broken, and few weights used
                 variables += 1
     solved, rises = heaviest_cover(
-        owned, few, amounts, kind_of[:variables], start[:variables], prices[:variables], shift, root, spread, eta
+        sets, owned, few, amounts, kind_of[:variables], start[:variables], prices[:variables], shift, root, spread, eta
     )
     if solved <= 0:
         return solved, weights
@@ -343,7 +368,7 @@ def separate(base, parts, sizes, shares, shift, root, radii, eta, taken):
         for p in range(left[k]):
             prefix[at + p + 1] = prefix[at + p] + by_member[first[k] + p]
         at += left[k] + 1
-    bound = least_weight(owned, few, amounts, prefix, starts, shift, root, spread, eta)
+    bound = least_weight(sets, owned, few, amounts, prefix, starts, shift, root, spread, eta)
     if bound <= 0:
         return bound, weights
     for p in range(kept):

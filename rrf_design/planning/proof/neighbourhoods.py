@@ -1,13 +1,17 @@
-"""A support and the blocks around it: whether it reaches a target depends on these alone.
+"""A support, or a region of several, and the blocks around it: whether it reaches a target depends on these alone.
 
 Blocks that look alike from the support, matrix for matrix and bit for bit, are of one kind and count only by their number. The
 kernel of `solvers.kernels.counts` lists the least counts that suffice and finds the row of their hull that a fractional design
 misses by most; here it is given the matrices, and a row can be asked for its bound at any target.
+
+A region has more nodes than a support. It reaches a target when all supports in it do, with the same purchases: its rows say what no
+row of a single support can, because one purchase seldom mends two supports that meet.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import combinations
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -35,14 +39,15 @@ class HullRow:
 
 @dataclass(frozen=True, slots=True)
 class Neighbourhood:
-    """One support with everything on sale that touches it."""
+    """One support or region with everything on sale that touches it."""
 
     support: tuple[int, ...]
+    sets: Whole  # (supports of a region, coordinates), padded with −1; none where it is one support itself
     members: Whole  # positions among the arena's variable blocks, kind after kind
     sizes: Whole  # (kinds,)
     owned: Array  # (width, width)
     parts: Array  # (kinds, width, width), of one block each
-    radii: Array  # (kinds,) squared radius of one block; zero unless what is owned keeps the support connected
+    radii: Array  # (kinds,) squared radius of one block; zero unless what is owned keeps it connected, and in regions
     eta: float  # the same of what is owned
     room: float
     """Above the rounding of every sum of these matrices and of its elimination: λ_min closer to a target counts as reaching it."""
@@ -54,6 +59,7 @@ class Neighbourhood:
         here = shares[self.members]
         for taken in TAKEN:
             bound, weights = separate(
+                self.sets,
                 self.owned,
                 self.parts,
                 self.sizes,
@@ -91,6 +97,7 @@ class Neighbourhood:
                 radii.append(float(self.radii[k]))
         few = np.array(parts) if parts else np.zeros((0, *owned.shape))
         least = least_weight(
+            self.sets,
             owned,
             few,
             np.array(sizes, dtype=np.int64),
@@ -119,8 +126,19 @@ class _Joined:
         return len(set(self.part.values())) == 1
 
 
+def _supports(places: list[Whole], size: int) -> Whole:
+    """Coordinates of every support of so many nodes in a region; none where the nodes are not more."""
+    if len(places) <= size:
+        return np.zeros((0, 0), dtype=np.int64)
+    listed = [np.concatenate(some) for some in combinations(places, size)]
+    result = np.full((len(listed), max(map(len, listed))), -1, dtype=np.int64)
+    for row, coordinates in zip(result, listed, strict=True):
+        row[: len(coordinates)] = coordinates
+    return result
+
+
 class Neighbourhoods:
-    """What lies around the supports of one arena; each is looked at once."""
+    """What lies around the supports and regions of one arena; each is looked at once."""
 
     def __init__(self, arena: Arena) -> None:
         self.arena = arena
@@ -168,15 +186,17 @@ class Neighbourhoods:
             where = np.concatenate([place[i] for i in kind[0]])
             parts[number, where[:, None], where] = matrices[kind]
         sizes = np.array([len(kinds[key]) for key in order], dtype=np.int64)
+        plain = len(support) > arena.size or not joined.whole
         trace = float(np.trace(owned) + (np.trace(parts, axis1=1, axis2=2) * sizes).sum())
         return Neighbourhood(
             support=support,
+            sets=_supports(list(place.values()), arena.size),
             members=np.array([j for key in order for j in kinds[key]], dtype=np.int64),
             sizes=sizes,
             owned=owned,
             parts=parts,
-            radii=np.array([kind[2] if joined.whole else 0.0 for kind in order]),
-            eta=eta * (1 - 1e-12) if joined.whole else 0.0,
+            radii=np.array([0.0 if plain else kind[2] for kind in order]),
+            eta=0.0 if plain else eta * (1 - 1e-12),
             room=((len(owned) + 4) ** 2 + len(blocks)) * ULP * trace,
         )
 

@@ -25,6 +25,7 @@ from rrf_design.planning.proof.bounds import bound_from_cuts, ceiling
 from rrf_design.planning.proof.hull_pool import HullPool
 from rrf_design.planning.proof.master import Answer, Solved
 from rrf_design.planning.proof.mending import Exchange, Mender
+from rrf_design.planning.proof.regions import around, grown, stages
 from rrf_design.planning.proof.relaxation import Fractional, MarketRelaxation, safe_cost
 from rrf_design.planning.proof.weak import DENSE, WeakSupports
 
@@ -42,6 +43,7 @@ STALLED = 3  # linear programs looked back on
 HOPE = 8  # separation ends when that many more such steps would not refute the budget
 LEAN = 0.2  # of a fractional design in the whole ones that are cut off
 SMALL = 1e-3  # or, without one, when they raised the cost by less than this
+FAR = 0.85  # of the budget: a linear bound below this is not raised by regions
 NEAR = 1.02  # within this factor of its bound an incumbent is asked to be proven the best
 BISECTED = 14  # linear questions before the master is asked
 CLIMBED = (0.6, 0.3, 0.1, 0.01)  # of the way from the incumbent to its bound: where a better design is looked for
@@ -67,6 +69,7 @@ class Prover(PlanSearch):
         self.hulls = HullPool(arena)
         self.weak = WeakSupports(arena)
         self.relaxation = MarketRelaxation(self.structure)
+        self.regions = stages(self.weak)
         self.fractional: Fractional | None = None
         self._quiet: dict[tuple[int, ...], tuple[float, NDArray[np.float64]]] = {}
 
@@ -128,7 +131,7 @@ class Prover(PlanSearch):
         """Whether the linear relaxation refutes the threshold, and a proven bound on the cost of every design that reaches it."""
         target, unit = threshold * threshold, self.structure.unit
         units = None if budget is None else floor(budget / unit)
-        bound, history = 0, list[float]()
+        bound, history, stage = 0, list[float](), 0
         self.fractional = None
         while deadline is None or time.monotonic() < deadline:
             rows = self._rows(target)
@@ -136,12 +139,57 @@ class Prover(PlanSearch):
             if solved is None:
                 break
             history.append(solved.cost)
-            enough = units is not None and solved.cost > units + 1e-6
-            if enough or _stalled(history, units) or not self.separate(solved.values, target, level=WEAK * target):
-                bound = max(bound, self._proven(rows, solved))
-                self.fractional = solved
-                break
+            if units is None or solved.cost <= units + 1e-6:
+                stage = self._learn(stage, history, solved, target, units)
+                if stage <= self.regions:
+                    continue
+            bound = max(bound, self._proven(rows, solved))
+            self.fractional = solved
+            break
         return units is not None and bound > units, bound * unit
+
+    def _learn(self, stage: int, history: list[float], solved: Fractional, target: float, units: int | None) -> int:
+        """Add rows that a fractional design misses: of supports, then of regions of them; the stage this has come to.
+
+        A stage ends when the linear programs (whose values are the history) have come to rise too slowly, or nothing is missed. Far
+        below the budget regions are not worth their time.
+        """
+        shares = solved.values[self.structure.variable_of]
+        while stage <= self.regions:
+            if not _stalled(history, units):
+                learnt = self.separate(solved.values, target, level=WEAK * target)
+                if learnt + self._widen(stage, shares, target, self._tight(solved)):
+                    return stage
+            far = units is not None and solved.cost < FAR * units
+            stage = self.regions + 1 if far else stage + 1
+            history[:] = [solved.cost]
+        return stage
+
+    def _widen(self, stage: int, shares: NDArray[np.float64], target: float, tight: list[tuple[int, ...]]) -> int:
+        """Ask regions for rows that these shares miss; how many were added."""
+        level, size = WEAK * target, self.arena.size
+        if stage == 0:
+            return 0
+        if stage < self.regions or stage == 1:
+            listed = grown(self.weak, shares, level, more=stage)
+        else:
+            listed = around(self.weak, shares, level, tight=tight)
+        before, fresh = self.hulls.learnt, max(FRESH // size**2, 1)
+        for region in listed:
+            self._ask(region, shares, target)
+            if self.hulls.learnt >= before + fresh or self.late():
+                break
+        return self.hulls.learnt - before
+
+    def _tight(self, solved: Fractional) -> list[tuple[int, ...]]:
+        """Supports and regions whose rows these prices use."""
+        prices = solved.prices[len(self.structure.rows) :]
+        return [
+            hood.support
+            for side, price in zip(self.hulls.sides, prices, strict=False)
+            if price > 0
+            for hood, _ in side.around
+        ]
 
     def _proven(self, rows: list[Row | None], solved: Fractional) -> int:
         """The cost that these prices prove, in units."""

@@ -40,26 +40,34 @@ class WeakSupports:
         scaled = sparse.diags_array(np.sqrt(np.maximum(np.repeat(held, self.heights), 0.0))) @ self.matrix
         return np.ascontiguousarray((scaled.T @ scaled).toarray())
 
-    def look(self, shares: Array, level: float) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def held(self, shares: Array) -> Array:
+        """(blocks,): what a design with these shares of the variable blocks holds of each; hardly anything is nothing."""
+        held = self.arena.permanent.astype(np.float64)
+        held[self.arena.variable] = np.where(shares > HELD, shares, 0.0)
+        return held
+
+    def look(
+        self, shares: Array, level: float, *, grown: int | None = None
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """(prefixes, supports): the least sets with λ_min under `level`, and the same grown to full size, weakest first.
 
-        Rows are padded with −1.
+        Rows are padded with −1. `grown` is another size for them to grow to.
         """
         from solvers.kernels.connected import grow_sets, weak_sets
 
         arena = self.arena
-        held = arena.permanent.astype(np.float64)
-        held[arena.variable] = shares
+        held = self.held(shares)
         gram = self.gram(held)
-        pointer, neighbours = self.graph(held > HELD)
+        pointer, neighbours = self.graph(held > 0.0)
         size = min(arena.size, arena.n)
         out = np.full((MOST, size), -1, dtype=np.int64)
         everywhere = np.arange(arena.n)
         count = weak_sets(gram, self.offsets, pointer, neighbours, size, level, everywhere, everywhere, out)
-        grown = out[:count].copy()
-        grow_sets(gram, self.offsets, pointer, neighbours, grown)
-        order = np.argsort(self._least(gram, grown), kind="stable")
-        return out[:count][order], grown[order]
+        sets = np.full((count, min(grown or size, arena.n)), -1, dtype=np.int64)
+        sets[:, :size] = out[:count]
+        grow_sets(gram, self.offsets, pointer, neighbours, sets)
+        order = np.argsort(self._least(gram, sets), kind="stable")
+        return out[:count][order], sets[order]
 
     def _least(self, gram: Array, sets: NDArray[np.int64]) -> Array:
         """λ_min of each set; sets of one width at a time."""

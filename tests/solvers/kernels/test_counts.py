@@ -10,6 +10,8 @@ from scipy.optimize import linprog
 
 from solvers.kernels.counts import definite, least_weight, light_counts, separate, whole
 
+ALL = np.zeros((0, 0), dtype=np.int64)  # no sets of coordinates: all of them at once
+
 
 def random_kinds(seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
     """What is owned, one matrix per kind, how many there are of each, and a threshold."""
@@ -38,14 +40,14 @@ def test_least_weights_are_those_of_all_counts(seed):
     prefix = np.concatenate([np.append(0, np.cumsum(w)) for w in weights])
     starts = np.cumsum([0, *(s + 1 for s in sizes[:-1])])
     best = min((sum(int(w[:c].sum()) for w, c in zip(weights, m, strict=True)) for m in expected), default=-1)
-    assert least_weight(base, parts, sizes, prefix, starts, shift, 1.0, np.zeros(len(sizes)), 0.0) == best
+    assert least_weight(ALL, base, parts, sizes, prefix, starts, shift, 1.0, np.zeros(len(sizes)), 0.0) == best
     table = np.zeros((len(sizes), sizes.max() + 1))
     for k, w in enumerate(weights):
         table[k, 1 : len(w) + 1] = np.cumsum(w)
     out = np.zeros(len(sizes), dtype=np.int64)
-    found = light_counts(base, parts, sizes, table, float(best), shift, 1.0, np.zeros(len(sizes)), 0.0, out)
+    found = light_counts(ALL, base, parts, sizes, table, float(best), shift, 1.0, np.zeros(len(sizes)), 0.0, out)
     assert found == (1 if best == 0 else 0)  # nothing is lighter than the lightest, but nothing at all weighs nothing
-    found = light_counts(base, parts, sizes, table, best + 0.5, shift, 1.0, np.zeros(len(sizes)), 0.0, out)
+    found = light_counts(ALL, base, parts, sizes, table, best + 0.5, shift, 1.0, np.zeros(len(sizes)), 0.0, out)
     assert found == (best >= 0)
     if found:
         assert tuple(out) in expected
@@ -57,7 +59,7 @@ def test_a_share_is_cut_off_exactly_when_it_lies_outside_the_hull(seed):
     base, parts, sizes, shift = random_kinds(seed)
     rng = np.random.default_rng(seed)
     shares = np.round(rng.random(int(sizes.sum())), 1) * rng.choice([0.5, 1.0])
-    bound, weights = separate(base, parts, sizes, shares, shift, 1.0, np.zeros(len(sizes)), 0.0, 1.0 - 1e-9)
+    bound, weights = separate(ALL, base, parts, sizes, shares, shift, 1.0, np.zeros(len(sizes)), 0.0, 1.0 - 1e-9)
     kind = np.repeat(np.arange(len(sizes)), sizes)
     designs = np.array(list(product([0, 1], repeat=len(kind))))
     good = np.array([enough(base, parts, [d[kind == k].sum() for k in range(len(sizes))], shift) for d in designs])
@@ -98,7 +100,7 @@ def test_radii_raise_what_counts_must_reach(seed):
     rng = np.random.default_rng(seed)
     radii, eta, root = 0.05 * rng.random(len(sizes)), 0.01 * rng.integers(0, 2), float(np.sqrt(shift))
     shares = np.round(rng.random(int(sizes.sum())), 1)
-    bound, weights = separate(base, parts, sizes, shares, shift, root, radii, eta, 1.0 - 1e-9)
+    bound, weights = separate(ALL, base, parts, sizes, shares, shift, root, radii, eta, 1.0 - 1e-9)
     kind = np.repeat(np.arange(len(sizes)), sizes)
     for design in product([0, 1], repeat=len(kind)):
         counts = [int(np.array(design)[kind == k].sum()) for k in range(len(sizes))]
@@ -106,3 +108,27 @@ def test_radii_raise_what_counts_must_reach(seed):
         if enough(base, parts, counts, level):
             assert bound != -1
             assert bound == -2 or weights @ np.array(design) >= bound
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_on_sets_of_coordinates_each_of_them_must_be_enough(seed):
+    base, parts, sizes, shift = random_kinds(seed)
+    rng = np.random.default_rng(seed)
+    width = len(base)
+    sets = np.array([[0, -1], [0, 1], [1, 2], [2, -1]])
+    sets = sets[sets.max(axis=1) < width]
+    shares = np.round(rng.random(int(sizes.sum())), 1)
+    bound, weights = separate(sets, base, parts, sizes, shares, shift, 1.0, np.zeros(len(sizes)), 0.0, 1.0 - 1e-9)
+    kind = np.repeat(np.arange(len(sizes)), sizes)
+    least = None
+    for design in product([0, 1], repeat=len(kind)):
+        counts = [int(np.array(design)[kind == k].sum()) for k in range(len(sizes))]
+        places = [row[row >= 0] for row in sets]
+        if all(enough(base[np.ix_(p, p)], parts[:, p[:, None], p], counts, shift) for p in places):
+            left = int(weights @ np.array(design))
+            least = left if least is None else min(least, left)
+    if least is None:
+        assert bound == -1
+    else:
+        assert bound == (least if bound > 0 else 0)
+        assert bound == 0 or weights @ shares < bound

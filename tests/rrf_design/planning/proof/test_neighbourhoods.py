@@ -12,6 +12,7 @@ from rrf_design.planning.arena import Arena
 from rrf_design.planning.proof import neighbourhoods
 from rrf_design.planning.proof.hull_pool import HOPELESS, HullPool
 from rrf_design.planning.proof.neighbourhoods import Neighbourhoods
+from rrf_design.problem import Problem
 
 
 def every_mask(arena: Arena) -> np.ndarray:
@@ -30,7 +31,7 @@ def test_rows_hold_for_every_design_that_reaches_the_target(features, short, mon
     targets = np.unique(reached[reached > 1e-3])[::-5]
     pool = HullPool(arena)
     for target in targets:
-        for size in (1, 2, 3, 4):
+        for size in (1, 2, 3, 4, 5, 6):  # of more than four nodes: regions of supports
             for support in combinations(range(arena.n), size):
                 for shares in (0.6 * rng.random(len(arena.variable)), np.round(rng.random(len(arena.variable)))):
                     row = pool.hoods[support].separate(shares, float(target**2))
@@ -47,6 +48,27 @@ def test_rows_hold_for_every_design_that_reaches_the_target(features, short, mon
         for side, bound in zip(pool.sides, pool.bounds(float(target**2)), strict=True):
             assert bound != HOPELESS or not len(good)
             assert (good[:, side.blocks] @ side.coefficients >= bound).all()
+
+
+def test_a_region_asks_for_what_all_its_supports_need_together():
+    """A triangle whose pairs each need an anchor: half an anchor at every node is enough for the pairs, but two are needed."""
+    problem = Problem(
+        k=1,
+        nodes=[{"id": f"n{i}"} for i in range(3)],
+        relations=[{"id": f"r{i}", "tail": f"n{i}", "head": f"n{(i + 1) % 3}"} for i in range(3)],
+        anchors=[{"id": f"a{i}", "node": f"n{i}", "cost": 1.0} for i in range(3)],
+    )
+    hoods = Neighbourhoods(Arena(problem))
+    target, shares = 1.2, np.full(3, 0.5)
+    assert len(hoods[0, 1].sets) == 0
+    assert all(hoods[pair].separate(shares, target) is None for pair in combinations(range(3), 2))
+    triangle = hoods[0, 1, 2]
+    assert triangle.sets.tolist() == [[0, 1], [0, 2], [1, 2]]
+    row = triangle.separate(shares, target)
+    assert row is not None
+    assert row.weights.tolist() == [1, 1, 1]
+    assert row.bound == 2
+    assert triangle.bound(np.array([1, 1, 0]), target) == 1
 
 
 def test_a_bound_asked_again_or_from_elsewhere_is_the_same():
