@@ -397,9 +397,14 @@ def _policy_follows(document: Document) -> bool:
 def _answers_follow(said: Document, items: int, sure: Fraction) -> bool:
     marks = said["by_node"]
     wrong = [sum(mark[at] == "1" for mark in marks.values()) for at in range(items)]
-    rows = [(entry["items"], sum(count > entry["k"] for count in wrong), entry["bound"]) for entry in said["more_than"]]
-    rows += [(entry["wrong"], marks[entry["node"]].count("1"), entry["bound"]) for entry in said["nodes"]]
-    return all(told == found and _bounded(items, found, bound, sure) for told, found, bound in rows)
+    rows = [
+        (entry["items"], sum(count > entry["k"] for count in wrong), items, entry["bound"])
+        for entry in said["more_than"]
+    ]
+    for entry in said["nodes"]:
+        own = marks[entry["node"]]
+        rows.append((entry["wrong"], own.count("1"), items - own.count("-"), entry["bound"]))
+    return all(told == found and _bounded(of, found, bound, sure) for told, found, of, bound in rows)
 
 
 def _rejected(tails: dict[str, Fraction], streams: list[Document], alpha: Fraction) -> set[str]:

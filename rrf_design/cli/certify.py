@@ -202,7 +202,7 @@ def certify(
         )
     premise: dict[str, Any] = {}
     if pilot is not None and many is None:
-        proven = _sampled(proven, pilot, file, item)
+        proven = _sampled(proven, pilot, file, data, item)
     elif pilot is not None:
         from rrf_design.documents import read
         from rrf_design.promises.certifying import premise_summary, with_pilot_of_table
@@ -281,13 +281,16 @@ def _fault(result: Certificate, require: float | None) -> str | None:
     return None if result.standing is None else result.standing.words()
 
 
-def _sampled(result: Certificate, pilot: Path, file: Path, item: str | None) -> Certificate:
-    """The certificate with what a pilot of the same recipe says about its premise."""
+def _sampled(result: Certificate, pilot: Path, file: Path, data: Path | None, item: str | None) -> Certificate:
+    """The certificate with what a pilot of the same recipe says about its premise, from items of the same structure."""
+    from rrf_design.cli.items import open_dataset
     from rrf_design.documents import read
     from rrf_design.promises.certifying import with_pilot
-    from rrf_design.questions.recipe import load_recipe
 
-    return with_pilot(result, read(pilot, what="policy"), recipe_digest=load_recipe(file).digest, item=item)
+    dataset = open_dataset(file, data)
+    structure = {entry.id: entry.structure for entry in dataset.items_in_order()}
+    like = None if item is None else {name for name, key in structure.items() if key == structure[item]}
+    return with_pilot(result, read(pilot, what="policy"), recipe_digest=dataset.recipe.digest, item=item, like=like)
 
 
 def _whole_numbers(text: str | None) -> list[int] | None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from rrf_design.certificates.certificate import Certificate
 from rrf_design.certificates.checker.document import content_digest
-from rrf_design.certificates.checker.sampled import check_pilot, failures, rate_above, sentence
+from rrf_design.certificates.checker.sampled import OTHER, alike, check_pilot, failures, rate_above, sentence
 from rrf_design.errors import InputError, Refused
 from rrf_design.promises.policy_documents import prove_policy
 
@@ -17,9 +17,16 @@ if TYPE_CHECKING:
 
 
 def with_pilot(
-    certificate: Certificate, policy: Any, *, recipe_digest: str | None = None, item: str | None = None
+    certificate: Certificate,
+    policy: Any,
+    *,
+    recipe_digest: str | None = None,
+    item: str | None = None,
+    like: Collection[str] | None = None,
 ) -> Certificate:
     """The certificate with the bounded probability that more than k of its answers are wrong.
+
+    Only drawn items that are asked the same count: those among `like` (the ids of a structure), and with an answer that the truth judges at every node of the certificate.
 
     Refused for a policy that does not prove itself or belongs to another recipe; for an item of the pilot, whose truth is known and which is no evidence for itself; and
     for a pilot drawn inside strata, where the count of failures is no binomial one.
@@ -43,6 +50,8 @@ def with_pilot(
     groups = [[name] for name in nodes] if units is None else units
     k, wrong = certificate.document["k"], {name: marks[name] for name in nodes}
     places = policy["places"][: policy["wrong_answers"]["items"]]  # of a pilot that grew, its first look
+    wrong = _of_its_kind(wrong, policy["drawn"][: len(places)], like)
+    counted = alike(wrong, len(places))
     failed = failures(wrong, groups, k, len(places))
     section: dict[str, Any] = {
         "table": policy["population"]["table"],
@@ -54,7 +63,7 @@ def with_pilot(
         "wrong": wrong,
         "more_than_k": failed,
         "confidence": policy["confidence"],
-        "bound": rate_above(len(places), failed, float(policy["confidence"])),
+        "bound": rate_above(counted, failed, float(policy["confidence"])),
     }
     section["sentence"] = sentence(section, k, groups)
     check_pilot(section, nodes, units, k)
@@ -62,32 +71,48 @@ def with_pilot(
     return replace(certificate, document={**document, "digest": content_digest(document)})
 
 
+def _of_its_kind(wrong: Mapping[str, str], drawn: Sequence[str], like: Collection[str] | None) -> dict[str, str]:
+    """The marks, with items of another kind set aside at every node."""
+    kept = [
+        (like is None or name in like) and all(marks[at] != OTHER for marks in wrong.values())
+        for at, name in enumerate(drawn)
+    ]
+    return {
+        node: "".join(mark if own else OTHER for mark, own in zip(marks, kept, strict=True))
+        for node, marks in wrong.items()
+    }
+
+
 def with_pilot_of_table(found: ByStructure[Certificate], policy: Any) -> ByStructure[Certificate]:
     """The certificates of a table, one for each structure, each with the premise's bounded probability of failing.
 
-    A certificate speaks of the items of its structure outside the pilot; one whose items were all piloted is refused, for their truth is known.
+    A certificate speaks of the items of its structure outside the pilot, and rests on those inside it. One whose items were all piloted gets no premise, for their truth is
+    known; where that is so of all, it is refused.
     """
     from rrf_design.handover.structures import ByStructure, Speaker
 
     piloted = set(policy["drawn"]) if isinstance(policy, Mapping) and isinstance(policy.get("drawn"), list) else set()
-    outside = {item.structure for item in found.dataset.items_in_order() if item.id not in piloted}
     structure = {item.id: item.structure for item in found.dataset.items_in_order()}
-    digest = found.dataset.recipe.digest
+    outside = {key for name, key in structure.items() if name not in piloted}
+    if not outside:
+        raise Refused(f"items like {found.worst.item!r} are all the pilot's: their truth is known")
     speakers = []
     for speaker in found.speakers:
-        if structure[speaker.item] not in outside:
-            raise Refused(f"items like {speaker.item!r} are all the pilot's: their truth is known")
-        try:
-            result = with_pilot(speaker.result, policy, recipe_digest=digest)
-        except InputError as error:
-            raise type(error)(f"items like {speaker.item!r}: {error}") from None
+        kind, result = structure[speaker.item], speaker.result
+        if kind in outside:
+            like = {name for name, key in structure.items() if key == kind}
+            try:
+                result = with_pilot(result, policy, recipe_digest=found.dataset.recipe.digest, like=like)
+            except InputError as error:
+                raise type(error)(f"items like {speaker.item!r}: {error}") from None
         speakers.append(Speaker(speaker.item, speaker.count, speaker.problem, result))
     return ByStructure(found.dataset, tuple(speakers), found.value)
 
 
 def premise_summary(found: ByStructure[Certificate]) -> dict[str, Any]:
     """Of all structures together: the largest bound on how often the premise fails, and a sentence for it."""
-    sections = [speaker.result.document["pilot"] for speaker in found.speakers]
+    documents = [speaker.result.document for speaker in found.speakers]
+    sections = [document["pilot"] for document in documents if "pilot" in document]
     worst = max(sections, key=lambda section: float(section["bound"]))
     count = len(sections)
     each = "" if count == 1 else f" of the weakest of {count} structures (each bound holds by itself)"
@@ -96,5 +121,6 @@ def premise_summary(found: ByStructure[Certificate]) -> dict[str, Any]:
         "confidence": worst["confidence"],
         "more_than_k": worst["more_than_k"],
         "drawn": len(worst["places"]),
+        "alike": alike(worst["wrong"], len(worst["places"])),
         "sentence": f"The premise{each}: {worst['sentence']}",
     }

@@ -49,9 +49,9 @@ def measured(sheet: AnswerSheet, truths: Sequence[Truth], recipe: Recipe, confid
 
 
 def wrong_answers(sheet: AnswerSheet, truths: Sequence[Truth], confidence: float) -> dict[str, Any]:
-    """P(more than k wrong) for k = 0, 1, 2, 3 with its bound, every node's own share, and its marks in the order of the items (1: wrong). An answer that
-    could not be read counts as wrong."""
-    wrong, voices = _wrong(sheet, truths)
+    """P(more than k wrong) for k = 0, 1, 2, 3 with its bound, every node's own share, and its marks in the order of the items (1: wrong, -: not asked
+    of this item). An answer that could not be read counts as wrong."""
+    wrong, asked, voices = _wrong(sheet, truths)
     count = wrong.sum(axis=1)
     items = len(sheet)
     deep = [
@@ -62,11 +62,14 @@ def wrong_answers(sheet: AnswerSheet, truths: Sequence[Truth], confidence: float
         {
             "node": node,
             "wrong": int(wrong[:, at].sum()),
-            "bound": rate_bound(items, int(wrong[:, at].sum()), confidence),
+            "bound": rate_bound(int(asked[:, at].sum()), int(wrong[:, at].sum()), confidence),
         }
         for at, node in enumerate(voices)
     ]
-    marks = {node: "".join("1" if mark else "0" for mark in wrong[:, at]) for at, node in enumerate(voices)}
+    marks = {
+        node: "".join("-" if not a else "1" if w else "0" for w, a in zip(wrong[:, at], asked[:, at], strict=True))
+        for at, node in enumerate(voices)
+    }
     return {"answers": len(voices), "items": items, "more_than": deep, "nodes": each, "by_node": marks}
 
 
@@ -74,14 +77,16 @@ def together(sheet: AnswerSheet, truths: Sequence[Truth], confidence: float) -> 
     """Pairs of nodes that are wrong together more often than chance allows: exact tests, corrected for their number (Holm's first step for each)."""
     from scipy.stats import hypergeom
 
-    wrong, voices = _wrong(sheet, truths)
+    wrong, asked, voices = _wrong(sheet, truths)
     pairs = list(combinations(range(len(voices)), 2))
     found = []
     for a, b in pairs:
-        both, first, second = (int(part.sum()) for part in (wrong[:, a] & wrong[:, b], wrong[:, a], wrong[:, b]))
-        p = float(hypergeom.sf(both - 1, len(sheet), first, second)) * len(pairs)
+        here = asked[:, a] & asked[:, b]
+        marks = (wrong[:, a] & wrong[:, b], wrong[:, a] & here, wrong[:, b] & here)
+        both, first, second = (int(part.sum()) for part in marks)
+        p = float(hypergeom.sf(both - 1, int(here.sum()), first, second)) * len(pairs)
         if both and p <= 1 - confidence:
-            expected = first * second / len(sheet)
+            expected = first * second / int(here.sum())
             found.append({"nodes": [voices[a], voices[b]], "both_wrong": both, "by_chance": expected, "p": min(1.0, p)})
     return sorted(found, key=lambda pair: -float(pair["both_wrong"]))
 
@@ -259,13 +264,16 @@ def proposals(
     return found
 
 
-def _wrong(sheet: AnswerSheet, truths: Sequence[Truth]) -> tuple[Marks, list[str]]:
+def _wrong(sheet: AnswerSheet, truths: Sequence[Truth]) -> tuple[Marks, Marks, list[str]]:
+    """Items beside voices: which answers are wrong, and which were asked for in such a way that the truth says so."""
     voices = [node for node in sheet.nodes if any(node in row.shape.ways for row in sheet.rows)]
+    asked = [[node in row.shape.ways for node in voices] for row in sheet.rows]
     marks = [
-        [not truth.right(row.implied.get(node)) for node in voices]
-        for row, truth in zip(sheet.rows, truths, strict=True)
+        [there and not truth.right(row.implied.get(node)) for node, there in zip(voices, each, strict=True)]
+        for row, truth, each in zip(sheet.rows, truths, asked, strict=True)
     ]
-    return np.array(marks, dtype=bool).reshape(len(sheet), len(voices)), voices
+    shape = len(sheet), len(voices)
+    return np.array(marks, dtype=bool).reshape(shape), np.array(asked, dtype=bool).reshape(shape), voices
 
 
 def _distance(said: Said | None, truth: Truth) -> float | None:

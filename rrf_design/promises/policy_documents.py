@@ -307,8 +307,8 @@ def _recount_wrong(data: Mapping[str, Any], choice: PolicyChoice) -> None:
     items = choice.scope.piloted
     if choice.sequential:
         items = min(items, first_look(plain_fraction(data["risk"], "risk"), choice.confidence))
-    if any(not isinstance(m, str) or len(m) != items or set(m) - set("01") for m in marks) or said["items"] != items:
-        raise Refused(f"wrong answers should be marked 0 or 1 for each of {items} items")
+    if any(not isinstance(m, str) or len(m) != items or set(m) - set("01-") for m in marks) or said["items"] != items:
+        raise Refused(f"wrong answers should be marked 0, 1 or - for each of {items} items")
     counts = [sum(m[at] == "1" for m in marks) for at in range(items)]
     if said["answers"] != len(marks) or isinstance(said["answers"], bool):
         raise Refused(f"{said['answers']!r:.40} answers to an item; marks are there of {len(marks)}")
@@ -319,7 +319,8 @@ def _recount_wrong(data: Mapping[str, Any], choice: PolicyChoice) -> None:
     if [entry["node"] for entry in said["nodes"]] != list(said["by_node"]):
         raise Refused("the nodes are not those whose answers are marked")
     for entry in said["nodes"]:
-        _check_rate(entry, "wrong", said["by_node"][entry["node"]].count("1"), items, choice.confidence)
+        own = said["by_node"][entry["node"]]
+        _check_rate(entry, "wrong", own.count("1"), items - own.count("-"), choice.confidence)
 
 
 def _check_rate(said: Mapping[str, Any], key: str, found: int, items: int, confidence: Fraction) -> None:

@@ -3,6 +3,9 @@
 A margin promises something "if at most k are wrong". Of n items drawn at random, x had more than k wrong; whatever the errors are and however they come together, a rate R with
 P(Bin(n, R) ≤ x) ≤ 1 − c is refuted at confidence c. The section holds the draw and every answer's mark, so that the draw, the count and the bound are
 redone here. That the marks are true, and that the item is drawn like the pilot's, is taken on trust, and the sentence says of whom it speaks.
+
+Items of a table need not all be asked the same: a rare kind may fail every time where the common one never does, and a rate over all of them would say nothing about it. So only drawn items
+that are asked what this one is asked count; the others are marked "-" at every node. Given how many of its kind were drawn, those are a random draw of the kind.
 """
 
 from __future__ import annotations
@@ -33,6 +36,8 @@ PILOT: dict[str, Any] = {
     "sentence": str,
 }
 MOST = 2_000_000
+OTHER = "-"
+"""The mark of a drawn item that is asked something else."""
 PRECISIONS = (128, 512, 2048)
 
 
@@ -53,6 +58,12 @@ def is_drawn(places: Sequence[int], size: int, seed: int, population: str) -> bo
 def failures(wrong: Mapping[str, str], units: Sequence[Sequence[str]], k: int, items: int) -> int:
     """Items in which more than k units have a wrong answer."""
     return sum(sum(any(wrong[node][at] == "1" for node in unit) for unit in units) > k for at in range(items))
+
+
+def alike(wrong: Mapping[str, str], items: int) -> int:
+    """How many of the drawn items are of this kind."""
+    first = next(iter(wrong.values()), "")
+    return items - first.count(OTHER)
 
 
 def refutes(items: int, failed: int, rate: float, confidence: float) -> bool:
@@ -107,8 +118,15 @@ def in_percent(bound: float) -> str:
 
 def sentence(section: Mapping[str, Any], k: int, units: Sequence[Sequence[str]]) -> str:
     what = "answers" if all(len(unit) == 1 for unit in units) else "units"
+    drawn = len(section["places"])
+    counted, source = alike(section["wrong"], drawn), f"drawn from {section['table']} ({section['size']:,} items)"
+    if not counted:
+        return (
+            f"None of the {drawn:,} items {source} is asked what this one is: the pilot says nothing about its premise."
+        )
+    kind = "" if counted == drawn else f" that are asked the same, among {drawn:,}"
     return (
-        f"More than {k} of {len(units)} {what} were wrong in {section['more_than_k']:,} of {len(section['places']):,} items drawn from {section['table']} ({section['size']:,} items):"
+        f"More than {k} of {len(units)} {what} were wrong in {section['more_than_k']:,} of {counted:,} items{kind} {source}:"
         f" with confidence {section['confidence']!r}, at most {in_percent(section['bound'])} of items drawn like them fail the premise."
     )
 
@@ -123,8 +141,11 @@ def check_pilot(section: Mapping[str, Any], nodes: Sequence[str], units: Sequenc
     if set(wrong) != set(nodes):
         raise Refused("pilot.wrong: must have the marks of every node of the operator, and of no other")
     for name, marks in wrong.items():
-        if type(marks) is not str or len(marks) != len(places) or set(marks) - set("01"):
-            raise Refused(f"pilot.wrong: {name!r:.60} should have a 0 or 1 for each item drawn")
+        if type(marks) is not str or len(marks) != len(places) or set(marks) - {"0", "1", OTHER}:
+            raise Refused(f"pilot.wrong: {name!r:.60} should have a 0, 1 or {OTHER} for each item drawn")
+    if len({tuple(mark == OTHER for mark in marks) for marks in wrong.values()}) > 1:
+        raise Refused("pilot.wrong: an item that is asked something else is so at every node")
+    counted = alike(wrong, len(places))
     groups = [[name] for name in nodes] if units is None else units
     failed = failures(wrong, groups, k, len(places))
     if section["more_than_k"] != failed:
@@ -132,8 +153,8 @@ def check_pilot(section: Mapping[str, Any], nodes: Sequence[str], units: Sequenc
     sure, bound = section["confidence"], section["bound"]
     if not 0 < sure < 1 or not 0 <= bound <= 1 or not math.isfinite(bound):
         raise Refused("pilot: confidence and bound must be shares")
-    if not refutes(len(places), failed, bound, sure):
-        raise Refused(f"pilot.bound: {bound!r} is claimed, {failed} of {len(places)} do not prove it")
+    if not refutes(counted, failed, bound, sure):
+        raise Refused(f"pilot.bound: {bound!r} is claimed, {failed} of {counted} do not prove it")
     if section["sentence"] != sentence(section, k, groups):
         raise Refused("pilot.sentence: is not what the figures say")
-    return f"{failed} of {len(places)} drawn items recounted: at most {bound:.4g} fail the premise, confidence {sure:g}"
+    return f"{failed} of {counted} drawn items recounted: at most {bound:.4g} fail the premise, confidence {sure:g}"

@@ -12,8 +12,9 @@ import pytest
 from rrf_design import certify, verify
 from rrf_design.certificates.checker.document import content_digest
 from rrf_design.errors import InputError, Refused
+from rrf_design.handover.structures import certify_dataset
 from rrf_design.promises import PilotSettings
-from rrf_design.promises.certifying import with_pilot
+from rrf_design.promises.certifying import premise_summary, with_pilot, with_pilot_of_table
 from rrf_design.risk import rate_bound
 
 
@@ -85,9 +86,6 @@ def test_what_a_pilot_does_not_speak_of_is_refused(made: Any) -> None:
 
 
 def test_a_table_gets_a_premise_for_each_structure(made: Any) -> None:
-    from rrf_design.handover.structures import certify_dataset
-    from rrf_design.promises.certifying import premise_summary, with_pilot_of_table
-
     world, policy, _, _ = made
     found = with_pilot_of_table(certify_dataset(world.dataset), policy)
     assert len(found.speakers) == 1
@@ -100,3 +98,132 @@ def test_a_table_gets_a_premise_for_each_structure(made: Any) -> None:
     everything = {**policy, "drawn": list(world.dataset)}
     with pytest.raises(Refused, match="their truth is known"):
         with_pilot_of_table(certify_dataset(world.dataset), everything)
+
+
+@pytest.fixture
+def run_in() -> Any:
+    def make(folder: Any, labels: int) -> tuple[Any, Any]:
+        from rrf_design.promises import gold_truths, plan_pilot, policy_document, run_pilot
+        from rrf_design.questions import dataset
+        from rrf_design.questions.answers import RecordedAnswers
+
+        found = dataset(folder / "rrf.toml")
+        with RecordedAnswers(found, folder / "answers.jsonl") as answers:
+            plan = plan_pilot(found, answers, PilotSettings(labels, 0.3))
+        truths, _ = gold_truths(plan)
+        return found, policy_document(run_pilot(plan, truths, truth_source="gold column 'booked'"))
+
+    return make
+
+
+@pytest.fixture
+def mixed(tmp_path: Any) -> Any:
+    """Two kinds of rows: printed ones, never wrong and asked twice; a few handwritten ones, asked three times and always wrong at all of them."""
+    import json
+
+    (tmp_path / "rrf.toml").write_text(
+        """[data]
+table = "table.jsonl"
+id = "no"
+gold = "booked"
+
+[answer]
+of = "total"
+k = 1
+
+[[ask]]
+id = "total"
+prompt = "{{ text }}"
+cost = 1.0
+
+[[ask]]
+id = "reworded"
+like = "total"
+prompt = "{{ text }} again"
+cost = 1.0
+
+[[ask]]
+id = "enlarged"
+like = "total"
+prompt = "{{ text }} enlarged"
+when = "{{ hand }}"
+cost = 1.0
+
+[[check]]
+id = "clerk"
+of = "total"
+by = { person = "{{ no }}?" }
+cost = 30.0
+"""
+    )
+    rows = [
+        {"no": f"i{n}", "text": f"item {n}", "booked": n + 10, "hand": "yes" if n % 10 == 0 else ""} for n in range(120)
+    ]
+    nodes = ("total", "reworded", "enlarged")
+    said = [
+        {"id": row["no"], "node": node, "text": str(int(str(row["booked"])) + (5 if row["hand"] else 0))}
+        for row in rows
+        for node in nodes[: 3 if row["hand"] else 2]
+    ]
+    for name, lines in (("table", rows), ("answers", said)):
+        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return tmp_path
+
+
+def test_a_kind_of_item_is_judged_by_its_own_kind(mixed: Any, run_in: Any) -> None:
+    """Over all items the premise fails in one of ten. Of the handwritten ones it always fails, of the printed ones never; each certificate says its own, and a common rate,
+    which would be false for the one and too much for the other, is in neither."""
+    table, policy = run_in(mixed, 60)
+    drawn = [int(name[1:]) for name in policy["drawn"]]
+    hand = sum(n % 10 == 0 for n in drawn)
+    assert 0 < hand < 20
+    marks = policy["wrong_answers"]["by_node"]
+    assert [mark == "-" for mark in marks["enlarged"]] == [n % 10 != 0 for n in drawn]
+    assert (
+        policy["wrong_answers"]["more_than"][1]["items"] == hand
+    )  # a question that was not asked is not a wrong answer
+    node = policy["wrong_answers"]["nodes"][2]
+    assert (node["wrong"], node["bound"]) == (hand, 1.0)
+    found = with_pilot_of_table(certify_dataset(table), policy)
+    told = {len(one.problem.nodes): one.result.document["pilot"] for one in found.speakers}
+    assert (told[3]["more_than_k"], told[3]["bound"]) == (hand, 1.0)
+    assert (told[2]["more_than_k"], told[2]["bound"]) == (0, rate_bound(60 - hand, 0, 0.95))
+    assert f"in 0 of {60 - hand} items that are asked the same, among 60 drawn from" in told[2]["sentence"]
+    for one in found.speakers:
+        checked = verify(one.result)
+        assert checked.valid, checked.reason
+    summary = premise_summary(found)
+    assert (summary["bound"], summary["alike"]) == (1.0, hand)
+    assert "of the weakest of 2 structures" in summary["sentence"]
+    forged = copy.deepcopy(found.speakers[0].result.document)
+    first = next(iter(forged["pilot"]["wrong"]))
+    forged["pilot"]["wrong"][first] = forged["pilot"]["wrong"][first].replace("1", "-")
+    forged["digest"] = content_digest(forged)
+    assert not verify(replace(found.speakers[0].result, document=forged)).valid
+
+
+def test_an_item_is_judged_by_its_own_kind_too(mixed: Any, run_in: Any) -> None:
+    """Without the table at hand the marks say which items are asked at least the same."""
+    table, policy = run_in(mixed, 60)
+    name = next(n for n in table if n not in policy["drawn"] and int(n[1:]) % 10 == 0)
+    plain = certify(table.item(name).problem)
+    assert with_pilot(plain, policy, item=name).document["pilot"]["bound"] == 1.0
+
+
+def test_a_kind_that_was_never_drawn_is_not_promised_anything(mixed: Any, run_in: Any) -> None:
+    table, policy = run_in(mixed, 60)
+    name = next(n for n in table if n not in policy["drawn"])
+    found = with_pilot(certify(table.item(name).problem), policy, item=name, like=[name])
+    assert found.document["pilot"]["bound"] == 1.0
+    assert "says nothing about its premise" in found.document["pilot"]["sentence"]
+    assert verify(found).valid
+
+
+def test_a_kind_that_was_piloted_whole_needs_no_premise(mixed: Any, run_in: Any) -> None:
+    """Its truth is known; the other kind still gets its own."""
+    table, policy = run_in(mixed, 60)
+    kept = [n for n in table if int(n[1:]) % 10 or n in policy["drawn"]]
+    found = with_pilot_of_table(certify_dataset(table.only(kept)), policy)
+    sections = ["pilot" in one.result.document for one in found.speakers]
+    assert sorted(sections) == [False, True]
+    assert premise_summary(found)["more_than_k"] == 0

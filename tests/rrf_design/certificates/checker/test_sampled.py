@@ -137,10 +137,12 @@ HONEST = section()
         ({"table": "other.csv"}, "is not what the figures say"),
         ({"wrong": {"a": "0" * 8, "b": "0" * 8}}, "every node of the operator"),
         ({"wrong": {"a": "0" * 8, "b": "0" * 8, "c": "0" * 8, "d": "0" * 8}}, "every node of the operator"),
-        ({"wrong": {"a": "0" * 8, "b": "0" * 8, "c": "0" * 7}}, "a 0 or 1 for each item"),
-        ({"wrong": {"a": "0" * 8, "b": "0" * 8, "c": "0000000x"}}, "a 0 or 1 for each item"),
-        ({"wrong": {"a": "0" * 8, "b": "0" * 8, "c": [0] * 8}}, "a 0 or 1 for each item"),
+        ({"wrong": {"a": "0" * 8, "b": "0" * 8, "c": "0" * 7}}, "a 0, 1 or - for each item"),
+        ({"wrong": {"a": "0" * 8, "b": "0" * 8, "c": "0000000x"}}, "a 0, 1 or - for each item"),
+        ({"wrong": {"a": "0" * 8, "b": "0" * 8, "c": [0] * 8}}, "a 0, 1 or - for each item"),
         ({"wrong": {"a": "0" * 8, "b": "0" * 8, "c": "0" * 8}}, "the marks say 0"),
+        ({"wrong": {**HONEST["wrong"], "a": "-" + HONEST["wrong"]["a"][1:]}}, "so at every node"),
+        ({"wrong": dict.fromkeys(HONEST["wrong"], "-" * 8)}, "the marks say 0"),
     ],
 )
 def test_forgeries_are_refused(changes: dict[str, Any], message: str) -> None:
