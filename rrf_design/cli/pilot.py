@@ -293,6 +293,10 @@ def _describe(document: dict[str, Any], *, quiet: bool) -> None:
         say(
             f"{len(disputed)} truths are disputed by strong agreement; look again at {', '.join(disputed[:8])}{' …' if len(disputed) > 8 else ''}"
         )
+    for entry in document["leaks"]:
+        note(
+            f"column {entry['column']!r} may show the truth of {len(entry['items'])} items of the pilot: {entry['how']}"
+        )
     if document["twins"]:
         note(
             f"{len(document['twins'])} items outside the pilot ask what an item of the pilot asks (but for id, case and spacing)"

@@ -86,7 +86,7 @@ def _verify_promise(path: Path, kind: str, *, require: float | None, junit: Path
             found = f"{len(policy.choice.policies)} tests on {policy.choice.scope.piloted} drawn items redone: {policy.sentence}"
             trusted = (
                 f"the truths of the pilot, that the table is the one whose digest is named, and that {_seed(document['seed'])}, size and order of tests were fixed before any truth was"
-                " seen, with no other pilot of it; costs, and what is told under measured, stronger and twins, are information and not proven"
+                " seen, with no other pilot of it; costs, and what is told under measured, stronger, leaks and twins, are information and not proven"
             )
         else:
             audit = prove_audit_document(document)

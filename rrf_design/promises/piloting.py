@@ -15,6 +15,7 @@ from rrf_design.known import known_value
 from rrf_design.problem import Problem
 from rrf_design.promises import measuring
 from rrf_design.promises.family import CHECK_EVERYTHING, LadderPolicy, LastRung
+from rrf_design.promises.leaks import leaks
 from rrf_design.promises.looks import earlier_look
 from rrf_design.promises.ordering import order_of_tests
 from rrf_design.promises.pilot_plans import PilotPlan, tested_limit
@@ -44,6 +45,8 @@ class PilotResult:
     measured: Mapping[str, Any]
     aside: int
     """So many items, the last of the draw, made the order of tests."""
+    leaks: Sequence[Mapping[str, Any]] = ()
+    """Columns and texts that may give the truth away."""
 
 
 def gold_truths(plan: PilotPlan, reviews: Mapping[str, Any] | None = None) -> tuple[dict[str, Truth], list[str]]:
@@ -88,6 +91,7 @@ def run_pilot(
     settings = plan.settings
     pilot, aside = plan.pilot, plan.aside
     known = [truths[name] for name in pilot.ids]
+    shown = leaks(plan.dataset, pilot, known)
     played = play(plan.policies, pilot, last=plan.last, truths=known)
     streams, ordered_by = order_of_tests(plan, aside) if before is None else earlier_look(before, played)
     finite = settings.statement is not Statement.FRESH
@@ -106,7 +110,7 @@ def run_pilot(
     chosen, why = _decide(plan, choice, {p.name: p for p in played})
     measured = _measure(plan, pilot, aside, known)
     kept = len(aside) if before is None else int(before["aside"])
-    return PilotResult(plan, choice, {p.name: p for p in played}, chosen, why, truth_source, measured, kept)
+    return PilotResult(plan, choice, {p.name: p for p in played}, chosen, why, truth_source, measured, kept, shown)
 
 
 def _with_counts(plan: PilotPlan, played: Sequence[PlayedPolicy]) -> list[PlayedPolicy]:

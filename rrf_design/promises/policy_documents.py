@@ -70,6 +70,7 @@ def policy_document(result: PilotResult) -> dict[str, Any]:
         "strata": None if strata is None else list(strata),
         "truth": result.truth_source,
         "twins": plan.population.twins(plan.drawn),
+        "leaks": [dict(entry) for entry in result.leaks],
         "stronger": stronger(result),
         "voided_by": "another model, prompt, check or price (the recipe's digest), other items (the population's digest), or a second look; drift is watched by audits",
         "models": None if plan.models is None else dict(plan.models),

@@ -1,0 +1,147 @@
+"""Truths that the questions already show: what no template may name can still stand in a column that is a copy of it.
+
+The gold column itself reaches no text (`questions.preflight`, and rows are filled in without it). Here the columns that prompts do show are held against the truths of
+the drawn items, and of no others: a column that is the truth in every one of them is refused, because a pilot of questions that show their answers says nothing about questions that do not. A
+column that gives it away by rounding or by one line (truth = a · cell + b), and items whose text stands in the recipe itself as an example, are named and left to
+the author: net amounts beside gross ones are honest questions.
+
+What nothing here can see is said in docs/promises.md: texts that contain the truth are what reading an invoice is about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+from rrf_design.errors import Refused
+from rrf_design.promises.sheets import AnswerSheet
+from rrf_design.promises.truths import Said, Truth
+from rrf_design.questions.datasets import Dataset
+from rrf_design.questions.slots import find_slots
+from rrf_design.questions.templates import strict_number
+
+FEWEST = 10
+"""Items below which a column may be the truth by accident."""
+FEWEST_VALUES = 3
+"""Different truths below which any two columns lie on a line."""
+LONG = 40
+"""Characters of a text that stands nowhere else by accident."""
+DIGITS = 3
+
+
+def leaks(dataset: Dataset, sheet: AnswerSheet, truths: Sequence[Truth]) -> list[dict[str, Any]]:
+    """What should be looked at: `column`, `how` and `items`. Refused for a column that is a copy of the truth."""
+    found = []
+    for column, where in _shown(dataset).items():
+        cells = [row.item.cells.get(column) for row in sheet.rows]
+        pairs = [(cell, truth) for cell, truth in zip(cells, truths, strict=True) if truth.values]
+        if len(pairs) < FEWEST or len({truth.values for _, truth in pairs}) < 2:
+            continue
+        if all(_is(cell, truth) for cell, truth in pairs):
+            raise Refused(
+                f"{where}: column {column!r} is the truth in all {len(pairs)} drawn items; a pilot of questions that show their answers proves nothing about"
+                " others. Take it out of the prompt (as a check it may stay: by = { value = ... })"
+            )
+        how = _gives_away(pairs)
+        if how is not None:
+            found.append({"column": column, "how": how, "items": [row.id for row in sheet.rows]})
+    return [*found, *_examples(dataset, sheet)]
+
+
+def _shown(dataset: Dataset) -> dict[str, str]:
+    """Columns that questions to models show, with where they first do."""
+    found: dict[str, str] = {}
+    for slot in find_slots(dataset.recipe):
+        if slot.section == "nodes" and slot.path[0] in ("prompt", "system", "variables"):
+            for column in sorted(slot.columns):
+                found.setdefault(column, slot.where)
+    return found
+
+
+def _is(cell: Any, truth: Truth) -> bool:
+    """Whether a cell is one of the values that are right: as a number, or as the same words."""
+    number = _number(cell)
+    if number is not None and any(isinstance(value, tuple) and len(value) == 1 for value in truth.values):
+        return truth.right((number,))
+    plain = _plain(str(cell))
+    return bool(plain) and plain in {
+        _plain(truth.text),
+        *(_plain(value) for value in truth.values if type(value) is str),
+    }
+
+
+def _gives_away(pairs: Sequence[tuple[Any, Truth]]) -> str | None:
+    """How numbers in the column say the truth of every item; None where they do not."""
+    points: list[tuple[float, float]] = []
+    for cell, truth in pairs:
+        number, value = _number(cell), _single(truth.values)
+        if number is None or value is None:
+            return None
+        points.append((number, value))
+    if len({value for _, value in points}) < FEWEST_VALUES:
+        return None
+    for digits in range(DIGITS):
+        if all(round(value, digits) == number for number, value in points):
+            return f"it is the truth, rounded to {digits} decimals"
+    line = _line(points)
+    return None if line is None else f"the truth is {line}"
+
+
+def _line(points: Sequence[tuple[float, float]]) -> str | None:
+    """truth = a · cell + b through all points, in rationals up to the rounding of what was written."""
+    first = points[0]
+    other = next((point for point in points if point[0] != first[0]), None)
+    if other is None:
+        return None
+    slope = (Fraction(other[1]) - Fraction(first[1])) / (Fraction(other[0]) - Fraction(first[0]))
+    shift = Fraction(first[1]) - slope * Fraction(first[0])
+    close = all(
+        abs(slope * Fraction(x) + shift - Fraction(y)) <= Fraction(1, 10**9) * max(Fraction(1), abs(Fraction(y)))
+        for x, y in points
+    )
+    return (
+        f"{float(slope):.6g} · the cell {'+' if shift >= 0 else '−'} {abs(float(shift)):.6g}"
+        if close and slope
+        else None
+    )
+
+
+def _examples(dataset: Dataset, sheet: AnswerSheet) -> list[dict[str, Any]]:
+    """Drawn items whose own text stands in the recipe: an example that is asked about is no evidence."""
+    recipe = _plain(" ".join(_written(dataset.recipe.long.get("nodes", []))))
+    columns = _shown(dataset)
+    named: dict[str, list[str]] = {}
+    for row in sheet.rows:
+        for column in columns:
+            text = _plain(str(row.item.cells.get(column)))
+            if len(text) >= LONG and text in recipe:
+                named.setdefault(column, []).append(row.id)
+    return [
+        {"column": column, "how": "its text stands in a prompt of the recipe, as an example does", "items": items}
+        for column, items in named.items()
+    ]
+
+
+def _written(part: Any) -> Iterator[str]:
+    if isinstance(part, str):
+        yield part
+    elif isinstance(part, Mapping | list | tuple):
+        for inner in part.values() if isinstance(part, Mapping) else part:
+            yield from _written(inner)
+
+
+def _single(values: Sequence[Said]) -> float | None:
+    value = values[0] if len(values) == 1 else None
+    return value[0] if isinstance(value, tuple) and len(value) == 1 else None
+
+
+def _number(cell: Any) -> float | None:
+    try:
+        return strict_number(cell)
+    except ValueError:
+        return None
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.split()).casefold()
