@@ -29,6 +29,7 @@ NAMES: tuple[str, ...] = (
     "benchmark-margin",
     "benchmark-planning",
     "benchmark-repair",
+    "benchmark-tables",
     "benchmark-acquisition",
     "benchmark-certificates",
     "benchmark-versions",

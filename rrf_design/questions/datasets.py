@@ -8,6 +8,7 @@ pattern is looked up, and prompts, values and the problem are made when they are
 from __future__ import annotations
 
 import random
+from array import array
 from collections.abc import ItemsView, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -267,8 +268,8 @@ class Dataset(Mapping[str, Problem]):
         if table.columns is None and columns:
             check_columns(self._filler, columns, table.name)
         total += faults.unread
-        if data.id is not None and ids.repeated:
-            self._name_repeated(faults, ids.repeated)
+        if repeated := ids.repeated():
+            self._name_repeated(faults, repeated)
         faults.refuse(total)
         if total == 0:
             raise InputError(f"{table.name}: holds no rows")
@@ -296,15 +297,21 @@ class _StreamedItems(ItemsView[str, Problem]):
 
 
 class _Ids:
-    """Hashes of ids seen, and of those seen twice: a few bytes each, where the ids may be long."""
+    """Hashes of ids, eight bytes each, where the ids may be long."""
 
     def __init__(self) -> None:
-        self.seen: set[int] = set()
-        self.repeated: set[int] = set()
+        self._marks = array("q")
 
     def note(self, name: str) -> None:
-        mark = hash(name)
-        (self.repeated if mark in self.seen else self.seen).add(mark)
+        self._marks.append(hash(name))
+
+    def repeated(self) -> set[int]:
+        """The hashes that stand there twice."""
+        import numpy as np
+
+        marks = np.frombuffer(self._marks, np.int64)
+        marks.sort()
+        return set(marks[1:][marks[1:] == marks[:-1]].tolist())
 
 
 class _Counting:
