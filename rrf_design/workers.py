@@ -1,6 +1,6 @@
 """Work shared out over processes or machines by joblib, in order; a piece of work that keeps killing its worker is an error, not a wait.
 
-Joblib's Dask backend never hears of a future that was lost with its worker, so on a cluster every piece has a time limit. Pieces may
+On a Dask cluster it goes through the cluster's client (`solvers.cluster`), which hears of lost work. Pieces may
 run twice there: nothing that costs money may be one. What all pieces need is sent once to each worker, also to one that comes later:
 data that is scattered would be lost with the worker that holds it, and what travels with every piece is sent as often as there are pieces.
 """
@@ -11,14 +11,10 @@ import contextlib
 import uuid
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from multiprocessing import TimeoutError as LateError
 from typing import Any
 
 from rrf_design.errors import RetryLater
-
-PATIENCE = 900.0
-"""Seconds that one piece of work may take on a cluster."""
-
+from solvers.cluster import PATIENCE, LostWorkError, active_client, through_client
 
 _SUPPLIES: dict[str, Any] = {}
 """What this process was sent, by name."""
@@ -40,18 +36,14 @@ class Supply:
 def supplied(value: Any) -> Iterator[Supply]:
     """Send a value to every worker of the cluster, once; without a cluster it travels with the work."""
     name = uuid.uuid4().hex
-    if not _on_cluster():
+    client = active_client()
+    if client is None:
         yield Supply(name, value)
         return
-    from joblib.parallel import get_active_backend
-
-    client = get_active_backend()[0].client
     _register(client, _plugin(name, value), name)
-    keep(name, value)  # where there is one worker only, joblib works here
     try:
         yield Supply(name)
     finally:
-        forget(name)
         with contextlib.suppress(Exception):  # a cluster that has gone keeps nothing
             client.unregister_worker_plugin(name)
 
@@ -96,25 +88,25 @@ def is_serial(n_jobs: int | None) -> bool:
     """Whether work stays in this process: nobody asked for more, here or by `joblib.parallel_config`."""
     from joblib import effective_n_jobs
 
-    return effective_n_jobs(n_jobs) == 1 and not _on_cluster()
+    return active_client() is None and effective_n_jobs(n_jobs) == 1
 
 
 def shared_out(tasks: Iterable[Any], *, n_jobs: int | None, patience: float = PATIENCE) -> Iterator[Any]:
-    """Results of joblib tasks in their order; RetryLater when one does not come back from a cluster."""
+    """Results of joblib tasks in their order; RetryLater when a cluster can't finish one, or has no worker for so many seconds."""
     from joblib import Parallel
 
-    limit = patience if _on_cluster() else None
-    results = Parallel(n_jobs=n_jobs, return_as="generator", timeout=limit)(tasks)
+    client = active_client()
+    if client is None:
+        yield from Parallel(n_jobs=n_jobs, return_as="generator")(tasks)
+        return
+    with heard_of():
+        yield from through_client(client, tasks, patience=patience)
+
+
+@contextlib.contextmanager
+def heard_of() -> Iterator[None]:
+    """Work that a cluster lost, whoever gave it away, as an error of ours."""
     try:
-        yield from results
-    except LateError:
-        raise RetryLater(
-            f"a piece of work did not come back from the cluster within {patience:g} s; it may have killed its workers. Run it"
-            " without the cluster, or look at the workers' logs"
-        ) from None
-
-
-def _on_cluster() -> bool:
-    from joblib.parallel import get_active_backend
-
-    return "Dask" in type(get_active_backend()[0]).__name__
+        yield
+    except LostWorkError as error:
+        raise RetryLater(str(error)) from None

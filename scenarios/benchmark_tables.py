@@ -3,8 +3,7 @@
 Every piece of work runs in a process of its own (`scenarios.table_works`), which says what it took of processor time and memory. The million is repaired twice, side
 by side: by one process from end to end, and by one that is killed half-way (SIGKILL, in the middle of a chunk) and another that goes on from the rows that
 were kept; the two delivered tables are compared byte by byte. A tenth of it shows whether memory grows with the table. Planning is held against the plain
-rule that is right where each item that reaches its goal counts one: the cheapest first. Worker processes are Dask's, on this machine; where there is
-one worker only, joblib works in the calling process.
+rule that is right where each item that reaches its goal counts one: the cheapest first. Worker processes are Dask's, on this machine.
 """
 
 from __future__ import annotations
@@ -87,7 +86,9 @@ def _workers(context: Context, folder: Path) -> dict[str, Any]:
     found = {"0": table_works.delivered(folder, "here")["digest"]}
     for count in context["workers"]:
         with (
-            LocalCluster(n_workers=count, threads_per_worker=1, dashboard_address=None, host="127.0.0.1") as cluster,
+            LocalCluster(
+                n_workers=count, threads_per_worker=1, dashboard_address=None, host="127.0.0.1", silence_logs=50
+            ) as cluster,
             Client(cluster) as client,
         ):
             client.wait_for_workers(count, timeout=300)

@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from solvers.cluster import active_client, through_client
+
 Stop = NDArray[np.int64]
 
 
@@ -60,9 +62,12 @@ def run_tasks(
     count = processes(n_jobs)
     if count is None or len(jobs) <= 1:
         return _run_here(task, jobs, work, progress, futile)
-    parallel = joblib.Parallel(n_jobs=count, return_as="generator", timeout=None)
+    tasks, client = (joblib.delayed(task)(*job) for job in jobs), active_client()
+    done = (
+        joblib.Parallel(n_jobs=count, return_as="generator")(tasks) if client is None else through_client(client, tasks)
+    )
     results = []
-    for result in parallel(joblib.delayed(task)(*job) for job in jobs):
+    for result in done:
         results.append(result)
         if progress is not None:
             progress(len(results) / len(jobs))

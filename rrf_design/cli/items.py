@@ -223,6 +223,7 @@ def on_cluster(address: str | None) -> Iterator[None]:
         yield
         return
     from rrf_design.errors import InputError, MissingDependency
+    from rrf_design.workers import heard_of
 
     try:
         from distributed import Client
@@ -233,5 +234,5 @@ def on_cluster(address: str | None) -> Iterator[None]:
         client = Client(address, timeout=10)
     except (OSError, ValueError, TimeoutError) as error:
         raise InputError(f"--cluster {address}: no scheduler answers there ({error})") from None
-    with client, parallel_config(backend="dask", n_jobs=-1):
+    with client, parallel_config(backend="dask", n_jobs=-1), heard_of():
         yield

@@ -7,14 +7,17 @@ no proof depends on. Of several structures the worst one speaks for the data set
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from rrf_design.bundles import Backend
 from rrf_design.errors import InputError
 from rrf_design.problem import Problem
 from rrf_design.questions.datasets import Dataset
+from rrf_design.workers import shared_out
+from solvers.cluster import active_client
 
 if TYPE_CHECKING:
     from rrf_design.certificates import Certificate
@@ -63,24 +66,45 @@ class ByStructure(Generic[T]):
 
 def by_structure(dataset: Dataset, solve: Callable[[Problem], T], value: Callable[[T], float]) -> ByStructure[T]:
     """`solve` for the first item of each structure; `value` says which result is the worst: the smallest."""
-    wanted, speakers = dict(dataset.structures), []
-    for item in dataset.items_in_order():
-        if not wanted:
-            break
-        shared = wanted.pop(item.structure, None)
-        if shared is not None:
-            problem = item.problem
-            speakers.append(Speaker(item.id, shared.count, problem, solve(problem)))
+    speakers = (replace(one, result=solve(one.problem)) for one in _first_items(dataset))
     return ByStructure(dataset, tuple(speakers), value)
 
 
+def _first_items(dataset: Dataset) -> Iterator[Speaker[Any]]:
+    """The first item of each structure, before anything is solved."""
+    wanted = dict(dataset.structures)
+    for item in dataset.items_in_order():
+        if not wanted:
+            return
+        shared = wanted.pop(item.structure, None)
+        if shared is not None:
+            yield Speaker(item.id, shared.count, item.problem, None)
+
+
 def certify_dataset(dataset: Dataset, select: Any = None, **options: Any) -> ByStructure[Certificate]:
-    """A certificate for each structure; `options` are those of `certify`."""
+    """A certificate for each structure; `options` are those of `certify`. On a cluster each structure is a piece of work."""
     from rrf_design.certificates import certify
 
-    return by_structure(
-        dataset, lambda problem: certify(problem, select, **options), lambda certificate: certificate.robust_lower
-    )
+    if active_client() is None:
+        return by_structure(dataset, lambda problem: certify(problem, select, **options), _certain)
+    from joblib import delayed
+
+    speakers = list(_first_items(dataset))
+    means = options.get("backend") or Backend()
+    told = options | {"backend": replace(means, n_jobs=None, progress=None)}
+    tasks = (delayed(certify)(one.problem, select, **told) for one in speakers)
+    found = []
+    for one, result in zip(speakers, shared_out(tasks, n_jobs=means.n_jobs), strict=True):
+        found.append(replace(one, result=result))
+        if means.progress is not None:
+            means.progress(
+                len(found) / len(speakers), None, f"{len(found)} of {len(speakers)} structures are certified"
+            )
+    return ByStructure(dataset, tuple(found), _certain)
+
+
+def _certain(certificate: Certificate) -> float:
+    return certificate.robust_lower
 
 
 def save_certificates(

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
+import json
 import os
 import signal
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import joblib
 import pytest
 
 import rrf_design as rrf
-from rrf_design import workers
+from rrf_design import verify, workers
+from rrf_design.cli import main
 from rrf_design.errors import RetryLater
-from rrf_design.handover import repairing
+from rrf_design.handover import plans, repairing, structures
 from rrf_design.workers import Supply, is_serial, shared_out, supplied
 
 
@@ -73,19 +78,81 @@ def delivered(killing: Any = None) -> list[dict[str, Any]]:
     return [row.to_json() for row in rrf.repair(items, ANSWERS, progress=progress).rows()]
 
 
-def delivered_by(cluster: Any, processes: int) -> list[dict[str, Any]]:
-    """The same on a cluster of so many worker processes."""
-    cluster.cluster.scale(processes)
-    cluster.wait_for_workers(processes, timeout=120)
-    with joblib.parallel_config(backend="dask", n_jobs=-1):
-        return delivered()
+@pytest.fixture
+def enough(cluster: Any) -> Any:
+    """Waits until so many worker processes are there."""
+
+    def scaled(processes: int) -> None:
+        cluster.cluster.scale(processes)
+        cluster.wait_for_workers(processes, timeout=120)
+
+    return scaled
 
 
-def test_one_and_two_workers_give_the_same_rows(cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+TABLE = {
+    "data": {"id": "no"},
+    "answer": {"of": "a", "tolerance": 0.1, "epsilon": 0.01},
+    "ask": [
+        {"id": "a", "prompt": "?"},
+        *(
+            {"id": name, "prompt": "?", "like": "a", "buy": "if needed", "cost": cost}
+            for name, cost in (("b", 1.0), ("c", 1.5))
+        ),
+    ],
+    "check": [
+        {"id": "book", "of": "a", "by": {"value": "{{ book }}"}, "when": "{{ book }}", "cost": 0.5},
+        {"id": "clerk", "of": "a", "by": {"person": "?"}, "cost": 5.0},
+    ],
+}
+ROWS = [{"no": str(number), "book": "1" if number % 3 else ""} for number in range(12)]
+
+
+def bought(folder: Path, *cluster: str) -> Any:
+    """What `plan` says about a table of two structures: at least cost, and under one budget."""
+    return [_said("plan", *_files(folder), *cluster), _said("plan", *_files(folder), "--budget", "9", *cluster)]
+
+
+def certified(folder: Path, *cluster: str) -> Any:
+    """The certificates of a table of two structures, but for how long they took."""
+    _said("certify", *_files(folder), "--all", "-o", str(folder / "proofs"), *cluster)
+    paths = sorted((folder / "proofs").iterdir())
+    assert all(verify(path).valid for path in paths)
+    found = [json.loads(path.read_text(encoding="utf-8")) for path in paths]
+    return [{key: part for key, part in document.items() if key not in ("provenance", "digest")} for document in found]
+
+
+def _files(folder: Path) -> list[str]:
+    (folder / "rrf.json").write_text(json.dumps(TABLE), encoding="utf-8")
+    (folder / "table.json").write_text(json.dumps(ROWS), encoding="utf-8")
+    return [str(folder / "rrf.json"), "--data", str(folder / "table.json")]
+
+
+def _said(*arguments: str) -> tuple[int, Any]:
+    """What a verb prints as JSON, and its exit code: whether the goal was reached."""
+    code, out, err = _ran(*arguments)
+    assert code in (0, 1), err
+    return code, json.loads(out)
+
+
+def _ran(*arguments: str) -> tuple[int, str, str]:
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), pytest.raises(SystemExit) as ended:
+        main([*arguments, "--json", "--quiet"])
+    return int(ended.value.code or 0), out.getvalue(), err.getvalue()
+
+
+@pytest.mark.parametrize("processes", [1, 2, 8])
+def test_the_same_bits_whatever_the_workers(
+    cluster: Any, enough: Any, processes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`repair`, `plan` and `certify` of a table, in this process and in so many others."""
     monkeypatch.setattr(repairing, "CHUNK", 4)
-    here = delivered()
-    for processes in (1, 2):
-        assert delivered_by(cluster, processes) == here
+    here = delivered(), bought(tmp_path), certified(tmp_path)
+    enough(processes)
+    address = ("--cluster", cluster.scheduler.address)
+    with joblib.parallel_config(backend="dask", n_jobs=-1):
+        there = delivered()
+    assert (there, bought(tmp_path, *address), certified(tmp_path, *address)) == here
 
 
 class Sent:
@@ -142,11 +209,58 @@ def test_a_killed_worker_costs_time_only(cluster: Any, monkeypatch: pytest.Monke
     assert killed[0] not in cluster.run(os.getpid).values()
 
 
-def test_eight_workers_give_the_same_rows(cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(repairing, "CHUNK", 4)
-    assert delivered_by(cluster, 8) == delivered()
+@pytest.mark.parametrize("verb", [bought, certified])
+def test_a_worker_killed_under_plan_and_certify_costs_time_only(
+    cluster: Any, enough: Any, tmp_path: Path, verb: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = verb(tmp_path)
+    enough(2)
+    killed = list[int]()
+    submit = distributed_client().submit
+
+    def and_kill(self: Any, *args: Any, **kwargs: Any) -> Any:
+        """The first piece of work is handed over, and one who may have it dies."""
+        future = submit(self, *args, **kwargs)
+        if not killed:
+            killed.append(next(iter(cluster.run(os.getpid).values())))
+            os.kill(killed[0], signal.SIGKILL)
+        return future
+
+    monkeypatch.setattr(distributed_client(), "submit", and_kill)
+    assert verb(tmp_path, "--cluster", cluster.scheduler.address) == here
+    assert killed
 
 
-def test_work_that_kills_its_workers_is_an_error(cluster: Any) -> None:
-    with joblib.parallel_config(backend="dask", n_jobs=-1), pytest.raises(RetryLater, match="did not come back"):
-        list(shared_out((joblib.delayed(dies)(n) for n in range(3)), n_jobs=-1, patience=4.0))
+def distributed_client() -> Any:
+    return pytest.importorskip("distributed").Client
+
+
+def test_work_that_kills_its_workers_is_an_error(cluster: Any, enough: Any) -> None:
+    """Not a wait: the scheduler gives up a piece of work that has killed its workers, and we hear of it."""
+    enough(2)
+    with joblib.parallel_config(backend="dask", n_jobs=-1), pytest.raises(RetryLater, match="killed every worker"):
+        list(shared_out((joblib.delayed(dies)(n) for n in range(3)), n_jobs=-1))
+
+
+def test_plan_and_certify_end_where_a_structure_kills_its_workers(
+    cluster: Any, enough: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    enough(2)
+    monkeypatch.setattr(plans, "curves_of", dies_of)
+    code, out, err = _ran("plan", *_files(tmp_path), "--budget", "9", "--cluster", cluster.scheduler.address)
+    assert code not in (0, 1)
+    assert (out, err.count("\n")) == ("", 1)
+    assert "killed every worker" in err
+    monkeypatch.setattr("rrf_design.certificates.certify", dies_of)
+    with joblib.parallel_config(backend="dask", n_jobs=-1), pytest.raises(RetryLater, match="killed every worker"):
+        structures.certify_dataset(rrf.dataset(TABLE, ROWS))
+
+
+def dies_of(*_: Any, **__: Any) -> None:
+    os._exit(1)
+
+
+def test_a_cluster_without_workers_is_an_error(cluster: Any) -> None:
+    cluster.cluster.scale(0)
+    with joblib.parallel_config(backend="dask", n_jobs=-1), pytest.raises(RetryLater, match="no worker for 0.1 s"):
+        list(shared_out([joblib.delayed(square)(3)], n_jobs=-1, patience=0.1))
