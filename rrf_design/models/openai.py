@@ -36,7 +36,7 @@ from rrf_design.models.faults import (
 from rrf_design.models.text import classify
 from rrf_design.models.wire import Broken, Silent, Unsent, Wire, reaches
 
-BASE_URL = "RRF_OPENAI_BASE_URL"
+BASE_URLS = ("RRF_OPENAI_BASE_URL", "OPENAI_BASE_URL")
 KEYS = ("RRF_OPENAI_API_KEY", "OPENAI_API_KEY")
 LOOK = 3.0
 """Seconds for a look at a server before anything is bought."""
@@ -44,7 +44,7 @@ _HOSTED = "https://api.openai.com/v1"
 
 
 class OpenAIModel(Model):
-    """``openai:NAME``. ``base_url`` defaults to RRF_OPENAI_BASE_URL, then to the hosted service.
+    """``openai:NAME``. ``base_url`` defaults to RRF_OPENAI_BASE_URL or OPENAI_BASE_URL, then to the hosted service.
 
     ``grammar_field`` names the body field in which the server takes a GBNF grammar ("grammar" for llama.cpp); ``token_field``
     is how it calls the limit: "max_completion_tokens" for the hosted service, which refuses the older name for some models,
@@ -69,12 +69,12 @@ class OpenAIModel(Model):
             import openai
         except ImportError:
             raise MissingDependency("model openai:... needs the client; get it with: pip install openai") from None
-        url = base_url or os.environ.get(BASE_URL) or _HOSTED
+        url = base_url or next((os.environ[name] for name in BASE_URLS if os.environ.get(name)), _HOSTED)
         if not url.startswith(("http://", "https://")):
             raise InputError(f"model openai:{model}: the base URL must begin with http:// or https://")
         key = next((os.environ[name] for name in KEYS if os.environ.get(name)), None)
         if key is None and url == _HOSTED:
-            raise InputError(f"model openai:{model}: set {KEYS[1]}, or {BASE_URL} for a server of your own")
+            raise InputError(f"model openai:{model}: set {KEYS[1]}, or {BASE_URLS[1]} for a server of your own")
         self.name = f"openai:{model}"
         self.listed = self.name if url == _HOSTED else None
         self.slots = slots

@@ -84,8 +84,8 @@ class Spending:
         known = self.money.expected is not None and self.money.most is not None
         money = f"money {self.money.expected:.4g}, at most {self.money.most:.4g}" if known else "money unknown"
         return (
-            f"{self.calls.expected:g} calls expected, at most {self.calls.most:g}; {self.tokens.expected:g} tokens,"
-            f" at most {self.tokens.most:g}; {money}"
+            f"{self.calls.expected:,.15g} calls expected, at most {self.calls.most:,.15g}; {self.tokens.expected:,.0f} tokens,"
+            f" at most {self.tokens.most:,.0f}; {money}"
         )
 
 

@@ -27,7 +27,7 @@ MINI = ("acquire", "p.toml", "--model", "openai:gpt-4.1-mini", "--cache", "off")
 def here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("OPENAI_API_KEY", "sk-nobodys-key-123456")
-    for name in ("RRF_OPENAI_BASE_URL", "RRF_OPENAI_API_KEY", "RRF_STORE"):
+    for name in ("RRF_OPENAI_BASE_URL", "OPENAI_BASE_URL", "RRF_OPENAI_API_KEY", "RRF_STORE"):
         monkeypatch.delenv(name, raising=False)
     Path("p.toml").write_text(PROBLEM)
     return tmp_path

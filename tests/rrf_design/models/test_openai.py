@@ -54,12 +54,22 @@ def test_password_in_the_address_is_not_identity(monkeypatch: pytest.MonkeyPatch
 
 
 def test_bad_settings(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("OPENAI_API_KEY", "RRF_OPENAI_API_KEY", "RRF_OPENAI_BASE_URL"):
+    for name in ("OPENAI_API_KEY", "RRF_OPENAI_API_KEY", "RRF_OPENAI_BASE_URL", "OPENAI_BASE_URL"):
         monkeypatch.delenv(name, raising=False)
-    with pytest.raises(InputError, match="set OPENAI_API_KEY, or RRF_OPENAI_BASE_URL"):
+    with pytest.raises(InputError, match="set OPENAI_API_KEY, or OPENAI_BASE_URL"):
         models.get("openai:m")
     with pytest.raises(InputError, match="must begin with http"):
         models.get("openai:m", base_url="localhost:80")
+
+
+@pytest.mark.parametrize("name", ["OPENAI_BASE_URL", "RRF_OPENAI_BASE_URL"])
+def test_the_address_comes_from_the_environment(name, monkeypatch):
+    """As with the provider's own client: a key must not go to another server than the one that was named."""
+    monkeypatch.delenv("RRF_OPENAI_BASE_URL", raising=False)
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:2/v1")
+    monkeypatch.setenv(name, "http://127.0.0.1:1/v1")
+    with OpenAIModel("m") as model:
+        assert model.identity["base_url"] == "http://127.0.0.1:1/v1"
 
 
 def test_what_is_not_set_is_not_sent(backend: Backend, client: Model) -> None:

@@ -41,6 +41,7 @@ def test_the_list_has_the_highest_price_that_can_apply() -> None:
 def test_who_answers_on_this_machine_is_free_and_a_server_of_ones_own_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-nobodys-key-123456")
     monkeypatch.delenv("RRF_OPENAI_BASE_URL", raising=False)
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
     assert price_of(ScriptedModel(lambda _: "5", name="openai:gpt-4.1-mini"), None, Usage()) == Price()
     with models.get("openai:gpt-4.1-mini") as hosted, models.get("openai:x", base_url="http://127.0.0.1:9/v1") as own:
         assert price_of(hosted, None, Usage(10, 10)) == Price(4e-7, 1.6e-6)
