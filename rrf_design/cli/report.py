@@ -129,7 +129,7 @@ def _of_table(
 
 def _follow(what: str, out: Path, store: str | None, seconds: float, *, as_json: bool, quiet: bool) -> None:
     from rrf_design.acquisition import Journal
-    from rrf_design.cli.following import follow
+    from rrf_design.cli.following import ended_politely, follow
     from rrf_design.errors import InputError
 
     if _is_path(what):
@@ -142,7 +142,9 @@ def _follow(what: str, out: Path, store: str | None, seconds: float, *, as_json:
 
     if not quiet:
         note(f"(following {run}: open {out} in a browser; Ctrl-C ends this)")
-    done = follow(out, lambda: _source(run, None, store), length, seconds=seconds)
+    with ended_politely():
+        tell = (lambda _: None) if quiet else note
+        done = follow(out, lambda: _source(run, None, store), length, seconds=seconds, tell=tell)
     if as_json:
         print_json({"kind": "rrf-run", "out": str(out), "bytes": out.stat().st_size, "finished": done})
     elif not quiet:

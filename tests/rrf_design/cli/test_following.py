@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import rrf_design as rrf
 from rrf_design.acquisition import Journal
-from rrf_design.cli.following import EVERY, follow
+from rrf_design.cli.following import EVERY, ended_politely, follow
 from rrf_design.cli.init import template
+from rrf_design.files import from_document
+from rrf_design.models.scripted import ScriptedModel
 from rrf_design.reporting.documents import PageSource
 
 Run = Callable[..., Any]
@@ -52,7 +62,22 @@ def test_the_page_is_written_when_the_journal_has_grown_and_ends_with_the_run(
 
 def test_a_person_is_waited_for(tmp_path: Path, states: list[dict[str, Any]]) -> None:
     waiting = source(stopped_because="target reached", open_reviews=1)
-    assert not follow(tmp_path / "x.html", lambda: waiting, lambda: 1, seconds=EVERY, wait=lambda _: None)
+    said: list[str] = []
+    assert not follow(
+        tmp_path / "x.html",
+        lambda: waiting,
+        iter(range(9)).__next__,
+        seconds=3 * EVERY,
+        wait=lambda _: None,
+        tell=said.append,
+    )
+    assert said == ["(the run waits for people, 1 question; followed until they have answered)"]
+
+
+def test_sigterm_ends_it_as_ctrl_c_does() -> None:
+    with pytest.raises(KeyboardInterrupt), ended_politely():
+        signal.raise_signal(signal.SIGTERM)
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
 
 
 def test_it_ends_in_time_and_claims_no_freshness_then(tmp_path: Path, states: list[dict[str, Any]]) -> None:
@@ -107,3 +132,40 @@ def test_only_runs_are_followed(run: Run, tmp_path: Path) -> None:
     made = run("report", tmp_path / "plan.json", "--follow", "-o", tmp_path / "x.html")
     assert made.code == 2
     assert "a run of the journal" in made.err
+
+
+def test_a_run_that_is_going_on_is_followed_by_another_process(tmp_path: Path) -> None:
+    """The run waits for an answer until the other process has written its page; then it ends, and so does the other."""
+    store, page, asked, go_on = tmp_path / "runs.sqlite", tmp_path / "x.html", threading.Event(), threading.Event()
+
+    def answer(request: Any) -> str:
+        asked.set()
+        assert go_on.wait(120)
+        return "42"
+
+    def acquired() -> None:
+        rrf.acquire(from_document(tomllib.loads(template("paraphrase"))), ScriptedModel(answer), store=store)
+
+    run = threading.Thread(target=acquired)
+    run.start()
+    assert asked.wait(120)
+    told = ["report", "last", "--follow", "--store", str(store), "-o", str(page), "--json", "--follow-seconds", "240"]
+    follower = subprocess.Popen(
+        [sys.executable, "-c", "import sys; from rrf_design.cli import main; main(sys.argv[1:])", *told],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+    try:
+        while not page.exists() and follower.poll() is None:
+            asked.wait(0.05)
+            asked.clear()
+        assert REFRESH in page.read_text(encoding="utf-8")
+        go_on.set()
+        out, _ = follower.communicate(timeout=240)
+    finally:
+        go_on.set()
+        follower.kill()
+        run.join()
+    assert json.loads(out)["finished"]
+    assert REFRESH not in page.read_text(encoding="utf-8")
