@@ -27,12 +27,6 @@ def square(number: int) -> int:
     return number * number
 
 
-def dies(number: int) -> int:
-    if number == 1:
-        os._exit(1)
-    return number
-
-
 def test_order_is_kept() -> None:
     assert list(shared_out((joblib.delayed(square)(n) for n in range(20)), n_jobs=2)) == [n * n for n in range(20)]
     assert is_serial(None)
@@ -40,16 +34,29 @@ def test_order_is_kept() -> None:
     assert not is_serial(2)
 
 
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[Any]:
-    """A real scheduler with worker processes, on loopback."""
+@contextlib.contextmanager
+def started(processes: int) -> Iterator[Any]:
+    """A real scheduler with so many worker processes, on loopback; it gives up what has killed two workers."""
     distributed = pytest.importorskip("distributed")
+    import dask
+
     with (
+        dask.config.set({"distributed.scheduler.allowed-failures": 1}),
         distributed.LocalCluster(
-            n_workers=1, threads_per_worker=1, dashboard_address="127.0.0.1:0", host="127.0.0.1", silence_logs=50
+            n_workers=processes,
+            threads_per_worker=1,
+            dashboard_address="127.0.0.1:0",
+            host="127.0.0.1",
+            silence_logs=50,
         ) as cluster,
         distributed.Client(cluster) as client,
     ):
+        yield client
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
+    with started(1) as client:
         yield client
 
 
@@ -236,26 +243,24 @@ def distributed_client() -> Any:
     return pytest.importorskip("distributed").Client
 
 
-def test_work_that_kills_its_workers_is_an_error(cluster: Any, enough: Any) -> None:
-    """Not a wait: the scheduler gives up a piece of work that has killed its workers, and we hear of it."""
-    enough(2)
-    with joblib.parallel_config(backend="dask", n_jobs=-1), pytest.raises(RetryLater, match="killed every worker"):
-        list(shared_out((joblib.delayed(dies)(n) for n in range(3)), n_jobs=-1))
-
-
-def test_plan_and_certify_end_where_a_structure_kills_its_workers(
-    cluster: Any, enough: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    enough(2)
+def test_work_that_kills_its_workers_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not a wait: the scheduler gives up a piece of work that has killed two workers, and we hear of it."""
     monkeypatch.setattr(plans, "curves_of", dies_of)
-    code, out, err = _ran("plan", *_files(tmp_path), "--budget", "9", "--cluster", cluster.scheduler.address)
+    with started(2) as client:
+        code, out, err = _ran("plan", *_files(tmp_path), "--budget", "9", "--cluster", client.scheduler.address)
     assert code not in (0, 1)
     assert (out, err.count("\n")) == ("", 1)
     assert "killed every worker" in err
+
+
+def test_certify_ends_where_a_structure_kills_its_workers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rrf_design.certificates.certify", dies_of)
-    with joblib.parallel_config(backend="dask", n_jobs=-1), pytest.raises(RetryLater, match="killed every worker"):
+    with (
+        started(2),
+        joblib.parallel_config(backend="dask", n_jobs=-1),
+        pytest.raises(RetryLater, match="killed every worker"),
+    ):
         structures.certify_dataset(rrf.dataset(TABLE, ROWS))
-    enough(2)  # those that were killed have come back: a cluster that is closed while they do stumbles
 
 
 def dies_of(*_: Any, **__: Any) -> None:
@@ -263,12 +268,5 @@ def dies_of(*_: Any, **__: Any) -> None:
 
 
 def test_a_cluster_without_workers_is_an_error() -> None:
-    distributed = pytest.importorskip("distributed")
-    with (
-        distributed.LocalCluster(
-            n_workers=0, dashboard_address="127.0.0.1:0", host="127.0.0.1", silence_logs=50
-        ) as alone,
-        distributed.Client(alone) as client,
-        pytest.raises(LostWorkError, match=r"no worker for 0\.1 s"),
-    ):
+    with started(0) as client, pytest.raises(LostWorkError, match=r"no worker for 0\.1 s"):
         list(through_client(client, [joblib.delayed(square)(3)], patience=0.1))
