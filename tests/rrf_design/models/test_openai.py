@@ -63,12 +63,12 @@ def test_bad_settings(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("name", ["OPENAI_BASE_URL", "RRF_OPENAI_BASE_URL"])
-def test_the_address_comes_from_the_environment(name, monkeypatch):
+def test_the_address_comes_from_the_environment(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """As with the provider's own client: a key must not go to another server than the one that was named."""
     monkeypatch.delenv("RRF_OPENAI_BASE_URL", raising=False)
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:2/v1")
     monkeypatch.setenv(name, "http://127.0.0.1:1/v1")
-    with OpenAIModel("m") as model:
+    with models.get("openai:m") as model:
         assert model.identity["base_url"] == "http://127.0.0.1:1/v1"
 
 
