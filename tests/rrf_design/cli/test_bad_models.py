@@ -76,7 +76,14 @@ def provider():
 @pytest.fixture
 def here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    for name in ("OPENAI_API_KEY", "RRF_OPENAI_API_KEY", "RRF_OPENAI_BASE_URL", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY", "RRF_STORE"):
+    for name in (
+        "OPENAI_API_KEY",
+        "RRF_OPENAI_API_KEY",
+        "RRF_OPENAI_BASE_URL",
+        "OPENAI_BASE_URL",
+        "ANTHROPIC_API_KEY",
+        "RRF_STORE",
+    ):
         monkeypatch.delenv(name, raising=False)
     Path("p.toml").write_text(PROBLEM)
     return tmp_path

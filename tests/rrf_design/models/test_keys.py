@@ -45,7 +45,16 @@ def test_a_bad_line_is_named_and_not_shown(tmp_path: Path, text: str, message: s
 
 def test_models_find_their_keys_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    for name in ("OPENAI_API_KEY", "RRF_OPENAI_API_KEY", "RRF_OPENAI_BASE_URL", "OPENAI_BASE_URL", "OTHER", "SINGLE", "BARE", "EMPTY"):
+    for name in (
+        "OPENAI_API_KEY",
+        "RRF_OPENAI_API_KEY",
+        "RRF_OPENAI_BASE_URL",
+        "OPENAI_BASE_URL",
+        "OTHER",
+        "SINGLE",
+        "BARE",
+        "EMPTY",
+    ):
         monkeypatch.setenv(name, "")  # so that what is set below is taken away again
         monkeypatch.delenv(name)
     with pytest.raises(InputError, match="set OPENAI_API_KEY"):
