@@ -7,7 +7,8 @@ Rungs are answers bought one after the other in a fixed order; two gates accept:
 
 A certified gate may climb: k = 0 within few answers, else k = 1 within more, else k = 2 within more still. Its rungs are designs of the planner's exact frontier (`rungs`).
 
-What no gate accepts goes to the person that the recipe names, or is withheld. A policy may also have a random share q of what its gate accepts checked by the person, which leaves
+What no gate accepts may be decided by a check on sale that nobody has to be asked for (a value, arithmetic), where the recipe has one that states the delivered value; it is a rung like
+any other, and its errors are counted. The rest goes to the person that the recipe names, or is withheld. A policy may also have a random share q of what its gate accepts checked by the person, which leaves
 1 − q of its risk: small risks are proven with few labels that way (fact 34). Orders are cheap first, dear first, and the dear half first; `[ladder]` in a
 recipe fixes order, gates or the last rung by hand.
 """
@@ -26,7 +27,7 @@ from rrf_design.files import suggestion
 from rrf_design.promises.rungs import Climb
 from rrf_design.risk import Gate, Ladder, Last, lead_family
 
-LADDER_KEYS = ("order", "gate", "number", "within", "last", "withheld")
+LADDER_KEYS = ("order", "gate", "number", "within", "check", "last", "withheld")
 MOST_WRONG = 2
 """The largest k of a gate: margins of larger k are dear, and on recorded answers they delivered no more."""
 CHECK_EVERYTHING = "check everything"
@@ -54,11 +55,18 @@ class LadderPolicy:
     """The share of what the gate accepts that a person checks, drawn at random."""
     earlier: tuple[tuple[int, int], ...] = ()
     """Of a certified gate: rungs (answers, k) before the last one, each with fewer answers."""
+    check: str = ""
+    """The machine's check that decides what the gate does not accept, where the item has it; empty for none."""
 
     @property
     def gates(self) -> LadderPolicy:
         """The same without random checks: it accepts the same values."""
         return replace(self, random_checks=0.0)
+
+    @property
+    def answers_only(self) -> LadderPolicy:
+        """The same without any check: what its answers alone decide."""
+        return replace(self, random_checks=0.0, check="")
 
     @property
     def checked_share(self) -> Fraction:
@@ -76,19 +84,21 @@ class LadderPolicy:
     @property
     def name(self) -> str:
         checks = f", and for {self.random_checks:.0%} at random" if self.random_checks else ""
+        end = f"{f'{self.check}; else ' if self.check else ''}{self.last}{checks}"
         if self.gate is GateKind.LEAD:
-            return f"lead of {self.number} within {', '.join(self.order)}; else {self.last}{checks}"
+            return f"lead of {self.number} within {', '.join(self.order)}; else {end}"
         begun, steps = 0, []
         for answers, k in self.rungs:
             more = ", ".join(self.order[begun:answers])
             steps.append(f"at k = {k} {'with' if begun else 'within'} {more}")
             begun = answers
-        return f"certified {'; else '.join(steps)}; else {self.last}{checks}"
+        return f"certified {'; else '.join(steps)}; else {end}"
 
     def to_json(self) -> dict[str, Any]:
         rungs = [list(rung) for rung in self.earlier]
+        kept = {key: value for key, value in asdict(self).items() if key != "check" or value}
         return {
-            **asdict(self),
+            **kept,
             "order": list(self.order),
             "gate": str(self.gate),
             "last": str(self.last),
@@ -99,19 +109,23 @@ class LadderPolicy:
     def from_json(cls, data: Any) -> LadderPolicy:
         """InputError for anything else than what `to_json` wrote."""
         known = {"order", "gate", "number", "last", "random_checks"}
-        if not isinstance(data, Mapping) or set(data) - {"earlier"} != known:
-            raise InputError("a ladder has order, gate, number, last, random_checks, and perhaps earlier rungs")
+        if not isinstance(data, Mapping) or set(data) - {"earlier", "check"} != known:
+            raise InputError(
+                "a ladder has order, gate, number, last, random_checks, and perhaps earlier rungs and a check"
+            )
         order, number = data["order"], data["number"]
         if not isinstance(order, list) or not order or not all(isinstance(node, str) for node in order):
             raise InputError("a ladder's order should be a list of node ids")
         if isinstance(number, bool) or not isinstance(number, int) or number < 0 or len(set(order)) != len(order):
             raise InputError("a ladder asks each node once, and its number is a whole one")
+        if not isinstance(data.get("check", ""), str):
+            raise InputError("a ladder's check should be the name of one")
         part = data["random_checks"]
         if isinstance(part, bool) or not isinstance(part, int | float) or not 0 <= part < 1:
             raise InputError("a ladder's random_checks should be a share")
         try:
             found = cls(tuple(order), GateKind(data["gate"]), number, LastRung(data["last"]), part)
-            return replace(found, earlier=_earlier(data.get("earlier", []), found))
+            return replace(found, earlier=_earlier(data.get("earlier", []), found), check=data.get("check", ""))
         except ValueError as error:
             raise InputError(f"a ladder: {error}") from None
 
@@ -154,10 +168,11 @@ def family(
     last: LastRung,
     by_hand: Mapping[str, Any] | None = None,
     climbs: Sequence[Climb] = (),
+    checks: Sequence[str] = (),
 ) -> list[LadderPolicy]:
     """Every policy, each distinct rule once. `voices`: nodes that say the delivered value, which a lead counts. `climbs`: rungs of the planner's frontier;
-    an order by hand leaves them out."""
-    fixed = _by_hand(by_hand, nodes)
+    an order by hand leaves them out. `checks`: of machines, each of which may decide what a gate does not accept."""
+    fixed = _by_hand(by_hand, nodes, checks)
     last = LastRung(fixed.get("last", last))
     orders = [list(fixed["order"])] if "order" in fixed else _orders(nodes, prices)
     found: dict[str, LadderPolicy] = {}
@@ -187,7 +202,10 @@ def family(
             found.setdefault(policy.name, policy)
     if not found:
         raise InputError("[ladder]: no policy of the family has this gate, number and within")
-    return list(found.values())
+    plain = list(found.values())
+    if "check" in fixed:
+        return [replace(policy, check=fixed["check"]) for policy in plain]
+    return [*plain, *(replace(policy, check=name) for name in checks for policy in plain)]
 
 
 SHARES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
@@ -205,7 +223,7 @@ def _orders(nodes: Sequence[str], prices: Mapping[str, float]) -> list[list[str]
     return [cheap, cheap[::-1], cheap[half:] + cheap[:half]]
 
 
-def _by_hand(section: Mapping[str, Any] | None, nodes: Sequence[str]) -> Mapping[str, Any]:
+def _by_hand(section: Mapping[str, Any] | None, nodes: Sequence[str], checks: Sequence[str]) -> Mapping[str, Any]:
     if section is None:
         return {}
     for key in section:
@@ -220,6 +238,11 @@ def _by_hand(section: Mapping[str, Any] | None, nodes: Sequence[str]) -> Mapping
     for node in section.get("order", ()):
         if node not in nodes:
             raise InputError(f"[ladder]: order names {node!r}, which is no node{suggestion(str(node), nodes)}")
+    if "check" in section and section["check"] not in ("", *checks):
+        others = f"; known: {', '.join(checks)}" if checks else ""
+        raise InputError(
+            f"[ladder]: check = {section['check']!r} is no check on sale that states the delivered value and that nobody has to be asked for{others}"
+        )
     for key in ("number", "within"):
         if key in section and (isinstance(section[key], bool) or not isinstance(section[key], int)):
             raise InputError(f"[ladder]: {key} = {section[key]!r} should be a whole number")

@@ -13,6 +13,7 @@ from rrf_design.promises.pilot_plans import FEWEST_OTHERS, PilotPlan, PilotSetti
 from rrf_design.promises.playing import PlayedPolicy, play
 from rrf_design.promises.sheets import AnswerSheet
 from rrf_design.risk import (
+    UNREADABLE,
     Among,
     Limit,
     Replay,
@@ -110,7 +111,12 @@ def replayed(one: PlayedPolicy, sheet: AnswerSheet) -> Replay:
     from rrf_design.promises.truths import same
 
     codes = []
-    for row, value, own in zip(sheet.rows, one.values, sheet.codes, strict=True):
+    for at, (row, value, own) in enumerate(zip(sheet.rows, one.values, sheet.codes, strict=True)):
+        if at in one.by_check:
+            codes.append(
+                UNREADABLE
+            )  # no answer was believed; the order takes the check for right, and the test counts what it says
+            continue
         said = ((int(code), row.implied.get(sheet.nodes[code])) for code in dict.fromkeys(own.tolist()) if code >= 0)
         near = (
             None

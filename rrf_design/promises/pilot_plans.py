@@ -17,7 +17,7 @@ from rrf_design.errors import InputError
 from rrf_design.promises.buying import NOTHING, BoughtAnswers, LiveModels, buy_answers
 from rrf_design.promises.drawing import Population
 from rrf_design.promises.family import SHARES, LadderPolicy, LastRung, diluted, family
-from rrf_design.promises.playing import LastPrices
+from rrf_design.promises.playing import LastPrices, machine_checks
 from rrf_design.promises.rungs import Climb, climbs_of, common
 from rrf_design.promises.sheets import AnswerSheet, read_sheet
 from rrf_design.promises.truths import GoldRule
@@ -152,7 +152,15 @@ def plan_pilot(
     ending = LastRung.PERSON if all(row.shape.person is not None for row in sheet.rows) else LastRung.WITHHELD
     prices = {node: float(sheet.costs[:, at].mean()) for at, node in enumerate(nodes)}
     voices = [node for node in nodes if all(node in row.shape.ways or node not in row.said for row in sheet.rows)]
-    policies = family(nodes, prices, voices=voices, last=ending, by_hand=by_hand, climbs=_climbs(sheet, by_hand))
+    policies = family(
+        nodes,
+        prices,
+        voices=voices,
+        last=ending,
+        by_hand=by_hand,
+        climbs=_climbs(sheet, by_hand),
+        checks=machine_checks(sheet),
+    )
     if settings.among is None:
         everything = policies[0].last is LastRung.PERSON or settings.stratify is not None
         settings = replace(settings, among=Among.ALL if everything else Among.DELIVERED)

@@ -17,6 +17,8 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from rrf_design.blocks import Anchor
+from rrf_design.decisive import decisive_checks, is_person
 from rrf_design.errors import InputError
 from rrf_design.known import known_value
 from rrf_design.problem import Problem
@@ -43,6 +45,8 @@ class PlayedPolicy:
     asked: tuple[int, ...]
     """How many nodes were asked."""
     delivers: int | None = None
+    by_check: frozenset[int] = frozenset()
+    """Places of the items that the policy's check decided."""
 
     def __post_init__(self) -> None:
         for array in (self.cost, self.delivered, self.wrong):
@@ -87,13 +91,77 @@ def play(
     quick = sheet.identity if fast is None else fast
     decisions = _Decisions(sheet)
     done: dict[LadderPolicy, PlayedPolicy] = {}
-    for policy in dict.fromkeys(policy.gates for policy in policies):
+    for policy in dict.fromkeys(policy.answers_only for policy in policies):
         if quick or policy.gate is GateKind.LEAD:
             asked, values = _by_camps(policy, sheet)
         else:
             asked, values = decisions.play(policy)
         done[policy] = _finish(policy, sheet, asked, values, last, truths)
-    return [_with_checks(policy, done[policy.gates], last) for policy in policies]
+    machines = {name: checked_values(sheet, name) for name in dict.fromkeys(p.check for p in policies if p.check)}
+    found = []
+    for policy in policies:
+        played = done[policy.answers_only]
+        if policy.check:
+            played = _with_machine(policy.gates, played, sheet, machines[policy.check], last, truths)
+        found.append(_with_checks(policy, played, last))
+    return found
+
+
+CheckedValue = tuple[tuple[float, ...], float]
+"""What a check says of the delivered value, and its price."""
+
+
+def machine_checks(sheet: AnswerSheet) -> list[str]:
+    """Checks on sale that decide an item, and whose value nobody has to be asked for: of the items that have one, the cheapest in the recipe's own order."""
+    found: dict[str, None] = {}
+    seen: set[int] = set()
+    for row in sheet.rows:
+        if id(row.shape) not in seen:
+            seen.add(id(row.shape))
+            names = [check.id for check in decisive_checks(row.shape.problem) if not is_person(check)]
+            found.update(dict.fromkeys(names))
+    return [name for name in found if any(value is not None for value in checked_values(sheet, name))][:MOST_CHECKS]
+
+
+MOST_CHECKS = 2
+"""Each doubles the family, and every test costs."""
+
+
+def checked_values(sheet: AnswerSheet, name: str) -> list[CheckedValue | None]:
+    """What this check says of every item, with its price; None where the item has no such check, or it knows nothing."""
+    found: list[CheckedValue | None] = []
+    for row in sheet.rows:
+        own = row.shape.problem.block_by_id.get(name)
+        if not isinstance(own, Anchor):
+            found.append(None)
+            continue
+        problem = row.item.problem
+        anchor = problem.block_by_id[name]
+        assert isinstance(anchor, Anchor)
+        value = known_value(problem, anchor)
+        found.append(None if value is None else (tuple(float(number) for number in value), float(anchor.cost or 0.0)))
+    return found
+
+
+def _with_machine(
+    policy: LadderPolicy,
+    played: PlayedPolicy,
+    sheet: AnswerSheet,
+    checks: Sequence[CheckedValue | None],
+    last: LastPrices,
+    truths: Sequence[Truth] | None,
+) -> PlayedPolicy:
+    """What the gate does not accept, decided by the check where it knows the value: its price instead of the last rung's, and its errors counted."""
+    values, cost = list(played.values), played.cost.copy()
+    delivered, wrong = played.delivered.copy(), played.wrong.copy()
+    places = [at for at, said in enumerate(checks) if said is not None and not delivered[at]]
+    for at in places:
+        said = checks[at]
+        assert said is not None
+        values[at], delivered[at] = said[0], True
+        cost[at] += said[1] - last.of(policy.last)
+        wrong[at] = truths is not None and not truths[at].right(said[0])
+    return PlayedPolicy(policy, cost, delivered, wrong, tuple(values), played.asked, by_check=frozenset(places))
 
 
 def _with_checks(policy: LadderPolicy, played: PlayedPolicy, last: LastPrices) -> PlayedPolicy:

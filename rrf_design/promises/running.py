@@ -219,7 +219,9 @@ def _delivered(
         "bound": None,
         "changed": first is None or shown(first, row.parser) != shown(value, row.parser),
         "cost": cost,
-        "reason": f"delivered under the policy: {played.name}",
+        "reason": f"the check {played.policy.check!r} states the value, where no gate of the policy accepts the answers"
+        if at in played.by_check
+        else f"delivered under the policy: {played.name}",
     }
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from rrf_design.errors import InputError, Refused
 from rrf_design.promises import PilotSettings, gold_truths, play
 from rrf_design.promises.family import GateKind
 
@@ -57,3 +60,102 @@ def test_one_item_without_any_readable_answer_is_not_delivered_and_stops_nobody(
     for fast in (True, False):
         for one in play(plan.policies, plan.sheet, last=plan.last, fast=fast):
             assert not one.delivered[silent].any()
+
+
+LEDGER = """
+[[check]]
+id = "ledger"
+of = "total"
+by = { value = "{{ ledger }}" }
+when = "{{ ledger }}"
+cost = 5.0
+"""
+
+
+def with_ledger(make_world: Any, says: Any, **options: Any) -> Any:
+    """A world whose rows have a ledger, or not; looking there costs less than a person."""
+    world = make_world(extra=LEDGER + options.pop("extra", ""), **options)
+    path = world.folder / "table.jsonl"
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    path.write_text(
+        "".join(json.dumps({**row, "ledger": says(at, row["booked"])}) + "\n" for at, row in enumerate(rows))
+    )
+    return world
+
+
+def test_a_machine_decides_what_the_gate_does_not_accept(make_world: Any) -> None:
+    """Where the row has it; its price is paid instead of the person's, its errors are counted, and all else is as without it."""
+    world = with_ledger(
+        make_world, lambda at, truth: "" if at % 3 == 0 else truth + (at % 7 == 0), items=120, wrong=0.2
+    )
+    plan = world.plan(PilotSettings(60, 0.3))
+    truths, _ = gold_truths(plan)
+    known = [truths[name] for name in plan.pilot.ids]
+    pairs = [(policy, replace(policy, check="")) for policy in plan.policies if policy.check]
+    assert len(pairs) * 2 == len(plan.policies)
+    assert {policy.check for policy, _ in pairs} == {"ledger"}
+    played = {one.policy: one for one in play(plan.policies, plan.pilot, last=plan.last, truths=known)}
+    for policy, plain in pairs:
+        with_it, without = played[policy], played[plain]
+        assert policy.name == plain.name.replace("; else person", "; else ledger; else person")
+        for at, name in enumerate(plan.pilot.ids):
+            number = int(name[1:])
+            if without.delivered[at] or number % 3 == 0:
+                assert with_it.values[at] == without.values[at]
+                assert (with_it.cost[at], with_it.wrong[at]) == (without.cost[at], without.wrong[at])
+                assert at not in with_it.by_check
+            else:
+                assert at in with_it.by_check
+                assert with_it.delivered[at]
+                assert with_it.wrong[at] == (number % 7 == 0)
+                assert with_it.cost[at] == pytest.approx(without.cost[at] - 30.0 + 5.0)
+
+
+def test_a_ladder_with_a_check_is_tested_run_and_proven(make_world: Any) -> None:
+    """A ledger that is always right makes scattered answers cheap: the policy that uses it is chosen, proven, and delivers its values."""
+    from rrf_design.promises import prove_policy, run_policy
+    from rrf_design.promises.family import LadderPolicy
+    from rrf_design.questions.answers import RecordedAnswers
+
+    world = with_ledger(make_world, lambda at, truth: truth, items=200, wrong=0.25)
+    document = json.loads(json.dumps(world.document(PilotSettings(100, 0.05))))
+    assert document["ladder"]["check"] == "ledger"
+    assert LadderPolicy.from_json(document["ladder"]).to_json() == document["ladder"]
+    assert "; else ledger; else person" in document["policy"]
+    assert document["cost_per_item"] < 20.0
+    prove_policy(document)
+    data = world.dataset
+    with RecordedAnswers(data, world.answers) as answers:
+        found = run_policy(data, answers, document)
+    truth = {item.id: item.gold for item in data.items_in_order()}
+    wrong = sum(row["answer"] != truth[name] for name, row in zip(found.ids, found.rows, strict=True))
+    assert found.complete
+    assert any(row["reason"].startswith("the check 'ledger' states the value") for row in found.rows)
+    assert wrong <= 0.05 * 200
+    with pytest.raises(Refused):
+        prove_policy({**document, "ladder": {key: v for key, v in document["ladder"].items() if key != "check"}})
+
+
+def test_a_ledger_that_errs_is_not_believed(make_world: Any) -> None:
+    """Its errors count like those of answers: the policies that rest on it are refuted, whatever the recipe calls it."""
+    world = with_ledger(make_world, lambda at, truth: truth + 1, items=200, wrong=0.25)
+    document = world.document(PilotSettings(100, 0.05))
+    assert not any(
+        entry["proven"] and "ledger" in entry["policy"] for entry in document["policies"] if entry["wrong"] > 1
+    )
+    assert document["ladder"] is None or "check" not in document["ladder"]
+
+
+def test_a_check_by_hand(make_world: Any) -> None:
+    world = with_ledger(
+        make_world, lambda at, truth: truth, items=80, wrong=0.2, extra='\n[ladder]\ncheck = "ledger"\n'
+    )
+    assert {policy.check for policy in world.plan(PilotSettings(60, 0.3)).policies} == {"ledger"}
+    for name in ("clerk", "nobody"):
+        other = with_ledger(
+            make_world, lambda at, truth: truth, items=80, wrong=0.2, extra=f'\n[ladder]\ncheck = "{name}"\n'
+        )
+        with pytest.raises(InputError, match=f"check = '{name}' is no check on sale.*known: ledger"):
+            other.plan(PilotSettings(60, 0.3))
+    none = make_world(items=80, wrong=0.2)
+    assert {policy.check for policy in none.plan(PilotSettings(60, 0.3)).policies} == {""}
