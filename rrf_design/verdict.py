@@ -11,9 +11,9 @@ from collections import Counter
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
-from math import floor
 from typing import TYPE_CHECKING
 
+from rrf_design.certificates.checker.wording import assumption
 from rrf_design.goal import Goal
 
 if TYPE_CHECKING:
@@ -107,37 +107,6 @@ def counted(verdicts: Iterable[Verdict]) -> dict[str, int]:
     """How many of each, all four named."""
     found = Counter(verdicts)
     return {verdict.value: found[verdict] for verdict in Verdict}
-
-
-def assumption(
-    k: int,
-    units: int,
-    noise: str = "",
-    *,
-    called: str = "answers",
-    wrong_checks: int = 0,
-    checks: int = 0,
-    sure: float | None = None,
-) -> str:
-    """The premise in words: at most 1 of 3 models is wrong; at most 1 of 4 answers and at most 1 of 2 checks are wrong."""
-    if 0 < units <= k and not wrong_checks and sure is None:
-        many = (
-            f"any of the {units} {called} may be wrong"
-            if units > 1
-            else f"the only {called.removesuffix('s')} may be wrong"
-        )
-        return f"{many}, and {noise}" if noise else many
-    if k == 0:
-        many = f"no {called.removesuffix('s')}" if not wrong_checks else f"none of the {called}"
-    else:
-        many = f"at most {k} of {units} {called}"
-    if wrong_checks:
-        many += f" and at most {wrong_checks} of {checks} checks"
-        many += "" if sure is None else f" (with probability {floor(sure * 10_000) / 10_000:g})"
-    elif sure is not None:
-        many += f" and no check with a rate (with probability {floor(sure * 10_000) / 10_000:g})"
-    many += " are wrong" if wrong_checks or sure is not None or k > 1 else " is wrong"
-    return f"{many}, and {noise}" if noise else many
 
 
 def assumed(operator: Operator, k: int, noise: str = "", *, unread: Collection[str] = ()) -> str:

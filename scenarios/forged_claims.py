@@ -12,7 +12,7 @@ from typing import Any
 
 from scenarios.sealing import Document, seal, seal_operator
 
-NO_CLAIM = ("provenance", "assumptions", "problem", "metrics", "digest", "format", "version")
+RENEWED = ("digest",)
 HOSTILE: tuple[Any, ...] = (
     "a text",
     True,
@@ -178,9 +178,27 @@ def _regime(rng: Any, document: Document) -> None:
         document["margin"]["status"] = "bounded" if document["margin"]["status"] == "exact" else "exact"
 
 
+def _sentences(rng: Any, document: Document) -> None:
+    """Premises that are left out, softened or made up; lengths that are measured otherwise."""
+    lines = document["assumptions"]
+    at, trick = int(rng.integers(len(lines))), int(rng.integers(6))
+    if trick == 0:
+        document["assumptions"] = []
+    elif trick == 1:
+        del lines[at]
+    elif trick == 2:
+        lines[at] = str(rng.choice(["Nothing is assumed.", "", lines[at][:-1], lines[at] + " Or more."]))
+    elif trick == 3:
+        lines.insert(at, str(rng.choice(["Every answer is right.", lines[at]])))
+    elif trick == 4:
+        lines[0] = lines[0].replace("1", str(rng.choice(["0", "2", "3"])), 1)
+    else:
+        document["metrics"][str(rng.choice(["norm", "weights"]))] = "as you like"
+
+
 def _wrong_type(rng: Any, document: Document) -> None:
     """One entry of any section becomes something of another type, or far out of range."""
-    spots = [path for path, _ in _leaves(document) if path[0] not in NO_CLAIM and path[:2] != ("error", "norms")]
+    spots = [path for path, _ in _leaves(document) if path[0] not in RENEWED and path[:2] != ("error", "norms")]
     path = spots[int(rng.integers(len(spots)))]
     place: Any = document
     for key in path[:-1]:
@@ -202,7 +220,7 @@ def _leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any,
 
 
 def _keys(rng: Any, document: Document) -> None:
-    sections = [document, *(v for k, v in document.items() if isinstance(v, dict) and k != "provenance")]
+    sections = [document, *(v for v in document.values() if isinstance(v, dict))]
     section = sections[int(rng.integers(len(sections)))]
     if rng.random() < 0.5:
         keys = [key for key in section if key != "digest" or section is not document]
@@ -258,6 +276,7 @@ TRICKS: dict[str, Callable[[Any, Document], Any]] = {
     "more answers wrong": _more_answers_wrong,
     "smaller uncertainty": _smaller_uncertainty,
     "smaller noise": _smaller_noise,
+    "other sentences": _sentences,
     "smaller error": _smaller_error,
     "better decoder": _better_decoder,
     "listed supports": _listed,

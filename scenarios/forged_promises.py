@@ -120,7 +120,7 @@ def promise_case(true: dict[str, Document], folder: Path, seed: int) -> dict[str
     row: dict[str, Any] = {"trick": f"{kind}: {trick}", "accepted": False, "raised": False}
     began = time.process_time()
     try:
-        row["accepted"] = _verified(path)
+        row["accepted"] = verified(path)
     except (Refused, InputError) as error:
         row["raised"] = "\n" in str(error)
     except Exception:
@@ -130,7 +130,7 @@ def promise_case(true: dict[str, Document], folder: Path, seed: int) -> dict[str
     return row
 
 
-def _verified(path: Path) -> bool:
+def verified(path: Path) -> bool:
     """As the command line decides which checker a document is for."""
     from rrf_design.certificates import verify
     from rrf_design.documents import kind_of, read

@@ -15,7 +15,14 @@ from scenarios import forged_claims, forged_premises
 from scenarios.sealing import Document, seal
 
 TRICKS: dict[str, Callable[[Any, Document], Any]] = {**forged_claims.TRICKS, **forged_premises.TRICKS}
-ON_BOTH = ("wrong type", "missing and unknown keys", "more answers wrong", "enormous sizes", "hostile text")
+ON_BOTH = (
+    "wrong type",
+    "other sentences",
+    "missing and unknown keys",
+    "more answers wrong",
+    "enormous sizes",
+    "hostile text",
+)
 ON_PLAIN = (
     "larger margin",
     "smaller upper bound",

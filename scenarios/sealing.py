@@ -32,8 +32,8 @@ def seal_operator(operator: Document) -> None:
                 kind = "<f8" if name in ("radii", "data") else "<i8"
                 content = np.array(operator[name], dtype=kind).tobytes()
             total.update(f"\n{name} {len(content)}\n".encode() + content)
+        rows, nodes = len(operator["indptr"]) - 1, len(operator["node_ids"])
+        columns, blocks = sum(operator["node_sizes"]), len(operator["block_ids"])
     except (TypeError, ValueError, OverflowError):
         return
-    operator["digest"] = total.hexdigest()
-    operator["rows"], operator["nodes"] = len(operator["indptr"]) - 1, len(operator["node_ids"])
-    operator["columns"], operator["blocks"] = sum(operator["node_sizes"]), len(operator["block_ids"])
+    operator.update(digest=total.hexdigest(), rows=rows, nodes=nodes, columns=columns, blocks=blocks)

@@ -17,11 +17,11 @@ from rrf_design.certificates.checker.document import FORMAT, VERSION, check_form
 from rrf_design.certificates.checker.errors import ErrorTerms, FieldBound, Tail, error_section, promised
 from rrf_design.certificates.checker.noise import NoiseKind, NoiseRadius, joint_confidence
 from rrf_design.certificates.checker.regime import CONSEQUENCE, ZERO, Finding, regime
+from rrf_design.certificates.checker.wording import assumption_lines
 from rrf_design.certificates.convex import no_nullspace, nullspace_section
 from rrf_design.certificates.ladder import Rung, climb
 from rrf_design.certificates.protecting import (
     climb_protected,
-    protected_lines,
     protected_witness,
     protection_section,
     unwhitened_protected,
@@ -29,7 +29,6 @@ from rrf_design.certificates.protecting import (
 from rrf_design.certificates.recording import record_of
 from rrf_design.certificates.rivals import plain_witness, rivals_section
 from rrf_design.certificates.sections import (
-    assumption_lines,
     audit_section,
     bare_operator,
     budget_sections,
@@ -211,15 +210,13 @@ def certify(
         "rivals": rivals_section(
             operator, record, found, noise=known, largest_error=asked.largest_error, protection=protection
         ),
-        "assumptions": assumption_lines(
-            budget, reach, spread, record, tail, protected_lines(operator, budget) if guarded else ()
-        ),
         "provenance": {
             "package": f"rrf-design {__version__}",
             "notes": list(proven.notes),
             "unwhitened": _unwhitened(bare, budget, options, told),
         },
     }
+    document["assumptions"] = assumption_lines(document, nodes=len(record.node_ids), uncertain=bool(record.radii.any()))
     try:
         document["digest"] = content_digest(document)
         check_form(document)

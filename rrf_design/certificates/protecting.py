@@ -14,7 +14,6 @@ from rrf_design.certificates.checker.premises import Premises
 from rrf_design.certificates.ladder import LEAST, Proven, Rung
 from rrf_design.errors import InputError
 from rrf_design.premise import Protected, protected
-from rrf_design.verdict import assumed
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -77,18 +76,6 @@ def protected_witness(
     image2, length2 = Premises.read(section, record).quotient(nodes, [x for part in parts for x in part])
     named = {"support": [record.node_ids[i] for i in nodes], "direction": parts}
     return named, image2, sqrt_up(image2 / length2)
-
-
-def protected_lines(operator: Operator, k: int) -> list[str]:
-    """The premise in words, for the assumptions of a certificate."""
-    words = assumed(operator, k)
-    lines = [f"{words[0].upper()}{words[1:]}."]
-    premise = operator.premise
-    if premise.units:
-        lines.append("The nodes of a unit may all be wrong together.")
-    if premise.deliver is not None:
-        lines.append(f"Only the values of {', '.join(premise.wanted(operator.node_ids))} are promised.")
-    return lines
 
 
 def unwhitened_protected(bare: Operator, k: int, time_limit: float | None) -> dict[str, Any]:

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rrf_design.certificates.checker.errors import Tail
 from rrf_design.certificates.checker.exact import float_down, ratio_up, sqrt_up, squared_image, squared_norm
 from rrf_design.certificates.checker.noise import NoiseKind
 from rrf_design.certificates.checker.record import INLINE_ENTRIES, OperatorRecord
 from rrf_design.certificates.checker.regime import ZERO
+from rrf_design.certificates.checker.wording import NORM, WEIGHTS
 from rrf_design.certificates.ladder import Rung, climb, listed
 from rrf_design.certificates.uncertainty import Uncertainty, robust_floor
 from rrf_design.covariance import whitened_covariance
@@ -218,50 +218,11 @@ def metrics_section(problem: Problem, operator: Any) -> dict[str, Any]:
         n for n in operator.block_ids if declares_noise(problem, n) or problem.block_by_id[n].metric is not None
     ]
     return {
-        "norm": "Euclidean in whitened coordinates: a field's length is taken in the declared fiber metrics, a residual's"
-        " in the declared row metrics or covariances",
-        "weights": "the declared members of a family share its weight, w/m each",
+        "norm": NORM,
+        "weights": WEIGHTS,
         "fibers": list(operator.fiber_factors),
         "whitened": whitened,
     }
-
-
-def assumption_lines(
-    k: int,
-    reach: Radius,
-    spread: Uncertainty,
-    record: OperatorRecord,
-    tail: Tail | None,
-    premise: Sequence[str] = (),
-) -> list[str]:
-    noise, answers = reach.rows, reach.answers
-    beyond = "" if tail is None else ", up to the stated tail"
-    lines = [
-        *(premise or [f"At most {k} of the {len(record.node_ids)} answers are wrong{beyond}."]),
-        "Relations, transports, anchors and parsers are those of the operator in this certificate.",
-        "The error bounds hold for every estimate with at most k wrong answers whose residual is within the radius.",
-    ]
-    if noise.kind is NoiseKind.CORRELATED:
-        lines.append(
-            f"The noise of {noise.rows} rows is Gaussian and partly shared; no combination of them has a standard deviation above"
-            f" {noise.sigma!r}; the radius holds with probability {noise.confidence!r}."
-        )
-    elif noise.kind.random:
-        lines.append(
-            f"The noise of {noise.rows} rows is {noise.kind} with standard deviation {noise.sigma!r} in each; the radius holds"
-            f" with probability {noise.confidence!r}."
-        )
-    if answers is not None:
-        lines.append(
-            f"The answers of {len(answers.nodes)} nodes scatter independently, Gaussian, with the stated standard deviations; what that"
-            f" adds holds with probability {answers.confidence!r}."
-        )
-    if record.radii.any():
-        held = "for certain" if spread.confidence is None else f"together with probability {spread.confidence!r}"
-        lines.append(
-            f"A block is off by at most its radius, on the nodes that it names; the radii ({spread.source}) hold {held}."
-        )
-    return lines
 
 
 def bare_operator(problem: Problem, select: Selection) -> Operator | None:

@@ -51,6 +51,8 @@ def verify(
     else:
         table("", ["checked", "found"], [(check.name, check.detail) for check in result.checks])
         say(f"valid: γ ≥ {result.gamma_lower!r} re-proved" if fault is None else f"REFUSED: {fault}")
+        if fault is None:
+            say(f"Taken on trust: {result.taken_on_trust}.")
     raise typer.Exit(0 if fault is None else 1)
 
 
@@ -75,6 +77,7 @@ def _verify_promise(path: Path, kind: str, *, require: float | None, junit: Path
     from rrf_design.documents import read
     from rrf_design.errors import InputError, Refused
     from rrf_design.promises import prove_audit_document, prove_policy
+    from rrf_design.promises.policy_forms import audit_words, policy_words
 
     if require is not None:
         raise InputError("--require is a margin; policies and audits have none")
@@ -84,14 +87,11 @@ def _verify_promise(path: Path, kind: str, *, require: float | None, junit: Path
         if kind == "rrf-policy":
             policy = prove_policy(document)
             found = f"{len(policy.choice.policies)} tests on {policy.choice.scope.piloted} drawn items redone: {policy.sentence}"
-            trusted = (
-                f"the truths of the pilot, that the table is the one whose digest is named, and that {_seed(document['seed'])}, size and order of tests were fixed before any truth was"
-                " seen, with no other pilot of it; costs, and what is told under measured, stronger, leaks and twins, are information and not proven"
-            )
+            trusted = policy_words(_seed(document["seed"]))
         else:
             audit = prove_audit_document(document)
             found = f"{audit.drawn} draws redone: at most {audit.bound} of {audit.population} are wrong, confidence {float(audit.confidence)!r}"
-            trusted = f"the labels, that the delivered table is the one whose digest is named, and that no other seed than {document['record']['seed']} was tried"
+            trusted = audit_words(document["record"]["seed"])
     except Refused as error:
         fault = str(error)
     if junit is not None:

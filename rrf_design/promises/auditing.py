@@ -17,6 +17,7 @@ from rrf_design.documents import checked, kind_of, sealed
 from rrf_design.errors import InputError, Refused
 from rrf_design.files import canonical_digest
 from rrf_design.promises.policy_documents import plain_fraction
+from rrf_design.promises.policy_forms import check_audit_form
 from rrf_design.promises.truths import GoldRule, cannot_tell, cell_is_right
 from rrf_design.questions.datasets import Dataset
 from rrf_design.questions.delivery import DELIVERED
@@ -234,6 +235,7 @@ def prove_audit_document(document: Any) -> ProvenAudit:
     """Redo the draw and the bound, and hold every claim of the certificate against them; Refused otherwise, for malformed input too."""
     try:
         data = checked(document, "rrf-audit", what="audit")
+        check_audit_form(data)
         proven = prove_audit(data["record"])
         if data["record"]["at_any_stop"] is not True or list(data["record"]["prior"]) != list(CLEAN):
             raise Refused(

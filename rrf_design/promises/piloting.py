@@ -14,12 +14,13 @@ from rrf_design.errors import InputError
 from rrf_design.known import known_value
 from rrf_design.problem import Problem
 from rrf_design.promises import measuring
-from rrf_design.promises.family import CHECK_EVERYTHING, LadderPolicy, LastRung
+from rrf_design.promises.family import LadderPolicy, LastRung
 from rrf_design.promises.leaks import leaks
 from rrf_design.promises.looks import earlier_look
 from rrf_design.promises.ordering import order_of_tests
 from rrf_design.promises.pilot_plans import PilotPlan, tested_limit
 from rrf_design.promises.playing import PlayedPolicy, play
+from rrf_design.promises.policy_forms import PROVEN, UNPROVEN, why_everything
 from rrf_design.promises.sheets import AnswerSheet
 from rrf_design.promises.truths import Truth, cannot_tell, read_truth
 from rrf_design.risk import (
@@ -123,12 +124,12 @@ def _decide(
     plan: PilotPlan, choice: PolicyChoice, played: Mapping[str, PlayedPolicy]
 ) -> tuple[LadderPolicy | None, str]:
     if choice.chosen is None:
-        return None, f"no policy is proven to keep the risk; {CHECK_EVERYTHING} does"
+        return None, UNPROVEN
     chosen = played[choice.chosen]
     mean = float(chosen.cost.mean())
     if chosen.policy.last is LastRung.PERSON and mean >= plan.last.check:
-        return None, f"the cheapest proven policy costs {mean:.4g} an item, a check {plan.last.check:.4g}"
-    return chosen.policy, "the cheapest policy that is proven to keep the risk"
+        return None, why_everything(mean, plan.last.check)
+    return chosen.policy, PROVEN
 
 
 def _measure(plan: PilotPlan, pilot: AnswerSheet, aside: AnswerSheet, truths: Sequence[Truth]) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from rrf_design.promises.drawing import Population
 from rrf_design.promises.family import CHECK_EVERYTHING, LadderPolicy, LastRung
 from rrf_design.promises.piloting import PilotResult
 from rrf_design.promises.playing import PlayedPolicy
+from rrf_design.promises.policy_forms import VOIDED_BY, check_policy_form, check_reason
 from rrf_design.promises.stronger import stronger
 from rrf_design.risk import (
     Among,
@@ -72,7 +73,7 @@ def policy_document(result: PilotResult) -> dict[str, Any]:
         "twins": plan.population.twins(plan.drawn),
         "leaks": [dict(entry) for entry in result.leaks],
         "stronger": stronger(result),
-        "voided_by": "another model, prompt, check or price (the recipe's digest), other items (the population's digest), or a second look; drift is watched by audits",
+        "voided_by": VOIDED_BY,
         "models": None if plan.models is None else dict(plan.models),
         "runs": list(plan.runs),
         "recipe": {"name": plan.dataset.recipe.name, "digest": plan.dataset.recipe.digest},
@@ -163,6 +164,7 @@ def prove_policy(document: Any) -> ProvenPolicy:
 
 
 def _prove(data: Mapping[str, Any]) -> ProvenPolicy:
+    check_policy_form(data)
     choice = prove_choice(data["choice"])
     _redraw(data, choice)
     if len(choice.limits) != 1 or choice.limits[0].column != "wrong":
@@ -177,6 +179,7 @@ def _prove(data: Mapping[str, Any]) -> ProvenPolicy:
     _recount_wrong(data, choice)
     name = data["policy"]
     _check_summary(data, choice)
+    check_reason(data, choice)
     if name == CHECK_EVERYTHING:
         if data["sentence"] != _nothing_delivered(data["because"]):
             raise Refused("the policy's sentence is not that of a policy that delivers nothing unchecked")

@@ -31,6 +31,12 @@ from rrf_design.risk.statements import Among, Limit, Scope, Statement, choice
 
 LARGEST = 10_000_000
 """Items in one record; beyond that redoing the draw is no matter of seconds, and a reader should not be made to wait by a forged figure."""
+AUDIT_KEYS = ("population", "digest", "seed", "draws", "labels", "at_any_stop", "confidence", "bound")
+CHOICE_KEYS = (
+    *("chosen", "confidence", "statement", "piloted", "population", "depth", "sequential", "ordered_by"),
+    *("limits", "streams", "policies"),
+)
+POLICY_KEYS = ("name", "cost", "counts", "checked_share", "delivers", "p", "level", "proven")
 _NUMBER = re.compile(r"\d{1,40}(\.\d{1,40})?|\d{1,60}/\d{1,60}")
 
 Arguments = ParamSpec("Arguments")
@@ -178,7 +184,7 @@ def _total(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]
 @_total
 def prove_audit(record: Mapping[str, Any]) -> ProvenAudit:
     """Redo the draw and the bound of an audit; Refused where the record says anything else."""
-    record = _mapping(record)
+    record = _keyed(record, AUDIT_KEYS, maybe=("planned", "prior"))
     size = whole(record["population"], "population", most=LARGEST)
     labels = [_flag(label, "a label") for label in _list(record["labels"], "labels")]
     draws = _list(record["draws"], "draws")
@@ -205,7 +211,7 @@ def prove_audit(record: Mapping[str, Any]) -> ProvenAudit:
 @_total
 def prove_choice(record: Mapping[str, Any]) -> PolicyChoice:
     """Redo every test of a choice from its counts; Refused where a p-value, a level, a proof or the choice differs."""
-    record = _mapping(record)
+    record = _keyed(record, CHOICE_KEYS)
     population = record["population"]
     scope = Scope(
         choice(Statement, record["statement"], "statement"),
@@ -247,13 +253,15 @@ def prove_choice(record: Mapping[str, Any]) -> PolicyChoice:
 
 
 def _policy(entry: Any, limits: Sequence[Limit], scope: Scope, sequential: bool) -> AssessedPolicy:
-    fields = _mapping(entry)
+    fields = _keyed(entry, POLICY_KEYS)
     counts = tuple(_count(count, sequential) for count in _list(fields["counts"], "counts"))
     if [count.column for count in counts] != [limit.column for limit in limits]:
         raise Refused(f"policy {fields['name']!r}: its counts are not those of the limits")
     for count, limit in zip(counts, limits, strict=True):
         if count.counted > scope.piloted or (limit.among is Among.ALL and count.counted != scope.piloted):
             raise Refused(f"policy {fields['name']!r}: {count.counted} counted of {scope.piloted} piloted items")
+    if any(type(fields[key]) not in (int, float) for key in ("cost", "p")):
+        raise Refused(f"policy {fields['name']!r}: cost and p should be numbers")
     cost, p = float(fields["cost"]), float(fields["p"])
     if not math.isfinite(cost):
         raise Refused(f"policy {fields['name']!r}: its cost is {cost}")
@@ -269,7 +277,7 @@ def _policy(entry: Any, limits: Sequence[Limit], scope: Scope, sequential: bool)
 
 
 def _count(entry: Any, sequential: bool) -> Tally:
-    fields = _mapping(entry)
+    fields = _keyed(entry, ("column", "counted", "marked", *(("places",) if sequential else ())))
     counted = whole(fields["counted"], "counted", most=LARGEST)
     marked = whole(fields["marked"], "marked", most=counted)
     if not sequential:
@@ -281,21 +289,25 @@ def _count(entry: Any, sequential: bool) -> Tally:
 
 
 def _limit(entry: Any) -> Limit:
-    fields = _mapping(entry)
+    fields = _keyed(entry, ("share", "column", "among"))
     return Limit.of(
         _fraction(fields["share"], "a limit's share"), column=str(fields["column"]), among=str(fields["among"])
     )
 
 
 def _stream(entry: Any) -> Stream:
-    fields = _mapping(entry)
+    fields = _keyed(entry, ("share", "names", "pooled"))
     names = tuple(str(name) for name in _list(fields["names"], "names"))
     return Stream(_fraction(fields["share"], "a stream's share"), names, _flag(fields["pooled"], "pooled"))
 
 
-def _mapping(value: Any) -> Mapping[str, Any]:
+def _keyed(value: Any, known: Sequence[str], *, maybe: Sequence[str] = ()) -> Mapping[str, Any]:
+    """With these keys and no others: what nobody checks is no part of a record."""
     if not isinstance(value, Mapping):
         raise Refused(f"a record should be a mapping, not {type(value).__name__}")
+    unknown = next((key for key in value if key not in known and key not in maybe), None)
+    if unknown is not None:
+        raise Refused(f"{unknown!r:.40} is no part of a record")
     return value
 
 

@@ -5,6 +5,7 @@ What needs the operator's supports is in `verify`. Each function raises Refused,
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
@@ -23,9 +24,11 @@ from rrf_design.certificates.checker.noise import (
 )
 from rrf_design.certificates.checker.record import OperatorRecord
 from rrf_design.certificates.checker.regime import CONSEQUENCE, ZERO, Finding, regime
+from rrf_design.certificates.checker.wording import NORM, WEIGHTS, assumption_lines
 from rrf_design.errors import Refused
 
 Document = dict[str, Any]
+DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
 def check_uncertainty(document: Document, record: OperatorRecord) -> str:
@@ -173,6 +176,28 @@ def check_regime(document: Document) -> str:
     if claim["name"] != name or claim["consequence"] != CONSEQUENCE[name]:
         raise Refused(f"regime: is {name}, not {claim['name']!r}, or its consequence is not the specified one")
     return str(name)
+
+
+def check_sentences(document: Document, record: OperatorRecord) -> str:
+    """Every sentence is the one that the certificate's own numbers give; what is information names only what the operator has."""
+    lines = assumption_lines(document, nodes=len(record.node_ids), uncertain=bool(record.radii.any()))
+    if document["assumptions"] != lines:
+        told = next((line for line in lines if line not in document["assumptions"]), "")
+        raise Refused(f"assumptions: are not those of this certificate{f'; missing: {told}' if told else ''}")
+    metrics, problem = document["metrics"], document["problem"]
+    if (metrics["norm"], metrics["weights"]) != (NORM, WEIGHTS):
+        raise Refused("metrics: norm and weights are not in the specified words")
+    names: tuple[tuple[str, list[str], set[str]], ...] = (
+        ("metrics.fibers", metrics["fibers"], set(record.node_ids)),
+        ("metrics.whitened", metrics["whitened"], set(record.block_ids)),
+        ("problem.selected", problem["selected"], {*record.node_ids, *record.block_ids}),
+    )
+    for where, listed, known in names:
+        if len(set(listed)) != len(listed) or not set(listed) <= known:
+            raise Refused(f"{where}: must name different entries of the operator")
+    if not DIGEST.fullmatch(problem["digest"]):
+        raise Refused("problem.digest: is no SHA-256 digest")
+    return f"{len(lines)} assumptions are those of the numbers"
 
 
 def _units(document: Document, nodes: list[str]) -> int:

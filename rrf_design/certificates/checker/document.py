@@ -74,7 +74,7 @@ SECTIONS: Spec = {
     "audit": {"residual": NUMBER, "pair": (dict, type(None)), "sensitivity": MAYBE},
     "rivals": (dict, type(None)),
     "assumptions": [str],
-    "provenance": dict,
+    "provenance": {"package": str, "notes": [str], "unwhitened": (dict, type(None))},
     "digest": str,
 }
 
@@ -138,6 +138,7 @@ TOLERANCES: Spec = {
     "bound": MAYBE,
 }
 TAIL: Spec = {"norm": NUMBER, "image": NUMBER, "bound": MAYBE}
+UNWHITENED: Spec = {"lower": NUMBER, "upper": NUMBER, "support": [str]}
 PAIR: Spec = {"first": [str], "second": [str]}
 _RIVAL: Spec = {**_SPARSE, "checks": [str], "disturbance": [[NUMBER]]}
 RIVALS: Spec = {"distance": NUMBER, "residual": NUMBER, "first": _RIVAL, "second": _RIVAL}
@@ -207,6 +208,7 @@ def check_form(document: Any) -> None:
         (bounds["tail"], TAIL, "error.tail."),
         (document["audit"]["pair"], PAIR, "audit.pair."),
         (document["rivals"], RIVALS, "rivals."),
+        (document["provenance"]["unwhitened"], UNWHITENED, "provenance.unwhitened."),
         (document["nullspace"]["witness"], NULLSPACE_WITNESS, "nullspace.witness."),
         (kernel, DUAL if kernel and "dual" in kernel else KERNEL, "nullspace.kernel."),
         (document["noise"]["blocks"], [str], "noise.blocks"),

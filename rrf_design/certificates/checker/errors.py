@@ -143,6 +143,8 @@ def check_errors(document: dict[str, Any], record: OperatorRecord) -> None:
         if claim[key] is not None and claim[key] <= 0:
             raise Refused(f"error.{key}: must be positive")
     norms = claim["norms"]
+    if not record.radii.any() and not (claim["amplitude"] is norms is None):
+        raise Refused("error: amplitude and norms belong to uncertain blocks, and there are none")
     if norms is not None and not all(_is_size(value) for value in norms.values()):
         raise Refused("error.norms: must hold numbers of at least 0")
     square = least_spread(record, claim["amplitude"], norms)

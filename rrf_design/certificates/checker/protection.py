@@ -27,11 +27,13 @@ from flint import fmpq
 from numpy.typing import NDArray
 
 from rrf_design.certificates.checker.exact import Verdict, rational
+from rrf_design.certificates.checker.gram import ORDER
 from rrf_design.certificates.checker.proofs import Proof
 from rrf_design.certificates.checker.record import calm_columns
 
 UNIT = 2.0**-53
 BATCH = 512  # choices that are eliminated together
+ENTRIES = 1 << 24  # of the matrices that are eliminated at once
 LARGEST = 40  # coordinates that are settled in rationals
 
 
@@ -70,6 +72,10 @@ def prove_protection(claim: ProtectionClaim, *, time_limit: float | None = None)
     """Prove the claim for every support and every choice of wrong blocks, or refute it, or say why neither."""
     if claim.floor == 0.0:
         return Proof(Verdict.PROVED, 0, 0)
+    order = sum(sorted((len(unit) for unit in claim.units), reverse=True)[: claim.size])
+    if order > ORDER:  # before anything of that size is made
+        why = f"supports of {claim.size} units with {order} coordinates are too large to enumerate"
+        return Proof(Verdict.UNDECIDED, 0, 0, (), why)
     deadline = None if time_limit is None else time.monotonic() + time_limit
     field = _Field(claim)
     tested = escalated = 0
@@ -78,7 +84,8 @@ def prove_protection(claim: ProtectionClaim, *, time_limit: float | None = None)
         part, suspects = field.part(support)
         wanted = field.wanted_in(support)
         ways = _choices(suspects, claim.removed)
-        while batch := list(islice(ways, BATCH)):
+        at_once = max(1, min(BATCH, ENTRIES // max(1, part.shape[1] ** 2)))
+        while batch := list(islice(ways, at_once)):
             if deadline is not None and time.monotonic() > deadline:
                 why = f"{tested} choices were tested when the time limit of {time_limit:g} s was reached"
                 return Proof(Verdict.UNDECIDED, tested, escalated, (), why)

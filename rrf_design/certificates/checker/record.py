@@ -160,7 +160,10 @@ class OperatorRecord:
         """B as a scipy.sparse array in compressed rows."""
         from scipy import sparse
 
-        return sparse.csr_array((self.data, self.indices, self.indptr), shape=(self.rows, self.columns))
+        made = sparse.csr_array((self.data, self.indices, self.indptr), shape=(self.rows, self.columns))
+        return (
+            made if made.has_sorted_indices else made.sorted_indices()
+        )  # scipy would sort the arrays of the record itself
 
     @cached_property
     def by_column(self) -> Any:

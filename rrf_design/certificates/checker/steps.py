@@ -2,7 +2,7 @@
 
 Nothing of `solvers` is imported. Margins are proved again by enumeration with verified Cholesky factors (`proofs`), or from
 the certificate's own weights or dual matrix (`relaxations`); witnesses, radii, error bounds and the regime are checked
-in rational and ball arithmetic. Text and provenance prove nothing and are held by the content digest. A claim that is
+in rational and ball arithmetic, sentences are written again (`wording`). What is only information is of its form. A claim that is
 weaker than the truth is true; a claim that can't be re-proved is refused.
 """
 
@@ -22,6 +22,7 @@ from rrf_design.certificates.checker.claims import (
     check_errors,
     check_noise,
     check_regime,
+    check_sentences,
     check_uncertainty,
 )
 from rrf_design.certificates.checker.document import check_form
@@ -95,6 +96,7 @@ class Steps:
             ("regime", self.regime),
             ("audit", self.audit),
             ("rivals", self.rivals),
+            ("sentences", self.sentences),
             ("null-space property", self.nullspace),
             ("margin", self.margin),
             ("supports", self.conditional),
@@ -312,6 +314,9 @@ class Steps:
 
     def rivals(self) -> str:
         return check_rivals(self.document, self.record, self.premises)
+
+    def sentences(self) -> str:
+        return check_sentences(self.document, self.record)
 
     def nullspace(self) -> str:
         from rrf_design.certificates.checker.nullspace import check_nullspace

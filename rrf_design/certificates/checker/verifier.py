@@ -17,6 +17,7 @@ import numpy as np
 
 from rrf_design.certificates.checker.document import parse
 from rrf_design.certificates.checker.steps import Check, Documented, Progress, Steps
+from rrf_design.certificates.checker.wording import ON_TRUST
 from rrf_design.errors import InputError, Refused
 
 TIME_LIMIT = 600.0  # seconds for all searches together, unless another limit is given
@@ -33,6 +34,8 @@ class Verification:
     reason: str
     robust_lower: float | None = None
     checks: tuple[Check, ...] = ()
+    taken_on_trust: str = ""
+    """What a valid certificate leaves to its reader: its premises, and entries that are information only."""
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -40,6 +43,7 @@ class Verification:
             "gamma_lower": self.gamma_lower,
             "reason": self.reason,
             "robust_lower": self.robust_lower,
+            "taken_on_trust": self.taken_on_trust,
             "checks": [{"name": c.name, "detail": c.detail, "seconds": c.seconds} for c in self.checks],
         }
 
@@ -83,7 +87,7 @@ def verify(
     except Exception as fault:  # the last net: a document that leads a check astray is no certificate
         reason = f"can't be read: a check failed with {type(fault).__name__}"
         return Verification(False, None, reason, None, tuple(checks))
-    return Verification(True, lower, "every claim was re-proved", robust, tuple(checks))
+    return Verification(True, lower, "every claim was re-proved", robust, tuple(checks), ON_TRUST)
 
 
 def _path(certificate: Any) -> Path:

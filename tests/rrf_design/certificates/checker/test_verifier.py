@@ -79,7 +79,7 @@ def test_a_true_certificate_is_accepted(full: Certificate) -> None:
     result = verify(full)
     assert result.valid, result.reason
     assert result.gamma_lower == full.gamma_lower > 0.9
-    assert len(result.checks) == 15
+    assert len(result.checks) == 16
 
 
 def test_every_single_value_tampering_is_refused(full: Certificate) -> None:
