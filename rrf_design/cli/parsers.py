@@ -58,7 +58,7 @@ def parsers(
 
     Example: rrf-design parsers answers.jsonl -p integer-strict -p integer-last
 
-    How `1.234,50` and 300 other written forms are read: rrf-design parsers --forms
+    How `1.234,50` and 480 other written forms are read: rrf-design parsers --forms
     """
     from rrf_design.responses import parsers as known
 

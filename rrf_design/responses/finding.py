@@ -39,15 +39,17 @@ _HASHES = re.compile(r"####[ \t]*")
 _BOLD = re.compile(r"\*\*([^*\n]{1,200})\*\*")
 _CONCLUDES = re.compile(r"\W{0,3}(?:so|thus|hence|therefore|in total|in conclusion|altogether)\b", re.IGNORECASE)
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
-_REMARK = re.compile(r"\((?![^()]*\bor\b)[^()]*\)|\[(?![^\[\]]*\bor\b)[^\[\]]*\]")
+_REMARK = re.compile(r"\((?![^()]*\b(?:or|base)\b)[^()]*\)|\[(?![^\[\]]*\bor\b)[^\[\]]*\]")
 _UNKNOWN = re.compile(
     r"\b(?:unknown|unclear|undetermined|none|cannot|can't|impossible|not enough|n/a)\b", re.IGNORECASE
 )
 _EQUALS = re.compile(rf"(?:=|\u2248)\s{{0,3}}[-+]?\s?(?:{MONEY}\s?)?[-+.]?\Z")
+_NO_EQUATION = re.compile(r"(?:[<>\u2260\u2264\u2265]\s?|!)=\Z")
 _VARIABLE = re.compile(r"(?<![\w)])([A-Za-z]\w{0,12})\s{0,3}=(?!=)")
 
 _LATEX = (
     (re.compile(r"\\n(?![a-z])"), "\n"),
+    (re.compile(r"(?<=[-+])\\[dt]?frac\{([0-9]{1,40})\}\{([0-9]{1,40})\}"), r"\1/\2"),
     (re.compile(r"\\[dt]?frac\{([0-9]{1,40})\}\{([0-9]{1,40})\}"), r" \1/\2"),
     (re.compile(r"\\[dt]?frac([0-9])([0-9])"), r" \1/\2"),
     (re.compile(r"\\(?:text|mathrm|mathbf|textbf|textit|mbox|operatorname)\s?\{([^{}]{0,200})\}"), r" \1 "),
@@ -62,6 +64,7 @@ _LATEX = (
 )
 _TAG = re.compile(r"<<[^<>\n]{0,200}>>|</?[a-zA-Z][^<>\n]{0,100}>")
 _EMPHASIS = re.compile(r"(?<![\w)*])\*\*(?=\S)|(?<=\S)\*\*(?![\w(*])")
+_UNDERLINED = re.compile(r"(?<![\w_])__([^\s_][^_\n]{0,40})__(?![\w_])")
 _ITALIC = re.compile(r"(?<![\w*)])\*([^\s*][^*\n]{0,40})\*(?![\w*])")
 
 
@@ -107,6 +110,8 @@ def page(text: str, decimal: str | None) -> Page | FoundNumber:
             marked = pattern.sub(replacement, marked)
     if "<" in marked:
         marked = _TAG.sub(" ", marked)
+    if "__" in marked:
+        marked = _UNDERLINED.sub(r"**\1**", marked)
     bare = _ITALIC.sub(r"\1", _EMPHASIS.sub("", marked)) if "*" in marked else marked
     return Page(bare, marked, conventions(bare) if decimal is None else (decimal,))
 
@@ -161,7 +166,7 @@ def _in_span(prepared: Page, span: str, whole: bool) -> FoundNumber:
 def _right_hand_side(prepared: Page, span: str, whole: bool) -> FoundNumber | None:
     """``... = 460 miles.``: the last number, if an equals sign stands before it and no more than a few words after it."""
     at = max(span.rfind("="), span.rfind("\u2248"))
-    if at < 0 or len(set(_VARIABLE.findall(span))) > 1:
+    if at < 0 or _NO_EQUATION.search(span[: at + 1]) or len(set(_VARIABLE.findall(span))) > 1:
         return None
     tail = list(islice(mentions(span[at:], prepared.decimals), 2))
     if len(tail) != 1 or not _EQUALS.search(span[at : at + tail[0].start]):

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
+from rrf_design.responses.bounding import is_bound, unfinished
 from rrf_design.responses.numerals import HARD, MOST_DIGITS, POINT, RUN, is_date, reading, readings
 
 _VULGAR = "\u00bc-\u00be\u2150-\u215e"
@@ -99,21 +100,9 @@ _STRANGE_SIGN = re.compile(
     rf"(?:[\u207b\u208b\u2213\u2012]{_SPACE}?|(?:^|[^\w.,;:!?)\]{_SPACE[1:-1]}])[\u2014\u2015]|^[\u2014\u2015])\Z"
 )
 _SAYS = frozenset({"is", "was", "be", "equals", "of", "answer", "about", "ist", "result"})
-_BOUND = re.compile(rf"(?:[<>\u2264\u2265]=?|\\(?:le|ge|leq|geq|lt|gt)){_SPACE}?\Z")
-_BOUND_WORD = re.compile(
-    r"\b(?:(?:more|less|fewer|greater|larger|smaller|bigger|higher|lower) than|over|under|above|below|beyond|"
-    r"up to|upwards? of|exceed(?:s|ing))\s\Z",
-    re.IGNORECASE,
-)
-_BOUND_AFTER = re.compile(
-    rf"{_SPACE}(?:or (?:more|less|fewer|higher|lower|above|below)|and (?:above|below|more|up)|upwards)\b",
-    re.IGNORECASE,
-)
-_SOME = re.compile(r"-(?:something|odd|ish)\b")
 _TWO_SIGNS = re.compile(rf"[-+](?:{_SPACE}?\({_SPACE}?)?[-+]\Z")
 _BARS = re.compile(r"\|[-+]\Z")
 _APART_EXPONENT = re.compile(rf"{_SPACE}[eE][+-]?[0-9]")
-_ARROW = re.compile(rf"(?:[-=]>|\u2192){_SPACE}?\Z")
 _OPERATOR_BEFORE = re.compile(
     rf"[\w)\]}}%](?:{_SPACE}*[/*\u00d7\u00f7\u00b7\u22c5^]{_SPACE}*|{_SPACE}+[+-]{_SPACE}+|[+-]{_SPACE}*|"
     rf"{_SPACE}+(?:plus|minus|times|over|divided by){_SPACE}+)(?:{MONEY}{_SPACE}?)?\Z"
@@ -263,10 +252,11 @@ def _obstacle_around(left: str, right: str, point: bool, comma: bool) -> str | N
         return "has a separator that belongs to no number"
     if point and _GOES_ON.match(right):
         return "goes on"
-    if (_BOUND.search(left) and not _ARROW.search(left)) or _BOUND_WORD.search(left) or _SOME.match(right):
+    if is_bound(left, right):
         return "is a bound"
-    if _BOUND_AFTER.match(right):
-        return "is a bound"
+    open_ = unfinished(left, right)
+    if open_ is not None:
+        return open_
     if _DAY_BEFORE.search(left) or _DAY_AFTER.match(right):
         return "is a day of a month"
     if _TWO_SIGNS.search(left):
