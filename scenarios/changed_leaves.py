@@ -171,15 +171,15 @@ def harmless(document: Document, place: Place, new: Any, content: bytes) -> bool
     if not number:
         return False
     if name in ROUNDED:
-        return bool(abs(Fraction(new) - Fraction(old)) <= Fraction(1, 10**5) * max(abs(Fraction(old)), 1))
+        return bool(abs(Fraction(new) - Fraction(old)) <= max(abs(Fraction(old)), Fraction(1)) / 10**5)
     if name in ("margin.lower", "conditional.lower"):  # what is told may lie below what is true
         return new <= old or operator_follows(json.loads(content))
     if name == "protection.wrong_checks":  # no more can be wrong than there are
-        return min(old, new) >= len(document["protection"]["suspects"])
+        return bool(min(old, new) >= len(document["protection"]["suspects"]))
     if name == "nullspace.rho" and document["nullspace"]["kernel"] is None:
-        return new > 0  # without a kernel the property holds with every ρ
+        return bool(new > 0)  # without a kernel the property holds with every ρ
     if name == "nullspace.tau" and document["nullspace"]["status"] == "refuted":
-        return new > 0  # the witness refutes the property up to there, or `verify` refuses
+        return bool(new > 0)  # the witness refutes the property up to there, or `verify` refuses
     return (name in LARGER and new >= old) or (name in SMALLER and new <= old)
 
 

@@ -33,12 +33,15 @@ HOSTILE: tuple[Any, ...] = (
     "\ud800",
 )
 PAGE = 4096
+TABLES = ("rrf_problems", "rrf_runs", "rrf_events")
+Store = Path | str
+"""A file, or the address of a PostgreSQL server."""
 
 
 class PlayedRun:
     """One run in a folder of its own, with what it says, and copies of it to damage."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, server: str | None = None) -> None:
         import rrf_design as rrf
         from rrf_design.models.scripted import ScriptedModel
 
@@ -59,11 +62,24 @@ class PlayedRun:
             relations=[{"id": f"r{i}", "tail": names[i], "head": names[(i + 1) % 4]} for i in range(4)],
             anchors=[{"id": f"a{i}", "node": name, "value": 7.0, "cost": 1.0} for i, name in enumerate(names)],
         )
-        self.said = _said(rrf.acquire(problem, model=self.model, store=self.path))
-        with contextlib.closing(sqlite3.connect(self.path)) as database:
-            database.execute("pragma wal_checkpoint(truncate)")
+        self.server = server
+        self.said = _said(rrf.acquire(problem, model=self.model, store=self.path if server is None else server))
+        if server is None:
+            with contextlib.closing(sqlite3.connect(self.path)) as database:
+                database.execute("pragma wal_checkpoint(truncate)")
+        else:
+            with _rows(server) as rows:
+                self.kept = {name: rows.execute(f"select * from {name}").fetchall() for name in TABLES}
 
-    def copy(self) -> Path:
+    def copy(self) -> Store:
+        """A whole one, ready to be damaged: a copy of the file, or the rows of the server as they were."""
+        if self.server is not None:
+            with _rows(self.server) as rows:
+                rows.execute(f"truncate {', '.join(TABLES)} cascade")
+                for name, kept in self.kept.items():
+                    for row in kept:
+                        rows.execute(f"insert into {name} values ({', '.join('?' * len(row))})", row)
+            return self.server
         damaged = self.folder / "damaged.sqlite"
         for path in self.folder.glob("damaged.sqlite*"):
             path.unlink()
@@ -85,9 +101,11 @@ def journal_case(played: PlayedRun, seed: int) -> dict[str, Any]:
     from rrf_design.errors import RRFError
 
     rng = np.random.default_rng(seed)
-    name = sorted(DAMAGES)[seed % len(DAMAGES)]
+    known = sorted(DAMAGES if played.server is None else set(DAMAGES) - FILES)
+    name = known[seed % len(known)]
     path = played.copy()
-    DAMAGES[name](rng, path)
+    with contextlib.suppress(_Impossible):  # the server does not let it happen
+        DAMAGES[name](rng, path)
     row: dict[str, Any] = {"trick": name, "believed": False, "raised": False, "refused": 0}
     played.asked = 0
     looks: tuple[Callable[[], Any], ...] = (
@@ -126,8 +144,31 @@ def _changed(rng: Any, text: str) -> str:
     return json.dumps(document)
 
 
+class _Impossible(Exception):
+    """A damage that the database refuses: a text where a number belongs."""
+
+
+class _Server:
+    """A connection to PostgreSQL that takes the statements of the other."""
+
+    def __init__(self, connection: Any) -> None:
+        self.connection = connection
+
+    def execute(self, statement: str, values: Any = ()) -> Any:
+        return self.connection.execute(statement.replace("?", "%s"), tuple(values))
+
+
 @contextlib.contextmanager
-def _rows(path: Path) -> Any:
+def _rows(path: Store) -> Any:
+    if isinstance(path, str):
+        import psycopg
+
+        try:
+            with psycopg.connect(path) as connection:
+                yield _Server(connection)
+        except (psycopg.Error, UnicodeError) as error:
+            raise _Impossible from error
+        return
     with contextlib.closing(sqlite3.connect(path)) as database:
         yield database
         database.commit()
@@ -140,13 +181,13 @@ def _pick(rng: Any, database: Any, kinds: str = "") -> tuple[int, str, str]:
     return int(seq), str(kind), str(body)
 
 
-def _body(rng: Any, path: Path) -> None:
+def _body(rng: Any, path: Store) -> None:
     with _rows(path) as database:
         seq, _, body = _pick(rng, database)
         database.execute("update rrf_events set body = ? where seq = ?", (_changed(rng, body), seq))
 
 
-def _money(rng: Any, path: Path) -> None:
+def _money(rng: Any, path: Store) -> None:
     """As one would who wants to have spent less, or to have been told something else."""
     with _rows(path) as database:
         seq, _, body = _pick(rng, database, "'intent', 'settled'")
@@ -158,14 +199,14 @@ def _money(rng: Any, path: Path) -> None:
         database.execute("update rrf_events set body = ? where seq = ?", (text, seq))
 
 
-def _lost(rng: Any, path: Path) -> None:
+def _lost(rng: Any, path: Store) -> None:
     """A row in the middle; rows cut off at the end look like a process that was killed, and are asked for again."""
     with _rows(path) as database:
         last = database.execute("select max(seq) from rrf_events").fetchone()[0]
         database.execute("delete from rrf_events where seq = ?", (int(rng.integers(last)),))
 
 
-def _doubled(rng: Any, path: Path) -> None:
+def _doubled(rng: Any, path: Store) -> None:
     with _rows(path) as database:
         seq, _, _ = _pick(rng, database)
         database.execute(
@@ -175,7 +216,7 @@ def _doubled(rng: Any, path: Path) -> None:
         )
 
 
-def _exchanged(rng: Any, path: Path) -> None:
+def _exchanged(rng: Any, path: Store) -> None:
     with _rows(path) as database:
         count = database.execute("select count(*) from rrf_events").fetchone()[0]
         first, second = rng.choice(count, 2, replace=False)
@@ -183,7 +224,7 @@ def _exchanged(rng: Any, path: Path) -> None:
             database.execute("update rrf_events set seq = ? where seq = ?", (new, old))
 
 
-def _kind(rng: Any, path: Path) -> None:
+def _kind(rng: Any, path: Store) -> None:
     with _rows(path) as database:
         seq, kind, _ = _pick(rng, database)
         other = [name for name in ("round", "ended", "result", "session", "from a later version", "") if name != kind]
@@ -193,32 +234,32 @@ def _kind(rng: Any, path: Path) -> None:
         )
 
 
-def _cell(rng: Any, path: Path) -> None:
+def _cell(rng: Any, path: Store) -> None:
     name = ("attempt", "at", "purchase")[int(rng.integers(3))]
     value = (-5, 2**62, "x", b"\xff\xfe", 1.5, "json:{", "json:3")[int(rng.integers(7))]
     with _rows(path) as database:
         database.execute(f"update rrf_events set {name} = ? where seq = ?", (value, _pick(rng, database)[0]))
 
 
-def _header(rng: Any, path: Path) -> None:
+def _header(rng: Any, path: Store) -> None:
     with _rows(path) as database:
         text = database.execute("select header from rrf_runs").fetchone()[0]
         database.execute("update rrf_runs set header = ?", (_changed(rng, text),))
 
 
-def _version(rng: Any, path: Path) -> None:
+def _version(rng: Any, path: Store) -> None:
     """Another version's header: of the future, or one from before rows were linked."""
     with _rows(path) as database:
         database.execute("update rrf_runs set format = ?", (int(rng.choice([-1, 0, 1, 3, 99])),))
 
 
-def _problem(rng: Any, path: Path) -> None:
+def _problem(rng: Any, path: Store) -> None:
     with _rows(path) as database:
         text = database.execute("select document from rrf_problems").fetchone()[0]
         database.execute("update rrf_problems set document = ?", (_changed(rng, text),))
 
 
-def _text(rng: Any, path: Path) -> None:
+def _text(rng: Any, path: Store) -> None:
     with _rows(path) as database:
         seq, _, body = _pick(rng, database)
         texts = ("", "{", "null", "[]", "3", '{"a":1}', body[:-3], body + " ", "[" * 100_000)
@@ -261,7 +302,7 @@ def _pages(rng: Any, path: Path) -> None:
     _bytes(rng, path, change)
 
 
-DAMAGES: dict[str, Callable[[Any, Path], None]] = {
+DAMAGES: dict[str, Callable[[Any, Any], None]] = {
     "an event changed": _body,
     "money or an answer changed": _money,
     "a row lost": _lost,
@@ -278,3 +319,26 @@ DAMAGES: dict[str, Callable[[Any, Path], None]] = {
     "a page of zeros": _zeros,
     "pages exchanged": _pages,
 }
+FILES = frozenset({"file cut off", "bytes overwritten", "a page of zeros", "pages exchanged"})
+"""Damages of a file; a server's files are its own affair."""
+
+
+@contextlib.contextmanager
+def postgres() -> Any:
+    """The address of a PostgreSQL server of one's own, on a socket; None where there is none to be had (`pip install pgserver`)."""
+    import tempfile
+    import warnings
+
+    try:
+        with warnings.catch_warnings():  # about where it would put its files if it were not told
+            warnings.simplefilter("ignore")
+            import pgserver
+    except ImportError:
+        yield None
+        return
+    with tempfile.TemporaryDirectory(prefix="rrf-damaged-", ignore_cleanup_errors=True) as folder:
+        found = pgserver.get_server(folder)
+        try:
+            yield found.get_uri()
+        finally:
+            found.cleanup()

@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rrf_design.certificates.checker.wording import assumption
 from rrf_design.errors import InputError
 from rrf_design.goal import Goal
 from rrf_design.margins import check_k
 from rrf_design.repairing.autodiff import value_and_jacobian
 from rrf_design.repairing.contract import Array, Certainty, Diagnostics, Repair, Values
-from rrf_design.verdict import Evidence, Explained, assumption, decide
+from rrf_design.verdict import Evidence, Explained, decide
 
 if TYPE_CHECKING:
     from rrf_design.certificates.local import LocalCertificate

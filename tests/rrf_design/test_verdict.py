@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import pytest
 
+from rrf_design.certificates.checker.wording import assumption
 from rrf_design.goal import Goal
-from rrf_design.verdict import Evidence, Explained, Verdict, assumption, counted, decide, dispute, worst
+from rrf_design.verdict import Evidence, Explained, Verdict, counted, decide, dispute, worst
 
 SURE = Evidence(Explained.UNIQUELY, Goal(), lower=0.5, robust_lower=0.5, bound=0.2)
 
