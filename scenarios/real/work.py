@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from rrf_design.errors import InputError
-from rrf_design.models import Model, Request
+from rrf_design.models import Model, Outcome, Request
 from rrf_design.models import get as get_model
+from rrf_design.models.base import RETRYABLE
 from rrf_design.responses.sandbox import Sandbox
 from scenarios.base import public
 from scenarios.real import answers, arithmetic, designs, fields, marks, programs, replay
@@ -24,6 +25,8 @@ from scenarios.real.choices import BASELINES, baseline, natural_repair
 
 PUBLISHED = "answers.jsonl.gz"
 AGAIN = "again.jsonl.gz"
+NOT_ASKED = RETRYABLE | {Outcome.FAILED}
+"""Outcomes that say nothing of the model: no log of its answers holds them."""
 
 
 def item_of(task: str, index: int, *, seed: int) -> answers.Item:
@@ -56,6 +59,10 @@ class Asker:
         if self._model is None:
             self._model = self._start()
         reply = self._model.ask(request)
+        if reply.outcome in NOT_ASKED:
+            raise InputError(
+                f"model {self._spec} could not be asked ({reply.outcome}: {reply.detail}); mend that, and --resume goes on"
+            )
         self.log.add(request, reply, at=datetime.now(UTC).isoformat(timespec="seconds"))
         with self._file.open("a", encoding="utf-8") as stream:
             entry = {"identity": self.log.identity, **self.log.entries[-1]}

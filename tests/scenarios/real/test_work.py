@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from rrf_design import models
 from rrf_design.errors import InputError
 from scenarios.real import answers, arithmetic, fields, marks, programs, replay, work
 from scenarios.real.choices import Choice, baseline, natural_repair
@@ -72,6 +73,17 @@ def test_asker_asks_once_and_remembers(tmp_path: Path, monkeypatch: pytest.Monke
     work.ask(item, again, seed=0)
     assert len(asked) == 9
     assert again.log.identity == fake.IDENTITY
+
+
+def test_a_server_that_is_not_there_is_no_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is written down of it, and a page made of silence is not made."""
+    monkeypatch.setattr(work, "get_model", lambda spec: models.get(spec, retry=models.Retry(attempts=1)))
+    monkeypatch.setenv("RRF_OPENAI_BASE_URL", "http://127.0.0.1:9/v1")  # nobody listens there
+    source = work.Asker("openai:m", None, tmp_path)
+    with pytest.raises(InputError, match="could not be asked"):
+        source.need(answers.node_requests(arithmetic.items(1)[0])[0])
+    assert len(source.log) == 0
+    assert not list(tmp_path.iterdir())
 
 
 def test_answers_of_two_backends_are_never_mixed(tmp_path: Path) -> None:
