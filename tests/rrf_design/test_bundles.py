@@ -100,8 +100,8 @@ def test_bundles_and_keywords_say_the_same():
             {"id": "y", "node": "c", "value": 1.0, "cost": 2.0},
         ],
     )
-    loose = rrf.plan(problem, budget=3.0, k=1, objective="gamma", n_jobs=1, time_limit=10.0)
-    tied = rrf.plan(problem, budget=3.0, measure=rrf.Measure(1, "gamma"), backend=Backend(1, 10.0))
+    loose = rrf.plan(problem, budget=3.0, k=1, objective="gamma", n_jobs=1, time_limit=1e6)
+    tied = rrf.plan(problem, budget=3.0, measure=rrf.Measure(1, "gamma"), backend=Backend(1, 1e6))
     assert loose == tied
     short = rrf.repair(problem, {"a": 1, "b": 5, "c": 1}, select="all", epsilon=0.1)
     long = rrf.repair(problem, {"a": 1, "b": 5, "c": 1}, select="all", noise=Noise(0.1))

@@ -34,7 +34,7 @@ def test_rungs(rung: Rung, front_end: str) -> None:
     matrix = field(1)
     record = make_record(matrix)
     truth = brute_margin(matrix, [1] * 7, 2)
-    standing = climb(record, 1, rung=rung, time_limit=3.0, n_jobs=None, front_end=front_end)
+    standing = climb(record, 1, rung=rung, time_limit=60.0, n_jobs=None, front_end=front_end)
     assert 0.0 < standing.lower <= truth * (1 + 1e-12)
     assert prove_floor(record, 2, floor=standing.lower).verdict is Verdict.PROVED
     expected = "exact" if rung in (Rung.AUTO, Rung.BRANCH_AND_BOUND) else str(rung)
@@ -45,7 +45,7 @@ def test_rungs(rung: Rung, front_end: str) -> None:
 
 
 def test_nothing_provable_is_said_to_be_nothing() -> None:
-    standing = climb(make_record(np.ones((1, 3))), 1, rung=Rung.DOMINANCE, time_limit=1.0, n_jobs=None)
+    standing = climb(make_record(np.ones((1, 3))), 1, rung=Rung.DOMINANCE, time_limit=60.0, n_jobs=None)
     assert (standing.lower, standing.rung, standing.proof) == (0.0, "none", {"kind": "none"})
 
 

@@ -14,14 +14,14 @@ from .fields import dense, exact, ring
 def test_mixed_integer_front_ends(front_end: FrontEnd) -> None:
     matrix = ring(6)
     truth = exact(matrix, [1] * 6, 2)
-    found = mixed_integer(matrix, size=2, front_end=front_end, time_limit=6.0)
+    found = mixed_integer(matrix, size=2, front_end=front_end, time_limit=60.0)
     assert 0.8 * truth <= found.estimate <= truth * (1 + 1e-5)
     assert str(front_end) in found.method
 
 
 def test_mixed_integer_with_vectors() -> None:
     matrix = dense(1, [2, 2, 2])
-    found = mixed_integer(matrix, [2, 2, 2], size=2, time_limit=3.0)
+    found = mixed_integer(matrix, [2, 2, 2], size=2, time_limit=60.0)
     assert found.estimate <= exact(matrix, [2, 2, 2], 2) * (1 + 1e-5)
 
 
