@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from small import all_designs, best_within, random_problem
 
 from rrf_design.errors import InputError
 from rrf_design.market import exact
-from rrf_design.planning import PlanStatus, frontier, plan
+from rrf_design.planning import Order, PlanStatus, frontier, plan
+from rrf_design.planning.arena import Arena
+from rrf_design.planning.optimal import search_for
 
 
 @pytest.mark.parametrize("features", [(), ("tiers",), ("nodes", "links")], ids="-".join)
@@ -56,3 +59,43 @@ def test_progress_tells_steps_and_bounds():
     assert any(words.startswith(f"{len(found.points)} steps up to γ = ") for _, words in told)
     assert any("the next costs at least" in words for _, words in told)
     assert any(" between " in words for _, words in told)
+
+
+def planted(problem, seed):
+    """(cost, objective) of a few random designs of a problem with too many to list."""
+    arena, rng = Arena(problem), np.random.default_rng(seed)
+    masks = [rng.random(len(arena.market.items)) < share for share in (0.3, 0.5, 0.7, 0.9)]
+    return [(arena.market.cost(mask), arena.value(mask)) for mask in masks]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_no_point_denies_a_planted_design(seed):
+    """Whatever stops the walk: what a known design reaches for its cost, no point's bound excludes."""
+    problem = random_problem(seed + 50, nodes=7, blocks=12, k=1 + seed % 2)
+    known = [(cost, value) for cost, value in planted(problem, seed) if value > 1e-3]
+    assert known
+    for curve in (frontier(problem), frontier(problem, most_points=3), frontier(problem, time_limit=0.05)):
+        for cost, value in known:
+            point = curve.best_within(float(cost))
+            assert point is not None
+            last = point is curve.points[-1]
+            if not last or curve.complete:
+                assert max(point.upper_bound, point.value) >= value * (1 - 1e-6)
+            if curve.complete:
+                assert point.value >= value * (1 - 1e-6)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_costs_asked_up_and_down_never_exclude_a_planted_design(seed):
+    """One search for many targets, in an order that moves its rows between them: as a frontier and its neighbours ask."""
+    problem = random_problem(seed + 50, nodes=7, blocks=14, k=1 + seed % 2)
+    search = search_for(Arena(problem), Order())
+    known = [(cost, value) for cost, value in planted(problem, seed) if value > 1e-3]
+    assert known
+    for share in (1.0, 0.4, 1.0 - 1e-9, 0.7, 0.05, 1.0):
+        for cost, value in [*known, *reversed(known)]:
+            found = search.minimise(share * value, cost, None)
+            assert not found.impossible
+            assert found.bound <= cost
+            assert found.mask is not None
+            assert search.arena.value(found.mask) >= share * value * (1 - 1e-8)

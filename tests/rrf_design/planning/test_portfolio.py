@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from itertools import product
 
+import numpy as np
 import pytest
 from small import all_designs, random_problem
 
 from rrf_design.errors import BudgetError, InputError
 from rrf_design.market import exact
 from rrf_design.planning import PlanStatus, portfolio
+from rrf_design.planning.arena import Arena
+from rrf_design.planning.curves import ENUMERATED
 from rrf_design.planning.portfolio import Aim
 
 
@@ -46,6 +49,29 @@ def test_smallest_margin_and_count_are_exact(features):
 def test_processes_change_nothing():
     problems = [random_problem(seed, nodes=4, blocks=5) for seed in range(70)]
     assert portfolio(problems, budget=150.0) == portfolio(problems, budget=150.0, n_jobs=2)
+
+
+@pytest.mark.parametrize("limit", [None, 0.02])
+def test_planted_designs_are_never_denied(limit):
+    """Items too large to list, each with a known design, and money for exactly these: no bound may say that less is possible."""
+    problems = [random_problem(seed + 60, nodes=6, blocks=16, k=1 + seed % 2) for seed in range(4)]
+    rng = np.random.default_rng(4)
+    known = []
+    for problem in problems:
+        arena = Arena(problem)
+        assert len(arena.market.items) > ENUMERATED
+        masks = (rng.random(len(arena.market.items)) < 0.8 for _ in range(50))
+        known.append(next((arena.market.cost(mask), arena.value(mask)) for mask in masks if arena.value(mask) > 1e-3))
+    money, least = float(sum(cost for cost, _ in known)), min(value for _, value in known)
+    found = portfolio(problems, budget=money, time_limit=limit)
+    assert found.upper_bound >= least * (1 - 1e-9)
+    for target in sorted({value for _, value in known}):
+        count = portfolio(problems, budget=money, aim="count", target=target * (1 - 1e-9), time_limit=limit)
+        assert count.upper_bound >= sum(value >= target for _, value in known)
+        if limit is None:
+            assert found.status is PlanStatus.OPTIMAL
+            assert found.value >= least * (1 - 1e-6)
+            assert count.value >= sum(value >= target for _, value in known)
 
 
 def test_messages():
