@@ -12,7 +12,7 @@ from rrf_design.problem import Problem
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-def itemwise(module: str, name: str) -> Callable[[Function], Function]:
+def for_each_item(module: str, name: str) -> Callable[[Function], Function]:
     """Let a function of a problem take a `Dataset` too; `name` in `module` is what is then called."""
 
     def decorate(function: Function) -> Function:

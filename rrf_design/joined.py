@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rrf_design.problem import Problem, Selection
 
 
-def joined(problem: Problem, select: Selection = None) -> tuple[Problem, tuple[str, ...]]:
+def joined_problem(problem: Problem, select: Selection = None) -> tuple[Problem, tuple[str, ...]]:
     """The problem in which held blocks of one `[[noise]]` covariance are one owned block, called like the entry; and what else is selected.
 
     Entries with a correlation say no covariance and stay as they are. Rules and tiers are gone: the selection is made.

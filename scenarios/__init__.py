@@ -10,7 +10,7 @@ A scenario is a module `scenarios/some_name.py` that ends with one constant
         expected=(Expectation("key", "what must hold, written down before the run"),),
         parts=parts,                            # (context) -> list of small JSON-able mappings: the units of work
         run=run,                                # (context, part) -> JSON-able value: rows, usually a list of dicts
-        report=report,                          # (context, done) -> Outcome: tables, figures, verdicts, notes
+        report=report,                          # (context, done) -> ScenarioOutcome: tables, figures, verdicts, notes
     )
 
 plus one line in `scenarios.registry.NAMES`. The runner does the rest: it runs the parts (in processes when `--jobs` says
@@ -27,19 +27,29 @@ median of the ratios) and publish with `scenarios.timing.benchmark_table`, whose
 
 from __future__ import annotations
 
-from scenarios.base import Context, Done, Expectation, Figure, Outcome, Scenario, Status, Table, Verdict
+from scenarios.base import (
+    ConditionStatus,
+    ConditionVerdict,
+    Context,
+    Done,
+    Expectation,
+    Figure,
+    Scenario,
+    ScenarioOutcome,
+    Table,
+)
 from scenarios.registry import get, names
 
 __all__ = [
+    "ConditionStatus",
+    "ConditionVerdict",
     "Context",
     "Done",
     "Expectation",
     "Figure",
-    "Outcome",
     "Scenario",
-    "Status",
+    "ScenarioOutcome",
     "Table",
-    "Verdict",
     "get",
     "names",
 ]

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from scenarios.base import Context, Done, Expectation, Outcome, Part, Scenario, Table, Verdict
+from scenarios.base import ConditionVerdict, Context, Done, Expectation, Part, Scenario, ScenarioOutcome, Table
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -84,7 +84,7 @@ def _log(context: Context) -> str:
     return str(path)
 
 
-def report(context: Context, done: Sequence[Done]) -> Outcome:
+def report(context: Context, done: Sequence[Done]) -> ScenarioOutcome:
     from scenarios.plots import bars
 
     rows = [row for part in done for row in part.value]
@@ -109,18 +109,22 @@ def report(context: Context, done: Sequence[Done]) -> Outcome:
     )
     broken = [r for r in rows if r["certified"] and r["within_budget"] and not r["right"]]
     voting = [s["certified"] for s in summary if s["policy"] == VOTING]
-    return Outcome(
+    return ScenarioOutcome(
         answer=_answer(context, first),
         verdicts=[
-            Verdict.of("optimal", not always, _cheaper(always))
+            ConditionVerdict.of("optimal", not always, _cheaper(always))
             if sure
-            else Verdict.open("optimal", "no policy certifies every item: of some items not one answer can be read"),
-            Verdict.of("as-often", not as_often, _cheaper(as_often)),
-            Verdict.open("witness", f"{gains} (quick size)")
+            else ConditionVerdict.open(
+                "optimal", "no policy certifies every item: of some items not one answer can be read"
+            ),
+            ConditionVerdict.of("as-often", not as_often, _cheaper(as_often)),
+            ConditionVerdict.open("witness", f"{gains} (quick size)")
             if context.quick
-            else Verdict.of("witness", all(gain > 0 for gain, _ in saved), gains),
-            Verdict.of("promise", not broken, f"{len(broken)} certified answers wrong although at most k answers were"),
-            Verdict.of(
+            else ConditionVerdict.of("witness", all(gain > 0 for gain, _ in saved), gains),
+            ConditionVerdict.of(
+                "promise", not broken, f"{len(broken)} certified answers wrong although at most k answers were"
+            ),
+            ConditionVerdict.of(
                 "voting", max(voting) == 0.0, f"voting reaches the certified bound on {max(voting):.0%} of items"
             ),
         ],

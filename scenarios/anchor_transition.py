@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
-from scenarios.base import Context, Done, Expectation, Outcome, Part, Scenario, Table, Verdict
+from scenarios.base import ConditionVerdict, Context, Done, Expectation, Part, Scenario, ScenarioOutcome, Table
 
 EXPERIMENT = "S2"
 PAIRS = 6
@@ -94,7 +94,7 @@ def _convex(converged: Sequence[dict[str, Any]], fields: int) -> dict[str, Any]:
     return {**means, "convex_unconverged": fields - len(converged)}
 
 
-def report(context: Context, done: Sequence[Done]) -> Outcome:
+def report(context: Context, done: Sequence[Done]) -> ScenarioOutcome:
     import numpy as np
 
     from scenarios.plots import lines
@@ -121,23 +121,23 @@ def report(context: Context, done: Sequence[Done]) -> Outcome:
     success_after = min(s["exact_success"] for s in summary if s["anchors"] >= PAIRS)
     bad = sum(not r["witness_ok"] for r in rows)
     counts = [s["anchors"] for s in summary]
-    return Outcome(
+    return ScenarioOutcome(
         answer=_answer(by_count[PAIRS], before, (success_before, success_after)),
         verdicts=[
-            Verdict.of(
+            ConditionVerdict.of(
                 "transition",
                 before == 0.0 and min(at) > 0.0,
                 f"largest γ₁ before the sixth anchor {before:g}, least at it {min(at):.4g}",
             ),
-            Verdict.of(
+            ConditionVerdict.of(
                 "exact-repair",
                 success_after == 1.0 > success_before,
                 f"exact success at most {success_before:.3f} before, at least {success_after:.3f} from the sixth anchor",
             ),
-            Verdict.of(
+            ConditionVerdict.of(
                 "size", 0.4 <= float(np.median(at)) <= 0.618, f"median γ₁ at the sixth anchor {np.median(at):.4f}"
             ),
-            Verdict.of("witnesses", bad == 0, f"{bad} of {len(rows)} witnesses fail"),
+            ConditionVerdict.of("witnesses", bad == 0, f"{bad} of {len(rows)} witnesses fail"),
         ],
         tables=[
             Table.of("summary", summary, caption="By number of anchors, over all seeds."),

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from scenarios.base import Context, Done, Expectation, Outcome, Part, Scenario, Table, Verdict
+from scenarios.base import ConditionVerdict, Context, Done, Expectation, Part, Scenario, ScenarioOutcome, Table
 
 _SHARE, _MISREAD = 0.99, 0.001
 
@@ -71,9 +71,9 @@ def run(context: Context, part: Part) -> dict[str, Any]:
 
 
 def _forms() -> dict[str, Any]:
-    from rrf_design.responses.forms import forms
+    from rrf_design.responses.forms import written_forms
 
-    found = [(form, form.reading()) for form in forms()]
+    found = [(form, form.reading()) for form in written_forms()]
     kinds = Counter(form.kind for form, _ in found)
     refused = Counter(form.kind for form, reading in found if not reading[-1:].isdigit())
     wrong = Counter(form.kind for form, reading in found if reading != form.reads)
@@ -150,23 +150,23 @@ def _rows(path: Path) -> Iterator[dict[str, Any]]:
         raise InputError(f"answer-readings: {path.name} of the folder of answers can't be read ({error})") from None
 
 
-def report(context: Context, done: Sequence[Done]) -> Outcome:
+def report(context: Context, done: Sequence[Done]) -> ScenarioOutcome:
     values = {entry.part["set"]: entry.value for entry in done}
     kinds = values.pop("forms")["kinds"]
     forms, wrong = sum(row[1] for row in kinds), sum(row[4] for row in kinds)
     rows = tuple((name, *(value[column] for column in COLUMNS[1:])) for name, value in values.items())
     judged = [values[name] for name in values if SETS[name].judged and "declared" not in name]
-    verdicts = [Verdict.of("forms", wrong == 0 and forms >= 200, f"{forms} forms, {wrong} read otherwise")]
+    verdicts = [ConditionVerdict.of("forms", wrong == 0 and forms >= 200, f"{forms} forms, {wrong} read otherwise")]
     if judged:
         share, misread = _extremes(judged)
         verdicts += [
-            Verdict.of("share", share >= _SHARE, f"least share over the sets: {share:.4f}"),
-            Verdict.of("misread", misread <= _MISREAD, f"largest share over the sets: {misread:.5f}"),
+            ConditionVerdict.of("share", share >= _SHARE, f"least share over the sets: {share:.4f}"),
+            ConditionVerdict.of("misread", misread <= _MISREAD, f"largest share over the sets: {misread:.5f}"),
         ]
     else:
         reason = "no recorded answers were given: --set answers=FOLDER"
-        verdicts += [Verdict.open("share", reason), Verdict.open("misread", reason)]
-    return Outcome(
+        verdicts += [ConditionVerdict.open("share", reason), ConditionVerdict.open("misread", reason)]
+    return ScenarioOutcome(
         verdicts,
         answer=_answer(forms, wrong, judged, [value for name, value in values.items() if not SETS[name].judged]),
         tables=(

@@ -32,7 +32,7 @@ def public(value: Any) -> Any:
     return PurePath(value).name if Path(value).is_absolute() else value
 
 
-class Status(StrEnum):
+class ConditionStatus(StrEnum):
     MET = "met"
     VIOLATED = "violated"
     NOT_JUDGED = "not judged"
@@ -50,20 +50,20 @@ class Expectation:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class ConditionVerdict:
     """What became of an expectation; `seen` holds the numbers that decided it."""
 
     key: str
-    status: Status
+    status: ConditionStatus
     seen: str
 
     @classmethod
-    def of(cls, key: str, met: bool, seen: str) -> Verdict:
-        return cls(key, Status.MET if met else Status.VIOLATED, seen)
+    def of(cls, key: str, met: bool, seen: str) -> ConditionVerdict:
+        return cls(key, ConditionStatus.MET if met else ConditionStatus.VIOLATED, seen)
 
     @classmethod
-    def open(cls, key: str, reason: str) -> Verdict:
-        return cls(key, Status.NOT_JUDGED, reason)
+    def open(cls, key: str, reason: str) -> ConditionVerdict:
+        return cls(key, ConditionStatus.NOT_JUDGED, reason)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,10 +101,10 @@ class Figure:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ScenarioOutcome:
     """All that a scenario found. `notes` are paragraphs whose numbers come from the data; `files` are extra raw files."""
 
-    verdicts: Sequence[Verdict]
+    verdicts: Sequence[ConditionVerdict]
     tables: Sequence[Table] = ()
     figures: Sequence[Figure] = ()
     notes: Sequence[str] = ()
@@ -114,7 +114,7 @@ class Outcome:
 
     @property
     def violated(self) -> tuple[str, ...]:
-        return tuple(v.key for v in self.verdicts if v.status is Status.VIOLATED)
+        return tuple(v.key for v in self.verdicts if v.status is ConditionStatus.VIOLATED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +149,7 @@ class Scenario:
     expected: tuple[Expectation, ...]
     parts: Callable[[Context], Sequence[Part]]
     run: Callable[[Context, Part], Any]
-    report: Callable[[Context, Sequence[Done]], Outcome]
+    report: Callable[[Context, Sequence[Done]], ScenarioOutcome]
     title: str = ""
     about: str = ""
     """A paragraph or two: the protocol in words, and where in the paper it stands."""
@@ -175,7 +175,7 @@ class Scenario:
             result[name] = value
         return result
 
-    def check(self, outcome: Outcome) -> None:
+    def check(self, outcome: ScenarioOutcome) -> None:
         """Every expectation has exactly one verdict, and there is no verdict on anything else."""
         wanted = [expectation.key for expectation in self.expected]
         given = [verdict.key for verdict in outcome.verdicts]

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scenarios import live_runs
-from scenarios.base import Context, Done, Expectation, Outcome, Part, Scenario
+from scenarios.base import Context, Done, Expectation, Part, Scenario, ScenarioOutcome
 from scenarios.timing import Benchmark, benchmark_figure, benchmark_table
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ def _sandbox(programs: int) -> dict[str, Any]:
     }
 
 
-def report(context: Context, done: Sequence[Done]) -> Outcome:
+def report(context: Context, done: Sequence[Done]) -> ScenarioOutcome:
     values = {str(entry.part["what"]): entry.value for entry in done}
     figures = [_rate(schedule, values[schedule]["rounds"]) for schedule in SCHEDULES]
     notes = []
@@ -170,7 +170,7 @@ def report(context: Context, done: Sequence[Done]) -> Outcome:
         )
     )
     figures += _live(values)
-    return Outcome(
+    return ScenarioOutcome(
         verdicts=[figure.verdict(quick=context.quick) for figure in figures],
         answer=_answer({figure.key: figure.value for figure in figures}, share),
         figures=[benchmark_figure(figures)],

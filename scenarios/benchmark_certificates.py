@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from statistics import median
 from typing import Any
 
-from scenarios.base import Context, Done, Expectation, Outcome, Part, Scenario, Table, Verdict
+from scenarios.base import ConditionVerdict, Context, Done, Expectation, Part, Scenario, ScenarioOutcome, Table
 from scenarios.timing import Benchmark, benchmark_figure, benchmark_table, seconds, side_by_side
 
 AT_MOST = 5.0  # verify against the solve
@@ -87,7 +87,7 @@ def _large(part: Part) -> dict[str, Any]:
     return {**part, "valid": outcome[-1].valid, "certify_seconds": began, "verify_seconds": spent}
 
 
-def report(context: Context, done: Sequence[Done]) -> Outcome:
+def report(context: Context, done: Sequence[Done]) -> ScenarioOutcome:
     fields = [item.value for item in done if item.part["kind"] in ("dense", "graph")]
     large = next(item.value for item in done if item.part["kind"] == "large")
     rigour = [item.value for item in done if item.part["kind"] == "rigour"]
@@ -132,10 +132,10 @@ def report(context: Context, done: Sequence[Done]) -> Outcome:
     )
     judged = [*fields, large]
     refused = sum(not row["valid"] for row in judged)
-    return Outcome(
+    return ScenarioOutcome(
         verdicts=[
             *(figure.verdict(quick=context.quick) for figure in figures),
-            Verdict.of("valid", refused == 0, f"{refused} of {len(judged)} certificates refused"),
+            ConditionVerdict.of("valid", refused == 0, f"{refused} of {len(judged)} certificates refused"),
         ],
         answer=_answer(fields, large, dearest["cost"], refused),
         figures=[benchmark_figure(figures)],

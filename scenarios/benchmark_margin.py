@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from math import comb
 from typing import TYPE_CHECKING, Any
 
-from scenarios.base import Context, Done, Expectation, Outcome, Part, Scenario, Table, Verdict
+from scenarios.base import ConditionVerdict, Context, Done, Expectation, Part, Scenario, ScenarioOutcome, Table
 from scenarios.large_supports import large_rows, large_verdicts, measured, regular_graph
 from scenarios.timing import Benchmark, benchmark_figure, benchmark_table, seconds, side_by_side
 
@@ -226,7 +226,7 @@ def _peak_megabytes() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-def report(context: Context, done: Sequence[Done]) -> Outcome:
+def report(context: Context, done: Sequence[Done]) -> ScenarioOutcome:
     everything = [part.value for part in done]
     rows = [row for row in everything if row["kind"] != "large"]
     large = [row for row in everything if row["kind"] == "large"]
@@ -235,10 +235,10 @@ def report(context: Context, done: Sequence[Done]) -> Outcome:
     verdicts = [figure.verdict(quick=context.quick) for figure in required if figure.key != "cores"]
     verdicts.append(_cores_verdict(figures, rows, quick=context.quick))
     exact = [row["status"] == "exact" for row in rows]
-    verdicts.append(Verdict.of("exact", all(exact), f"{sum(exact)} of {len(exact)} margins exact"))
+    verdicts.append(ConditionVerdict.of("exact", all(exact), f"{sum(exact)} of {len(exact)} margins exact"))
     cores = next(row for row in rows if row["kind"] == "cores")
     verdicts.append(
-        Verdict.of(
+        ConditionVerdict.of(
             "same", cores["same"], "one and two processes give the same bits" if cores["same"] else "they differ"
         )
     )
@@ -256,7 +256,7 @@ def report(context: Context, done: Sequence[Done]) -> Outcome:
         for row in rows
         if row["kind"] in ("dense", "published")
     ]
-    return Outcome(
+    return ScenarioOutcome(
         verdicts=verdicts,
         answer=_answer(rows, sum(exact)),
         figures=[benchmark_figure(figures)],
@@ -296,12 +296,12 @@ def _span(values: Sequence[float]) -> str:
     return " to ".join(ends)
 
 
-def _cores_verdict(figures: Sequence[Benchmark], rows: Sequence[dict[str, Any]], *, quick: bool) -> Verdict:
+def _cores_verdict(figures: Sequence[Benchmark], rows: Sequence[dict[str, Any]], *, quick: bool) -> ConditionVerdict:
     """Judged only where two processes that share nothing do run nearly twice as fast as one."""
     figure = next(figure for figure in figures if figure.key == "cores")
     machine = next(row for row in rows if row["kind"] == "cores")["machine"]["median"]
     if machine < 1.8 and not figure.met:
-        return Verdict.open(
+        return ConditionVerdict.open(
             "cores",
             f"{figure.value:.3g} × seen, but two independent loops reach only {machine:.3g} × on this machine",
         )

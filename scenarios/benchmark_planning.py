@@ -9,7 +9,7 @@ from typing import Any
 
 from rrf_design.planning import Arena, Order, Tracked, plan, portfolio
 from rrf_design.problem import Problem
-from scenarios.base import Context, Done, Expectation, Outcome, Part, Scenario
+from scenarios.base import Context, Done, Expectation, Part, Scenario, ScenarioOutcome
 from scenarios.larger_plans import EXPECTED, larger_figures, larger_parts, larger_table, run_frontier, run_larger
 from scenarios.planner_comparison import random_field
 from scenarios.timing import Benchmark, benchmark_figure, benchmark_table, seconds
@@ -122,7 +122,7 @@ def _item(rng: Any, number: int) -> Problem:
     )
 
 
-def report(context: Context, done: Sequence[Done]) -> Outcome:
+def report(context: Context, done: Sequence[Done]) -> ScenarioOutcome:
     optimal = {k: [d.value for d in done if d.part["kind"] == "optimal" and d.part["k"] == k] for k in (1, 2)}
     gap, greedy, shared = (
         next(d.value for d in done if d.part["kind"] == kind) for kind in ("gap", "greedy", "portfolio")
@@ -188,7 +188,7 @@ def report(context: Context, done: Sequence[Done]) -> Outcome:
         ),
         *larger_figures(context, done),
     ]
-    return Outcome(
+    return ScenarioOutcome(
         verdicts=[figure.verdict(quick=context.quick) for figure in figures],
         answer=_answer(context, optimal, greedy, shared),
         figures=[benchmark_figure(figures)],

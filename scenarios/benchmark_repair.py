@@ -14,7 +14,7 @@ from itertools import combinations, islice
 from math import comb
 from typing import TYPE_CHECKING, Any
 
-from scenarios.base import Context, Done, Expectation, Outcome, Part, Scenario, Table, Verdict
+from scenarios.base import ConditionVerdict, Context, Done, Expectation, Part, Scenario, ScenarioOutcome, Table
 from scenarios.timing import Benchmark, benchmark_figure, benchmark_table, side_by_side
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ REQUIRED = 500.0
 
 
 @dataclass(frozen=True)
-class Instance:
+class DecodingInstance:
     """A field with a known error on two nodes, and noise within epsilon."""
 
     matrix: Any
@@ -39,7 +39,7 @@ class Instance:
     wrong: tuple[int, ...]
 
 
-def sample(family: str, nodes: int, seed: int) -> Instance:
+def sample(family: str, nodes: int, seed: int) -> DecodingInstance:
     """Random graph of degree 6 with 5 % anchors (scalar, or dimension 4), or unit Gaussian columns on 2n/3 rows."""
     import numpy as np
     from scipy import sparse
@@ -66,7 +66,7 @@ def sample(family: str, nodes: int, seed: int) -> Instance:
     noise = rng.normal(size=matrix.shape[0])
     noise *= NOISE * np.sqrt(matrix.shape[0]) / np.linalg.norm(noise)
     epsilon = 1.01 * float(np.linalg.norm(noise))
-    return Instance(matrix, None if dim == 1 else [dim] * nodes, matrix @ error + noise, epsilon, wrong)
+    return DecodingInstance(matrix, None if dim == 1 else [dim] * nodes, matrix @ error + noise, epsilon, wrong)
 
 
 @dataclass(frozen=True)
@@ -168,7 +168,7 @@ def _batch(context: Context, count: int) -> dict[str, Any]:
     return {"family": "batch", "nodes": count, "cold": ratio.document(), "guaranteed": batch.guaranteed}
 
 
-def report(context: Context, done: Sequence[Done]) -> Outcome:
+def report(context: Context, done: Sequence[Done]) -> ScenarioOutcome:
     rows = {part.value["family"]: part.value for part in done}
     figures = [_figure(name, rows[name]) for name in FAMILIES]
     batch = rows["batch"]
@@ -186,7 +186,7 @@ def report(context: Context, done: Sequence[Done]) -> Outcome:
     compared = [row["loop_agrees"] for row in decoded if row["loop_agrees"] is not None]
     verdicts = [figure.verdict(quick=context.quick) for figure in figures if figure.key in FAMILIES[:3]]
     verdicts.append(
-        Verdict.of(
+        ConditionVerdict.of(
             "right",
             right == len(decoded) and all(compared),
             f"{right} of {len(decoded)} errors found and proved unique; the loop agrees on {sum(compared)} of {len(compared)}",
@@ -209,7 +209,7 @@ def report(context: Context, done: Sequence[Done]) -> Outcome:
         }
         for row in decoded
     ]
-    return Outcome(
+    return ScenarioOutcome(
         verdicts=verdicts,
         answer=_answer(decoded, right),
         figures=[benchmark_figure(figures)],

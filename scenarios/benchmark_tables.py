@@ -16,7 +16,17 @@ from pathlib import Path
 from typing import Any
 
 from scenarios import table_works
-from scenarios.base import Context, Done, Expectation, Outcome, Part, Scenario, Status, Table, Verdict
+from scenarios.base import (
+    ConditionStatus,
+    ConditionVerdict,
+    Context,
+    Done,
+    Expectation,
+    Part,
+    Scenario,
+    ScenarioOutcome,
+    Table,
+)
 from scenarios.timing import Benchmark, benchmark_figure, benchmark_table
 
 PLANNING = 30.0
@@ -97,14 +107,14 @@ def _workers(context: Context, folder: Path) -> dict[str, Any]:
     return {"digests": found, "items": context["shared"]}
 
 
-def report(context: Context, done: Sequence[Done]) -> Outcome:
+def report(context: Context, done: Sequence[Done]) -> ScenarioOutcome:
     values = {str(entry.part["what"]): entry.value for entry in done}
     plan, repair, shared = (values[what] for what in ("plan", "repair", "workers"))
     figures = [*_planning(plan, context["planned"]), *_repairing(repair)]
     sound = plan["ended"] == 0 and plan["status"] == "optimal" and plan["value"] == plan["plain"]
     verdicts = [
         *(figure.verdict(quick=context.quick) for figure in figures),
-        Verdict.of(
+        ConditionVerdict.of(
             "optimal",
             sound,
             f"{plan.get('status', 'ended early')}: {plan.get('value', 0):,.0f} items reach the goal, {plan.get('plain', 0):,.0f} by the plain rule,"
@@ -113,7 +123,7 @@ def report(context: Context, done: Sequence[Done]) -> Outcome:
         _resumed(repair),
         _same(shared),
     ]
-    return Outcome(
+    return ScenarioOutcome(
         verdicts=verdicts,
         answer=_answer(plan, repair, shared, context["planned"]),
         figures=[benchmark_figure(figures)],
@@ -186,7 +196,7 @@ def _verdicts(found: Mapping[str, Any]) -> str:
     return ", ".join(f"{count:,} {kind}" for kind, count in sorted(found["verdicts"].items()))
 
 
-def _resumed(repair: Mapping[str, Any]) -> Verdict:
+def _resumed(repair: Mapping[str, Any]) -> ConditionVerdict:
     dead, full, resumed = repair["killed"], repair["full"], repair["resumed"]
     was_killed = dead["ended"] == -signal.SIGKILL and 0 < dead["kept"] < repair["items"]
     same = full["ended"] == resumed["ended"] == 0 and full["digest"] == resumed["digest"]
@@ -194,18 +204,18 @@ def _resumed(repair: Mapping[str, Any]) -> Verdict:
         f"killed with {dead['kept']:,} of {repair['items']:,} rows kept" if was_killed else "it was not killed half-way"
     )
     bytes_ = f"{full.get('bytes', 0):,} bytes, {'the same' if same else 'NOT the same'} as without a kill"
-    return Verdict.of("resumed", was_killed and same, f"{told}; {bytes_}")
+    return ConditionVerdict.of("resumed", was_killed and same, f"{told}; {bytes_}")
 
 
-def _same(shared: Mapping[str, Any]) -> Verdict:
+def _same(shared: Mapping[str, Any]) -> ConditionVerdict:
     if "missing" in shared:
-        return Verdict.open("workers", shared["missing"])
+        return ConditionVerdict.open("workers", shared["missing"])
     if len(shared["digests"]) == 1:
-        return Verdict.open("workers", "no worker processes at this size")
+        return ConditionVerdict.open("workers", "no worker processes at this size")
     here, others = shared["digests"]["0"], {name: digest for name, digest in shared["digests"].items() if name != "0"}
     differing = [name for name, digest in others.items() if digest != here]
     told = f"{shared['items']:,} items through {', '.join(others)} worker processes"
-    return Verdict.of(
+    return ConditionVerdict.of(
         "workers", not differing, f"{told}: {'the same bytes' if not differing else f'other bytes through {differing}'}"
     )
 
@@ -235,12 +245,12 @@ def _answer(plan: Mapping[str, Any], repair: Mapping[str, Any], shared: Mapping[
     full = repair["full"]
     if plan["ended"] or full["ended"]:
         return "A piece of work ended before it was done: the table of processes says which."
-    kill = "the same bytes" if _resumed(repair).status is Status.MET else "NOT the same bytes"
+    kill = "the same bytes" if _resumed(repair).status is ConditionStatus.MET else "NOT the same bytes"
     where = (
         "was not tried"
-        if _same(shared).status is Status.NOT_JUDGED
+        if _same(shared).status is ConditionStatus.NOT_JUDGED
         else "changes no byte"
-        if _same(shared).status is Status.MET
+        if _same(shared).status is ConditionStatus.MET
         else "CHANGES the result"
     )
     return (

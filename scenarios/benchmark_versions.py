@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from scenarios.base import Context, Done, Expectation, Outcome, Part, Scenario, Table, Verdict
+from scenarios.base import ConditionVerdict, Context, Done, Expectation, Part, Scenario, ScenarioOutcome, Table
 from scenarios.timing import Benchmark, benchmark_figure
 from scenarios.version_works import FULL, QUICK
 
@@ -94,20 +94,22 @@ def run(context: Context, part: Part) -> dict[str, Any]:
     }
 
 
-def report(context: Context, done: Sequence[Done]) -> Outcome:
+def report(context: Context, done: Sequence[Done]) -> ScenarioOutcome:
     rows = [_row(entry.value) for entry in done]
     now, before = done[0].value["versions"]
     itself = not context["before"]
     differing = [row["work"] for row in rows if row["now_found"] != row["before_found"]]
     verdicts = [
-        Verdict.of("same", not differing, f"{len(differing)} of {len(rows)} works differ {differing or ''}".strip())
+        ConditionVerdict.of(
+            "same", not differing, f"{len(differing)} of {len(rows)} works differ {differing or ''}".strip()
+        )
     ]
     figures = []
     for room in ROOMS:
         mine = [row for row in rows if row["work"].startswith(room)]
         worst = max(mine, key=lambda row: row["times"], default=None)
         if worst is None or itself or context.quick:
-            verdicts.append(Verdict.open(room, "held against itself" if itself else "quick size"))
+            verdicts.append(ConditionVerdict.open(room, "held against itself" if itself else "quick size"))
         if worst is None:
             continue
         figure = Benchmark(room, worst["work"], f"the same in {before}", worst["times"], required=SLOWER, at_most=True)
@@ -117,7 +119,7 @@ def report(context: Context, done: Sequence[Done]) -> Outcome:
     times = statistics.geometric_mean([row["times"] for row in rows])
     slower = max(rows, key=lambda row: row["times"])
     quicker = min(rows, key=lambda row: row["times"])
-    return Outcome(
+    return ScenarioOutcome(
         verdicts=verdicts,
         answer=f"Over {len(rows)} works, version {now} takes {times:.2f} times the processor time of {before} on average; "
         f"at best {quicker['times']:.2f} ({quicker['work']}), at worst {slower['times']:.2f} ({slower['work']}).",

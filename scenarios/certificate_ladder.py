@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from scenarios.base import Context, Done, Expectation, Outcome, Part, Scenario, Table, Verdict
+from scenarios.base import ConditionVerdict, Context, Done, Expectation, Part, Scenario, ScenarioOutcome, Table
 
 RUNGS = ("exact", "branch-and-bound", "mixed-integer", "mixed-integer (pulp)", "semidefinite", "dominance")
 MOST = {"mixed-integer": 24, "mixed-integer (pulp)": 24, "semidefinite": 150}
@@ -84,7 +84,7 @@ def run(context: Context, part: Part) -> list[dict[str, Any]]:
     return rows
 
 
-def report(context: Context, done: Sequence[Done]) -> Outcome:
+def report(context: Context, done: Sequence[Done]) -> ScenarioOutcome:
     import statistics
 
     from scenarios.plots import bars
@@ -119,13 +119,15 @@ def report(context: Context, done: Sequence[Done]) -> Outcome:
     pairs = [row["tightness"] for row in rows if (row["rung"], row["dim"], row["k"]) == ("dominance", 1, 1)]
     mean = {rung: statistics.mean(row["tightness"] for row in rows if row["rung"] == rung) for rung in RUNGS
             if any(row["rung"] == rung for row in rows)}  # fmt: skip
-    return Outcome(
+    return ScenarioOutcome(
         answer=_answer(context, rows, mean, unsound),
         verdicts=[
-            Verdict.of("sound", unsound == 0, f"{unsound} of {len(rows)} bounds above the exact value"),
-            Verdict.of("verified", refused == 0, f"{refused} of {len(rows)} certificates refused"),
-            Verdict.of("exact", least >= 1 - 1e-9, f"the exact rung keeps at least {least!r} of the value"),
-            Verdict.of("pairs", min(pairs) >= 0.99, f"dominance keeps at least {min(pairs):.6f} for pairs of scalars"),
+            ConditionVerdict.of("sound", unsound == 0, f"{unsound} of {len(rows)} bounds above the exact value"),
+            ConditionVerdict.of("verified", refused == 0, f"{refused} of {len(rows)} certificates refused"),
+            ConditionVerdict.of("exact", least >= 1 - 1e-9, f"the exact rung keeps at least {least!r} of the value"),
+            ConditionVerdict.of(
+                "pairs", min(pairs) >= 0.99, f"dominance keeps at least {min(pairs):.6f} for pairs of scalars"
+            ),
         ],
         tables=[
             Table.of(

@@ -12,7 +12,7 @@ import json
 import re
 from pathlib import Path
 
-from scenarios.base import Scenario, Status
+from scenarios.base import ConditionStatus, Scenario
 from scenarios.runner import run_scenario
 
 __all__ = ["check_scenario"]
@@ -28,7 +28,10 @@ def check_scenario(scenario: Scenario, folder: str | Path) -> None:
     document = json.loads((Path(folder) / scenario.name / "result.json").read_text(encoding="utf-8"))
     judged = [item["status"] for item in document["expectations"]]
     _require(len(judged) == len(keys), "report: every condition needs a verdict, and nothing else has one")
-    _require(set(judged) <= {str(status) for status in Status}, f"report: unknown verdicts among {sorted(set(judged))}")
+    _require(
+        set(judged) <= {str(status) for status in ConditionStatus},
+        f"report: unknown verdicts among {sorted(set(judged))}",
+    )
     _require(bool(document["tables"]), "report: figures without a table can't be checked by anybody")
     again = run_scenario(scenario, folder, quick=True, resume=True)
     same = [item["status"] for item in again.document["expectations"]] == judged

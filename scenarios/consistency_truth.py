@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from scenarios.base import Context, Done, Expectation, Outcome, Part, Scenario, Table, Verdict
+from scenarios.base import ConditionVerdict, Context, Done, Expectation, Part, Scenario, ScenarioOutcome, Table
 
 EXPERIMENT = "S1"
 DEFECT_LIMIT = 1e-10
@@ -50,7 +50,7 @@ def run(context: Context, part: Part) -> list[dict[str, Any]]:
     return rows
 
 
-def report(context: Context, done: Sequence[Done]) -> Outcome:
+def report(context: Context, done: Sequence[Done]) -> ScenarioOutcome:
     import numpy as np
 
     from scenarios.plots import points
@@ -72,12 +72,12 @@ def report(context: Context, done: Sequence[Done]) -> Outcome:
         }
         for kind, group in of.items()
     ]
-    return Outcome(
+    return ScenarioOutcome(
         answer=_answer(shared, independent),
         verdicts=[
-            Verdict.of("blind", worst_shared < DEFECT_LIMIT, f"largest defect {worst_shared:.3g}"),
-            Verdict.of("wrong", least_error > 0, f"least truth error {least_error:.3g}"),
-            Verdict.of("visible", least_defect > DEFECT_LIMIT, f"least defect {least_defect:.3g}"),
+            ConditionVerdict.of("blind", worst_shared < DEFECT_LIMIT, f"largest defect {worst_shared:.3g}"),
+            ConditionVerdict.of("wrong", least_error > 0, f"least truth error {least_error:.3g}"),
+            ConditionVerdict.of("visible", least_defect > DEFECT_LIMIT, f"least defect {least_defect:.3g}"),
         ],
         tables=[
             Table.of("summary", summary, caption="Relative defect ‖Dz‖/‖z‖ and relative truth error by kind of field."),

@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from scenarios.base import Context, Done, Expectation, Figure, Outcome, Part, Scenario, Table, Verdict
+from scenarios.base import ConditionVerdict, Context, Done, Expectation, Figure, Part, Scenario, ScenarioOutcome, Table
 
 NAME = "cross-model"
 ENOUGH = 5
@@ -111,7 +111,7 @@ def _grouped(context: Context, rows: Sequence[Mapping[str, Any]]) -> list[dict[s
     return [_tested(context, group, name) for name, group in {**groups, "pooled": list(rows)}.items()]
 
 
-def report(context: Context, done: Sequence[Done]) -> Outcome:
+def report(context: Context, done: Sequence[Done]) -> ScenarioOutcome:
     from scenarios.real.inference import cells, primary_tests
 
     found = [d.value for d in done]
@@ -133,7 +133,7 @@ def report(context: Context, done: Sequence[Done]) -> Outcome:
     strata = [_stratum(found, rows, name) for name in dict.fromkeys(value["stratum"] for value in found)]
     pooled = replayed[-1]
     models = len({d.part["model"] for d in done})
-    return Outcome(
+    return ScenarioOutcome(
         answer=f"Over {models} models and {len(rows) // 10} replayed errors, margin and repair error are associated with ρ = {pooled['spearman']:.3f} ({pooled['low']:.3f} to {pooled['high']:.3f}, p = {pooled['p']:.4f}); "
         + _signs(replayed)
         + _natural(open_fields),
@@ -204,32 +204,34 @@ def _signs(groups: Sequence[Mapping[str, Any]]) -> str:
 
 def _verdicts(
     context: Context, replayed: Sequence[Mapping[str, Any]], natural: Sequence[Mapping[str, Any]], tests: Any
-) -> list[Verdict]:
+) -> list[ConditionVerdict]:
     pooled = replayed[-1]
     domains = [row for row in replayed if row["group"].endswith(", all models")]
     strata = [row for row in replayed[:-1] if row not in domains and row["items"] >= ENOUGH]
     if context.quick:
-        return [Verdict.open(e.key, "quick size") for e in SCENARIO.expected]
+        return [ConditionVerdict.open(e.key, "quick size") for e in SCENARIO.expected]
     weak = [row["group"] for row in strata if row["p"] >= 0.05]
     turned = [row["group"] for row in domains if row["spearman"] <= 0]
     own = [row for row in natural[:-1] if row["items"] >= ENOUGH and not row["group"].endswith(", all models")]
     against = [f"{row['group']} {row['spearman']:.3f}" for row in own if row["spearman"] <= 0]
     verdicts = [
-        Verdict.of(
+        ConditionVerdict.of(
             "pooled", pooled["p"] < 0.05 and pooled["low"] > 0, f"ρ = {pooled['spearman']:.3f}, p = {pooled['p']:.5f}"
         ),
-        Verdict.of("shuffles", not weak, "; ".join(weak) or f"p < 0.05 in all {len(strata)} strata with enough items"),
-        Verdict.of("signs", not turned, ", ".join(turned) or _signs(replayed)),
-        Verdict.of(
+        ConditionVerdict.of(
+            "shuffles", not weak, "; ".join(weak) or f"p < 0.05 in all {len(strata)} strata with enough items"
+        ),
+        ConditionVerdict.of("signs", not turned, ", ".join(turned) or _signs(replayed)),
+        ConditionVerdict.of(
             "natural", not against, "; ".join(against) or f"positive in all {len(own)} strata with enough items"
         ),
     ]
     if tests.prediction is None:
-        return [*verdicts, Verdict.open("prediction", "too few replayed items for five folds")]
+        return [*verdicts, ConditionVerdict.open("prediction", "too few replayed items for five folds")]
     fitted = tests.prediction
     return [
         *verdicts,
-        Verdict.of("prediction", fitted.gain > 0 and fitted.coefficient > 0, f"AUC gain {fitted.gain:.3f}"),
+        ConditionVerdict.of("prediction", fitted.gain > 0 and fitted.coefficient > 0, f"AUC gain {fitted.gain:.3f}"),
     ]
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from scenarios.base import Context, Done, Expectation, Figure, Outcome, Part, Scenario, Table, Verdict
+from scenarios.base import ConditionVerdict, Context, Done, Expectation, Figure, Part, Scenario, ScenarioOutcome, Table
 
 if TYPE_CHECKING:
     from scenarios.promises.splits import PromiseCell
@@ -112,13 +112,13 @@ def run(context: Context, part: Part) -> list[dict[str, Any]]:
     )
 
 
-def report(context: Context, done: Sequence[Done]) -> Outcome:
+def report(context: Context, done: Sequence[Done]) -> ScenarioOutcome:
     rows = [row for part in done if "panel" in part.part for row in part.value]
     fresh = [row for part in done if "drawn" in part.part for row in part.value]
     simulated = [row for part in done if "simulation" in part.part for row in part.value]
     found = {(row["cell"], row["method"]): row for row in rows}
     told = list(dict.fromkeys(row["cell"] for row in rows))
-    return Outcome(
+    return ScenarioOutcome(
         answer=_answer(rows, fresh),
         verdicts=[*_verdicts(context, found, told, simulated), _held_out(context, fresh)],
         tables=[
@@ -175,21 +175,23 @@ def _price(row: Mapping[str, Any]) -> str:
 
 def _verdicts(
     context: Context, found: Mapping[tuple[str, str], Any], told: Sequence[str], simulated: Sequence[Any]
-) -> list[Verdict]:
+) -> list[ConditionVerdict]:
     from scenarios.promises.splits import PromiseCell
 
     verdicts = []
     for panel, risk, labels in (*TARGETS, HOPELESS):
         key, row = _key(panel, risk, labels), found.get((PromiseCell(panel, risk, labels, 1.0).words, OURS))
         if context.quick or row is None:
-            verdicts.append(Verdict.open(key, "quick size" if context.quick else f"no panel {panel!r} in the folder"))
+            verdicts.append(
+                ConditionVerdict.open(key, "quick size" if context.quick else f"no panel {panel!r} in the folder")
+            )
         elif (panel, risk, labels) == HOPELESS:
             said = f"in {row['check_everything']:.1%} of splits"
-            verdicts.append(Verdict.of(key, row["check_everything"] >= 0.9, said))
+            verdicts.append(ConditionVerdict.of(key, row["check_everything"] >= 0.9, said))
         else:
             checks, cost = TARGETS[panel, risk, labels]
             said = f"checks {row['checks']:.1%}, cost {row['cost']:.3f}"
-            verdicts.append(Verdict.of(key, row["checks"] <= checks and row["cost"] <= cost, said))
+            verdicts.append(ConditionVerdict.of(key, row["checks"] <= checks and row["cost"] <= cost, said))
     kept = [(row["kept"], f"{method} in {cell}") for (cell, method), row in found.items() if method in TESTED]
     worse = [
         f"{cell}: {found[cell, OURS]['cost']:.3f} against {other} {found[cell, other]['cost']:.3f}"
@@ -203,13 +205,13 @@ def _verdicts(
     seen = f"highest {rate['rate']:.2%} of {rate['times']:,} ({rate['simulation']})"
     if context.quick or not told:
         reason = "quick size" if context.quick else "no panel in the folder"
-        verdicts += [Verdict.open("kept", reason), Verdict.open("never-worse", reason)]
+        verdicts += [ConditionVerdict.open("kept", reason), ConditionVerdict.open("never-worse", reason)]
     else:
         verdicts += [
-            Verdict.of("kept", least[0] >= KEPT, f"least: {least[0]:.1%} ({least[1]})"),
-            Verdict.of("never-worse", not worse, "; ".join(worse) or f"in all {len(told)} cells"),
+            ConditionVerdict.of("kept", least[0] >= KEPT, f"least: {least[0]:.1%} ({least[1]})"),
+            ConditionVerdict.of("never-worse", not worse, "; ".join(worse) or f"in all {len(told)} cells"),
         ]
-    return [*verdicts, Verdict.of("coverage", rate["rate"] <= allowed, seen)]
+    return [*verdicts, ConditionVerdict.of("coverage", rate["rate"] <= allowed, seen)]
 
 
 def _worse(rows: Sequence[Any]) -> list[Any]:
@@ -217,14 +219,16 @@ def _worse(rows: Sequence[Any]) -> list[Any]:
     return [r for r in rows if r["method"] in SINGLE and r["ours_more"] > 2 * (r["ours_more_error"] or 0.0) + 1e-12]
 
 
-def _held_out(context: Context, rows: Sequence[Any]) -> Verdict:
+def _held_out(context: Context, rows: Sequence[Any]) -> ConditionVerdict:
     if context.quick or not rows:
-        return Verdict.open("held-out", "quick size" if context.quick else "no set in the folder has enough nodes")
+        return ConditionVerdict.open(
+            "held-out", "quick size" if context.quick else "no set in the folder has enough nodes"
+        )
     compared = sum(row["method"] in SINGLE for row in rows)
     worse = [f"{r['cell']}: by {r['ours_more']:.4f} than {r['method']} ({r['cost']:.4f})" for r in _worse(rows)]
     kept = min(row["kept"] for row in rows if row["method"] in TESTED)
     words = f"dearer in {len(worse)} of {compared} comparisons; least kept {kept:.1%}"
-    return Verdict.of("held-out", not worse and kept >= KEPT, "; ".join([words, *worse]))
+    return ConditionVerdict.of("held-out", not worse and kept >= KEPT, "; ".join([words, *worse]))
 
 
 def _drawn(rows: Sequence[Any]) -> list[dict[str, Any]]:

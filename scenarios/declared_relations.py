@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
-from scenarios.base import Context, Done, Expectation, Outcome, Part, Scenario, Table, Verdict
+from scenarios.base import ConditionVerdict, Context, Done, Expectation, Part, Scenario, ScenarioOutcome, Table
 
 QUESTIONS = ("several nodes", "rivals", "tails", "nonlinear")
 TOPICS = {
@@ -255,15 +255,15 @@ def run(context: Context, part: Part) -> dict[str, Any]:
     return {"question": part["question"], "fields": len(seeds), "failed": len(failed)}
 
 
-def report(context: Context, done: Sequence[Done]) -> Outcome:
+def report(context: Context, done: Sequence[Done]) -> ScenarioOutcome:
     rows = []
     for question in QUESTIONS:
         mine = [item.value for item in done if item.part["question"] == question]
         rows.append({"question": question, **{key: sum(v[key] for v in mine) for key in ("fields", "failed")}})
-    return Outcome(
+    return ScenarioOutcome(
         answer=_answer(rows),
         verdicts=[
-            Verdict.of(
+            ConditionVerdict.of(
                 row["question"].replace(" ", "-"), row["failed"] == 0, f"{row['failed']} of {row['fields']} failed"
             )
             for row in rows

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from scenarios.base import Context, Done, Expectation, Outcome, Part, Scenario, Table, Verdict
+from scenarios.base import ConditionVerdict, Context, Done, Expectation, Part, Scenario, ScenarioOutcome, Table
 
 if TYPE_CHECKING:
     from rrf_design.problem import Problem
-    from scenarios.synthetic import Field
+    from scenarios.synthetic import SyntheticField
 
 EXPERIMENT = "S3"
 NODES = 12
@@ -19,7 +19,7 @@ COPIES = (1, 2, 4, 8, 16)
 TOLERANCE = 1e-10
 
 
-def duplicated(field: Field, edges: Sequence[tuple[int, int]], copies: int) -> Problem:
+def duplicated(field: SyntheticField, edges: Sequence[tuple[int, int]], copies: int) -> Problem:
     """Every relation stated `copies` times in one family: the library divides the family's weight among them."""
     from rrf_design.problem import Problem
 
@@ -79,7 +79,7 @@ def run(context: Context, part: Part) -> list[dict[str, Any]]:
     return rows
 
 
-def report(context: Context, done: Sequence[Done]) -> Outcome:
+def report(context: Context, done: Sequence[Done]) -> ScenarioOutcome:
     import numpy as np
 
     from scenarios.plots import lines
@@ -108,14 +108,18 @@ def report(context: Context, done: Sequence[Done]) -> Outcome:
     one = [r["gamma_2"] for r in rows if r["kind"] == "copies" and r["amount"] == 1]
     grown = [s["median_gamma_2"] for s in summary if s["kind"] == "independent chords"]
     bad = sum(not r["witness_ok"] for r in rows)
-    return Outcome(
+    return ScenarioOutcome(
         answer=_answer(context, spread, float(np.median(one)), grown),
         verdicts=[
-            Verdict.of("copies", spread < TOLERANCE, f"largest change over all copies and seeds {spread:.3g}"),
-            Verdict.of("chords", drops <= TOLERANCE, f"largest fall when a chord is added {max(drops, 0.0):.3g}"),
-            Verdict.of("gain", grown[-1] > grown[0], f"median γ₂ from {grown[0]:.3f} to {grown[-1]:.3f}"),
-            Verdict.of("size", 0.25 <= float(np.median(one)) <= 0.35, f"median γ₂ of one copy {np.median(one):.4f}"),
-            Verdict.of("witnesses", bad == 0, f"{bad} of {len(rows)} witnesses fail"),
+            ConditionVerdict.of("copies", spread < TOLERANCE, f"largest change over all copies and seeds {spread:.3g}"),
+            ConditionVerdict.of(
+                "chords", drops <= TOLERANCE, f"largest fall when a chord is added {max(drops, 0.0):.3g}"
+            ),
+            ConditionVerdict.of("gain", grown[-1] > grown[0], f"median γ₂ from {grown[0]:.3f} to {grown[-1]:.3f}"),
+            ConditionVerdict.of(
+                "size", 0.25 <= float(np.median(one)) <= 0.35, f"median γ₂ of one copy {np.median(one):.4f}"
+            ),
+            ConditionVerdict.of("witnesses", bad == 0, f"{bad} of {len(rows)} witnesses fail"),
         ],
         tables=[
             Table.of(

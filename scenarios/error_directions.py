@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from scenarios.base import Context, Done, Expectation, Figure, Outcome, Part, Scenario, Table, Verdict
+from scenarios.base import ConditionVerdict, Context, Done, Expectation, Figure, Part, Scenario, ScenarioOutcome, Table
 from scenarios.data_set_promises import SOURCES
 
 NAME = "error-directions"
@@ -92,7 +92,7 @@ def _log(context: Context, part: Part) -> dict[str, Any]:
     return {"fields": whole, "rows": rows, "chance": None}
 
 
-def report(context: Context, done: Sequence[Done]) -> Outcome:
+def report(context: Context, done: Sequence[Done]) -> ScenarioOutcome:
     from scenarios.real.designs import DESIGNS
 
     strata, directions = [], []
@@ -156,7 +156,7 @@ def report(context: Context, done: Sequence[Done]) -> Outcome:
             f"{word}: {min(shown):.0%} to {max(shown):.0%} of the energy of natural errors lies in the gauge, where relations can't see it, against 25 % for uncorrelated errors; in {len(above)} of {len(judged)} strata "
             "the interval lies above that, and above chance agreement where the options are few."
         )
-    return Outcome(
+    return ScenarioOutcome(
         answer=answer,
         verdicts=_verdicts(context, judged, above, directions),
         tables=[
@@ -198,18 +198,18 @@ def _verdicts(
     judged: Sequence[dict[str, Any]],
     above: Sequence[dict[str, Any]],
     directions: Sequence[dict[str, Any]],
-) -> list[Verdict]:
+) -> list[ConditionVerdict]:
     if context.quick or not judged:
         reason = "quick size" if context.quick else "no stratum has enough fields"
-        return [Verdict.open(key, reason) for key in ("gauge", "chance", "witness")]
+        return [ConditionVerdict.open(key, reason) for key in ("gauge", "chance", "witness")]
     names = {row["stratum"] for row in judged}
     higher = [row["stratum"] for row in judged if row["low"] > row["uncorrelated"]]
     own = [row for row in directions if row["stratum"] in names and row["design"] == "typed_complete"]
     more = [row["stratum"] for row in own if row["low"] > 0]
     return [
-        Verdict.of("gauge", len(higher) == len(judged), f"in {len(higher)} of {len(judged)} strata"),
-        Verdict.of("chance", len(above) == len(judged), f"in {len(above)} of {len(judged)} strata"),
-        Verdict.of("witness", len(more) == len(own), f"in {len(more)} of {len(own)} strata"),
+        ConditionVerdict.of("gauge", len(higher) == len(judged), f"in {len(higher)} of {len(judged)} strata"),
+        ConditionVerdict.of("chance", len(above) == len(judged), f"in {len(above)} of {len(judged)} strata"),
+        ConditionVerdict.of("witness", len(more) == len(own), f"in {len(more)} of {len(own)} strata"),
     ]
 
 

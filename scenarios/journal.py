@@ -37,7 +37,7 @@ def plain(value: Any) -> Any:
     raise TypeError(f"a part returned {type(value).__name__}, which JSON can't hold")
 
 
-class Journal:
+class PartJournal:
     """Finished parts in the order they ended; owns its file while a run lasts."""
 
     def __init__(self, path: Path, *, scenario: str, parameters: Mapping[str, Any], resume: bool) -> None:

@@ -14,7 +14,17 @@ from itertools import combinations, product
 from math import prod
 from typing import Any
 
-from scenarios.base import Context, Done, Expectation, Outcome, Part, Scenario, Status, Table, Verdict
+from scenarios.base import (
+    ConditionStatus,
+    ConditionVerdict,
+    Context,
+    Done,
+    Expectation,
+    Part,
+    Scenario,
+    ScenarioOutcome,
+    Table,
+)
 
 BATCH = 250
 WHAT = ("rates", "scatter", "estimates")
@@ -224,7 +234,7 @@ def run(context: Context, part: Part) -> dict[str, Any]:
     return {"what": part["what"], "fields": len(found), **{key: sum(row[key] for row in found) for key in found[0]}}
 
 
-def report(context: Context, done: Sequence[Done]) -> Outcome:
+def report(context: Context, done: Sequence[Done]) -> ScenarioOutcome:
     import numpy as np
 
     fields = []
@@ -242,25 +252,25 @@ def report(context: Context, done: Sequence[Done]) -> Outcome:
     share = scattered["outside"] / (scattered["fields"] * DRAWS)
     missed = logs["missed"] / logs["fields"]
     verdicts = [
-        Verdict.of("rates", judged["wrong"] == 0, f"{judged['wrong']} of {judged['fields']} fields differ"),
-        Verdict.of("scatter", share <= 0.05, f"{share:.4f} of {scattered['fields'] * DRAWS} draws outside"),
-        Verdict.of(
+        ConditionVerdict.of("rates", judged["wrong"] == 0, f"{judged['wrong']} of {judged['fields']} fields differ"),
+        ConditionVerdict.of("scatter", share <= 0.05, f"{share:.4f} of {scattered['fields'] * DRAWS} draws outside"),
+        ConditionVerdict.of(
             "plans",
             scattered["wrong"] == 0,
             f"{scattered['wrong']} of {min(context['plans'], context['fields'])} plans differ",
         ),
-        Verdict.of("estimates", missed <= 0.025, f"{missed:.4f} of {logs['fields']} logs"),
+        ConditionVerdict.of("estimates", missed <= 0.025, f"{missed:.4f} of {logs['fields']} logs"),
         *(
-            Verdict.open(name, f"{told[name]} (quick size)")
+            ConditionVerdict.open(name, f"{told[name]} (quick size)")
             if context.quick
-            else Verdict.of(name, median[name] <= 1.3, told[name])
+            else ConditionVerdict.of(name, median[name] <= 1.3, told[name])
             for name in ratios
         ),
     ]
     promises = verdicts[: -len(ratios)]
-    return Outcome(
+    return ScenarioOutcome(
         verdicts=verdicts,
-        answer=f"{sum(v.status is Status.MET for v in promises)} of {len(promises)} promises hold ({judged['wrong']} of {judged['fields']} fields with judges and"
+        answer=f"{sum(v.status is ConditionStatus.MET for v in promises)} of {len(promises)} promises hold ({judged['wrong']} of {judged['fields']} fields with judges and"
         f" {scattered['wrong']} of {min(context['plans'], context['fields'])} plans with repeats differ from enumeration, {share:.2%} of drawn answers"
         f" leave their radius, {missed:.2%} of estimates fall short of the truth), and units cost {median['units']:.2f} times what plain nodes do.",
         tables=[

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from scenarios.base import Verdict
+from scenarios.base import ConditionVerdict
 
 FAMILIES = ("identity", "gaussian", "ternary", "half-empty", "dense", "integer", "disconnected", "cancelling")
 
@@ -83,7 +83,7 @@ def large_rows(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     ]
 
 
-def large_verdicts(rows: Sequence[dict[str, Any]], *, quick: bool) -> list[Verdict]:
+def large_verdicts(rows: Sequence[dict[str, Any]], *, quick: bool) -> list[ConditionVerdict]:
     asked = [row for row in rows if row.get("exact", True)]
     done = [row for row in asked if row["limited"]["status"] == "exact"]
     agree = all(
@@ -94,10 +94,10 @@ def large_verdicts(rows: Sequence[dict[str, Any]], *, quick: bool) -> list[Verdi
     words = f"{len(done)} of {len(asked)} exact within their limits; {'all' if agree else 'not all'} agree with the search for small supports"
     cost = f"a limit costs {max(costs, default=1.0):.3g} times the time without"
     return [
-        Verdict.of("large", agree and len(done) == len(asked), words),
-        Verdict.open("limit", f"{cost} (quick size)")
+        ConditionVerdict.of("large", agree and len(done) == len(asked), words),
+        ConditionVerdict.open("limit", f"{cost} (quick size)")
         if quick
-        else Verdict.of("limit", max(costs, default=1.0) <= 1.1, cost),
+        else ConditionVerdict.of("limit", max(costs, default=1.0) <= 1.1, cost),
     ]
 
 

@@ -22,7 +22,7 @@ METHODS = ("auto", "witness-cuts", "greedy")
 
 
 @dataclass(frozen=True, slots=True)
-class Instance:
+class PlanInstance:
     """A size of field with its budget per node, and the gap in per cent that is asked for."""
 
     key: str
@@ -42,12 +42,12 @@ class Instance:
 
 
 INSTANCES = (
-    Instance("larger-200-1", 200, 1, 1, 0.5, 1e-5),
-    Instance("larger-1000-1", 1000, 1, 1, 0.5, 1e-5, ("auto",)),
-    Instance("larger-100-2", 100, 2, 1, 0.6, 10.0),
-    Instance("larger-24-3", 24, 3, 1, 1.0, 15.0),
-    Instance("larger-24-2-3", 24, 2, 3, 1.0, 1e-5),
-    Instance("larger-60-2-robust", 60, 2, 1, 0.8, 35.0, ("auto", "witness-cuts"), radius=0.1),
+    PlanInstance("larger-200-1", 200, 1, 1, 0.5, 1e-5),
+    PlanInstance("larger-1000-1", 1000, 1, 1, 0.5, 1e-5, ("auto",)),
+    PlanInstance("larger-100-2", 100, 2, 1, 0.6, 10.0),
+    PlanInstance("larger-24-3", 24, 3, 1, 1.0, 15.0),
+    PlanInstance("larger-24-2-3", 24, 2, 3, 1.0, 1e-5),
+    PlanInstance("larger-60-2-robust", 60, 2, 1, 0.8, 35.0, ("auto", "witness-cuts"), radius=0.1),
 )
 
 

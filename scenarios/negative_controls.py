@@ -9,7 +9,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from scenarios.base import Context, Done, Expectation, Figure, Outcome, Part, Scenario, Status, Table, Verdict
+from scenarios.base import (
+    ConditionStatus,
+    ConditionVerdict,
+    Context,
+    Done,
+    Expectation,
+    Figure,
+    Part,
+    Scenario,
+    ScenarioOutcome,
+    Table,
+)
 
 EXPERIMENT = "controls"
 KINDS = {"as they are": "", "shuffled": "shuffled_"}
@@ -108,7 +119,7 @@ def _shuffled(context: Context, seed: int) -> dict[str, Any]:
     }
 
 
-def report(context: Context, done: Sequence[Done]) -> Outcome:
+def report(context: Context, done: Sequence[Done]) -> ScenarioOutcome:
     rows = {
         name: [{"seed": d.part["seed"], **d.value} for d in done if d.part["control"] == name]
         for name in ("consistency", "uncovered", "duplicates", "shuffled")
@@ -121,28 +132,28 @@ def report(context: Context, done: Sequence[Done]) -> Outcome:
     change = max(r["margin_change"] for r in rows["duplicates"])
     shuffle = rows["shuffled"][0]
     verdicts = [
-        Verdict.of(
+        ConditionVerdict.of(
             "consistency",
             fooled == len(rows["consistency"]),
             f"{fooled} of {len(rows['consistency'])} errors untouched",
         ),
-        Verdict.of(
+        ConditionVerdict.of(
             "uncovered",
             all(r["gamma_1"] == 0 for r in uncovered) and inside[1] < inside[0] and outside[0] == outside[1],
             f"inside the uncovered pair {inside[1]} of {inside[0]} recovered, outside {outside[1]} of {outside[0]}",
         ),
-        Verdict.of(
+        ConditionVerdict.of(
             "duplicates", gram < 1e-10 and change < 1e-10, f"BᵀB changes by {gram:.1g}, the margin by {change:.1g}"
         ),
-        Verdict.of(
+        ConditionVerdict.of(
             "shuffled",
             abs(shuffle["shuffled_auc_gain"]) < 0.01 < shuffle["auc_gain"] and abs(shuffle["shuffled_spearman"]) < 0.1,
             f"AUC gain {shuffle['auc_gain']:.3f}, shuffled {shuffle['shuffled_auc_gain']:.3f}; "
             f"Spearman {shuffle['spearman']:.3f}, shuffled {shuffle['shuffled_spearman']:.3f}",
         ),
     ]
-    silent = sum(verdict.status is Status.MET for verdict in verdicts)
-    return Outcome(
+    silent = sum(verdict.status is ConditionStatus.MET for verdict in verdicts)
+    return ScenarioOutcome(
         answer=f"The machinery stays silent as it must in {silent} of {len(verdicts)} controls: relations alone leave {fooled} of {len(rows['consistency'])} shared errors untouched, repair inside a pair without an anchor succeeds {inside[1]} of {inside[0]} times "
         f"(elsewhere {outside[1]} of {outside[0]}), copies of relations change the margin by {change:.1g}, and shuffled margins add {shuffle['shuffled_auc_gain']:.3f} to the prediction of recovery (AUC) where the real ones add {shuffle['auc_gain']:.3f}.",
         verdicts=verdicts,

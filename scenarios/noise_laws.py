@@ -11,7 +11,7 @@ from functools import cache
 from itertools import combinations, pairwise
 from typing import TYPE_CHECKING, Any
 
-from scenarios.base import Context, Done, Expectation, Figure, Outcome, Part, Scenario, Table, Verdict
+from scenarios.base import ConditionVerdict, Context, Done, Expectation, Figure, Part, Scenario, ScenarioOutcome, Table
 from scenarios.noise import shared
 
 if TYPE_CHECKING:
@@ -274,7 +274,7 @@ def lower_bound(ratio: float, *, trials: int, seed: int) -> dict[str, Any]:
     return {"ratio": ratio, "lower_bound": reach / 8, **risks, "least_over_bound": min(risks.values()) / (reach / 8)}
 
 
-def report(context: Context, done: Sequence[Done]) -> Outcome:
+def report(context: Context, done: Sequence[Done]) -> ScenarioOutcome:
     found: dict[str, list[dict[str, Any]]] = {}
     for d in done:
         found.setdefault(next(iter(d.part)), []).append(d.value)
@@ -286,7 +286,7 @@ def report(context: Context, done: Sequence[Done]) -> Outcome:
     heavy = next(row for row in covered if row["law"] == "student" and row["delta"] == LEVELS[-1])
     best = min(shrunk, key=lambda row: row["outside_radius"])
     worst = max(shrunk, key=lambda row: row["claimed_over_true"])
-    return Outcome(
+    return ScenarioOutcome(
         answer=f"The radius ε_δ holds for Gaussian and bounded noise and fails for heavy tails ({heavy['share_outside']:.1%} outside where {heavy['delta']:.1%} is allowed) unless repeats are combined by a median; a covariance estimated from "
         f"{worst['repeats']} repeats without enough shrinkage claims {worst['claimed_over_true']:.1f} times the true margin, and its 95 % radius is left in {worst['outside_radius']:.0%} of draws.",
         verdicts=[*_verdicts(bounded, heavy, covered, white, shrunk, tails, lower), *_shared_verdicts(fields, common)],
@@ -338,7 +338,7 @@ def _verdicts(
     shrunk: Sequence[dict[str, Any]],
     tails: dict[str, Any],
     lower: Sequence[dict[str, Any]],
-) -> list[Verdict]:
+) -> list[ConditionVerdict]:
     def most(row: dict[str, Any]) -> float:
         """The allowed share and four standard errors."""
         return float(row["delta"] + 4 * (row["delta"] * (1 - row["delta"]) / row["trials"]) ** 0.5)
@@ -351,52 +351,54 @@ def _verdicts(
     optimistic = shrunk[0]["claimed_over_true"] > 1 and shrunk[0]["outside_radius"] > shrunk[0]["allowed"]
     least = min(row["least_over_bound"] for row in lower)
     return [
-        Verdict.of(
+        ConditionVerdict.of(
             "gaussian",
             not off,
             "; ".join(off) or f"largest share outside {max(r['share_outside'] for r in bounded):.4f}",
         ),
-        Verdict.of("bound", broken == 0, f"{broken} of {sum(r['repairs'] for r in bounded)} repairs outside 2ε_δ/γ"),
-        Verdict.of(
+        ConditionVerdict.of(
+            "bound", broken == 0, f"{broken} of {sum(r['repairs'] for r in bounded)} repairs outside 2ε_δ/γ"
+        ),
+        ConditionVerdict.of(
             "heavy",
             heavy["share_outside"] > most(heavy),
             f"{heavy['share_outside']:.2%} outside at δ = {heavy['delta']:g}",
         ),
-        Verdict.of(
+        ConditionVerdict.of(
             "median",
             all(row["share_outside"] <= most(row) for row in median),
             f"largest share outside {max(r['share_outside'] for r in median):.4f}",
         ),
-        Verdict.of(
+        ConditionVerdict.of(
             "whitening",
             falling and near < 0.01,
             f"from {white[0]['margin']:.4f} to {white[-1]['margin']:.4f}, one check {white[-1]['margin_of_one_check']:.4f}",
         ),
-        Verdict.of(
+        ConditionVerdict.of(
             "shrinkage",
             optimistic,
             f"at τ = {shrunk[0]['tau']:g} {shrunk[0]['claimed_over_true']:.2f} times the true margin, {shrunk[0]['outside_radius']:.1%} outside",
         ),
-        Verdict.of(
+        ConditionVerdict.of(
             "tail",
             tails["broken"] == 0,
             f"{tails['broken']} of {tails['trials']} outside; at most {tails['largest_share_of_bound']:.0%} of the bound",
         ),
-        Verdict.of("lower", least >= 1, f"the best estimator has {least:.2f} times the bound"),
+        ConditionVerdict.of("lower", least >= 1, f"the best estimator has {least:.2f} times the bound"),
     ]
 
 
-def _shared_verdicts(fields: dict[str, int], common: Sequence[dict[str, Any]]) -> list[Verdict]:
+def _shared_verdicts(fields: dict[str, int], common: Sequence[dict[str, Any]]) -> list[ConditionVerdict]:
     bad = fields["uncovered"] + fields["wrong"] + fields["above"]
     most = max(row["outside"] - 4 * (0.05 * 0.95 / row["draws"]) ** 0.5 for row in common)
     naive = max(row["outside_if_taken_for_independent"] for row in common)
     return [
-        Verdict.of(
+        ConditionVerdict.of(
             "shared",
             bad == 0,
             f"{bad} of {fields['held']} parts of {fields['fields']} fields ({fields['singular']} singular)",
         ),
-        Verdict.of(
+        ConditionVerdict.of(
             "common",
             most <= 0.05 < naive,
             f"largest share outside {max(row['outside'] for row in common):.4f}; {naive:.4f} if taken for independent",

@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from scenarios.base import Cell, Outcome
+from scenarios.base import Cell, ScenarioOutcome
 
 MARKS = {"met": "✓ met", "violated": "✗ violated", "not judged": "– not judged"}
 INDEX = (
@@ -28,7 +28,7 @@ def show(cell: Cell) -> str:
     return f"{cell:.4g}" if isinstance(cell, float) else str(cell)
 
 
-def markdown_page(document: Mapping[str, Any], outcome: Outcome) -> str:
+def markdown_page(document: Mapping[str, Any], outcome: ScenarioOutcome) -> str:
     figures = [f"![{_m(figure.caption)}]({figure.name}.svg)" for figure in outcome.figures]
     # A page that has an answer begins with it and with its picture; what was expected comes after.
     first = len(figures[:1]) if outcome.answer else 0

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
-from scenarios.base import Context, Done, Expectation, Figure, Outcome, Part, Scenario, Table, Verdict
+from scenarios.base import ConditionVerdict, Context, Done, Expectation, Figure, Part, Scenario, ScenarioOutcome, Table
 
 SINGLE = ("small-example", "correlations", "told-apart", "pooled", "likelihood", "pair", "witnesses", "families")
 CONTROLS = ((0, 1), (0, 1, 2, 3))
@@ -43,14 +43,14 @@ def run(context: Context, part: Part) -> Any:
     return single[part["what"]]()
 
 
-def report(context: Context, done: Sequence[Done]) -> Outcome:
+def report(context: Context, done: Sequence[Done]) -> ScenarioOutcome:
     fields = [d.value for d in done if "size" in d.part]
     fits = [d.value for d in done if "C" in d.part]
     single = {d.part["what"]: d.value for d in done if "what" in d.part}
     sizes = [_size_row(fields, size) for size in context["sizes"]]
     lost = [row["stratum"] for row in single["correlations"] if not row["counts_that_agree"]]
     broken, ours = sum(row["paper_broken"] for row in fields), sum(row["our_broken"] for row in fields)
-    return Outcome(
+    return ScenarioOutcome(
         answer=f"The paper's error bound under operator error is broken by {broken} of {len(fields)} repairs, because such an error multiplies the field and not the error, "
         f"while the bound that counts the field is broken by {ours}; and {len(lost)} of the 4 correlations printed for the larger models can come from no placement of errors.",
         verdicts=_verdicts(context, fields, fits, single),
@@ -119,7 +119,7 @@ def _size_row(fields: Sequence[dict[str, Any]], size: float) -> dict[str, Any]:
 
 def _verdicts(
     context: Context, fields: Sequence[dict[str, Any]], fits: Sequence[dict[str, Any]], single: dict[str, Any]
-) -> list[Verdict]:
+) -> list[ConditionVerdict]:
     from scenarios.audit.figures import COEFFICIENT, LARGER, POOLED_FIELDS, ROUNDING, separated
 
     broken, ours = sum(row["paper_broken"] for row in fields), sum(row["our_broken"] for row in fields)
@@ -139,38 +139,40 @@ def _verdicts(
     sums = [row["agrees"] for row in single["families"]]
     covered = own["distance_to_truth"] is not None and own["distance_to_truth"] <= own["bound"]
     return [
-        Verdict.of("operator-paper", broken > 0, f"{broken} of {len(fields)} bounds broken"),
-        Verdict.of("operator-ours", ours == 0, f"{ours} of {len(fields)} bounds broken"),
-        Verdict.of(
+        ConditionVerdict.of("operator-paper", broken > 0, f"{broken} of {len(fields)} bounds broken"),
+        ConditionVerdict.of("operator-ours", ours == 0, f"{ours} of {len(fields)} bounds broken"),
+        ConditionVerdict.of(
             "small-example",
             paper["verdict"] == "contradicted" and covered,
             f"at the paper's radius {paper['verdict']}; at ours {own['verdict']}, within {own['bound']:.3g}",
         ),
-        Verdict.of("correlations", len(lost) == 3, f"{len(lost)} of {len(LARGER)}: {'; '.join(lost)}"),
-        Verdict.of(
+        ConditionVerdict.of("correlations", len(lost) == 3, f"{len(lost)} of {len(LARGER)}: {'; '.join(lost)}"),
+        ConditionVerdict.of(
             "pooled",
             pooled[1]["value"] == POOLED_FIELDS and abs(pooled[3]["value"] - pooled[3]["printed"]) <= ROUNDING,
             f"all eight strata have {pooled[1]['value']:.0f} fields, the four with cells {pooled[0]['value']:.0f}, and these give {pooled[3]['value']:.4f}",
         ),
-        Verdict.of(
+        ConditionVerdict.of(
             "separation",
             failed == 0 and all(b > a for a, b in pairwise(rising)),
             f"{failed} of {positive} rows with positive margin fail; the likelihood rises to {rising[-1]:.2f} at weight {STEPS[-1]:g}",
         ),
-        Verdict.open("coefficient", "quick size")
+        ConditionVerdict.open("coefficient", "quick size")
         if context.quick
-        else Verdict.of(
+        else ConditionVerdict.of(
             "coefficient",
             default["least"] - ROUNDING <= COEFFICIENT <= default["largest"] + ROUNDING,
             f"{default['least']:.3f} to {default['largest']:.3f} with C = 1",
         ),
-        Verdict.of("pair", not all(pair["columns"]), f"columns of B that are the printed ones: {pair['columns']}"),
-        Verdict.of(
+        ConditionVerdict.of(
+            "pair", not all(pair["columns"]), f"columns of B that are the printed ones: {pair['columns']}"
+        ),
+        ConditionVerdict.of(
             "witnesses",
             bool(several) and stuck == several,
             f"more than one blind set, and no single anchor raises the margin: {', '.join(stuck)}",
         ),
-        Verdict.of("families", all(sums), f"{sum(sums)} of {len(sums)} sums agree"),
+        ConditionVerdict.of("families", all(sums), f"{sum(sums)} of {len(sums)} sums agree"),
     ]
 
 

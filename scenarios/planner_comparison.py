@@ -8,7 +8,7 @@ from typing import Any
 
 from rrf_design.planning import plan
 from rrf_design.problem import Problem
-from scenarios.base import Context, Done, Expectation, Figure, Outcome, Part, Scenario, Table, Verdict
+from scenarios.base import ConditionVerdict, Context, Done, Expectation, Figure, Part, Scenario, ScenarioOutcome, Table
 
 METHODS = ("greedy", "lookahead", "local", "margin", "logdet", "eopt", "trace", "rank", "qr", "degree", "random")
 CLASSICAL = ("logdet", "eopt", "trace", "rank", "qr")
@@ -95,7 +95,7 @@ def run(context: Context, part: Part) -> dict[str, Any]:
     return {"optimum": best.gamma, "bound": best.upper_bound, "status": str(best.status), "margins": margins}
 
 
-def report(context: Context, done: Sequence[Done]) -> Outcome:
+def report(context: Context, done: Sequence[Done]) -> ScenarioOutcome:
     cells = list(dict.fromkeys(d.part["cell"] for d in done))
     summary = []
     for method in METHODS:
@@ -128,12 +128,12 @@ def report(context: Context, done: Sequence[Done]) -> Outcome:
         "complementary anchors": examples["complementary anchors"]["margins"]["greedy"],
     }
     solved = all(value["optimum"] > 0 for value in examples.values())
-    return Outcome(
+    return ScenarioOutcome(
         answer=_answer(done),
         verdicts=[
-            Verdict.of("bound", above == 0, f"{above} margins above the proven bound"),
-            Verdict.of("proved", not unproven, f"{len(done) - len(unproven)} of {len(done)} proven optimal"),
-            Verdict.of(
+            ConditionVerdict.of("bound", above == 0, f"{above} margins above the proven bound"),
+            ConditionVerdict.of("proved", not unproven, f"{len(done) - len(unproven)} of {len(done)} proven optimal"),
+            ConditionVerdict.of(
                 "counterexamples",
                 solved and not any(fooled.values()),
                 f"optimum positive on all three: {solved}; margin of the fooled planner {fooled}",

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from scenarios.base import Context, Done, Expectation, Figure, Outcome, Part, Scenario, Table, Verdict
+from scenarios.base import ConditionVerdict, Context, Done, Expectation, Figure, Part, Scenario, ScenarioOutcome, Table
 from scenarios.data_set_promises import SOURCES
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def run(context: Context, part: Part) -> Any:
     panel = read_panel(_folder(context), part["panel"])
     answers, gold = panel.answers[: context["most"]], panel.gold[: context["most"]]
     if part.get("what") == "prediction":
-        rows = prediction.prediction(
+        rows = prediction.predicted(
             answers,
             gold,
             permutations=context["permutations"],
@@ -68,7 +68,7 @@ def _judges(context: Context) -> dict[str, Any]:
     answers, gold = read_codes(folder, JUDGED, nodes)
     said = gold_keys(folder, JUDGED)
     first = np.array([value == min(said) for value in said])
-    bench = judges.Bench.of(nodes, answers, gold, first)
+    bench = judges.JudgeBench.of(nodes, answers, gold, first)
     draws, seed = context["draws"], context["seed"]
     return {
         "bias": judges.bias(bench, draws=draws, seed=seed),
@@ -77,13 +77,13 @@ def _judges(context: Context) -> dict[str, Any]:
     }
 
 
-def report(context: Context, done: Sequence[Done]) -> Outcome:
+def report(context: Context, done: Sequence[Done]) -> ScenarioOutcome:
     counts = [d.value for d in done if "k" in d.part]
     rows = [_cell_row(row) for row in counts]
     predicted = [row for d in done if d.part.get("what") == "prediction" for row in d.value]
     judged = next(d.value for d in done if d.part.get("what") == "judges")
     talked = [row for row in rows if (row["nodes"], row["k"]) == TALKED]
-    return Outcome(
+    return ScenarioOutcome(
         answer=_answer(talked),
         verdicts=_verdicts(context, counts, rows, predicted, judged),
         tables=[
@@ -164,17 +164,17 @@ def _verdicts(
     rows: Sequence[Mapping[str, Any]],
     predicted: Sequence[Mapping[str, Any]],
     judged: Mapping[str, Any],
-) -> list[Verdict]:
+) -> list[ConditionVerdict]:
     differ = sum(row["disagree_with_counting"] for row in counts)
     patterns = sum(row["patterns"] for row in counts)
     impossible = sum(row["wrong_though_premise_true"] for row in counts)
     verdicts = [
-        Verdict.of("counting", differ == 0, f"{differ} of {patterns} patterns differ"),
-        Verdict.of("theorem", impossible == 0, f"{impossible} values wrong though the premise was true"),
+        ConditionVerdict.of("counting", differ == 0, f"{differ} of {patterns} patterns differ"),
+        ConditionVerdict.of("theorem", impossible == 0, f"{impossible} values wrong though the premise was true"),
     ]
     if context.quick:
         left = ("premise", "wrong", "one-wrong", "natural", "position", "together")
-        return verdicts + [Verdict.open(key, "quick size") for key in left]
+        return verdicts + [ConditionVerdict.open(key, "quick size") for key in left]
     talked = [row for row in rows if (row["nodes"], row["k"]) == TALKED]
     least = min(talked, key=lambda row: row["premise_false"])
     safe = {
@@ -188,20 +188,22 @@ def _verdicts(
     against = [f"{row['panel']} {row['spearman']:.3f}" for row in more if row["low"] <= 0]
     bias, pairs = judged["bias"], {row["kind"]: row for row in judged["together"]}
     verdicts += [
-        Verdict.of("premise", least["premise_false"] > 0.05, f"least: {least['premise_false']:.1%} ({least['panel']})"),
-        Verdict.of(
+        ConditionVerdict.of(
+            "premise", least["premise_false"] > 0.05, f"least: {least['premise_false']:.1%} ({least['panel']})"
+        ),
+        ConditionVerdict.of(
             "wrong",
             best > 0.01,
             f"best: k = {k} of {nodes} nodes, {best:.1%} at the lower end of the worst data set's interval",
         ),
-        Verdict.of(
+        ConditionVerdict.of(
             "one-wrong",
             not weak,
             f"not in: {', '.join(weak)}"
             if weak
             else f"in all {len(one)} panels, largest p {max(r['p'] for r in one):.4f}",
         ),
-        Verdict.of(
+        ConditionVerdict.of(
             "natural", not against, "; ".join(against) or ", ".join(f"{r['panel']} {r['spearman']:.3f}" for r in more)
         ),
     ]
@@ -209,7 +211,7 @@ def _verdicts(
         return [
             *verdicts,
             *(
-                Verdict.open(key, f"no set {JUDGED!r} with judges, prompts and orders")
+                ConditionVerdict.open(key, f"no set {JUDGED!r} with judges, prompts and orders")
                 for key in ("position", "together")
             ),
         ]
@@ -218,12 +220,12 @@ def _verdicts(
     same, other = pairs["same judge, other prompt"], pairs["other judge, same prompt"]
     return [
         *verdicts,
-        Verdict.of(
+        ConditionVerdict.of(
             "position",
             len(biased) > len(bias) / 2,
             f"{len(biased)} of {len(bias)}; most: {worst['judge']} with {worst['prompt']}, {worst['first_shown_wins']:.1%}",
         ),
-        Verdict.of(
+        ConditionVerdict.of(
             "together",
             same["low"] > other["high"],
             f"{same['together_over_independent']:.2f} against {other['together_over_independent']:.2f} times as often as if independent",

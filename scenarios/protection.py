@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations, pairwise
 from typing import Any
 
-from scenarios.base import Context, Done, Expectation, Outcome, Part, Scenario, Table, Verdict
+from scenarios.base import ConditionVerdict, Context, Done, Expectation, Part, Scenario, ScenarioOutcome, Table
 
 QUESTIONS = ("units", "delivered", "suspect values", "wrong checks", "wrong checks and values")
 FAMILIES = ("gaussian", "graph", "whole numbers", "blind", "near-singular")
@@ -180,7 +180,7 @@ def run(context: Context, part: Part) -> dict[str, Any]:
     }
 
 
-def report(context: Context, done: Sequence[Done]) -> Outcome:
+def report(context: Context, done: Sequence[Done]) -> ScenarioOutcome:
     values = [item.value for item in done if "family" in item.part]
     clocks = [item.value for item in done if "timed" in item.part]
     rows = []
@@ -197,20 +197,22 @@ def report(context: Context, done: Sequence[Done]) -> Outcome:
     rooted = max((c["seconds"] for c in clocks if c["question"] == "one delivered value"), default=0.0)
     suspect = max((c["seconds"] for c in clocks if c["question"] != "one delivered value"), default=0.0)
     quick = f"{rooted:.3f} s and {suspect:.3f} s (quick size)"
-    return Outcome(
+    return ScenarioOutcome(
         answer=_answer(total, clocks),
         verdicts=[
-            Verdict.of(
+            ConditionVerdict.of(
                 "lower", total["lower_above"] == 0, f"{total['lower_above']} of {total['fields']} above the truth"
             ),
-            Verdict.of(
+            ConditionVerdict.of(
                 "upper", total["upper_below"] == 0, f"{total['upper_below']} of {total['fields']} below the truth"
             ),
-            Verdict.of("exact", exact == of, f"{exact} of {of} exact"),
-            Verdict.open("rooted", quick) if context.quick else Verdict.of("rooted", rooted <= 0.5, f"{rooted:.3f} s"),
-            Verdict.open("suspects", quick)
+            ConditionVerdict.of("exact", exact == of, f"{exact} of {of} exact"),
+            ConditionVerdict.open("rooted", quick)
             if context.quick
-            else Verdict.of("suspects", suspect <= 5, f"{suspect:.3f} s"),
+            else ConditionVerdict.of("rooted", rooted <= 0.5, f"{rooted:.3f} s"),
+            ConditionVerdict.open("suspects", quick)
+            if context.quick
+            else ConditionVerdict.of("suspects", suspect <= 5, f"{suspect:.3f} s"),
         ],
         tables=[
             Table.of("fields", rows, caption="Every bound checked in exact rationals against every choice, k = a = 1."),

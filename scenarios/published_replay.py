@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from scenarios.base import Context, Done, Expectation, Figure, Outcome, Part, Scenario, Table, Verdict
+from scenarios.base import ConditionVerdict, Context, Done, Expectation, Figure, Part, Scenario, ScenarioOutcome, Table
 
 # Published (paper, "Real-error replay by task, model, and operator design"): per stratum the number of fields, then percent exact and
 # error of one_relation, paired_relations and three_node_chain, and Spearman's rho. The other designs repeat these or read 100 and 0.
@@ -120,7 +120,7 @@ def run(context: Context, part: Part) -> list[dict[str, Any]]:
     return rows
 
 
-def report(context: Context, done: Sequence[Done]) -> Outcome:
+def report(context: Context, done: Sequence[Done]) -> ScenarioOutcome:
     import numpy as np
 
     from scenarios.statistics import spearman
@@ -186,30 +186,36 @@ def report(context: Context, done: Sequence[Done]) -> Outcome:
     blind = [r["design"] for r in designs if r["gamma_1"] > 0 and max(r[f"error_at_{n}"] for n in range(4)) > 1e-9]
     lucky = [r["design"] for r in designs if r["gamma_1"] == 0 and max(r[f"error_at_{n}"] for n in range(4)) <= 1e-9]
     no_anchor = max(r["gamma_2"] for r in designs if not r["anchors"])
-    return Outcome(
+    return ScenarioOutcome(
         answer=_answer(designs, cells, strata[:-1], tests),
         verdicts=[
-            Verdict.of("margins", far <= 0.00051, f"largest difference to the printed margins {far:.2g}"),
-            Verdict.of("recovers", not blind, f"positive-margin designs that miss a placement: {blind or 'none'}"),
-            Verdict.of("misses", not lucky, f"zero-margin designs that recover every placement: {lucky or 'none'}"),
-            Verdict.of("cells", not wrong, f"{len(cells) - len(wrong)} of {len(cells)} printed cells agree"),
-            Verdict.of("spearman", off <= 0.00051, f"largest difference to the four printed correlations {off:.2g}"),
-            Verdict.of(
+            ConditionVerdict.of("margins", far <= 0.00051, f"largest difference to the printed margins {far:.2g}"),
+            ConditionVerdict.of(
+                "recovers", not blind, f"positive-margin designs that miss a placement: {blind or 'none'}"
+            ),
+            ConditionVerdict.of(
+                "misses", not lucky, f"zero-margin designs that recover every placement: {lucky or 'none'}"
+            ),
+            ConditionVerdict.of("cells", not wrong, f"{len(cells) - len(wrong)} of {len(cells)} printed cells agree"),
+            ConditionVerdict.of(
+                "spearman", off <= 0.00051, f"largest difference to the four printed correlations {off:.2g}"
+            ),
+            ConditionVerdict.of(
                 "pooled",
                 abs(apart - POOLED_RHO) <= 0.00051,
                 f"{apart:.4f} when rounding tells the margins of the two fibers apart, {together:.4f} when equal margins are tied",
             ),
-            Verdict.of(
+            ConditionVerdict.of(
                 "permutation",
                 by_name["within-item permutation p"] < 0.05,
                 f"p = {by_name['within-item permutation p']:.5f}",
             ),
-            Verdict.of(
+            ConditionVerdict.of(
                 "prediction",
                 by_name["grouped AUC gain"] > 0 and by_name["standardised γ₁ coefficient"] > 0,
                 f"gain {by_name['grouped AUC gain']:.3f}, coefficient {by_name['standardised γ₁ coefficient']:.2f}",
             ),
-            Verdict.of("budget", no_anchor == 0.0, f"largest γ₂ of a relation-only design {no_anchor:g}"),
+            ConditionVerdict.of("budget", no_anchor == 0.0, f"largest γ₂ of a relation-only design {no_anchor:g}"),
         ],
         tables=[
             Table.of(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from scenarios.base import Context, Done, Expectation, Figure, Outcome, Part, Scenario, Table, Verdict
+from scenarios.base import ConditionVerdict, Context, Done, Expectation, Figure, Part, Scenario, ScenarioOutcome, Table
 
 PAPER_ITEMS = {"mathematics": 128, "code": 64}
 PAPER_MODELS = ("Qwen2.5-0.5B-Instruct", "Phi-3-mini-4k-instruct")
@@ -28,7 +28,7 @@ def run(context: Context, part: Part) -> dict[str, Any]:
     return {**found, "reread": recomputed.reread(item, source.log, seed=context["seed"], box=box)}
 
 
-def report(context: Context, done: Sequence[Done]) -> Outcome:
+def report(context: Context, done: Sequence[Done]) -> ScenarioOutcome:
     from rrf_design.models import Request
     from scenarios.real import audits, catalogue, fields, inference, natural, recomputed, work
 
@@ -75,7 +75,7 @@ def report(context: Context, done: Sequence[Done]) -> Outcome:
         ]
         tables.append(Table.of("replay-rows", rows, caption="Every replayed field under every design.", shown=10))
         figures = [_figure(tables[1])]
-    return Outcome(
+    return ScenarioOutcome(
         answer=_answer(documents, rows, model),
         verdicts=_verdicts(context, documents, used, model, rows, tests),
         tables=tables,
@@ -91,7 +91,7 @@ def report(context: Context, done: Sequence[Done]) -> Outcome:
 
 def _verdicts(
     context: Context, documents: Sequence[Any], log: Any, model: str, rows: Sequence[Any], tests: Any
-) -> list[Verdict]:
+) -> list[ConditionVerdict]:
     import math
 
     from scenarios.real.designs import DESIGNS, prepared
@@ -102,12 +102,14 @@ def _verdicts(
     off = max(abs(prepared(d.name, dim).gamma - d.published) for d in DESIGNS for dim in (1, 8))
     named = any(name.lower() in model.lower() for name in PAPER_MODELS)
     verdicts = [
-        Verdict.of("logs", asked == 9 * len(documents), f"{len(log)} distinct answers behind {asked} candidates"),
-        Verdict.of("checkpoints", True, model)
+        ConditionVerdict.of(
+            "logs", asked == 9 * len(documents), f"{len(log)} distinct answers behind {asked} candidates"
+        ),
+        ConditionVerdict.of("checkpoints", True, model)
         if named
-        else Verdict.open("checkpoints", f"asked: {model}; run again with --model for the paper's"),
+        else ConditionVerdict.open("checkpoints", f"asked: {model}; run again with --model for the paper's"),
         _domains(documents, rows, tasks),
-        Verdict.of(
+        ConditionVerdict.of(
             "margins", all(map(math.isfinite, margins)) and off <= 0.00051, f"largest difference to print {off:.2g}"
         ),
     ]
@@ -115,19 +117,25 @@ def _verdicts(
     if tests is None:
         reason = "the log has no item with both a right and a wrong answer"
         return verdicts + [
-            Verdict.open(key, reason) for key in ("repaired", "association", "coefficient", "permutation")
+            ConditionVerdict.open(key, reason) for key in ("repaired", "association", "coefficient", "permutation")
         ]
     missed = sum(not row["exact"] for row in positive)
-    verdicts.append(Verdict.of("repaired", missed == 0, f"{missed} of {len(positive)} positive-margin replays missed"))
     verdicts.append(
-        Verdict.of("association", tests.permutation.observed > 0, f"pooled Spearman {tests.permutation.observed:.3f}")
+        ConditionVerdict.of("repaired", missed == 0, f"{missed} of {len(positive)} positive-margin replays missed")
+    )
+    verdicts.append(
+        ConditionVerdict.of(
+            "association", tests.permutation.observed > 0, f"pooled Spearman {tests.permutation.observed:.3f}"
+        )
     )
     if tests.prediction is None:
-        verdicts.append(Verdict.open("coefficient", "too few replayed items for five folds"))
+        verdicts.append(ConditionVerdict.open("coefficient", "too few replayed items for five folds"))
     else:
         value = tests.prediction.coefficient
-        verdicts.append(Verdict.of("coefficient", value > 0, f"{value:.3f}, AUC gain {tests.prediction.gain:.3f}"))
-    verdicts.append(Verdict.of("permutation", tests.permutation.p < 0.05, f"p = {tests.permutation.p:.5f}"))
+        verdicts.append(
+            ConditionVerdict.of("coefficient", value > 0, f"{value:.3f}, AUC gain {tests.prediction.gain:.3f}")
+        )
+    verdicts.append(ConditionVerdict.of("permutation", tests.permutation.p < 0.05, f"p = {tests.permutation.p:.5f}"))
     return verdicts
 
 
@@ -144,15 +152,15 @@ def _empty(documents: Sequence[Any], rows: Sequence[Any]) -> dict[str, str]:
     return found
 
 
-def _domains(documents: Sequence[Any], rows: Sequence[Any], tasks: set[str]) -> Verdict:
+def _domains(documents: Sequence[Any], rows: Sequence[Any], tasks: set[str]) -> ConditionVerdict:
     """Items that were asked are no evidence from their domain when none of them can be replayed."""
     empty = _empty(documents, rows)
     if empty:
         listed = "; ".join(empty.values())
-        return Verdict.open(
+        return ConditionVerdict.open(
             "domains", f"asked: {', '.join(sorted(tasks))}; no replay from {' and '.join(empty)} ({listed})"
         )
-    return Verdict.of("domains", set(PAPER_ITEMS) <= tasks, ", ".join(sorted(tasks)))
+    return ConditionVerdict.of("domains", set(PAPER_ITEMS) <= tasks, ", ".join(sorted(tasks)))
 
 
 def _answer(documents: Sequence[Any], rows: Sequence[Any], model: str) -> str:

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from scenarios.base import Context, Done, Expectation, Outcome, Part, Scenario, Table, Verdict
+from scenarios.base import ConditionVerdict, Context, Done, Expectation, Part, Scenario, ScenarioOutcome, Table
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rrf_design.problem import Problem
-    from scenarios.synthetic import Field
+    from scenarios.synthetic import SyntheticField
 
 EXPERIMENT = "relation error"
 NODES = 8
@@ -24,7 +24,9 @@ DIM = 2
 EPSILON = 0.01
 
 
-def declared(field: Field, edges: Sequence[tuple[int, int]], faults: Sequence[NDArray[Any]], radius: float) -> Problem:
+def declared(
+    field: SyntheticField, edges: Sequence[tuple[int, int]], faults: Sequence[NDArray[Any]], radius: float
+) -> Problem:
     """The problem as its author wrote it: faulty transports, exact anchors at nodes 0 and 4."""
     from rrf_design.problem import Problem
 
@@ -93,7 +95,7 @@ def run(context: Context, part: Part) -> dict[str, Any]:
 
 
 def _repair_error(
-    problem: Problem, field: Field, error: NDArray[Any], noise: NDArray[Any], epsilon: float
+    problem: Problem, field: SyntheticField, error: NDArray[Any], noise: NDArray[Any], epsilon: float
 ) -> tuple[float, tuple[int, ...]]:
     """Exact repair with the declared operator at radius ε: the error it leaves, and the node it blames."""
     import numpy as np
@@ -107,7 +109,7 @@ def _repair_error(
     return float(np.linalg.norm(np.asarray(found.error) - error.ravel())), tuple(found.support)
 
 
-def report(context: Context, done: Sequence[Done]) -> Outcome:
+def report(context: Context, done: Sequence[Done]) -> ScenarioOutcome:
     import numpy as np
 
     from scenarios.plots import lines
@@ -138,18 +140,20 @@ def report(context: Context, done: Sequence[Done]) -> Outcome:
     faulty = [s for s in summary if s["eta"] > 0.0]
     broken = sum(s["naive_broken"] for s in faulty)
     held = sum(s["honest_broken"] for s in summary)
-    return Outcome(
+    return ScenarioOutcome(
         answer=f"A promise that takes faulty relations for exact is broken in {broken} of {sum(s['fields'] for s in faulty)} fields; the promise that declares their error, for a "
         f"field of known size, in {held} of {sum(s['honest_promises'] for s in summary)}, and it is up to "
         f"{max((s['honest_bound'] or 0) / s['naive_bound'] for s in summary):.0f} times as large.",
         verdicts=[
-            Verdict.of(
+            ConditionVerdict.of(
                 "exact",
                 all(s["naive_broken"] == 0 for s in exact),
                 f"{sum(s['naive_broken'] for s in exact)} broken at η = 0",
             ),
-            Verdict.of("ignored", broken > 0, f"{broken} of {sum(s['fields'] for s in faulty)} promises broken"),
-            Verdict.of(
+            ConditionVerdict.of(
+                "ignored", broken > 0, f"{broken} of {sum(s['fields'] for s in faulty)} promises broken"
+            ),
+            ConditionVerdict.of(
                 "declared", held == 0, f"{held} of {sum(s['honest_promises'] for s in summary)} promises broken"
             ),
         ],

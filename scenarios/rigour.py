@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from scenarios.base import Context, Done, Expectation, Figure, Outcome, Part, Scenario, Table, Verdict
+from scenarios.base import ConditionVerdict, Context, Done, Expectation, Figure, Part, Scenario, ScenarioOutcome, Table
 from scenarios.decimal_budgets import budget_case
 from scenarios.exact_elimination import ExactGram
 from scenarios.forgeries import attack
@@ -199,7 +199,7 @@ def run(context: Context, part: Part) -> dict[str, Any]:
     }
 
 
-def report(context: Context, done: Sequence[Done]) -> Outcome:
+def report(context: Context, done: Sequence[Done]) -> ScenarioOutcome:
     costs = [item.value for item in done if "cost" in item.part]
     rows = _by_family([item.value for item in done if "family" in item.part])
     attacks = {kind: [item.value for item in done if item.part.get("attack") == kind] for kind in ATTACKS}
@@ -210,22 +210,22 @@ def report(context: Context, done: Sequence[Done]) -> Outcome:
     gap = max(row["widest_gap"] for row in rows)
     worst = max((cost["cost"] for cost in costs), default=0.0)
     cost = f"proofs take at most {worst:.1%} of the rest of a solve"
-    return Outcome(
+    return ScenarioOutcome(
         verdicts=[
-            Verdict.of(
+            ConditionVerdict.of(
                 "lower", total["lower_above"] == 0, f"{total['lower_above']} of {total['fields']} above the truth"
             ),
-            Verdict.of(
+            ConditionVerdict.of(
                 "upper", total["upper_below"] == 0, f"{total['upper_below']} of {total['fields']} below the truth"
             ),
-            Verdict.of(
+            ConditionVerdict.of(
                 "protected",
                 total["protected_wrong"] == 0,
                 f"{total['protected_wrong']} of {total['protected']} on the wrong side, refused or wrongly proved",
             ),
             _large([item.value for item in done if "large" in item.part]),
-            Verdict.of("gap", gap <= 1e-9, f"widest relative gap {gap:.3g}"),
-            Verdict.of(
+            ConditionVerdict.of("gap", gap <= 1e-9, f"widest relative gap {gap:.3g}"),
+            ConditionVerdict.of(
                 "verified",
                 total["verified"] == total["certificates"],
                 f"{total['verified']} of {total['certificates']} certificates verify",
@@ -238,7 +238,9 @@ def report(context: Context, done: Sequence[Done]) -> Outcome:
             _sandboxed(attacks["programs"]),
             _planned(attacks["budgets"]),
             _repaired(attacks["repairs"]),
-            Verdict.open("cost", f"{cost} (quick size)") if context.quick else Verdict.of("cost", worst <= 0.3, cost),
+            ConditionVerdict.open("cost", f"{cost} (quick size)")
+            if context.quick
+            else ConditionVerdict.of("cost", worst <= 0.3, cost),
         ],
         answer=_answer(total, [item.value for item in done if "large" in item.part]),
         figures=[_figure(rows)],
@@ -299,11 +301,11 @@ def _by_family(values: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     return rows
 
 
-def _attacked(kind: str, values: Sequence[dict[str, Any]], quick: bool) -> Verdict:
+def _attacked(kind: str, values: Sequence[dict[str, Any]], quick: bool) -> ConditionVerdict:
     tried, accepted, raised = (sum(value[key] for value in values) for key in ("tried", "accepted", "raised"))
     slowest = max((value["slowest"] for value in values), default=0.0)
     words = f"{accepted} of {tried} accepted, {raised} raised, the slowest took {slowest:.2g} s of computing"
-    return Verdict.of(kind, accepted == raised == 0 and (quick or slowest < 1.0), words)
+    return ConditionVerdict.of(kind, accepted == raised == 0 and (quick or slowest < 1.0), words)
 
 
 def _tampered(kind: str, seeds: range) -> dict[str, Any]:
@@ -349,34 +351,36 @@ def _tampered(kind: str, seeds: range) -> dict[str, Any]:
     }
 
 
-def _promised(kind: str, values: Sequence[dict[str, Any]], quick: bool) -> Verdict:
+def _promised(kind: str, values: Sequence[dict[str, Any]], quick: bool) -> ConditionVerdict:
     tried, accepted, wrong, raised = (sum(v[key] for v in values) for key in ("tried", "accepted", "false", "raised"))
     slowest = max((value["slowest"] for value in values), default=0.0)
     words = (
         f"{wrong} of {tried} accepted though a claim does not follow ({accepted} accepted in all), {raised} raised,"
         f" the slowest took {slowest:.2g} s of computing"
     )
-    return Verdict.of(kind, wrong == raised == 0 and (quick or slowest < 1.0), words)
+    return ConditionVerdict.of(kind, wrong == raised == 0 and (quick or slowest < 1.0), words)
 
 
-def _journalled(values: Sequence[dict[str, Any]]) -> Verdict:
+def _journalled(values: Sequence[dict[str, Any]]) -> ConditionVerdict:
     tried, believed, raised = (sum(value[key] for value in values) for key in ("tried", "believed", "raised"))
-    return Verdict.of("journals", believed == raised == 0, f"{believed} of {tried} believed, {raised} raised")
+    return ConditionVerdict.of("journals", believed == raised == 0, f"{believed} of {tried} believed, {raised} raised")
 
 
-def _sandboxed(values: Sequence[dict[str, Any]]) -> Verdict:
+def _sandboxed(values: Sequence[dict[str, Any]]) -> ConditionVerdict:
     tried, deceived, raised = (sum(value[key] for value in values) for key in ("tried", "deceived", "raised"))
-    return Verdict.of("programs", deceived == raised == 0, f"{deceived} of {tried} deceived the judge, {raised} raised")
+    return ConditionVerdict.of(
+        "programs", deceived == raised == 0, f"{deceived} of {tried} deceived the judge, {raised} raised"
+    )
 
 
-def _large(values: Sequence[dict[str, Any]]) -> Verdict:
+def _large(values: Sequence[dict[str, Any]]) -> ConditionVerdict:
     fields, wrong, exact = (sum(value[key] for value in values) for key in ("large", "wrong", "exact"))
-    return Verdict.of("large", wrong == 0, f"{wrong} of {fields} on the wrong side; {exact} exact")
+    return ConditionVerdict.of("large", wrong == 0, f"{wrong} of {fields} on the wrong side; {exact} exact")
 
 
-def _planned(values: Sequence[dict[str, Any]]) -> Verdict:
+def _planned(values: Sequence[dict[str, Any]]) -> ConditionVerdict:
     tried, over, worse = (sum(value[key] for value in values) for key in ("tried", "over", "worse"))
-    return Verdict.of(
+    return ConditionVerdict.of(
         "budgets", over == worse == 0, f"{over} of {tried} over the budget, {worse} below the best margin"
     )
 
@@ -399,10 +403,10 @@ def _verdicts(values: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     ]
 
 
-def _repaired(values: Sequence[dict[str, Any]]) -> Verdict:
+def _repaired(values: Sequence[dict[str, Any]]) -> ConditionVerdict:
     rows, tried = _verdicts(values), sum(value["tried"] for value in values)
     wrong, sure = sum(row["false"] for row in rows), sum(row["certified"] for row in rows)
-    return Verdict.of("repairs", wrong == 0, f"{wrong} of {tried} say something false; {sure} certified")
+    return ConditionVerdict.of("repairs", wrong == 0, f"{wrong} of {tried} say something false; {sure} certified")
 
 
 def _tricks(attacks: dict[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:

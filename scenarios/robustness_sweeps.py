@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from scenarios.base import Context, Done, Expectation, Outcome, Part, Scenario, Table, Verdict
+from scenarios.base import ConditionVerdict, Context, Done, Expectation, Part, Scenario, ScenarioOutcome, Table
 
 EXPERIMENT = "sweeps"
 NOISE = (0.0, 1e-4, 1e-3, 1e-2, 1e-1)
@@ -211,7 +211,7 @@ def _tolerances(field: Any, B: Any, k: int) -> dict[str, Any]:
     }
 
 
-def report(context: Context, done: Sequence[Done]) -> Outcome:
+def report(context: Context, done: Sequence[Done]) -> ScenarioOutcome:
     import numpy as np
 
     from scenarios.plots import lines
@@ -243,21 +243,25 @@ def report(context: Context, done: Sequence[Done]) -> Outcome:
     medians = [float(np.median([r["error"] for r in noisy if r["epsilon"] == e])) for e in levels]
     bounds = [float(np.median([r["bound"] for r in noisy if r["epsilon"] == e])) for e in levels]
     trials, broken = len(noisy) + 2 * len(rows["operator"]), outside + moved + far
-    return Outcome(
+    return ScenarioOutcome(
         answer=f"{trials - broken:,} of {trials:,} repairs and margins under noise or with a wrong operator stay within their bounds ({outside} noisy repairs, {moved} margins and {far} repairs with a wrong operator do not), "
         f"and {differ or 'none'} of {len(rows['tolerances'])} classifications of a margin as zero depend{'s' * (differ < 2)} on the numerical tolerance.",
         verdicts=[
-            Verdict.of("noise", outside == 0, f"{outside} of {len(noisy)} repairs outside 2ε/γ"),
-            Verdict.of("perturbation", moved == 0, f"{moved} of {len(rows['operator'])} margins move by more than δ"),
-            Verdict.of("perturbed-repair", far == 0, f"{far} of {len(rows['operator'])} repairs outside 2δ‖e‖/γ"),
-            Verdict.of("decoders", lost == 0, f"exact repair fails on {lost} positive-margin fields"),
-            Verdict.of(
+            ConditionVerdict.of("noise", outside == 0, f"{outside} of {len(noisy)} repairs outside 2ε/γ"),
+            ConditionVerdict.of(
+                "perturbation", moved == 0, f"{moved} of {len(rows['operator'])} margins move by more than δ"
+            ),
+            ConditionVerdict.of(
+                "perturbed-repair", far == 0, f"{far} of {len(rows['operator'])} repairs outside 2δ‖e‖/γ"
+            ),
+            ConditionVerdict.of("decoders", lost == 0, f"exact repair fails on {lost} positive-margin fields"),
+            ConditionVerdict.of(
                 "tolerances",
                 differ == 0,
                 f"{differ} of {len(rows['tolerances'])} classifications change; least positive margin {min(positive):.3g}, "
                 f"largest residual of a zero {max(zero, default=0.0):.1g}",
             ),
-            Verdict.of("witnesses", bad == 0, f"{bad} of {len(rows['tolerances'])} witnesses fail"),
+            ConditionVerdict.of("witnesses", bad == 0, f"{bad} of {len(rows['tolerances'])} witnesses fail"),
         ],
         tables=[
             Table.of(

@@ -24,8 +24,8 @@ from typing import Any
 
 from rrf_design.errors import InputError
 from rrf_design.files import write_text
-from scenarios.base import Context, Done, Outcome, Part, Scenario, Table, public
-from scenarios.journal import Journal, canonical, plain
+from scenarios.base import Context, Done, Part, Scenario, ScenarioOutcome, Table, public
+from scenarios.journal import PartJournal, canonical, plain
 
 FORMAT = "rrf-scenario"
 VERSION = 1
@@ -71,7 +71,7 @@ def run_scenario(
         raise InputError(f"{directory}: can't be created ({error.strerror or error})") from None
     context = Context(parameters, quick, directory)
     shown = {name: public(value) for name, value in parameters.items()}
-    journal = Journal(directory / "parts.jsonl", scenario=scenario.name, parameters=shown, resume=resume)
+    journal = PartJournal(directory / "parts.jsonl", scenario=scenario.name, parameters=shown, resume=resume)
     parts = [plain(part) for part in scenario.parts(context)]
     start = time.perf_counter()
     _run_parts(scenario, context, parts, journal, jobs=jobs, progress=progress)
@@ -89,7 +89,7 @@ def _run_parts(
     scenario: Scenario,
     context: Context,
     parts: Sequence[Part],
-    journal: Journal,
+    journal: PartJournal,
     *,
     jobs: int,
     progress: Callable[[str], None],
@@ -123,7 +123,7 @@ def _timed(run: Callable[[Context, Part], Any], context: Context, part: Part) ->
 
 
 def _document(
-    scenario: Scenario, context: Context, outcome: Outcome, done: Sequence[Done], *, elapsed: float
+    scenario: Scenario, context: Context, outcome: ScenarioOutcome, done: Sequence[Done], *, elapsed: float
 ) -> dict[str, Any]:
     verdicts = {verdict.key: verdict for verdict in outcome.verdicts}
     result: dict[str, Any] = plain(
@@ -185,7 +185,7 @@ def environment() -> dict[str, Any]:
     }
 
 
-def _write(directory: Path, document: Mapping[str, Any], outcome: Outcome) -> None:
+def _write(directory: Path, document: Mapping[str, Any], outcome: ScenarioOutcome) -> None:
     from rrf_design.reporting import write_report
     from scenarios import pages
 

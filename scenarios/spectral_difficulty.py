@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from scenarios.base import Context, Done, Expectation, Outcome, Part, Scenario, Table, Verdict
+from scenarios.base import ConditionVerdict, Context, Done, Expectation, Part, Scenario, ScenarioOutcome, Table
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from scenarios.synthetic import Field
+    from scenarios.synthetic import SyntheticField
 
 EXPERIMENT = "S4"
 
@@ -24,7 +24,7 @@ def design(rng: np.random.Generator, nodes: int) -> tuple[list[int], Any, Any]:
 
 
 def draw_edges(
-    rng: np.random.Generator, field: Field, chords: int, anchors: int
+    rng: np.random.Generator, field: SyntheticField, chords: int, anchors: int
 ) -> tuple[list[tuple[int, int]], list[int]]:
     """A random tree in every component, independent chords inside components, anchors at random nodes."""
     from scenarios.synthetic import complete, random_tree
@@ -116,7 +116,7 @@ def associations(rows: Sequence[dict[str, Any]], *, draws: int, seed: int) -> di
     }
 
 
-def report(context: Context, done: Sequence[Done]) -> Outcome:
+def report(context: Context, done: Sequence[Done]) -> ScenarioOutcome:
     from scenarios.plots import points
 
     rows = [row for part in done for row in part.value]
@@ -132,23 +132,23 @@ def report(context: Context, done: Sequence[Done]) -> Outcome:
     bad = sum(not r["witness_ok"] for r in rows)
     by_master = [entry for entry in table if entry["rows"].startswith("master")]
     least = min(entry["spearman"] for entry in by_master)
-    return Outcome(
+    return ScenarioOutcome(
         answer=_answer(table[0], rows),
         verdicts=[
-            Verdict.of(
+            ConditionVerdict.of(
                 "association",
                 table[0]["spearman"] > 0,
                 f"Spearman {table[0]['spearman']:.3f} [{table[0]['spearman_low']:.3f}, {table[0]['spearman_high']:.3f}]",
             ),
-            Verdict.of("masters", least > 0, f"least Spearman over master seeds {least:.3f}"),
-            Verdict.of("logistic", table[0]["logistic_slope"] > 0, f"slope {table[0]['logistic_slope']:.3f}"),
-            Verdict.of(
+            ConditionVerdict.of("masters", least > 0, f"least Spearman over master seeds {least:.3f}"),
+            ConditionVerdict.of("logistic", table[0]["logistic_slope"] > 0, f"slope {table[0]['logistic_slope']:.3f}"),
+            ConditionVerdict.of(
                 "stability", worst <= 2.0 + 1e-6, f"largest γ‖ẑ − z*‖/ε {worst:.4f} over {len(positive)} fields"
             ),
-            Verdict.of(
+            ConditionVerdict.of(
                 "identifiable", failed == 0, f"{failed} of {len(positive)} positive-margin fields not recovered"
             ),
-            Verdict.of("witnesses", bad == 0, f"{bad} of {len(rows)} witnesses fail"),
+            ConditionVerdict.of("witnesses", bad == 0, f"{bad} of {len(rows)} witnesses fail"),
         ],
         tables=[
             Table.of("associations", table, caption="Association of γ_k with negative relative error; 95 % intervals."),

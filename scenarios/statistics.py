@@ -208,7 +208,7 @@ def log_slope(margin: ArrayLike, error: ArrayLike, items: Sequence[Any], *, floo
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class CountedShare:
     """A proportion with its Wilson 95 % interval."""
 
     value: float
@@ -217,13 +217,13 @@ class Share:
     count: int
 
 
-def share(hits: int, count: int) -> Share:
+def share(hits: int, count: int) -> CountedShare:
     if count == 0:
-        return Share(float("nan"), float("nan"), float("nan"), 0)
+        return CountedShare(float("nan"), float("nan"), float("nan"), 0)
     from statsmodels.stats.proportion import proportion_confint
 
     low, high = proportion_confint(hits, count, method="wilson")
-    return Share(hits / count, float(low), float(high), count)
+    return CountedShare(hits / count, float(low), float(high), count)
 
 
 def logistic_slope(x: ArrayLike, success: ArrayLike) -> float:

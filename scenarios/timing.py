@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from scenarios.base import Figure, Table, Verdict
+from scenarios.base import ConditionVerdict, Figure, Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,15 +93,15 @@ class Benchmark:
             return None
         return self.value <= self.required if self.at_most else self.value >= self.required
 
-    def verdict(self, *, quick: bool = False) -> Verdict:
+    def verdict(self, *, quick: bool = False) -> ConditionVerdict:
         """The verdict on the expectation of the same key; a quick size decides nothing about speed."""
         bound = (
             "" if self.required is None else f", {'at most' if self.at_most else 'at least'} {self.required:g} wanted"
         )
         seen = f"{self.value:.4g} {self.unit}{bound}"
         if quick or self.met is None:
-            return Verdict.open(self.key, f"{seen} ({'quick size' if quick else 'published only'})")
-        return Verdict.of(self.key, self.met, seen)
+            return ConditionVerdict.open(self.key, f"{seen} ({'quick size' if quick else 'published only'})")
+        return ConditionVerdict.of(self.key, self.met, seen)
 
 
 def benchmark_table(figures: Sequence[Benchmark], *, name: str = "figures", caption: str = "") -> Table:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scenarios.base import Context, Done, Expectation, Figure, Outcome, Part, Scenario, Table, Verdict
+from scenarios.base import ConditionVerdict, Context, Done, Expectation, Figure, Part, Scenario, ScenarioOutcome, Table
 from scenarios.worked.appendix import (
     curvature,
     four_node_spectrum,
@@ -289,13 +289,13 @@ def run(context: Context, part: Part) -> list[dict[str, Any]]:
     ]
 
 
-def report(context: Context, done: Sequence[Done]) -> Outcome:
+def report(context: Context, done: Sequence[Done]) -> ScenarioOutcome:
     rows = [row for part in done for row in part.value]
     wrong = [f"{r['example']}: {r['what']}" for r in rows if not r["agrees"]]
-    return Outcome(
+    return ScenarioOutcome(
         answer=f"{len(rows) - len(wrong)} of {len(rows)} hand calculations from {len(done)} examples of the paper come out of the machinery as stated.",
         verdicts=[
-            Verdict.of(
+            ConditionVerdict.of(
                 "examples", not wrong, "; ".join(wrong) or f"all {len(rows)} cases of {len(done)} examples agree"
             )
         ],

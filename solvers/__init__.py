@@ -10,8 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from solvers.delivered import delivered_margin, delivered_supports_below, delivered_worst_supports
-from solvers.groups import NodeColumns, column_groups
-from solvers.margin import (
+from solvers.gamma import (
     SupportsBelow,
     margin,
     margins,
@@ -19,6 +18,7 @@ from solvers.margin import (
     supports_below,
     worst_supports,
 )
+from solvers.groups import NodeColumns, column_groups
 from solvers.minimiser import Interrupted
 from solvers.result import Margin, Status, SupportValue
 from solvers.rivals import RivalPair, rival_pair

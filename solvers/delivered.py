@@ -23,10 +23,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.exact import scaled_above, scaled_below, sqrt_below
+from solvers.gamma import SupportsBelow, check_call, support_margin
 from solvers.gram import Field
-from solvers.margin import SupportsBelow, check_call, support_margin
 from solvers.minimiser import EXACT_GAP, ZERO, Interrupted, is_interrupt
-from solvers.neighbourhood import LocalField, delivered_columns, neighbourhood
+from solvers.neighbourhood import LocalField, delivered_columns, neighbourhood_of
 from solvers.parts import Support
 from solvers.result import Margin, Progress, Status, SupportValue
 from solvers.schur import Hidden, hidden, near_vector, proves_hidden_at_least
@@ -80,7 +80,7 @@ def delivered_margin(
         if plain.status is Status.EXACT or time_limit is not None:
             return plain
         # Nearly singular: what floats leave open is decided below, in rationals.
-    near = neighbourhood(B, groups, deliver, radius=2 * int(k) - 1)
+    near = neighbourhood_of(B, groups, deliver, radius=2 * int(k) - 1)
     solver = DeliveredMinimiser(near, 2 * int(k), n_jobs=n_jobs, time_limit=time_limit, progress=progress)
     return solver.solve(warm)
 
@@ -108,7 +108,7 @@ def delivered_supports_below(
     check_call(size, n_jobs)
     if not 0 <= threshold < math.inf:
         raise ValueError(f"threshold: must be a finite number of at least 0, not {threshold!r}")
-    near = neighbourhood(B, groups, deliver, radius=size - 1, thin=False)
+    near = neighbourhood_of(B, groups, deliver, radius=size - 1, thin=False)
     search = Search(near.field, size, wanted=near.wanted.astype(np.float64))
     scaled = math.ldexp(threshold, -near.field.exponent)
     found = search.below(scaled * scaled, limit=max(limit, MOST >> 4), n_jobs=n_jobs)
@@ -129,7 +129,7 @@ def delivered_worst_supports(
     (1, 2)
     """
     check_call(size, n_jobs)
-    near = neighbourhood(B, groups, deliver, radius=size - 1, thin=False)
+    near = neighbourhood_of(B, groups, deliver, radius=size - 1, thin=False)
     solver = DeliveredMinimiser(near, size, n_jobs=n_jobs)
     best = solver.solve(())
     top = float(np.max(near.field.diagonal[near.wanted], initial=0.0)) * 1.01

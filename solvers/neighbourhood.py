@@ -84,7 +84,7 @@ def _marked(places: NDArray[Any], count: int) -> NDArray[np.int64]:
     return np.flatnonzero(mask)
 
 
-def neighbourhood(B: Any, groups: Any, deliver: Any, *, radius: int, thin: bool = True) -> LocalField:
+def neighbourhood_of(B: Any, groups: Any, deliver: Any, *, radius: int, thin: bool = True) -> LocalField:
     """All units within `radius` steps of the delivered columns, as a field; ValueError for what is no field or no D.
 
     `thin` leaves out units that a twin stands for (`solvers.twins`): right for a minimum, wrong for a list of supports.

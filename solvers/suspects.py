@@ -34,11 +34,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from solvers.exact import scaled_above, scaled_below, sqrt_below
+from solvers.gamma import check_call
 from solvers.gram import Field
 from solvers.groups import NodeColumns, column_groups
-from solvers.margin import check_call
 from solvers.minimiser import EXACT_GAP, ZERO
-from solvers.neighbourhood import LocalField, neighbourhood
+from solvers.neighbourhood import LocalField, neighbourhood_of
 from solvers.parts import Support
 from solvers.result import Status
 from solvers.schur import Hidden, hidden, proves_hidden_at_least
@@ -111,7 +111,7 @@ def suspect_margin(
     B = B if sparse.issparse(B) else np.asarray(B)
     given = _checked(B, blocks, k, suspects, trusted, time_limit)
     inside = np.arange(B.shape[1]) if deliver is None else deliver
-    near = neighbourhood(B, groups, inside, radius=2 * k - 1)
+    near = neighbourhood_of(B, groups, inside, radius=2 * k - 1)
     return SuspectMinimiser(near, given, 2 * int(k), values=True, checks=False, time_limit=time_limit).solve()
 
 
@@ -141,7 +141,7 @@ def wrong_check_margin(
     given = _checked(B, blocks, k, suspects, trusted, time_limit)
     if given.most == 0:
         raise ValueError("suspects: no block may be wrong, so there is no wrong check to name")
-    near = neighbourhood(B, groups, np.arange(B.shape[1]), radius=2 * k - 1)
+    near = neighbourhood_of(B, groups, np.arange(B.shape[1]), radius=2 * k - 1)
     scaled = near.field  # v has the caller's units: undo the scaling, which is exact
     matrix = scaled.matrix * math.ldexp(1.0, scaled.exponent)
     near = replace(near, field=Field(matrix=matrix, exponent=0, groups=scaled.groups))

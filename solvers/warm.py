@@ -13,7 +13,7 @@ from scipy import sparse
 
 from solvers.decoding import SupportDecoder
 from solvers.delivered import delivered_margin
-from solvers.margin import margin, supports_below, worst_supports
+from solvers.gamma import margin, supports_below, worst_supports
 from solvers.suspects import suspect_margin
 
 KINDS = ((1, False), (1, True), (2, False), (2, True))
@@ -30,7 +30,7 @@ def small_field(dim: int, thin: bool) -> tuple[Any, list[int]]:
     return sparse.csr_array(sparse.kron(sparse.vstack([ring, anchors]), np.eye(dim))), [dim] * nodes
 
 
-def warm(dim: int, thin: bool) -> None:
+def compile_kernels(dim: int, thin: bool) -> None:
     """Ask every kind of question of a small field."""
     matrix, groups = small_field(dim, thin)
     for k in (1, 2, 3):
@@ -60,7 +60,7 @@ def _warm_rows(dim: int) -> None:
     """Hull rows, weak sets and exchanges: two joined nodes and an anchor at each on sale."""
     from solvers.kernels.connected import grow_sets, weak_sets
     from solvers.kernels.counts import least_weight, separate
-    from solvers.kernels.exchange import exchange, mend, tidy
+    from solvers.kernels.exchange import exchange_rows, mend, tidy
 
     width, two = 2 * dim, np.arange(2)
     base, parts = np.kron([[1.0, -1.0], [-1.0, 1.0]], np.eye(dim)), np.zeros((2, width, width))
@@ -79,7 +79,7 @@ def _warm_rows(dim: int) -> None:
     held, prices, rank = np.zeros(2, dtype=bool), np.ones(2, dtype=np.int64), np.zeros(2, dtype=np.int64)
     mend(state, blocks, 2, 0.1, held, prices, two, rank, out, np.zeros(8, dtype=np.int64), 9, 0.0)
     tidy(state, blocks, 2, 0.1, held, prices, two, rank, out, two, np.array([0, 1, 2]))
-    exchange(state, blocks, 2, 0.1, held, prices, two, np.array([0, 1, 2]), 0, 2, 0)
+    exchange_rows(state, blocks, 2, 0.1, held, prices, two, np.array([0, 1, 2]), 0, 2, 0)
 
 
 def main(n_jobs: int = 2) -> None:
@@ -91,7 +91,7 @@ def main(n_jobs: int = 2) -> None:
 
 def _warm_all(dim: int) -> None:
     for thin in (thin for each, thin in KINDS if each == dim):
-        warm(dim, thin)
+        compile_kernels(dim, thin)
 
 
 if __name__ == "__main__":

@@ -90,7 +90,7 @@ SOLVING = (
     "rrf_design.planning",
     "rrf_design.certificates",
     "rrf_design.repairing",
-    "rrf_design.explain",
+    "rrf_design.explaining",
 )
 SOLVING_TOO = (
     "rrf_design.mending",

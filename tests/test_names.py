@@ -1,4 +1,4 @@
-"""A class name means one thing in the whole house."""
+"""A class name means one thing in the whole house, and a module is not called like what it defines."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from collections import defaultdict
 from pathlib import Path
 
 HOUSE = Path(__file__).parents[1]
+FOLDERS = ("rrf_design", "solvers", "scenarios")
 
 SAME_IDEA_TWICE = {
     "Field": "the solvers' Gram matrix and the checker's own, which shares no code with it",
@@ -18,7 +19,7 @@ SAME_IDEA_TWICE = {
 
 def defined() -> dict[str, set[str]]:
     found: dict[str, set[str]] = defaultdict(set)
-    for folder in ("rrf_design", "solvers"):
+    for folder in FOLDERS:
         for path in sorted((HOUSE / folder).rglob("*.py")):
             for node in ast.parse(path.read_text(encoding="utf-8")).body:
                 if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
@@ -30,6 +31,32 @@ def test_a_class_name_is_defined_once() -> None:
     twice = {name: places for name, places in defined().items() if len(places) > 1}
     assert {name: places for name, places in twice.items() if name not in SAME_IDEA_TWICE} == {}
     assert SAME_IDEA_TWICE.keys() <= twice.keys()
+
+
+def test_no_module_defines_a_function_of_its_own_name() -> None:
+    """`from package import thing` then means one thing: public functions keep their names, so their modules have others."""
+    found = []
+    for folder in FOLDERS:
+        for path in sorted((HOUSE / folder).rglob("*.py")):
+            module = path.parent.name if path.name == "__init__.py" else path.stem
+            body = ast.parse(path.read_text(encoding="utf-8")).body
+            if any(isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == module for node in body):
+                found.append(str(path.relative_to(HOUSE)))
+    assert found == []
+
+
+def test_public_functions_are_functions_whatever_modules_are_called() -> None:
+    """The names that scripts rely on, after everything that could hide them was imported."""
+    import inspect
+    from importlib import import_module
+
+    import rrf_design as rrf
+    import solvers
+
+    for name in ("rrf_design.repairing", "rrf_design.planning", "rrf_design.certificates", "rrf_design.acquisition"):
+        import_module(name)
+    public = [getattr(rrf, name) for name in ("load", "plan", "frontier", "certify", "verify", "repair", "acquire")]
+    assert all(inspect.isfunction(entry) for entry in (*public, rrf.dataset, solvers.margin))
 
 
 def test_no_module_is_called_like_one_of_the_standard_library() -> None:

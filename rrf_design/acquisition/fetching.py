@@ -221,13 +221,13 @@ class Fetcher:
     def reviewed(self, item: str, anchor: str, said: str, problem: Problem) -> tuple[tuple[float, ...], str]:
         """What a person said, as the value of an anchor and as the words to keep; InputError for what is none."""
         from rrf_design.responses import parsers
-        from rrf_design.responses.reviewed import reviewed
+        from rrf_design.responses.reviewed import reviewed_value
 
         source = self.sources[item, anchor]
         node = problem.node_by_id[source.anchor.nodes[0]]
         single = len(source.anchor.nodes) == 1 and source.anchor.rows is None
         parser = parsers.get(node.parser) if single and node.parser is not None else None
-        value = reviewed(anchor, said, parser, rows=source.rows)
+        value = reviewed_value(anchor, said, parser, rows=source.rows)
         return (self.classes[item].vector(value), value) if isinstance(value, str) else (value, said)
 
     def recall(self, item: str, problem: Problem, state: ItemState) -> None:

@@ -34,7 +34,7 @@ _PACKAGES = (
 )
 
 
-def header(
+def header_of(
     problems: Mapping[str, Problem],
     roster: Roster,
     settings: Settings,

@@ -20,7 +20,7 @@ from rrf_design.acquisition.classes import with_room
 from rrf_design.acquisition.concluding import conclude
 from rrf_design.acquisition.driving import Driver
 from rrf_design.acquisition.fetching import Fetcher
-from rrf_design.acquisition.header import header, same_models
+from rrf_design.acquisition.header import header_of, same_models
 from rrf_design.acquisition.journal import Journal
 from rrf_design.acquisition.loop import Acquirer
 from rrf_design.acquisition.purchases import Doubt
@@ -34,7 +34,7 @@ from rrf_design.acquisition.telling import Teller
 from rrf_design.bundles import Limits, Strategy, Surroundings, bundled
 from rrf_design.derive import askable
 from rrf_design.errors import InputError, Refused
-from rrf_design.itemwise import itemwise
+from rrf_design.itemwise import for_each_item
 from rrf_design.models.cache import AnswerCache
 from rrf_design.models.roster import FIRST, Roster, line_up
 from rrf_design.problem import Problem
@@ -49,7 +49,7 @@ YOUNG = 50_000
 
 
 @bundled(limits=Limits, strategy=Strategy, surroundings=Surroundings)
-@itemwise("rrf_design.handover", "acquire_dataset")
+@for_each_item("rrf_design.handover", "acquire_dataset")
 def acquire(
     problem: Problems | None = None,
     model: str | Model | Mapping[str, Any] | None = None,
@@ -137,7 +137,7 @@ def acquire(
             fresh=before is None,
         )
         if before is None:
-            run = journal.create(header(problems, roster, settings, seed, entries=entries, prices=table), documents)
+            run = journal.create(header_of(problems, roster, settings, seed, entries=entries, prices=table), documents)
         else:
             same_models(run, before, roster)
         stack.enter_context(journal.holding(run))

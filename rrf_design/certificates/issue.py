@@ -16,7 +16,7 @@ from rrf_design.certificates.certificate import Certificate
 from rrf_design.certificates.checker.document import FORMAT, VERSION, check_form, content_digest
 from rrf_design.certificates.checker.errors import ErrorTerms, FieldBound, Tail, error_section, promised
 from rrf_design.certificates.checker.noise import NoiseKind, NoiseRadius, joint_confidence
-from rrf_design.certificates.checker.regime import CONSEQUENCE, ZERO, Finding, regime
+from rrf_design.certificates.checker.regime import CONSEQUENCE, ZERO, Finding, regime_of
 from rrf_design.certificates.checker.wording import assumption_lines
 from rrf_design.certificates.convex import no_nullspace, nullspace_section
 from rrf_design.certificates.ladder import Rung, climb
@@ -47,7 +47,7 @@ from rrf_design.derive import with_radii
 from rrf_design.errors import InputError, Refused
 from rrf_design.files import digest
 from rrf_design.goal import Goal, Standing
-from rrf_design.itemwise import itemwise
+from rrf_design.itemwise import for_each_item
 from rrf_design.margins import check_k
 from rrf_design.noise import Noise, largest_norm, node_weights
 
@@ -62,7 +62,7 @@ VERIFY_LEAST = 0.01
 
 
 @bundled(noise=Noise, claims=Claims, backend=Backend)
-@itemwise("rrf_design.handover", "certify_dataset")
+@for_each_item("rrf_design.handover", "certify_dataset")
 def certify(
     problem: Problem,
     select: Selection = None,
@@ -171,7 +171,7 @@ def certify(
     )
     standing = Standing(Goal(problem.target, error["delta"]), budget, lower, loss["robust_lower"], reach)
     bare = bare_operator(problem, select)
-    verdict = regime(
+    verdict = regime_of(
         Finding(
             lower,
             loss["robust_lower"],

@@ -23,16 +23,16 @@ from rrf_design.cli.items import (
     open_dataset,
     share_holds,
 )
-from rrf_design.cli.live_models import Store, agreed, live_models, named_models
+from rrf_design.cli.live_models import Store, agreed, chosen_models, named_models
 from rrf_design.cli.output import DEFAULT_FILE, AsJson, Quiet, Seed, default_file, print_json, say
 from rrf_design.cli.run_results import certify_all, deliver, describe, tell_next, write_document, write_page
 
 
 def register(app: typer.Typer) -> None:
-    app.command("acquire")(acquire)
+    app.command("acquire")(acquire_verb)
 
 
-def acquire(
+def acquire_verb(
     files: Annotated[
         list[Path] | None,
         typer.Argument(
@@ -161,7 +161,7 @@ def acquire(
             policy,
             data=data,
             responses=responses,
-            live=live_models(
+            live=chosen_models(
                 model,
                 store,
                 base_url=base_url,

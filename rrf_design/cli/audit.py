@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 def register(app: typer.Typer) -> None:
-    app.command("audit")(audit)
+    app.command("audit")(audit_verb)
 
 
-def audit(
+def audit_verb(
     run: Annotated[
         str,
         typer.Argument(

@@ -42,10 +42,10 @@ if TYPE_CHECKING:
 
 
 def register(app: typer.Typer) -> None:
-    app.command("certify")(certify)
+    app.command("certify")(certify_verb)
 
 
-def certify(
+def certify_verb(
     file: ProblemFile,
     output: Annotated[
         Path,
@@ -165,17 +165,17 @@ def certify(
         chosen = list(planned.selected)
         whole = problem = asking(problem, planned.repeats)
     if jointly:
-        from rrf_design.joined import joined
+        from rrf_design.joined import joined_problem
 
         if problem is None:
             raise InputError("--jointly speaks of one selection; name an item with --item")
-        whole, chosen = joined(problem, chosen)
+        whole, chosen = joined_problem(problem, chosen)
         problem = whole
     if shrinkages and problem is None:
         raise InputError("--sensitivity speaks of one problem; name an item with --item")
     told: list[dict[str, Any]] = []
     if shrinkages and problem is not None:
-        from rrf_design.sensitivity import sensitivity
+        from rrf_design.shrinkage import sensitivity
 
         told = [row.to_json() for row in sensitivity(problem, chosen, k=k)]
     spread = None

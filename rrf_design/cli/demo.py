@@ -18,10 +18,10 @@ BUDGET = 16.0
 
 
 def register(app: typer.Typer) -> None:
-    app.command("demo")(demo)
+    app.command("demo")(demo_verb)
 
 
-def demo(
+def demo_verb(
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder for run, certificates and report.")] = Path(
         "demo-output"
     ),

@@ -13,10 +13,10 @@ from rrf_design.cli.output import AsJson, ProblemFile, Quiet, Seed, note, print_
 
 
 def register(app: typer.Typer) -> None:
-    app.command("estimate")(estimate)
+    app.command("estimate")(estimate_verb)
 
 
-def estimate(
+def estimate_verb(
     file: ProblemFile,
     data: Data = None,
     item: ItemId = None,

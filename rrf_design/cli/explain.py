@@ -24,15 +24,15 @@ from rrf_design.cli.output import (
 )
 
 if TYPE_CHECKING:
-    from rrf_design.explain import Explanation
+    from rrf_design.explaining import Explanation
     from rrf_design.problem import Problem
 
 
 def register(app: typer.Typer) -> None:
-    app.command("explain")(explain)
+    app.command("explain")(explain_verb)
 
 
-def explain(
+def explain_verb(
     file: ProblemFile,
     k: Annotated[int | None, typer.Option("--k", help="Corruption budget; default: the problem's.")] = None,
     select: Select = None,
@@ -53,7 +53,7 @@ def explain(
 
     Example: rrf-design explain problem.toml
     """
-    from rrf_design.explain import explain as explain_design
+    from rrf_design.explaining import explain as explain_design
 
     many = many_items(file, data, item, limit=limit, sample=sample, seed=seed)
     problem = one_item(file, data, item) if many is None else None
@@ -82,7 +82,7 @@ def explain(
 
 
 def _describe(name: str, found: Explanation) -> None:
-    from rrf_design.explain import words
+    from rrf_design.explaining import words
 
     margin = found.margin
     say(
@@ -103,7 +103,7 @@ def _describe(name: str, found: Explanation) -> None:
 
 
 def _offers(found: Explanation) -> None:
-    from rrf_design.explain import nothing_helps
+    from rrf_design.explaining import nothing_helps
 
     margin = found.margin
     if found.singles:

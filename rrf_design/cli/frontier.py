@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 
 
 def register(app: typer.Typer) -> None:
-    app.command("frontier")(frontier)
+    app.command("frontier")(frontier_verb)
 
 
-def frontier(
+def frontier_verb(
     file: ProblemFile,
     budget: Annotated[float | None, typer.Option("--budget", help="Stop the curve at this cost.")] = None,
     objective: ObjectiveOption = None,

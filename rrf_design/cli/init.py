@@ -27,10 +27,10 @@ RECIPES = {
 
 
 def register(app: typer.Typer) -> None:
-    app.command("init")(init)
+    app.command("init")(init_verb)
 
 
-def init(
+def init_verb(
     situation: Annotated[
         str | None,
         typer.Argument(

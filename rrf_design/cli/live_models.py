@@ -35,7 +35,7 @@ Yes = Annotated[bool, typer.Option("--yes", help="Spend without being asked, whe
 Prices = Annotated[Path | None, typer.Option("--prices", help="Price table (.toml or .json).")]
 
 
-def live_models(
+def chosen_models(
     model: list[str] | None,
     store: str | None,
     *,

@@ -35,10 +35,10 @@ SHOWN = 12
 
 
 def register(app: typer.Typer) -> None:
-    app.command("margin")(margin)
+    app.command("margin")(margin_verb)
 
 
-def margin(
+def margin_verb(
     file: ProblemFile,
     k: Annotated[int | None, typer.Option("--k", help="Corruption budget; default: the problem's.")] = None,
     select: Select = None,
@@ -137,7 +137,7 @@ def _offers(problem: Problem, found: DesignMargin, energy: Mapping[str, float]) 
 
 def _meaning(found: DesignMargin, carriers: Sequence[str]) -> str:
     nodes = ", ".join(carriers[:SHOWN])
-    from rrf_design.explain import wrong_units
+    from rrf_design.explaining import wrong_units
 
     answers = wrong_units(found)
     if found.wrong:

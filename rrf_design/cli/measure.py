@@ -13,10 +13,10 @@ from rrf_design.cli.output import AsJson, Quiet, Seed, default_file, print_json,
 
 
 def register(app: typer.Typer) -> None:
-    app.command("measure")(measure)
+    app.command("measure")(measure_verb)
 
 
-def measure(
+def measure_verb(
     file: Annotated[Path | None, typer.Argument(help="Recipe with a gold column; rrf.toml by default.")] = None,
     data: Data = None,
     responses: Annotated[

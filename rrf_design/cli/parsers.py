@@ -46,10 +46,10 @@ WORDS = {
 
 
 def register(app: typer.Typer) -> None:
-    app.command("parsers")(parsers)
+    app.command("parsers")(parsers_verb)
 
 
-def parsers(
+def parsers_verb(
     file: Log = None, specs: Specs = None, forms: Forms = False, quiet: Quiet = False, as_json: AsJson = False
 ) -> None:
     """How much depends on the parser: read the same answers with several, and see where they part.
@@ -101,9 +101,9 @@ def _answer(parsed: Any) -> Any:
 
 def _forms(as_json: bool) -> int:
     """Print the table of written forms; 1 if the program reads one of them otherwise."""
-    from rrf_design.responses.forms import forms
+    from rrf_design.responses.forms import written_forms
 
-    found = [(form, form.reading()) for form in forms()]
+    found = [(form, form.reading()) for form in written_forms()]
     wrong = [form for form, reading in found if reading != form.reads]
     if as_json:
         rows = [{**form.document(), "reading": reading} for form, reading in found]

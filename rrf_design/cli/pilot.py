@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rrf_design.cli.items import Data
-from rrf_design.cli.live_models import BaseUrl, Cache, Models, Money, Prices, Slots, Store, Yes, live_models
+from rrf_design.cli.live_models import BaseUrl, Cache, Models, Money, Prices, Slots, Store, Yes, chosen_models
 from rrf_design.cli.output import AsJson, ProblemFile, Quiet, Seed, note, print_json, say, table
 
 if TYPE_CHECKING:
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 
 def register(app: typer.Typer) -> None:
-    app.command("pilot")(pilot)
+    app.command("pilot")(pilot_verb)
 
 
-def pilot(
+def pilot_verb(
     file: ProblemFile,
     responses: Annotated[
         Path | None,
@@ -125,7 +125,7 @@ def pilot(
         random_checks=random_checks,
         aside=aside if aside is not None else OTHERS if responses is not None else LIVE_ASIDE,
     )
-    live = live_models(
+    live = chosen_models(
         model,
         store,
         base_url=base_url,

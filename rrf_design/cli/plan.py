@@ -68,10 +68,10 @@ Corruptions = Annotated[int | None, typer.Option("--k", help="Corruption budget;
 
 
 def register(app: typer.Typer) -> None:
-    app.command("plan")(plan)
+    app.command("plan")(plan_verb)
 
 
-def plan(
+def plan_verb(
     file: ProblemFile,
     budget: Annotated[float | None, typer.Option("--budget", help="What may be spent.")] = None,
     target: Annotated[float | None, typer.Option("--target", help="The margin to reach, at least cost.")] = None,

@@ -50,10 +50,10 @@ if TYPE_CHECKING:
 
 
 def register(app: typer.Typer) -> None:
-    app.command("repair")(repair)
+    app.command("repair")(repair_verb)
 
 
-def repair(
+def repair_verb(
     file: ProblemFile,
     responses: Annotated[
         Path,

@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 
 
 def register(app: typer.Typer) -> None:
-    app.command("report")(report)
+    app.command("report")(report_verb)
 
 
-def report(
+def report_verb(
     what: Annotated[
         str,
         typer.Argument(
@@ -191,7 +191,7 @@ def _explained(source: PageSource, means: dict[str, Any], *, k: int | None = Non
     """The design that a document speaks of, as an explanation of its own: what the page of a design is made from."""
     from dataclasses import replace
 
-    from rrf_design.explain import explain
+    from rrf_design.explaining import explain
     from rrf_design.reporting.documents import selected_of
 
     selected = selected_of(source)

@@ -11,10 +11,10 @@ from rrf_design.cli.output import AsJson, Quiet, default_file, print_json, say
 
 
 def register(app: typer.Typer) -> None:
-    app.command("reword")(reword)
+    app.command("reword")(reword_verb)
 
 
-def reword(
+def reword_verb(
     file: Annotated[Path | None, typer.Argument(help="Recipe in the short form; rrf.toml by default.")] = None,
     output: Annotated[Path, typer.Option("--output", "-o", help="Where the wordings are written (.toml).")] = Path(
         "rewordings.toml"

@@ -13,11 +13,11 @@ from rrf_design.cli.run_results import describe
 
 
 def register(app: typer.Typer) -> None:
-    app.command("runs")(runs)
+    app.command("runs")(runs_verb)
     app.command("show")(show)
 
 
-def runs(store: Store = None, quiet: Quiet = False, as_json: AsJson = False) -> None:
+def runs_verb(store: Store = None, quiet: Quiet = False, as_json: AsJson = False) -> None:
     """What have I run? Newest first.
 
     Example: rrf-design runs

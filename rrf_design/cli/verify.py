@@ -11,10 +11,10 @@ from rrf_design.cli.output import AsJson, Quiet, TimeLimit, print_json, progress
 
 
 def register(app: typer.Typer) -> None:
-    app.command("verify")(verify)
+    app.command("verify")(verify_verb)
 
 
-def verify(
+def verify_verb(
     certificate: Annotated[Path, typer.Argument(help="Certificate to re-prove.", show_default=False)],
     require: Annotated[
         float | None, typer.Option("--require", help="Also refuse a certificate that proves less than this margin.")

@@ -36,7 +36,7 @@ from rrf_design.repairing.fields import make_task
 from rrf_design.repairing.responses_file import ResponseField
 from rrf_design.responses.open_text import Classes
 from rrf_design.responses.parsed import Parser, labelled
-from rrf_design.responses.reviewed import reviewed
+from rrf_design.responses.reviewed import reviewed_value
 from rrf_design.verdict import Verdict
 
 MOULDS = 4096
@@ -217,7 +217,7 @@ class Bench:
         """What a person said, as a class or as numbers."""
         anchor = _anchor(example, name)
         parser = parsers.get(anchor.nodes[0]) if len(anchor.nodes) == 1 else None
-        return reviewed(name, said, parser, rows=rows_of(example, anchor))
+        return reviewed_value(name, said, parser, rows=rows_of(example, anchor))
 
     def _decided(
         self,

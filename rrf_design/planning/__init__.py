@@ -10,8 +10,8 @@ from __future__ import annotations
 from rrf_design.planning.arena import Arena
 from rrf_design.planning.contract import Objective, Order, Plan, Planner, PlanStatus, Step
 from rrf_design.planning.document import read_plan, write_plan
-from rrf_design.planning.frontier import Frontier, Point, frontier
-from rrf_design.planning.portfolio import Aim, Portfolio, Share, portfolio
+from rrf_design.planning.frontiers import Frontier, Point, frontier
+from rrf_design.planning.portfolios import Aim, Portfolio, Share, portfolio
 from rrf_design.planning.registry import PLANNERS, plan, planner
 from rrf_design.planning.tracked import Tracked
 

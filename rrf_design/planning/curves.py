@@ -75,7 +75,7 @@ def shape(arena: Arena) -> bytes:
 
 
 def _walk_frontier(arena: Arena, goal: Order) -> Curve:
-    from rrf_design.planning.frontier import walk
+    from rrf_design.planning.frontiers import walk
 
     points, complete = walk(arena, goal)
     masks = [arena.market.mask(point.selected) for point in points]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from rrf_design.bundles import MEANS, Backend, Measure, bundled, without_infinity
 from rrf_design.errors import InputError
 from rrf_design.goal import Goal
-from rrf_design.itemwise import itemwise
+from rrf_design.itemwise import for_each_item
 from rrf_design.market import exact
 from rrf_design.planning.contract import Order, Plan, Planner
 from rrf_design.planning.reaching import nominal, reach
@@ -101,7 +101,7 @@ def _foreign(name: str) -> Planner:
 
 
 @bundled(measure=Measure, backend=Backend)
-@itemwise("rrf_design.handover", "plan_dataset")
+@for_each_item("rrf_design.handover", "plan_dataset")
 def plan(
     problem: Problem,
     *,

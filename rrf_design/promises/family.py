@@ -160,7 +160,7 @@ def _earlier(data: Any, policy: LadderPolicy) -> tuple[tuple[int, int], ...]:
     return found
 
 
-def family(
+def family_of(
     nodes: Sequence[str],
     prices: Mapping[str, float],
     *,

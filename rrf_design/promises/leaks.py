@@ -30,7 +30,7 @@ LONG = 40
 DIGITS = 3
 
 
-def leaks(dataset: Dataset, sheet: AnswerSheet, truths: Sequence[Truth]) -> list[dict[str, Any]]:
+def leaks_of(dataset: Dataset, sheet: AnswerSheet, truths: Sequence[Truth]) -> list[dict[str, Any]]:
     """What should be looked at: `column`, `how` and `items`. Refused for a column that is a copy of the truth."""
     found = []
     for column, where in _shown(dataset).items():

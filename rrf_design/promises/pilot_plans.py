@@ -16,7 +16,7 @@ import numpy as np
 from rrf_design.errors import InputError
 from rrf_design.promises.buying import NOTHING, BoughtAnswers, LiveModels, buy_answers
 from rrf_design.promises.drawing import Population
-from rrf_design.promises.family import SHARES, LadderPolicy, LastRung, diluted, family
+from rrf_design.promises.family import SHARES, LadderPolicy, LastRung, diluted, family_of
 from rrf_design.promises.playing import LastPrices, machine_checks
 from rrf_design.promises.rungs import Climb, climbs_of, common
 from rrf_design.promises.sheets import AnswerSheet, read_sheet
@@ -152,7 +152,7 @@ def plan_pilot(
     ending = LastRung.PERSON if all(row.shape.person is not None for row in sheet.rows) else LastRung.WITHHELD
     prices = {node: float(sheet.costs[:, at].mean()) for at, node in enumerate(nodes)}
     voices = [node for node in nodes if all(node in row.shape.ways or node not in row.said for row in sheet.rows)]
-    policies = family(
+    policies = family_of(
         nodes,
         prices,
         voices=voices,

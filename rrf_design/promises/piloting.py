@@ -15,7 +15,7 @@ from rrf_design.known import known_value
 from rrf_design.problem import Problem
 from rrf_design.promises import measuring
 from rrf_design.promises.family import LadderPolicy, LastRung
-from rrf_design.promises.leaks import leaks
+from rrf_design.promises.leaks import leaks_of
 from rrf_design.promises.looks import earlier_look
 from rrf_design.promises.ordering import order_of_tests
 from rrf_design.promises.pilot_plans import PilotPlan, tested_limit
@@ -92,7 +92,7 @@ def run_pilot(
     settings = plan.settings
     pilot, aside = plan.pilot, plan.aside
     known = [truths[name] for name in pilot.ids]
-    shown = leaks(plan.dataset, pilot, known)
+    shown = leaks_of(plan.dataset, pilot, known)
     played = play(plan.policies, pilot, last=plan.last, truths=known)
     streams, ordered_by = order_of_tests(plan, aside) if before is None else earlier_look(before, played)
     finite = settings.statement is not Statement.FRESH

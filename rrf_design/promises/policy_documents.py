@@ -18,7 +18,7 @@ from rrf_design.promises.family import CHECK_EVERYTHING, LadderPolicy, LastRung
 from rrf_design.promises.piloting import PilotResult
 from rrf_design.promises.playing import PlayedPolicy
 from rrf_design.promises.policy_forms import VOIDED_BY, check_policy_form, check_reason
-from rrf_design.promises.stronger import stronger
+from rrf_design.promises.stronger import stronger_promise
 from rrf_design.risk import (
     Among,
     Limit,
@@ -72,7 +72,7 @@ def policy_document(result: PilotResult) -> dict[str, Any]:
         "truth": result.truth_source,
         "twins": plan.population.twins(plan.drawn),
         "leaks": [dict(entry) for entry in result.leaks],
-        "stronger": stronger(result),
+        "stronger": stronger_promise(result),
         "voided_by": VOIDED_BY,
         "models": None if plan.models is None else dict(plan.models),
         "runs": list(plan.runs),

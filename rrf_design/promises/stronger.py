@@ -15,7 +15,7 @@ from rrf_design.risk.sentences import percent_above
 LARGEST = 1_000_000
 
 
-def stronger(result: PilotResult) -> list[dict[str, Any]]:
+def stronger_promise(result: PilotResult) -> list[dict[str, Any]]:
     """For half the risk with the same policy, and for a risk that nothing wrong would prove: labels, their cost, and what that rests on."""
     plan, settings = result.plan, result.plan.settings
     price = plan.last.check + float(plan.sheet.costs.sum(axis=1).mean())

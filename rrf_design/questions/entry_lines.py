@@ -16,7 +16,7 @@ Places = dict[tuple[str, int, str], int]
 """Line by section, place of the entry in its section, and key ("" for the head)."""
 
 
-def entry_lines(text: str) -> Places:
+def lines_by_entry(text: str) -> Places:
     """Where each entry and each of its keys begins; lines count from 1."""
     found: Places = {}
     seen: Counter[str] = Counter()

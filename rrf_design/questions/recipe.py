@@ -17,7 +17,7 @@ from pydantic import BaseModel, Field, ValidationError, model_validator
 from rrf_design.errors import InputError
 from rrf_design.field import Entry, Models, NonNegative, Table, Text
 from rrf_design.files import SECTIONS, canonical_digest, one_line, parse_text, read_source, suggestion, toml_entry
-from rrf_design.questions.entry_lines import Places, entry_lines
+from rrf_design.questions.entry_lines import Places, lines_by_entry
 
 Number = Annotated[float, Field(strict=True, allow_inf_nan=False)] | Text
 """A number, or a text that is one placeholder and becomes it."""
@@ -263,7 +263,7 @@ def load_recipe(path: str | os.PathLike[str]) -> Recipe:
     text = read_source(path)
     try:
         document = parse_text(text, path.suffix.lower())
-        return recipe_from_document(document, name=path.name, folder=path.parent, lines=entry_lines(text))
+        return recipe_from_document(document, name=path.name, folder=path.parent, lines=lines_by_entry(text))
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
 

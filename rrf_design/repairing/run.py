@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from rrf_design.bundles import Backend, Given, bundled, refuse_unused
-from rrf_design.itemwise import itemwise
+from rrf_design.itemwise import for_each_item
 from rrf_design.noise import Noise
 from rrf_design.repairing.contract import Decoder, DecoderOutcome, Repair, Task
 from rrf_design.repairing.decoding import Decoding
@@ -25,7 +25,7 @@ MEANS = ("n_jobs", "time_limit", "seed", "progress", "options")
 
 
 @bundled(noise=Noise, given=Given, backend=Backend, rest="backend")
-@itemwise("rrf_design.handover", "repair_dataset")
+@for_each_item("rrf_design.handover", "repair_dataset")
 def repair(
     problem: Problem,
     responses: Any,

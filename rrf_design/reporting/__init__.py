@@ -1,13 +1,13 @@
 """Documents to pages: one self-contained HTML file for a design, a plan, a certificate, a run, a repair or a scenario.
 
-`page` and `charts` are building blocks that any command may use; `write_report` reads a document and writes its page.
+`pages` and `charts` are building blocks that any command may use; `write_report` reads a document and writes its page.
 """
 
 from __future__ import annotations
 
 from rrf_design.reporting.charts import Bar, Series, bar_chart, line_chart, step_chart
 from rrf_design.reporting.documents import write_report
-from rrf_design.reporting.page import (
+from rrf_design.reporting.pages import (
     Card,
     Picture,
     Section,

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from rrf_design.reporting.markup import Markup, join, tag
-from rrf_design.reporting.page import Picture, at_least, at_most, number, table
+from rrf_design.reporting.pages import Picture, at_least, at_most, number, table
 
 WIDTH, HEIGHT = 640, 340
 LEFT, RIGHT, TOP, BOTTOM = 78, 22, 18, 62

@@ -15,7 +15,7 @@ from rrf_design.reporting.designs import budget_curve, facts_of, margin_card
 from rrf_design.reporting.fieldview import FieldView
 from rrf_design.reporting.graph import draw_field
 from rrf_design.reporting.markup import Child, Markup, join
-from rrf_design.reporting.page import Card, amount, callout, cards, figure, number, page, prose, section, table
+from rrf_design.reporting.pages import Card, amount, callout, cards, figure, number, page, prose, section, table
 
 if TYPE_CHECKING:
     from rrf_design.reporting.documents import PageSource

@@ -23,7 +23,7 @@ from rrf_design.amounts import digits
 from rrf_design.documents import checked
 from rrf_design.errors import InputError
 from rrf_design.reporting.markup import Child, Markup, join, tag, visible
-from rrf_design.reporting.page import Card, amount, callout, cards, page, prose, section, table
+from rrf_design.reporting.pages import Card, amount, callout, cards, page, prose, section, table
 from rrf_design.reporting.sentences import MEANINGS, SIGNS
 from rrf_design.verdict import Verdict
 

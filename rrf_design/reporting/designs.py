@@ -1,6 +1,6 @@
 """The page of a design: its margin and witness, why the margin is no larger, and what would help.
 
-Its document is an `rrf-explanation` (`rrf_design.explain`): everything that had to be solved stands there.
+Its document is an `rrf-explanation` (`rrf_design.explaining`): everything that had to be solved stands there.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from rrf_design.reporting.charts import Series, line_chart
 from rrf_design.reporting.fieldview import FieldView
 from rrf_design.reporting.graph import draw_field
 from rrf_design.reporting.markup import Child, Markup, join
-from rrf_design.reporting.page import (
+from rrf_design.reporting.pages import (
     Card,
     Section,
     amount,

@@ -1,7 +1,7 @@
 """From a path or a result to its page: what kind of document is it, and who draws that kind.
 
 A kind is told by the document's `format` (rrf-plan, rrf-certificate, ...), never guessed from the file's name. A page is a
-function of its document: nothing is solved, planned or proven here. So a problem file has no page by itself; `rrf_design.explain`
+function of its document: nothing is solved, planned or proven here. So a problem file has no page by itself; `rrf_design.explaining`
 makes the document of the design that it owns.
 """
 

@@ -12,7 +12,7 @@ from typing import Any
 from rrf_design.blocks import Relation
 from rrf_design.reporting.fieldview import WORDS, FieldView, relation_words, transport_words
 from rrf_design.reporting.markup import Markup, tag, visible
-from rrf_design.reporting.page import number
+from rrf_design.reporting.pages import number
 
 CARRIED = 20_000
 """Nodes of a field that its page carries: the nearest to the witness; about a megabyte."""

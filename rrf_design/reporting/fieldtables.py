@@ -16,7 +16,7 @@ from rrf_design.reporting.fieldview import (
     transport_words,
 )
 from rrf_design.reporting.markup import Markup, join, tag
-from rrf_design.reporting.page import number, prose, table, without_empty
+from rrf_design.reporting.pages import number, prose, table, without_empty
 
 FOLDED = 15
 """Tables of more rows are folded."""

@@ -16,7 +16,7 @@ from rrf_design.reporting.fieldtables import block_words, field_tables, node_wor
 from rrf_design.reporting.fieldview import NEIGHBOURHOOD, WORDS, FieldView, family_of, transport_words
 from rrf_design.reporting.layout import Point, free_angles, positions
 from rrf_design.reporting.markup import Markup, tag
-from rrf_design.reporting.page import number
+from rrf_design.reporting.pages import number
 
 RADIUS = 13.0
 LABELLED_EDGES = 24

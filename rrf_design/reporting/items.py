@@ -13,7 +13,7 @@ from typing import Any
 
 from rrf_design.amounts import rounded_down, rounded_up
 from rrf_design.documents import sealed
-from rrf_design.reporting.page import amount, number
+from rrf_design.reporting.pages import amount, number
 from rrf_design.reporting.sentences import common, many_sentence
 
 SHOWN = 3

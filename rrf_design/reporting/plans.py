@@ -12,7 +12,7 @@ from rrf_design.reporting.designs import facts_of, gamma
 from rrf_design.reporting.fieldview import FieldView
 from rrf_design.reporting.graph import draw_field
 from rrf_design.reporting.markup import Child, Markup, join
-from rrf_design.reporting.page import (
+from rrf_design.reporting.pages import (
     Card,
     amount,
     at_least,

@@ -11,7 +11,7 @@ from rrf_design.reporting.fieldview import FieldView
 from rrf_design.reporting.graph import draw_field
 from rrf_design.reporting.items import vector
 from rrf_design.reporting.markup import Child, Markup, join
-from rrf_design.reporting.page import (
+from rrf_design.reporting.pages import (
     Card,
     Section,
     at_least,

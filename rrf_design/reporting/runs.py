@@ -15,7 +15,7 @@ from rrf_design.reporting.fieldview import FieldView
 from rrf_design.reporting.graph import draw_field
 from rrf_design.reporting.items import moment, run_delivery, run_head, vector
 from rrf_design.reporting.markup import Child, Markup, join, tag
-from rrf_design.reporting.page import (
+from rrf_design.reporting.pages import (
     MANY,
     Card,
     Section,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from rrf_design.errors import InputError
 from rrf_design.reporting.markup import Child, Markup, tag
-from rrf_design.reporting.page import Card, cards, number, page, prose, section, table
+from rrf_design.reporting.pages import Card, cards, number, page, prose, section, table
 
 if TYPE_CHECKING:
     from rrf_design.reporting.documents import PageSource

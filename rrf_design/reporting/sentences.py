@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rrf_design.reporting.markup import Markup
-from rrf_design.reporting.page import at_most, callout, prose
+from rrf_design.reporting.pages import at_most, callout, prose
 
 SIGNS = {"certified": "good", "ambiguous": "unsure", "incomplete": "unsure", "contradicted": "bad"}
 """How a verdict is marked on every page."""

@@ -8,6 +8,6 @@ from __future__ import annotations
 
 from rrf_design.responses import parsers, prompts
 from rrf_design.responses.parsed import Parsed, Parser, ParseStatus
-from rrf_design.responses.sensitivity import Sensitivity, sensitivity
+from rrf_design.responses.parser_sensitivity import Sensitivity, sensitivity
 
 __all__ = ["ParseStatus", "Parsed", "Parser", "Sensitivity", "parsers", "prompts", "sensitivity"]

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import chain, islice
 
-from rrf_design.responses.mentions import MONEY, Mention, mentions
+from rrf_design.responses.mentions import MONEY, Mention, mentions_in
 from rrf_design.responses.numerals import conventions, hidden, plain
 
 # Beyond these a text is no answer that anybody reads: characters, numbers looked at, marks of an answer.
@@ -88,7 +88,7 @@ class Page:
 
     def mentions(self, text: str | None = None) -> Iterator[Mention]:
         """The numbers of a piece of it, or of all of it. One too many is an unclear one, which nobody can pick."""
-        for number, mention in enumerate(mentions(self.text if text is None else text, self.decimals)):
+        for number, mention in enumerate(mentions_in(self.text if text is None else text, self.decimals)):
             if number == MOST_NUMBERS:
                 yield Mention(
                     mention.start, mention.end, mention.text, None, f"more than {MOST_NUMBERS} numbers in the text"
@@ -168,7 +168,7 @@ def _right_hand_side(prepared: Page, span: str, whole: bool) -> FoundNumber | No
     at = max(span.rfind("="), span.rfind("\u2248"))
     if at < 0 or _NO_EQUATION.search(span[: at + 1]) or len(set(_VARIABLE.findall(span))) > 1:
         return None
-    tail = list(islice(mentions(span[at:], prepared.decimals), 2))
+    tail = list(islice(mentions_in(span[at:], prepared.decimals), 2))
     if len(tail) != 1 or not _EQUALS.search(span[at : at + tail[0].start]):
         return None
     after = span[at + tail[0].end :]

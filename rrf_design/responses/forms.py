@@ -43,7 +43,7 @@ class Form:
 
 
 @cache
-def forms() -> tuple[Form, ...]:
+def written_forms() -> tuple[Form, ...]:
     """The table, in its own order."""
     lines = files("rrf_design.responses").joinpath("written_forms.jsonl").read_text(encoding="utf-8").splitlines()
     return tuple(Form(**json.loads(line)) for line in lines if line)

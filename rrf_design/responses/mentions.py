@@ -133,7 +133,7 @@ class Mention:
     """No number at all rather than one of several: a division by zero, thousands of digits."""
 
 
-def mentions(text: str, decimals: Sequence[str]) -> Iterator[Mention]:
+def mentions_in(text: str, decimals: Sequence[str]) -> Iterator[Mention]:
     """Every value and every unclear mention of a plain text, in order."""
     read_to = 0
     for match in _CLUSTER.finditer(text):

@@ -12,7 +12,7 @@ from rrf_design.responses.parsed import Parser
 Numbers = tuple[float, ...]
 
 
-def reviewed(name: str, said: str, parser: Parser | None, *, rows: int | None = None) -> str | Numbers:
+def reviewed_value(name: str, said: str, parser: Parser | None, *, rows: int | None = None) -> str | Numbers:
     """The class that a person named, where the parser reads classes, else numbers: as many as `rows`, or as the parser has."""
     if parser is not None and parser.dim == 0:
         found = parser.parse(said)

@@ -33,7 +33,7 @@ class Ask:
 
 
 @dataclass(frozen=True, slots=True)
-class Bench:
+class JudgeBench:
     """Verdicts (items, asks) as patterns against gold, and which output was shown first and won (NaN where unreadable)."""
 
     asks: tuple[Ask, ...]
@@ -41,7 +41,7 @@ class Bench:
     first: Array
 
     @classmethod
-    def of(cls, nodes: Sequence[str], answers: Codes, gold: Codes, first_is_gold: NDArray[np.bool_]) -> Bench:
+    def of(cls, nodes: Sequence[str], answers: Codes, gold: Codes, first_is_gold: NDArray[np.bool_]) -> JudgeBench:
         """`first_is_gold`: whether the gold output is the one that order "ab" shows first."""
         asks = tuple(ask for ask in map(Ask.of, nodes) if ask is not None)
         found = patterns(answers, gold)
@@ -55,7 +55,7 @@ class Bench:
         return np.where(codes == SILENT, np.nan, codes > GOLD).astype(np.float64)
 
 
-def bias(bench: Bench, *, draws: int, seed: int) -> list[dict[str, Any]]:
+def bias(bench: JudgeBench, *, draws: int, seed: int) -> list[dict[str, Any]]:
     """By judge and prompt: accuracy in either order, how often the output shown first wins, and how often the order changes the verdict."""
     wrong = bench.wrong()
     place = {ask: n for n, ask in enumerate(bench.asks)}
@@ -102,7 +102,7 @@ def _kind(a: Ask, b: Ask) -> str | None:
     return KINDS[2] if a.prompt == b.prompt else KINDS[3]
 
 
-def together(bench: Bench, *, draws: int, seed: int) -> list[dict[str, Any]]:
+def together(bench: JudgeBench, *, draws: int, seed: int) -> list[dict[str, Any]]:
     """Two asks wrong together, relative to independence: Σ P(both wrong) / Σ P(a wrong) P(b wrong) over pairs of a kind.
 
     An unreadable verdict counts as not wrong here, for all kinds alike.
@@ -150,7 +150,7 @@ def _explained(pattern: Pattern, units: Sequence[Sequence[int]], k: int) -> int 
     return None
 
 
-def _fields(bench: Bench) -> list[tuple[str, str, list[list[list[int]]]]]:
+def _fields(bench: JudgeBench) -> list[tuple[str, str, list[list[list[int]]]]]:
     """Fields to compare: words, unit, and one list of units per field."""
     judges = list(dict.fromkeys(ask.judge for ask in bench.asks))
     prompts = list(dict.fromkeys(ask.prompt for ask in bench.asks))
@@ -185,7 +185,7 @@ def _fields(bench: Bench) -> list[tuple[str, str, list[list[list[int]]]]]:
     ]
 
 
-def units(bench: Bench, *, k: int, draws: int, seed: int) -> list[dict[str, Any]]:
+def units(bench: JudgeBench, *, k: int, draws: int, seed: int) -> list[dict[str, Any]]:
     """How often "at most k units are wrong" is false, and what is wrong among what it certifies, averaged over the fields of a kind."""
     rows = []
     for words, unit, fields in _fields(bench):

@@ -42,7 +42,7 @@ def association(gamma: Array, error: Array, rows: NDArray[np.int64]) -> float:
     return spearman(gamma[rows], -error[rows])
 
 
-def prediction(answers: Codes, gold: Codes, *, permutations: int, bootstrap: int, seed: int) -> list[dict[str, Any]]:
+def predicted(answers: Codes, gold: Codes, *, permutations: int, bootstrap: int, seed: int) -> list[dict[str, Any]]:
     """One row per subset; items with an unreadable answer among the four are left out and counted."""
     from scenarios.statistics import cluster_bootstrap, within_item_permutation
 

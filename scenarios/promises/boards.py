@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rrf_design.problem import Problem
-from rrf_design.promises.family import LastRung, family
+from rrf_design.promises.family import LastRung, family_of
 from rrf_design.promises.rungs import climbs_of
 from rrf_design.risk import Ladder, Last, Replay, lead_family, replay
 from scenarios.promises.baselines import Rules, rules_of
@@ -71,4 +71,4 @@ def own_family(panel: Panel) -> list[Ladder]:
         relations=[{"id": f"{name} like {names[0]}", "tail": names[0], "head": name} for name in names[1:]],
     )
     climbs = climbs_of(problem, prices)
-    return [p.ladder(names) for p in family(names, prices, voices=names, last=LastRung.PERSON, climbs=climbs)]
+    return [p.ladder(names) for p in family_of(names, prices, voices=names, last=LastRung.PERSON, climbs=climbs)]

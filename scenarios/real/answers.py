@@ -20,7 +20,7 @@ from rrf_design.errors import InputError
 from rrf_design.models import Reply, Request, Usage
 from scenarios.real import arithmetic, programs
 
-Item = arithmetic.Expression | programs.Program
+Item = arithmetic.AskedExpression | programs.AskedProgram
 FORMAT = "rrf-scenario-answers"
 VERSION = 1
 SAMPLES = 4
@@ -40,18 +40,18 @@ class Query:
 
 
 def task(item: Item) -> str:
-    if isinstance(item, programs.Program):
+    if isinstance(item, programs.AskedProgram):
         return "code"
     return "ours" if item.ours else "mathematics"
 
 
 def family(item: Item) -> str:
-    return item.family.name if isinstance(item, programs.Program) else item.family
+    return item.family.name if isinstance(item, programs.AskedProgram) else item.family
 
 
 def node_requests(item: Item) -> tuple[Request, ...]:
     """The four transformed queries, greedy."""
-    if isinstance(item, programs.Program):
+    if isinstance(item, programs.AskedProgram):
         return tuple(programs.request(item.family, variant) for variant in programs.VARIANTS)
     query = arithmetic.query(item)
     return tuple(query.request(variant) for variant in query.variants)

@@ -29,7 +29,7 @@ Rng = np.random.Generator
 
 
 @dataclass(frozen=True, slots=True)
-class Expression:
+class AskedExpression:
     """One item: the expression as asked, its exact value, and the constants of the scaled and shifted queries."""
 
     index: int
@@ -116,21 +116,21 @@ def _small_product(rng: Rng) -> tuple[str, int]:
 OUR_FAMILIES: dict[str, Callable[[Rng], tuple[str, int]]] = {"small_sum": _small_sum, "small_product": _small_product}
 
 
-def items(count: int = 128, *, seed: int = 0) -> tuple[Expression, ...]:
+def items(count: int = 128, *, seed: int = 0) -> tuple[AskedExpression, ...]:
     """The paper's set: the families take turns, as in its catalogue. A shorter set is the beginning of a longer one."""
     return tuple(_item(index, list(FAMILIES), FAMILIES, SCALES, SHIFTS, seed, ours=False) for index in range(count))
 
 
-def our_items(count: int = 64, *, seed: int = 0) -> tuple[Expression, ...]:
+def our_items(count: int = 64, *, seed: int = 0) -> tuple[AskedExpression, ...]:
     """Easier items of our own, without repetitions; their scale and shift are 1 and 0."""
-    found: dict[str, Expression] = {}
+    found: dict[str, AskedExpression] = {}
     draw = 0
     while len(found) < count:
         item = _item(draw, list(OUR_FAMILIES), OUR_FAMILIES, OUR_SCALES, OUR_SHIFTS, seed, ours=True)
         draw += 1
         if item.text not in found:
             index = len(found)
-            found[item.text] = Expression(index, item.family, item.text, item.answer, item.scale, item.shift, True)
+            found[item.text] = AskedExpression(index, item.family, item.text, item.answer, item.scale, item.shift, True)
     return tuple(found.values())
 
 
@@ -143,20 +143,20 @@ def _item(
     seed: int,
     *,
     ours: bool,
-) -> Expression:
+) -> AskedExpression:
     rng = np.random.default_rng([seed, 1 if ours else 0, index])
     family = names[index % len(names)]
     text, answer = families[family](rng)
     factor = scales[int(rng.integers(len(scales)))]
     summand = shifts[int(rng.integers(len(shifts)))]
-    return Expression(index, family, text, answer, factor, summand, ours)
+    return AskedExpression(index, family, text, answer, factor, summand, ours)
 
 
 NAMES = ("original", "paraphrase", "scale", "shift")
 OUR_NAMES = ("original", "paraphrase", "commuted", "story")
 
 
-def query(item: Expression) -> Item:
+def query(item: AskedExpression) -> Item:
     """The four typed ways of asking: original, paraphrase, s times the value, the value plus t; ours: see `_our_query`."""
     if item.ours:
         return _our_query(item)
@@ -172,7 +172,7 @@ def query(item: Expression) -> Item:
     return Item(item.id, {"e": item.text}, variants, system=SYSTEM, settings={"max_tokens": 24})
 
 
-def _our_query(item: Expression) -> Item:
+def _our_query(item: AskedExpression) -> Item:
     """Four wordings with one answer (the operands swapped in one): small models fail at every scaled or shifted query."""
     left, sign, right = item.text.split()
     story = (

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from scenarios.base import Table
 from scenarios.real import programs
 from scenarios.real.answers import Item
-from scenarios.real.arithmetic import Expression
+from scenarios.real.arithmetic import AskedExpression
 
 PROGRAMS = "programs.jsonl"
 
@@ -21,7 +21,7 @@ def expressions(items: Iterable[Item]) -> Table:
     rows = [
         {"item": i.id, "family": i.family, "expression": i.text, "answer": i.answer, "scale": i.scale, "shift": i.shift}
         for i in items
-        if isinstance(i, Expression)
+        if isinstance(i, AskedExpression)
     ]
     columns = ("item", "family", "expression", "answer", "scale", "shift")
     caption = (
@@ -49,6 +49,6 @@ def programs_file(items: Iterable[Item]) -> dict[str, bytes]:
             }
         )
         for i in items
-        if isinstance(i, programs.Program)
+        if isinstance(i, programs.AskedProgram)
     ]
     return {PROGRAMS: ("\n".join(lines) + "\n").encode()} if lines else {}

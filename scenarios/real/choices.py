@@ -15,7 +15,7 @@ import numpy as np
 from rrf_design.repairing import repair, select_program
 from rrf_design.repairing.programs import robust_scale
 from scenarios.real import designs
-from scenarios.real.fields import Candidate, same
+from scenarios.real.fields import AnswerCandidate, same
 
 BASELINES = ("raw", "self-consistency", "relation majority", "reflection", "verifier")
 CALLS = {"raw": 1, "self-consistency": 4, "relation majority": 4, "reflection": 2, "verifier": 4, "repair": 4}
@@ -29,7 +29,7 @@ class Choice:
     value: tuple[float, ...] | None = None
 
 
-def baseline(name: str, candidates: Sequence[Candidate], truth: Sequence[float], *, code: bool) -> Choice:
+def baseline(name: str, candidates: Sequence[AnswerCandidate], truth: Sequence[float], *, code: bool) -> Choice:
     of = {role: [i for i, c in enumerate(candidates) if c.role == role] for role in ("node", "sample", "reflection")}
     if name == "raw":
         return Choice(of["node"][0])
@@ -41,18 +41,18 @@ def baseline(name: str, candidates: Sequence[Candidate], truth: Sequence[float],
     return Choice(_medoid(candidates, pool) if code else _mode(candidates, pool))
 
 
-def _valid(candidates: Sequence[Candidate], pool: Sequence[int]) -> dict[int, tuple[float, ...]]:
+def _valid(candidates: Sequence[AnswerCandidate], pool: Sequence[int]) -> dict[int, tuple[float, ...]]:
     return {i: value for i in pool if (value := candidates[i].value) is not None}
 
 
-def _mode(candidates: Sequence[Candidate], pool: Sequence[int]) -> int | None:
+def _mode(candidates: Sequence[AnswerCandidate], pool: Sequence[int]) -> int | None:
     """The most frequent value; among equals the one given first."""
     values = _valid(candidates, pool)
     votes = {i: sum(same(value, other) for other in values.values()) for i, value in values.items()}
     return min(votes, key=lambda i: (-votes[i], i), default=None)
 
 
-def _medoid(candidates: Sequence[Candidate], pool: Sequence[int]) -> int | None:
+def _medoid(candidates: Sequence[AnswerCandidate], pool: Sequence[int]) -> int | None:
     """The signature with the least summed distance to the others, in robustly scaled coordinates."""
     values = _valid(candidates, pool)
     if not values:
@@ -64,7 +64,7 @@ def _medoid(candidates: Sequence[Candidate], pool: Sequence[int]) -> int | None:
 
 
 def _verified(
-    candidates: Sequence[Candidate], pool: Sequence[int], truth: Sequence[float], *, code: bool
+    candidates: Sequence[AnswerCandidate], pool: Sequence[int], truth: Sequence[float], *, code: bool
 ) -> int | None:
     """Least arithmetic error, or most public tests passed."""
     values = _valid(candidates, pool)
@@ -74,7 +74,7 @@ def _verified(
 
 
 @dataclass(frozen=True, slots=True)
-class Repaired:
+class RepairedChoice:
     """A natural field under one design: the choice, and what the diagnostics of the paper ask for."""
 
     choice: Choice
@@ -84,8 +84,8 @@ class Repaired:
 
 
 def natural_repair(
-    design: designs.Design, candidates: Sequence[Candidate], truth: Sequence[float], *, k: int, code: bool
-) -> Repaired | None:
+    design: designs.FieldDesign, candidates: Sequence[AnswerCandidate], truth: Sequence[float], *, k: int, code: bool
+) -> RepairedChoice | None:
     """Repair the four transformed answers under a design; None when no answer has a value."""
     nodes = [c for c in candidates if c.role == "node"]
     if all(c.value is None for c in nodes):
@@ -104,4 +104,6 @@ def natural_repair(
         for c in nodes
         if c.value is not None
     )
-    return Repaired(choice, tuple(int(node) for node in fixed.blamed), float(fixed.residual), float(np.sqrt(edit)))
+    return RepairedChoice(
+        choice, tuple(int(node) for node in fixed.blamed), float(fixed.residual), float(np.sqrt(edit))
+    )

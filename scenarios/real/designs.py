@@ -23,7 +23,7 @@ _COMPLETE = tuple(combinations(range(NODES), 2))
 
 
 @dataclass(frozen=True, slots=True)
-class Design:
+class FieldDesign:
     """Relations between canonicalised answers (identity transports) and fully anchored nodes; γ₁ as published."""
 
     name: str
@@ -32,22 +32,22 @@ class Design:
     published: float
 
 
-DESIGNS: tuple[Design, ...] = (
-    Design("one_relation", ((0, 1),), (), 0.0),
-    Design("paired_relations", ((0, 1), (2, 3)), (), 0.0),
-    Design("three_node_chain", ((0, 1), (1, 2)), (), 0.0),
-    Design("spanning_tree", _TREE, (), 0.765),
-    Design("triangle_plus_isolate", _TRIANGLE, (), 0.0),
-    Design("typed_complete", _COMPLETE, (), 1.414),
-    Design("tree_plus_anchor", _TREE, (0,), 0.835),
-    Design("triangle_anchor_component", _TRIANGLE, (0,), 0.0),
-    Design("triangle_anchor_isolate", _TRIANGLE, (3,), 1.000),
-    Design("complete_plus_anchor", _COMPLETE, (0,), 1.414),
+DESIGNS: tuple[FieldDesign, ...] = (
+    FieldDesign("one_relation", ((0, 1),), (), 0.0),
+    FieldDesign("paired_relations", ((0, 1), (2, 3)), (), 0.0),
+    FieldDesign("three_node_chain", ((0, 1), (1, 2)), (), 0.0),
+    FieldDesign("spanning_tree", _TREE, (), 0.765),
+    FieldDesign("triangle_plus_isolate", _TRIANGLE, (), 0.0),
+    FieldDesign("typed_complete", _COMPLETE, (), 1.414),
+    FieldDesign("tree_plus_anchor", _TREE, (0,), 0.835),
+    FieldDesign("triangle_anchor_component", _TRIANGLE, (0,), 0.0),
+    FieldDesign("triangle_anchor_isolate", _TRIANGLE, (3,), 1.000),
+    FieldDesign("complete_plus_anchor", _COMPLETE, (0,), 1.414),
 )
 
 
 def problem(
-    design: Design,
+    design: FieldDesign,
     *,
     dim: int = 1,
     k: int = 1,
@@ -71,10 +71,10 @@ def problem(
 
 
 @dataclass(frozen=True)
-class Prepared:
+class PreparedDesign:
     """A design ready to decode many fields of one dimension: its operator, margin and support decoder."""
 
-    design: Design
+    design: FieldDesign
     dim: int
     k: int = 1
     weights: tuple[float, ...] | None = None
@@ -107,7 +107,7 @@ class Prepared:
         target = np.concatenate([np.zeros(relations), *[anchor] * len(self.design.anchors)])
         return np.asarray(self.matrix @ field.ravel() - target)
 
-    def repair(self, field: Array, anchor: Array) -> Repair:
+    def repair(self, field: Array, anchor: Array) -> FieldRepair:
         """Least residual over supports of at most k nodes; among equal explanations the first, as an enumeration meets it."""
         s = self.syndrome(field, anchor)
         slack = 1e-9 * max(1.0, float(np.abs(field).max(initial=0.0)))
@@ -118,11 +118,11 @@ class Prepared:
         else:
             chosen = found
         error = np.asarray(chosen.error).reshape(field.shape)
-        return Repair(field - error, error, tuple(chosen.support), float(chosen.residual), len(found.explanations))
+        return FieldRepair(field - error, error, tuple(chosen.support), float(chosen.residual), len(found.explanations))
 
 
 @dataclass(frozen=True, slots=True)
-class Repair:
+class FieldRepair:
     """The repaired field, the edit, its support and residual, and how many minimal supports explain the data."""
 
     field: Array
@@ -133,8 +133,8 @@ class Repair:
 
 
 @cache
-def prepared(name: str, dim: int, k: int = 1, weights: tuple[float, ...] | None = None) -> Prepared:
-    return Prepared(next(d for d in DESIGNS if d.name == name), dim, k, weights)
+def prepared(name: str, dim: int, k: int = 1, weights: tuple[float, ...] | None = None) -> PreparedDesign:
+    return PreparedDesign(next(d for d in DESIGNS if d.name == name), dim, k, weights)
 
 
 def recovered_placements(name: str, dim: int = 1) -> tuple[float, ...]:

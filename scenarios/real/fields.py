@@ -19,7 +19,7 @@ ROLES = ("node", "sample", "reflection")
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class AnswerCandidate:
     """One answer: who gave it (role and number), its text, and its value in canonical coordinates or the failure."""
 
     role: str
@@ -30,7 +30,7 @@ class Candidate:
     value: tuple[float, ...] | None
 
     @classmethod
-    def from_document(cls, document: Mapping[str, Any]) -> Candidate:
+    def from_document(cls, document: Mapping[str, Any]) -> AnswerCandidate:
         value = document["value"]
         return cls(**{**document, "value": None if value is None else tuple(value)})
 
@@ -52,13 +52,13 @@ def requests(item: Item, log: Log, *, seed: int) -> tuple[tuple[str, int, Reques
 
 def read(
     item: Item, log: Log, *, seed: int = 0, parser: str = "integer-last", text: Callable[[str], str] = str
-) -> tuple[Candidate, ...]:
+) -> tuple[AnswerCandidate, ...]:
     """All candidates of an item from the log, each text first passed through `text`."""
     asked = requests(item, log, seed=seed)
     texts = [text(log.text(request)) for _, _, request in asked]
     parsed = _parse(item, asked, texts, parser)
     return tuple(
-        Candidate(role, number, text, result.status.value, result.strict_ok, value)
+        AnswerCandidate(role, number, text, result.status.value, result.strict_ok, value)
         for (role, number, _), text, (result, value) in zip(asked, texts, parsed, strict=True)
     )
 
@@ -66,7 +66,7 @@ def read(
 def _parse(
     item: Item, asked: Sequence[tuple[str, int, Request]], texts: Sequence[str], parser: str
 ) -> list[tuple[Parsed, tuple[float, ...] | None]]:
-    if isinstance(item, programs.Program):
+    if isinstance(item, programs.AskedProgram):
         results = parsers.get({"name": "code", "tests": [list(a) for a in item.public]}).parse_many(texts)
         return [(result, result.value) for result in results]
     query = arithmetic.query(item)
@@ -80,7 +80,7 @@ def _parse(
 
 def truth(item: Item) -> tuple[float, ...]:
     """What an anchor or the verifier may use: the exact value, or the public reference signature."""
-    if isinstance(item, programs.Program):
+    if isinstance(item, programs.AskedProgram):
         return tuple(float(value) for value in item.truth())
     return (float(item.answer),)
 

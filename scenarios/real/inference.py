@@ -92,7 +92,7 @@ def strata(rows: Sequence[Row], *, draws: int, seed: int) -> Table:
 
 
 @dataclass(frozen=True, slots=True)
-class Tests:
+class PairedTests:
     """The primary tests; `prediction` is None when there are too few items or only one outcome."""
 
     permutation: Permutation
@@ -102,7 +102,7 @@ class Tests:
 
 def primary_tests(
     rows: Sequence[Row], *, permutations: int, seed: int, folds: int = 5, name: str = "tests", caption: str = ""
-) -> Tests:
+) -> PairedTests:
     """Permutation inside each field, grouped prediction, hierarchical and hurdle sensitivity; replayed or natural fields alike."""
     gamma = margins(rows)
     error = np.array([r["error"] for r in rows])
@@ -141,7 +141,7 @@ def primary_tests(
         name="hurdle: log slope where γ₁ > 0",
     )
     entries.append(_entry(slope.name, slope.value, f"clustered deviation {slope.deviation:.3g}"))
-    return Tests(
+    return PairedTests(
         shuffle, prediction, Table.of(name, entries, caption=caption or "Primary tests, then sensitivity models.")
     )
 

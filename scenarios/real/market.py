@@ -28,7 +28,7 @@ ADAPTIVE = "adaptive"
 RANDOM = "random"
 
 
-def market(
+def market_of(
     dim: int,
     k: int,
     target: float | None,
@@ -107,7 +107,7 @@ class Player:
         checks: dict[str, Values] = dict.fromkeys(self.checked, self.truth)
         if check is not None:
             checks[check] = None
-        problem = market(len(self.truth), self.k, self.target, owned=owned, lost=self.lost, checks=checks, sale=sale)
+        problem = market_of(len(self.truth), self.k, self.target, owned=owned, lost=self.lost, checks=checks, sale=sale)
         loop = Acquirer(problem, settings=settings)
         loop.give({name: self.asked[name] for name in self.readable})
         while purchases := loop.ask():
@@ -184,7 +184,7 @@ def answer(play: Play, truth: Sequence[float], *, k: int, epsilon: float) -> lis
     values = {name: tuple(value) for name, value in play.asked.items() if value is not None}
     if not values:
         return None
-    problem = market(len(truth), k, None, owned=list(values), checks=dict.fromkeys(play.checked, truth), sale=False)
+    problem = market_of(len(truth), k, None, owned=list(values), checks=dict.fromkeys(play.checked, truth), sale=False)
     fixed = repair(problem, values, method="exact", noise=Noise(epsilon))
     known = [value for value in fixed.nearest.values() if value is not None]
     return [float(v) for v in np.round(np.median(np.array(known), axis=0))]  # answers are integers

@@ -11,7 +11,7 @@ from rrf_design.responses.sandbox import Sandbox
 from scenarios.real import programs
 from scenarios.real.answers import Item
 from scenarios.real.choices import Choice
-from scenarios.real.fields import Candidate, same, truth
+from scenarios.real.fields import AnswerCandidate, same, truth
 
 WORST = 2.0
 
@@ -24,9 +24,9 @@ class Mark:
     error: float
 
 
-def mark_candidates(item: Item, candidates: Sequence[Candidate], box: Sandbox | None) -> tuple[Mark, ...]:
+def mark_candidates(item: Item, candidates: Sequence[AnswerCandidate], box: Sandbox | None) -> tuple[Mark, ...]:
     """A mark for every candidate. Programs run on the hidden inputs in `box`; expected outputs never enter it."""
-    if not isinstance(item, programs.Program):
+    if not isinstance(item, programs.AskedProgram):
         return tuple(mark_value(item, c.value) for c in candidates)
     from scenarios.real.hidden import hidden_tests, hidden_truth
 
@@ -53,7 +53,7 @@ def mark_value(item: Item, value: Sequence[float] | None) -> Mark:
 def mark_choice(item: Item, choice: Choice | None, marks: Sequence[Mark]) -> Mark:
     """The mark of what a method returned."""
     if choice is None or (choice.candidate is None and choice.value is None):
-        return Mark(False, 1.0 if isinstance(item, programs.Program) else WORST)
+        return Mark(False, 1.0 if isinstance(item, programs.AskedProgram) else WORST)
     if choice.candidate is not None:
         return marks[choice.candidate]
     return mark_value(item, choice.value)

@@ -160,7 +160,7 @@ FAMILIES: tuple[Family, ...] = (
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
+class AskedProgram:
     """One code item; `public` are the inputs of its eight public tests."""
 
     index: int
@@ -177,14 +177,14 @@ class Program:
         return tuple(self.family.reference(*arguments) for arguments in self.public)
 
 
-def items(count: int = 64, *, seed: int = 0) -> tuple[Program, ...]:
+def items(count: int = 64, *, seed: int = 0) -> tuple[AskedProgram, ...]:
     """The families take turns, as in the paper's catalogue; tests come from item-specific seeds."""
     return tuple(_program(index, seed) for index in range(count))
 
 
-def _program(index: int, seed: int) -> Program:
+def _program(index: int, seed: int) -> AskedProgram:
     family = FAMILIES[index % len(FAMILIES)]
-    return Program(index, family, seed, draw_tests(family, [seed, 2, index], PUBLIC_TESTS))
+    return AskedProgram(index, family, seed, draw_tests(family, [seed, 2, index], PUBLIC_TESTS))
 
 
 def draw_tests(family: Family, seed: list[int], count: int) -> tuple[Arguments, ...]:

@@ -37,7 +37,7 @@ SHOWN = ("spanning_tree", "typed_complete", "complete_plus_anchor")
 
 def reread(item: answers.Item, log: answers.Log, *, seed: int, box: Sandbox | None) -> list[dict[str, Any]]:
     """One item under every rule: what is read, what is right, repairs at k = 1, realised margins, and its replay rows."""
-    code = isinstance(item, programs.Program)
+    code = isinstance(item, programs.AskedProgram)
     rows = []
     for rule in WAYS if code else RULES:
         found = (
@@ -52,7 +52,7 @@ def reread(item: answers.Item, log: answers.Log, *, seed: int, box: Sandbox | No
 
 def _outcome(
     item: answers.Item,
-    found: Sequence[fields.Candidate],
+    found: Sequence[fields.AnswerCandidate],
     judged: Sequence[marks.Mark],
     *,
     seed: int,

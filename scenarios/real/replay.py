@@ -15,15 +15,15 @@ import numpy as np
 
 from rrf_design.repairing.programs import robust_scale
 from scenarios.real.answers import Item, family, task
-from scenarios.real.designs import DESIGNS, NODES, Design, prepared
-from scenarios.real.fields import Candidate, same, truth
+from scenarios.real.designs import DESIGNS, NODES, FieldDesign, prepared
+from scenarios.real.fields import AnswerCandidate, same, truth
 from scenarios.real.marks import Mark
 
-Weighting = Callable[[Design], tuple[float, ...]]
+Weighting = Callable[[FieldDesign], tuple[float, ...]]
 """One weight per relation of a design."""
 
 
-def wrong_values(item: Item, candidates: Sequence[Candidate], marks: Sequence[Mark]) -> list[tuple[float, ...]]:
+def wrong_values(item: Item, candidates: Sequence[AnswerCandidate], marks: Sequence[Mark]) -> list[tuple[float, ...]]:
     """Distinct wrong values of an item that also has a right answer; none when the log can't be replayed."""
     right = truth(item)
     # A program counts as right when it passes the hidden tests; its public signature is then the reference's.

@@ -120,7 +120,7 @@ def ask(item: answers.Item, source: Asker, *, seed: int) -> None:
 
 def process(item: answers.Item, log: answers.Log, *, seed: int, budgets: tuple[int, ...] = (1, 2)) -> dict[str, Any]:
     """Read, choose, and only then evaluate."""
-    code = isinstance(item, programs.Program)
+    code = isinstance(item, programs.AskedProgram)
     found = fields.read(item, log, seed=seed)
     right = fields.truth(item)
     choices = {name: baseline(name, found, right, code=code) for name in BASELINES}
@@ -162,10 +162,10 @@ def process(item: answers.Item, log: answers.Log, *, seed: int, budgets: tuple[i
 Document = Mapping[str, Any]
 
 
-def nodes_of(document: Document) -> list[tuple[fields.Candidate, bool]]:
+def nodes_of(document: Document) -> list[tuple[fields.AnswerCandidate, bool]]:
     """The four transformed answers of a processed item, each with whether it is right."""
     pairs = zip(document["candidates"], document["marks"], strict=True)
-    return [(fields.Candidate.from_document(c), m["correct"]) for c, m in pairs if c["role"] == "node"]
+    return [(fields.AnswerCandidate.from_document(c), m["correct"]) for c, m in pairs if c["role"] == "node"]
 
 
 def recall(document: Document) -> bool:

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-from scenarios.synthetic.decoders import Repaired, calibrate, convex, exact
-from scenarios.synthetic.field import Corruption, Field, complete, corrupt, generator, path, random_tree, sample_field
+from scenarios.synthetic.decoders import DecodedField, calibrate, convex, exact
+from scenarios.synthetic.field import (
+    Corruption,
+    SyntheticField,
+    complete,
+    corrupt,
+    generator,
+    path,
+    random_tree,
+    sample_field,
+)
 from scenarios.synthetic.margins import Measured, measure
 
 __all__ = [
     "Corruption",
-    "Field",
+    "DecodedField",
     "Measured",
-    "Repaired",
+    "SyntheticField",
     "calibrate",
     "complete",
     "convex",

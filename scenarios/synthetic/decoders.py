@@ -25,7 +25,7 @@ PENALTIES = (0.3, 0.1, 0.03, 0.01, 0.003, 0.001)
 
 
 @dataclass(frozen=True, slots=True)
-class Repaired:
+class DecodedField:
     """What a decoder returned, beside the truth."""
 
     relative_error: float
@@ -42,7 +42,7 @@ class Repaired:
 
 def exact(
     B: Array, groups: Sequence[int], syndrome: Array, *, k: int, truth: Array, error: Array, epsilon: float = 0.0
-) -> Repaired:
+) -> DecodedField:
     """Smallest support within ε; among equals the first, as in the paper's enumeration."""
     found = SupportDecoder(B, list(groups)).decode(syndrome, k=k, epsilon=epsilon, tolerance=1e-9 * (1.0 + epsilon))
     if found.explanations:
@@ -56,7 +56,7 @@ def exact(
 
 def convex(
     B: Array, groups: Sequence[int], syndrome: Array, *, k: int, truth: Array, error: Array, penalty: float
-) -> Repaired:
+) -> DecodedField:
     """Penalised group-ℓ₁ with λ = `penalty` times the λ at which everything is shrunk to zero."""
     top = _largest_penalty(B, groups, syndrome)
     if top == 0.0:
@@ -86,14 +86,14 @@ def _largest_penalty(B: Array, groups: Sequence[int], syndrome: Array) -> float:
     return max((float(np.linalg.norm(part)) for part in np.split(correlation, cuts)), default=0.0)
 
 
-def _judge(estimate: Array, residual: float, *, k: int, truth: Array, error: Array, explanations: int) -> Repaired:
+def _judge(estimate: Array, residual: float, *, k: int, truth: Array, error: Array, explanations: int) -> DecodedField:
     edits = np.asarray(estimate).reshape(truth.shape)
     # y = z* + e and ẑ = y − ê, so ẑ − z* = e − ê.
     miss = float(np.linalg.norm(error - edits))
     sizes = np.linalg.norm(edits, axis=1)
     largest = {int(i) for i in np.argsort(-sizes, kind="stable")[:k] if sizes[i] > 0}
     wrong = {int(i) for i in np.flatnonzero(np.linalg.norm(error, axis=1))}
-    return Repaired(
+    return DecodedField(
         miss / max(float(np.linalg.norm(truth)), 1e-12),
         miss,
         len(largest & wrong) / max(len(wrong), 1),

@@ -31,7 +31,7 @@ def generator(master: int, experiment: str, stage: str, *index: int) -> np.rando
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class SyntheticField:
     """Node maps (n, d, d), truth (n, d), the component of each node, and how many draws the condition limit rejected."""
 
     maps: Array
@@ -77,7 +77,7 @@ class Field:
         return [node for node, own in enumerate(self.component) if own == component]
 
 
-def sample_field(rng: np.random.Generator, sizes: Sequence[int], *, dim: int = DIM) -> Field:
+def sample_field(rng: np.random.Generator, sizes: Sequence[int], *, dim: int = DIM) -> SyntheticField:
     """A clean field with one component per entry of `sizes`."""
     n = sum(sizes)
     rejected = 0
@@ -93,7 +93,7 @@ def sample_field(rng: np.random.Generator, sizes: Sequence[int], *, dim: int = D
     component = tuple(index for index, size in enumerate(sizes) for _ in range(size))
     latent = rng.normal(size=(len(sizes), dim))
     truth = np.einsum("nij,nj->ni", maps, latent[list(component)])
-    return Field(maps, truth, component, rejected)
+    return SyntheticField(maps, truth, component, rejected)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,7 @@ class Corruption:
     error: Array
 
 
-def corrupt(rng: np.random.Generator, field: Field, k: int) -> Corruption:
+def corrupt(rng: np.random.Generator, field: SyntheticField, k: int) -> Corruption:
     """k nodes uniformly without replacement; a Gaussian direction, normalised, times an amplitude in [0.9, 2.1]."""
     nodes = tuple(sorted(int(i) for i in rng.choice(field.nodes, size=k, replace=False)))
     error = np.zeros_like(field.truth)

@@ -6,9 +6,9 @@ matrix); whoever prints a bound proves it first, with the rounding paid for.
 
 from __future__ import annotations
 
-from solvers.bounds.dominance import dominance
-from solvers.bounds.mixed_integer import FrontEnd, mixed_integer
+from solvers.bounds.dominating import dominance
+from solvers.bounds.integer_program import FrontEnd, mixed_integer
 from solvers.bounds.result import Relaxation
-from solvers.bounds.semidefinite import semidefinite
+from solvers.bounds.semidefinite_program import semidefinite
 
 __all__ = ["FrontEnd", "Relaxation", "dominance", "mixed_integer", "semidefinite"]

@@ -82,7 +82,7 @@ def _others(
 ) -> Margin | None:
     if not rest or not size:
         return None
-    from solvers.margin import support_margin
+    from solvers.gamma import support_margin
 
     index = np.concatenate([columns[i] for i in erased]) if erased else np.zeros(0, dtype=np.int64)
     part = operator[:, index]

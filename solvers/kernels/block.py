@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from solvers.kernels.emit import CENTRE_SLACK, centres_first, emit, emit_supersets, top_sum
+from solvers.kernels.emit import CENTRE_SLACK, centres_first, emit_supersets, emit_support, top_sum
 from solvers.kernels.linalg import cholesky, contraction, norm_bound, reciprocal, whiten, whiten_four
 
 NORM_SLACK = 1e-11
@@ -240,7 +240,7 @@ def _triples(cuts, names, n, prefix, length, norms, blocks, out, count):
                     exact = True
                     pair_ok = contraction(blocks[a, b], da, db, gap, pair_factor)
                 if not pair_ok or not _third_ok(blocks, a, b, c, da, db, dc, pair_factor, scratch):
-                    count = emit(out, count, prefix, length, names[a], names[b], names[c])
+                    count = emit_support(out, count, prefix, length, names[a], names[b], names[c])
                     if count > out.shape[0]:
                         return count
     return count
@@ -309,7 +309,7 @@ def _through_root(offsets, nodes, n, root, size, norms, blocks, sound, out, coun
             fine = contraction(blocks[root, b], dr, db, gap, factor)
         if size == 2:
             if not fine:
-                count = emit(out, count, prefix, 1, nodes[b], -1, -1)
+                count = emit_support(out, count, prefix, 1, nodes[b], -1, -1)
             continue
         for c in range(b + 1, n):
             y, z = norms[root, c], norms[b, c]
@@ -317,7 +317,7 @@ def _through_root(offsets, nodes, n, root, size, norms, blocks, sound, out, coun
                 continue
             dc = offsets[c + 1] - offsets[c]
             if not (fine and sound[c]) or not _third_ok(blocks, root, b, c, dr, db, dc, factor, scratch):
-                count = emit(out, count, prefix, 1, nodes[b], nodes[c], -1)
+                count = emit_support(out, count, prefix, 1, nodes[b], nodes[c], -1)
                 if count > out.shape[0]:
                     return count
     return count

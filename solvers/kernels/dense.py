@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from solvers.kernels.emit import CENTRE_SLACK, PIVOT_SLACK, centres_first, emit, emit_supersets, top_sum
+from solvers.kernels.emit import CENTRE_SLACK, PIVOT_SLACK, centres_first, emit_supersets, emit_support, top_sum
 
 
 @njit(cache=True, nogil=True)
@@ -163,7 +163,7 @@ def _triples(matrix, nodes, n, pivot, prefix, length, work, live, out, count):
                 for b in range(pivot + 1, n):
                     for c in range(b + 1, n):
                         if b != a and c != a and (b > a or rest[b] > 0.0) and (c > a or rest[c] > 0.0):
-                            count = emit(out, count, prefix, length, nodes[a], nodes[b], nodes[c])
+                            count = emit_support(out, count, prefix, length, nodes[a], nodes[b], nodes[c])
                             if count > out.shape[0]:
                                 return count
     for a in range(pivot + 1, n):
@@ -214,7 +214,7 @@ def _third(matrix, nodes, n, pivot, a, b, v, y, rest, prefix, length, out, count
     if room <= 0.0:  # the pair alone is harmful
         for c in range(pivot + 1, n):
             if c not in (a, b) and rest[c] > 0.0:
-                count = emit(out, count, prefix, length, nodes[a], nodes[b], nodes[c])
+                count = emit_support(out, count, prefix, length, nodes[a], nodes[b], nodes[c])
         return count
     after = slice(pivot + 1, n)
     harmful = _count_harmful(matrix[a, after], matrix[b, after], y[after], rest[after], ya, yb, ra, rb, v, room)
@@ -226,7 +226,7 @@ def _third(matrix, nodes, n, pivot, a, b, v, y, rest, prefix, length, out, count
         u = matrix[a, c] - ya * y[c]
         w = matrix[b, c] - yb * y[c]
         if rest[c] * room + 2.0 * v * u * w - ra * w * w - rb * u * u <= 0.0:
-            count = emit(out, count, prefix, length, nodes[a], nodes[b], nodes[c])
+            count = emit_support(out, count, prefix, length, nodes[a], nodes[b], nodes[c])
     return count
 
 
@@ -238,7 +238,7 @@ def _pairs(matrix, nodes, root, out, count):
     for b in range(root + 1, matrix.shape[0]):
         both = matrix[root, root] > 0.0 and matrix[b, b] > 0.0
         if not both or matrix[root, b] ** 2 > matrix[root, root] * matrix[b, b] * (1.0 - PIVOT_SLACK):
-            count = emit(out, count, prefix, 1, nodes[b], -1, -1)
+            count = emit_support(out, count, prefix, 1, nodes[b], -1, -1)
     return count
 
 
@@ -265,7 +265,7 @@ def _triples_through(matrix, nodes, root, work, out, count):
         for c in range(b + 1, n):
             v = matrix[b, c] - y[b] * y[c]
             if v * v >= limit * max(rest[c], 0.0):
-                count = emit(out, count, prefix, 1, nodes[b], nodes[c], -1)
+                count = emit_support(out, count, prefix, 1, nodes[b], nodes[c], -1)
                 if count > out.shape[0]:
                     return count
     return count

@@ -10,7 +10,7 @@ PIVOT_SLACK = 1e-13  # relative room for the rounding of a closed-form 2×2 or 3
 
 
 @njit(cache=True, nogil=True)
-def emit(out, count, prefix, length, a, b, c):
+def emit_support(out, count, prefix, length, a, b, c):
     """Append prefix + those of a, b, c that are not negative; returns the new count (unchanged when full)."""
     if count < out.shape[0]:
         for t in range(length):
@@ -39,7 +39,7 @@ def emit_path(out, count, node, chosen, last):
 def emit_supersets(out, count, prefix, length, candidates, start, stop, missing):
     """Append prefix + every choice of `missing` candidates from candidates[start:stop], until `out` is full."""
     if missing == 0:
-        return emit(out, count, prefix, length, -1, -1, -1)
+        return emit_support(out, count, prefix, length, -1, -1, -1)
     if stop - start < missing:
         return count
     choice = np.arange(start, start + missing)

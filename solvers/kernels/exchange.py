@@ -159,7 +159,7 @@ def tidy(state, blocks, size, shift, held, prices, candidates, rank, out, block_
 
 
 @njit(cache=True, nogil=True)
-def exchange(state, blocks, size, shift, held, prices, block_nodes, block_at, budget, rounds, seed):
+def exchange_rows(state, blocks, size, shift, held, prices, block_nodes, block_at, budget, rounds, seed):
     """Rounds of selling and buying from a set with no weak connected set, until it costs at most `budget`; what it costs then.
 
     `held` and the sum are changed in place.

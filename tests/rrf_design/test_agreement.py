@@ -8,7 +8,7 @@ import pytest
 from agreeing import SIGNS, generated, live, page_words, true_field
 
 import rrf_design as rrf
-from rrf_design.explain import explain
+from rrf_design.explaining import explain
 from rrf_design.goal import Goal
 from rrf_design.models.scripted import ScriptedModel
 from rrf_design.reporting import write_report

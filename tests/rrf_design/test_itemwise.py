@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import rrf_design as rrf
-from rrf_design.itemwise import itemwise
+from rrf_design.itemwise import for_each_item
 
 
 def test_a_problem_goes_to_the_verb_and_a_data_set_to_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -17,7 +17,7 @@ def test_a_problem_goes_to_the_verb_and_a_data_set_to_its_own(monkeypatch: pytes
     elsewhere.for_tables = lambda *given, **options: ("table", given[1:], options)  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "elsewhere", elsewhere)
 
-    @itemwise("elsewhere", "for_tables")
+    @for_each_item("elsewhere", "for_tables")
     def verb(problem: Any = None, extra: int = 0, *, loud: bool = False) -> Any:
         """What it does."""
         return "problem", extra, loud

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import rrf_design as rrf
-from rrf_design.joined import joined, shared_words
+from rrf_design.joined import joined_problem, shared_words
 from rrf_design.rows import block_rows, own_covariance
 
 
@@ -53,7 +53,7 @@ def by_definition(problem: rrf.Problem, select: list[str]) -> float:
 def test_the_margin_of_a_selection_is_that_of_its_joint_noise(seed: int) -> None:
     problem = field(seed)
     for select in ([], ["a1"]) if seed % 2 else ([],):
-        together, chosen = joined(problem, select)
+        together, chosen = joined_problem(problem, select)
         assert together.margin(chosen).value == pytest.approx(by_definition(problem, select), rel=1e-7)
         assert together.margin(chosen).value >= problem.margin(select).value * (1 - 1e-9)
     made = rrf.certify(together, chosen)
@@ -61,7 +61,7 @@ def test_the_margin_of_a_selection_is_that_of_its_joint_noise(seed: int) -> None
 
 
 def test_the_rows_ask_what_they_asked() -> None:
-    together, chosen = joined(field(0))
+    together, chosen = joined_problem(field(0))
     operator = together.operator(chosen)
     (joint,) = [block for block in together.blocks if block.id == "shared"]
     assert joint.nodes == ("n0", "n1", "n2", "n3")
@@ -75,10 +75,10 @@ def test_what_can_not_be_one_block_is_refused_and_a_correlation_stays() -> None:
     problem = field(0)
     heavy = tuple(a.model_copy(update={"weight": 2.0}) for a in problem.anchors)
     with pytest.raises(rrf.InputError, match="has a weight, is uncertain or may be wrong by itself"):
-        joined(problem.model_copy(update={"anchors": heavy}))
+        joined_problem(problem.model_copy(update={"anchors": heavy}))
     entry = problem.noise[0].model_copy(update={"covariance": None, "correlation": 0.5})
     alone = problem.model_copy(update={"noise": (entry,)})
-    assert joined(alone)[0] is alone
+    assert joined_problem(alone)[0] is alone
 
 
 def test_a_margin_is_called_a_bound_only_where_held_blocks_share_noise() -> None:
@@ -86,4 +86,4 @@ def test_a_margin_is_called_a_bound_only_where_held_blocks_share_noise() -> None
     blocks = problem.noise[0].blocks
     assert "share noise" in shared_words(problem, blocks)
     assert shared_words(problem, blocks[:1]) == ""
-    assert shared_words(joined(problem)[0], blocks) == ""
+    assert shared_words(joined_problem(problem)[0], blocks) == ""

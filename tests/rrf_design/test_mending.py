@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from rrf_design import Problem, mending
-from rrf_design.explain import explain
+from rrf_design.explaining import explain
 
 
 def pair(**more: object) -> Problem:

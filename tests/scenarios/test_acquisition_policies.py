@@ -9,7 +9,7 @@ from rrf_design.acquisition import Acquirer, Buys, Settings, Settlement
 from rrf_design.errors import InputError
 from scenarios.acquisition_policies import EPSILON, POLICIES
 from scenarios.real import market as module
-from scenarios.real.market import PRICES, QUERIES, SAMPLES, Play, Values, answer, buy, market, vote, vote_play
+from scenarios.real.market import PRICES, QUERIES, SAMPLES, Play, Values, answer, buy, market_of, vote, vote_play
 from scenarios.runner import run_scenario
 
 Record = dict[str, Values]
@@ -25,15 +25,15 @@ def repaired(play: Play) -> list[float] | None:
 
 
 def test_market_prices_and_shared_sample_weight() -> None:
-    problem = market(1, 1, 0.7, owned=["original"])
+    problem = market_of(1, 1, 0.7, owned=["original"])
     assert {node.id for node in problem.nodes if node.cost is None} == {"original"}
     assert problem.family_size["samples"] == 4
-    assert "second" not in market(1, 1, 0.7, owned=["original"], lost=["second"]).node_by_id
+    assert "second" not in market_of(1, 1, 0.7, owned=["original"], lost=["second"]).node_by_id
 
 
 def test_a_row_does_not_change_when_another_answer_is_lost() -> None:
-    whole = market(1, 1, 0.7, owned=["original"])
-    less = market(1, 1, 0.7, owned=["original"], lost=["sample1", "sample2"])
+    whole = market_of(1, 1, 0.7, owned=["original"])
+    less = market_of(1, 1, 0.7, owned=["original"], lost=["sample1", "sample2"])
     same = [p.block_by_id["original~sample0"].weight / p.family_size["samples"] for p in (whole, less)]
     assert same[0] == same[1] == 0.25
 
@@ -47,7 +47,7 @@ def test_every_policy_ends_with_a_certificate(policy: str) -> None:
 
 def test_the_loop_books_what_the_play_counts() -> None:
     """Cost is that of the product's ledger, and one call for the answer that belongs to the field."""
-    loop = Acquirer(market(1, 1, 0.7, owned=["original"]), settings=Settings(method="degree"))
+    loop = Acquirer(market_of(1, 1, 0.7, owned=["original"]), settings=Settings(method="degree"))
     bought = []
     while purchases := loop.ask():
         bought += purchases

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from scenarios.base import Context, Done, Status
+from scenarios.base import ConditionStatus, Context, Done
 from scenarios.benchmark_acquisition import SCENARIO, report, run, scripted_run
 from scenarios.live_runs import throughput
 
@@ -55,22 +55,22 @@ def done(**changes: Any) -> list[Done]:
     return [Done({"what": what}, value, 1.0) for what, value in (values | changes).items()]
 
 
-def statuses(entries: list[Done], *, quick: bool = False) -> dict[str, Status]:
+def statuses(entries: list[Done], *, quick: bool = False) -> dict[str, ConditionStatus]:
     outcome = report(context(quick=quick), entries)
     SCENARIO.check(outcome)
     return {verdict.key: verdict.status for verdict in outcome.verdicts}
 
 
 def test_verdicts() -> None:
-    assert set(statuses(done()).values()) == {Status.MET}
-    assert set(statuses(done(), quick=True).values()) == {Status.NOT_JUDGED}
+    assert set(statuses(done()).values()) == {ConditionStatus.MET}
+    assert set(statuses(done(), quick=True).values()) == {ConditionStatus.NOT_JUDGED}
     slow = {"rounds": [{"purchases": 200, "wall": 1.0, "cpu": 1.0, "repaired": 4, "fields": 4}]}
     wrong = {"rounds": [{"purchases": 900, "wall": 1.0, "cpu": 1.0, "repaired": 3, "fields": 4}]}
     found = statuses(done(witness=slow, adaptive=wrong, embedded={"missing": "no weights"}))
-    assert found["witness"] is found["adaptive"] is Status.VIOLATED
-    assert found["share"] is Status.NOT_JUDGED
+    assert found["witness"] is found["adaptive"] is ConditionStatus.VIOLATED
+    assert found["share"] is ConditionStatus.NOT_JUDGED
     lost = statuses(done(rough={**ROUGH, "balanced": False, "memory": [100, 200]}))
-    assert lost["books"] is lost["memory"] is Status.VIOLATED
+    assert lost["books"] is lost["memory"] is ConditionStatus.VIOLATED
 
 
 def test_the_rough_server_is_outlived_and_the_books_agree() -> None:

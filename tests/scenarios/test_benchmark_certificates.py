@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from scenarios import Context, Done, Status
+from scenarios import ConditionStatus, Context, Done
 from scenarios.benchmark_certificates import SCENARIO
 
 
@@ -15,11 +15,11 @@ def test_tiny_run(tmp_path):
     outcome = SCENARIO.report(context, done)
     SCENARIO.check(outcome)
     assert {verdict.key: verdict.status for verdict in outcome.verdicts} == {
-        "dense": Status.NOT_JUDGED,
-        "graph": Status.NOT_JUDGED,
-        "large": Status.NOT_JUDGED,
-        "rigour": Status.NOT_JUDGED,
-        "valid": Status.MET,
+        "dense": ConditionStatus.NOT_JUDGED,
+        "graph": ConditionStatus.NOT_JUDGED,
+        "large": ConditionStatus.NOT_JUDGED,
+        "rigour": ConditionStatus.NOT_JUDGED,
+        "valid": ConditionStatus.MET,
     }
     assert len(outcome.tables[1].rows) == 2
 
@@ -37,6 +37,6 @@ def test_a_refused_certificate_is_counted(tmp_path):
         Done({"kind": "rigour"}, cost, 0.0),
     ]
     verdicts = {verdict.key: verdict.status for verdict in SCENARIO.report(context, done).verdicts}
-    assert verdicts["valid"] is Status.VIOLATED
+    assert verdicts["valid"] is ConditionStatus.VIOLATED
     full = SCENARIO.report(Context(SCENARIO.parameters(), False, tmp_path), done)
-    assert all(verdict.status is Status.VIOLATED for verdict in full.verdicts)
+    assert all(verdict.status is ConditionStatus.VIOLATED for verdict in full.verdicts)

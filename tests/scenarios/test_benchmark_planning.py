@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from scenarios import Context, Done, Status
+from scenarios import ConditionStatus, Context, Done
 from scenarios.benchmark_planning import SCENARIO, sparse_field
 from scenarios.larger_plans import larger_field
 
@@ -24,7 +24,7 @@ def test_tiny_run(tmp_path):
     done = [Done(part, json.loads(json.dumps(SCENARIO.run(context, part))), 0.0) for part in SCENARIO.parts(context)]
     outcome = SCENARIO.report(context, done)
     SCENARIO.check(outcome)
-    assert {verdict.status for verdict in outcome.verdicts} == {Status.NOT_JUDGED}
+    assert {verdict.status for verdict in outcome.verdicts} == {ConditionStatus.NOT_JUDGED}
 
 
 def test_the_sparse_field_has_what_it_says():

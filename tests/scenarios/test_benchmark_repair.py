@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from scenarios import Context, Done, Status
+from scenarios import ConditionStatus, Context, Done
 from scenarios.benchmark_repair import FAMILIES, SCENARIO, Loop, sample
 from solvers.decoding import decode_support
 
@@ -29,9 +29,9 @@ def test_tiny_run(tmp_path):
     outcome = SCENARIO.report(context, done)
     SCENARIO.check(outcome)
     assert {verdict.key: verdict.status for verdict in outcome.verdicts} == {
-        "graph": Status.NOT_JUDGED,
-        "typed": Status.NOT_JUDGED,
-        "dense": Status.NOT_JUDGED,
-        "right": Status.MET,
+        "graph": ConditionStatus.NOT_JUDGED,
+        "typed": ConditionStatus.NOT_JUDGED,
+        "dense": ConditionStatus.NOT_JUDGED,
+        "right": ConditionStatus.MET,
     }
     assert len(outcome.tables[1].rows) == len(FAMILIES)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import rrf_design as rrf
-from scenarios.base import Context, Done, Status
+from scenarios.base import ConditionStatus, Context, Done
 from scenarios.benchmark_tables import SCENARIO, report
 from scenarios.table_works import CHECKS, PATTERNS, PLANNED, cells, delivered, planned, write
 
@@ -16,7 +16,7 @@ WORKED = {"ended": 0, "cpu": 100.0, "wall": 120.0, "memory": 400 * 2**20}
 REPAIRED = WORKED | {"digest": "abc", "bytes": 5, "verdicts": {"certified": 1000}}
 
 
-def judged(plan: Any = None, repair: Any = None, workers: Any = None) -> dict[str, Status]:
+def judged(plan: Any = None, repair: Any = None, workers: Any = None) -> dict[str, ConditionStatus]:
     """The verdicts of a full run in which everything went well, but for what is given."""
     context = Context(SCENARIO.parameters(), quick=False, directory=Path())
     parts = {
@@ -41,7 +41,7 @@ def judged(plan: Any = None, repair: Any = None, workers: Any = None) -> dict[st
 
 
 def test_a_good_run_meets_every_condition() -> None:
-    assert set(judged().values()) == {Status.MET}
+    assert set(judged().values()) == {ConditionStatus.MET}
 
 
 @pytest.mark.parametrize(
@@ -59,16 +59,16 @@ def test_a_good_run_meets_every_condition() -> None:
     ],
 )
 def test_every_condition_can_fail(given: dict[str, Any], violated: set[str]) -> None:
-    assert {key for key, status in judged(**given).items() if status is Status.VIOLATED} == violated
+    assert {key for key, status in judged(**given).items() if status is ConditionStatus.VIOLATED} == violated
 
 
 def test_a_process_that_ended_early_is_no_success() -> None:
     seen = judged(plan={"ended": 1}, repair={"full": {"ended": -9}})
-    assert {key for key, status in seen.items() if status is Status.MET} == {"workers"}
+    assert {key for key, status in seen.items() if status is ConditionStatus.MET} == {"workers"}
 
 
 def test_a_cluster_that_is_not_installed_is_not_judged() -> None:
-    assert judged(workers={"missing": "Dask is not installed"})["workers"] is Status.NOT_JUDGED
+    assert judged(workers={"missing": "Dask is not installed"})["workers"] is ConditionStatus.NOT_JUDGED
 
 
 def test_the_planned_table_has_seven_structures() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from rrf_design.errors import InputError
 from scenarios import version_works
-from scenarios.base import Context, Done, Status
+from scenarios.base import ConditionStatus, Context, Done
 from scenarios.benchmark_versions import ROOMS, SCENARIO, report, run
 
 
@@ -25,7 +25,7 @@ def done(work: str, *, now: float, before: float, same: bool = True) -> Done:
     return Done({"work": work}, value, 1.0)
 
 
-def judged(before: str, *parts: Done) -> dict[str, Status]:
+def judged(before: str, *parts: Done) -> dict[str, ConditionStatus]:
     context = Context({"before": before, "rounds": 3}, quick=False, directory=Path())
     outcome = report(context, parts)
     SCENARIO.check(outcome)
@@ -34,19 +34,19 @@ def judged(before: str, *parts: Done) -> dict[str, Status]:
 
 def test_a_work_that_became_slower_is_a_violation_of_its_room() -> None:
     parts = [done(f"{room}, some", now=1.0, before=1.0) for room in ROOMS]
-    assert set(judged("there", *parts).values()) == {Status.MET}
+    assert set(judged("there", *parts).values()) == {ConditionStatus.MET}
     slower = judged("there", *parts, done("plan, other", now=1.2, before=1.0))
-    assert [key for key, status in slower.items() if status is Status.VIOLATED] == ["plan"]
+    assert [key for key, status in slower.items() if status is ConditionStatus.VIOLATED] == ["plan"]
 
 
 def test_another_answer_is_a_violation() -> None:
     parts = [done(f"{room}, some", now=1.0, before=1.0, same=room != "repair") for room in ROOMS]
-    assert judged("there", *parts)["same"] is Status.VIOLATED
+    assert judged("there", *parts)["same"] is ConditionStatus.VIOLATED
 
 
 def test_nothing_is_judged_of_a_version_beside_itself() -> None:
     parts = [done(f"{room}, some", now=2.0, before=1.0) for room in ROOMS]
-    assert {status for key, status in judged("", *parts).items() if key != "same"} == {Status.NOT_JUDGED}
+    assert {status for key, status in judged("", *parts).items() if key != "same"} == {ConditionStatus.NOT_JUDGED}
 
 
 def test_a_folder_without_the_package_is_named(tmp_path: Path) -> None:

@@ -6,13 +6,15 @@ from typing import Any
 
 import pytest
 
-from scenarios import Context, Done, Expectation, Outcome, Scenario, Table, Verdict
+from scenarios import ConditionVerdict, Context, Done, Expectation, Scenario, ScenarioOutcome, Table
 from scenarios.conformance import check_scenario
 
 
-def _report(context: Context, done: list[Done]) -> Outcome:
+def _report(context: Context, done: list[Done]) -> ScenarioOutcome:
     rows = [{"seed": d.value} for d in done]
-    return Outcome([Verdict.of("few", len(rows) < 9, f"{len(rows)}")], tables=[Table.of("seeds", rows)])
+    return ScenarioOutcome(
+        [ConditionVerdict.of("few", len(rows) < 9, f"{len(rows)}")], tables=[Table.of("seeds", rows)]
+    )
 
 
 OURS = Scenario(
@@ -45,6 +47,6 @@ def test_one_that_breaks_a_promise_is_told_which(tmp_path: Path, change: dict[st
 
 
 def test_a_report_without_a_table(tmp_path: Path) -> None:
-    bare = replace(OURS, report=lambda context, done: Outcome([Verdict.of("few", True, "")]))
+    bare = replace(OURS, report=lambda context, done: ScenarioOutcome([ConditionVerdict.of("few", True, "")]))
     with pytest.raises(AssertionError, match="without a table"):
         check_scenario(bare, tmp_path)

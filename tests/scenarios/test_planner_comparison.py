@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from scenarios import Context, Done, Status
+from scenarios import ConditionStatus, Context, Done
 from scenarios.planner_comparison import METHODS, SCENARIO, counterexample, random_field
 
 
@@ -14,7 +14,7 @@ def test_tiny_run(tmp_path):
     done = [Done(part, json.loads(json.dumps(SCENARIO.run(context, part))), 0.0) for part in SCENARIO.parts(context)]
     outcome = SCENARIO.report(context, done)
     SCENARIO.check(outcome)
-    assert {verdict.status for verdict in outcome.verdicts} == {Status.MET}
+    assert {verdict.status for verdict in outcome.verdicts} == {ConditionStatus.MET}
     assert len(outcome.tables[0].rows) == len(METHODS)
 
 

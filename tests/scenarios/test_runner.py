@@ -8,7 +8,18 @@ from pathlib import Path
 import pytest
 
 from rrf_design import InputError
-from scenarios.base import Context, Done, Expectation, Outcome, Part, Scenario, Status, Table, Verdict, public
+from scenarios.base import (
+    ConditionStatus,
+    ConditionVerdict,
+    Context,
+    Done,
+    Expectation,
+    Part,
+    Scenario,
+    ScenarioOutcome,
+    Table,
+    public,
+)
 from scenarios.plots import lines
 from scenarios.runner import run_scenario, write_index
 
@@ -23,10 +34,10 @@ def _run(context: Context, part: Part) -> dict[str, float]:
     return {"seed": part["seed"], "third": part["seed"] / 3, "broken": float("nan")}
 
 
-def _report(context: Context, done: list[Done]) -> Outcome:
+def _report(context: Context, done: list[Done]) -> ScenarioOutcome:
     rows = [d.value for d in done]
-    return Outcome(
-        verdicts=[Verdict.of("small", max(r["third"] for r in rows) < 10, f"{len(rows)} rows")],
+    return ScenarioOutcome(
+        verdicts=[ConditionVerdict.of("small", max(r["third"] for r in rows) < 10, f"{len(rows)} rows")],
         tables=[Table.of("thirds", rows, caption="A <b>caption</b> | with markup")],
         figures=[
             lines("curve", {"third": ([r["seed"] for r in rows], [r["third"] for r in rows])}, x="seed", y="third")
@@ -94,7 +105,7 @@ def test_processes_give_the_same_rows(tmp_path: Path) -> None:
 def test_violations_are_published(tmp_path: Path) -> None:
     published = run_scenario(TOY, tmp_path, changes={"seeds": 40})
     assert published.violated == ("small",)
-    assert published.document["expectations"][0]["status"] == Status.VIOLATED
+    assert published.document["expectations"][0]["status"] == ConditionStatus.VIOLATED
     assert "violated" in (tmp_path / "README.md").read_text()
 
 
@@ -150,7 +161,7 @@ def test_paths_stay_out_of_everything_that_is_written(tmp_path: Path) -> None:
 
 
 def test_every_expectation_needs_its_verdict(tmp_path: Path) -> None:
-    silent = replace(TOY, report=lambda context, done: Outcome(verdicts=[]))
+    silent = replace(TOY, report=lambda context, done: ScenarioOutcome(verdicts=[]))
     with pytest.raises(ValueError, match="expectations"):
         run_scenario(silent, tmp_path)
 
@@ -166,7 +177,7 @@ def test_table_rows_must_fit() -> None:
 
 
 def test_a_page_begins_with_the_answer_and_its_picture(tmp_path: Path) -> None:
-    def answered(context: Context, done: list[Done]) -> Outcome:
+    def answered(context: Context, done: list[Done]) -> ScenarioOutcome:
         return replace(_report(context, done), answer="It *does*.")
 
     run_scenario(replace(TOY, report=answered), tmp_path)

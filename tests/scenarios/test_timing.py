@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from scenarios.base import Status
+from scenarios.base import ConditionStatus
 from scenarios.timing import Benchmark, benchmark_table, side_by_side
 
 
@@ -47,8 +47,8 @@ def test_short_work_is_repeated(clock: list[float]) -> None:
 def test_verdicts_of_figures() -> None:
     fast = Benchmark("fast", "ours", "theirs", 30.0, required=20.0)
     slow = Benchmark("slow", "ours", "theirs", 3.0, required=2.3, at_most=True)
-    assert fast.verdict().status is Status.MET
-    assert slow.verdict().status is Status.VIOLATED
-    assert slow.verdict(quick=True).status is Status.NOT_JUDGED
+    assert fast.verdict().status is ConditionStatus.MET
+    assert slow.verdict().status is ConditionStatus.VIOLATED
+    assert slow.verdict(quick=True).status is ConditionStatus.NOT_JUDGED
     table = benchmark_table([fast, slow])
     assert [row[table.columns.index("met")] for row in table.rows] == ["yes", "no"]

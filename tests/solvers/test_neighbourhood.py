@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
-from solvers.neighbourhood import SMALL, neighbourhood
+from solvers.neighbourhood import SMALL, neighbourhood_of
 
 
 def path(n):
@@ -13,14 +13,14 @@ def path(n):
 
 
 def test_small_fields_are_taken_whole():
-    near = neighbourhood(path(10), None, [4], radius=1)
+    near = neighbourhood_of(path(10), None, [4], radius=1)
     assert (near.field.n, near.units.tolist()) == (10, [4])
 
 
 def test_reach_rows_and_the_way_back():
     n = SMALL + 100
     for matrix in (path(n), path(n).tocsc()):
-        near = neighbourhood(matrix, None, [50], radius=3)
+        near = neighbourhood_of(matrix, None, [50], radius=3)
         assert near.members.tolist() == list(range(47, 54))
         assert near.rows.tolist() == list(range(46, 54))
         dense = matrix.toarray()[np.ix_(near.rows, near.members)]
@@ -33,7 +33,7 @@ def test_reach_rows_and_the_way_back():
 def test_units_are_stepped_over_whole():
     n = SMALL + 100
     groups = [[0, n - 1], *([i] for i in range(1, n - 1))]
-    near = neighbourhood(path(n), groups, [3], radius=4)
+    near = neighbourhood_of(path(n), groups, [3], radius=4)
     assert near.members.tolist() == [*range(8), n - 2]
     assert near.field.dims.tolist() == [2, *([1] * 8)]
     assert near.units.tolist() == [3]
@@ -41,5 +41,5 @@ def test_units_are_stepped_over_whole():
 
 def test_much_of_a_field_is_the_whole_field():
     n = SMALL + 100
-    near = neighbourhood(path(n), None, range(0, n, 2), radius=3)
+    near = neighbourhood_of(path(n), None, range(0, n, 2), radius=3)
     assert near.field.n == n

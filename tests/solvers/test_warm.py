@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from solvers import margin
-from solvers.warm import KINDS, small_field, warm
+from solvers.warm import KINDS, compile_kernels, small_field
 
 
 @pytest.mark.parametrize(("dim", "thin"), KINDS)
@@ -16,7 +16,7 @@ def test_the_fields_are_of_their_kind_and_worth_asking(dim: int, thin: bool) -> 
 
 
 def test_every_kernel_of_a_kind_is_met() -> None:
-    warm(1, True)
+    compile_kernels(1, True)
     from solvers.kernels import growth, pieces, sparse
 
     for kernel in (sparse.scan_sparse, growth.grow, pieces.piece_tables):
@@ -24,7 +24,7 @@ def test_every_kernel_of_a_kind_is_met() -> None:
     from solvers.kernels import counts, exchange, support_pairs, support_spans
 
     assert counts.separate.signatures
-    assert exchange.exchange.signatures
+    assert exchange.exchange_rows.signatures
 
     for kernel in (support_pairs.scan_pairs, support_spans.sparse_overlap, support_spans.orthonormal):
         assert kernel.signatures

@@ -23,7 +23,7 @@ from rrf_design.certificates.checker.noise import (
     joint_confidence,
 )
 from rrf_design.certificates.checker.record import OperatorRecord
-from rrf_design.certificates.checker.regime import CONSEQUENCE, ZERO, Finding, regime
+from rrf_design.certificates.checker.regime import CONSEQUENCE, ZERO, Finding, regime_of
 from rrf_design.certificates.checker.wording import NORM, WEIGHTS, assumption_lines
 from rrf_design.errors import Refused
 
@@ -162,7 +162,7 @@ def check_errors(document: Document, record: OperatorRecord) -> str:
 def check_regime(document: Document) -> str:
     """The regime, and its consequence in the specified words."""
     error = document["error"]
-    name = regime(
+    name = regime_of(
         Finding(
             lower=document["margin"]["lower"],
             robust_lower=document["uncertainty"]["robust_lower"],

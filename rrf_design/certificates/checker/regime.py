@@ -42,7 +42,7 @@ class Finding:
     """Whether anything bounds what uncertain blocks add to the noise."""
 
 
-def regime(finding: Finding) -> Regime:
+def regime_of(finding: Finding) -> Regime:
     """Information: nothing positive is proven. Noise: nothing bounds what uncertain relations add,
     or uncertainty takes more than half of the margin, or the error
     bound is above the acceptable error, or not better than not decoding at all. Computation: otherwise."""

@@ -210,7 +210,7 @@ class Exchange:
         self, start: Mask, target: float, units: int | None, *, deadline: float | None, effort: float, seed: int
     ) -> Mask | None:
         """A design that reaches the squared target within so many units of money, made from `start`; None: not found."""
-        from solvers.kernels.exchange import exchange, mend, tidy
+        from solvers.kernels.exchange import exchange_rows, mend, tidy
 
         arena, shift = self.arena, target * (1 + 1e-12)
         held = arena.active(start)
@@ -231,7 +231,7 @@ class Exchange:
         while units is not None and cost > units:
             if rounds <= 0 or (deadline is not None and time.monotonic() > deadline):
                 return None
-            cost = exchange(
+            cost = exchange_rows(
                 state,
                 self.blocks,
                 self.size,

@@ -18,7 +18,7 @@ _INTEGER = re.compile(r"int (-?[0-9a-f]{1,1100})")
 _PROBLEM = {"timeout": ProgramStatus.TIMEOUT, "memory": ProgramStatus.MEMORY}
 
 
-def judge(
+def judged(
     program: Program, report: Mapping[str, Any], payload: bytes, *, isolation: Isolation, limits: ProgramLimits
 ) -> Execution:
     """The verdict on one program: its first failing test names it."""

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from rrf_design.errors import MissingDependency
-from rrf_design.responses.sandbox.judge import judge, lost
+from rrf_design.responses.sandbox.judge import judged, lost
 from rrf_design.responses.sandbox.records import Execution, Isolation, Program, ProgramLimits
 
 _START_SECONDS = 30.0
@@ -57,7 +57,7 @@ class Worker:
         except BaseException:
             self.close()  # interrupted: an answer still on its way must not become the next program's
             raise
-        return judge(program, report, payload, isolation=self.isolation, limits=limits)
+        return judged(program, report, payload, isolation=self.isolation, limits=limits)
 
     def close(self) -> None:
         self._finalizer()

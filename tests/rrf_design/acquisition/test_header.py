@@ -10,7 +10,7 @@ import pytest
 from fields import ring, scripted
 
 import rrf_design as rrf
-from rrf_design.acquisition.header import answering, header, revision, same_models, versions
+from rrf_design.acquisition.header import answering, header_of, revision, same_models, versions
 from rrf_design.acquisition.settings import Settings
 from rrf_design.errors import Refused
 from rrf_design.files import digest
@@ -27,7 +27,7 @@ def roster(**identities: Any) -> Any:
 
 def made(entries: dict[str, Any], **problems: rrf.Problem) -> dict[str, Any]:
     models = roster(main={"model": "x", "slots": 4}, other={"model": "y"})
-    return header(problems, models, Settings(), 7, entries=entries)
+    return header_of(problems, models, Settings(), 7, entries=entries)
 
 
 def test_it_names_everything_that_decides_a_run() -> None:

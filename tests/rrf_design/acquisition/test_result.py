@@ -9,7 +9,7 @@ import pytest
 from fields import ring, scripted
 
 from rrf_design.acquisition import acquire, read_run
-from rrf_design.acquisition.header import header, revision, versions
+from rrf_design.acquisition.header import header_of, revision, versions
 from rrf_design.acquisition.loop import Settings
 from rrf_design.models import Roster
 from rrf_design.problem import Problem
@@ -75,7 +75,7 @@ def test_an_unfinished_run_reads_back_as_unfinished(tmp_path: Path) -> None:
 
 
 def test_headers_name_versions_and_hide_nothing_that_matters() -> None:
-    found = header(
+    found = header_of(
         {"": ring()},
         Roster({"mini": scripted()}),
         Settings(budget=2.0),

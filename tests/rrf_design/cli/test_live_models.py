@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
-from rrf_design.cli.live_models import live_models
+from rrf_design.cli.live_models import chosen_models
 from rrf_design.errors import InputError
 
 
 def test_only_what_is_given_is_passed_on() -> None:
-    bare = live_models(["embedded"], None)
+    bare = chosen_models(["embedded"], None)
     assert bare.model == "embedded"
     assert bare.store is None
     assert bare.options["model_options"] == {}
-    full = live_models(
+    full = chosen_models(
         ["a=embedded", "b=openai:x"], "j.sqlite", base_url="http://here", slots=3, money=2.5, prices=Path("p.toml")
     )
     assert isinstance(full.model, dict)
@@ -27,18 +27,18 @@ def test_only_what_is_given_is_passed_on() -> None:
 
 
 def test_no_model_is_none() -> None:
-    assert live_models(None, None).model is None
-    assert live_models([], None).model is None
+    assert chosen_models(None, None).model is None
+    assert chosen_models([], None).model is None
 
 
 def test_two_models_need_names() -> None:
     with pytest.raises(InputError, match="several models need names"):
-        live_models(["embedded", "openai:x"], None)
+        chosen_models(["embedded", "openai:x"], None)
 
 
 @pytest.mark.parametrize(("cache", "kept"), [("off", False), ("here", True)])
 def test_where_answers_are_kept(cache: str, kept: bool, tmp_path: Path) -> None:
-    found = live_models(["embedded"], None, cache=str(tmp_path / cache) if kept else cache).options["cache"]
+    found = chosen_models(["embedded"], None, cache=str(tmp_path / cache) if kept else cache).options["cache"]
     assert (found is not None) is kept
 
 
@@ -50,6 +50,6 @@ def test_consent_is_given_by_yes_or_by_a_limit(
     monkeypatch.setattr(
         "rrf_design.cli.live_models.agreed", lambda spending, *, said, quiet: asked.append(said) or said
     )
-    consent = live_models(["embedded"], None, yes=yes).options["consent"]
+    consent = chosen_models(["embedded"], None, yes=yes).options["consent"]
     assert consent("what it costs", said) is agreed
     assert asked == [agreed]

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from rrf_design.errors import InputError
-from rrf_design.promises.family import GateKind, LadderPolicy, LastRung, diluted, family
+from rrf_design.promises.family import GateKind, LadderPolicy, LastRung, diluted, family_of
 from rrf_design.promises.rungs import Climb
 
 NODES = ("a", "b", "c", "d", "e")
@@ -14,7 +14,7 @@ PRICES = {"a": 2.0, "b": 1.0, "c": 8.0, "d": 1.0, "e": 4.0}
 
 def made(**changes: Any) -> list[LadderPolicy]:
     given: dict[str, Any] = {"voices": NODES, "last": LastRung.PERSON, **changes}
-    return family(NODES, PRICES, **given)
+    return family_of(NODES, PRICES, **given)
 
 
 def test_each_rule_stands_once_and_cheap_nodes_come_first() -> None:

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from rrf_design.questions.entry_lines import entry_lines
+from rrf_design.questions.entry_lines import lines_by_entry
 
 TEXT = '''# a remark
 [answer]
@@ -20,7 +20,7 @@ cost = 1
 
 
 def test_lines_of_entries_and_keys() -> None:
-    lines = entry_lines(TEXT)
+    lines = lines_by_entry(TEXT)
     assert lines["answer", 0, "of"] == 3
     assert lines["ask", 0, ""] == 5
     assert lines["ask", 0, "prompt"] == 7
@@ -30,4 +30,4 @@ def test_lines_of_entries_and_keys() -> None:
 
 
 def test_json_has_no_lines() -> None:
-    assert entry_lines('{"ask": [{"id": "a"}]}') == {}
+    assert lines_by_entry('{"ask": [{"id": "a"}]}') == {}

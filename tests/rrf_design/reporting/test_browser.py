@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from rrf_design import Problem
-from rrf_design.explain import explain
+from rrf_design.explaining import explain
 from rrf_design.reporting import Series, figure, page, section, step_chart, table
 from rrf_design.reporting.comparison import comparison_page
 from rrf_design.reporting.documents import read, render

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from rrf_design import InputError, Problem
-from rrf_design.explain import explain
+from rrf_design.explaining import explain
 from rrf_design.reporting.comparison import comparison_page
 from rrf_design.reporting.documents import PageSource, read
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from rrf_design import InputError, Problem
-from rrf_design.explain import explain
+from rrf_design.explaining import explain
 from rrf_design.files import digest
 from rrf_design.reporting.designs import bounds_words, gamma
 from rrf_design.reporting.documents import read, render

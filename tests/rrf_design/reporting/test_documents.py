@@ -8,7 +8,7 @@ import pytest
 
 import rrf_design as rrf
 from rrf_design import InputError, Problem
-from rrf_design.explain import explain
+from rrf_design.explaining import explain
 from rrf_design.reporting import write_report
 from rrf_design.reporting.documents import read, selected_of
 

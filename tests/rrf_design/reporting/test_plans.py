@@ -8,7 +8,7 @@ import rrf_design as rrf
 from rrf_design import Problem
 from rrf_design.documents import sealed
 from rrf_design.reporting.documents import read, render
-from rrf_design.reporting.page import at_least, at_most
+from rrf_design.reporting.pages import at_least, at_most
 
 
 @pytest.fixture(scope="module")

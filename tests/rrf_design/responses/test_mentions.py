@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import pytest
 
-from rrf_design.responses.mentions import _factor, _in_a_word, _is_operand, _obstacle_around, _sign, mentions
+from rrf_design.responses.mentions import _factor, _in_a_word, _is_operand, _obstacle_around, _sign, mentions_in
 from rrf_design.responses.numerals import BOTH, plain, reading
 
 
@@ -28,20 +28,20 @@ from rrf_design.responses.numerals import BOTH, plain, reading
     ],
 )
 def test_values_in_order(text: str, values: list[int | Fraction | None]) -> None:
-    assert [mention.value for mention in mentions(plain(text), BOTH)] == values
+    assert [mention.value for mention in mentions_in(plain(text), BOTH)] == values
 
 
 def test_what_is_known_of_a_mention() -> None:
-    share, part, spaced, bracketed = mentions("19% of 3 + x is 12 500 or (7)", BOTH)
+    share, part, spaced, bracketed = mentions_in("19% of 3 + x is 12 500 or (7)", BOTH)
     assert share.percent
     assert part.operand
     assert spaced.spaced
     assert bracketed.bracketed
-    (unclear,) = mentions("1,234", BOTH)
+    (unclear,) = mentions_in("1,234", BOTH)
     assert unclear.value is None
     assert unclear.whole == 1234
     assert "may be 1.234 or 1234" in unclear.why
-    (zero,) = mentions("1/0", BOTH)
+    (zero,) = mentions_in("1/0", BOTH)
     assert zero.impossible
 
 
@@ -64,8 +64,8 @@ def test_what_was_read_before_changes_no_reading() -> None:
     )
     written = ("12.50", "1,234", "3-4", "7", "1.234,50", "3/4", "12:30")
     texts = [around.format(number) for number in written for around in beside]
-    warm = [list(mentions(text, BOTH)) for text in texts * 2][len(texts) :]
+    warm = [list(mentions_in(text, BOTH)) for text in texts * 2][len(texts) :]
     for text, found in zip(texts, warm, strict=True):
         for remembered in (_factor, _in_a_word, _is_operand, _obstacle_around, _sign, reading):
             remembered.cache_clear()
-        assert list(mentions(text, BOTH)) == found
+        assert list(mentions_in(text, BOTH)) == found

@@ -8,7 +8,7 @@ import pytest
 
 from rrf_design.errors import InputError
 from rrf_design.responses import parsers
-from rrf_design.responses.reviewed import reviewed
+from rrf_design.responses.reviewed import reviewed_value
 
 JSON = parsers.get({"name": "json", "field": "total"})
 PAIR = parsers.get({"name": "json", "field": ["net", "tax"]})
@@ -36,7 +36,7 @@ YES_NO = parsers.get("yes-no")
     ],
 )
 def test_what_people_write(said: str, parser: Any, rows: int | None, value: Any) -> None:
-    found = reviewed("clerk", said, parser, rows=rows)
+    found = reviewed_value("clerk", said, parser, rows=rows)
     assert found == value or (isinstance(value, str) and isinstance(found, str) and found.casefold() == value)
 
 
@@ -56,6 +56,6 @@ def test_what_people_write(said: str, parser: Any, rows: int | None, value: Any)
 )
 def test_what_is_no_value(said: str, parser: Any, rows: int | None, message: str) -> None:
     with pytest.raises(InputError, match=message) as caught:
-        reviewed("clerk", said, parser, rows=rows)
+        reviewed_value("clerk", said, parser, rows=rows)
     assert "\n" not in str(caught.value)
     assert len(str(caught.value)) < 200

@@ -8,9 +8,9 @@ from scenarios.promises.panels import Codes
 NODES = [f"{judge}/{prompt}/{order}" for judge in "ABC" for prompt in "pqr" for order in ("ab", "ba")]
 
 
-def _bench(answers: Codes, gold: Codes) -> judges.Bench:
+def _bench(answers: Codes, gold: Codes) -> judges.JudgeBench:
     """Codes 0 and 1 are the first and the second output."""
-    return judges.Bench.of(NODES, answers, gold, gold == 0)
+    return judges.JudgeBench.of(NODES, answers, gold, gold == 0)
 
 
 def test_who_always_takes_what_is_shown_first_is_found_out() -> None:

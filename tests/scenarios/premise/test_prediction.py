@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from scenarios.premise.prediction import prediction, repair_error
+from scenarios.premise.prediction import predicted, repair_error
 from scenarios.real.designs import DESIGNS, recovered_placements
 
 
@@ -24,7 +24,7 @@ def test_subsets_are_told_apart_and_unreadable_items_left_out() -> None:
     answers = np.array([[0, 0, 0, 1], [0, 1, 0, 0], [0, 1, 1, 0], [0, 1, 1, 1], [0, 0, 0, 0], [0, 0, -1, 1]])
     rows = {
         row["subset"]: row
-        for row in prediction(answers, np.zeros(6, dtype=np.int64), permutations=20, bootstrap=5, seed=0)
+        for row in predicted(answers, np.zeros(6, dtype=np.int64), permutations=20, bootstrap=5, seed=0)
     }
     assert {name: row["items"] for name, row in rows.items()} == {"one wrong": 2, "more wrong": 2, "any wrong": 4}
     assert rows["one wrong"]["recovered_at_positive_margin"] == 1.0

@@ -35,7 +35,7 @@ def write_log(path: Path, items: Iterable[answers.Item], *, seed: int = 0, wrong
 
 def _answer(item: answers.Item, role: str, number: int, rng: np.random.Generator, wrong: float) -> str:
     bad = bool(rng.random() < wrong)
-    if isinstance(item, programs.Program):
+    if isinstance(item, programs.AskedProgram):
         body = SOURCES[item.family.name][int(bad)]
         return f"```python\ndef solve(x, y):\n    return {body}\n```"
     variant = arithmetic.query(item).variants[number if role == "node" else 0]

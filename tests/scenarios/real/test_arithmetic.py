@@ -34,7 +34,7 @@ def test_128_items_sixteen_per_family_in_turn() -> None:
 
 
 @pytest.mark.parametrize("item", [*arithmetic.items(), *arithmetic.our_items()], ids=lambda item: item.id)
-def test_answers_are_those_of_integer_arithmetic(item: arithmetic.Expression) -> None:
+def test_answers_are_those_of_integer_arithmetic(item: arithmetic.AskedExpression) -> None:
     assert re.fullmatch(r"[\d\s+*/()-]+", item.text)
     value = eval(item.text)
     assert value == item.answer

@@ -17,7 +17,7 @@ import fake
 
 
 @pytest.fixture
-def item() -> programs.Program:
+def item() -> programs.AskedProgram:
     return programs.items(1)[0]
 
 
@@ -36,7 +36,7 @@ def test_only_the_evaluation_imports_hidden_tests() -> None:
 
 
 def test_everything_before_the_marks_works_without_hidden_tests(
-    item: programs.Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    item: programs.AskedProgram, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def forbidden(*_: object) -> None:
         raise AssertionError("hidden tests were read before the choices were made")
@@ -55,7 +55,7 @@ def test_everything_before_the_marks_works_without_hidden_tests(
 
 
 def test_prompts_and_anchors_do_not_change_with_the_hidden_tests(
-    item: programs.Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    item: programs.AskedProgram, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log = fake.write_log(tmp_path / "log.gz", [item])
     before = [request.document() for _, _, request in fields.requests(item, log, seed=0)], fields.truth(item)

@@ -18,7 +18,7 @@ def processed(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[dict[str, 
     log = fake.write_log(path, items)
     documents = []
     for item in items:
-        box = work.sandbox() if isinstance(item, programs.Program) else None
+        box = work.sandbox() if isinstance(item, programs.AskedProgram) else None
         found = work.process(item, log, seed=0, budgets=(1,))
         documents.append({**found, "reread": recomputed.reread(item, log, seed=0, box=box)})
     return documents, {item.id: item for item in items}

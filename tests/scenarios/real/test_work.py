@@ -14,15 +14,15 @@ from rrf_design.errors import InputError
 from scenarios.real import answers, arithmetic, fields, marks, programs, replay, work
 from scenarios.real.choices import Choice, baseline, natural_repair
 from scenarios.real.designs import DESIGNS
-from scenarios.real.fields import Candidate
+from scenarios.real.fields import AnswerCandidate
 
 sys.path.insert(0, str(Path(__file__).parent))
 import fake
 
 
-def candidates(*values: float | None, role: str = "node") -> list[Candidate]:
+def candidates(*values: float | None, role: str = "node") -> list[AnswerCandidate]:
     return [
-        Candidate(role, number, "", "parsed", True, None if value is None else (value,))
+        AnswerCandidate(role, number, "", "parsed", True, None if value is None else (value,))
         for number, value in enumerate(values)
     ]
 
@@ -143,7 +143,7 @@ def test_mode_takes_the_most_frequent_then_the_first() -> None:
 
 def test_medoid_and_public_verifier() -> None:
     signatures = [(0.0, 0.0, 9.0), (1.0, 2.0, 3.0), (1.0, 2.0, 4.0), None]
-    found = [Candidate("node", i, "", "", True, s) for i, s in enumerate(signatures)]
+    found = [AnswerCandidate("node", i, "", "", True, s) for i, s in enumerate(signatures)]
     assert baseline("relation majority", found, [1.0, 2.0, 4.0], code=True) == Choice(2)
     assert baseline("verifier", found, [1.0, 2.0, 4.0], code=True) == Choice(2)
 
@@ -165,7 +165,7 @@ def test_marks_of_values_and_programs() -> None:
     assert not marks.mark_value(item, None).correct
     program = programs.items(1)[0]
     texts = [f"def solve(x, y):\n    return {body}\n" for body in ("abs(x - y)", "x - y")]
-    found = [Candidate("node", i, t, "", True, None) for i, t in enumerate([*texts, "no program"])]
+    found = [AnswerCandidate("node", i, t, "", True, None) for i, t in enumerate([*texts, "no program"])]
     right, wrong, none = marks.mark_candidates(program, found, work.sandbox())
     assert right.correct
     assert not wrong.correct
@@ -189,6 +189,6 @@ def test_replay_needs_a_right_answer_and_distinct_wrong_ones() -> None:
 def test_a_program_that_fails_only_hidden_tests_is_not_replayed() -> None:
     program = programs.items(1)[0]
     truth = fields.truth(program)
-    found = [Candidate("node", i, "", "", True, truth) for i in range(2)]
+    found = [AnswerCandidate("node", i, "", "", True, truth) for i in range(2)]
     judged = [marks.Mark(True, 0.0), marks.Mark(False, 0.1)]
     assert replay.wrong_values(program, found, judged) == []

@@ -8,7 +8,15 @@ from math import comb
 import numpy as np
 import pytest
 
-from solvers.kernels.emit import CENTRE_SLACK, centres_first, emit, emit_path, emit_supersets, keep_largest, top_sum
+from solvers.kernels.emit import (
+    CENTRE_SLACK,
+    centres_first,
+    emit_path,
+    emit_supersets,
+    emit_support,
+    keep_largest,
+    top_sum,
+)
 
 
 def blank(rows: int, columns: int) -> np.ndarray:
@@ -18,15 +26,15 @@ def blank(rows: int, columns: int) -> np.ndarray:
 def test_a_support_is_its_prefix_and_the_last_nodes_padded():
     out = blank(3, 5)
     prefix = np.array([7, 8, 99])
-    assert emit(out, 0, prefix, 2, 4, -1, 3) == 1
-    assert emit(out, 1, prefix, 1, -1, -1, -1) == 2
+    assert emit_support(out, 0, prefix, 2, 4, -1, 3) == 1
+    assert emit_support(out, 1, prefix, 1, -1, -1, -1) == 2
     assert out.tolist() == [[7, 8, 4, 3, -1], [7, -1, -1, -1, -1], [-9] * 5]
 
 
 def test_a_full_list_is_counted_and_not_written():
     out = blank(1, 2)
     prefix = np.array([5])
-    assert emit(out, 1, prefix, 1, 6, -1, -1) == 2
+    assert emit_support(out, 1, prefix, 1, 6, -1, -1) == 2
     assert emit_path(out, 1, prefix, np.array([0, 0]), 0) == 2
     assert (out == -9).all()
 

@@ -8,7 +8,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from solvers.kernels.exchange import LISTED, exchange, mend, tidy
+from solvers.kernels.exchange import LISTED, exchange_rows, mend, tidy
 
 SIZE, SHIFT = 2, 0.4
 
@@ -130,7 +130,7 @@ def test_exchange_never_costs_more_and_the_same_seed_does_the_same(seed, dim):
         held = np.ones(len(shop.nodes), np.bool_)
         held[-1] = False
         start, state = shop.cost(held), shop.state(held)
-        cost = exchange(
+        cost = exchange_rows(
             state, shop.blocks, SIZE, SHIFT, held, shop.prices, shop.block_nodes, shop.block_at, 0, 60, 7
         )  # fmt: skip
         assert cost == shop.cost(held) < start
@@ -147,7 +147,7 @@ def test_what_is_within_the_budget_is_left_as_it_is():
     shop = Shop(1, dim=1)
     state, held, spent, _ = shop.bought()
     before = held.copy()
-    assert exchange(
+    assert exchange_rows(
         state, shop.blocks, SIZE, SHIFT, held, shop.prices, shop.block_nodes, shop.block_at, spent, 50, 1
     ) == spent  # fmt: skip
     assert (held == before).all()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rrf_design.certificates.checker.regime import CONSEQUENCE, Finding, Regime, regime
+from rrf_design.certificates.checker.regime import CONSEQUENCE, Finding, Regime, regime_of
 
 
 @pytest.mark.parametrize(
@@ -20,7 +20,7 @@ from rrf_design.certificates.checker.regime import CONSEQUENCE, Finding, Regime,
     ],
 )
 def test_regime(finding: Finding, expected: Regime) -> None:
-    assert regime(finding) is expected
+    assert regime_of(finding) is expected
 
 
 def test_every_regime_has_its_consequence() -> None:

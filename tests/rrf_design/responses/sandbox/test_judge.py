@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rrf_design.responses.sandbox import Isolation, Program, ProgramLimits, ProgramStatus
-from rrf_design.responses.sandbox.judge import judge
+from rrf_design.responses.sandbox.judge import judged
 
 HELD = Isolation(("limits", "seccomp"))
 PROGRAM = Program.build("", [[1], [2]], expected=[5, -7])
@@ -17,7 +17,7 @@ PROGRAM = Program.build("", [[1], [2]], expected=[5, -7])
 
 def verdict(payload: bytes, *, end: str = "exit", code: int = 0, cpu: float = 0.0) -> tuple[ProgramStatus, str]:
     report = {"end": end, "code": code, "cpu": cpu}
-    result = judge(PROGRAM, report, payload, isolation=HELD, limits=ProgramLimits(cpu=1))
+    result = judged(PROGRAM, report, payload, isolation=HELD, limits=ProgramLimits(cpu=1))
     assert len(result.tests) == len(result.outputs) == 2
     return result.status, result.detail
 
@@ -85,7 +85,7 @@ def test_integers_read_back(number: int) -> None:
     program = Program.build("", [[1]])
     payload = f"accepted\nint {number:x}\ndone\n".encode()
     report = {"end": "exit", "code": 0, "cpu": 0.0}
-    assert judge(program, report, payload, isolation=HELD, limits=ProgramLimits()).outputs == (number,)
+    assert judged(program, report, payload, isolation=HELD, limits=ProgramLimits()).outputs == (number,)
 
 
 @given(
@@ -102,6 +102,6 @@ def test_an_answer_has_an_integer_for_every_test(pieces: list[str]) -> None:
     lines = "\n".join(["accepted", *pieces]).replace("broken \n", "broken ") + "\n"
     asked = Program.build("", [[1], [2]])
     report = {"end": "exit", "code": 0, "cpu": 0.0}
-    result = judge(asked, report, lines.encode(), isolation=HELD, limits=ProgramLimits(cpu=1))
+    result = judged(asked, report, lines.encode(), isolation=HELD, limits=ProgramLimits(cpu=1))
     if result.status is ProgramStatus.RAN:
         assert all(type(value) is int for value in result.outputs)

@@ -11,7 +11,7 @@ import pytest
 import rrf_design as rrf
 from rrf_design.cli import main
 from rrf_design.covariance import shrunk
-from rrf_design.sensitivity import TAUS, sensitivity
+from rrf_design.shrinkage import TAUS, sensitivity
 
 SIGMA = np.array([[1.0, 0.8], [0.8, 2.0]])
 

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from rrf_design.reporting.markup import Markup
-from rrf_design.reporting.page import (
+from rrf_design.reporting.pages import (
     Card,
     Picture,
     amount,

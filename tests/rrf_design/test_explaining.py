@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from rrf_design import Problem
-from rrf_design.explain import Cause, explain, words
+from rrf_design.explaining import Cause, explain, words
 
 
 def pair(**more: object) -> Problem:

@@ -13,7 +13,7 @@ from rrf_design.market import exact
 from rrf_design.planning import PlanStatus, portfolio
 from rrf_design.planning.arena import Arena
 from rrf_design.planning.curves import ENUMERATED
-from rrf_design.planning.portfolio import Aim
+from rrf_design.planning.portfolios import Aim
 
 
 def brute(problems, budget, score):
@@ -90,7 +90,7 @@ def test_classes_of_equal_items_are_spent_on_like_the_items_themselves() -> None
     from fractions import Fraction
 
     from rrf_design.planning.curves import Curve
-    from rrf_design.planning.portfolio import spend
+    from rrf_design.planning.portfolios import spend
 
     cheap = Curve((Fraction(0), Fraction(2), Fraction(5)), (0.0, 0.5, 0.9), (b"a", b"b", b"c"))
     dear = Curve((Fraction(1), Fraction(4)), (0.1, 0.7), (b"a", b"b"))
@@ -106,7 +106,7 @@ def test_items_whose_curve_is_not_proven_could_leave_their_money_to_others() -> 
     from fractions import Fraction
 
     from rrf_design.planning.curves import Curve
-    from rrf_design.planning.portfolio import spend
+    from rrf_design.planning.portfolios import spend
 
     open_curve = Curve((Fraction(0), Fraction(3)), (0.0, 0.9), (b"a", b"b"), complete=False)
     proven = Curve((Fraction(0), Fraction(4)), (0.0, 0.9), (b"a", b"b"))
