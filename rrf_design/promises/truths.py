@@ -7,6 +7,7 @@ the delivered answers, so that "B", "1,200.00" and a Python literal mean the sam
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +16,7 @@ from rrf_design.files import suggestion
 from rrf_design.handover.rows import shown_value
 from rrf_design.questions.recipe import DataSection
 from rrf_design.questions.templates import strict_number
+from rrf_design.responses import parsers
 from rrf_design.responses.open_text import Classes
 from rrf_design.responses.parsed import Parser
 from rrf_design.responses.worded import ChoiceParser, YesNoParser
@@ -25,6 +27,7 @@ ROUNDING = 1e-9
 """Relative: numbers this close are the same number, written or computed in two ways."""
 CANNOT_TELL = "?"
 """What a reviewer writes who can't say what is right. It counts as wrong whatever was delivered: a label that is left out must not help."""
+_GROUPED = re.compile(r"[+\-−]?\d{1,3}(?:[,.'’ \u00a0\u202f]\d{3})+(?:[.,]\d+)?")
 GOLD_KEYS = ("column", "tolerance", "separator")
 
 
@@ -148,4 +151,9 @@ def _plain(cell: Any) -> Said:
     try:
         return (strict_number(cell),)
     except ValueError:
-        return str(cell).strip()
+        text = str(cell).strip()
+    if _GROUPED.fullmatch(text):  # 1,200.00 as people write it; what could mean two numbers stays a text
+        found = parsers.get("decimal").parse(text)
+        if found.ok and found.value is not None:
+            return tuple(found.value)
+    return text

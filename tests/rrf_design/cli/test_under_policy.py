@@ -79,3 +79,31 @@ def test_a_file_that_is_no_policy(run: Run, world: Any) -> None:
         found = run(*OPTIONS)
         assert found.code == 2
         assert "policy.json: not a" in found.err
+
+
+def test_the_reviews_of_pilot_and_run_are_read_together(run: Run, world: Any) -> None:
+    """Where people said the truths of the pilot, the run needs their file beside its own, and says so."""
+    world.recipe.write_text(world.recipe.read_text().replace('gold = "booked"\n', ""))
+    table = [json.loads(line) for line in Path("table.jsonl").read_text().splitlines()]
+    Path("all.csv").write_text("id,value\n" + "".join(f"{row['no']},{row['booked']}\n" for row in table))
+    pilot = ("pilot", "--responses", "answers.jsonl", "--review-file", "asked.csv", "-o", "policy.json")
+    assert run(*pilot).code == 1
+    rows = list(csv.DictReader(Path("asked.csv").read_text().splitlines()))
+    truth = {row["no"]: row["booked"] for row in table}
+    Path("asked.csv").write_text("id,value\n" + "".join(f"{row['id']},{truth[row['id']]}\n" for row in rows))
+    assert run(*pilot, "--resume").code in (0, 1)
+    alone = run(*OPTIONS, "--review-file", "open.csv")
+    assert alone.code == 1
+    assert "30 rows of the pilot wait for the truth it had: give its review file with --reviews too" in alone.out
+    rest = list(csv.DictReader(Path("open.csv").read_text().splitlines()))
+    Path("open.csv").write_text("id,value\n" + "".join(f"{row['id']},{truth[row['id']]}\n" for row in rest))
+    both = run(*OPTIONS, "--reviews", "asked.csv", "--reviews", "open.csv", "--json")
+    assert (both.code, both.json["waiting"], both.json["pilot_without_truth"]) == (0, 0, 0)
+    refused = run("acquire", "rrf.toml", "--responses", "answers.jsonl", "--reviews", "a.csv", "--reviews", "b.csv")
+    assert (refused.code, "several are for runs under a --policy" in refused.err) == (2, True)
+
+
+def test_a_seed_that_somebody_chose_is_named(run: Run, world: Any) -> None:
+    for seed, words in (("0", "seed 0, the default"), ("7", "seed 7, which somebody chose")):
+        run("pilot", "--responses", "answers.jsonl", "-o", f"p{seed}.json", "--seed", seed)
+        assert words in run("verify", f"p{seed}.json").out

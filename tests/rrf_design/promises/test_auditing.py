@@ -183,3 +183,19 @@ def test_a_reviewer_who_cannot_tell_does_not_help(table: Any) -> None:
         other = draw_audit(table, 30, seed=5, rule=GoldRule(), reviews={**said, waiting[12]: truth})
         assert audit_document(other, confidence=0.95, risk=None, truth="")["bound"] <= document["bound"]
     prove_audit_document(document)
+
+
+@pytest.mark.parametrize("rows", [1, 2, 7])
+@pytest.mark.parametrize("wrong", ["none", "one", "all"])
+def test_an_audit_of_everything_is_a_count(tmp_path: Path, rows: int, wrong: str) -> None:
+    """N drawn of N: the bound is the number of wrong items, also for a table of one; more labels than items are all of them."""
+    bad = {"none": 0, "one": 1, "all": rows}[wrong]
+    path = tmp_path / "small.csv"
+    path.write_text("no,answer,booked\n" + "".join(f"{n},5,{6 if n < bad else 5}\n" for n in range(rows)))
+    table = read_delivered(path, id_column="no")
+    for labels in (rows, rows + 50):
+        document = certificate(table, labels)
+        assert (document["drawn"], document["wrong"], document["bound"]) == (rows, bad, bad)
+        assert prove_audit_document(document).bound == bad
+    with pytest.raises(InputError, match="draw at least 1"):
+        certificate(table, 0)

@@ -76,3 +76,23 @@ def test_delivered_cells_are_compared_as_numbers_where_they_are_numbers() -> Non
     assert cell_is_right("5", "", tolerance=None) is None
     assert cell_is_right(5, "4;5", tolerance=None, separator=";")
     assert not same((1.0, 2.0), (1.0,))
+
+
+@pytest.mark.parametrize(
+    ("answer", "gold", "right"),
+    [
+        (1200, "1,200.00", True),
+        ("1200", "1.200,00", True),
+        (1200, "1,200.01", False),
+        (-1200000, "-1,200,000", True),
+        (1234, "1,234", False),  # 1234, or 1.234: what could be two numbers is no proof that the answer is right
+        (1.234, "1,234", False),
+        (2024, "2024-01-05", False),
+        ("2024-01-05", "2024-01-05", True),
+        ("1,200 apples", "1,200 apples", True),
+        (1200, "1,200 apples", False),
+    ],
+)
+def test_numbers_as_people_write_them_without_a_recipe(answer: Any, gold: Any, right: bool) -> None:
+    """A reviewer's 1,200.00 is the 1200 that was delivered; whatever could mean something else counts as wrong."""
+    assert cell_is_right(answer, gold, tolerance=None) is right
