@@ -296,3 +296,112 @@ def _taken(verb: Any) -> set[str]:
 
     own = set(inspect.signature(verb).parameters)
     return own | {entry.name for entry in fields(Backend)} if "backend" in own else own
+
+
+PROMISE = """
+[promise]
+risk = 0.2
+confidence = 0.9
+pilot = 40
+audit = 20
+budget = 400.0
+"""
+
+
+def recorded(items: int = 100) -> None:
+    """A table with its truth, and answers that exist already: every tenth total is wrong, the others agree."""
+    Path("recipe.toml").write_text(RECIPE.replace('id = "no"', 'id = "no"\ngold = "booked"', 1) + PROMISE, "utf-8")
+    rows = [f"i{i},text {i},{100 + i}" for i in range(items)]
+    Path("table.csv").write_text("\n".join(["no,text,booked", *rows]) + "\n", encoding="utf-8")
+    long = [
+        {"id": f"i{i}", "node": node, "value": 100 + i + (node == "total" and i % 10 == 0)}
+        for i in range(items)
+        for node in ("total", "reworded", "third")
+    ]
+    Path("long.jsonl").write_text("".join(json.dumps(row) + "\n" for row in long), encoding="utf-8")
+
+
+def test_promises_about_a_whole_data_set(call: Callable[..., Ran]) -> None:
+    """pilot, acquire --policy, audit and verify, from recorded answers: every key, and a policy for another recipe is refused."""
+    recorded()
+    data, answers = ("recipe.toml", "--data", "table.csv"), ("--responses", "long.jsonl")
+    piloted = call("pilot", *data, *answers, "-o", "policy.json", "--json")
+    keys = "policy risk confidence statement bound cost_per_item delivered_share wrong_answers policies drawn"
+    assert set(keys.split()) <= set(piloted.document)
+    assert (piloted.code, piloted.document["risk"], len(piloted.document["drawn"])) == (0, 0.2, 40)
+    forecast = call("pilot", *data, *answers, "--forecast", "--json")
+    assert forecast.code in (0, 1)
+    assert forecast.document
+    assert call("verify", "policy.json", "--json").document["valid"] is True
+    ran = call("acquire", *data, *answers, "--policy", "policy.json", "-o", "delivered.csv", "--json")
+    assert ran.code in (0, 1), ran.err
+    assert Path("delivered.csv").read_text(encoding="utf-8-sig").count("\n") == 101
+    audit = call("audit", "delivered.csv", "--recipe", "recipe.toml", "--labels", "20", "-o", "audit.json", "--json")
+    assert {"population", "drawn", "wrong", "bound", "confidence"} <= set(audit.document)
+    assert audit.document["drawn"] == 20
+    assert call("verify", "audit.json", "--json").document["valid"] is True
+    Path("recipe.toml").write_text(Path("recipe.toml").read_text().replace("third {{", "thirdly {{"), "utf-8")
+    changed = call("acquire", *data, *answers, "--policy", "policy.json", "--json")
+    assert (changed.code, changed.out) == (2, "")
+
+
+def test_answers_that_exist_already(call: Callable[..., Ran]) -> None:
+    """A log by its own paths, and the long form it becomes; no call is made."""
+    recorded(4)
+    for node in ("total", "reworded", "third"):
+        said = [{"choices": [{"message": {"content": str(100 + i)}}]} for i in range(4)]
+        log = [{"custom_id": f"i{i}", "response": {"status_code": 200, "body": said[i]}} for i in range(4)]
+        Path(f"{node}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in log), encoding="utf-8")
+        paths = ("--item", "custom_id", "--node", f"={node}")
+        made = call("import", f"{node}.jsonl", "--from", "openai-batch", *paths, "-o", f"made-{node}.jsonl")
+        assert made.code == 0, made.err
+    texts = [Path(f"made-{node}.jsonl").read_text(encoding="utf-8") for node in ("total", "reworded", "third")]
+    Path("made.jsonl").write_text("".join(texts), encoding="utf-8")
+    assert {"id", "node"} <= set(json.loads(texts[0].splitlines()[0]))
+    fixed = call("repair", "recipe.toml", "--data", "table.csv", "--responses", "made.jsonl", "-o", "out.csv", "--json")
+    assert fixed.document["verdicts"]["certified"] == 4, fixed.err
+    for tool in ("inspect", "promptfoo", "lm-eval", "openai-batch"):
+        refused = call("import", "table.csv", "--from", tool, "-o", "x.jsonl")
+        assert (refused.code, len(refused.err.splitlines())) == (2, 1), tool
+    compiled = call("compile", "recipe.toml", "--data", "table.csv", "--item", "i0")
+    assert compiled.code == 0
+    assert "[[relations]]" in compiled.out
+    Path("kept").mkdir()
+    assert call("cache", "list", "--cache", "kept", "--json").code == 0
+    assert call("cache", "clear", "--cache", "kept", "--yes", "--json").code in (0, 2)
+
+
+def test_a_data_set_in_python(call: Callable[..., Ran]) -> None:
+    recorded(4)
+    found = rrf.dataset("recipe.toml", "table.csv")
+    assert list(found) == ["i0", "i1", "i2", "i3"]
+    assert isinstance(found["i0"], rrf.Problem)
+    delivery = rrf.repair(found, "long.jsonl")
+    assert list(delivery.to_frame()["no"]) == ["i0", "i1", "i2", "i3"]
+    assert "<table>" in delivery._repr_html_()
+    plain = rrf.dataset("recipe.toml", [{"no": "007", "text": "x", "booked": 1}])
+    assert list(plain) == ["007"]
+
+
+def test_parts_of_anybodys_by_entry_points(
+    call: Callable[..., Ran], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An installed package that names a planner is found by its name, in Python and by the command."""
+    import sys
+
+    (tmp_path / "plugged.py").write_text(
+        "from rrf_design.planning import planner\n\n"
+        "class Thrifty:\n    name = 'thrifty'\n\n"
+        "    def plan(self, arena, goal):\n        return planner('greedy').plan(arena, goal)\n",
+        encoding="utf-8",
+    )
+    info = tmp_path / "plugged-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: plugged\nVersion: 1.0\n", encoding="utf-8")
+    groups = "[rrf_design.planners]\nthrifty = plugged:Thrifty\n"
+    (info / "entry_points.txt").write_text(groups, encoding="utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    found = rrf.plan(rrf.load("problem.toml"), budget=3.0, method="thrifty")
+    assert found.cost <= 3.0
+    assert call("plan", "problem.toml", "--budget", "3", "--method", "thrifty", "--json").code == 0
