@@ -136,10 +136,10 @@ def from_document(document: Any) -> Problem:
                 f"[{key}] makes this a recipe, which speaks of the rows of a table; give the table with --data"
             )
         if key not in ("problem", "models", *SECTIONS):
-            raise InputError(f"unknown section {key!r}{suggestion(key, ['problem', 'models', *SECTIONS])}")
+            raise InputError(f"unknown section {key!r}{known_keys(key, ['problem', 'models', *SECTIONS])}")
     for key in settings:
         if key not in SETTINGS:
-            raise InputError(f"[problem]: unknown key {key!r}{suggestion(key, SETTINGS)}")
+            raise InputError(f"[problem]: unknown key {key!r}{known_keys(key, SETTINGS)}")
     if "nodes" not in document:
         raise InputError("nodes: the field is empty; declare at least one node")
     for key in SECTIONS:
@@ -224,6 +224,12 @@ def suggestion(word: str, known: Iterable[str]) -> str:
     return f"; did you mean {near[0]!r}?" if near else ""
 
 
+def known_keys(word: str, known: Iterable[str]) -> str:
+    """For an unknown key: the nearest known one, or else all of them."""
+    names = list(known)
+    return suggestion(word, names) or f"; known: {', '.join(names)}"
+
+
 def one_line(
     error: ValidationError,
     data: Mapping[str, Any],
@@ -254,7 +260,7 @@ def one_line(
     if first["type"] == "extra_forbidden":
         key = str(keys[-1])
         names = [field.alias or name for name, field in model.model_fields.items()]
-        return f"{where}: unknown key {key!r}{suggestion(key, names)}"
+        return f"{where}: unknown key {key!r}{known_keys(key, names)}"
     if first["type"] == "missing":
         return f"{where}: {path or 'an entry'} is missing"
     if first["type"] == "value_error":

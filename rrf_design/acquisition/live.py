@@ -125,7 +125,9 @@ def acquire(
             batch_api=settings.batch_api,
         )
         if settings.batch_api and all(adapter.batches() is None for _, adapter in roster.items()):
-            raise InputError("none of the run's models has a batch interface; leave --batch-api out")
+            raise InputError(
+                "none of the run's models has a batch interface (openai:NAME and anthropic:NAME have one); leave --batch-api out"
+            )
         documents = {item: files.to_document(p) for item, p in problems.items()}
         _no_secret_inside(documents, redactor)
         fetcher.prices = table = _priced(

@@ -80,11 +80,12 @@ def estimate(
         raise InputError(f"{dataset.recipe.name}: it names no model; say which is asked with --model")
     tallies: dict[str, CallTally] = {}
     elsewhere: set[str] = set()
-    cost = 0.0
+    cost, blank = 0.0, 0
     for item in dataset.items_in_order():
-        example, prompts = dataset.structures[item.structure].example, item.prompts
+        example, prompts, silent = dataset.structures[item.structure].example, item.prompts, item.silent
+        blank += bool(silent)
         for node in example.nodes:
-            if node.id not in prompts:
+            if node.id not in prompts or node.id in silent:
                 continue
             entry = _entry(entries, node.model, node.id)
             spec = str(entry["use"])
@@ -104,7 +105,7 @@ def estimate(
         items=len(dataset),
         structures=len(dataset.structures),
         models=known,
-        notes=_notes(dataset, known),
+        notes=_notes(dataset, known, blank),
     )
 
 
@@ -135,8 +136,12 @@ def _on_sale(example: Problem) -> float:
     return float(market.cost(market.mask(example.resolve("all"))))
 
 
-def _notes(dataset: Dataset, known: Mapping[str, Price | None]) -> tuple[str, ...]:
+def _notes(dataset: Dataset, known: Mapping[str, Price | None], blank: int) -> tuple[str, ...]:
     notes = [ASSUMED]
+    if blank:
+        notes.append(
+            f"{blank} row{'s' * (blank > 1)} with empty cells: questions that name no other column are not asked"
+        )
     notes += [f"no price is known of {name}; {REMEDY.format(name)}" for name, price in known.items() if price is None]
     sources = [a.source for one in dataset.structures.values() for a in one.example.anchors]
     if any(isinstance(source, Mapping) and "verifier" in source for source in sources):

@@ -47,7 +47,8 @@ def acquire_dataset(
 
     The `responses` of its surroundings are recorded answers (rows `id node ... value|text|status`): they are used at no price and nobody is asked for
     what they lack, unless a model is given too. With a `cache`, what models and people said in earlier runs about rows that
-    are the same is not asked again.
+    are the same is not asked again. A question whose columns are all empty in a row is about nothing: nobody is asked, and the item is
+    left to its other questions and to people.
     """
     problems = dict(dataset.items())
     around, plan = surroundings or Surroundings(), strategy or Strategy()
@@ -55,6 +56,8 @@ def acquire_dataset(
     given: dict[str, dict[str, Any]] = {}
     if responses is not None:
         given = {item.id: known for item, known in _recorded(dataset, responses, complete=model is None)}
+    for item, unasked in _silent(dataset):
+        given[item] = {node: {"status": "missing"} for node in unasked} | given.get(item, {})
     for item, said in _kept_labels(dataset, cache):
         given.setdefault(item, {}).update(said)
     own: Mapping[str, Any] = dataset.recipe.models
@@ -79,6 +82,15 @@ def acquire_dataset(
     )
     _keep_labels(dataset, run, cache)
     return run
+
+
+def _silent(dataset: Dataset) -> Iterator[tuple[str, list[str]]]:
+    """Items with questions that have nothing to ask about, and those questions."""
+    for item in dataset.items_in_order():
+        there = dataset.structures[item.structure].example.node_by_id
+        found = sorted(item.silent & there.keys())
+        if found:
+            yield item.id, found
 
 
 def nobody() -> Model:

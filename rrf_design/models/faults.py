@@ -53,6 +53,25 @@ def refuse_beforehand(name: str, attempt: Attempt, *, url: str, key: str) -> Non
         raise InputError(f"model {name}: nobody answers at {public(url)}; start the server there, or correct base_url")
 
 
+def web_page(name: str, url: str) -> InputError:
+    """What to say where a web page answers."""
+    return InputError(
+        f"model {name}: a web page answers at {public(url)}, no model server; correct base_url (it often ends in /v1)"
+    )
+
+
+def refuse_web_page(name: str, url: str, *, seconds: float) -> None:
+    """InputError where an address that the user gave shows a page: the clients of some providers would take it for a list of models."""
+    import httpx
+
+    try:
+        response = httpx.get(url.rstrip("/") + "/models", timeout=seconds)
+    except (httpx.HTTPError, httpx.InvalidURL, OSError):
+        return  # nobody there, or nobody that is trusted: the provider's client says so
+    if response.status_code == 200 and "text/html" in response.headers.get("content-type", ""):
+        raise web_page(name, url)
+
+
 def _reason(detail: str) -> str:
     found = re.search(r"certificate verify failed: ([^(]+)", detail)
     return "" if found is None else f" ({found[1].strip()})"

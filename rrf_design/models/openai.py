@@ -32,6 +32,7 @@ from rrf_design.models.faults import (
     refuse_beforehand,
     refused,
     unreachable,
+    web_page,
 )
 from rrf_design.models.text import classify
 from rrf_design.models.wire import Broken, Silent, Unsent, Wire, reaches
@@ -158,10 +159,7 @@ class OpenAIModel(Model):
         client = self._client.with_options(timeout=LOOK)
         try:
             if isinstance(client.models.retrieve(self._model), str):
-                raise InputError(
-                    f"model {self.name}: a web page answers at {public(self._url)}, no model server; correct base_url (it often"
-                    " ends in /v1)"
-                )
+                raise web_page(self.name, self._url)
         except self._openai.APIError as error:
             key = next((name for name in KEYS if os.environ.get(name)), KEYS[1])
             refuse_beforehand(self.name, self._failed(error, {}), url=self._url, key=key)

@@ -25,6 +25,7 @@ from rrf_design.models.faults import (
     late,
     public,
     refuse_beforehand,
+    refuse_web_page,
     refused,
     unreachable,
 )
@@ -135,6 +136,8 @@ class ProviderModel(Model):
         return self._read(answer, kept)
 
     def preflight(self) -> None:
+        if self._url is not None:
+            refuse_web_page(self.name, self._url, seconds=LOOK)
         if self._kind.SUPPORTS_LIST_MODELS:
             self._beside(self._look())
 

@@ -65,6 +65,11 @@ class DataItem:
         return self._dataset._filler.prompts(self._dataset._seen(self.cells))
 
     @property
+    def silent(self) -> frozenset[str]:
+        """Nodes that have nothing to ask about: every column that their texts name is empty in this row."""
+        return self._dataset._filler.silent(self._dataset._seen(self.cells))
+
+    @property
     def values(self) -> dict[str, Numbers]:
         """Of the checks that the row knows, by anchor."""
         return self._dataset._filler.values(self._dataset._seen(self.cells))

@@ -14,7 +14,7 @@ from typing import Any
 from rrf_design.errors import InputError
 from rrf_design.files import SECTIONS, from_document
 from rrf_design.problem import Problem
-from rrf_design.questions.recipe import Recipe
+from rrf_design.questions.recipe import ANSWER_KEYS, Recipe
 from rrf_design.questions.slots import (
     Cells,
     Path,
@@ -70,6 +70,9 @@ class Filler:
         self._risky = tuple(slot for slot in self._texts if not slot.template.plain_names)
         self._text_columns = frozenset(name for slot in self._texts for name in slot.columns)
         self._prompts = tuple(slot for slot in self.slots if slot.section == "nodes" and slot.path == ("prompt",))
+        self._shown = tuple(
+            slot for slot in self.slots if slot.section == "nodes" and slot.path in (("prompt",), ("system",))
+        )
         self._valued = tuple(
             (place, entry) for place, entry in enumerate(self._entries["anchors"]) if entry.get("value") is not None
         )
@@ -114,6 +117,22 @@ class Filler:
         for place in self._templated:
             attempt(self._parser_of, place, row)
         return list(dict.fromkeys(found))
+
+    def silent(self, row: Cells) -> frozenset[str]:
+        """Nodes whose questions are about nothing in this row: every column that they name is empty.
+
+        Only where the texts are words and plain placeholders: whoever writes conditions has thought of empty cells.
+        """
+        about: dict[int, list[Slot]] = {}
+        for slot in self._shown:
+            about.setdefault(slot.place, []).append(slot)
+        found = set()
+        for place, slots in about.items():
+            columns = frozenset().union(*(slot.columns for slot in slots))
+            plain = all(slot.template.plain_names and not slot.inner & slot.template.names for slot in slots)
+            if columns and plain and all(_is_blank(row.get(name)) for name in columns):
+                found.add(str(self._entries["nodes"][place]["id"]))
+        return frozenset(found)
 
     def prompts(self, row: Cells) -> dict[str, str]:
         """The prompt of every node of this row's item."""
@@ -189,9 +208,15 @@ class Filler:
             raise InputError(self.back(str(error))) from None
 
     def back(self, message: str) -> str:
-        """A message about a node or block, with the entry and line of the recipe that it came from."""
+        """A message about a node, a block or the problem in the words of the recipe, with the entry and line that it came from."""
         named = re.match(r"(?:node|relation|anchor|rule|tier|noise) '([^']+)'", message)
-        return f"{message} ({self.recipe.where(named[1] if named else '')})"
+        if named is not None:
+            return f"{message} ({self.recipe.where(named[1])})"
+        whole = re.match(r"\[problem\]: (\w+)", message)
+        origin = self.recipe.origins.get("")
+        if whole is None or origin is None or origin.section != "answer":
+            return f"{message} ({self.recipe.where('')})"
+        return f"[answer]: {ANSWER_KEYS.get(whole[1], whole[1])}{message[whole.end() :]} ({self.recipe.where('', whole[1])})"
 
     def parser(self, place: int, spec: Any) -> Parser:
         """The parser that a node names."""
@@ -367,6 +392,10 @@ def _some_text(slot: Slot, row: Cells) -> str:
     if not text.strip():
         raise ValueError("is empty")
     return text
+
+
+def _is_blank(cell: Any) -> bool:
+    return cell is None or (isinstance(cell, str) and not cell.strip())
 
 
 def _variable(slot: Slot, row: Cells) -> int | float:

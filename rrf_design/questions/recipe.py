@@ -16,7 +16,7 @@ from pydantic import BaseModel, Field, ValidationError, model_validator
 
 from rrf_design.errors import InputError
 from rrf_design.field import Entry, Models, NonNegative, Table, Text
-from rrf_design.files import SECTIONS, canonical_digest, one_line, parse_text, read_source, suggestion, toml_entry
+from rrf_design.files import SECTIONS, canonical_digest, known_keys, one_line, parse_text, read_source, toml_entry
 from rrf_design.questions.entry_lines import Places, lines_by_entry
 
 Number = Annotated[float, Field(strict=True, allow_inf_nan=False)] | Text
@@ -43,6 +43,10 @@ class DataSection(Entry):
     def gold_column(self) -> str | None:
         named = self.gold.get("column") if isinstance(self.gold, dict) else self.gold
         return named if isinstance(named, str) else None
+
+
+ANSWER_KEYS = {"delta": "tolerance", "deliver": "of"}
+"""Keys of [problem] that [answer] calls otherwise."""
 
 
 class AnswerSection(Entry):
@@ -232,6 +236,8 @@ class Recipe:
         origin = self.origins.get(entry)
         if origin is None:
             return f"{key} in {self.name}" if key else self.name
+        if origin.section == "answer":
+            key = ANSWER_KEYS.get(key, key)
         title = f"[{origin.section}]" if origin.section in ("answer", "problem") else f"{origin.section} {origin.id!r}"
         line = self.lines.get((origin.section, origin.place, key)) or self.lines.get((origin.section, origin.place, ""))
         spot = f"line {line} of {self.name}" if line else self.name
@@ -287,7 +293,7 @@ def recipe_from_document(
         )
     for key in document:
         if key not in RecipeFile.model_fields:
-            raise InputError(f"unknown section {key!r}{suggestion(key, RecipeFile.model_fields)}")
+            raise InputError(f"unknown section {key!r}{known_keys(key, RecipeFile.model_fields)}")
     short, long = [key for key in SHORT if key in document], [key for key in LONG if key in document]
     if short and long:
         raise InputError(f"[{short[0]}] is of the short form and [{long[0]}] of the long one; use one of them")

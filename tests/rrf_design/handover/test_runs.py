@@ -208,3 +208,21 @@ def test_the_models_of_a_recipe_are_asked(tmp_path: Path) -> None:
     assert run.calls == 12
     with pytest.raises(InputError, match="names no model"):
         rrf.acquire(rrf.dataset(RECIPE, ROWS), store=tmp_path / "runs.sqlite")
+
+
+def test_nobody_is_asked_about_an_empty_cell(tmp_path: Path) -> None:
+    """The row is left to people; a question that names another column, too, or has conditions, is asked as it is."""
+    rows = [*ROWS[:1], {"no": "b", "text": " "}, {"no": "c", "text": ""}]
+    run, heard = go(tmp_path, rows, budget=5)
+    assert set(heard) == {"Total of 10?", "To pay for 10?", "Sum of 10?"}
+    found = delivery_of(rrf.dataset(dict(RECIPE), rows), run)
+    assert [found[name].verdict for name in "abc"] == ["certified", "incomplete", "incomplete"]
+    assert run.open_reviews == 1  # there is money for one of the two
+    named = [{**entry, "prompt": f"{{{{ no }}}}: {entry['prompt']}"} for entry in RECIPE["ask"]]
+    asked = [{**entry, "prompt": "{% if text %}{{ text }}{% else %}7{% endif %}?"} for entry in RECIPE["ask"]]
+    for ask in (named, asked):
+        data = rrf.dataset({**RECIPE, "ask": ask}, rows)
+        assert [item.silent for item in data.items_in_order()] == [frozenset()] * 3
+    spent = rrf.estimate(rrf.dataset(dict(RECIPE), rows), "embedded")
+    assert spent.calls.expected == 3
+    assert "2 rows with empty cells: questions that name no other column are not asked" in spent.notes

@@ -129,3 +129,19 @@ def test_no_provider_that_can_be_asked_repeats_a_call_by_itself(monkeypatch: pyt
         server.server_close()
         thread.join()
     assert {"anthropic", "deepseek", "openai", "openrouter"} <= tried
+
+
+@pytest.mark.parametrize(("status", "refused"), [(200, True), (404, False)])
+def test_a_web_page_is_no_model_server(
+    backend: Backend, client: Model, status: int, refused: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A page in the place of the list of models is said before anything is bought; that there is no such list is no fault."""
+    import httpx
+
+    backend.plan = [(200, {}, {"data": [], "has_more": False, "first_id": None, "last_id": None})]
+    monkeypatch.setattr(httpx, "get", lambda *_, **__: httpx.Response(status, html="<html>Welcome</html>"))
+    if not refused:
+        client.preflight()
+        return
+    with pytest.raises(InputError, match=r"a web page answers at .*, no model server"):
+        client.preflight()

@@ -31,6 +31,16 @@ def made(text: str) -> object:
             SHORT + 'model = "mini"\n[models]\nmino = "embedded"\n',
             "ask 'a': model 'mini' is not in .models.; did you mean 'mino'",
         ),
+        (SHORT + 'zebra = "x"\n', "ask 'a': unknown key 'zebra'; known: id, prompt, .*weight, when"),
+        (SHORT + "[zebra]\n", "unknown section 'zebra'; known: data, "),
+        (
+            SHORT.replace('of = "a"', 'of = "a"\ntolerance = -1'),
+            r"\[answer\]: tolerance must be greater than 0, not -1(\.0)? \(\[answer\] tolerance",
+        ),
+        (
+            SHORT.replace('of = "a"', 'of = "a"\ntolerance = "{{ x }} cents"'),
+            r"\[answer\] tolerance, .*must be a number, or one placeholder",
+        ),
         (SHORT + 'model = ["m", "m"]\n', "none of them twice"),
         (SHORT + "[models]\nm = { name = 'x' }\n", r"\[models\]: m: it needs use"),
         (SHORT + "[problem]\nk = 1\n", "short form and .problem. of the long one"),
