@@ -127,6 +127,44 @@ def test_signals_to_a_real_process_settle_what_is_under_way_and_last_is_enough_t
     assert set(server.asked.values()) == {1}
 
 
+QUESTIONS = [
+    {"id": "n0", "prompt": "{{ no }}: question 0?"},
+    *({"id": f"n{i}", "like": "n0", "prompt": f"{{{{ no }}}}: question {i}?"} for i in range(1, 4)),
+]
+
+
+def test_a_table_under_load_is_killed_again_and_again_and_every_question_is_settled_once(tmp_path: Path) -> None:
+    """2,000 questions to a server that throttles, fails, cuts and is away; SIGKILL in the middle, three times."""
+    items, kills = 500, (300, 1000, 1700)
+    recipe = {"data": {"table": "t.json", "id": "no"}, "answer": {"of": "n0", "tolerance": 0.1}, "ask": QUESTIONS}
+    (tmp_path / "rrf.json").write_text(json.dumps(recipe), encoding="utf-8")
+    (tmp_path / "t.json").write_text(json.dumps([{"no": f"f{i}"} for i in range(items)]), encoding="utf-8")
+    first = ["rrf.json", "--model", "openai:m", "--slots", "32", "--cache", "off", "--yes"]
+    with RoughServer(Manners(ROUGH, delay=(0.0, 0.02), away_after=700, away=0.3)) as server:
+        for arrived in kills:
+            reached = server.reached(arrived)
+            process = acquiring(first, tmp_path, server.url)
+            assert reached.wait(300)
+            process.kill()
+            process.communicate(timeout=300)
+            assert process.returncode == -signal.SIGKILL
+            first = ["--resume", "last"]
+        process = acquiring(first, tmp_path, server.url)
+        said = json.loads(process.communicate(timeout=300)[0])
+    store = tmp_path / "rrf-runs.sqlite"
+    counts, books = settled(store), booked(store)
+    assert said["stopped_because"] not in ("paused", "unfinished")
+    assert len(counts) == 4 * items
+    assert set(counts.values()) == {1}
+    # Only what broke off, by the network or by a kill, may be missing at the server, and every such call is named.
+    doubt = Counter(said["doubtful"])
+    assert said["calls"] - doubt.total() <= server.calls <= said["calls"]
+    for purchase, calls in books.items():
+        prompt = purchase.replace("\N{RIGHTWARDS ARROW}n", ": question ") + "?"
+        assert calls - doubt[purchase] <= server.asked[prompt] <= calls + doubt[purchase], purchase
+    assert {fault for fault, count in server.faults.items() if count} == {"good", *ROUGH}
+
+
 def acquiring(given: list[str], folder: Path, url: str) -> subprocess.Popen[str]:
     command = [sys.executable, "-c", "from rrf_design.cli import main; main()", "acquire", *given, "--json"]
     places = {"PYTHONPATH": os.pathsep.join(sys.path), "RRF_OPENAI_BASE_URL": url}
