@@ -127,7 +127,8 @@ def _above_on_the_rest(record: OperatorRecord, gauges: NDArray[np.float64], floo
     """Is G + βΣuuᵀ ⪰ floor² certain? Then Bw is at least floor·‖w‖ for every w orthogonal to the gauges."""
     operator = record.matrix.toarray()
     scale = 2.0 ** int(np.ceil(np.log2(max(float(np.abs(operator).max(initial=0.0)), 1.0))))  # a power of two: exact
-    stacked = np.vstack([operator, scale * gauges])  # the Gram matrix of the stacked rows is exactly G + scale²·Σuuᵀ
+    # The Gram matrix of the stacked rows is exactly G + scale²·Σuuᵀ.
+    stacked = np.vstack([operator, scale * gauges]) if len(gauges) else operator
     size = np.abs(stacked)
     blur = 1.1 * 2.0**-53 * (len(stacked) + 3) * (size.T @ size)
     shift = floor * floor * (1 + 1e-12) + float(blur.sum(axis=1).max()) * (1 + 1e-9)

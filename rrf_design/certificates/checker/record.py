@@ -217,7 +217,7 @@ def record_from_lists(fields: dict[str, Any]) -> OperatorRecord:
         if not isinstance(items, list):
             raise Refused(f"operator.{name}: must be a list")
         if name in _NAMES:
-            if not all(isinstance(item, str) for item in items):
+            if not set(map(type, items)) <= {str} and not all(isinstance(item, str) for item in items):
                 raise Refused(f"operator.{name}: must hold strings")
             values[name] = tuple(items)
         elif name in _INTEGERS:
