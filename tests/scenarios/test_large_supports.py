@@ -37,3 +37,14 @@ def test_an_instance_is_measured_and_judged() -> None:
     late = {**row, "limited": {**row["limited"], "status": "bounded"}}
     for other in (wrong, late):
         assert large_verdicts([other], quick=True)[0].status == "violated"
+
+
+def test_what_is_not_proven_in_time_is_called_no_bound() -> None:
+    instance = {"nodes": 20, "degree": 3, "size": 8, "limit": 30.0, "exact": False, "oracle": False}
+    row = measured(instance, regular_graph(20, 3))
+    assert "before" not in row
+    assert large_rows([row])[0]["before_status"] is None
+    unproven = {**row, "limited": {**row["limited"], "status": "bounded", "share": 0.0}}
+    bounded = {**row, "limited": {**row["limited"], "status": "bounded", "share": 0.25}}
+    assert [shown["status"] for shown in large_rows([row, unproven, bounded])] == ["exact", "no bound", "bounded"]
+    assert large_verdicts([row, unproven], quick=True)[0].status == "met"
