@@ -45,7 +45,7 @@ class LastRung(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class LadderPolicy:
-    """Nodes in the order they are asked, the gate with its number, and what happens to what it does not accept."""
+    """Nodes in the order they are asked, the gate with its number, and what happens to what it does not accept. With a check there need be no node: it decides everything."""
 
     order: tuple[str, ...]
     gate: GateKind
@@ -85,6 +85,8 @@ class LadderPolicy:
     def name(self) -> str:
         checks = f", and for {self.random_checks:.0%} at random" if self.random_checks else ""
         end = f"{f'{self.check}; else ' if self.check else ''}{self.last}{checks}"
+        if not self.order:
+            return end
         if self.gate is GateKind.LEAD:
             return f"lead of {self.number} within {', '.join(self.order)}; else {end}"
         begun, steps = 0, []
@@ -114,7 +116,11 @@ class LadderPolicy:
                 "a ladder has order, gate, number, last, random_checks, and perhaps earlier rungs and a check"
             )
         order, number = data["order"], data["number"]
-        if not isinstance(order, list) or not order or not all(isinstance(node, str) for node in order):
+        if (
+            not isinstance(order, list)
+            or not (order or data.get("check"))
+            or not all(isinstance(node, str) for node in order)
+        ):
             raise InputError("a ladder's order should be a list of node ids")
         if isinstance(number, bool) or not isinstance(number, int) or number < 0 or len(set(order)) != len(order):
             raise InputError("a ladder asks each node once, and its number is a whole one")
@@ -205,7 +211,12 @@ def family_of(
     plain = list(found.values())
     if "check" in fixed:
         return [replace(policy, check=fixed["check"]) for policy in plain]
-    return [*plain, *(replace(policy, check=name) for name in checks for policy in plain)]
+    alone = [LadderPolicy((), GateKind.CERTIFIED, 0, last, check=name) for name in checks]
+    return [
+        *plain,
+        *(policy for policy in alone if _fits(policy, fixed) and "order" not in fixed),
+        *(replace(policy, check=name) for name in checks for policy in plain),
+    ]
 
 
 SHARES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)

@@ -92,7 +92,11 @@ def play(
     decisions = _Decisions(sheet)
     done: dict[LadderPolicy, PlayedPolicy] = {}
     for policy in dict.fromkeys(policy.answers_only for policy in policies):
-        if quick or policy.gate is GateKind.LEAD:
+        asked: list[int] = [0] * len(sheet)
+        values: list[Said | None] = [None] * len(sheet)
+        if not policy.order:
+            pass  # a check decides all of it
+        elif quick or policy.gate is GateKind.LEAD:
             asked, values = _by_camps(policy, sheet)
         else:
             asked, values = decisions.play(policy)

@@ -91,8 +91,8 @@ def test_a_machine_decides_what_the_gate_does_not_accept(make_world: Any) -> Non
     plan = world.plan(PilotSettings(60, 0.3))
     truths, _ = gold_truths(plan)
     known = [truths[name] for name in plan.pilot.ids]
-    pairs = [(policy, replace(policy, check="")) for policy in plan.policies if policy.check]
-    assert len(pairs) * 2 == len(plan.policies)
+    pairs = [(policy, replace(policy, check="")) for policy in plan.policies if policy.check and policy.order]
+    assert len(pairs) * 2 == len(plan.policies) - 1
     assert {policy.check for policy, _ in pairs} == {"ledger"}
     played = {one.policy: one for one in play(plan.policies, plan.pilot, last=plan.last, truths=known)}
     for policy, plain in pairs:
@@ -117,7 +117,7 @@ def test_a_ladder_with_a_check_is_tested_run_and_proven(make_world: Any) -> None
     from rrf_design.promises.family import LadderPolicy
     from rrf_design.questions.answers import RecordedAnswers
 
-    world = with_ledger(make_world, lambda at, truth: truth, items=200, wrong=0.25)
+    world = with_ledger(make_world, lambda at, truth: truth, items=200, wrong=0.1)
     document = json.loads(json.dumps(world.document(PilotSettings(100, 0.05))))
     assert document["ladder"]["check"] == "ledger"
     assert LadderPolicy.from_json(document["ladder"]).to_json() == document["ladder"]
@@ -159,3 +159,27 @@ def test_a_check_by_hand(make_world: Any) -> None:
             other.plan(PilotSettings(60, 0.3))
     none = make_world(items=80, wrong=0.2)
     assert {policy.check for policy in none.plan(PilotSettings(60, 0.3)).policies} == {""}
+
+
+def test_a_check_may_decide_everything(make_world: Any) -> None:
+    """Answers that are always wrong and a ledger that never is: nobody is asked, the ledger is looked up, and a person has the rows without one."""
+    from rrf_design.promises import prove_policy, run_policy
+    from rrf_design.promises.family import LadderPolicy
+    from rrf_design.questions.answers import RecordedAnswers
+
+    world = with_ledger(make_world, lambda at, truth: truth if at % 10 else "", items=200, wrong=0.0, together=1.0)
+    document = json.loads(json.dumps(world.document(PilotSettings(100, 0.05))))
+    assert document["policy"] == "ledger; else person"
+    assert document["ladder"]["order"] == []
+    assert LadderPolicy.from_json(document["ladder"]).to_json() == document["ladder"]
+    prove_policy(document)
+    data = world.dataset
+    with RecordedAnswers(data, world.answers) as answers:
+        found = run_policy(data, answers, document)
+    rows = dict(zip(found.ids, found.rows, strict=True))
+    waiting = [name for name, _, _ in found.reviews]
+    assert all(int(name[1:]) % 10 == 0 for name in waiting)
+    outside = [name for name in rows if name not in document["drawn"]]
+    assert found.totals.cost == sum(30.0 if name in waiting else 5.0 for name in outside)
+    with pytest.raises(Refused):
+        prove_policy({**document, "ladder": {**document["ladder"], "check": ""}})
