@@ -35,6 +35,8 @@ class Nonlinear(Entry):
     head: Text | None = None
     weight: Positive = 1.0
     """Its rows are multiplied with the root of it."""
+    trusted: bool | None = None
+    """With wrong_checks: true for a relation that is never wrong, false for one that may be (where some say so, only those)."""
 
     @model_validator(mode="after")
     def _one_form(self) -> Self:
@@ -61,6 +63,14 @@ class Nonlinear(Entry):
         if self.clause is not None:
             return tuple(literal.removeprefix(NOT) for literal in self.clause)
         return (*inner, self.head or "")
+
+    @property
+    def bent(self) -> tuple[str, ...]:
+        """Nodes along which its rows are not linear, or their slope is rounded."""
+        if self.power is not None:
+            return tuple(self.power)
+        inner = self.product or self.nodes
+        return inner if len(inner) > 1 else ()
 
     @property
     def height(self) -> int:

@@ -108,15 +108,17 @@ PLAIN = Premise()
 
 def suspects_of(problem: Problem) -> frozenset[str]:
     """Blocks that may be wrong: those with `trusted = false` or a rate; where there are none, all that don't say `trusted = true`."""
-    marked = frozenset(block.id for block in problem.blocks if block.trusted is False or block.rate is not None)
-    return marked or frozenset(block.id for block in problem.blocks if block.trusted is not True)
+    entries = (*problem.blocks, *problem.nonlinear)
+    rated = {block.id for block in problem.blocks if block.rate is not None}
+    marked = frozenset(entry.id for entry in entries if entry.trusted is False or entry.id in rated)
+    return marked or frozenset(entry.id for entry in entries if entry.trusted is not True)
 
 
 def _called(problem: Problem, units: Mapping[str, str]) -> str:
-    """Models, where units and models are the same partition."""
+    """Models, where units and models are the same partition, and every node names its model; units otherwise."""
     pairs = {(units.get(node.id, f"\0{node.id}"), node.model) for node in problem.nodes}
     same = len(pairs) == len({unit for unit, _ in pairs}) == len({model for _, model in pairs})
-    return "models" if same else "units"
+    return "models" if same and all(model is not None for _, model in pairs) else "units"
 
 
 @dataclass(frozen=True, slots=True)

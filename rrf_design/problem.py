@@ -284,7 +284,7 @@ def _check_nonlinear(problem: Problem) -> None:
     if not problem.nonlinear:
         return
     for node in problem.nodes:
-        given = [key for key in ("cost", "unit", "metric", "sigma") if getattr(node, key) is not None]
+        given = [key for key in ("cost", "metric", "sigma") if getattr(node, key) is not None]
         if node.dim != 1 or given:
             raise InputError(
                 f"node {node.id!r}: beside nonlinear relations nodes are plain numbers; leave out {given[0] if given else 'dim'}"
@@ -294,7 +294,7 @@ def _check_nonlinear(problem: Problem) -> None:
         if given or block.uncertainty:
             key = given[0] if given else "uncertainty"
             raise InputError(f"{block.title}: beside nonlinear relations leave out {key}; give [problem] an epsilon")
-    odd = [key for key in ("deliver", "wrong_checks", "tail", "sigma", "budget") if getattr(problem, key)]
+    odd = [key for key in ("tail", "sigma", "budget") if getattr(problem, key)]
     if odd:
         raise InputError(f"[problem]: {odd[0]} does not go with nonlinear relations, which are repaired locally")
 

@@ -12,13 +12,15 @@ from fractions import Fraction
 from typing import Any
 
 from scenarios.base import ConditionVerdict, Context, Done, Expectation, Part, Scenario, ScenarioOutcome, Table
+from scenarios.bent_fields import judge_bent
 
-QUESTIONS = ("several nodes", "rivals", "tails", "nonlinear")
+QUESTIONS = ("several nodes", "rivals", "tails", "nonlinear", "nonlinear premises")
 TOPICS = {
     "several nodes": "relations among several answers",
     "rivals": "pairs of rival explanations",
     "tails": "answers that are all a little off",
     "nonlinear": "products",
+    "nonlinear premises": "products and clauses with units, delivered values and wrong checks",
 }
 BATCH = 100
 EPSILON, TAIL = 0.125, 0.25
@@ -238,6 +240,7 @@ JUDGES = {
     "rivals": judge_rivals,
     "tails": judge_tail,
     "nonlinear": judge_nonlinear,
+    "nonlinear premises": judge_bent,
 }
 
 
@@ -287,7 +290,9 @@ SCENARIO = Scenario(
     about="""Random small fields with sums, differences and rows over two to four nodes, some anchors, units of one or two nodes, some values
     delivered. Margins are held to plain enumeration over hand-written rows; the two rival explanations of every certificate are added up
     again; answers that are all off by as much as the tail allows, one of them altogether, are repaired and compared with the truth; and
-    products of whole numbers with one wrong answer are repaired locally, while every other field with one wrong answer is found in rationals.""",
+    products of whole numbers with one wrong answer are repaired locally, while every other field with one wrong answer is found in rationals. Last,
+    products and clauses with units, delivered values and checks that may be wrong: the tangent margin is held to enumeration, and the promise is
+    attacked with every field of a grid that one wrong unit and the wrong checks allow.""",
     full={"fields": 2000},
     quick={"fields": 30},
     expected=(
@@ -295,6 +300,10 @@ SCENARIO = Scenario(
         Expectation("rivals", "both explanations are admissible, and as far apart as the margin allows"),
         Expectation("tails", "what small errors add is covered, and no repair is further off than promised"),
         Expectation("nonlinear", "where a local repair is certified, no other field with one wrong answer fits nearby"),
+        Expectation(
+            "nonlinear-premises",
+            "with units, delivered values and wrong checks, tangent margins are the enumerated ones and no field that fits nearby breaks the bound",
+        ),
     ),
     parts=parts,
     run=run,

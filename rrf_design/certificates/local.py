@@ -3,6 +3,10 @@
 With the Jacobian J at a candidate field, ‖J − J(z*)‖ ≤ δ_J and second-order remainder at most (L/2)‖h‖² for 2k-sparse h of
 norm at most r: if γ_k(J) > δ_J + Lr/2, the measurements tell z* from every z* + h in that ball, and two fields that fit
 within ε are at most 2ε/(γ_k(J) − δ_J − Lr/2) apart. It says nothing about fields outside the ball: local, not global.
+
+Where only D is delivered, let Q be the coordinates along which rows bend: remainder and δ_J see h_Q alone. With γ' the margin of D ∪ Q,
+‖h_{D∪Q}‖ ≤ ρ = min(r, 2ε/(γ' − δ_J − Lr/2)), and ‖h_D‖ ≤ min(ρ, (2ε + δ_J ρ + Lρ²/2)/γ_{k,D}). Units and checks that may be wrong
+are in both margins: k counts units, and any 2a suspect blocks are taken away.
 """
 
 from __future__ import annotations
@@ -22,7 +26,7 @@ from rrf_design.errors import InputError
 
 @dataclass(frozen=True, slots=True)
 class LocalCertificate:
-    """γ_k(J) > δ_J + Lr/2, or not. `effective` is the difference, proven; it holds inside the radius and only there."""
+    """γ_k(J) > δ_J + Lr/2, or not (γ_k of D ∪ Q, where only D is delivered). `effective` is the difference, proven; it holds inside the radius and only there."""
 
     gamma_lower: float
     jacobian_error: float
@@ -59,20 +63,39 @@ def local_certificate(
         if not 0.0 <= value < float("inf"):
             raise InputError(f"local certificate: {name} must be a number of at least 0, not {value!r}")
     gamma = float(margin(jacobian, groups, k=k, time_limit=time_limit).lower)
+    return certificate_of(gamma, radius=radius, curvature=curvature, jacobian_error=jacobian_error, epsilon=epsilon)
+
+
+def certificate_of(
+    gamma: float,
+    *,
+    delivered: float | None = None,
+    radius: float,
+    curvature: float,
+    jacobian_error: float,
+    epsilon: float | None = None,
+) -> LocalCertificate:
+    """The certificate from proven tangent margins: `gamma` of all that is delivered and all that bends, `delivered` of D alone, where
+    that is less than everything."""
     spare = Fraction(gamma) - Fraction(jacobian_error)
     effective = spare - Fraction(curvature) * Fraction(radius) / 2
     reach = float("inf") if curvature == 0.0 else max(0.0, float_down(2 * spare / Fraction(curvature)))
     bound = None
     if epsilon is not None and effective > 0:
-        bound = float_up(2 * Fraction(epsilon) / effective)
+        bound = 2 * Fraction(epsilon) / effective
+    if epsilon is not None and delivered is not None and delivered > 0.0:
+        near = Fraction(radius) if bound is None else min(Fraction(radius), bound)
+        rest = Fraction(jacobian_error) * near + Fraction(curvature) * near * near / 2
+        own = (2 * Fraction(epsilon) + rest) / Fraction(delivered)
+        bound = min(near, own)
     return LocalCertificate(
-        gamma_lower=gamma,
+        gamma_lower=gamma if delivered is None else delivered,
         jacobian_error=jacobian_error,
         curvature=curvature,
         radius=radius,
         effective=max(0.0, float_down(effective)),
         largest_radius=reach if spare > 0 else 0.0,
-        error_bound=bound,
+        error_bound=None if bound is None else float_up(bound),
     )
 
 

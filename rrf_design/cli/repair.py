@@ -299,7 +299,9 @@ def _within(result: Repair, node: str) -> tuple[str, ...]:
     """The bound on this node's value in its own units, where there is one for any."""
     if not result.bounds:
         return ()
-    bound = result.bounds[node]
+    bound = result.bounds.get(node)
+    if bound is None:
+        return ("not delivered",)
     return ("unknown" if result.repaired[node] is None else f"±{bound:.4g}" if bound else "rounding",)
 
 

@@ -1,9 +1,10 @@
 """Repair with the nonlinear relations of a problem file: local, and labelled so.
 
-Rows of B and nonlinear rows together are M(z) = 0. `nonlinear.repair_nonlinear` finds a field near the answers with at most k edits. With
-J its Jacobian there, and L bounding second derivatives within r (`local_radius`) by interval arithmetic: if γ_k(J) > Lr/2, every
-field within r that differs in at most 2k answers and fits within ε is at most 2ε/(γ_k(J) − Lr/2) away. Further away nothing is
-claimed, whatever the numbers are. L estimated from held-out perturbations is told beside it, and certifies nothing.
+Rows of B and nonlinear rows together are M(z) = 0. `nonlinear.repair_nonlinear` finds a field near the answers with at most k edited units;
+where checks may be wrong, every choice of them is set aside in turn. With J its Jacobian there, and L bounding second
+derivatives within r (`local_radius`) by interval arithmetic, `certificates.local` says how far any other field within r that fits can
+be on what is delivered. Further away nothing is claimed, whatever the numbers are. L estimated from held-out perturbations is told
+beside it, and certifies nothing.
 """
 
 from __future__ import annotations
@@ -15,21 +16,26 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rrf_design.certificates.checker.wording import assumption
 from rrf_design.errors import InputError
 from rrf_design.goal import Goal
 from rrf_design.margins import check_k
 from rrf_design.repairing.autodiff import value_and_jacobian
-from rrf_design.repairing.contract import Array, Certainty, Diagnostics, Repair, Values
-from rrf_design.verdict import Evidence, Explained, decide
+from rrf_design.repairing.contract import Alternative, Array, Certainty, Diagnostics, Repair, Values
+from rrf_design.repairing.suspects import check_sets
+from rrf_design.repairing.tangent import BentField, TangentMargins
+from rrf_design.verdict import Evidence, Explained, assumed, decide
 
 if TYPE_CHECKING:
     from rrf_design.certificates.local import LocalCertificate
     from rrf_design.noise import Noise
+    from rrf_design.operators import Operator
     from rrf_design.problem import Problem
+    from rrf_design.repairing.nonlinear import LocalRepair
 
 FITS = 1e-9
 """A residual within this of ε fits: what Gauss–Newton leaves."""
+SAME = 1e-9
+"""An answer of a wrong unit that moved by less was not wrong."""
 ROUNDING = 1e-12
 """Of a Jacobian made from products of a few numbers, relative to its size."""
 
@@ -41,8 +47,6 @@ def repair_locally(
 
     `other` is what a caller said that a local repair has no use for: refused where it is anything.
     """
-    from rrf_design.files import digest
-    from rrf_design.repairing.nonlinear import repair_nonlinear
     from rrf_design.repairing.responses_file import collect
 
     given = [name for name, value in other.items() if value]
@@ -51,46 +55,134 @@ def repair_locally(
     if given:
         raise InputError(f"{given[0]}: does not apply to the local repair of nonlinear relations; leave it out")
     began = time.perf_counter()
-    field = collect(problem, responses, nodes=problem.whole.node_ids)
-    if field.invalid:
-        name, why = next(iter(field.invalid.items()))
+    answers = collect(problem, responses, nodes=problem.whole.node_ids)
+    if answers.invalid:
+        name, why = next(iter(answers.invalid.items()))
         raise InputError(f"node {name!r}: {why}; a local repair needs an answer at every node")
-    budget, radius = check_k(k, problem.k), problem.local_radius
     reach = (problem.epsilon or 0.0) if noise is None or noise.epsilon is None else noise.epsilon
-    model = _Model.of(problem)
-    said = {name: field.values[name] for name in model.place}
-    found = repair_nonlinear(model, said, k=budget, epsilon=reach)
-    fits = found.residual <= reach + FITS and len(found.support) <= budget
+    field = BentField.of(problem)
+    said = {name: answers.values[name] for name in problem.whole.node_ids}
+    fits = _explanations(field, said, check_k(k, problem.k), reach)
+    return _told(field, said, fits, reach, seed=seed, began=began)
+
+
+@dataclass(frozen=True)
+class _Fit:
+    """One local explanation: a field near the answers, and the checks that were set aside for it."""
+
+    repaired: Mapping[str, Values]
+    support: tuple[str, ...]
+    checks: tuple[int, ...]
+    residual: float
+    found: LocalRepair
+
+
+@dataclass(frozen=True)
+class _Fits:
+    """What was found near the answers: minimal explanations, the one with fewest wrong units and checks first; else the nearest."""
+
+    k: int
+    explanations: tuple[_Fit, ...]
+    nearest: _Fit
+
+    @property
+    def chosen(self) -> _Fit:
+        return self.explanations[0] if self.explanations else self.nearest
+
+    @property
+    def surely(self) -> tuple[int, ...]:
+        """Checks that every explanation found sets aside."""
+        sets = [set(item.checks) for item in self.explanations]
+        return tuple(sorted(set.intersection(*sets))) if sets else ()
+
+
+def _explanations(field: BentField, said: Mapping[str, Values], k: int, epsilon: float) -> _Fits:
+    from rrf_design.repairing.nonlinear import repair_nonlinear
+
+    start = np.array([said[name][0] for name in field.place])
+    _, jacobian = value_and_jacobian(field, start)
+    premise, answers = field.problem.whole.premise, field.by_unit(said)
+    fitting: list[_Fit] = []
+    nearest: _Fit | None = None
+    for aside in check_sets(field.tangent(jacobian)):
+        if any(not item.support and set(item.checks) <= set(aside) for item in fitting):
+            continue  # these checks alone explain everything
+        left = field.without(aside) if aside else field
+        found = repair_nonlinear(left, answers, k=k, epsilon=epsilon)
+        repaired = _kept(left, said, field.by_node(found.repaired), epsilon)
+        support = tuple(name for name in said if repaired[name] != said[name])
+        residual = left.residual(repaired)
+        fit = _Fit({name: repaired[name] for name in said}, support, aside, residual, found)
+        if residual <= epsilon + FITS and premise.count(support) <= k:
+            if not any(set(it.support) <= set(support) and set(it.checks) <= set(aside) for it in fitting):
+                fitting.append(fit)
+        elif nearest is None:
+            nearest = fit
+    fitting.sort(key=lambda it: (premise.count(it.support) + len(it.checks), len(it.checks), it.residual))
+    return _Fits(k, tuple(fitting), nearest or fitting[0])
+
+
+def _kept(
+    field: BentField, said: Mapping[str, Values], repaired: Mapping[str, Values], epsilon: float
+) -> Mapping[str, Values]:
+    """The answers of a wrong unit that only rounding moved, as they were given."""
+    near = {
+        name: said[name] if np.allclose(value, said[name], rtol=SAME, atol=SAME) else value
+        for name, value in repaired.items()
+    }
+    return near if field.residual(near) <= max(epsilon, field.residual(repaired)) + FITS else repaired
+
+
+def _told(
+    field: BentField, said: Mapping[str, Values], fits: _Fits, reach: float, *, seed: int, began: float
+) -> Repair:
+    from rrf_design.files import digest
+
+    problem, fit, found, budget = field.problem, fits.chosen, fits.chosen.found, fits.k
+    explained, radius = bool(fits.explanations), problem.local_radius
     size = max(1.0, max(abs(x) for part in said.values() for x in part))
-    left = max(reach, found.residual + ROUNDING * size)
-    certificate, details = _certificate(model, found.repaired, budget, radius, left, seed)
-    bound = certificate.error_bound if certificate is not None and fits else None
-    lower = certificate.effective if certificate is not None and fits else 0.0
+    center = np.array([fit.repaired[name][0] for name in field.place])
+    _, jacobian = value_and_jacobian(field, center)
+    operator = field.tangent(jacobian)
+    margins = TangentMargins.of(operator, budget, field.bent)
+    left = max(reach, fit.residual + ROUNDING * size)
+    certificate, details = _certificate(field, center, jacobian, margins, epsilon=left, seed=seed)
+    bound = certificate.error_bound if certificate is not None and explained else None
+    lower = certificate.effective if certificate is not None and explained else 0.0
     verdict = decide(
         Evidence(
-            explained=Explained.OTHERWISE if fits else Explained.OPEN,
+            explained=Explained.OTHERWISE if explained else Explained.OPEN,
             goal=Goal.of(problem),
-            lower=lower,
+            lower=margins.delivered if bound is not None else 0.0,
             robust_lower=lower,
             bound=bound,
             exact=bound is not None and bound <= 1e-9 * size,
         )
     )
-    premise = assumption(budget, len(said), f"all rows together are off by at most {reach:g}")
-    near = "" if radius is None else f", and the truth lies within {radius:g} of these values (a local promise)"
+    wanted = operator.premise.wanted(said)
+    values = _agreed(fits, sure=wanted if bound is not None else ())
+    withheld = {} if values == fit.repaired else {"nearest": dict(fit.repaired)}
     return Repair(
-        repaired=dict(found.repaired) if fits else dict.fromkeys(said),
-        support=found.support if fits else (),
-        residual=found.residual,
-        gamma=found.gamma,
+        repaired=values,
+        support=fit.support if explained else (),
+        residual=fit.residual,
+        gamma=margins.value,
         error_bound=bound,
         method=f"{found.method}, local",
         certainty=Certainty.BOUNDED if bound is not None else Certainty.HEURISTIC,
         verdict=verdict,
-        assumes=premise + near,
-        reason=_reason(fits, found.residual, budget, certificate, details),
-        error=dict(found.error) if fits else {},
-        alternatives=(),
+        assumes=_assumes(operator, budget, reach, radius),
+        reason=_reason(operator, fits, certificate, details),
+        error={name: (said[name][0] - fit.repaired[name][0],) for name in fit.support} if explained else {},
+        alternatives=tuple(
+            Alternative(
+                item.support,
+                {name: item.repaired[name] for name in item.support},
+                item.residual,
+                checks=tuple(operator.block_ids[j] for j in item.checks),
+            )
+            for item in fits.explanations[1:]
+        ),
         indistinguishable=(),
         erased={},
         k=budget,
@@ -100,9 +192,9 @@ def repair_locally(
         witness={},
         diagnostics=Diagnostics(
             objective=found.objective,
-            relation_residual=found.residual,
+            relation_residual=fit.residual,
             anchor_residual=0.0,
-            active_groups=len(found.support),
+            active_groups=len(fit.support),
             gap=None,
             best_smaller=None,
             posterior_bound=bound,
@@ -110,78 +202,88 @@ def repair_locally(
             iterations=found.iterations,
             seconds=time.perf_counter() - began,
             seed=seed,
-            details={"scope": "local", **details, **({} if fits else {"nearest": dict(found.repaired)})},
+            details={"scope": "local", **details, **withheld},
         ),
         problem_digest=digest(problem),
-        bounds={} if bound is None else dict.fromkeys(said, bound),
+        bounds={} if bound is None else dict.fromkeys(wanted, bound),
         robust_lower=lower,
+        wrong_checks=tuple(operator.block_ids[j] for j in fits.surely),
     )
 
 
-@dataclass(frozen=True)
-class _Model:
-    """M(z): rows of B, then nonlinear rows; z in the order of `place`."""
-
-    problem: Problem
-    matrix: Array
-    target: Array
-    place: Mapping[str, int]
-
-    @classmethod
-    def of(cls, problem: Problem) -> _Model:
-        whole = problem.whole
-        if np.isnan(whole.target).any():
-            whole.syndrome(dict.fromkeys(whole.node_ids, (0.0,)))  # names the anchor whose value is missing
-        return cls(problem, whole.matrix.toarray(), whole.target, whole.node_index)
-
-    def __call__(self, z: Any) -> Any:
-        values = {name: z[i] for name, i in self.place.items()}
-        linear = list(self.matrix @ z - self.target) if len(self.target) else []
-        return np.array([*linear, *(row for entry in self.problem.nonlinear for row in entry.rows(values))])
-
-    def hessians(self, balls: Any) -> list[Any]:
-        ball = {name: balls[i] for name, i in self.place.items()}
-        return [matrix for entry in self.problem.nonlinear for matrix in entry.hessians(ball, self.place)]
+def _agreed(fits: _Fits, *, sure: tuple[str, ...]) -> dict[str, Values | None]:
+    """Values of the chosen explanation where the others found agree with it, or a bound vouches for them; none where nothing fits."""
+    chosen = fits.chosen.repaired
+    if not fits.explanations:
+        return dict.fromkeys(chosen)
+    others = [item.repaired for item in fits.explanations[1:]]
+    return {
+        name: value
+        if name in sure or all(np.allclose(other[name], value, rtol=1e-9, atol=1e-9) for other in others)
+        else None
+        for name, value in chosen.items()
+    }
 
 
 def _certificate(
-    model: _Model, repaired: Mapping[str, Values], k: int, radius: float | None, epsilon: float, seed: int
+    field: BentField, center: Array, jacobian: Array, margins: TangentMargins, *, epsilon: float, seed: int
 ) -> tuple[LocalCertificate | None, dict[str, Any]]:
-    from rrf_design.certificates.local import curvature_bound, held_out_curvature, local_certificate
+    from rrf_design.certificates.local import certificate_of, curvature_bound, held_out_curvature
 
+    radius = field.problem.local_radius
     if radius is None:
         return None, {"radius": None}
-    center = np.array([repaired[name][0] for name in model.place])
-    _, jacobian = value_and_jacobian(model, center)
-    estimated, drift = held_out_curvature(model, center, radius=radius, seed=seed)
+    estimated, drift = held_out_curvature(field, center, radius=radius, seed=seed)
     details = {"radius": radius, "estimated_curvature": estimated, "estimated_jacobian_error": drift}
     try:
-        curvature = curvature_bound(model.hessians, [float(x) for x in center], radius=radius)
+        curvature = curvature_bound(field.hessians, [float(x) for x in center], radius=radius)
     except InputError:
         return None, {**details, "curvature": None}
     loose = ROUNDING * max(1.0, float(np.linalg.norm(jacobian)))
-    made = local_certificate(
-        jacobian, None, k=k, radius=radius, curvature=curvature, jacobian_error=loose, epsilon=epsilon
+    made = certificate_of(
+        margins.near,
+        delivered=margins.delivered if field.problem.whole.premise.deliver is not None else None,
+        radius=radius,
+        curvature=curvature,
+        jacobian_error=loose,
+        epsilon=epsilon,
     )
     return made, {**details, "curvature": curvature, "tangent_margin": made.gamma_lower}
 
 
-def _reason(
-    fits: bool, residual: float, k: int, certificate: LocalCertificate | None, details: Mapping[str, Any]
-) -> str:
-    if not fits:
-        return f"no field near the answers with at most {k} edits was found that fits (the nearest leaves {residual:.4g}); that is no proof that there is none."
+def _assumes(operator: Operator, k: int, reach: float, radius: float | None) -> str:
+    others = "other " if operator.premise.wrong_checks else ""
+    premise = assumed(operator, k, f"all {others}rows together are off by at most {reach:g}")
+    return premise + (
+        "" if radius is None else f", and the truth lies within {radius:g} of these values (a local promise)"
+    )
+
+
+def _reason(operator: Operator, fits: _Fits, certificate: LocalCertificate | None, details: Mapping[str, Any]) -> str:
+    premise, k = operator.premise, fits.k
+    checks = premise.wrong_checks
+    aside = f" and {checks} wrong check{'' if checks == 1 else 's'}" if checks else ""
+    if not fits.explanations:
+        residual = fits.chosen.residual
+        units = "edits" if premise.called == "answers" else f"wrong {premise.called}"
+        units = units.removesuffix("s") if k == 1 else units
+        return (
+            f"no field near the answers with at most {k} {units}{aside} was found that fits (the nearest leaves {residual:.4g});"
+            " that is no proof that there is none."
+        )
     if details["radius"] is None:
         return "a local fit: other fields may fit further away, and without local_radius nothing is promised nearby either."
     if certificate is None:
         return "a local fit: second derivatives are not bounded within local_radius, so nothing is promised; take a smaller one."
-    if not certificate.holds:
+    if certificate.error_bound is None:
         return (
             f"a local fit: curvature takes the tangent margin {certificate.gamma_lower:.4g} away within {certificate.radius:g};"
             f" below {certificate.largest_radius:.4g} something could be promised."
         )
+    wrong = premise.called.removesuffix("s") if k == 1 else premise.called
+    where = "" if premise.deliver is None else " in what is delivered"
     return (
-        f"local: within {certificate.radius:g} of these values no other field with at most {k} wrong answers fits and is more than"
-        f" {certificate.error_bound:.4g} away (tangent margin {certificate.gamma_lower:.4g}, curvature {certificate.curvature:.4g}, by intervals);"
+        f"local: within {certificate.radius:g} of these values no other field with at most {k} wrong {wrong}{aside} fits and is more than"
+        f" {certificate.error_bound:.4g} away{where} (tangent margin {certificate.gamma_lower:.4g}, curvature {certificate.curvature:.4g}, by intervals);"
         " nothing is claimed further away."
     )

@@ -14,6 +14,7 @@ from math import comb
 import numpy as np
 
 from rrf_design.errors import InputError
+from rrf_design.operators import Operator
 from rrf_design.repairing.contract import Candidate, DecoderOutcome, Task
 from rrf_design.repairing.parts import Parts
 from solvers.decoding import SupportDecoder, SyndromeDecoding
@@ -31,7 +32,7 @@ def decode_with_suspects(task: Task, parts: Parts, *, limit: int) -> DecoderOutc
     best: tuple[float, Candidate] | None = None
     undecided: list[tuple[int, ...]] = []
     complete, zero_rule, tested = True, False, 0
-    for aside in _sets(task):
+    for aside in check_sets(task.operator):
         if any(not units and blocks <= set(aside) for units, blocks in minimal):
             continue  # these checks alone explain everything
         result = _decode(task, parts, aside, limit)
@@ -71,8 +72,9 @@ def decode_with_suspects(task: Task, parts: Parts, *, limit: int) -> DecoderOutc
     )
 
 
-def _sets(task: Task) -> Iterator[tuple[int, ...]]:
-    operator, premise = task.operator, task.operator.premise
+def check_sets(operator: Operator) -> Iterator[tuple[int, ...]]:
+    """Blocks that may be set aside together, fewest first; the empty set always."""
+    premise = operator.premise
     blocks = [j for j, name in enumerate(operator.block_ids) if name in premise.suspects]
     most = min(premise.wrong_checks, len(blocks))
     many = sum(comb(len(blocks), size) for size in range(most + 1))

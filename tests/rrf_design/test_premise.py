@@ -197,3 +197,13 @@ def test_bad_input_is_refused_in_one_line(change: dict[str, Any], message: str) 
 def test_an_exact_check_is_neither_uncertain_nor_noisy(key: str, value: float, why: str) -> None:
     with pytest.raises(rrf.InputError, match=f"trusted = true says that it is exact, but it is declared {why}"):
         rrf.Problem(nodes=[{"id": "n"}], anchors=[{"id": "x", "node": "n", "trusted": True, key: value}])
+
+
+def test_units_are_called_models_only_where_nodes_name_them():
+    def called(*nodes):
+        return rrf.Problem(nodes=[{"id": f"n{i}", **node} for i, node in enumerate(nodes)]).whole.premise.called
+
+    assert called({"unit": "document"}, {"unit": "document"}) == "units"
+    assert called({"unit": "mini", "model": "mini"}, {"unit": "mini", "model": "mini"}) == "models"
+    assert called({"unit": "a", "model": "mini"}, {"unit": "a", "model": "other"}) == "units"
+    assert called({"unit": "a", "model": "mini"}, {"unit": "a"}) == "units"

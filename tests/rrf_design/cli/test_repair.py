@@ -318,3 +318,17 @@ def test_junit_has_a_case_for_every_field(run, files, tmp_path):
     assert cases[0].find("failure") is None
     assert failure is not None
     assert (failure.get("message") or "").partition(":")[0] in ("ambiguous", "incomplete", "contradicted")
+
+
+def test_a_wrong_answer_that_is_not_delivered_is_told_without_a_bound(run, tmp_path):
+    problem = tmp_path / "delivered.toml"
+    text = '[problem]\nepsilon = 0.01\ndeliver = ["b"]\n[[nodes]]\nid = "a"\n[[nodes]]\nid = "b"\n'
+    text += '[[relations]]\nid = "r"\ntail = "a"\nhead = "b"\n'
+    for node in "ab":
+        text += f'[[anchors]]\nid = "check {node}"\nnode = "{node}"\nvalue = [1.0]\n'
+    problem.write_text(text, encoding="utf-8")
+    answers = tmp_path / "answers.json"
+    answers.write_text('{"a": 5, "b": 1}', encoding="utf-8")
+    ran = run("repair", problem, "--responses", answers)
+    assert ran.code == 0
+    assert "not delivered" in ran.out

@@ -81,3 +81,53 @@ def test_its_page_is_made_with_the_field_and_says_that_it_is_local() -> None:
     made = render(read(to_document(rrf.repair(field, SAID)), problem=field))
     assert "a local promise" in made
     assert "Not drawn, since they are no rows of B: the nonlinear relations rectangle." in made
+
+
+def shared(**settings: Any) -> rrf.Problem:
+    """Three models on a room: one of them gave three answers."""
+    return rrf.Problem(
+        nodes=[{"id": name, "unit": "mini"} for name in ("width", "height", "area")]
+        + [{"id": name, "unit": name} for name in ("other", "third")],
+        nonlinear=[{"id": "rectangle", "product": ["width", "height"], "head": "area"}],
+        relations=[
+            {"id": "same", "tail": "area", "head": "other"},
+            {"id": "also", "tail": "area", "head": "third"},
+            {"id": "cross", "tail": "other", "head": "third"},
+        ],
+        anchors=[
+            {"id": "plan", "node": "width", "value": 4.0},
+            {"id": "ruler", "node": "height", "value": 3.0},
+            {"id": "clerk", "node": "area", "value": 12.0},
+        ],
+        epsilon=0.01,
+        local_radius=0.1,
+        **settings,
+    )
+
+
+WRONG = {"width": 5, "height": 3, "area": 14, "other": 12, "third": 12}
+
+
+def test_k_counts_units_and_only_what_is_delivered_decides() -> None:
+    fixed = rrf.repair(shared(deliver=["area"], delta=0.1), WRONG)
+    assert fixed.verdict == "certified"
+    assert fixed.support == ("width", "area")  # one unit
+    assert fixed.assumes.startswith("at most 1 of 3 units is wrong")
+    assert set(fixed.bounds) == {"area"}
+    assert "away in what is delivered" in fixed.reason
+    assert rrf.repair(shared(delta=0.1), WRONG).error_bound > fixed.error_bound
+    alone = shared().model_copy(update={"nodes": tuple(n.model_copy(update={"unit": None}) for n in shared().nodes)})
+    assert rrf.repair(alone, WRONG).verdict == "incomplete"  # two answers, each on its own
+
+
+def test_a_wrong_check_is_named() -> None:
+    base = shared(wrong_checks=1, deliver=["area"], delta=1.0)
+    anchors = tuple(a.model_copy(update={"value": 13.0}) if a.id == "clerk" else a for a in base.anchors)
+    right = {"width": 4, "height": 3, "area": 12, "other": 12, "third": 12}
+    fixed = rrf.repair(base.model_copy(update={"anchors": anchors}), right)
+    assert fixed.wrong_checks == ("clerk",)
+    assert fixed.support == ()
+    assert "and at most 1 of 7 checks are wrong" in fixed.assumes
+    trusted = tuple(a.model_copy(update={"trusted": True}) for a in anchors)
+    held = rrf.repair(base.model_copy(update={"anchors": trusted}), right)
+    assert held.wrong_checks != ("clerk",)
