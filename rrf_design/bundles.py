@@ -39,6 +39,8 @@ class Measure:
     """How many units may be wrong; None: as the problem says."""
     objective: Objective | str | None = None
     """"gamma", "gamma_sigma" or "robust"; None: what the problem declares decides."""
+    jointly: bool = False
+    """Whether held blocks of one `[[noise]]` covariance are whitened together in every selection (`rrf_design.planning.jointly`)."""
 
 
 @dataclass(frozen=True, slots=True)

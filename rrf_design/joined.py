@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def joined_problem(problem: Problem, select: Selection = None) -> tuple[Problem, tuple[str, ...]]:
     """The problem in which held blocks of one `[[noise]]` covariance are one owned block, called like the entry; and what else is selected.
 
-    Entries with a correlation say no covariance and stay as they are. Rules and tiers are gone: the selection is made.
+    One that is held alone keeps its name and loses what covered the others' noise. Entries with a correlation say no covariance and stay as they are. Rules and tiers are gone: the selection is made.
 
     >>> import rrf_design as rrf
     >>> labels = [{"id": f"label {x}", "node": x, "sigma": 1.0} for x in "ab"]
@@ -41,12 +41,14 @@ def joined_problem(problem: Problem, select: Selection = None) -> tuple[Problem,
     gone: set[str] = set()
     for entry in problem.noise:
         there = [name for name in entry.blocks if name in held]
-        if entry.covariance is None or len(there) < 2:
+        if entry.covariance is None or not there:
             left.append(entry)
-            continue
-        merged[entry.id] = _one_block(problem, entry, there)
-        gone.update(entry.blocks)
-    if not merged:
+        elif len(there) == 1:  # by itself its noise is its own
+            gone.update(name for name in entry.blocks if name not in there)
+        else:
+            merged[entry.id] = _one_block(problem, entry, there)
+            gone.update(entry.blocks)
+    if not gone:
         return problem, problem.resolve(select)
     bare = {"requires": (), "excludes": ()}
     kept = [block.model_copy(update=bare) for block in problem.blocks if block.id not in gone]
@@ -63,8 +65,9 @@ def joined_problem(problem: Problem, select: Selection = None) -> tuple[Problem,
     return problem.model_copy(update=changed), tuple(dict.fromkeys([*opened, *bought]))
 
 
-def shared_words(problem: Problem, held: Collection[str]) -> str:
-    """What is to be said of a margin for which held blocks share a covariance; nothing where none do.
+def shared_words(problem: Problem, held: Collection[str], *, verb: str = "certify") -> str:
+    """What is to be said of a margin for which held blocks share a covariance, and which verb gives the one without loss; nothing
+    where none do.
 
     >>> import rrf_design as rrf
     >>> shared = {"id": "annotator", "blocks": ["a", "b"], "covariance": [[1.0, 0.6], [0.6, 1.0]]}
@@ -77,13 +80,20 @@ def shared_words(problem: Problem, held: Collection[str]) -> str:
         for entry in problem.noise
         if entry.covariance is not None
     }
-    shared = [f"{' and '.join(names)} share noise ({entry})" for entry, names in there.items() if len(names) > 1]
+    shared = [_sharing(entry, names) for entry, names in there.items() if names]
     if not shared:
         return ""
-    return (
-        f"{'; '.join(shared)}: this margin is a lower bound that holds whatever else is bought; certify --jointly gives that of"
-        " just this selection."
-    )
+    if verb == "certify":
+        bound = "this margin is a lower bound that holds whatever else is bought; certify --jointly gives that of just this selection."
+    else:
+        bound = f"margins are lower bounds here, and what is best for them need not be best; {verb} --jointly tries every selection with its joint noise."
+    return f"{'; '.join(shared)}: {bound}"
+
+
+def _sharing(entry: str, names: list[str]) -> str:
+    if len(names) == 1:
+        return f"{names[0]} shares noise with what is not held ({entry})"
+    return f"{' and '.join(names)} share noise ({entry})"
 
 
 def _one_block(problem: Problem, entry: SharedNoise, held: list[str]) -> Relation | Anchor:

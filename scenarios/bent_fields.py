@@ -140,6 +140,8 @@ def _least(own: Any, free: Any) -> float:
     import numpy as np
 
     if free.shape[1] and free.any():
+        lengths = np.linalg.norm(free, axis=0)
+        free = free[:, lengths > 0.0] / lengths[lengths > 0.0]  # however short, a column that is there can be leant on
         left, values, _ = np.linalg.svd(free, full_matrices=False)
         left = left[:, values > 1e-9 * values[0]]
         own = own - left @ (left.T @ own)

@@ -13,14 +13,16 @@ from typing import Any
 
 from scenarios.base import ConditionVerdict, Context, Done, Expectation, Part, Scenario, ScenarioOutcome, Table
 from scenarios.bent_fields import judge_bent
+from scenarios.noise.jointly import judge_joint
 
-QUESTIONS = ("several nodes", "rivals", "tails", "nonlinear", "nonlinear premises")
+QUESTIONS = ("several nodes", "rivals", "tails", "nonlinear", "nonlinear premises", "joint noise")
 TOPICS = {
     "several nodes": "relations among several answers",
     "rivals": "pairs of rival explanations",
     "tails": "answers that are all a little off",
     "nonlinear": "products",
     "nonlinear premises": "products and clauses with units, delivered values and wrong checks",
+    "joint noise": "plans with joint noise",
 }
 BATCH = 100
 EPSILON, TAIL = 0.125, 0.25
@@ -241,6 +243,7 @@ JUDGES = {
     "tails": judge_tail,
     "nonlinear": judge_nonlinear,
     "nonlinear premises": judge_bent,
+    "joint noise": judge_joint,
 }
 
 
@@ -292,7 +295,8 @@ SCENARIO = Scenario(
     again; answers that are all off by as much as the tail allows, one of them altogether, are repaired and compared with the truth; and
     products of whole numbers with one wrong answer are repaired locally, while every other field with one wrong answer is found in rationals. Last,
     products and clauses with units, delivered values and checks that may be wrong: the tangent margin is held to enumeration, and the promise is
-    attacked with every field of a grid that one wrong unit and the wrong checks allow.""",
+    attacked with every field of a grid that one wrong unit and the wrong checks allow. And fields with labels of one annotator on sale: curves, plans and margins
+    with joint noise are held to every selection, whitened by hand.""",
     full={"fields": 2000},
     quick={"fields": 30},
     expected=(
@@ -303,6 +307,10 @@ SCENARIO = Scenario(
         Expectation(
             "nonlinear-premises",
             "with units, delivered values and wrong checks, tangent margins are the enumerated ones and no field that fits nearby breaks the bound",
+        ),
+        Expectation(
+            "joint-noise",
+            "curves and plans of blocks that share a covariance are those of every selection with its joint noise",
         ),
     ),
     parts=parts,

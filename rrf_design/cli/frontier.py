@@ -20,7 +20,7 @@ from rrf_design.cli.output import (
     say,
     table,
 )
-from rrf_design.cli.plan import SYMBOLS, Corruptions, ObjectiveOption, Solver
+from rrf_design.cli.plan import SYMBOLS, Corruptions, Jointly, ObjectiveOption, Solver
 
 if TYPE_CHECKING:
     from rrf_design.planning import Frontier, Point
@@ -36,6 +36,7 @@ def frontier_verb(
     objective: ObjectiveOption = None,
     k: Corruptions = None,
     solver: Solver = "ortools",
+    jointly: Jointly = False,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Write the curve as a JSON document.")] = None,
     jobs: Jobs = 1,
     time_limit: TimeLimit = None,
@@ -52,22 +53,28 @@ def frontier_verb(
     from rrf_design.bundles import Backend, Measure
     from rrf_design.documents import sealed, write
     from rrf_design.files import load
+    from rrf_design.joined import shared_words
     from rrf_design.planning import frontier as make_frontier
 
+    problem = load(file)
     with progress_bar("frontier", quiet=quiet) as progress:
         result = make_frontier(
-            load(file),
+            problem,
             budget=budget,
-            measure=Measure(k, objective),
+            measure=Measure(k, objective, jointly),
             backend=Backend(jobs, time_limit, solver, seed, progress),
         )
-    document = sealed("rrf-frontier", result.to_json())
+    held = {name for point in result.points for name in problem.design(point.selected).operator.block_ids}
+    shared = "" if jointly else shared_words(problem, held, verb="frontier")
+    document = sealed("rrf-frontier", result.to_json() | ({"shared_noise": shared} if shared else {}))
     if output is not None:
         write(output, document)
         note(f"written to {output}")
     if as_json:
         print_json(document)
         raise typer.Exit(0)
+    if shared:
+        say(shared)
     if result.of_error:
         _say_errors(result)
         raise typer.Exit(0)

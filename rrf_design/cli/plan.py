@@ -50,6 +50,7 @@ PLANNERS = {
     "greedy": "the witness greedy",
     "lookahead": "the witness greedy with look-ahead",
     "local": "greedy and exchanges",
+    "every selection, jointly": "trying every selection",
 }
 
 Method = Annotated[
@@ -64,6 +65,13 @@ ObjectiveOption = Annotated[
     typer.Option("--objective", help="gamma, gamma_sigma or robust; default: gamma_sigma where noise is declared."),
 ]
 Solver = Annotated[str, typer.Option("--solver", help='Master of the optimal planner: ortools, pulp or "pulp:NAME".')]
+Jointly = Annotated[
+    bool,
+    typer.Option(
+        "--jointly",
+        help="Whiten held blocks of one [[noise]] covariance together and try every selection: exact, for few purchases.",
+    ),
+]
 Corruptions = Annotated[int | None, typer.Option("--k", help="Corruption budget; default: the problem's.")]
 
 
@@ -79,6 +87,7 @@ def plan_verb(
     objective: ObjectiveOption = None,
     k: Corruptions = None,
     solver: Solver = "ortools",
+    jointly: Jointly = False,
     explain: Annotated[bool, typer.Option("--explain", help="Show the witness behind every purchase.")] = False,
     data: Data = None,
     item: ItemId = None,
@@ -110,8 +119,8 @@ def plan_verb(
     from rrf_design.planning.registry import AUTO_SECONDS, asked
 
     if item is None and is_dataset(file, data):
-        if method not in ("auto", "optimal") or explain:
-            raise InputError("--method and --explain go with one problem; name an item with --item")
+        if method not in ("auto", "optimal") or explain or jointly:
+            raise InputError("--method, --jointly and --explain go with one problem; name an item with --item")
         found = open_dataset(file, data, limit=limit, sample=sample, seed=seed)
         with on_cluster(cluster):
             whole = plan_dataset(
@@ -140,7 +149,7 @@ def plan_verb(
             budget=budget,
             target=target,
             method=method,
-            measure=Measure(k, objective),
+            measure=Measure(k, objective, jointly),
             backend=Backend(jobs, time_limit, solver, seed, progress),
         )
     if output is not None:

@@ -136,6 +136,8 @@ def plan_dataset(
 
     Without a budget the goal is reached in each item at least cost, each by `plan`. `time_limit` is for each structure.
     """
+    if measure is not None and measure.jointly:
+        raise InputError("plan: jointly speaks of one problem; plan an item by itself")
     classes = list(dataset.structures.values())
     counts = [one.count for one in classes]
     means = Backend.of(backend, "plan", *MEANS, n_jobs=n_jobs, time_limit=time_limit)

@@ -139,6 +139,14 @@ def frontier(
         raise InputError(f"budget: must be a number of at least 0, not {budget!r}")
     means = Backend.of(backend, "frontier", *MEANS, n_jobs=n_jobs, time_limit=time_limit)
     which = measure or Measure()
+    if which.jointly:
+        from rrf_design.planning.jointly import joint_frontier
+
+        if which.objective not in (None, "gamma_sigma"):
+            raise InputError(
+                f"objective: {which.objective} does not go with jointly, which is about γ_Σ; leave one out"
+            )
+        return joint_frontier(problem, k=which.k, budget=budget)
     of_error = which.objective is None and bool(repeatable(problem))
     arena = Arena(problem, k=which.k, objective=nominal(problem) if of_error else which.objective)
     order = Order(budget=budget, time_limit=means.seconds, seed=means.seed, n_jobs=means.n_jobs)

@@ -13,8 +13,9 @@ import numpy as np
 
 from rrf_design.errors import BudgetError, InputError
 from rrf_design.goal import reaches
+from rrf_design.joined import shared_words
 from rrf_design.market import Mask, exact
-from rrf_design.planning.contract import OPTIMALITY, Order, Plan, PlanStatus, Step
+from rrf_design.planning.contract import OPTIMALITY, Objective, Order, Plan, PlanStatus, Step
 from rrf_design.planning.greedy import Pick, witness_greedy
 from rrf_design.planning.proof.bounds import bound_from_cuts
 from rrf_design.planning.proof.master import Answer, OrTools
@@ -206,6 +207,10 @@ def _notes(
             notes.append(
                 f"even with everything bought, an error on {_some(nodes)} stays invisible: nothing on sale sees it"
             )
+    if arena.objective is not Objective.GAMMA:
+        held = arena.design(mask).operator.block_ids
+        shared = shared_words(arena.original, held, verb="plan").removesuffix(".")
+        notes += [shared] if shared else []
     if not reached and status is PlanStatus.FEASIBLE:
         notes.append("the target is missed by this plan; whether another design reaches it was not decided")
     return notes

@@ -147,6 +147,8 @@ def plan(
     which = measure or Measure()
     objective, time_limit = which.objective, means.time_limit
     budget, wish = asked(problem, budget, target)
+    if which.jointly:
+        return _jointly(problem, which, method, budget=budget, wish=wish)
     if objective is None and wish is not None and wish.target is None:
         objective = nominal(problem)  # an error is held against the nominal margin (docs/algorithms.md, fact 17)
     if method == "auto":
@@ -163,6 +165,16 @@ def plan(
     if wish is not None and wish.delta is not None and repeatable(problem):
         return replace(weigh(problem, wish, solve, budget=budget), problem=problem.name, digest=digest(problem))
     return solve(problem, Fraction(0))
+
+
+def _jointly(problem: Problem, which: Measure, method: str, *, budget: float | None, wish: Goal | None) -> Plan:
+    from rrf_design.planning.jointly import joint_plan
+
+    if method not in ("auto", "optimal"):
+        raise InputError(f"method: {method!r} does not go with jointly, which tries every selection; leave one out")
+    if which.objective not in (None, "gamma_sigma"):
+        raise InputError(f"objective: {which.objective} does not go with jointly, which is about γ_Σ; leave one out")
+    return joint_plan(problem, k=which.k, budget=budget, wish=wish)
 
 
 def asked(problem: Problem, budget: float | None, target: float | None) -> tuple[float | None, Goal | None]:

@@ -85,5 +85,18 @@ def test_a_margin_is_called_a_bound_only_where_held_blocks_share_noise() -> None
     problem = field(0)
     blocks = problem.noise[0].blocks
     assert "share noise" in shared_words(problem, blocks)
-    assert shared_words(problem, blocks[:1]) == ""
+    assert "shares noise with what is not held (shared)" in shared_words(problem, blocks[:1])
+    assert "frontier --jointly tries every selection" in shared_words(problem, blocks, verb="frontier")
+    assert shared_words(problem, ["s0"]) == ""
     assert shared_words(joined_problem(problem)[0], blocks) == ""
+
+
+def test_a_block_that_is_held_alone_has_its_own_noise() -> None:
+    labels = [{"id": f"label {x}", "node": x, "sigma": 1.0, "cost": 1.0} for x in "ab"]
+    shared = {"id": "annotator", "blocks": ["label a", "label b"], "covariance": [[1.0, 0.6], [0.6, 1.0]]}
+    same = {"id": "same", "tail": "a", "head": "b", "sigma": 1.0}
+    problem = rrf.Problem(nodes=[{"id": "a"}, {"id": "b"}], anchors=labels, relations=[same], noise=[shared])
+    together, chosen = joined_problem(problem, ["label a"])
+    assert chosen == ("label a",)
+    assert together.margin(chosen).value == pytest.approx(0.618034)
+    assert problem.margin(["label a"]).value < 0.6
