@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from rrf_design.documents import sealed
 from rrf_design.mending import Remedy, cheapest_mend, single_purchases
 from rrf_design.premise import protected
+from rrf_design.sensitivity import raised_noise, raised_words
 
 if TYPE_CHECKING:
     from rrf_design.design import Design
@@ -75,6 +76,8 @@ class Explanation:
     """`k gamma lower upper` for k = 1, 2, ...; empty where nobody asked for it, or the field is not small."""
     assumptions: Mapping[str, float] = field(default_factory=dict)
     """The margin under each assumption that the file suggests, in words; empty where it suggests one only."""
+    estimated: str = ""
+    """What noise that was only estimated costs, in sentences; empty where none was."""
 
     @property
     def wanted(self) -> float | None:
@@ -119,6 +122,7 @@ class Explanation:
             "mend": None if self.mend is None else self.mend.to_json(),
             "proven": self.proven,
             "assumptions": dict(self.assumptions),
+            "estimated": [one.to_json() for one in raised_noise(self.problem, self.margin.selected)],
             "next_step": None if self.enough or self.mend is not None else nothing_helps(self),
             "by_budget": [dict(entry) for entry in self.by_budget],
         }
@@ -153,7 +157,10 @@ def explain(
     cause = _cause(problem, margin, set(shares))
     curve = _by_budget(design, options) if by_budget else ()
     told = suggested_margins(problem, margin)
-    return Explanation(problem, margin, standing, cause, shares, sees, blind, singles, found, proven, curve, told)
+    guessed = raised_words(problem, select, k=k)
+    return Explanation(
+        problem, margin, standing, cause, shares, sees, blind, singles, found, proven, curve, told, guessed
+    )
 
 
 def _by_budget(design: Design, options: Mapping[str, Any]) -> tuple[Mapping[str, float], ...]:
@@ -245,6 +252,7 @@ def words(explanation: Explanation) -> str:
         text += f" So no method can guarantee to find {answers}."
         if margin.operator.premise.deliver is not None:
             text += f" Nor is {_delivered(margin)} right whatever it is."
+    text += f" {explanation.estimated}" if explanation.estimated else ""
     values = explanation.assumptions.values()
     if not values or max(values) - min(values) <= SAME * max(values):
         return text

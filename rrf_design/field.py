@@ -85,6 +85,8 @@ class Node(Entry):
     """What asking it costs a live run although it is asked in any case: booked, and nothing to plan."""
     sigma: Positive | None = None
     """How much its answer scatters when it is asked again: the standard deviation of every coordinate, wrong or right."""
+    estimated_from: Annotated[int, Field(strict=True, ge=2)] | None = None
+    """How many repeats sigma was estimated from: it is then raised by what so few may have missed. In a file also the name of a log."""
     repeats: Annotated[int, Field(strict=True, ge=1)] = 1
     """How often it is asked; its answer is the mean, and scatters less. A wrong answer stays wrong."""
     again: NonNegative | None = None
@@ -107,6 +109,8 @@ class Node(Entry):
     def _range_in_order(self) -> Self:
         if self.sigma is None and (self.repeats > 1 or self.again is not None):
             raise ValueError("asking again lowers how much an answer scatters; declare that as sigma, or leave it out")
+        if self.estimated_from is not None and self.sigma is None:
+            raise ValueError("estimated_from speaks of sigma; give it")
         if self.sigma is not None and self.metric is not None:
             raise ValueError("give only one of sigma and metric")
         if self.repeats > self.most_repeats:

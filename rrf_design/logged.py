@@ -3,7 +3,8 @@
 `estimated_from` names a log instead of a number: rows `id node repeat value`, where `node` is a node whose answers the block compares, or
 the block itself. What the block's rows say in one repeat is one draw of their noise and of a truth that stays the same for one id. So the
 covariance is that of the draws around the mean of their id, Σ̂ = Σ (v − v̄)(v − v̄)ᵀ/ν with ν draws more than ids, and counts as estimated
-from ν + 1 repeats: `rrf_design.rows` raises it accordingly. The file's own digest, plans and certificates hold the numbers.
+from ν + 1 repeats: `rrf_design.rows` raises it accordingly. Of a node, the draws are its own answers, and σ² the largest variance of any
+direction of them. The file's own digest, plans and certificates hold the numbers.
 """
 
 from __future__ import annotations
@@ -20,12 +21,13 @@ from rrf_design.errors import InputError
 
 if TYPE_CHECKING:
     from rrf_design.blocks import Anchor, Relation
+    from rrf_design.field import Node
     from rrf_design.problem import Problem
 
 Array = NDArray[np.float64]
 Draws = Mapping[tuple[str, int], Mapping[str, tuple[float, ...]]]
 """By id and repeat: what each name said."""
-SECTIONS = ("relations", "anchors", "noise")
+SECTIONS = ("nodes", "relations", "anchors", "noise")
 
 
 def names_a_log(document: Any) -> bool:
@@ -46,7 +48,8 @@ def with_estimates(document: dict[str, Any], folder: Path) -> dict[str, Any]:
     bare = {**document}
     for section in SECTIONS:
         if isinstance(document.get(section), list):
-            bare[section] = [_without_log(entry) for entry in document[section]]
+            strip = _without_scatter if section == "nodes" else _without_log
+            bare[section] = [strip(entry) for entry in document[section]]
     bare.pop("noise", None)
     problem = from_document(bare)  # shapes only: what the blocks' rows are
     changes: dict[str, dict[str, Any]] = {}
@@ -58,7 +61,7 @@ def with_estimates(document: dict[str, Any], folder: Path) -> dict[str, Any]:
         if given:
             raise InputError(f"{where}: the log says what the noise is; leave {given[0]} out")
         for name in names:
-            if name not in problem.block_by_id:
+            if name not in problem.block_by_id and not ("blocks" not in entry and name in problem.node_by_id):
                 raise InputError(f"{where}: unknown block {name!r}")
             if name in changes:
                 raise InputError(f"{where}: the noise of {name!r} is estimated twice")
@@ -84,8 +87,16 @@ def _without_log(entry: Any) -> Any:
     return entry
 
 
+def _without_scatter(entry: Any) -> Any:
+    """A node without what speaks of a σ that is not known yet."""
+    bare = _without_log(entry)
+    return bare if bare is entry else {key: value for key, value in bare.items() if key not in ("again", "repeats")}
+
+
 def _changes(problem: Problem, entry: dict[str, Any], names: Sequence[str], draws: Draws) -> dict[str, dict[str, Any]]:
-    """What is put into each block, and into the entry where it speaks of several."""
+    """What is put into each block or node, and into the entry where it speaks of several."""
+    if names[0] in problem.node_by_id:
+        return {names[0]: _scatter(problem.node_by_id[names[0]], draws)}
     blocks = [problem.block_by_id[name] for name in names]
     parts = {name: rows_said(problem, block, draws) for name, block in zip(names, blocks, strict=True)}
     common = [place for place in draws if all(place in part for part in parts.values())]
@@ -101,6 +112,16 @@ def _changes(problem: Problem, entry: dict[str, Any], names: Sequence[str], draw
     if "blocks" in entry:
         result[str(entry.get("id"))] = {"covariance": covariance.tolist(), "estimated_from": repeats}
     return result
+
+
+def _scatter(node: Node, draws: Draws) -> dict[str, Any]:
+    """σ of a node's answers: the root of the largest variance of any direction of its coordinates."""
+    said = {place: np.array(part[node.id]) for place, part in draws.items() if node.id in part}
+    for (item, _), value in said.items():
+        if len(value) != node.dim:
+            raise InputError(f"item {item!r}: {node.id!r} has {len(value)} numbers, not {node.dim}")
+    covariance, repeats = estimate(said)
+    return {"sigma": sqrt(float(np.linalg.eigvalsh(covariance)[-1])), "estimated_from": repeats}
 
 
 def read_log(problem: Problem, path: Path) -> Draws:

@@ -20,7 +20,7 @@ import numpy as np
 
 from rrf_design.certificates.checker.noise import AnswerNoise, NoiseKind, NoiseRadius, joint_confidence, radius
 from rrf_design.errors import InputError
-from rrf_design.rows import estimate_confidence
+from rrf_design.rows import estimate_confidence, raised_scatter
 
 if TYPE_CHECKING:
     from rrf_design.operators import Operator
@@ -148,7 +148,7 @@ def radius_of(problem: Problem, operator: Operator, noise: Noise | None = None) 
 
 
 def _estimates(problem: Problem, operator: Operator) -> float | None:
-    there = [name for name in problem.estimated if name in operator.block_index]
+    there = [name for name in problem.estimated if name in operator.block_index or name in operator.node_index]
     return joint_confidence(*[estimate_confidence(problem)] * len(there)) if there else None
 
 
@@ -163,7 +163,10 @@ def _answers(problem: Problem, operator: Operator, given: Noise) -> AnswerNoise 
     known = {name: problem.node_by_id[name] for name in operator.node_ids if name in problem.scattering}
     if not known:
         return None
-    deviations = {name: (node.sigma or 0.0) / sqrt(node.repeats) * (1 + 1e-15) for name, node in known.items()}
+    deviations = {
+        name: (node.sigma or 0.0) * sqrt(raised_scatter(problem, node) / node.repeats) * (1 + 1e-15)
+        for name, node in known.items()
+    }
     scales = np.concatenate(
         [np.full(problem.node_by_id[name].dim, deviations.get(name, 0.0)) for name in operator.node_ids]
     )
@@ -172,7 +175,8 @@ def _answers(problem: Problem, operator: Operator, given: Noise) -> AnswerNoise 
     norm2 = min(squares, float(sized.sum(axis=0).max(initial=0.0)) * float(sized.sum(axis=1).max(initial=0.0)))
     wanted = set(operator.premise.wanted(operator.node_ids))
     own = [(node.dim, deviations[name] ** 2) for name, node in known.items() if name in wanted]
-    confidence = 1.0 - (1.0 - _level(problem, given)) * 2.0 / 3.0
+    missed = (1.0 - _level(problem, given)) * 2.0 / 3.0
+    confidence = 1.0 - (missed if _estimates(problem, operator) is None else missed / 2.0)  # half is for estimates
     t = 2.0 * log(2.0 / (1.0 - confidence))
     image = (sqrt(squares) + sqrt(t * norm2)) * SURELY
     alone = (sqrt(fsum(d * v for d, v in own)) + sqrt(t * max((v for _, v in own), default=0.0))) * SURELY

@@ -119,8 +119,8 @@ class Problem(Entry):
 
     @cached_property
     def estimated(self) -> frozenset[str]:
-        """Ids of the blocks whose noise was estimated from repeats."""
-        return frozenset(block.id for block in self.blocks if block.estimated_from is not None)
+        """Ids of the blocks and nodes whose noise was estimated from repeats."""
+        return frozenset(entry.id for entry in (*self.blocks, *self.nodes) if entry.estimated_from is not None)
 
     @cached_property
     def scattering(self) -> frozenset[str]:

@@ -20,6 +20,7 @@ from rrf_design.covariance import checked_covariance, whitening
 from rrf_design.errors import InputError
 
 if TYPE_CHECKING:
+    from rrf_design.field import Node
     from rrf_design.problem import Problem
 
 Array = NDArray[np.float64]
@@ -170,6 +171,16 @@ def raised(problem: Problem, block: Relation | Anchor, rows: int) -> float:
         )
     except InputError as error:
         raise InputError(f"{block.title}: {error}") from None
+
+
+def raised_scatter(problem: Problem, node: Node) -> float:
+    """The same for the variance of a node's answers: σ² bounds that of every direction of its coordinates."""
+    if node.estimated_from is None:
+        return 1.0
+    try:
+        return inflation(rows=node.dim, repeats=node.estimated_from, confidence=estimate_confidence(problem))
+    except InputError as error:
+        raise InputError(f"node {node.id!r}: {error}") from None
 
 
 def estimated_rows(problem: Problem, block: Relation | Anchor, rows: int) -> int:

@@ -1,7 +1,8 @@
 """How much of a margin rests on declared covariances: the same design under more and more shrinkage τ.
 
 Σ_τ = (1 − τ)Σ + τ·tr(Σ)/m·I, from what is declared to equal and independent variances. A margin that moves a lot rests on
-correlations that somebody estimated; it is told beside a certificate and is none of its claims.
+correlations that somebody estimated; it is told beside a certificate and is none of its claims. So is what estimates from few repeats
+cost: by how much each variance was raised, and the margin if they were taken at their word.
 """
 
 from __future__ import annotations
@@ -11,10 +12,14 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from rrf_design.errors import InputError
+from rrf_design.rows import raised, raised_scatter
 
 if TYPE_CHECKING:
     from rrf_design.problem import Problem, Selection
 
+SHOWN = 6
+"""Estimates that a sentence names."""
+ESTIMATED_IN = ("nodes", "relations", "anchors", "noise")
 TAUS = (0.0, 0.05, 0.1, 0.25, 0.5, 1.0)
 
 
@@ -58,3 +63,65 @@ def sensitivity(
         bound = there.standing(other, margin=margin).error_bound
         result.append(Shrunk(float(tau), margin.lower, margin.upper, bound))
     return tuple(result)
+
+
+@dataclass(frozen=True, slots=True)
+class RaisedNoise:
+    """A block or node whose noise was estimated: from how many repeats, and what its variance is multiplied with for that."""
+
+    name: str
+    repeats: int
+    inflation: float
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def raised_noise(problem: Problem, select: Selection = None) -> tuple[RaisedNoise, ...]:
+    """What of a design was only estimated, blocks first.
+
+    >>> import rrf_design as rrf
+    >>> label = {"id": "label", "node": "x", "sigma": 1.0, "estimated_from": 60}
+    >>> [(one.name, round(one.inflation, 2)) for one in raised_noise(rrf.Problem(nodes=[{"id": "x"}], anchors=[label]))]
+    [('label', 1.56)]
+    """
+    if not problem.estimated:
+        return ()
+    operator = problem.design(select).operator
+    found = []
+    for name, height in zip(operator.block_ids, operator.heights.tolist(), strict=True):
+        block = problem.block_by_id[name]
+        if block.estimated_from is not None:
+            found.append(RaisedNoise(name, block.estimated_from, raised(problem, block, height)))
+    for name in operator.node_ids:
+        node = problem.node_by_id[name]
+        if node.estimated_from is not None:
+            found.append(RaisedNoise(name, node.estimated_from, raised_scatter(problem, node)))
+    return tuple(found)
+
+
+def raised_words(problem: Problem, select: Selection = None, *, k: int | None = None) -> str:
+    """What estimates from so few repeats cost this design, in sentences; nothing where none is used."""
+    found = raised_noise(problem, select)
+    if not found:
+        return ""
+    listed = ", ".join(f"{one.name} {one.inflation:.4g} times ({one.repeats} repeats)" for one in found[:SHOWN])
+    more = f" and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
+    bare = problem.model_copy(update={part: _known(getattr(problem, part)) for part in ESTIMATED_IN})
+    now, then = (one.design(select).standing(one, margin=one.design(select).margin(k)) for one in (problem, bare))
+    promise = "" if now.error_bound is None or then.error_bound is None else _instead(now.error_bound, then.error_bound)
+    return (
+        f"Estimated from repeats, variances count more: {listed}{more}. Taken at their word the margin would be"
+        f" {then.lower:.6g} instead of {now.lower:.6g}{promise}."
+    )
+
+
+def _instead(now: float, then: float) -> str:
+    return f", and the error bound {then:.6g} instead of {now:.6g}"
+
+
+def _known(entries: Any) -> Any:
+    return tuple(
+        entry if entry.estimated_from is None else entry.model_copy(update={"estimated_from": None})
+        for entry in entries
+    )

@@ -27,7 +27,7 @@ from rrf_design.errors import InputError
 from rrf_design.margins import check_k
 from rrf_design.noise import Radius, declares_noise
 from rrf_design.premise import PLAIN, Premise
-from rrf_design.rows import estimate_confidence, estimated_rows, raised
+from rrf_design.rows import estimate_confidence, estimated_rows, raised, raised_scatter
 
 if TYPE_CHECKING:
     from rrf_design.operators import Operator
@@ -120,10 +120,22 @@ def noise_section(reach: Radius, problem: Problem, operator: Operator) -> dict[s
 
 
 def estimated_section(reach: Radius, problem: Problem, operator: Operator) -> dict[str, Any]:
-    """Blocks whose noise was estimated, from how many repeats, and by what it was raised; nothing where none was."""
+    """Blocks and nodes whose noise was estimated, from how many repeats, and by what it was raised; nothing where none was."""
     if reach.estimates is None:
         return {}
     entries = []
+    scattering = [problem.node_by_id[name] for name in operator.node_ids]
+    nodes = [
+        {
+            "node": node.id,
+            "repeats": node.estimated_from,
+            "rows": node.dim,
+            "inflation": raised_scatter(problem, node),
+            "confidence": estimate_confidence(problem),
+        }
+        for node in scattering
+        if node.estimated_from is not None
+    ]
     for name, height in zip(operator.block_ids, np.diff(operator.block_offsets).tolist(), strict=True):
         block = problem.block_by_id[name]
         if block.estimated_from is not None:
@@ -132,7 +144,7 @@ def estimated_section(reach: Radius, problem: Problem, operator: Operator) -> di
             entries.append(
                 {**one, "inflation": raised(problem, block, height), "confidence": estimate_confidence(problem)}
             )
-    return {"estimated": {"blocks": entries, "confidence": reach.estimates}}
+    return {"estimated": {"blocks": entries, "confidence": reach.estimates} | ({"nodes": nodes} if nodes else {})}
 
 
 def shared_section(problem: Problem, noisy: Sequence[str]) -> list[dict[str, Any]]:

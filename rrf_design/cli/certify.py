@@ -227,11 +227,15 @@ def certify_verb(
         cases += [("re-proved", 0.0, refused)] if check else []
         write_junit(junit, "rrf-design certify", cases)
     from rrf_design.joined import shared_words
+    from rrf_design.sensitivity import raised_noise, raised_words
 
     shared = "" if problem is None else shared_words(problem, problem.design(chosen).operator.block_ids)
+    guessed = "" if problem is None else raised_words(problem, chosen, k=k)
     if as_json:
         more: dict[str, Any] = {"sensitivity": told} if shrinkages else {}
         more |= {"shared_noise": shared} if shared else {}
+        if guessed and problem is not None:
+            more |= {"estimated": [one.to_json() for one in raised_noise(problem, chosen)], "estimated_words": guessed}
         more |= {"verified": refused is None, "refused": refused} if check else {}
         print_json(proven.to_json() | premise | more)
     else:
@@ -240,6 +244,8 @@ def certify_verb(
         _describe(results[0][0] if many is None else proven.worst.item, result)
         if shared:
             say(shared)
+        if guessed:
+            say(guessed)
         if told:
             rows = [
                 (

@@ -167,7 +167,7 @@ def describe_items(result: DatasetPlan) -> None:
     """A plan over a table for people: what how many items buy."""
     say(f"{result.dataset.recipe.name}: {result.sentence()}")
     rows = [
-        (str(count), ", ".join(share.selected) or "nothing", f"{share.cost:g}", f"{share.gamma:.6g}")
+        (str(count), share.bought, f"{share.cost:g}", f"{share.gamma:.6g}")
         for parts in result.shares.values()
         for share, count in parts
     ]

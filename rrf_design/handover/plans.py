@@ -8,7 +8,7 @@ last for all of them the first of the table come first.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from html import escape
 from itertools import chain, repeat
@@ -25,9 +25,12 @@ from rrf_design.market import exact
 from rrf_design.planning.arena import Arena
 from rrf_design.planning.contract import REACHED, Order, PlanStatus
 from rrf_design.planning.curves import Curve, curves_of
-from rrf_design.planning.portfolios import Aim, spend
+from rrf_design.planning.portfolio import Aim, spend
+from rrf_design.planning.promised import goal_curve
 from rrf_design.planning.reaching import planned_margin
 from rrf_design.planning.registry import plan
+from rrf_design.planning.repeats import repeatable
+from rrf_design.problem import Problem
 from rrf_design.questions.datasets import Dataset
 from rrf_design.workers import shared_out
 
@@ -40,9 +43,18 @@ class ItemPlan:
     cost: float
     gamma: float
     reached: bool
+    repeats: Mapping[str, int] = field(default_factory=dict)
+    """How often nodes are asked that are asked again for the money."""
 
     def to_json(self) -> dict[str, Any]:
-        return {"selected": list(self.selected), "cost": self.cost, "gamma": self.gamma, "reached": self.reached}
+        told = {"selected": list(self.selected), "cost": self.cost, "gamma": self.gamma, "reached": self.reached}
+        return told | ({"repeats": dict(self.repeats)} if self.repeats else {})
+
+    @property
+    def bought(self) -> str:
+        """What is bought, in words."""
+        asks = (f"ask {name} {times} times" for name, times in self.repeats.items())
+        return ", ".join([*self.selected, *asks]) or "nothing"
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +124,7 @@ class DatasetPlan:
 
     def _repr_html_(self) -> str:
         rows = "".join(
-            f"<tr><td>{count}</td><td>{escape(', '.join(share.selected) or 'nothing')}</td><td>{share.cost:g}</td>"
-            f"<td>{share.gamma:.4g}</td></tr>"
+            f"<tr><td>{count}</td><td>{escape(share.bought)}</td><td>{share.cost:g}</td><td>{share.gamma:.4g}</td></tr>"
             for parts in self.shares.values()
             for share, count in parts
         )
@@ -144,7 +155,7 @@ def plan_dataset(
     if budget is None:
         plans = [plan(one.example, target=target, method=method, measure=measure, backend=means) for one in classes]
         shares = {
-            one.key: ((ItemPlan(p.selected, p.cost, p.gamma, p.reached), one.count),)
+            one.key: ((ItemPlan(p.selected, p.cost, p.gamma, p.reached, p.repeats), one.count),)
             for one, p in zip(classes, plans, strict=True)
         }
         statuses = {p.status for p in plans}
@@ -165,6 +176,8 @@ def _within(dataset: Dataset, budget: float, target: float | None, measure: Meas
         raise InputError(f"budget: must be a number of at least 0, not {budget!r}")
     classes = list(dataset.structures.values())
     counts = [one.count for one in classes]
+    if target is None and measure.objective is None and any(_weighs_repeats(one.example) for one in classes):
+        return _within_errors(dataset, budget, measure, means)
     goals = {planned_margin(one.example) for one in classes} if target is None else {target}
     common = goals.pop() if len(goals) == 1 else None
     aim = Aim.SMALLEST if common is None else Aim.COUNT
@@ -189,6 +202,34 @@ def _within(dataset: Dataset, budget: float, target: float | None, measure: Meas
     closed = spending.bound <= value * (1 + 2 * REACHED) + 1e-15
     status = PlanStatus.OPTIMAL if closed else PlanStatus.FEASIBLE
     return DatasetPlan(dataset, shares, float(cost), value, max(spending.bound, value), status, aim, budget, common)
+
+
+def _weighs_repeats(problem: Problem) -> bool:
+    """A promised error is wanted, and asking again is on sale."""
+    return problem.delta is not None and bool(repeatable(problem))
+
+
+def _within_errors(dataset: Dataset, budget: float, measure: Measure, means: Backend) -> DatasetPlan:
+    """As many items as possible at their own δ, by purchases and by asking again."""
+    classes = list(dataset.structures.values())
+    counts = [one.count for one in classes]
+    order = Order(budget=budget, time_limit=means.seconds, seed=means.seed)
+    found = [goal_curve(one.example, k=measure.k, order=order) for one in classes]
+    curves = [curve for curve, _ in found]
+    spending = spend(curves, counts, exact(budget), aim=Aim.COUNT, target=1.0)
+    shares: dict[str, tuple[tuple[ItemPlan, int], ...]] = {}
+    cost, value = Fraction(0), 0
+    for one, (curve, points), picked in zip(classes, found, spending.picks, strict=True):
+        parts = []
+        for place, count in picked.items():
+            point, reached = points[place], reaches(curve.values[place], 1.0)
+            parts.append((ItemPlan(point.selected, point.cost, point.gamma, reached, point.repeats), count))
+            cost += count * curve.costs[place]
+            value += count * reached
+        shares[one.key] = tuple(sorted(parts, key=lambda part: not part[0].reached))
+    status = PlanStatus.OPTIMAL if spending.bound <= value else PlanStatus.FEASIBLE
+    top = max(float(value), spending.bound)
+    return DatasetPlan(dataset, shares, float(cost), float(value), top, status, Aim.COUNT, budget, None)
 
 
 def _confirmed(arena: Arena, packed: bytes, target: float | None) -> tuple[ItemPlan, float]:

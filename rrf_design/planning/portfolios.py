@@ -6,8 +6,8 @@ curve of undominated designs (`curves`), exactly, and one search over the curves
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -23,6 +23,7 @@ from rrf_design.planning.contract import REACHED, Objective, Order, PlanStatus
 from rrf_design.planning.curves import Curve, curves_of, shape
 
 if TYPE_CHECKING:
+    from rrf_design.planning.frontier import Point
     from rrf_design.problem import Problem
 
 CHUNK = 64  # fields per task
@@ -44,6 +45,8 @@ class Share:
     cost: float
     gamma: float
     reached: bool
+    repeats: Mapping[str, int] = field(default_factory=dict)
+    """How often nodes are asked that are asked again for the money."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +74,7 @@ class Portfolio:
             "target": self.target,
             "items": [
                 {"name": s.name, "selected": list(s.selected), "cost": s.cost, "gamma": s.gamma, "reached": s.reached}
+                | ({"repeats": dict(s.repeats)} if s.repeats else {})
                 for s in self.shares
             ],
         }
@@ -90,8 +94,9 @@ def portfolio(
 ) -> Portfolio:
     """Spend one budget over many fields, exactly. `time_limit` is for each item that is too large to enumerate.
 
-    `aim` is "smallest" (the least margin as large as possible) or "count" (as many fields as possible at the target). `measure` says
-    which margin is meant (k, objective), `backend` how the work is done. Returns a `Portfolio` with one share per field.
+    `aim` is "smallest" (the least margin as large as possible) or "count" (as many fields as possible at the target; without a target, at
+    their own `delta`, by purchases and by asking again). `measure` says which margin is meant (k, objective), `backend` how the work is done.
+    Returns a `Portfolio` with one share per field.
 
     >>> import rrf_design as rrf
     >>> anchors = [{"id": "x", "node": "a", "cost": 1.0}]
@@ -103,6 +108,11 @@ def portfolio(
     from joblib import Parallel, delayed
 
     aim = _checked(aim, target, problems, budget)
+    if measure is not None and measure.jointly:
+        raise InputError("portfolio: jointly speaks of one problem; plan it by itself")
+    if aim is Aim.COUNT and target is None:
+        means = Backend.of(backend, "portfolio", "n_jobs", "time_limit", "seed", n_jobs=n_jobs, time_limit=time_limit)
+        return _own_goals(problems, budget, measure or Measure(), means)
     chunks = [problems[i : i + CHUNK] for i in range(0, len(problems), CHUNK)]
     means = Backend.of(backend, "portfolio", "n_jobs", "time_limit", "seed", n_jobs=n_jobs, time_limit=time_limit)
     k, objective = (None, None) if measure is None else (measure.k, measure.objective)
@@ -133,6 +143,33 @@ def portfolio(
     )
 
 
+def _own_goals(problems: Sequence[Problem], budget: float, measure: Measure, means: Backend) -> Portfolio:
+    """As many items as possible at their own δ, by purchases and by asking again: items that are alike share one curve."""
+    from rrf_design.files import digest
+    from rrf_design.planning.promised import goal_curve
+
+    if measure.objective is not None:
+        raise InputError("objective: items' own goals are promised errors, which have one margin; leave it out")
+    order = Order(budget=budget, time_limit=means.seconds, seed=means.seed)
+    known: dict[str, tuple[Curve, tuple[Point, ...]]] = {}
+    keys = [digest(problem) for problem in problems]
+    for key, problem in zip(keys, problems, strict=True):
+        if key not in known:
+            known[key] = goal_curve(problem, k=measure.k, order=order)
+    spending = spend([known[key][0] for key in keys], [1] * len(keys), exact(budget), aim=Aim.COUNT, target=1.0)
+    shares, cost = [], Fraction(0)
+    for key, problem, picked in zip(keys, problems, spending.picks, strict=True):
+        (curve, points), chosen = known[key], next(iter(picked))
+        point, reached = points[chosen], reaches(curve.values[chosen], 1.0)
+        shares.append(Share(problem.name, point.selected, point.cost, point.gamma, reached, point.repeats))
+        cost += curve.costs[chosen]
+    value = float(sum(share.reached for share in shares))
+    status = PlanStatus.OPTIMAL if spending.bound <= value else PlanStatus.FEASIBLE
+    return Portfolio(
+        tuple(shares), float(cost), value, max(value, spending.bound), status, Aim.COUNT, float(budget), None
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Allotment:
     """For each class of equal items, how many get which design of its curve; no spending does better than `bound`."""
@@ -157,8 +194,8 @@ def _checked(aim: Aim | str, target: float | None, problems: Sequence[Problem], 
         raise InputError("portfolio: there is no item")
     if not 0 <= budget < float("inf"):
         raise InputError(f"budget: must be a number of at least 0, not {budget!r}")
-    if result is Aim.COUNT and target is None:
-        raise InputError("aim count: give the target that items should reach")
+    if result is Aim.COUNT and target is None and any(problem.delta is None for problem in problems):
+        raise InputError("aim count: give the target that items should reach, or every item a delta")
     return result
 
 

@@ -20,9 +20,10 @@ from rrf_design.errors import InputError
 from rrf_design.market import Mask, exact
 from rrf_design.noise import Radius, radius_of
 from rrf_design.planning.contract import Order, PlanStatus
-from rrf_design.planning.curves import admissible, design_values
-from rrf_design.planning.frontiers import STEP, Point, walk
+from rrf_design.planning.curves import Curve, admissible, design_values
+from rrf_design.planning.frontier import STEP, Point, walk
 from rrf_design.planning.outcome import starting_design
+from rrf_design.planning.reaching import nominal
 from rrf_design.planning.repeats import choices, price_of
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from rrf_design.problem import Problem
     from solvers.result import Progress
 
+MOST_POINTS = 1000
 LISTED = 8
 """Items for sale up to which every design is tried with every choice of repeats."""
 
@@ -90,6 +92,22 @@ def error_curve(
         longest = _longest(problem, held)
         points = [_judged(point, asked, ceiling or offers, longest if not every else None) for point in points]
     return tuple(points[:most_points]), complete and len(points) <= most_points
+
+
+def goal_curve(problem: Problem, *, k: int | None, order: Order) -> tuple[Curve, tuple[Point, ...]]:
+    """The error curve as a portfolio spends money on it: values are δ/error, so that 1 is the problem's own goal; with its points."""
+    from rrf_design.planning.arena import Arena
+
+    if problem.delta is None or problem.target is not None:
+        raise InputError(
+            f"{problem.name}: one budget for the items' own goals, repeats included, is spent on promised errors; give each a delta and no target"
+        )
+    arena = Arena(problem, k=k, objective=nominal(problem))
+    points, complete = error_curve(arena, order, solver="ortools", most_points=MOST_POINTS, tell=None)
+    delta = problem.delta
+    values = [0.0 if p.error_bound is None else inf if p.error_bound == 0.0 else delta / p.error_bound for p in points]
+    sure = complete and all(p.status is PlanStatus.OPTIMAL for p in points)
+    return Curve(tuple(exact(p.cost) for p in points), tuple(values), (b"",) * len(points), sure), points
 
 
 def _offers(

@@ -161,6 +161,56 @@ def test_what_a_log_can_not_say_is_one_line(
     assert "\n" not in str(caught.value)
 
 
+def scattered(folder: Path, values: np.ndarray, extra: str = "") -> Path:
+    """A node whose σ is to be estimated; values are (ids, repeats)."""
+    rows = ["id,node,repeat,value"]
+    for item, repeats in enumerate(values.tolist()):
+        rows += [f"{item},x,{repeat},{value!r}" for repeat, value in enumerate(repeats, start=1)]
+    (folder / "log.csv").write_text("\n".join(rows) + "\n")
+    path = folder / "scatter.toml"
+    node = f'[[nodes]]\nid = "x"\n{LOG}\nagain = 0.1\nrepeats = 2\n{extra}\n'
+    path.write_text(f'[problem]\nk = 1\n{node}[[anchors]]\nid = "a"\nnode = "x"\n')
+    return path
+
+
+def test_the_scatter_of_a_node_comes_from_a_log_and_is_raised(tmp_path: Path) -> None:
+    values = np.random.default_rng(2).normal(size=(6, 9))
+    problem = rrf.load(scattered(tmp_path, values))
+    node = problem.nodes[0]
+    spread = float(np.sum((values - values.mean(axis=1, keepdims=True)) ** 2) / (6 * 8))
+    assert node.estimated_from == 49
+    assert node.sigma == pytest.approx(spread**0.5)
+    factor = inflation(rows=1, repeats=49, confidence=estimate_confidence(problem))
+    answers = problem.design().radius(problem).answers
+    assert answers is not None
+    assert answers.nodes["x"] == pytest.approx((spread * factor / 2) ** 0.5)  # asked twice
+    made = rrf.certify(problem)
+    assert rrf.verify(made).valid
+    (entry,) = made.document["noise"]["estimated"]["nodes"]
+    assert entry["inflation"] == pytest.approx(factor)
+
+
+@pytest.mark.parametrize(("key", "value"), [("inflation", 1.01), ("rows", 0), ("node", "y"), ("confidence", 1.0)])
+def test_a_forged_scatter_is_refused(tmp_path: Path, key: str, value: object) -> None:
+    from rrf_design.certificates.checker.claims import check_noise
+
+    made = rrf.certify(rrf.load(scattered(tmp_path, np.random.default_rng(2).normal(size=(6, 9)))))
+    document = json.loads(json.dumps(made.document))
+    document["noise"]["estimated"]["nodes"][0][key] = value
+    with pytest.raises(rrf.RRFError, match=r"noise\.estimated"):
+        check_noise(document, made.record)
+
+
+@pytest.mark.parametrize(
+    ("extra", "message"), [("sigma = 0.1", "leave sigma out"), ("metric = 2.0", "leave metric out")]
+)
+def test_what_a_node_with_a_log_may_not_say(tmp_path: Path, extra: str, message: str) -> None:
+    with pytest.raises(rrf.InputError, match=message):
+        rrf.load(scattered(tmp_path, np.random.default_rng(2).normal(size=(6, 9)), extra))
+    with pytest.raises(rrf.InputError, match="estimated_from speaks of sigma; give it"):
+        rrf.Problem(nodes=[{"id": "x", "estimated_from": 9}])
+
+
 def test_too_few_repeats_are_refused(tmp_path: Path) -> None:
     with pytest.raises(rrf.InputError, match="4 repeats are too few to bound the covariance of 2 rows"):
         rrf.load(written(tmp_path, drawn(0, ids=1, repeats=4)))

@@ -107,3 +107,23 @@ def test_too_little_is_refused() -> None:
         rrf.Problem(nodes=[{"id": "x"}], anchors=[{"id": "a", "node": "x", "estimated_from": 9}])
     with pytest.raises(rrf.InputError, match="raises the estimate itself; leave shrinkage out"):
         repeated(60, shrinkage=0.5)
+
+
+def test_what_an_estimate_costs_is_told() -> None:
+    from rrf_design.explain import explain
+    from rrf_design.sensitivity import raised_noise, raised_words
+
+    label = {"id": "label", "node": "x", "sigma": 1.0}
+    told = rrf.Problem(nodes=[{"id": "x"}], anchors=[label])
+    guessed = rrf.Problem(
+        nodes=[{"id": "x", "sigma": 0.1, "estimated_from": 30}], anchors=[{**label, "estimated_from": 60}]
+    )
+    assert raised_words(told) == ""
+    assert [(one.name, one.repeats) for one in raised_noise(guessed)] == [("label", 60), ("x", 30)]
+    words = raised_words(guessed)
+    assert "label 1.5" in words
+    assert "Taken at their word the margin would be 1 instead of 0.79" in words
+    assert "and the error bound" in words
+    explained = explain(guessed)
+    assert words in explained.to_json()["words"]
+    assert explained.to_json()["estimated"][0]["name"] == "label"

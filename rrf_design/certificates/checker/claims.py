@@ -78,7 +78,7 @@ def check_noise(document: Document, record: OperatorRecord) -> str:
         if not covers(kind, **{key: claim[key] for key in keys}):
             raise Refused("noise.epsilon: is too small for the stated confidence")
     if "estimated" in claim:
-        _check_estimates(claim["estimated"], record)
+        _check_estimates(claim["estimated"], claim.get("answers", {}).get("nodes", {}), record)
     if "answers" in claim:
         _check_answers(claim["answers"], document, record)
     if kind is NoiseKind.CORRELATED:
@@ -86,21 +86,27 @@ def check_noise(document: Document, record: OperatorRecord) -> str:
     return f"{kind}, radius {claim['epsilon']!r}"
 
 
-def _check_estimates(claim: dict[str, Any], record: OperatorRecord) -> None:
-    """That estimates were raised by enough, and how sure that is of all of them together."""
+def _check_estimates(claim: dict[str, Any], scattered: dict[str, Any], record: OperatorRecord) -> None:
+    """That estimates were raised by enough, and how sure that is of all of them together. Nodes must be among those that scatter."""
     sizes = dict(zip(record.block_ids, record.block_sizes.tolist(), strict=True))
-    names = [entry["block"] for entry in claim["blocks"]]
-    if not names or len(set(names)) < len(names) or not set(names) <= set(sizes):
-        raise Refused("noise.estimated.blocks: must name different blocks of the operator")
-    for entry in claim["blocks"]:
-        if (entry["rows"] != 1 and entry["rows"] < sizes[entry["block"]]) or not 0.0 < entry["confidence"] < 1.0:
-            raise Refused(
-                "noise.estimated: rows are at least those of the block, or 1, and a confidence lies between 0 and 1"
-            )
-        keys = ("rows", "repeats", "confidence")
-        if not covers_estimate(entry["inflation"], **{key: entry[key] for key in keys}):
-            raise Refused(f"noise.estimated: {entry['block']!r} is raised by too little for so few repeats")
-    joint = joint_confidence(*(entry["confidence"] for entry in claim["blocks"]))
+    spans = dict(zip(record.node_ids, record.node_sizes.tolist(), strict=True))
+    nodes = claim.get("nodes", [])
+    for kind, entries, known in (("block", claim["blocks"], sizes), ("node", nodes, spans)):
+        names = [entry[kind] for entry in entries]
+        if len(set(names)) < len(names) or not set(names) <= set(known):
+            raise Refused(f"noise.estimated.{kind}s: must name different {kind}s of the operator")
+        for entry in entries:
+            enough = entry["rows"] >= known[entry[kind]] or (kind == "block" and entry["rows"] == 1)
+            if not enough or not 0.0 < entry["confidence"] < 1.0:
+                raise Refused(
+                    f"noise.estimated: rows are at least those of the {kind}, or 1, and a confidence lies between 0 and 1"
+                )
+            keys = ("rows", "repeats", "confidence")
+            if not covers_estimate(entry["inflation"], **{key: entry[key] for key in keys}):
+                raise Refused(f"noise.estimated: {entry[kind]!r} is raised by too little for so few repeats")
+    if not {entry["node"] for entry in nodes} <= set(scattered):
+        raise Refused("noise.estimated.nodes: must be nodes whose answers scatter")
+    joint = joint_confidence(*(entry["confidence"] for entry in [*claim["blocks"], *nodes]))
     if joint is None or not 0.0 < claim["confidence"] <= joint:
         raise Refused("noise.estimated.confidence: is more than the estimates leave together")
 

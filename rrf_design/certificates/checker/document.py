@@ -101,6 +101,9 @@ ANSWERS: Spec = {"nodes": dict, "image": NUMBER, "own": NUMBER, "confidence": NU
 _ESTIMATE = {"block": str, "repeats": int, "rows": int, "inflation": NUMBER, "confidence": NUMBER}
 ESTIMATED: Spec = {"blocks": [_ESTIMATE], "confidence": NUMBER}
 """`noise.estimated`, which stands there where noise was estimated from repeats, and only there."""
+_SCATTER = {"node": str, "repeats": int, "rows": int, "inflation": NUMBER, "confidence": NUMBER}
+SCATTERS: Spec = {"nodes": [_SCATTER]}
+"""And `noise.estimated.nodes`, where that is so of answers that scatter."""
 
 PROOFS: dict[str, Spec] = {
     "none": {"kind": str},
@@ -191,7 +194,9 @@ def check_form(document: Any) -> None:
         matches(document["pilot"], PILOT, "pilot.")
     noise = document["noise"]
     shared = {"shared": [SHARED]} if noise.get("kind") == "correlated" else {}
-    extra = {name: spec for name, spec in (("answers", ANSWERS), ("estimated", ESTIMATED)) if name in noise}
+    guessed = noise.get("estimated")
+    estimated = ESTIMATED | (SCATTERS if isinstance(guessed, dict) and "nodes" in guessed else {})
+    extra = {name: spec for name, spec in (("answers", ANSWERS), ("estimated", estimated)) if name in noise}
     matches(noise, NOISE | shared | extra, "noise.")
     proof = document["margin"]["proof"]
     rung = document["margin"]["rung"]

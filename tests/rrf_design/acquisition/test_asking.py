@@ -162,3 +162,15 @@ def test_a_name_that_an_ask_has_is_refused() -> None:
     nodes = [{"id": "x", "sigma": 1.0, "again": 1.0}, {"id": "x ×2"}]
     with pytest.raises(rrf.InputError, match="ask 2 of node 'x' is called so"):
         Shop(rrf.Problem(nodes=nodes)).price(["x ×3"])
+
+
+def test_triage_asks_again_where_that_brings_an_item_to_its_goal() -> None:
+    problem = pair()
+    acquirer = Acquirer({"x": problem, "y": problem}, settings=Settings(budget=4.0, mode=Mode.TRIAGE))
+    play(acquirer)
+    for item in "xy":
+        state = acquirer.state.items[item]
+        assert max(Shop(problem).repeats(state.held, state.failed).values()) > 1
+        stop = acquirer.stops[item]
+        assert stop is not None
+        assert stop.because == "target reached"

@@ -71,3 +71,32 @@ def test_what_can_not_be() -> None:
         plan_dataset(items, budget=-1.0)
     with pytest.raises(InputError, match="method does not go with one budget"):
         plan_dataset(items, budget=1.0, method="greedy")
+
+
+def test_one_budget_buys_repeats_where_they_are_on_sale() -> None:
+    """Equal to the portfolio of the items' own goals, item by item."""
+    recipe = {
+        "data": {"id": "no"},
+        "problem": {"k": 1, "delta": 1.6},
+        "nodes": [
+            {"id": name, "sigma": 0.1, "again": 0.05, "most_repeats": 3, "prompt": "{{ no }}"} for name in ("a", "b")
+        ],
+        "relations": [{"id": "same", "tail": "a", "head": "b"}],
+        "anchors": [
+            {"id": "known", "node": "a", "value": 1.0},
+            {"id": "label", "node": "b", "value": 1.0, "cost": "{{ minutes }}"},
+        ],
+    }
+    items = rrf.dataset(recipe, table(8))
+    for budget in (0.0, 0.3, 0.9, 50.0):
+        found = rrf.plan(items, budget=budget)
+        slow = portfolio(list(items.values()), budget=budget, aim=Aim.COUNT)
+        assert (found.value, found.status) == (slow.value, slow.status)
+        assert found.cost == pytest.approx(slow.cost)
+    assert found.value == 8
+    assert any(share.repeats for _, share in found.items())
+    assert any("repeats" in share.to_json() for _, share in found.items())
+    free = rrf.plan(items)
+    assert all(share.repeats for _, share in free.items())
+    with pytest.raises(InputError, match="jointly speaks of one problem"):
+        rrf.plan(items, budget=1.0, jointly=True)

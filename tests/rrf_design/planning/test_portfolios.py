@@ -113,3 +113,62 @@ def test_items_whose_curve_is_not_proven_could_leave_their_money_to_others() -> 
     found = spend([open_curve, proven], [1, 1], Fraction(4), aim=Aim.COUNT, target=0.5)
     assert found.picks == ({1: 1}, {0: 1})
     assert found.bound == 2.0  # the open one might cost nothing
+
+
+def scattering(delta, label, again=0.05):
+    from rrf_design.problem import Problem
+
+    node = {"sigma": 0.1, "again": again, "most_repeats": 3}
+    return Problem(
+        delta=delta,
+        nodes=[{"id": "plain", **node}, {"id": "reworded", **node}],
+        relations=[{"id": "same", "tail": "plain", "head": "reworded"}],
+        anchors=[
+            {"id": "known", "node": "plain", "value": 42.0},
+            {"id": "label", "node": "reworded", "value": 42.0, "cost": label},
+        ],
+    )
+
+
+def cheapest(problem):
+    """Of every choice of repeats and blocks that reaches the item's own goal; None where none does."""
+    from rrf_design.derive import asking
+
+    best = None
+    for times in product(range(1, 4), repeat=2):
+        asked = asking(problem, dict(zip(("plain", "reworded"), times, strict=True)))
+        for chosen in ([], ["label"]):
+            design = asked.design(chosen)
+            if design.standing(asked).reached:
+                cost = exact(problem.nodes[0].again) * (sum(times) - 2) + design.price
+                best = cost if best is None else min(best, cost)
+    return best
+
+
+@pytest.mark.parametrize("budget", [0.0, 0.2, 0.5, 0.9, 5.0])
+def test_own_goals_are_reached_by_purchases_and_repeats(budget):
+    items = [scattering(d, label) for d, label in ((1.6, 0.4), (1.3, 0.05), (1.9, 1.0), (0.2, 0.1), (1.6, 0.4))]
+    found = portfolio(items, budget=budget, aim="count")
+    prices = sorted(price for price in map(cheapest, items) if price is not None)
+    most, left = 0, exact(budget)
+    for price in prices:
+        if price <= left:
+            most, left = most + 1, left - price
+    assert (found.value, found.status) == (most, PlanStatus.OPTIMAL)
+    assert found.cost <= budget + 1e-9
+    assert sum(share.reached for share in found.shares) == most
+    if most == len(prices):
+        assert any(share.repeats for share in found.shares)
+        assert any("repeats" in item for item in found.to_json()["items"])
+
+
+def test_own_goals_are_refused_where_there_are_none():
+    with pytest.raises(InputError, match="give the target that items should reach, or every item a delta"):
+        portfolio([random_problem(1)], budget=1.0, aim="count")
+    both = scattering(1.6, 0.4).model_copy(update={"target": 0.1})
+    with pytest.raises(InputError, match="give each a delta and no target"):
+        portfolio([both], budget=1.0, aim="count")
+    with pytest.raises(InputError, match="objective: items' own goals"):
+        portfolio([scattering(1.6, 0.4)], budget=1.0, aim="count", objective="gamma")
+    with pytest.raises(InputError, match="jointly speaks of one problem"):
+        portfolio([scattering(1.6, 0.4)], budget=1.0, target=0.1, jointly=True)
