@@ -144,9 +144,13 @@ def _noise(noise: Document) -> list[str]:
             f" what that adds holds with probability {noise['answers']['confidence']!r}."
         )
     if "estimated" in noise:
-        repeats = _listed({one["block"]: one["repeats"] for one in noise["estimated"]["blocks"]}, "noise.estimated")
+        guessed = noise["estimated"]
+        counts = {one["block"]: one["repeats"] for one in guessed["blocks"]}
+        counts |= {one["node"]: one["repeats"] for one in guessed.get("nodes", ())}
+        what = "blocks and nodes" if "nodes" in guessed else "blocks"
+        repeats = _listed(counts, "noise.estimated")
         lines.append(
-            f"Noise was estimated from independent Gaussian repeats of these blocks: {repeats}; it is no larger than taken"
+            f"Noise was estimated from independent Gaussian repeats of these {what}: {repeats}; it is no larger than taken"
             f" with probability {noise['estimated']['confidence']!r}."
         )
     return lines
