@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from rrf_design.documents import sealed
 from rrf_design.mending import Remedy, cheapest_mend, single_purchases
 from rrf_design.premise import protected
-from rrf_design.sensitivity import raised_noise, raised_words
+from rrf_design.shrinkage import raised_noise, raised_words
 
 if TYPE_CHECKING:
     from rrf_design.design import Design

@@ -227,7 +227,7 @@ def certify_verb(
         cases += [("re-proved", 0.0, refused)] if check else []
         write_junit(junit, "rrf-design certify", cases)
     from rrf_design.joined import shared_words
-    from rrf_design.sensitivity import raised_noise, raised_words
+    from rrf_design.shrinkage import raised_noise, raised_words
 
     shared = "" if problem is None else shared_words(problem, problem.design(chosen).operator.block_ids)
     guessed = "" if problem is None else raised_words(problem, chosen, k=k)

@@ -25,7 +25,7 @@ from rrf_design.market import exact
 from rrf_design.planning.arena import Arena
 from rrf_design.planning.contract import REACHED, Order, PlanStatus
 from rrf_design.planning.curves import Curve, curves_of
-from rrf_design.planning.portfolio import Aim, spend
+from rrf_design.planning.portfolios import Aim, spend
 from rrf_design.planning.promised import goal_curve
 from rrf_design.planning.reaching import planned_margin
 from rrf_design.planning.registry import plan

@@ -17,11 +17,11 @@ import numpy as np
 
 from rrf_design.errors import InputError
 from rrf_design.goal import Goal, Standing
-from rrf_design.joined import joined
+from rrf_design.joined import joined_problem
 from rrf_design.margins import check_k
 from rrf_design.market import Mask, exact
 from rrf_design.planning.contract import Objective, Plan, PlanStatus, Step
-from rrf_design.planning.frontier import STEP, Frontier, Point
+from rrf_design.planning.frontiers import STEP, Frontier, Point
 
 if TYPE_CHECKING:
     from rrf_design.margins import DesignMargin
@@ -74,7 +74,7 @@ def _design(problem: Problem, mask: Mask, k: int) -> JointDesign | None:
     names = market.names(mask)
     if problem.design(names).empty:
         return None
-    together, chosen = joined(problem, names)
+    together, chosen = joined_problem(problem, names)
     design = together.design(chosen)
     margin = design.margin(k)
     return JointDesign(mask, names, market.cost(mask), margin, design.standing(together, margin=margin))

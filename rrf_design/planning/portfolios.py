@@ -23,7 +23,7 @@ from rrf_design.planning.contract import REACHED, Objective, Order, PlanStatus
 from rrf_design.planning.curves import Curve, curves_of, shape
 
 if TYPE_CHECKING:
-    from rrf_design.planning.frontier import Point
+    from rrf_design.planning.frontiers import Point
     from rrf_design.problem import Problem
 
 CHUNK = 64  # fields per task

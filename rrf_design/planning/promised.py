@@ -21,7 +21,7 @@ from rrf_design.market import Mask, exact
 from rrf_design.noise import Radius, radius_of
 from rrf_design.planning.contract import Order, PlanStatus
 from rrf_design.planning.curves import Curve, admissible, design_values
-from rrf_design.planning.frontier import STEP, Point, walk
+from rrf_design.planning.frontiers import STEP, Point, walk
 from rrf_design.planning.outcome import starting_design
 from rrf_design.planning.reaching import nominal
 from rrf_design.planning.repeats import choices, price_of

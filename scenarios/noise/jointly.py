@@ -70,7 +70,7 @@ def enumerated(rows: list[Any], whole: Any, held: list[int]) -> float:
 def judge_joint(seed: int) -> bool:
     """Whether the joint curve, the best plan for a budget and the margin of every point on it are the enumerated ones."""
     from rrf_design.bundles import Measure
-    from rrf_design.joined import joined
+    from rrf_design.joined import joined_problem
     from rrf_design.planning import frontier, plan
 
     problem, rows, whole, prices = joint_case(seed)
@@ -80,7 +80,7 @@ def judge_joint(seed: int) -> bool:
     curve: dict[float, float] = {}
     for count in range(len(sold) + 1):
         for chosen in combinations(sold, count):
-            cost = sum(prices[i] for i in chosen)
+            cost = round(sum(prices[i] for i in chosen), 9)
             curve[cost] = max(curve.get(cost, 0.0), enumerated(rows, whole, sorted([*owned, *chosen])))
     found = frontier(problem, measure=Measure(jointly=True))
     best = 0.0
@@ -90,7 +90,7 @@ def judge_joint(seed: int) -> bool:
         if point is None or abs(point.gamma - best) > STEP * max(1.0, best) or point.cost > cost + 1e-9:
             return False
     for point in found.points:
-        together, chosen_names = joined(problem, point.selected)
+        together, chosen_names = joined_problem(problem, point.selected)
         held = sorted(owned + [names.index(name) for name in point.selected])
         plain = enumerated(rows, whole, held)
         bounds = together.margin(chosen_names)

@@ -110,8 +110,8 @@ def test_too_little_is_refused() -> None:
 
 
 def test_what_an_estimate_costs_is_told() -> None:
-    from rrf_design.explain import explain
-    from rrf_design.sensitivity import raised_noise, raised_words
+    from rrf_design.explaining import explain
+    from rrf_design.shrinkage import raised_noise, raised_words
 
     label = {"id": "label", "node": "x", "sigma": 1.0}
     told = rrf.Problem(nodes=[{"id": "x"}], anchors=[label])
