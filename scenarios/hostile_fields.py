@@ -153,6 +153,57 @@ def _empty_and_repeated(rng: Any, sizes: list[int]) -> Any:
     return np.repeat(matrix, 3, axis=0)
 
 
+def _vandermonde(rng: Any, sizes: list[int]) -> Any:
+    """Powers of a few points, or Hilbert's matrix: columns that are nearly dependent all together."""
+    import numpy as np
+
+    width = sum(sizes)
+    if rng.random() < 0.5:
+        return np.vander(rng.integers(-6, 7, width + 1) / float(rng.choice([1, 3, 7, 64])), width)
+    rows = width + int(rng.integers(0, 3))
+    return np.array([[1.0 / (i + j + 1) for j in range(width)] for i in range(rows)]) * 2.0 ** rng.integers(
+        -20, 21, width
+    )
+
+
+def _faint_links(rng: Any, sizes: list[int]) -> Any:
+    """Nodes that hang together by entries whose products underflow, or vanish beside ones."""
+    import numpy as np
+
+    width = sum(sizes)
+    if rng.random() < 0.5:
+        matrix = rng.integers(-1, 2, (width + 2, width)).astype(float)
+        faint = rng.random(matrix.shape) < 0.5
+        matrix[faint] *= float(rng.choice([2.0**-53, 2.0**-54, 2.0**-27, 1e-17]))
+        return matrix
+    size = float(rng.choice([1e-150, 1e-140, 1e-120]))
+    matrix = np.vstack([np.diag(rng.choice([1.0, 3.0, 0.1], width)), np.zeros((3, width))])
+    for row in matrix[width:]:
+        row[rng.choice(width, 2, replace=False)] = size * rng.choice([1.0, -1.0, 3.0], 2)
+    matrix[0, 0] = float(rng.choice([1.0, size]))
+    return matrix
+
+
+def _chain(rng: Any, sizes: list[int]) -> Any:
+    """Each link takes a power of two: what closes the chain decides, and is lost beside the rest."""
+    import numpy as np
+
+    width, ratio = sum(sizes), 2.0 ** int(rng.integers(1, 30))
+    matrix = np.zeros((width, width))
+    for i in range(width - 1):
+        matrix[i, i : i + 2] = -ratio, 1.0
+    matrix[-1, 0] = float(rng.choice([0.0, 1.0, 2.0**-30, 2.0**-60]))
+    return matrix
+
+
+def _long_integers(rng: Any, sizes: list[int]) -> Any:
+    """Whole numbers whose squares no double holds, and a column that is off by one."""
+    width = sum(sizes)
+    matrix = (rng.integers(2**26, 2**27, (width + 1, width)) * rng.choice([-1, 1], (width + 1, width))).astype(float)
+    matrix[:, -1] = matrix[:, 0] + rng.integers(-1, 2, width + 1)
+    return matrix
+
+
 FAMILIES: dict[str, Callable[[Any, list[int]], Any]] = {
     "gaussian": _gaussian,
     "graph": _graph,
@@ -170,4 +221,8 @@ FAMILIES: dict[str, Callable[[Any, list[int]], Any]] = {
     "ends of the range": _ends_of_range,
     "nearly dependent": _nearly_dependent,
     "empty and repeated": _empty_and_repeated,
+    "vandermonde and hilbert": _vandermonde,
+    "faint links": _faint_links,
+    "chains": _chain,
+    "long integers": _long_integers,
 }

@@ -12,16 +12,30 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from scenarios.base import ConditionVerdict, Context, Done, Expectation, Figure, Part, Scenario, ScenarioOutcome, Table
+from scenarios.base import Context, Done, Expectation, Figure, ScenarioOutcome, Part, Scenario, Table, ConditionVerdict
+from scenarios.bundled_plans import bundle_case
 from scenarios.decimal_budgets import budget_case
 from scenarios.exact_elimination import ExactGram
 from scenarios.forgeries import attack
 from scenarios.hostile_fields import FAMILIES, field, handed_over
 from scenarios.played_repairs import METHODS, repair_case
 from scenarios.protected_fields import protected_case
+from scenarios.rival_repairs import rival_case
 
 WELL_CONDITIONED = 1e-2  # γ at least this share of the largest column norm
-ATTACKS = ("forgeries", "bytes", "leaves", "promises", "journals", "programs", "budgets", "repairs")
+ATTACKS = (
+    "forgeries",
+    "bytes",
+    "leaves",
+    "promises",
+    "journals",
+    "stores",
+    "programs",
+    "budgets",
+    "bundles",
+    "repairs",
+    "rivals",
+)
 BATCH = 100
 ATTACK_BATCH = 250
 LEAF_BATCH = 2000  # their documents take longer to make than to change
@@ -154,14 +168,15 @@ def run(context: Context, part: Part) -> dict[str, Any]:
     if "cost" in part:
         return cost_of_rigour(part["cost"], part["nodes"])
     seeds = range(part["first"], part["first"] + part["count"])
-    if part.get("attack") == "budgets":
-        cases = [budget_case(seed) for seed in seeds]
-        return {"attack": "budgets", "tried": len(cases)} | {
-            key: sum(case[key] for case in cases) for key in ("over", "worse", "optimal")
+    if part.get("attack") in ("budgets", "bundles"):
+        plan = budget_case if part["attack"] == "budgets" else bundle_case
+        cases = [plan(seed) for seed in seeds]
+        return {"attack": part["attack"], "tried": len(cases)} | {
+            key: sum(case.get(key, 0) for case in cases) for key in ("over", "illegal", "worse", "optimal")
         }
-    if part.get("attack") == "repairs":
-        return _played(seeds)
-    if part.get("attack") in ("leaves", "promises", "journals", "programs"):
+    if part.get("attack") in ("repairs", "rivals"):
+        return _played(part["attack"], seeds)
+    if part.get("attack") in ("leaves", "promises", "journals", "stores", "programs"):
         return _tampered(part["attack"], seeds)
     if "attack" in part:
         return attack(part["attack"], seeds)
@@ -234,13 +249,14 @@ def report(context: Context, done: Sequence[Done]) -> ScenarioOutcome:
             _attacked("bytes", attacks["bytes"], context.quick),
             _promised("leaves", attacks["leaves"], context.quick),
             _promised("promises", attacks["promises"], context.quick),
-            _journalled(attacks["journals"]),
+            _journalled("journals", attacks["journals"]),
+            _journalled("stores", attacks["stores"]),
             _sandboxed(attacks["programs"]),
-            _planned(attacks["budgets"]),
-            _repaired(attacks["repairs"]),
-            ConditionVerdict.open("cost", f"{cost} (quick size)")
-            if context.quick
-            else ConditionVerdict.of("cost", worst <= 0.3, cost),
+            _planned("budgets", attacks["budgets"]),
+            _planned("bundles", attacks["bundles"]),
+            _repaired("repairs", attacks["repairs"]),
+            _repaired("rivals", attacks["rivals"]),
+            ConditionVerdict.open("cost", f"{cost} (quick size)") if context.quick else ConditionVerdict.of("cost", worst <= 0.3, cost),
         ],
         answer=_answer(total, [item.value for item in done if "large" in item.part]),
         figures=[_figure(rows)],
@@ -257,6 +273,11 @@ def report(context: Context, done: Sequence[Done]) -> ScenarioOutcome:
                 "repairs",
                 _verdicts(attacks["repairs"]),
                 caption="Repairs of fields that keep to their premise, by method: verdicts, and what was false in them.",
+            ),
+            Table.of(
+                "rivals",
+                _verdicts(attacks["rivals"]),
+                caption="Repairs of any data, held against every explanation in exact rationals, by method.",
             ),
             Table.of("cost", costs, caption="What the proofs cost on larger fields, k = 2; the rest of a solve is 1."),
         ],
@@ -315,7 +336,13 @@ def _tampered(kind: str, seeds: range) -> dict[str, Any]:
 
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        if kind == "journals":
+        if kind == "stores":
+            from scenarios.damaged_journals import PlayedRun, journal_case, postgres
+
+            with postgres() as address:
+                served = None if address is None else PlayedRun(folder, address)
+                cases = [] if served is None else [journal_case(served, seed) for seed in seeds]
+        elif kind == "journals":
             from scenarios.damaged_journals import PlayedRun, journal_case
 
             played = PlayedRun(folder)
@@ -361,9 +388,11 @@ def _promised(kind: str, values: Sequence[dict[str, Any]], quick: bool) -> Condi
     return ConditionVerdict.of(kind, wrong == raised == 0 and (quick or slowest < 1.0), words)
 
 
-def _journalled(values: Sequence[dict[str, Any]]) -> ConditionVerdict:
+def _journalled(kind: str, values: Sequence[dict[str, Any]]) -> ConditionVerdict:
     tried, believed, raised = (sum(value[key] for value in values) for key in ("tried", "believed", "raised"))
-    return ConditionVerdict.of("journals", believed == raised == 0, f"{believed} of {tried} believed, {raised} raised")
+    if not tried:
+        return ConditionVerdict.open(kind, "there is no PostgreSQL here to damage (pip install pgserver)")
+    return ConditionVerdict.of(kind, believed == raised == 0, f"{believed} of {tried} believed, {raised} raised")
 
 
 def _sandboxed(values: Sequence[dict[str, Any]]) -> ConditionVerdict:
@@ -378,21 +407,21 @@ def _large(values: Sequence[dict[str, Any]]) -> ConditionVerdict:
     return ConditionVerdict.of("large", wrong == 0, f"{wrong} of {fields} on the wrong side; {exact} exact")
 
 
-def _planned(values: Sequence[dict[str, Any]]) -> ConditionVerdict:
-    tried, over, worse = (sum(value[key] for value in values) for key in ("tried", "over", "worse"))
-    return ConditionVerdict.of(
-        "budgets", over == worse == 0, f"{over} of {tried} over the budget, {worse} below the best margin"
-    )
+def _planned(kind: str, values: Sequence[dict[str, Any]]) -> ConditionVerdict:
+    tried, over, illegal, worse = (sum(v[key] for v in values) for key in ("tried", "over", "illegal", "worse"))
+    broken = "" if kind == "budgets" else f", {illegal} against a rule"
+    words = f"{over} of {tried} over the budget{broken}, {worse} below the best margin"
+    return ConditionVerdict.of(kind, over == illegal == worse == 0, words)
 
 
-def _played(seeds: range) -> dict[str, Any]:
-    cases = [repair_case(seed) for seed in seeds]
+def _played(kind: str, seeds: range) -> dict[str, Any]:
+    cases = [(repair_case if kind == "repairs" else rival_case)(seed) for seed in seeds]
     verdicts: dict[str, dict[str, int]] = {method: {} for method in METHODS}
     for case in cases:
         own = verdicts[case["method"]]
         own[case["verdict"]] = own.get(case["verdict"], 0) + 1
         own["false"] = own.get("false", 0) + bool(case["faults"])
-    return {"attack": "repairs", "tried": len(cases), "verdicts": verdicts}
+    return {"attack": kind, "tried": len(cases), "verdicts": verdicts}
 
 
 def _verdicts(values: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -403,15 +432,15 @@ def _verdicts(values: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     ]
 
 
-def _repaired(values: Sequence[dict[str, Any]]) -> ConditionVerdict:
+def _repaired(kind: str, values: Sequence[dict[str, Any]]) -> ConditionVerdict:
     rows, tried = _verdicts(values), sum(value["tried"] for value in values)
     wrong, sure = sum(row["false"] for row in rows), sum(row["certified"] for row in rows)
-    return ConditionVerdict.of("repairs", wrong == 0, f"{wrong} of {tried} say something false; {sure} certified")
+    return ConditionVerdict.of(kind, wrong == 0, f"{wrong} of {tried} say something false; {sure} certified")
 
 
 def _tricks(attacks: dict[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:
     rows = []
-    for kind in ("forgeries", "bytes", "leaves", "promises", "journals", "programs"):
+    for kind in ("forgeries", "bytes", "leaves", "promises", "journals", "stores", "programs"):
         for trick in sorted({name for value in attacks[kind] for name in value["tricks"]}):
             rows.append(
                 {"attack": kind, "trick": trick, "tried": sum(v["tricks"].get(trick, 0) for v in attacks[kind])}
@@ -445,9 +474,10 @@ SCENARIO = Scenario(
     of every solve are checked against every support in exact rational arithmetic; a share of the fields is certified and
     verified as well. Certificates are forged and sealed again, and bytes without sense are verified. In 21 kinds of documents one leaf after the other is changed. Policies, audits and pilots are
     changed anywhere, and what is accepted is judged by an oracle in exact rationals. The journal of a finished run is damaged (rows, header, file), shown
-    and gone on with. Hostile programs run in the sandbox without the validator, their expected integers outside. Plans with decimal prices are compared with every affordable choice. The cost of rigour is the time spent on proofs against the rest of the
+    and gone on with. Hostile programs run in the sandbox without the validator, their expected integers outside. Plans with decimal prices, and with rules, tiers and queries on sale, are compared with every affordable choice. The cost of rigour is the time spent on proofs against the rest of the
     solve, on larger fields. Supports of eight nodes (k = 4) have kernels of their own and fields of their own here. Small fields
-    that keep to everything they declare are answered wrongly by at most k units and repaired.""",
+    that keep to everything they declare are answered wrongly by at most k units and repaired; others get any answers, and what their repairs say is held against every
+    explanation.""",
     full={
         "fields": 20000,
         "large": 10000,
@@ -458,9 +488,12 @@ SCENARIO = Scenario(
         "leaves": 8000,
         "promises": 6000,
         "journals": 1500,
+        "stores": 500,
         "programs": 1000,
         "budgets": 2000,
+        "bundles": 400,
         "repairs": 4000,
+        "rivals": 2000,
         "timed": [["graph", 20000], ["dense", 96], ["dense", 160]],
     },
     quick={
@@ -473,9 +506,12 @@ SCENARIO = Scenario(
         "leaves": 80,
         "promises": 60,
         "journals": 15,
+        "stores": 11,
         "programs": 9,
         "budgets": 4,
+        "bundles": 3,
         "repairs": 12,
+        "rivals": 20,
         "timed": [["graph", 200]],
     },
     expected=(
@@ -514,15 +550,24 @@ SCENARIO = Scenario(
             "journals",
             "no damage to a journal is believed: it is refused in one line, or the run says what it said and asks nothing again",
         ),
+        Expectation("stores", "nor on a PostgreSQL server"),
         Expectation(
             "programs",
             "no hostile program is called right, returns anything but integers, changes a file or harms the program after it",
         ),
         Expectation("budgets", "with decimal prices no plan costs more than its budget, and none is below the best"),
         Expectation(
+            "bundles",
+            "nor where purchases need, exclude and bundle each other: no rule is broken, no plan over its budget, none called optimal that is not",
+        ),
+        Expectation(
             "repairs",
             "where the premise holds, every certified value is within its bound, nothing is contradicted, and values given"
             " in spite of ambiguity are the truth",
+        ),
+        Expectation(
+            "rivals",
+            "whatever the data, nothing is contradicted that some k units explain, and every explanation is within what is certified",
         ),
         Expectation("cost", "proofs cost at most 30 % over the unverified solve"),
     ),

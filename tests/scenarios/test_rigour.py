@@ -31,10 +31,14 @@ def test_a_small_run_meets_its_conditions(tmp_path: Path) -> None:
             "forgeries": 20,
             "bytes": 10,
             "promises": 12,
+            "leaves": 20,
             "journals": 4,
+            "stores": 0,
             "programs": 2,
             "budgets": 2,
             "repairs": 4,
+            "bundles": 1,
+            "rivals": 4,
         },
     )
     assert not published.violated
