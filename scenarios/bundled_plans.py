@@ -15,7 +15,7 @@ NAMES = ("a", "b", "c", "d")
 Chosen = tuple[str, ...]
 
 
-class Market:
+class DrawnMarket:
     """One market, drawn by a seed, with its own prices and rules beside the problem."""
 
     def __init__(self, seed: int) -> None:
@@ -114,7 +114,7 @@ def bundle_case(seed: int) -> dict[str, Any]:
     """One market, planned with a budget by every method and with a target: `over`, `illegal` and `worse` count what is wrong."""
     import rrf_design as rrf
 
-    market = Market(seed)
+    market = DrawnMarket(seed)
     found = {"over": 0, "illegal": 0, "worse": 0, "optimal": 0}
     choices = market.choices()
     if not choices:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from scenarios.base import Context, Done, Expectation, Figure, ScenarioOutcome, Part, Scenario, Table, ConditionVerdict
+from scenarios.base import ConditionVerdict, Context, Done, Expectation, Figure, Part, Scenario, ScenarioOutcome, Table
 from scenarios.bundled_plans import bundle_case
 from scenarios.decimal_budgets import budget_case
 from scenarios.exact_elimination import ExactGram
@@ -256,7 +256,9 @@ def report(context: Context, done: Sequence[Done]) -> ScenarioOutcome:
             _planned("bundles", attacks["bundles"]),
             _repaired("repairs", attacks["repairs"]),
             _repaired("rivals", attacks["rivals"]),
-            ConditionVerdict.open("cost", f"{cost} (quick size)") if context.quick else ConditionVerdict.of("cost", worst <= 0.3, cost),
+            ConditionVerdict.open("cost", f"{cost} (quick size)")
+            if context.quick
+            else ConditionVerdict.of("cost", worst <= 0.3, cost),
         ],
         answer=_answer(total, [item.value for item in done if "large" in item.part]),
         figures=[_figure(rows)],

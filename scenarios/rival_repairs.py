@@ -13,7 +13,7 @@ from typing import Any
 METHODS = ("auto", "exact", "convex", "discrete")
 
 
-class Drawn:
+class DrawnRepair:
     """One field with its data, drawn by a seed: B, c, the radius and the answers, as plain numbers beside the problem."""
 
     def __init__(self, seed: int) -> None:
@@ -135,7 +135,7 @@ def rival_case(seed: int) -> dict[str, Any]:
     import rrf_design as rrf
     from rrf_design.errors import InputError
 
-    drawn, method = Drawn(seed), METHODS[seed % len(METHODS)]
+    drawn, method = DrawnRepair(seed), METHODS[seed % len(METHODS)]
     try:
         found = rrf.repair(
             drawn.problem, {n: [y] for n, y in zip(drawn.names, drawn.answers, strict=True)}, method=method
@@ -145,7 +145,7 @@ def rival_case(seed: int) -> dict[str, Any]:
     return {"method": method, "verdict": str(found.verdict), "faults": faults(drawn, found)}
 
 
-def faults(drawn: Drawn, found: Any) -> list[str]:
+def faults(drawn: DrawnRepair, found: Any) -> list[str]:
     """What the repair says that some explanation, or none, belies."""
     known, verdict, result = drawn.explanations(), str(found.verdict), []
     slack = 1e-7 * (1 + max(map(abs, drawn.answers)))

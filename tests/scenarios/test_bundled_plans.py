@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scenarios.bundled_plans import Market, bundle_case
+from scenarios.bundled_plans import DrawnMarket, bundle_case
 
 
 @pytest.mark.parametrize("seed", range(16))
@@ -16,7 +16,7 @@ def test_plans_are_held_against_every_choice(seed: int) -> None:
 def test_the_market_knows_its_rules() -> None:
     seen = set()
     for seed in range(200):
-        market = Market(seed)
+        market = DrawnMarket(seed)
         for first, second in market.requires:
             assert not market.legal(tuple({first, *market.touched[first]} & set(market.cost) - {second}))
             seen.add("requires")

@@ -8,7 +8,7 @@ import pytest
 
 import rrf_design as rrf
 from rrf_design.verdict import Verdict
-from scenarios.rival_repairs import Drawn, _exact, faults, least, rival_case
+from scenarios.rival_repairs import DrawnRepair, _exact, faults, least, rival_case
 
 
 @pytest.mark.parametrize("first", range(0, 120, 40))
@@ -26,7 +26,7 @@ def test_the_least_residual() -> None:
 def test_the_judge_knows_what_is_false() -> None:
     seen = set()
     for seed in range(0, 400, 2):
-        drawn = Drawn(seed)
+        drawn = DrawnRepair(seed)
         found = rrf.repair(drawn.problem, {n: [y] for n, y in zip(drawn.names, drawn.answers, strict=True)})
         if str(found.verdict) == "certified":
             moved = replace(found, repaired={n: [v[0] + 50.0] for n, v in found.repaired.items()})
