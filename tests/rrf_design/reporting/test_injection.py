@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rrf_design.explain import explain
 
 import rrf_design as rrf
 from rrf_design.errors import InputError
+from rrf_design.explaining import explain
 from rrf_design.models.scripted import ScriptedModel
 from rrf_design.reporting.documents import read, render
 
