@@ -1,7 +1,7 @@
 """The real-model protocol once more, on a stronger subject: four times the size, trained on code.
 
 Nothing but the model differs from `real_model`. Its weights don't come with the project; the published log of its answers does, and a run beside that log
-asks nothing. A part of the items was asked: that model takes some seconds an answer on a small machine.
+asks nothing.
 """
 
 from __future__ import annotations
@@ -18,10 +18,9 @@ SCENARIO = replace(
     title="The real-model protocol on a stronger subject",
     question="Does the outcome hold for a model that answers some of the paper's own items?",
     about=f"""The protocol of real-model, word for word, on Qwen2.5-Coder-0.5B-Instruct ({WEIGHTS}). The answers were asked by rrf-design scenario run
-    real-model-coder --model PATH/{WEIGHTS}; they lie beside this page, and a run without the weights uses them. With the weights, larger numbers of items
-    (--set mathematics=128 --set code=64) ask what the log lacks.
+    real-model-coder --model PATH/{WEIGHTS}; they lie beside this page, and a run without the weights uses them.
 
     {EMBEDDED.about}""",
-    full={**EMBEDDED.full, "model": WEIGHTS, "mathematics": 40, "code": 8, "ours": 8},
+    full={**EMBEDDED.full, "model": WEIGHTS},
     quick={**EMBEDDED.quick, "mathematics": 4, "code": 2, "ours": 2},
 )

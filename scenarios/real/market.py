@@ -81,6 +81,8 @@ class Play:
     checked: tuple[str, ...]
     cost: float
     gamma: float
+    gone: tuple[str, ...] = ()
+    """Answers that were unread before the last session began: its field, and so its margin, is without them."""
 
 
 class Player:
@@ -92,6 +94,7 @@ class Player:
         self.checked: list[str] = []
         self.cost = 0.0
         self.gamma = 0.0
+        self.gone: tuple[str, ...] = ()
 
     @property
     def lost(self) -> tuple[str, ...]:
@@ -103,7 +106,7 @@ class Player:
 
     def session(self, settings: Settings, *, more: Sequence[str] = (), check: str | None = None, sale: bool) -> bool:
         """One run of the loop, with answers and a check that are bought in any case; whether it reached the target."""
-        owned = [*self.readable, *more]
+        owned, self.gone = [*self.readable, *more], self.lost
         checks: dict[str, Values] = dict.fromkeys(self.checked, self.truth)
         if check is not None:
             checks[check] = None
@@ -126,7 +129,7 @@ class Player:
         return Settlement(purchase, "answered", tuple(value), calls=1)
 
     def play(self) -> Play:
-        return Play(dict(self.asked), tuple(self.checked), self.cost, self.gamma)
+        return Play(dict(self.asked), tuple(self.checked), self.cost, self.gamma, self.gone)
 
 
 def buy(
@@ -138,7 +141,7 @@ def buy(
     # Without residuals the operator alone decides: items whose readable answers are the same are bought alike.
     lost = tuple(name for name in QUERIES if recorded[name] is None)
     alike = _alike(policy, k, target, lost, seed if policy == RANDOM else 0)
-    return Play({name: recorded[name] for name in alike.asked}, alike.checked, alike.cost, alike.gamma)
+    return Play({name: recorded[name] for name in alike.asked}, alike.checked, alike.cost, alike.gamma, alike.gone)
 
 
 @cache
@@ -180,11 +183,12 @@ def _shuffled(seed: int) -> Iterator[tuple[str, bool]]:
 
 
 def answer(play: Play, truth: Sequence[float], *, k: int, epsilon: float) -> list[float] | None:
-    """Repair what was bought; the checks say the truth. None when nothing could be read."""
+    """Repair what was bought; the checks say the truth, also of answers that could not be read. None when nothing could be read."""
     values = {name: tuple(value) for name, value in play.asked.items() if value is not None}
     if not values:
         return None
-    problem = market_of(len(truth), k, None, owned=list(values), checks=dict.fromkeys(play.checked, truth), sale=False)
+    there = [name for name in QUERIES if name in play.asked and name not in play.gone]
+    problem = market_of(len(truth), k, None, owned=there, checks=dict.fromkeys(play.checked, truth), sale=False)
     fixed = repair(problem, values, method="exact", noise=Noise(epsilon))
     known = [value for value in fixed.nearest.values() if value is not None]
     return [float(v) for v in np.round(np.median(np.array(known), axis=0))]  # answers are integers

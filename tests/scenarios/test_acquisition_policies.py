@@ -89,6 +89,13 @@ def test_one_wrong_answer_is_repaired_and_votes_are_counted() -> None:
     assert vote([None]) is None
 
 
+def test_a_check_of_an_answer_that_could_not_be_read_counts() -> None:
+    """The field that was certified has that answer in it; one that was unread before its session began has left it."""
+    asked: Record = {"original": None, "second": (9.0,)}
+    assert repaired(Play(asked, ("original",), 11.0, 0.5)) == [5.0]
+    assert repaired(Play(asked, ("original",), 11.0, 0.5, gone=("original",))) == [9.0]
+
+
 def test_samples_alone_certify_little() -> None:
     play = vote_play(ALL, k=1)
     assert tuple(play.asked) == SAMPLES

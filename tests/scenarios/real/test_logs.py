@@ -26,6 +26,6 @@ def test_no_log_and_one_model_twice_are_refused(tmp_path: Path) -> None:
 
 def test_only_items_with_every_answer_are_covered() -> None:
     log = logs.read(REPORTS / "real-model-coder" / "answers.jsonl.gz")
-    assert len(logs.covered(log, "mathematics", seed=0)) == 40
+    assert len(logs.covered(log, "mathematics", seed=0)) == 128
     assert len(logs.covered(log, "mathematics", seed=0, most=3)) == 3
     assert logs.covered(log, "mathematics", seed=5) == []
