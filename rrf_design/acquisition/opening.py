@@ -84,12 +84,12 @@ def reaching_bundle(
     """The cheapest set of purchases that reaches the goal, or the cheapest among the `LOOKED_AT` that were looked at.
 
     A question with one row may lower the margin that two rows would raise, and what could not be read may have to be related to
-    something before a check of it helps: there the witness rule sees no single purchase, or a dearer one. Single purchases are looked at
-    first, then sets in the order of their price, for as long as they are cheaper than the best.
+    something before a check of it helps: there the witness rule sees no single purchase, or a dearer one. Its own way comes first, then
+    single purchases, then sets in the order of their price, for as long as they are cheaper than the best.
     """
     if not Goal.of(design.problem).named or not _may_reach(design, held, failed, most):
         return None
-    best: Bundle | None = None
+    best = _witnessed(design, held, failed, most=most)
     queue: list[tuple[Fraction, int, tuple[str, ...]]] = [(Fraction(0), 0, ())]
     seen: set[frozenset[str]] = {frozenset()}
     while queue and len(seen) <= LOOKED_AT:
@@ -107,6 +107,20 @@ def reaching_bundle(
             else:
                 heappush(queue, (found.price, len(seen), found.names))
     return best
+
+
+def _witnessed(
+    design: Shop, held: Collection[str], failed: Collection[str], *, most: Fraction | None
+) -> Bundle | None:
+    """The witness rule's own way to the goal, in one bundle; None where it gets stuck before."""
+    names: list[str] = []
+    left = most
+    while bundle := best_bundle(design, {*held, *names}, failed, most=left):
+        names.extend(bundle.names)
+        left = None if left is None else left - bundle.price
+        if reached(design, {*held, *names}, failed):
+            return Bundle(tuple(names), design.price(names, held), 1.0)
+    return None
 
 
 def _may_reach(design: Shop, held: Collection[str], failed: Collection[str], most: Fraction | None) -> bool:
