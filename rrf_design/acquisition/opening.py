@@ -109,9 +109,7 @@ def reaching_bundle(
     return best
 
 
-def _witnessed(
-    design: Shop, held: Collection[str], failed: Collection[str], *, most: Fraction | None
-) -> Bundle | None:
+def _witnessed(design: Shop, held: Collection[str], failed: Collection[str], *, most: Fraction | None) -> Bundle | None:
     """The witness rule's own way to the goal, in one bundle; None where it gets stuck before."""
     names: list[str] = []
     left = most
