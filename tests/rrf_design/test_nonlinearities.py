@@ -96,13 +96,10 @@ def test_what_is_refused(bad: dict[str, Any], message: str) -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"deliver": ["a"]}, "deliver does not go with nonlinear relations"),
         ({"tail": 0.1}, "tail does not go with nonlinear relations"),
-        ({"wrong_checks": 1}, "wrong_checks does not go"),
         ({"anchors": [{"id": "y", "node": "a", "cost": 1.0}]}, "leave out cost"),
         ({"anchors": [{"id": "y", "node": "a", "uncertainty": 1.0}]}, "leave out uncertainty"),
         ({"nodes": [{"id": "a", "dim": 2}, {"id": "b"}]}, "plain numbers; leave out dim"),
-        ({"nodes": [{"id": "a", "unit": "u"}, {"id": "b"}]}, "plain numbers; leave out unit"),
     ],
 )
 def test_what_does_not_go_together(settings: dict[str, Any], message: str) -> None:

@@ -40,18 +40,20 @@ def started(processes: int) -> Iterator[Any]:
     distributed = pytest.importorskip("distributed")
     import dask
 
-    with (
-        dask.config.set({"distributed.scheduler.allowed-failures": 1}),
-        distributed.LocalCluster(
+    with dask.config.set({"distributed.scheduler.allowed-failures": 1}):
+        cluster = distributed.LocalCluster(
             n_workers=processes,
             threads_per_worker=1,
             dashboard_address="127.0.0.1:0",
             host="127.0.0.1",
             silence_logs=50,
-        ) as cluster,
-        distributed.Client(cluster) as client,
-    ):
-        yield client
+        )
+        try:
+            with distributed.Client(cluster) as client:
+                yield client
+        finally:
+            with contextlib.suppress(KeyError):  # Dask looks up the name of a worker that has just left its list
+                cluster.close()
 
 
 @pytest.fixture(scope="module")

@@ -40,7 +40,7 @@ def test_it_publishes_how_numbers_are_written(capsys):
 def test_a_form_that_is_read_otherwise_is_a_failure(capsys, monkeypatch):
     from rrf_design.responses import forms
 
-    monkeypatch.setattr(forms, "forms", lambda: (forms.Form("plain", "42", "43"),))
+    monkeypatch.setattr(forms, "written_forms", lambda: (forms.Form("plain", "42", "43"),))
     assert call("parsers", "--forms", "--json") == 1
     assert json.loads(capsys.readouterr().out)["otherwise"] == 1
 
