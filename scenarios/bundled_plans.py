@@ -103,6 +103,7 @@ class DrawnMarket:
             and not any({first, second} <= held for first, second in self.excludes)
             and all(least <= count <= most for count, least, most in counts)
             and all(node in held for name in held for node in self.touched.get(name, ()) if node in self.sold)
+            and any(node in held or node not in self.sold for node in NAMES)  # a design without a question is none
         )
 
     def choices(self) -> list[Chosen]:
