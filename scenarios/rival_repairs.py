@@ -84,7 +84,7 @@ class DrawnRepair:
             for gone in [None, *(self.blocks if self.wrong else [])]:
                 kept = [at for at, block in enumerate(self.blocks) if block != gone]
                 square, error, unique = least(
-                    [[whole[r][c] for c in columns] for r in kept], [syndrome[r] for r in kept]
+                    [[whole[r][c] for c in columns] for r in kept], [syndrome[r] for r in kept], width=len(columns)
                 )
                 if square <= limit:
                     off = dict(zip(columns, error, strict=True))
@@ -99,9 +99,9 @@ def _exact(value: float) -> Any:
     return fmpq(*float(value).as_integer_ratio())
 
 
-def least(matrix: list[list[Any]], aim: list[Any]) -> tuple[Any, list[Any], bool]:
-    """The least ‖aim − matrix·e‖² in rationals, an e that attains it, and whether it is the only one."""
-    zero, width = _exact(0), len(matrix[0]) if matrix else 0
+def least(matrix: list[list[Any]], aim: list[Any], *, width: int) -> tuple[Any, list[Any], bool]:
+    """The least ‖aim − matrix·e‖² in rationals, an e of so many entries that attains it, and whether it is the only one; there may be no rows."""
+    zero = _exact(0)
     normal = [
         [sum((row[i] * row[j] for row in matrix), zero) for j in range(width)]
         + [sum((row[i] * value for row, value in zip(matrix, aim, strict=True)), zero)]

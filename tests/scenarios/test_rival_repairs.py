@@ -18,9 +18,10 @@ def test_nothing_false_is_said(first: int) -> None:
 
 
 def test_the_least_residual() -> None:
-    square, error, unique = least([[_exact(1)], [_exact(1)]], [_exact(1), _exact(3)])
+    square, error, unique = least([[_exact(1)], [_exact(1)]], [_exact(1), _exact(3)], width=1)
     assert (square, error, unique) == (2, [2], True)
-    assert least([[_exact(1), _exact(1)]], [_exact(5)])[::2] == (0, False)
+    assert least([[_exact(1), _exact(1)]], [_exact(5)], width=2)[::2] == (0, False)
+    assert least([], [], width=2) == (0, [0, 0], False)  # the only check is the one that is left out
 
 
 def test_the_judge_knows_what_is_false() -> None:
