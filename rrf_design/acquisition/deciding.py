@@ -81,12 +81,19 @@ class Decider:
         names += [anchor.id for anchor in problem.anchors if anchor.owned and anchor.value is None]
         return [name for name in names if name not in state.taken and name not in state.settled]
 
+    def at_once(self, item: str) -> list[str]:
+        """What of that can be fetched now: a check waits for the answers it is about, because a judge is shown them."""
+        names, problem = self.given(item), self.designs[item].problem
+        anchors = problem.block_by_id
+        return [name for name in names if name not in anchors or not set(names).intersection(anchors[name].nodes)]
+
     def ready(self, item: str) -> tuple[list[str], bool]:
         """Scheduled names that can be asked for now, and whether some could not be for want of money."""
         state, design = self.state.items[item], self.designs[item]
         if state.unplanned and not self.adaptive:
             return [], False  # the schedule counts on something that failed
         lost, answered = state.unplanned, design.opened(state.held)
+        coming = {name for name in (*state.schedule, *state.taken) if name not in state.settled}
         found: list[str] = []
         short = False
         for name in state.schedule:
@@ -97,8 +104,8 @@ class Decider:
             nodes = (again_of or name,) if block is None else block.nodes
             if lost.intersection(nodes):
                 continue  # it was chosen for an answer that then could not be read
-            if (block is not None or again_of) and not answered.issuperset(nodes):
-                continue
+            if (block is not None or again_of) and (not answered.issuperset(nodes) or not coming.isdisjoint(nodes)):
+                continue  # a judge is shown the answer, so it has to be there
             price = design.price([*found, name], {*state.held, *state.pending})
             ceiling = sum((exact(self._terms(item, other).ceiling) for other in [*found, name]), Fraction(0))
             if self.ledger.affordable(price, ceiling):

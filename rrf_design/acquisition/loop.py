@@ -246,7 +246,7 @@ class Acquirer:
         if not state.planned:
             self._flush()
             self._emit(*decider.beginning())
-        given = decider.given(item)
+        given = decider.at_once(item)
         if given:
             self._emit(Event(Kind.ROUND, {"item": item, "names": given}))
             return _Step.GO

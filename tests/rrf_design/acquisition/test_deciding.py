@@ -149,3 +149,20 @@ def test_nothing_is_bought_once_repair_would_certify(seed: int) -> None:
     _, moments = played(problem, truth, silent, mode=Mode.ADAPTIVE, budget=4.0)
     for held in moments[:-1]:
         assert said(problem, truth, held, silent) is not Verdict.CERTIFIED, held
+
+
+def test_a_check_that_belongs_to_the_field_waits_for_the_answer_it_is_about() -> None:
+    """A judge is shown the answer: asked beside it, it may be shown nothing."""
+    judged = rrf.Problem(
+        k=1,
+        nodes=[{"id": "a", "prompt": "?"}, {"id": "b", "prompt": "?"}],
+        relations=[{"id": "ab", "tail": "a", "head": "b"}],
+        anchors=[{"id": "judge", "node": "a", "sigma": 0.1}],
+    )
+    loop = Acquirer(judged)
+    first = loop.ask(4)
+    assert [purchase.name for purchase in first] == ["a", "b"]
+    loop.tell(Settlement(first[0], "answered", (7.0,), calls=1))
+    assert loop.ask(4) == ()
+    loop.tell(Settlement(first[1], "answered", (7.0,), calls=1))
+    assert [purchase.name for purchase in loop.ask(4)] == ["judge"]
