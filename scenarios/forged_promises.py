@@ -106,18 +106,26 @@ def true_promises(folder: Path) -> dict[str, Document]:
 
 def promise_case(true: dict[str, Document], folder: Path, seed: int) -> dict[str, Any]:
     """Forge one document and have it verified as `rrf-design verify` does; `false` where it is accepted and is not true."""
-    import time
 
     import numpy as np
-
-    from rrf_design.errors import InputError, Refused
 
     rng = np.random.default_rng(seed)
     kind = sorted(true)[seed % len(true)]
     trick, content = _forged(rng, kind, copy.deepcopy(true[kind]))
-    path = folder / "promise.json"
+    row: dict[str, Any] = {"trick": f"{kind}: {trick}", **met(content, folder)}
+    row["false"] = row["accepted"] and not claims_follow(kind, json.loads(content), true[kind])
+    return row
+
+
+def met(content: bytes, folder: Path) -> dict[str, Any]:
+    """What `verify` makes of these bytes: `accepted`, `raised` (anything but a refusal in one line) and the `seconds` of computing."""
+    import time
+
+    from rrf_design.errors import InputError, Refused
+
+    path = folder / "met.json"
     path.write_bytes(content)
-    row: dict[str, Any] = {"trick": f"{kind}: {trick}", "accepted": False, "raised": False}
+    row: dict[str, Any] = {"accepted": False, "raised": False}
     began = time.process_time()
     try:
         row["accepted"] = verified(path)
@@ -126,7 +134,6 @@ def promise_case(true: dict[str, Document], folder: Path, seed: int) -> dict[str
     except Exception:
         row["raised"] = True
     row["seconds"] = time.process_time() - began
-    row["false"] = row["accepted"] and not claims_follow(kind, json.loads(content), true[kind])
     return row
 
 
