@@ -30,7 +30,7 @@ def run(context: Context, part: Part) -> dict[str, Any]:
 
     with threadpool_limits(1):
         if part["kind"] == "rigour":
-            from scenarios.rigour import cost_of_rigour
+            from scenarios.judged_fields import cost_of_rigour
 
             return cost_of_rigour(part["field"], part["nodes"])
         return _large(part) if part["kind"] == "large" else _ratio(context, part)
