@@ -55,7 +55,7 @@ def prove_floor(
     """
     if floor <= 0.0 and not with_radii:
         return Proof(Verdict.PROVED, 0, 0)
-    from rrf_design.certificates.checker import centres, completion
+    from rrf_design.certificates.checker import centres, completion, thinning
     from rrf_design.certificates.checker.couplings import WIDEST
     from rrf_design.certificates.checker.enumeration import COUNT, DONE, ROOT, TESTED, Walk, new_walk, walk
     from rrf_design.certificates.checker.gram import field_of
@@ -69,6 +69,15 @@ def prove_floor(
     tested = escalated = 0
     searches: list[tuple[Any, Any, Any]] = []
     for part in field.dense:
+        if thinning.suits(part, size):
+            thinned = thinning.prove_by_thinning(part, size, shift, deadline=deadline, progress=progress)
+            tested += thinned.visited
+            if thinned.finished:
+                continue
+            if not thinned.support:
+                return Proof(Verdict.UNDECIDED, tested, 0, (), _too_late(time_limit, tested))
+            if _settle(record, thinned.support, floor, with_radii, settled) is Verdict.REFUTED:
+                return _refusal(record, Verdict.REFUTED, thinned.support, tested, 1)
         searches.append((centres.hunt, part, centres.new_hunt(part, size, shift=shift, capacity=CAPACITY)))
     thin = field.gram
     if thin is not None and not plain and record.calm and completion.suits(thin):
