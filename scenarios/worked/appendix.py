@@ -11,7 +11,7 @@ import numpy as np
 from scenarios.worked.cases import Case, gamma, incidence
 
 
-def _rows(matrix: Any, k: int = 1) -> Any:
+def as_problem(matrix: Any, k: int = 1) -> Any:
     """A problem whose operator is the matrix."""
     from rrf_design.problem import Problem
 
@@ -35,7 +35,7 @@ def noisy_stability() -> list[Case]:
         ("at γ = 1", 1.0, 0.02, 0.04),
         ("at γ = 0.5 with half the noise", 0.5, 0.01, 0.04),
     ):
-        issued = certify(_rows(margin * np.eye(2)), noise=Noise(epsilon), claims=Claims(budgets=()))
+        issued = certify(as_problem(margin * np.eye(2)), noise=Noise(epsilon), claims=Claims(budgets=()))
         cases.append(Case(words, math.inf if issued.error_bound is None else issued.error_bound, expected))
     return cases
 
