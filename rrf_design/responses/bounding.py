@@ -1,6 +1,6 @@
 """Words and signs beside a numeral that make it something else than the answer: a bound, an argument of a function, digits of another base.
 
-"At least 42", "42 or more", "mindestens 42" and "≥ 42" say what a number is not below; sqrt(16), "half of 10", "2 squared" and "5!" are calculations that nobody has
+"At least 42", "42 or more", "mindestens 42" and "≥ 42" say what a number is not below, "nearly 42" what it falls short of; "option 4" is the name of an answer; sqrt(16), "half of 10", "2 squared" and "5!" are calculations that nobody has
 done yet; 101₂ is not a hundred and one. "About 42" and "≈ 42" are read: whoever asks for a number is content with what somebody rounded.
 """
 
@@ -20,12 +20,14 @@ _SIGN_AFTER = re.compile(
 _ARROW = re.compile(rf"(?:[-=]>|\u2192){_SPACE}?\Z")
 _ENGLISH = (
     r"(?:more|less|fewer|greater|larger|smaller|bigger|higher|lower) than(?: or equal to)?|over|under|above|below|beyond|"
-    r"up to|upwards? of|exceed(?:s|ing)|at (?:the )?(?:least|most)|a (?:minimum|maximum) of|not to exceed"
+    r"up to|upwards? of|exceed(?:s|ing)|at (?:the )?(?:least|most)|a (?:minimum|maximum) of|not to exceed|"
+    r"nearly|almost|not quite|close to|short of|shy of"
 )
 _OTHERS = (
     r"mindestens|h\u00f6chstens|wenigstens|maximal|minimal|mehr als|weniger als|bis zu|\u00fcber|unter|"
     r"au moins|au plus|plus de|moins de|jusqu'\u00e0|al menos|por lo menos|como m\u00e1ximo|como m\u00ednimo|a lo sumo|"
-    r"m\u00e1s de|menos de|hasta|almeno|al massimo|pi\u00f9 di|meno di"
+    r"m\u00e1s de|menos de|hasta|almeno|al massimo|pi\u00f9 di|meno di|"
+    r"fast|beinahe|nahezu|presque|casi|quasi"
 )
 # "The maximum is 42" is an answer; "maximum 42" with nothing between is not.
 _SHORT = r"(?:min(?:imum)?|max(?:imum)?)\.?"
@@ -49,6 +51,7 @@ _PART = re.compile(
 )
 _POWER = re.compile(rf"{_SPACE}(?:squared|cubed|to the (?:power|[0-9]+(?:st|nd|rd|th)))\b", re.IGNORECASE)
 _CIRCLE = re.compile(rf"{_SPACE}?(?:pi\b|\u03c0)")
+_NAMED = re.compile(r"\b(?:options?|choices?|alternatives?)\s[(\"'*]*\Z", re.IGNORECASE)
 _BASE = re.compile(rf"[\u2080-\u2089]|{_SPACE}\(?(?:in )?(?:base\b|hex\b|hexadecimal\b|binary\b|octal\b)")
 _RATE = re.compile(rf"{_SPACE}?[\u2030\u2031]")
 # A sentence that ends with a number may end with an exclamation mark; a number that stands alone, or in a formula, has no reason to.
@@ -61,6 +64,11 @@ def is_bound(left: str, right: str) -> bool:
     if _SIGN.search(left) and not _ARROW.search(left):
         return True
     return bool(_BEFORE.search(left) or _AFTER.match(right) or _SIGN_AFTER.match(right) or _SOME.match(right))
+
+
+def is_name(left: str) -> bool:
+    """Whether the numeral says which of several answers is meant, not what it is."""
+    return bool(_NAMED.search(left))
 
 
 def unfinished(left: str, right: str) -> str | None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
-from rrf_design.responses.bounding import is_bound, unfinished
+from rrf_design.responses.bounding import is_bound, is_name, unfinished
 from rrf_design.responses.numerals import HARD, MOST_DIGITS, POINT, RUN, is_date, reading, readings
 
 _VULGAR = "\u00bc-\u00be\u2150-\u215e"
@@ -254,6 +254,8 @@ def _obstacle_around(left: str, right: str, point: bool, comma: bool) -> str | N
         return "goes on"
     if is_bound(left, right):
         return "is a bound"
+    if is_name(left):
+        return "is the name of an option"
     open_ = unfinished(left, right)
     if open_ is not None:
         return open_
