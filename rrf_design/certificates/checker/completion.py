@@ -65,10 +65,20 @@ def suits(gram: Gram) -> bool:
 
 
 def prove_by_growth(
-    gram: Gram, shift: float, *, deadline: float | None, progress: Callable[[float], None] | None = None
+    gram: Gram,
+    shift: float,
+    *,
+    wanted: NDArray[np.bool_] | None = None,
+    deadline: float | None,
+    progress: Callable[[float], None] | None = None,
 ) -> Grown:
-    """G_SS ⪰ shift·I for every connected S of the target sizes within gram.roots' components, or a set where it fails."""
-    field = _Field(gram)
+    """G_SS ⪰ shift·I for every connected S of the target sizes within gram.roots' components, or a set where it fails.
+
+    With `wanted` (nodes), the shift is on these only, G_SS ⪰ shift·P, and sets without any of them are left out.
+    """
+    field = _Field(gram) if wanted is None else _Field(gram, np.where(wanted, shift, 0.0))
+    first = None if wanted is None else wanted[field.names]
+    shift = shift if wanted is None else 0.0
     stop = np.zeros(1, np.int64)
     timer = None
     if deadline is not None:
@@ -81,7 +91,7 @@ def prove_by_growth(
                 return Grown(False, (), field.visited)
             if progress is not None:
                 progress(0.5 * size / field.size)
-        support = tuple(int(field.names[i]) for i in field.attempt(field.size, shift, stop))
+        support = tuple(int(field.names[i]) for i in field.attempt(field.size, shift, stop, first))
     finally:
         if timer is not None:
             timer.cancel()
@@ -91,7 +101,8 @@ def prove_by_growth(
 class _Field:
     """The walked part of the field, and what is proved of its smaller sizes: least[b] for every set of at most b nodes."""
 
-    def __init__(self, gram: Gram) -> None:
+    def __init__(self, gram: Gram, taken: NDArray[np.float64] | None = None) -> None:
+        """`taken`: what is off the diagonal beforehand, node by node."""
         self.names = np.sort(gram.roots)  # whole components: no edge leads out
         place = np.full(len(gram.sizes), -1, np.int64)
         place[self.names] = np.arange(len(self.names))
@@ -105,6 +116,9 @@ class _Field:
         exact = gram.blocks[gram.self_blocks[self.names]]
         loss = exact - gram.diagonal[self.names]
         self.diagonal = gram.diagonal[self.names] - 2.0 * loss - 8.0 * UNIT * exact
+        if taken is not None:
+            off = taken[self.names]
+            self.diagonal = (self.diagonal - off) - 4.0 * UNIT * (np.abs(self.diagonal) + off)
         self.used = 3.0 * float(loss.max()) + 1e-300  # what a proof's own rounding may have taken from its claim
         self.target = gram.target[self.names]
         self.size = int(self.target.max())
@@ -146,8 +160,8 @@ class _Field:
                 return True
         return True
 
-    def attempt(self, size: int, shift: float, stop: Any) -> tuple[int, ...]:
-        """A set that can't be proved at this shift; none: all sets of `size` nodes are (or time ran out)."""
+    def attempt(self, size: int, shift: float, stop: Any, first: NDArray[np.bool_] | None = None) -> tuple[int, ...]:
+        """A set that can't be proved at this shift; none: all sets of `size` nodes are (or time ran out). `first`: those with one of these."""
         graph = self._graph(shift)
         largest = max(1, min(self.largest, size // 2 - 1))
         pieces = tabulate(graph, largest, MOST_PIECES)
@@ -158,6 +172,7 @@ class _Field:
         weakness = np.full(len(graph.pivots), np.inf)
         np.minimum.at(weakness, self.neighbours, pieces.alone[:, largest])
         order = np.argsort(weakness, kind="stable")
+        order = order if first is None else order[first[order]]
         found, visited = search(graph, tables, order, np.minimum(self.target, size), stop)
         self.visited += int(visited)
         return tuple(int(i) for i in found)

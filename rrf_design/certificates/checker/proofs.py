@@ -11,7 +11,7 @@ grows, so only the largest supports need be looked at.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,7 +57,7 @@ def prove_floor(
         return Proof(Verdict.PROVED, 0, 0)
     from rrf_design.certificates.checker import centres, completion, thinning
     from rrf_design.certificates.checker.couplings import WIDEST
-    from rrf_design.certificates.checker.enumeration import COUNT, DONE, ROOT, TESTED, Walk, new_walk, walk
+    from rrf_design.certificates.checker.enumeration import new_walk, walk
     from rrf_design.certificates.checker.gram import field_of
 
     size = min(size, len(record.node_ids))
@@ -66,7 +66,7 @@ def prove_floor(
     field = field_of(record, size, radii2, plain=plain)
     shift = _largest_shift(record, field, floor, radii2)
     settled: dict[bytes, Verdict] = {}
-    tested = escalated = 0
+    tested = 0
     searches: list[tuple[Any, Any, Any]] = []
     for part in field.dense:
         if thinning.suits(part, size):
@@ -77,7 +77,7 @@ def prove_floor(
             if not thinned.support:
                 return Proof(Verdict.UNDECIDED, tested, 0, (), _too_late(time_limit, tested))
             if _settle(record, thinned.support, floor, with_radii, settled) is Verdict.REFUTED:
-                return _refusal(record, Verdict.REFUTED, thinned.support, tested, 1)
+                return refusal(record.node_ids, Verdict.REFUTED, thinned.support, tested=tested)
         searches.append((centres.hunt, part, centres.new_hunt(part, size, shift=shift, capacity=CAPACITY)))
     thin = field.gram
     if thin is not None and not plain and record.calm and completion.suits(thin):
@@ -88,39 +88,81 @@ def prove_floor(
         elif not grown.support:
             return Proof(Verdict.UNDECIDED, tested, 0, (), _too_late(time_limit, tested))
         elif _settle(record, grown.support, floor, with_radii, settled) is Verdict.REFUTED:
-            return _refusal(record, Verdict.REFUTED, grown.support, tested, 1)
+            return refusal(record.node_ids, Verdict.REFUTED, grown.support, tested=tested)
     if thin is not None:  # also when floats could not prove a set that is sound: then every support is looked at
         wide = int(record.node_sizes.max()) > WIDEST  # beyond what the couplings' allowance for rounding covers
         few = plain or wide or len(record.node_ids) < FEW_NODES or not record.calm
-        gram = thin if few else _from_centres(thin, shift)
+        gram = thin if few else from_centres(thin, shift)
         searches.append((walk, gram, new_walk(gram, capacity=CAPACITY)))
+    return run_searches(
+        searches,
+        lambda support: _settle(record, support, floor, with_radii, settled),
+        names=record.node_ids,
+        levels=(shift, floor),
+        clock=Clock(time_limit, deadline),
+        tested=tested,
+        progress=progress,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """When a proof must be done: seconds as they were given, and the moment on the monotonic clock."""
+
+    limit: float | None
+    deadline: float | None
+
+    @property
+    def late(self) -> bool:
+        return self.deadline is not None and time.monotonic() > self.deadline
+
+    def undecided(self, tested: int, escalated: int) -> Proof:
+        return Proof(Verdict.UNDECIDED, tested, escalated, (), _too_late(self.limit, tested))
+
+
+def run_searches(
+    searches: Sequence[tuple[Any, Any, Any]],
+    settle: Callable[[tuple[int, ...]], Verdict],
+    *,
+    names: Sequence[str],
+    levels: tuple[float, float],
+    clock: Clock,
+    tested: int = 0,
+    progress: Callable[[float], None] | None = None,
+) -> Proof:
+    """Each (kernel, part of the field, memory) to its end; what floats reject is settled by `settle`, one support at a time."""
+    from rrf_design.certificates.checker.enumeration import COUNT, DONE, ROOT, TESTED, Walk
+
+    escalated = 0
     for number, (search, part, memory) in enumerate(searches):
         status = None
         while status != DONE:
-            status = search(part, memory, shift, floor, SLICE)
+            status = search(part, memory, *levels, SLICE)
             count, seen = int(memory.state[COUNT]), tested + int(memory.state[TESTED])
             for row in memory.rejected[:count]:
-                if deadline is not None and time.monotonic() > deadline:  # what is not settled is not proved
-                    return Proof(Verdict.UNDECIDED, seen, escalated, (), _too_late(time_limit, seen))
+                if clock.late:  # what is not settled is not proved
+                    return clock.undecided(seen, escalated)
                 support = tuple(sorted(int(i) for i in row if i >= 0))
-                verdict = _settle(record, support, floor, with_radii, settled)
+                verdict = settle(support)
                 escalated += 1
                 if verdict is not Verdict.PROVED:
-                    return _refusal(record, verdict, support, seen, escalated)
+                    return refusal(names, verdict, support, tested=seen, escalated=escalated)
             memory.state[COUNT] = 0
             if progress is not None:
                 walked = isinstance(memory, Walk)
                 done = memory.state[ROOT] / max(len(part.roots), 1) if walked else _hunted(memory)
                 progress((number + float(done)) / len(searches))
-            if status != DONE and deadline is not None and time.monotonic() > deadline:
-                return Proof(Verdict.UNDECIDED, seen, escalated, (), _too_late(time_limit, seen))
+            if status != DONE and clock.late:
+                return clock.undecided(seen, escalated)
         tested += int(memory.state[TESTED])
     return Proof(Verdict.PROVED, tested, escalated)
 
 
-def _refusal(record: OperatorRecord, verdict: Verdict, support: tuple[int, ...], tested: int, escalated: int) -> Proof:
-    names = ", ".join(record.node_ids[i] for i in support)
-    return Proof(verdict, tested, escalated, support, f"it fails on the nodes {names}")
+def refusal(
+    names: Sequence[str], verdict: Verdict, support: tuple[int, ...], *, tested: int, escalated: int = 1
+) -> Proof:
+    listed = ", ".join(names[i] for i in support)
+    return Proof(verdict, tested, escalated, support, f"it fails on the nodes {listed}")
 
 
 def _hunted(memory: Any) -> float:
@@ -134,18 +176,22 @@ def _too_late(time_limit: float | None, tested: int) -> str:
     return f"{tested} supports were tested when the time limit of {time_limit:g} s was reached"
 
 
-def _from_centres(gram: Any, shift: float) -> Any:
+def from_centres(gram: Any, shift: float) -> Any:
     """Build supports from their centres only (see `centres`): with these ranked first, every other support is met."""
     from rrf_design.certificates.checker.couplings import roots_of
 
     walked = np.zeros(len(gram.sizes), dtype=np.bool_)
     walked[gram.roots] = True
-    roots = roots_of(gram, shift, walked)
-    rank = np.empty(len(walked), dtype=np.int64)
-    others = np.ones(len(walked), dtype=np.bool_)
+    return rooted_at(gram, roots_of(gram, shift, walked))
+
+
+def rooted_at(gram: Any, roots: NDArray[np.int64]) -> Any:
+    """The same field, its supports built from these nodes, in this order, each leaving out those before it."""
+    rank = np.empty(len(gram.sizes), dtype=np.int64)
+    others = np.ones(len(rank), dtype=np.bool_)
     others[roots] = False
     rank[roots] = np.arange(len(roots))
-    rank[others] = np.arange(len(roots), len(walked))
+    rank[others] = np.arange(len(roots), len(rank))
     return gram._replace(roots=roots, rank=rank)
 
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations, islice
 from typing import Any
 
@@ -68,8 +68,11 @@ class ProtectionClaim:
             raise ValueError(f"floor: {self.floor!r} is no bound that can be proved")
 
 
-def prove_protection(claim: ProtectionClaim, *, time_limit: float | None = None) -> Proof:
-    """Prove the claim for every support and every choice of wrong blocks, or refute it, or say why neither."""
+def prove_protection(claim: ProtectionClaim, *, time_limit: float | None = None, plain: bool = False) -> Proof:
+    """Prove the claim for every support and every choice of wrong blocks, or refute it, or say why neither.
+
+    Without suspects that is a search like those of plain margins (`guarded`); `plain` goes through every support here.
+    """
     if claim.floor == 0.0:
         return Proof(Verdict.PROVED, 0, 0)
     order = sum(sorted((len(unit) for unit in claim.units), reverse=True)[: claim.size])
@@ -78,8 +81,18 @@ def prove_protection(claim: ProtectionClaim, *, time_limit: float | None = None)
         return Proof(Verdict.UNDECIDED, 0, 0, (), why)
     deadline = None if time_limit is None else time.monotonic() + time_limit
     field = _Field(claim)
-    tested = escalated = 0
     settled: dict[bytes, Verdict] = {}
+    if not plain and (claim.removed == 0 or (claim.suspect_of < 0).all()):
+        from rrf_design.certificates.checker.guarded import prove_delivered
+
+        def exactly(support: tuple[int, ...]) -> Verdict:
+            part, suspects = field.part(support)
+            return _settle(claim, part, field.wanted_in(support), np.zeros(len(suspects), np.bool_), settled)
+
+        proof = prove_delivered(claim, exactly, time_limit=time_limit)
+        if proof is not None:
+            return replace(proof, reason=f"it fails on the units {list(proof.support)}") if proof.support else proof
+    tested = escalated = 0
     for support in field.supports():
         part, suspects = field.part(support)
         wanted = field.wanted_in(support)

@@ -58,16 +58,22 @@ def prove_by_thinning(
     size: int,
     shift: float,
     *,
+    wanted: NDArray[np.bool_] | None = None,
     deadline: float | None,
     progress: Callable[[float], None] | None = None,
 ) -> Grown:
-    """G_SS ⪰ shift·I for every S of `size` nodes of the part, or a set (of the field's nodes) where floats can't prove it."""
+    """G_SS ⪰ shift·I for every S of `size` nodes of the part, or a set (of the field's nodes) where floats can't prove it.
+
+    `wanted` (one per node of the part): only sets with one of these are of interest. Where they are fewer than the centres, they are
+    searched and taken away instead.
+    """
     diagonal = np.diag(part.matrix)
     own = (diagonal - shift) - 4.0 * UNIT * (np.abs(diagonal) + shift)
     if not (own > 0.0).all():
         return Grown(False, (int(part.names[int(np.argmin(own))]),), 0)
     levels = _levels(part, size, own)
     at_first = max(1, int(np.count_nonzero(levels.heavy[0] > LIMIT)))
+    chosen = None if wanted is None or np.count_nonzero(wanted) >= at_first else wanted
     stop = np.zeros(1, np.int64)
     timer = None
     if deadline is not None:
@@ -76,8 +82,13 @@ def prove_by_thinning(
         timer.start()
     visited = 0
     try:
-        while (centre := heaviest(levels, 0, size - 1)) != NOBODY and levels.counts[0] >= size:
-            take_away(levels, 0, centre)
+        while (root := heaviest(levels, 0, size - 1)) != NOBODY and levels.counts[0] >= size:
+            if chosen is not None:
+                places = np.flatnonzero(chosen[levels.names[0, : levels.counts[0]]])
+                if not len(places):
+                    break
+                root = int(places[np.argmax(levels.heavy[0, places])])
+            take_away(levels, 0, root)
             found, seen = search(levels, size, stop)
             visited += int(seen)
             if stop[0] or len(found):

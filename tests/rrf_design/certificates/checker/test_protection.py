@@ -118,7 +118,7 @@ def _expected(B, units, deliver, size):
 
 def test_time_runs_out_openly():
     B = np.random.default_rng(0).standard_normal((9, 8))
-    proof = prove_protection(claim(B, [[i] for i in range(8)], range(8), 1e-6, size=4), time_limit=0.0)
+    proof = prove_protection(claim(B, [[i] for i in range(8)], range(8), 1e-6, size=4), time_limit=0.0, plain=True)
     assert proof.verdict is Verdict.UNDECIDED
     assert "time limit" in proof.reason
 
