@@ -109,6 +109,10 @@ class HypergeometricTail:
         return ways * level.denominator <= level.numerator * math.comb(self.population, self.drawn)
 
 
+IMPOSSIBLE = HypergeometricTail(1, 1, 1, 0)
+"""A probability of zero: what is tested can't be."""
+
+
 @dataclass(frozen=True, slots=True)
 class LargestTail:
     """The largest of several: the p-value of "at least one of these holds", no correction needed (intersection-union)."""

@@ -18,7 +18,17 @@ from rrf_design.errors import InputError
 from rrf_design.risk.counts import Number, share, whole
 from rrf_design.risk.procedures import Stream, check_streams, decide, fixed_sequence, holm
 from rrf_design.risk.sequences import sequential_tail
-from rrf_design.risk.statements import Among, ClaimAndGate, Limit, Scope, Statement, choice, evidence, together
+from rrf_design.risk.statements import (
+    Among,
+    ClaimAndGate,
+    Limit,
+    Scope,
+    Sighting,
+    Statement,
+    choice,
+    evidences,
+    together,
+)
 
 Order = Sequence[str] | Sequence[Stream]
 
@@ -138,9 +148,8 @@ def assess(
     if sequential and scope.statement is not Statement.FRESH:
         raise InputError("a sequential test speaks of fresh items; leave population and statement out")
     counts = {t.name: t.counts(places=sequential) for t in tables}
-    found = {
-        t.name: weigh(counts[t.name], t.q, limits, scope, delivers=t.delivers, sequential=sequential) for t in tables
-    }
+    seen = [Counted(counts[t.name], t.q, t.delivers) for t in tables]
+    found = dict(zip(names, weigh(seen, limits, scope, sequential=sequential), strict=True))
     decisions = decide(found, streams, 1 - sure)
     tested = tuple(
         AssessedPolicy(
@@ -159,40 +168,55 @@ def assess(
     return PolicyChoice(cheapest(tested), tested, limits, scope, sure, streams, words, sequential)
 
 
-def weigh(
-    counts: Sequence[Tally],
-    q: Fraction,
-    limits: Sequence[Limit],
-    scope: Scope,
-    *,
-    delivers: int | None = None,
-    sequential: bool = False,
-) -> ClaimAndGate:
-    """The p-values behind counts.
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """What a policy showed, one tally for each limit, with its share of random checks and, where known, how many items it delivers."""
+
+    counts: tuple[Tally, ...]
+    q: Fraction
+    delivers: int | None = None
+
+
+def weigh(seen: Sequence[Counted], limits: Sequence[Limit], scope: Scope, *, sequential: bool) -> list[ClaimAndGate]:
+    """The p-values behind the counts of every policy.
 
     Checking a random share q of what is delivered leaves 1 − q of the risk (fact 34); over a finite data set that is what is left on average over
     which deliveries are checked.
     """
+    if scope.depth and len(limits) > 1:
+        raise InputError("a depth is for one limit; with several of them leave it at 0")
+    eased = [[_eased(limit, one.q, scope) for limit in limits] for one in seen]
+    if sequential:
+        return [
+            together([_at_every_moment(*part) for part in zip(one.counts, tested, strict=True)])
+            for one, tested in zip(seen, eased, strict=True)
+        ]
+    sightings = [
+        Sighting(limit, count.counted, count.marked, one.delivers)
+        for one, tested in zip(seen, eased, strict=True)
+        for count, limit in zip(one.counts, tested, strict=True)
+    ]
+    found, each = evidences(sightings, scope), len(limits)
+    return [together(found[at * each : (at + 1) * each]) for at in range(len(seen))]
+
+
+def _eased(limit: Limit, q: Fraction, scope: Scope) -> Limit:
+    """What is tested where a random share q is checked."""
     if q and scope.statement not in (Statement.FRESH, Statement.POLICY):
         raise InputError(
             f"random checks change how many rows of a file are wrong by chance; they prove 'fresh' or 'policy', not {str(scope.statement)!r}"
         )
-    if scope.depth and len(limits) > 1:
-        raise InputError("a depth is for one limit; with several of them leave it at 0")
-    parts = []
-    for count, limit in zip(counts, limits, strict=True):
-        allowed = limit.share / (1 - q) if limit.column == "wrong" else limit.share
-        if allowed >= 1:
-            raise InputError(f"a checked share of {q} already keeps any risk of {limit.share}; nothing is left to test")
-        if sequential:
-            marks = np.zeros(count.counted, dtype=bool)
-            marks[list(count.places or ())] = True
-            tail = sequential_tail(marks, allowed)
-            parts.append(ClaimAndGate(tail, tail))
-        else:
-            tested = Limit(allowed, limit.column, limit.among)
-            parts.append(evidence(tested, scope, count.counted, count.marked, delivers))
-    return together(parts)
+    allowed = limit.share / (1 - q) if limit.column == "wrong" else limit.share
+    if allowed >= 1:
+        raise InputError(f"a checked share of {q} already keeps any risk of {limit.share}; nothing is left to test")
+    return Limit(allowed, limit.column, limit.among)
+
+
+def _at_every_moment(count: Tally, limit: Limit) -> ClaimAndGate:
+    marks = np.zeros(count.counted, dtype=bool)
+    marks[list(count.places or ())] = True
+    tail = sequential_tail(marks, limit.share)
+    return ClaimAndGate(tail, tail)
 
 
 def cheapest(tested: Sequence[AssessedPolicy]) -> str | None:

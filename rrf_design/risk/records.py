@@ -24,7 +24,7 @@ import numpy as np
 
 from rrf_design.errors import InputError, Refused
 from rrf_design.risk.counts import bound, share, whole
-from rrf_design.risk.policies import AssessedPolicy, PolicyChoice, Tally, cheapest, weigh
+from rrf_design.risk.policies import AssessedPolicy, Counted, PolicyChoice, Tally, cheapest, weigh
 from rrf_design.risk.procedures import Stream, check_streams, decide
 from rrf_design.risk.sequences import AuditSequence
 from rrf_design.risk.statements import Among, Limit, Scope, Statement, choice
@@ -232,10 +232,8 @@ def prove_choice(record: Mapping[str, Any]) -> PolicyChoice:
     if len(set(names)) != len(names):
         raise Refused("two policies of the record have the same name")
     check_streams(streams, names)
-    evidence = {
-        p.name: weigh(p.counts, p.checked_share, limits, scope, delivers=p.delivers, sequential=sequential)
-        for p in said
-    }
+    counted = [Counted(policy.counts, policy.checked_share, policy.delivers) for policy in said]
+    evidence = dict(zip(names, weigh(counted, limits, scope, sequential=sequential), strict=True))
     decisions = decide(evidence, streams, 1 - confidence)
     for policy in said:
         again = decisions[policy.name]

@@ -30,14 +30,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
-from functools import lru_cache
 from typing import TypeVar
-
-import numpy as np
-from numpy.typing import NDArray
 
 from rrf_design.errors import InputError
 from rrf_design.risk.counts import (
+    IMPOSSIBLE,
     BinomialTail,
     CertainTail,
     HypergeometricTail,
@@ -47,10 +44,9 @@ from rrf_design.risk.counts import (
     share,
     whole,
 )
+from rrf_design.risk.worst_cases import UnknownSize, worst_tails
 
 Member = TypeVar("Member", bound=StrEnum)
-Counts = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 class Statement(StrEnum):
@@ -102,10 +98,6 @@ class Scope:
             raise InputError(f"population is {self.population}, but {self.piloted} items were piloted")
 
 
-_IMPOSSIBLE = HypergeometricTail(1, 1, 1, 0)
-"""A probability of zero: what is tested can't be."""
-
-
 @dataclass(frozen=True, slots=True)
 class ClaimAndGate:
     """Two p-values of one policy and limit: to claim the promise, and to go on to the next policy."""
@@ -123,21 +115,44 @@ def choice(kind: type[Member], value: str, name: str) -> Member:
         raise InputError(f"{name} should be one of {known}, not {value!r}") from None
 
 
-def evidence(limit: Limit, scope: Scope, counted: int, marked: int, delivers: int | None = None) -> ClaimAndGate:
-    """The p-values for `marked` of `counted` items in the denominator. An empty denominator proves nothing.
+@dataclass(frozen=True, slots=True)
+class Sighting:
+    """`marked` of `counted` items in the denominator of a limit. `delivers`: how many of all items the policy delivers, where that is known (all of
+    them for a ladder that ends in a check)."""
 
-    `delivers`: how many of all items the policy delivers, where that is known (all of them for a ladder that ends in a check).
-    """
-    if counted == 0:
+    limit: Limit
+    counted: int
+    marked: int
+    delivers: int | None = None
+
+
+def evidence(limit: Limit, scope: Scope, counted: int, marked: int, delivers: int | None = None) -> ClaimAndGate:
+    """The p-values for `marked` of `counted` items in the denominator. An empty denominator proves nothing."""
+    return evidences([Sighting(limit, counted, marked, delivers)], scope)[0]
+
+
+def evidences(seen: Sequence[Sighting], scope: Scope) -> list[ClaimAndGate]:
+    """The same for many at once, which is much quicker where a denominator is not known."""
+    found = {place: _known_evidence(one, scope) for place, one in enumerate(seen)}
+    unknown: dict[Fraction, list[int]] = {}
+    for place, known in found.items():
+        if known is None:
+            unknown.setdefault(seen[place].limit.share, []).append(place)
+    for rate, places in unknown.items():
+        parts = _unknown(rate, scope, [(seen[place].counted, seen[place].marked) for place in places])
+        found.update(zip(places, parts, strict=True))
+    return [part for part in found.values() if part is not None]
+
+
+def _known_evidence(one: Sighting, scope: Scope) -> ClaimAndGate | None:
+    """None where the denominator is not known."""
+    if one.counted == 0:
         return ClaimAndGate(CertainTail(), CertainTail())
     if scope.statement is Statement.FRESH:
-        tail: PValue = BinomialTail(counted, limit.share, marked)
+        tail: PValue = BinomialTail(one.counted, one.limit.share, one.marked)
         return ClaimAndGate(tail, tail)
-    assert scope.population is not None
-    size = scope.population if limit.among is Among.ALL else delivers
-    if size is not None:
-        return _known(limit.share, scope, size, counted, marked)
-    return _unknown(limit.share, scope, counted, marked)
+    size = scope.population if one.limit.among is Among.ALL else one.delivers
+    return None if size is None else _known(one.limit.share, scope, size, one.counted, one.marked)
 
 
 def together(parts: Sequence[ClaimAndGate]) -> ClaimAndGate:
@@ -179,79 +194,24 @@ def _forbidden(rate: Fraction, size: int) -> int:
 def _tail(size: int, wrong: int, drawn: int, seen: int) -> PValue:
     """A number of wrong items that can't be (more than there are items, or than the right ones seen leave room for) is refuted by itself."""
     if wrong > size - (drawn - seen):
-        return _IMPOSSIBLE
+        return IMPOSSIBLE
     return HypergeometricTail(size, wrong, drawn, seen)
 
 
-def _unknown(limit_share: Fraction, scope: Scope, drawn: int, seen: int) -> ClaimAndGate:
-    """How many of all items the policy delivers is not known: the worst case over every number that the pilot allows.
-
-    For a fixed first forbidden count a larger denominator makes a small sighting likelier, so only the largest denominator of each count
-    matters: one tail for each of about rN counts.
-    """
+def _unknown(rate: Fraction, scope: Scope, counts: Sequence[tuple[int, int]]) -> list[ClaimAndGate]:
+    """How many of all items the policies deliver is not known: the worst case over every number that the pilot allows (`worst_cases`)."""
     assert scope.population is not None
     if scope.statement is Statement.REST:
         raise InputError(
             "a rate among the delivered rows outside the pilot can't be proven while their number is unknown; say `delivers` for each policy, or among='all'"
         )
-    most = scope.population - (scope.piloted - drawn)
-    gate = _worst(limit_share, drawn, seen, most, scope.depth)
+    most = scope.population - scope.piloted
+    gates = [UnknownSize(drawn, seen, most + drawn, scope.depth) for drawn, seen in counts]
     if scope.statement is Statement.POLICY:
-        return ClaimAndGate(gate, gate)
-    return ClaimAndGate(_worst(limit_share, drawn, seen, most, seen) if seen >= scope.depth else CertainTail(), gate)
-
-
-@lru_cache(maxsize=50_000)
-def _worst(rate: Fraction, drawn: int, seen: int, most: int, extra: int) -> PValue:
-    starts, ends = _forbidden_counts(int(rate * most) + 1)
-    sizes = np.minimum(_largest_sizes(rate, ends), most) if rate else np.array([most])
-    counts = starts + extra
-    fits = (sizes >= drawn) & (counts <= sizes - (drawn - seen))
-    if not fits.any():
-        return _IMPOSSIBLE
-    sizes, counts = sizes[fits], counts[fits]
-    if seen == drawn or (counts <= seen).any():
-        return CertainTail()
-    place = int(_tails(sizes, counts, drawn, seen).argmax())
-    return HypergeometricTail(int(sizes[place]), int(counts[place]), drawn, seen)
-
-
-def _largest_sizes(rate: Fraction, counts: Counts) -> Counts:
-    """The largest size whose first forbidden count is the given one: count/r rounded up, less one; in integers that can't overflow."""
-    safe = int(counts[-1]) * rate.denominator < 2**62
-    exact = counts if safe else counts.astype(object)
-    return np.asarray(-(-exact * rate.denominator // rate.numerator) - 1, dtype=np.int64)
-
-
-@lru_cache(maxsize=1000)
-def _forbidden_counts(last: int, *, single: int = 1000, ratio: float = 1.002) -> tuple[Counts, Counts]:
-    """All counts from 1 to `last`, each alone or, far out, in short blocks (first, last of each).
-
-    A block is tested at its smallest count and its largest size, which is worse than each of its members: valid, and off by at most the ratio.
-    """
-    grid = [*range(1, min(last, single) + 1)]
-    while grid[-1] < last:
-        grid.append(min(last, int(grid[-1] * ratio) + 1))
-    starts = np.array(grid, dtype=np.int64)
-    return starts, np.append(starts[1:] - 1, last)
-
-
-def _tails(sizes: Counts, wrong: Counts, drawn: int, seen: int) -> Floats:
-    """Many hypergeometric tails with one draw, by the same sum as the single one, relative to its first term.
-
-    Where that sum overflows the first term is vanishingly far above the bulk, and the tail is 1.
-    """
-    from scipy.special import gammaln
-
-    def log_comb(n: Counts, k: Counts | int) -> Floats:
-        return np.asarray(gammaln(n + 1.0) - gammaln(np.asarray(k) + 1.0) - gammaln(n - k + 1.0))
-
-    first = log_comb(wrong, seen) + log_comb(sizes - wrong, drawn - seen) - log_comb(sizes, drawn)
-    spare, holders = (sizes - wrong - drawn).astype(np.float64), wrong + 1.0
-    term, total = np.ones(len(sizes)), np.ones(len(sizes))
-    with np.errstate(over="ignore", invalid="ignore"):
-        for j in range(seen, 0, -1):
-            term *= np.maximum(spare + j, 0.0) / (holders - j)
-            term *= j / (drawn - j + 1.0)
-            total += term
-    return np.where(np.isfinite(total), np.exp(np.minimum(first + np.log(total), 0.0)), 1.0)
+        return [ClaimAndGate(tail, tail) for tail in worst_tails(rate, gates)]
+    claims = [UnknownSize(drawn, seen, most + drawn, seen) for drawn, seen in counts]
+    found = worst_tails(rate, [*gates, *claims])
+    return [
+        ClaimAndGate(claim if seen >= scope.depth else CertainTail(), gate)
+        for (_, seen), gate, claim in zip(counts, found[: len(counts)], found[len(counts) :], strict=True)
+    ]

@@ -1,0 +1,201 @@
+"""The largest tail over every number of items that a policy may deliver, where that number is not known (docs/algorithms.md, fact 32).
+
+For a fixed first forbidden count t a larger denominator makes a small sighting likelier, so only the largest denominator of each count matters: one
+tail P(Hyp(⌈t/r⌉ − 1, t + extra, drawn) ≤ seen) for each of about rN counts, and the largest of them is the p-value.
+
+Not all of them are computed. A tail grows with the denominator and falls with the number of wrong items, so over a run of counts none is larger than the tail of
+the run's largest denominator with its smallest count. Runs whose bound lies below the largest tail found so far are left out, the others are cut up; the runs of many
+policies go side by side, as rows of one array. What decides a test is compared exactly (`counts`), for every count whose tail could be the largest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rrf_design.risk.counts import GUARD, IMPOSSIBLE, CertainTail, HypergeometricTail, LargestTail, PValue
+
+Counts = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+_PIECES = 4
+"""A run that may hold the largest tail is cut into so many."""
+_TERMS = 16
+"""Terms of a tail that are summed at a time, then twice as many, until the rest is too small to matter."""
+_ROWS = 2048
+"""Tails summed at a time: what fits a cache."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnknownSize:
+    """`seen` of `drawn` were wrong, among at most `most` items; a forbidden count and `extra` more wrong ones are tested."""
+
+    drawn: int
+    seen: int
+    most: int
+    extra: int
+
+
+def worst_tails(rate: Fraction, asked: Sequence[UnknownSize]) -> list[PValue]:
+    """For each, the largest tail over every denominator. Where it is 1 but for GUARD it is called 1: nothing is refuted."""
+    different = list(dict.fromkeys(asked))
+    cases = _Cases.of(rate, different)
+    near = _largest(cases)
+    found = {one: cases.p_value(at, near.get(at)) for at, one in enumerate(different)}
+    return [found[one] for one in asked]
+
+
+@dataclass(frozen=True, slots=True)
+class _Cases:
+    """Of each case the blocks of counts from `first` to `last`; block b has the denominator min(sizes[b], most) and starts[b] + extra wrong items."""
+
+    drawn: Counts
+    seen: Counts
+    most: Counts
+    extra: Counts
+    first: Counts
+    last: Counts
+    starts: Counts
+    sizes: Counts
+
+    @classmethod
+    def of(cls, rate: Fraction, asked: Sequence[UnknownSize]) -> _Cases:
+        drawn, seen, most, extra = np.array(
+            [(one.drawn, one.seen, one.most, one.extra) for one in asked], dtype=np.int64
+        ).T
+        lasts = np.array([int(rate * one.most) + 1 for one in asked], dtype=np.int64)
+        starts, ends = forbidden_counts(int(lasts.max()))
+        sizes = _largest_sizes(rate, ends) if rate else np.array([most.max()])
+        return cls(drawn, seen, most, extra, np.searchsorted(sizes, drawn), np.searchsorted(ends, lasts), starts, sizes)
+
+    def size(self, case: Counts, block: Counts) -> Counts:
+        return np.minimum(self.sizes[block], self.most[case])
+
+    def wrong(self, case: Counts, block: Counts) -> Counts:
+        return self.starts[block] + self.extra[case]
+
+    def tails(self, case: Counts, low: Counts, high: Counts) -> Floats:
+        """With the denominator of the block `high` and the count of the block `low`: none between them is larger."""
+        return tails(self.size(case, high), self.wrong(case, low), self.drawn[case], self.seen[case])
+
+    def p_value(self, case: int, near: Sequence[int] | None) -> PValue:
+        """`near`: blocks whose tail could be the largest; None where one is called 1."""
+        if near is None:
+            return CertainTail()
+        at, blocks = np.full(len(near), case), np.array(near, dtype=np.int64)
+        drawn, seen = int(self.drawn[case]), int(self.seen[case])
+        pairs = zip(self.size(at, blocks).tolist(), self.wrong(at, blocks).tolist(), strict=True)
+        found = tuple(
+            HypergeometricTail(size, wrong, drawn, seen) for size, wrong in pairs if wrong <= size - (drawn - seen)
+        )
+        return IMPOSSIBLE if not found else found[0] if len(found) == 1 else LargestTail(found)
+
+
+def _largest(cases: _Cases) -> dict[int, list[int]]:
+    """Of each case the blocks whose tail could be the largest: none where there is no block; a case whose tail is called 1 is left out."""
+    every = np.arange(len(cases.drawn))
+    empty = cases.first > cases.last
+    certain = (cases.seen == cases.drawn) | (cases.wrong(every, np.where(empty, 0, cases.first)) <= cases.seen)
+    best = np.where(certain & ~empty, 1.0, 0.0)
+    case = np.flatnonzero(~certain & ~empty)
+    last = cases.last[case]
+    best[case] = cases.tails(case, last, last)
+    known = [(case, last, best[case])]
+    case, low, high = _doubling(case, cases.first[case], last)
+    while len(case):
+        open_ = cases.tails(case, low, high) >= best[case] * (1.0 - 2 * GUARD)
+        case, low, high = case[open_], low[open_], high[open_]
+        ends = cases.tails(case, high, high)
+        known.append((case, high, ends))
+        np.maximum.at(best, case, ends)
+        open_ = (low < high) & (best[case] < 1.0 - GUARD)
+        case, low, high = _cut(case[open_], low[open_], high[open_] - 1)
+    places: dict[int, list[int]] = {int(at): [] for at in np.flatnonzero(best < 1.0 - GUARD)}
+    for case, block, value in known:
+        for at in np.flatnonzero((value >= best[case] * (1.0 - GUARD)) & (best[case] < 1.0 - GUARD)):
+            places[int(case[at])].append(int(block[at]))
+    return places
+
+
+def _doubling(case: Counts, first: Counts, last: Counts) -> tuple[Counts, Counts, Counts]:
+    """Runs of blocks below the last, each twice as long as the one above it: the largest denominator is mostly the worst, and those near it need a closer look."""
+    rungs = np.arange(max(1, int((last - first).max(initial=0)).bit_length()))
+    high = last[:, None] - 2**rungs
+    low = np.maximum(last[:, None] - 2 ** (rungs + 1) + 1, first[:, None])
+    some = (low <= high).ravel()
+    return np.repeat(case, len(rungs))[some], low.ravel()[some], high.ravel()[some]
+
+
+def _cut(case: Counts, low: Counts, high: Counts) -> tuple[Counts, Counts, Counts]:
+    """Every run in a few pieces; one of a few blocks falls into single ones."""
+    edges = low[:, None] + (high - low + 1)[:, None] * np.arange(_PIECES + 1) // _PIECES
+    starts, stops = edges[:, :-1].ravel(), edges[:, 1:].ravel() - 1
+    some = starts <= stops
+    return np.repeat(case, _PIECES)[some], starts[some], stops[some]
+
+
+def _largest_sizes(rate: Fraction, counts: Counts) -> Counts:
+    """The largest size whose first forbidden count is the given one: count/r rounded up, less one; in integers that can't overflow."""
+    safe = int(counts[-1]) * rate.denominator < 2**62
+    exact = counts if safe else counts.astype(object)
+    return np.asarray(-(-exact * rate.denominator // rate.numerator) - 1, dtype=np.int64)
+
+
+@lru_cache(maxsize=1000)
+def forbidden_counts(last: int, *, single: int = 1000, ratio: float = 1.002) -> tuple[Counts, Counts]:
+    """All counts from 1 to `last`, each alone or, far out, in short blocks (first, last of each).
+
+    A block is tested at its smallest count and its largest size, which is worse than each of its members: valid, and off by at most the ratio.
+    """
+    grid = [*range(1, min(last, single) + 1)]
+    while grid[-1] < last:
+        grid.append(min(last, int(grid[-1] * ratio) + 1))
+    starts = np.array(grid, dtype=np.int64)
+    return starts, np.append(starts[1:] - 1, last)
+
+
+def tails(sizes: Counts, wrong: Counts, drawn: Counts, seen: Counts) -> Floats:
+    """Many hypergeometric tails at once, P(at most `seen` of `drawn` are wrong); 0 where so many can't be wrong.
+
+    Where more than expected were seen, right and wrong change places: the other tail is summed, whose terms fall from the first on.
+    """
+    above = seen.astype(np.float64) * sizes > drawn.astype(np.float64) * wrong
+    other, least = np.where(above, sizes - wrong, wrong), np.where(above, drawn - seen - 1, seen)
+    found = np.zeros(len(sizes))
+    possible = np.flatnonzero((other <= sizes - (drawn - least)) & (least >= 0))
+    for start in range(0, len(possible), _ROWS):
+        rows = possible[start : start + _ROWS]
+        found[rows] = _sums(sizes[rows], other[rows], drawn[rows], least[rows])
+    return np.where(above, 1.0 - found, found)
+
+
+def _sums(sizes: Counts, wrong: Counts, drawn: Counts, seen: Counts) -> Floats:
+    """Sums relative to the first term, P(X = seen). From below the mean downwards the terms fall faster and faster, so a sum ends where the last is too small
+    to matter."""
+    from scipy.special import gammaln
+
+    def log_comb(n: Counts, k: Counts) -> Floats:
+        return np.asarray(gammaln(n + 1.0) - gammaln(k + 1.0) - gammaln(n - k + 1.0))
+
+    first = log_comb(wrong, seen) + log_comb(sizes - wrong, drawn - seen) - log_comb(sizes, drawn)
+    total, term = np.ones(len(sizes)), np.ones(len(sizes))
+    rows = np.arange(len(sizes))
+    top = seen.astype(np.float64)[:, None]
+    spare, holders, others = ((part + 1.0)[:, None] for part in (sizes - wrong - drawn - 1, wrong, drawn))
+    width = _TERMS
+    while len(rows):
+        j = np.maximum(top - np.arange(float(width)), 0.0)
+        ratios = np.maximum(spare + j, 0.0) * j / ((holders - j) * (others - j))
+        terms = np.cumprod(ratios, axis=1)
+        terms *= term[:, None]
+        total[rows] += terms.sum(axis=1)
+        left = (terms[:, -1] > 1e-15 * total[rows]) | (ratios[:, -1] >= 1.0)
+        rows, term, top = rows[left], terms[left, -1], top[left] - width
+        spare, holders, others = spare[left], holders[left], others[left]
+        width *= 2
+    return np.exp(np.minimum(first + np.log(total), 0.0))
