@@ -16,28 +16,28 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from solvers.exact import scaled_above, scaled_below, sqrt_below
+from solvers.fronts import Front
 from solvers.gamma import SupportsBelow, check_call, support_margin
 from solvers.gram import Field
-from solvers.minimiser import EXACT_GAP, ZERO, Interrupted, is_interrupt
+from solvers.large import FRACTIONS, SMALL, large_fronts
+from solvers.minimiser import ALWAYS, EXACT_GAP, ZERO, Interrupted, is_interrupt
 from solvers.neighbourhood import LocalField, delivered_columns, neighbourhood_of
 from solvers.parts import Support
 from solvers.result import Margin, Progress, Status, SupportValue
 from solvers.schur import Hidden, hidden, near_vector, proves_hidden_at_least
-from solvers.search import ULP_ROOM, Found, Search
+from solvers.search import ULP_ROOM, Found, Search, gershgorin, whole_field
 
 MOST = 1 << 18  # supports that floating point can't decide, before the search gives up
 STARTS = 8  # delivered units that the local search starts from; one in fifty where there are many
 AWAY = 64.0  # what columns that are not delivered are scaled by for it: a guess, so a few digits are enough
 TRUE = 0.9  # a share of σ² that it must have seen: less, and it followed directions that are blind outside D
 GROWN = 2  # then: of the weakest units, how many are grown along the witness of what is delivered
-LADDER = (0.0625, 0.25, 0.5625)  # thresholds proven first under a time limit, as fractions of the incumbent λ
 
 Content = tuple[tuple[int, ...], bytes, bytes]
 """A block and its wanted columns, to be compared by content."""
@@ -194,9 +194,16 @@ class DeliveredMinimiser:
 
     def _finish(self) -> bool:
         """Prove the incumbent, or find better ones until there is none; False when time or precision ran out."""
-        rungs = () if self.deadline is None else LADDER
-        for share in (*rungs, 1.0 - ULP_ROOM, 1.0 - 1e-6, 1.0 - 1e-3, 0.5):
-            last = share >= 0.6
+        if self.search.size > SMALL and not self.field.extreme:
+            fronts = large_fronts(self.search.parts, self.n_jobs)
+            proved = None if fronts is None else self._finish_large(fronts)
+            if proved is not None:
+                return proved
+        below = () if self.deadline is None or self._fits(1.0 - ULP_ROOM) or not self.search.thin else FRACTIONS
+        for share in (*below, 1.0 - ULP_ROOM, 1.0 - 1e-6, 1.0 - 1e-3, 0.5):
+            last = share not in below
+            if not last and (self.proven > 0.0 or not self._fits(share)):
+                continue
             start = self.best.sigma**2 * share
             found = self._below(start, adapt=last)
             for support in self.search.lowest(found.supports):
@@ -220,16 +227,43 @@ class DeliveredMinimiser:
                 break
         return False
 
+    def _finish_large(self, fronts: Sequence[Front]) -> bool | None:
+        """The same root by root; None where floating point can't tell and rationals must."""
+        while not self._is_zero():
+            best = self.best.sigma
+            theta = best**2 * (1.0 - ULP_ROOM)
+            found: list[Support] = []
+            for front in fronts:
+                found += front.run(theta, deadline=self.deadline, progress=self._report())
+            self.tested = sum(front.total_visited for front in fronts)
+            self.proven = max(self.proven, min(theta, *(front.floor for front in fronts)))
+            if not found:
+                return self.proven >= theta
+            for support in found:
+                self._offer(support)
+                if self.near.wanted_in(support).any():
+                    self._offer(self._grown(support))
+            if self.best.sigma >= best * (1.0 - 1e-12):
+                return None  # met, but not below θ, or without anything delivered
+        return True
+
+    def _fits(self, share: float) -> bool:
+        """Whether, by a sample of the roots, the pass at this share of the incumbent's λ will end in time."""
+        assert self.deadline is not None
+        found, fits = self.search.foretell(self.best.sigma**2 * share, deadline=self.deadline, n_jobs=self.n_jobs)
+        for support in self.search.lowest(found.supports):
+            self._offer(support)
+        return fits
+
+    def _report(self) -> Callable[[float], None] | None:
+        if self.progress is None:
+            return None
+        callback, scale, upper = self.progress, math.ldexp(1.0, self.field.exponent), self.best.upper
+        return lambda fraction: callback(fraction, (math.sqrt(self.proven) * scale, upper * scale), "")
+
     def _below(self, theta: float, *, adapt: bool) -> Found:
-        report = None
-        if self.progress is not None:
-            callback, scale, upper = self.progress, math.ldexp(1.0, self.field.exponent), self.best.upper
-
-            def report(fraction: float) -> None:
-                callback(fraction, (math.sqrt(self.proven) * scale, upper * scale), "")
-
         found = self.search.below(
-            theta, limit=MOST, adapt=adapt, n_jobs=self.n_jobs, deadline=self.deadline, progress=report
+            theta, limit=MOST, adapt=adapt, n_jobs=self.n_jobs, deadline=self.deadline, progress=self._report()
         )
         self.tested += found.tested
         return found
@@ -257,12 +291,13 @@ class DeliveredMinimiser:
         first = tuple(sorted(int(i) for i in found if i >= 0))
         if self.near.wanted_in(first).any() and low >= TRUE * self._evaluate(first).sigma ** 2:
             return [first]
-        return [first, *(self._grown(int(start), owner) for start in starts[:GROWN])]
+        return [first, *(self._grown((int(start),)) for start in starts[:GROWN])]
 
-    def _grown(self, start: int, owner: NDArray[np.int64]) -> Support:
-        """From one unit, each time by the neighbour that takes most off ‖Bh‖ when h stays as it is elsewhere."""
+    def _grown(self, start: Support) -> Support:
+        """From one unit or a few, each time by the neighbour that takes most off ‖Bh‖ when h stays as it is elsewhere."""
         field = self.field
-        couplings, support = field.couplings, [start]
+        owner = np.repeat(np.arange(field.n), field.dims)
+        couplings, support = field.couplings, list(start)
         while len(support) < self.search.size:
             columns = field.columns_of(support)
             vector = near_vector(field.restrict(support), self.near.wanted_in(support))
@@ -311,6 +346,8 @@ class DeliveredMinimiser:
 
     def _result(self, *, complete: bool) -> Margin:
         zero, upper, scale = self._is_zero(), self.best.upper, self.field.exponent
+        if not (zero or complete) and self.field.n <= ALWAYS:
+            self.proven = max(self.proven, gershgorin(self.search), whole_field(self.search))
         lower = 0.0 if zero else min(sqrt_below(self.proven), upper)
         closed = zero or (complete and upper - lower <= EXACT_GAP * upper)
         value = 0.0 if zero else min(max(self.best.sigma, lower), upper)

@@ -169,6 +169,9 @@ class Peeling(Front):
         matrix = self.part.minus(theta)
         if self.proven is None:  # at the first θ, the highest: a centre at a lower one is a centre at this
             self._order = peeling_order(matrix, self.part.size)
+            if self.part.wanted is not None:  # every set in question holds one of these
+                met = np.flatnonzero(self.part.met())
+                self._order = met if len(met) < len(self._order) else self._order
             self._children = child_order(matrix, self._order, self.part.size)
             self.proven = np.zeros(len(self._order) * SHARES)
         places = self._pending(theta, tasks)

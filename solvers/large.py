@@ -96,7 +96,8 @@ class Growth(Front):
     def __init__(self, part: Part, n_jobs: int | None = None, graph: PieceGraph | None = None) -> None:
         super().__init__(part, n_jobs)
         self._graph = PieceGraph.of(part) if graph is None else graph
-        self.smaller = Growth(replace(part, size=part.size - 1), n_jobs, self._graph) if part.size > 1 else None
+        plain = replace(part, size=part.size - 1, wanted=None)  # what bounds G bounds it with θ on some nodes only
+        self.smaller = Growth(plain, n_jobs, self._graph) if part.size > 1 else None
         self._order = np.zeros(0, np.int64)
         self._settled = False
         self._kept: tuple[float, Any] | None = None  # θ and the tables of a sample, for the run that follows it
@@ -118,7 +119,8 @@ class Growth(Front):
         return 0.0 if self.smaller is None else 10.0 * self.smaller.visited
 
     def _prepare(self, theta: float, deadline: float | None, *, fraction: float = 1.0) -> list[Support]:
-        return [] if self.smaller is None else self.smaller.settle(theta, deadline, fraction)
+        harmful = theta if self.part.wanted is None else 0.0  # a plain set is none where only some values are delivered
+        return [] if self.smaller is None else self.smaller.settle(harmful, deadline, fraction)
 
     def settle(self, theta: float, deadline: float | None, fraction: float) -> list[Support]:
         """Prove a fraction of the least eigenvalue of this size, all smaller ones first; sets below θ when they turn up.
@@ -149,7 +151,9 @@ class Growth(Front):
         if self.smaller is not None and not self.smaller._settled:
             return _grow, [], [], ()
         if self.proven is None:
-            self.proven = np.zeros(len(self._graph.diagonal))
+            self.proven = np.zeros(
+                len(self._graph.diagonal) if self.part.wanted is None else int(self.part.met().sum())
+            )
         places = self._pending(theta, tasks)
         if not places:
             return _grow, [], [], ()
@@ -169,7 +173,7 @@ class Growth(Front):
         from solvers.kernels.pieces import extend_by_trees, piece_tables
 
         graph, size = self._graph, self.part.size
-        diagonal = graph.diagonal - theta
+        diagonal = self.part.minus(theta)
         edges = (graph.pointer, graph.index, graph.value, diagonal)
         largest = max(min(graph.largest, size // 2 - 1), 1)
         with stopping_at(deadline) as flag:
@@ -182,6 +186,8 @@ class Growth(Front):
             score = np.full(len(diagonal), np.inf)
             np.minimum.at(score, graph.index, single[:, min(largest, size - 1)])
             self._order = np.argsort(score, kind="stable")
+            if self.part.wanted is not None:  # every set in question holds one of these: they come first
+                self._order = self._order[np.argsort(~self.part.met()[self._order], kind="stable")]
         rank = np.empty(len(diagonal), np.int64)
         rank[self._order] = np.arange(len(diagonal))
         goal = np.minimum(self.part.arrays[4], size)

@@ -34,14 +34,15 @@ from solvers.large import FRACTIONS, SMALL, large_fronts
 from solvers.oracle import smallest_singular_pair
 from solvers.parts import Support
 from solvers.result import Margin, Progress, Status
-from solvers.search import TASKS, ULP_ROOM, Search, gershgorin, whole_field
-from solvers.tasks import processes, stopping_at
+from solvers.search import ULP_ROOM, Search, gershgorin, whole_field
+from solvers.tasks import stopping_at
 
 ZERO = 1e-10  # the paper's rule: absolute and relative; the witness's residual is below 1e-9 then
 DOUBTFUL = 1e-6  # a σ below this share of the largest column may be rounding of an exact zero
 EXACT_GAP = 1e-9  # bounds closer than this (relatively) are called exact
 RESTARTS, KICKS = 8, 24  # of the iterated local search for large supports: some tenths of a second
 START_SHARE = 0.05  # of a time limit that it may take
+ALWAYS = 20_000  # nodes up to which the bounds that need no search are given however late it is: hundredths of a second
 
 
 class Interrupted(KeyboardInterrupt):
@@ -152,12 +153,10 @@ class Minimiser:
     def _fits(self, theta: float) -> bool:
         """Whether, by a sample of the roots, the pass at θ will end in time."""
         assert self.deadline is not None
-        began = time.time()
-        found = self.search.below(theta, adapt=True, deadline=began + 0.2 * (self.deadline - began), sample=True)
+        found, fits = self.search.foretell(theta, deadline=self.deadline, n_jobs=self.n_jobs)
         for support in self.search.lowest(found.supports):
             self._offer(support)
-        ahead = (time.time() - began) * TASKS / abs(processes(self.n_jobs) or 1)
-        return found.complete and time.time() + ahead <= self.deadline
+        return fits
 
     def _prove(self, theta: float) -> bool:
         """One pass at a lower threshold."""
@@ -259,7 +258,7 @@ class Minimiser:
             vector, upper = zero_witness(block, best.vector)
         else:
             vector, upper = best.vector, norm_ratio_above(block, best.vector)
-            if not complete and not self._late_by(1.0):
+            if not complete and (field.n <= ALWAYS or not self._late_by(1.0)):
                 self.proven = max(self.proven, gershgorin(self.search), whole_field(self.search))
             lower = min(sqrt_below(self.proven), upper)
         closed = zero or upper - lower <= EXACT_GAP * upper

@@ -57,15 +57,16 @@ class Part:
 
         A harmful support holds a centre, and it meets the delivered nodes: whichever of the two are fewer will do.
         """
-        order, count = self._centres(theta)
+        order, count = self.central(theta)
         if self.wanted is None:
             return order, count
-        met = self._met()
+        met = self.met()
         if np.count_nonzero(met) > count:
             return order, count
         return np.concatenate([np.flatnonzero(met), np.flatnonzero(~met)]), int(np.count_nonzero(met))
 
-    def _centres(self, theta: float) -> tuple[NDArray[np.int64], int]:
+    def central(self, theta: float) -> tuple[NDArray[np.int64], int]:
+        """The same by couplings alone: with no centre, no support is harmful."""
         from solvers.kernels import block, dense, sparse_block
         from solvers.kernels import sparse as sparse_kernel
         from solvers.kernels.emit import CENTRE_SLACK
@@ -91,10 +92,10 @@ class Part:
         """(roots finished, supports found by name): when not all roots are finished, time or `limit` ran out."""
         done, found = self._scan(theta, order, roots, stop, limit)
         if self.wanted is not None and len(found):  # grown from centres, some do not meet what is delivered
-            found = found[np.isin(found, self.nodes[self._met()]).any(axis=1)]
+            found = found[np.isin(found, self.nodes[self.met()]).any(axis=1)]
         return done, found
 
-    def _met(self) -> NDArray[np.bool_]:
+    def met(self) -> NDArray[np.bool_]:
         """(n,) which nodes have a wanted coordinate."""
         owner = np.repeat(np.arange(len(self.nodes)), self.dims)
         return np.asarray(np.bincount(owner, weights=self.wanted, minlength=len(self.nodes)) > 0.0)

@@ -6,6 +6,7 @@ on how many processes run them, so that every n_jobs gives the same answer.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 
 from solvers.gram import Field
 from solvers.parts import Part, Support, delivered_parts, parts_of
-from solvers.tasks import Stop, run_tasks, stopping_at
+from solvers.tasks import Stop, processes, run_tasks, stopping_at
 
 LIMIT = 4096  # supports kept per task before it stops to look at them
 FIRST_LOOK = 16  # the same while looking for the minimum: the sooner θ falls, the less is left to search
@@ -39,6 +40,7 @@ class Search:
     def __init__(self, field: Field, size: int, *, wanted: NDArray[np.float64] | None = None) -> None:
         self.field = field
         self.size = min(size, field.n)
+        self.wanted = wanted
         found = parts_of(field, self.size) if wanted is None else delivered_parts(field, self.size, wanted)
         self.parts = tuple(found)
 
@@ -85,6 +87,13 @@ class Search:
             tested=sum(found.tested for found in results),
         )
 
+    def foretell(self, theta: float, *, deadline: float, n_jobs: int | None = None) -> tuple[Found, bool]:
+        """One root in TASKS, and whether by its time the pass at θ will end before the deadline."""
+        began = time.time()
+        found = self.below(theta, adapt=True, deadline=began + 0.2 * (deadline - began), sample=True)
+        ahead = (time.time() - began) * TASKS / abs(processes(n_jobs) or 1)
+        return found, found.complete and time.time() + ahead <= deadline
+
     @property
     def thin(self) -> bool:
         """Whether all of the field is sparse: there a lower threshold is proven sooner, elsewhere it is not."""
@@ -124,7 +133,7 @@ def gershgorin(search: Search) -> float:
     low, high = 0.0, float(search.field.diagonal.min())
     for _ in range(30):
         middle = 0.5 * (low + high)
-        if all(part.centres(middle)[1] == 0 for part in search.parts):
+        if all(part.central(middle)[1] == 0 for part in search.parts):
             low = middle
         else:
             high = middle
@@ -132,7 +141,10 @@ def gershgorin(search: Search) -> float:
 
 
 def whole_field(search: Search) -> float:
-    """λ_min of all of G, from below: σ_min(B) bounds every margin. 0 where a component is too large, or singular."""
+    """λ_min of all of G, from below: σ_min(B) bounds every margin. 0 where a component is too large, or singular.
+
+    Where only some coordinates are wanted, θ is on those: the least θ with G − θ·diag(wanted) ⪰ 0, by the Schur complement onto them.
+    """
     field = search.field
     if field.extreme:
         return 0.0
@@ -145,15 +157,31 @@ def whole_field(search: Search) -> float:
         gram = (gram + gram.T) * 0.5
         shrink = field.shrink(len(nodes))
         room = 2.0 * (1.0 - shrink) * float(gram.diagonal().max())  # what the proof below will cost
-        least = min(least, float(np.linalg.eigvalsh(gram)[0]) * (1.0 - 1e-9) - room)
+        wanted = np.ones(len(columns)) if search.wanted is None else search.wanted[columns]
+        if not wanted.any():
+            continue
+        least = min(least, _least_onto(gram, wanted > 0.0) * (1.0 - 1e-9) - room)
         if least <= 0.0:
             return 0.0
-        np.fill_diagonal(gram, gram.diagonal() * shrink - least)
+        np.fill_diagonal(gram, gram.diagonal() * shrink - least * wanted)
         try:  # runs through: positive definite in exact arithmetic, the shrunk diagonal pays for all rounding
             np.linalg.cholesky(gram)
         except np.linalg.LinAlgError:
             return 0.0
     return least
+
+
+def _least_onto(gram: NDArray[np.float64], wanted: NDArray[np.bool_]) -> float:
+    """λ_min of the Schur complement onto what is wanted, in plain floating point; 0 where the rest is singular."""
+    if wanted.all():
+        return float(np.linalg.eigvalsh(gram)[0])
+    rest = ~wanted
+    try:
+        taken = np.linalg.solve(gram[np.ix_(rest, rest)], gram[np.ix_(rest, wanted)])
+    except np.linalg.LinAlgError:
+        return 0.0
+    left = gram[np.ix_(wanted, wanted)] - gram[np.ix_(wanted, rest)] @ taken
+    return float(np.linalg.eigvalsh((left + left.T) * 0.5)[0])
 
 
 def _task(

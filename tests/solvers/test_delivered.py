@@ -8,7 +8,8 @@ from delivered_oracle import columns_of, delivered_holds, delivered_value, holds
 from random_fields import KINDS, graph_field, random_field
 from scipy import sparse
 
-from solvers import Status, delivered_margin, delivered_supports_below, delivered_worst_supports, margin
+from solvers import Status, delivered, delivered_margin, delivered_supports_below, delivered_worst_supports, margin
+from solvers.large import large_fronts
 
 PAIR = np.array([[-1.0, 1.0]])
 INVOICE = np.array([[1.0, 1.0, -1.0], [0.0, 0.0, 1.0]])  # net + tax = total, and a label on the total
@@ -205,3 +206,46 @@ def test_progress_hears_bounds():
     found = delivered_margin(B, None, range(30), k=2, progress=lambda *args: heard.append(args))
     assert heard
     assert all(lower <= found.upper * (1 + 1e-12) and upper >= found.lower for _, (lower, upper), _ in heard)
+
+
+def large_field(seed):
+    """(matrix, delivered): supports of eight among a dozen nodes and more; crowded, thin, with a blind direction beside what is delivered."""
+    rng = np.random.default_rng([9, seed])
+    n = int(rng.integers(12, 19))
+    if seed % 2:
+        matrix = rng.standard_normal((n + int(rng.integers(-3, 6)), n)) * (rng.random((1, n)) < 0.95)
+    else:
+        rows = np.zeros((int(1.6 * n), n))
+        for row in rows:
+            row[rng.choice(n, 2 + seed % 4 // 2, replace=False)] = rng.choice([1.0, -1.0, 0.5], 2 + seed % 4 // 2)
+        matrix = np.vstack([rows, np.eye(n)[rng.random(n) < 0.5]])
+    deliver = np.flatnonzero(rng.random(n) < rng.choice([0.15, 0.5, 0.9]))
+    outside = np.setdiff1d(np.arange(n), deliver)
+    if seed % 5 == 0 and len(outside) > 1:
+        matrix[:, outside[1]] = matrix[:, outside[0]]
+    return matrix, deliver if len(deliver) else np.array([0])
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_large_supports_root_by_root_say_what_the_search_says(seed, monkeypatch):
+    matrix, deliver = large_field(seed)
+    monkeypatch.setattr(delivered, "large_fronts", lambda parts, jobs: large_fronts(parts, jobs, always=True))
+    quick = delivered_margin(matrix, None, deliver, k=4)
+    monkeypatch.setattr(delivered, "large_fronts", lambda *_: None)
+    slow = delivered_margin(matrix, None, deliver, k=4)
+    assert quick.status == slow.status
+    assert quick.value == pytest.approx(slow.value, rel=1e-8, abs=1e-12)
+    assert quick.lower <= slow.upper
+    assert slow.lower <= quick.upper
+
+
+@pytest.mark.parametrize("share", [2, 7])
+def test_without_time_the_whole_matrix_still_bounds_what_is_delivered(share):
+    rng = np.random.default_rng(4)
+    matrix = np.vstack([rng.standard_normal((20, 24)), 0.5 * np.eye(24)])
+    deliver = np.arange(0, 24, share)
+    late = delivered_margin(matrix, None, deliver, k=4, time_limit=0.0)
+    exact = delivered_margin(matrix, None, deliver, k=4)
+    assert 0.0 < late.lower <= exact.upper
+    assert late.lower >= np.linalg.svd(matrix, compute_uv=False)[-1] * (1 - 1e-8)
+    assert exact.lower >= late.lower
