@@ -96,7 +96,7 @@ def acquire(
         settings = _settings(problems, before, budget, limits or Limits(), plan)
         table = _prices(around.prices if around.prices is not None or before is None else before.get("prices"))
         entries = entries_of(model, around.model_options, before, _own(problems))
-        entries |= {name: {"use": name} for name in _judges(problems, entries)}
+        entries |= {name: {"use": name} for name in judges_among(problems, entries)}
         for entry in entries.values():
             redactor.add(str(value) for name, value in entry.items() if secret_name(name))
             redactor.add(part for value in entry.values() if isinstance(value, str) for part in password_of(value))
@@ -329,7 +329,7 @@ def _own(problems: Mapping[str, Problem]) -> Mapping[str, Any]:
     return found
 
 
-def _judges(problems: Mapping[str, Problem], entries: Mapping[str, Mapping[str, Any]]) -> Iterable[str]:
+def judges_among(problems: Mapping[str, Problem], entries: Mapping[str, Mapping[str, Any]]) -> Iterable[str]:
     """The models that verifiers name and that are not among the run's: they join them under their own names."""
     used = (entry.get("use") for entry in entries.values())
     known = {*entries, *(getattr(use, "name", use) for use in used)}

@@ -23,7 +23,16 @@ from rrf_design.cli.items import (
     open_dataset,
     share_holds,
 )
-from rrf_design.cli.live_models import Store, agreed, chosen_models, named_models
+from rrf_design.cli.live_models import (
+    AllowCommands,
+    MaxCalls,
+    RequireIsolation,
+    Running,
+    Store,
+    agreed,
+    chosen_models,
+    named_models,
+)
 from rrf_design.cli.output import DEFAULT_FILE, AsJson, Quiet, Seed, default_file, print_json, say
 from rrf_design.cli.run_results import certify_all, deliver, describe, tell_next, write_document, write_page
 
@@ -75,9 +84,7 @@ def acquire_verb(
     prices: Annotated[
         Path | None, typer.Option("--prices", help="Prices that go over the listed ones (.toml or .json).")
     ] = None,
-    max_calls: Annotated[
-        int | None, typer.Option("--max-calls", help="Make at most so many model calls, repeated ones included.")
-    ] = None,
+    max_calls: MaxCalls = None,
     max_seconds: Annotated[
         float | None, typer.Option("--max-seconds", help="Ask nothing more after so much working time.")
     ] = None,
@@ -105,13 +112,8 @@ def acquire_verb(
     doubt: Annotated[
         str, typer.Option("--doubt", help="After a crash, a paid call without outcome: again or skip.")
     ] = "again",
-    allow_commands: Annotated[
-        bool, typer.Option("--allow-commands", help="Let anchors run commands of the problem file.")
-    ] = False,
-    require_isolation: Annotated[
-        str,
-        typer.Option("--require-isolation", help="Weakest sandbox for programs: limits, seccomp, seccomp+namespaces."),
-    ] = "seccomp",
+    allow_commands: AllowCommands = False,
+    require_isolation: RequireIsolation = "seccomp",
     certificate: Annotated[
         Path | None, typer.Option("--certificate", help="Certify the result: a file, or a folder for a data set.")
     ] = None,
@@ -171,6 +173,7 @@ def acquire_verb(
                 prices=prices,
                 yes=yes,
                 quiet=quiet,
+                running=Running(max_calls, allow_commands=allow_commands, isolation=require_isolation),
             ),
             outputs=outputs or [],
             review_file=review_file,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -34,6 +35,26 @@ Money = Annotated[float | None, typer.Option("--money", help="What the calls may
 Yes = Annotated[bool, typer.Option("--yes", help="Spend without being asked, where --money does not say how much.")]
 Prices = Annotated[Path | None, typer.Option("--prices", help="Price table (.toml or .json).")]
 
+MaxCalls = Annotated[
+    int | None, typer.Option("--max-calls", help="Make at most so many model calls, repeated ones included.")
+]
+AllowCommands = Annotated[
+    bool, typer.Option("--allow-commands", help="Let checks run commands of the problem file or recipe.")
+]
+RequireIsolation = Annotated[
+    str,
+    typer.Option("--require-isolation", help="Weakest sandbox for programs: limits, seccomp, seccomp+namespaces."),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """What a run may do beside asking for money."""
+
+    max_calls: int | None = None
+    allow_commands: bool = False
+    isolation: str = "seccomp"
+
 
 def chosen_models(
     model: list[str] | None,
@@ -46,6 +67,7 @@ def chosen_models(
     prices: Path | None = None,
     yes: bool = False,
     quiet: bool = False,
+    running: Running | None = None,
 ) -> LiveModels:
     from rrf_design.models.cache import folder_of
     from rrf_design.promises.buying import LiveModels
@@ -57,7 +79,9 @@ def chosen_models(
         "prices": prices,
         "consent": lambda spending, said: agreed(spending, said=said or yes, quiet=quiet),
     }
-    return LiveModels(named_models(model or []), store, {**options, **spending, "cache": folder_of(cache)})
+    may = running or Running()
+    more = {"calls": may.max_calls, "allow_commands": may.allow_commands, "isolation": may.isolation}
+    return LiveModels(named_models(model or []), store, {**options, **spending, **more, "cache": folder_of(cache)})
 
 
 def agreed(spending: Spending, *, said: bool, quiet: bool) -> bool:

@@ -8,7 +8,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rrf_design.cli.items import Data
-from rrf_design.cli.live_models import BaseUrl, Cache, Models, Money, Prices, Slots, Store, Yes, chosen_models
+from rrf_design.cli.live_models import (
+    AllowCommands,
+    BaseUrl,
+    Cache,
+    MaxCalls,
+    Models,
+    Money,
+    Prices,
+    RequireIsolation,
+    Running,
+    Slots,
+    Store,
+    Yes,
+    chosen_models,
+)
 from rrf_design.cli.output import AsJson, ProblemFile, Quiet, Seed, note, print_json, say, table
 
 if TYPE_CHECKING:
@@ -36,6 +50,9 @@ def pilot_verb(
     money: Money = None,
     prices: Prices = None,
     yes: Yes = False,
+    max_calls: MaxCalls = None,
+    allow_commands: AllowCommands = False,
+    require_isolation: RequireIsolation = "seccomp",
     labels: Annotated[
         int | None, typer.Option("--labels", help="Items to draw; default: [promise] pilot, else by rule of thumb.")
     ] = None,
@@ -135,6 +152,7 @@ def pilot_verb(
         prices=prices,
         yes=yes,
         quiet=quiet,
+        running=Running(max_calls, allow_commands=allow_commands, isolation=require_isolation),
     )
     earlier = read(output, what="policy") if output is not None and output.exists() and not forecast else None
     with _Answers(dataset, responses, live) as answers:
@@ -168,7 +186,7 @@ class _Answers:
         if responses is not None and live.model is not None:
             raise InputError("give --responses or --model, not both: a pilot's answers have one source")
         self.dataset, self._live, self._bought = dataset, live, NOTHING
-        self._recorded = None if responses is None else RecordedAnswers(dataset, responses)
+        self._recorded = None if responses is None else RecordedAnswers(dataset, responses, checks=True)
 
     def __enter__(self) -> _Answers:
         return self

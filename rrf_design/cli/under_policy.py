@@ -50,7 +50,7 @@ def acquire_under_policy(
     if responses is None:
         run = run_policy(dataset, live, document, reviews=said)
     else:
-        with RecordedAnswers(dataset, responses) as answers:
+        with RecordedAnswers(dataset, responses, checks=True) as answers:
             run = run_policy(dataset, answers, document, reviews=said)
     for path in outputs:
         if path.suffix.lower() == ".json":

@@ -3,7 +3,8 @@
 drawing          which items are looked at: from a seed and the population's digest
 truths, reviews  what is right: gold, or people
 sheets           answers side by side, carried to the delivered value
-family, playing  the policies, and what each does with an item, by the product's own verdicts
+family, playing  the policies, and what each does with an item; rungs: from the planner's frontier; decisions: by the product's own verdicts
+checks           what machines check, as rungs
 buying           answers from models, through the product's own loop; growing: a pilot that stops when more would not pay
 piloting         play, test, choose; measuring, judging: what users otherwise guess; forecasting: before anything is spent
 policy_documents the policy as a document; running: on the other items

@@ -1,7 +1,7 @@
 """What a pilot or a policy asks is bought through the product's own loop: journal, cache, prices, retries.
 
 A pilot needs every answer of its items, a policy one rung after the other. Either way the questions are known beforehand, so the loop gets problems in which they
-are asked in any case and nothing is on sale: it decides nothing.
+are asked in any case and nothing is on sale: it decides nothing. Checks are fetched afterwards, from problems that hold the answers they are made from.
 
 The same command twice buys nothing twice: the journal is looked through for a run of exactly these questions, and that run is gone on with.
 """
@@ -9,15 +9,19 @@ The same command twice buys nothing twice: the journal is looked through for a r
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rrf_design import files
+from rrf_design.blocks import Anchor
 from rrf_design.errors import InputError, RetryLater
+from rrf_design.field import Node
 from rrf_design.problem import Problem
+from rrf_design.promises.checks import is_known, machine_checks, shown_to
 from rrf_design.questions.answers import RecordedAnswer
 from rrf_design.questions.datasets import Dataset
+from rrf_design.responses.parsed import Parser
 from rrf_design.responses.statuses import INVALID
 
 _STATUS = {"refused": "refusal", "empty": "missing", "truncated": "error", "in doubt": "error"}
@@ -32,20 +36,24 @@ class LiveModels:
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def entries(self, dataset: Dataset) -> dict[str, dict[str, Any]]:
-        """The models that will be asked, by name, with their options."""
-        from rrf_design.acquisition.live import entries_of
+        """The models that will be asked, judges among them, by name, with their options."""
+        from rrf_design.acquisition.live import entries_of, judges_among
 
         own = dataset.recipe.models
         if self.model is None and not own:
             raise InputError(
                 f"{dataset.recipe.name}: it names no model; say which is asked with --model, or give --responses"
             )
-        return entries_of(self.model, self.options.get("model_options"), None, own)
+        entries = entries_of(self.model, self.options.get("model_options"), None, own)
+        examples = {name: one.example for name, one in dataset.structures.items()}
+        return entries | {name: {"use": name} for name in judges_among(examples, entries)}
 
-    def after(self, spent: float) -> LiveModels:
-        """With so much less money to spend: one limit for all runs of a pilot or policy."""
-        money = self.options.get("money")
-        return self if money is None else replace(self, options={**self.options, "money": max(0.0, money - spent)})
+    def after(self, bought: BoughtAnswers) -> LiveModels:
+        """With so much less money and so many calls less to spend: one limit for all runs of a pilot or policy."""
+        money, calls = self.options.get("money"), self.options.get("calls")
+        left = {} if money is None else {"money": max(0.0, money - bought.money)}
+        left |= {} if calls is None else {"calls": max(0, calls - bought.calls)}
+        return replace(self, options={**self.options, **left})
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +66,7 @@ class BoughtAnswers:
     runs: tuple[str, ...] = ()
     money: float = 0.0
     """What the calls really cost, where prices are known."""
+    calls: int = 0
 
     def of(self, item: str) -> Mapping[str, RecordedAnswer]:
         return self.answers.get(item, {})
@@ -70,6 +79,7 @@ class BoughtAnswers:
             other.models or self.models,
             tuple(dict.fromkeys((*self.runs, *other.runs))),
             self.money + other.money,
+            self.calls + other.calls,
         )
 
 
@@ -80,26 +90,53 @@ def buy_answers(
     dataset: Dataset, ids: Sequence[str], live: LiveModels, *, nodes: Iterable[str] | None = None
 ) -> BoughtAnswers:
     """Every answer of these items, or those of some nodes; RetryLater where the run paused before it had them all."""
-    from rrf_design.acquisition import acquire
 
     wanted = None if nodes is None else set(nodes)
     made = ((item.id, _questions(item.problem, wanted)) for item in dataset.only(ids).items_in_order())
     problems = {name: problem for name, problem in made if problem is not None}
-    if not problems:
-        return NOTHING
+    return _bought(dataset, problems, live, {}) if problems else NOTHING
+
+
+def buy_checks(
+    dataset: Dataset, ids: Sequence[str], live: LiveModels, answers: BoughtAnswers, checks: Collection[str]
+) -> BoughtAnswers:
+    """What these checks say of the items that have them, made from the answers at hand; RetryLater as above. What is known is not fetched."""
+    problems: dict[str, Problem] = {}
+    given: dict[str, dict[str, Any]] = {}
+    for item in dataset.only(ids).items_in_order():
+        problem = item.problem
+        wanted = [a for a in machine_checks(problem) if a.id in checks and not is_known(problem, a)]
+        if wanted:
+            said, parsers = answers.of(item.id), item.parsers
+            shown = {name for anchor in wanted for name in shown_to(problem, anchor)}
+            nodes = [node for node in problem.nodes if node.id in shown]
+            given[item.id] = {node.id: _given(said.get(node.id), parsers.get(node.id), node) for node in nodes}
+            problems[item.id] = _checking(problem, nodes, wanted, files.canonical_digest(given[item.id]))
+    return _bought(dataset, problems, live, given) if problems else NOTHING
+
+
+def _bought(
+    dataset: Dataset, problems: Mapping[str, Problem], live: LiveModels, given: Mapping[str, Mapping[str, Any]]
+) -> BoughtAnswers:
+    """One run of the loop, or the one that was begun for exactly this; what was given is not bought again."""
+    from rrf_design.acquisition import acquire
+
     entries = live.entries(dataset)  # the recipe's own models are asked where nobody names others
     resume = _earlier_run(problems, entries, live.store)
-    result = acquire(problems, entries, store=live.store, resume=resume, **live.options)
+    options = {**live.options, "responses": given or None}
+    result = acquire(problems, entries, store=live.store, resume=resume, **options)
     found: dict[str, dict[str, RecordedAnswer]] = {}
     for entry in result.items:
-        found[entry.item] = {name: _answer(entry, name) for name in entry.nodes if _asked(entry, name)}
-        lacking = [name for name in entry.nodes if not _asked(entry, name)]
+        had = given.get(entry.item, {})
+        names = [*(name for name in entry.nodes if name not in had), *(a.id for a in problems[entry.item].anchors)]
+        lacking = [name for name in names if not _asked(entry, name)]
         if lacking:
             why = f"{result.stopped_because}{f': {result.detail}' if result.detail else ''}"
             raise RetryLater(
-                f"run {result.run} ended before every question was answered, {entry.item!r} at {lacking[0]!r} among them ({why}); repeat the command to go on"
+                f"run {result.run} ended before everything was answered, {entry.item!r} at {lacking[0]!r} among it ({why}); repeat the command to go on"
             )
-    return BoughtAnswers(found, _identities(result.run, live.store), (result.run,), result.money)
+        found[entry.item] = {name: _answer(entry, name) for name in names}
+    return BoughtAnswers(found, _identities(result.run, live.store), (result.run,), result.money, result.calls)
 
 
 def identities(dataset: Dataset, live: LiveModels) -> dict[str, Any]:
@@ -112,6 +149,25 @@ def identities(dataset: Dataset, live: LiveModels) -> dict[str, Any]:
     with ExitStack() as stack:
         roster = Roster.start(live.entries(dataset), stack)
         return {name: answering(model.identity) for name, model in roster.items()}
+
+
+def _checking(problem: Problem, nodes: Sequence[Node], checks: Sequence[Anchor], shown: str) -> Problem:
+    """Checks that are made in any case, of answers that are there. Its name holds the digest of these: the same checks of other answers are other work."""
+    held = [node.model_copy(update={"cost": None}) for node in nodes]
+    owned = [anchor.model_copy(update={"cost": None, "requires": (), "excludes": ()}) for anchor in checks]
+    return Problem(name=f"{problem.name} {shown[:16]}", models=problem.models, nodes=held, anchors=owned)
+
+
+def _given(answer: RecordedAnswer | None, parser: Parser | None, node: Node) -> dict[str, Any]:
+    """An answer as the loop takes it: its value, or why there is none, and its words."""
+    from rrf_design.handover.readings import read_answer
+
+    if answer is None:
+        return {"status": "missing"}
+    read = read_answer(answer, parser, node.dim)
+    value = None if read.parsed is None else read.parsed.value
+    said = {"status": read.status or "parse failure"} if value is None else {"value": list(value)}
+    return said | ({} if read.text is None else {"text": read.text})
 
 
 def _questions(problem: Problem, wanted: set[str] | None) -> Problem | None:
@@ -161,7 +217,7 @@ def _identities(run: str, store: Any) -> dict[str, Any]:
 
 
 def _asked(entry: Any, name: str) -> bool:
-    return name in entry.answers or name in entry.failed
+    return name in entry.answers or name in entry.anchors or name in entry.failed
 
 
 def _answer(entry: Any, name: str) -> RecordedAnswer:
@@ -170,6 +226,8 @@ def _answer(entry: Any, name: str) -> RecordedAnswer:
         said = str(entry.failed[name])
         status = _STATUS.get(said, said)
         return RecordedAnswer(text=text, status=status if status in INVALID else "error")
+    if name in entry.anchors:
+        return RecordedAnswer(value=tuple(entry.anchors[name]))
     if text is not None:
         return RecordedAnswer(text=text)
     return RecordedAnswer(value=tuple(entry.answers[name]))

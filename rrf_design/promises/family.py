@@ -7,8 +7,8 @@ Rungs are answers bought one after the other in a fixed order; two gates accept:
 
 A certified gate may climb: k = 0 within few answers, else k = 1 within more, else k = 2 within more still. Its rungs are designs of the planner's exact frontier (`rungs`).
 
-What no gate accepts may be decided by a check on sale that nobody has to be asked for (a value, arithmetic), where the recipe has one that states the delivered value; it is a rung like
-any other, and its errors are counted. The rest goes to the person that the recipe names, or is withheld. A policy may also have a random share q of what its gate accepts checked by the person, which leaves
+What no gate accepts may climb to a design with checks that machines make (a value of the row, arithmetic, tests in the sandbox, a command, a judge), again one of the frontier's: bought step after step
+until the product's verdict on everything that is held is `certified`, or a check decides. What it delivers counts, errors included. The rest goes to the person that the recipe names, or is withheld. A policy may also have a random share q of what its gate accepts checked by the person, which leaves
 1 − q of its risk: small risks are proven with few labels that way (fact 34). Orders are cheap first, dear first, and the dear half first; `[ladder]` in a
 recipe fixes order, gates or the last rung by hand.
 """
@@ -24,7 +24,7 @@ from typing import Any
 
 from rrf_design.errors import InputError
 from rrf_design.files import suggestion
-from rrf_design.promises.rungs import Climb
+from rrf_design.promises.rungs import CheckRung, Climb
 from rrf_design.risk import Gate, Ladder, Last, lead_family
 
 LADDER_KEYS = ("order", "gate", "number", "within", "check", "last", "withheld")
@@ -45,7 +45,7 @@ class LastRung(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class LadderPolicy:
-    """Nodes in the order they are asked, the gate with its number, and what happens to what it does not accept. With a check there need be no node: it decides everything."""
+    """Nodes in the order they are asked, the gate with its number, and what happens to what it does not accept. With further steps there need be no gate."""
 
     order: tuple[str, ...]
     gate: GateKind
@@ -55,8 +55,10 @@ class LadderPolicy:
     """The share of what the gate accepts that a person checks, drawn at random."""
     earlier: tuple[tuple[int, int], ...] = ()
     """Of a certified gate: rungs (answers, k) before the last one, each with fewer answers."""
-    check: str = ""
-    """The machine's check that decides what the gate does not accept, where the item has it; empty for none."""
+    further: tuple[str, ...] = ()
+    """What is bought of items that the gate does not accept: answers that are not there yet, and checks of machines, where the item has them."""
+    further_k: int | None = None
+    """How many answers may be wrong on that rung; None for all of them."""
 
     @property
     def gates(self) -> LadderPolicy:
@@ -66,7 +68,7 @@ class LadderPolicy:
     @property
     def answers_only(self) -> LadderPolicy:
         """The same without any check: what its answers alone decide."""
-        return replace(self, random_checks=0.0, check="")
+        return replace(self, random_checks=0.0, further=(), further_k=None)
 
     @property
     def checked_share(self) -> Fraction:
@@ -84,7 +86,10 @@ class LadderPolicy:
     @property
     def name(self) -> str:
         checks = f", and for {self.random_checks:.0%} at random" if self.random_checks else ""
-        end = f"{f'{self.check}; else ' if self.check else ''}{self.last}{checks}"
+        end = f"{self.last}{checks}"
+        if self.further:
+            how = "" if self.further_k is None else f"at k = {self.further_k} with "
+            end = f"{how}{', '.join(self.further)}; else {end}"
         if not self.order:
             return end
         if self.gate is GateKind.LEAD:
@@ -98,9 +103,11 @@ class LadderPolicy:
 
     def to_json(self) -> dict[str, Any]:
         rungs = [list(rung) for rung in self.earlier]
-        kept = {key: value for key, value in asdict(self).items() if key != "check" or value}
+        found = asdict(self)
+        further = {"further": list(found.pop("further")), "further_k": found.pop("further_k")}
         return {
-            **kept,
+            **found,
+            **(further if self.further else {}),
             "order": list(self.order),
             "gate": str(self.gate),
             "last": str(self.last),
@@ -111,27 +118,26 @@ class LadderPolicy:
     def from_json(cls, data: Any) -> LadderPolicy:
         """InputError for anything else than what `to_json` wrote."""
         known = {"order", "gate", "number", "last", "random_checks"}
-        if not isinstance(data, Mapping) or set(data) - {"earlier", "check"} != known:
+        if not isinstance(data, Mapping) or set(data) - {"earlier", "further", "further_k"} != known:
             raise InputError(
-                "a ladder has order, gate, number, last, random_checks, and perhaps earlier rungs and a check"
+                "a ladder has order, gate, number, last, random_checks, and perhaps earlier rungs and further steps"
             )
-        order, number = data["order"], data["number"]
+        order, number, further = data["order"], data["number"], _further(data)
         if (
             not isinstance(order, list)
-            or not (order or data.get("check"))
+            or not (order or further.steps)
             or not all(isinstance(node, str) for node in order)
         ):
             raise InputError("a ladder's order should be a list of node ids")
         if isinstance(number, bool) or not isinstance(number, int) or number < 0 or len(set(order)) != len(order):
             raise InputError("a ladder asks each node once, and its number is a whole one")
-        if not isinstance(data.get("check", ""), str):
-            raise InputError("a ladder's check should be the name of one")
         part = data["random_checks"]
         if isinstance(part, bool) or not isinstance(part, int | float) or not 0 <= part < 1:
             raise InputError("a ladder's random_checks should be a share")
         try:
             found = cls(tuple(order), GateKind(data["gate"]), number, LastRung(data["last"]), part)
-            return replace(found, earlier=_earlier(data.get("earlier", []), found), check=data.get("check", ""))
+            rungs = _earlier(data.get("earlier", []), found)
+            return replace(found, earlier=rungs, further=further.steps, further_k=further.k)
         except ValueError as error:
             raise InputError(f"a ladder: {error}") from None
 
@@ -146,6 +152,20 @@ class LadderPolicy:
         return Ladder(
             asked, Gate.LEAD, len(asked) if self.gate is GateKind.CERTIFIED else self.number, len(asked), last
         )
+
+
+def _further(data: Mapping[str, Any]) -> CheckRung:
+    """The further steps of a document: names, each once, and a whole number or nothing; both or neither."""
+    if ("further" in data) != ("further_k" in data):
+        raise InputError("a ladder's further steps have a further_k, and nothing else has")
+    steps, k = data.get("further", []), data.get("further_k")
+    if not isinstance(steps, list) or not all(isinstance(step, str) for step in steps) or len(set(steps)) != len(steps):
+        raise InputError("a ladder's further steps should be a list of names, each once")
+    if "further" in data and not steps:
+        raise InputError("a ladder's further steps should name something")
+    if k is not None and (isinstance(k, bool) or not isinstance(k, int) or k < 0):
+        raise InputError("a ladder's further_k should be a whole number, or null for all answers")
+    return CheckRung(tuple(steps), k)
 
 
 def _earlier(data: Any, policy: LadderPolicy) -> tuple[tuple[int, int], ...]:
@@ -174,11 +194,11 @@ def family_of(
     last: LastRung,
     by_hand: Mapping[str, Any] | None = None,
     climbs: Sequence[Climb] = (),
-    checks: Sequence[str] = (),
+    checks: Sequence[CheckRung] = (),
 ) -> list[LadderPolicy]:
     """Every policy, each distinct rule once. `voices`: nodes that say the delivered value, which a lead counts. `climbs`: rungs of the planner's frontier;
-    an order by hand leaves them out. `checks`: of machines, each of which may decide what a gate does not accept."""
-    fixed = _by_hand(by_hand, nodes, checks)
+    an order by hand leaves them out. `checks`: designs with checks of machines, to which items may climb that a gate does not accept; where [ladder] names a check they all do."""
+    fixed = _by_hand(by_hand, nodes)
     last = LastRung(fixed.get("last", last))
     orders = [list(fixed["order"])] if "order" in fixed else _orders(nodes, prices)
     found: dict[str, LadderPolicy] = {}
@@ -209,14 +229,20 @@ def family_of(
     if not found:
         raise InputError("[ladder]: no policy of the family has this gate, number and within")
     plain = list(found.values())
-    if "check" in fixed:
-        return [replace(policy, check=fixed["check"]) for policy in plain]
-    alone = [LadderPolicy((), GateKind.CERTIFIED, 0, last, check=name) for name in checks]
-    return [
-        *plain,
-        *(policy for policy in alone if _fits(policy, fixed) and "order" not in fixed),
-        *(replace(policy, check=name) for name in checks for policy in plain),
-    ]
+    higher = [_climbing(policy, rung) for rung in checks for policy in plain if _climbs(policy, rung)]
+    if fixed.get("check"):
+        return higher
+    alone = [_climbing(LadderPolicy((), GateKind.CERTIFIED, 0, last), rung) for rung in checks if rung.k is None]
+    return [*plain, *(policy for policy in alone if _fits(policy, fixed) and "order" not in fixed), *higher]
+
+
+def _climbing(policy: LadderPolicy, rung: CheckRung) -> LadderPolicy:
+    return replace(policy, further=rung.steps, further_k=rung.k)
+
+
+def _climbs(policy: LadderPolicy, rung: CheckRung) -> bool:
+    """Whether a rung comes after this gate: it allows more wrong answers, or does not rest on them at all."""
+    return rung.k is None or (policy.gate is GateKind.CERTIFIED and policy.number < rung.k)
 
 
 SHARES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
@@ -234,7 +260,20 @@ def _orders(nodes: Sequence[str], prices: Mapping[str, float]) -> list[list[str]
     return [cheap, cheap[::-1], cheap[half:] + cheap[:half]]
 
 
-def _by_hand(section: Mapping[str, Any] | None, nodes: Sequence[str], checks: Sequence[str]) -> Mapping[str, Any]:
+def checks_by_hand(section: Mapping[str, Any] | None, known: Sequence[str]) -> tuple[str, ...] | None:
+    """The checks that [ladder] names, one or a list; none where it says check = "", None where it leaves them to the planner."""
+    if section is None or "check" not in section:
+        return None
+    said = section["check"]
+    names = [name for name in (said if isinstance(said, list) else [said]) if name != ""]
+    for name in names:
+        if name not in known:
+            others = f"; known: {', '.join(known)}" if known else ""
+            raise InputError(f"[ladder]: check = {name!r} is no check on sale that a machine makes{others}")
+    return tuple(names)
+
+
+def _by_hand(section: Mapping[str, Any] | None, nodes: Sequence[str]) -> Mapping[str, Any]:
     if section is None:
         return {}
     for key in section:
@@ -249,11 +288,6 @@ def _by_hand(section: Mapping[str, Any] | None, nodes: Sequence[str], checks: Se
     for node in section.get("order", ()):
         if node not in nodes:
             raise InputError(f"[ladder]: order names {node!r}, which is no node{suggestion(str(node), nodes)}")
-    if "check" in section and section["check"] not in ("", *checks):
-        others = f"; known: {', '.join(checks)}" if checks else ""
-        raise InputError(
-            f"[ladder]: check = {section['check']!r} is no check on sale that states the delivered value and that nobody has to be asked for{others}"
-        )
     for key in ("number", "within"):
         if key in section and (isinstance(section[key], bool) or not isinstance(section[key], int)):
             raise InputError(f"[ladder]: {key} = {section[key]!r} should be a whole number")

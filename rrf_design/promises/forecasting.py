@@ -22,7 +22,7 @@ def forecast_pilot(plan: PilotPlan) -> dict[str, Any]:
     least = least_labels(settings.risk, settings.confidence)
     sizes = sorted({min(size, max(1, round(part * thumb))) for part in SIZES} | {min(size, least)})
     aside = plan.sheet.only(plan.population.order(settings.seed)[-OTHERS:])  # a pilot takes the first
-    panel = float(plan.sheet.costs.sum(axis=1).mean())
+    panel = plan.panel
     prospects = [Prospect(0.0, 0.0)]
     from_answers = len(aside) >= FEWEST_OTHERS and bool((aside.codes >= 0).any())
     if from_answers:

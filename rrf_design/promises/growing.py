@@ -32,7 +32,7 @@ def why_stop(result: PilotResult, more: int) -> str | None:
     """In words, why `more` further labels would not pay; None while they may."""
     plan = result.plan
     left = len(plan.population) - len(plan.drawn)
-    price = plan.last.check + float(plan.sheet.costs.sum(axis=1).mean())
+    price = plan.last.check + plan.panel
     now = plan.last.check if result.chosen is None else float(result.played[result.chosen.name].cost.mean())
     hopeful = [
         float(result.played[policy.name].cost.mean())

@@ -28,6 +28,8 @@ FEWEST_VALUES = 3
 LONG = 40
 """Characters of a text that stands nowhere else by accident."""
 DIGITS = 3
+TOLD = (("prompt",), ("system",), ("variables",), ("command",))
+"""What of a check's source is shown to somebody who answers: a judge, a program."""
 
 
 def leaks_of(dataset: Dataset, sheet: AnswerSheet, truths: Sequence[Truth]) -> list[dict[str, Any]]:
@@ -41,7 +43,7 @@ def leaks_of(dataset: Dataset, sheet: AnswerSheet, truths: Sequence[Truth]) -> l
         if all(_is(cell, truth) for cell, truth in pairs):
             raise Refused(
                 f"{where}: column {column!r} is the truth in all {len(pairs)} drawn items; a pilot of questions that show their answers proves nothing about"
-                " others. Take it out of the prompt (as a check it may stay: by = { value = ... })"
+                " others. Take it out (as a check it may stay: by = { value = ... })"
             )
         how = _gives_away(pairs)
         if how is not None:
@@ -50,10 +52,12 @@ def leaks_of(dataset: Dataset, sheet: AnswerSheet, truths: Sequence[Truth]) -> l
 
 
 def _shown(dataset: Dataset) -> dict[str, str]:
-    """Columns that questions to models show, with where they first do."""
+    """Columns that questions to models and judges show, and programs are given, with where they first are. What a check states is no question: it may be the truth."""
     found: dict[str, str] = {}
     for slot in find_slots(dataset.recipe):
-        if slot.section == "nodes" and slot.path[0] in ("prompt", "system", "variables"):
+        asked = slot.section == "nodes" and slot.path[0] in ("prompt", "system", "variables")
+        told = slot.section == "anchors" and slot.path[0] == "source" and slot.path[1:2] in TOLD
+        if asked or told:
             for column in sorted(slot.columns):
                 found.setdefault(column, slot.where)
     return found

@@ -16,6 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rrf_design.blocks import Relation
+from rrf_design.promises.checks import noisy
+from rrf_design.promises.judging import Judgement, measure_judges
 from rrf_design.promises.positions import both_orders, order_proposals
 from rrf_design.promises.sheets import AnswerSheet, SheetRow, carried, simple
 from rrf_design.promises.truths import Said, Truth, same
@@ -36,15 +38,17 @@ def measured(sheet: AnswerSheet, truths: Sequence[Truth], recipe: Recipe, confid
     repeated = repeats(sheet, recipe, confidence)
     broken = relations(sheet, truths, confidence)
     orders = both_orders(sheet, truths, recipe, confidence)
+    judges = judged(sheet, truths, confidence)
     return {
         "wrong_answers": wrong,
         "fail_together": pairs,
         "repeats": repeated,
         "scatter": scatter(sheet, truths, confidence),
         "checks": checks(sheet, truths, confidence),
+        "judges": judges,
         "relations": broken,
         "orders": orders,
-        "proposals": [*proposals(wrong, pairs, repeated, broken), *order_proposals(orders)],
+        "proposals": [*proposals(wrong, pairs, repeated, broken), *order_proposals(orders), *judges["proposals"]],
     }
 
 
@@ -123,12 +127,12 @@ def repeats(sheet: AnswerSheet, recipe: Recipe, confidence: float) -> dict[str, 
 
 
 def checks(sheet: AnswerSheet, truths: Sequence[Truth], confidence: float) -> list[dict[str, Any]]:
-    """How often the checks whose value the row knows are wrong, where they state the delivered value."""
+    """How often checks are wrong whose value is known or was fetched, where they speak of the delivered value alone."""
     counts: dict[str, list[int]] = {}
     for row, truth in zip(sheet.rows, truths, strict=True):
         for anchor in row.shape.problem.anchors:
-            if anchor.id in row.values and anchor.nodes == (row.shape.node,) and anchor.rows is None:
-                value = row.values[anchor.id]
+            value = row.checked.get(anchor.id, row.values.get(anchor.id))
+            if value is not None and anchor.nodes == (row.shape.node,) and anchor.rows is None:
                 tally = counts.setdefault(anchor.id, [0, 0])
                 tally[0] += 1
                 tally[1] += not truth.right(value if isinstance(value, tuple) else (float(value),))
@@ -136,6 +140,21 @@ def checks(sheet: AnswerSheet, truths: Sequence[Truth], confidence: float) -> li
         {"check": name, "asked": asked, "wrong": wrong, "bound": rate_bound(asked, wrong, confidence)}
         for name, (asked, wrong) in sorted(counts.items())
     ]
+
+
+def judged(sheet: AnswerSheet, truths: Sequence[Truth], confidence: float) -> dict[str, Any]:
+    """The noisy checks that were fetched, and speak of the delivered value, as judges are measured: how often right, or their σ."""
+    said = [
+        Judgement(row.id, name, row.checked.get(name), truth.values[0])
+        for row, truth in zip(sheet.rows, truths, strict=True)
+        for name, check in row.shape.checks.items()
+        if truth.values
+        and row.silent_checks.get(name) != "missing"
+        and noisy(check)
+        and check.nodes == (row.shape.node,)
+        and check.rows is None
+    ]
+    return measure_judges(said, confidence=confidence) if said else {"judges": [], "agreement": [], "proposals": []}
 
 
 def relations(sheet: AnswerSheet, truths: Sequence[Truth], confidence: float) -> list[dict[str, Any]]:

@@ -14,12 +14,13 @@ from typing import Any
 import numpy as np
 
 from rrf_design.errors import InputError
-from rrf_design.promises.buying import NOTHING, BoughtAnswers, LiveModels, buy_answers
+from rrf_design.promises.buying import NOTHING, BoughtAnswers, LiveModels, buy_answers, buy_checks
+from rrf_design.promises.checks import is_known, may_run
 from rrf_design.promises.drawing import Population
-from rrf_design.promises.family import SHARES, LadderPolicy, LastRung, diluted, family_of
-from rrf_design.promises.playing import LastPrices, machine_checks
-from rrf_design.promises.rungs import Climb, climbs_of, common
-from rrf_design.promises.sheets import AnswerSheet, read_sheet
+from rrf_design.promises.family import SHARES, LadderPolicy, LastRung, checks_by_hand, diluted, family_of
+from rrf_design.promises.playing import LastPrices
+from rrf_design.promises.rungs import CheckRung, Climb, check_rungs, climbs_of, common, rungs_by_hand
+from rrf_design.promises.sheets import AnswerSheet, Shape, read_sheet
 from rrf_design.promises.truths import GoldRule
 from rrf_design.questions.answers import RecordedAnswers
 from rrf_design.questions.datasets import Dataset
@@ -100,6 +101,13 @@ class PilotPlan:
         return self.sheet.only(self.drawn)
 
     @property
+    def panel(self) -> float:
+        """What everything that a pilot buys of an item costs on average: its answers, and the checks of its rungs."""
+        steps = {step for policy in self.policies for step in policy.further}
+        checks = sum(row.price(name) for row in self.sheet.rows for name in row.shape.checks if name in steps)
+        return float(self.sheet.costs.sum(axis=1).mean()) + checks / len(self.sheet)
+
+    @property
     def aside(self) -> AnswerSheet:
         """The items whose answers make the order of tests; their gold is never read. The last of the random order, so that a pilot that grows keeps away
         from them; for a finite statement a draw of its own, which owes nothing to the pilot's."""
@@ -159,7 +167,7 @@ def plan_pilot(
         last=ending,
         by_hand=by_hand,
         climbs=_climbs(sheet, by_hand),
-        checks=machine_checks(sheet),
+        checks=_check_rungs(sheet, by_hand, live=isinstance(answers, BoughtAnswers)),
     )
     if settings.among is None:
         everything = policies[0].last is LastRung.PERSON or settings.stratify is not None
@@ -189,8 +197,26 @@ def _climbs(sheet: AnswerSheet, by_hand: Mapping[str, Any] | None) -> list[Climb
         return []
     found: list[Climb] = []
     for shape in common([row.shape for row in sheet.rows]):
-        priced = any(shape.prices.values())
-        found += climbs_of(shape.problem, shape.prices if priced else dict.fromkeys(shape.prices, 1.0))
+        found += climbs_of(shape.problem, _prices(shape))
+    return list(dict.fromkeys(found))
+
+
+def _prices(shape: Shape) -> Mapping[str, float]:
+    return shape.prices if any(shape.prices.values()) else dict.fromkeys(shape.prices, 1.0)
+
+
+def _check_rungs(sheet: AnswerSheet, by_hand: Mapping[str, Any] | None, *, live: bool) -> list[CheckRung]:
+    """Designs with checks, of the same structures. Recorded answers have the checks that are recorded or known; live, all can be fetched."""
+    shapes = list({id(row.shape): row.shape for row in sheet.rows}.values())
+    there = {name for row in sheet.rows for name in (row.shape.checks if live else row.checked)}
+    known = [name for shape in shapes for name in shape.checks if name in there]
+    named = checks_by_hand(by_hand, list(dict.fromkeys(known)))
+    found: list[CheckRung] = []
+    for shape in common([row.shape for row in sheet.rows]):
+        if named is None:
+            found += check_rungs(shape.problem, _prices(shape), there)
+        elif named:
+            found += rungs_by_hand(shape.problem, named)
     return list(dict.fromkeys(found))
 
 
@@ -213,8 +239,23 @@ def buy_pilot(
     drawn = population.order(settings.seed)[: settings.labels]
     aside = aside_places(population, settings) if settings.order == "front" else []
     wanted = [population.ids[place] for place in dict.fromkeys((*drawn, *aside))]
-    return have.joined(
-        buy_answers(dataset, [name for name in wanted if name not in have.answers], live.after(have.money))
+    new = [name for name in wanted if name not in have.answers]
+    checks = checks_to_fetch(dataset)
+    may_run(dataset, checks, allowed=bool(live.options.get("allow_commands")))
+    answers = buy_answers(dataset, new, live.after(have))
+    found = have.joined(answers)
+    return found.joined(buy_checks(dataset, new, live.after(found), answers, checks))
+
+
+def checks_to_fetch(dataset: Dataset) -> list[str]:
+    """The checks that a live pilot fetches: those on rungs of its family whose value nobody knows beforehand."""
+    sheet = read_sheet(dataset, NOTHING, tuple(dict.fromkeys(dataset.recipe.nodes.values())))
+    steps = {step for rung in _check_rungs(sheet, dataset.recipe.ladder, live=True) for step in rung.steps}
+    shapes = {id(row.shape): row.shape for row in sheet.rows}.values()
+    return list(
+        dict.fromkeys(
+            n for s in shapes for n, check in s.checks.items() if n in steps and not is_known(s.problem, check)
+        )
     )
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from rrf_design.documents import checked, sealed
 from rrf_design.errors import InputError, Refused
+from rrf_design.promises.checks import program_digests
 from rrf_design.promises.drawing import Population
 from rrf_design.promises.family import CHECK_EVERYTHING, LadderPolicy, LastRung
 from rrf_design.promises.piloting import PilotResult
@@ -75,6 +76,7 @@ def policy_document(result: PilotResult) -> dict[str, Any]:
         "stronger": stronger_promise(result),
         "voided_by": VOIDED_BY,
         "models": None if plan.models is None else dict(plan.models),
+        "programs": {} if plan.models is None else program_digests(plan.dataset),
         "runs": list(plan.runs),
         "recipe": {"name": plan.dataset.recipe.name, "digest": plan.dataset.recipe.digest},
         "population": {
@@ -125,9 +127,14 @@ class ProvenPolicy:
 
 
 def check_applies(
-    document: Any, recipe_digest: str, population: Population, *, models: Mapping[str, Any] | None = None
+    document: Any,
+    recipe_digest: str,
+    population: Population,
+    *,
+    models: Mapping[str, Any] | None = None,
+    programs: Mapping[str, Any] | None = None,
 ) -> Mapping[str, Any]:
-    """The document, if it is a policy for this recipe and table, and for these models where they are asked live; Refused says what has changed."""
+    """The document, if it is a policy for this recipe and table, and for these models and programs of checks where they are asked live; Refused says what has changed."""
     data = checked(document, "rrf-policy", what="policy")
     said = data.get("recipe"), data.get("population")
     if not all(isinstance(part, Mapping) for part in said):
@@ -142,6 +149,10 @@ def check_applies(
     if models is not None and data["models"] != dict(models):
         changed = sorted(name for name in {*models, *data["models"]} if models.get(name) != data["models"].get(name))
         raise Refused(f"the models have changed since the pilot ({', '.join(changed)}); pilot them anew")
+    then, now = data.get("programs") or {}, dict(programs or {})
+    if models is not None and then != now:
+        changed = sorted(name for name in {*now, *then} if now.get(name) != then.get(name))
+        raise Refused(f"the programs of checks have changed since the pilot ({', '.join(changed)}); pilot them anew")
     if people.get("digest") != population.digest:
         raise Refused(
             f"the table has changed since the pilot ({people.get('size')} items then, {len(population)} now, or others); pilot it anew"

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from rrf_design.risk import PolicyChoice
 
 VOIDED_BY = (
-    "another model, prompt, check or price (the recipe's digest), other items (the population's digest), or a second look;"
-    " drift is watched by audits"
+    "another model, prompt, check or price (the recipe's digest), another program of a check (its digest), other items (the population's digest), or a second look;"
+    " drift, of a model or of what a check asks outside, is watched by audits"
 )
 PROVEN = "the cheapest policy that is proven to keep the risk"
 UNPROVEN = f"no policy is proven to keep the risk; {CHECK_EVERYTHING} does"
@@ -29,7 +29,16 @@ POLICY_INFORMATION = (
 )
 """Told beside the promise, and neither proven nor needed for it."""
 POLICY_TRUST = (
-    *("models", "recipe.digest", "population.size", "population.digest", "strata", "drawn", "choice.streams"),
+    *(
+        "models",
+        "programs",
+        "recipe.digest",
+        "population.size",
+        "population.digest",
+        "strata",
+        "drawn",
+        "choice.streams",
+    ),
     *("check_cost", "choice.policies[].cost", "choice.policies[].delivers", "choice.depth"),
 )
 """What the promise rests on, beside the truths that the marks stand for: nobody can redo it from the document."""
@@ -38,7 +47,7 @@ _POLICY = (
     *("format", "version", "policy", "because", "risk", "confidence", "statement", "among", "sentence", "bound"),
     *("cost_per_item", "check_cost", "delivered_share", "wrong_answers", "measured", "policies", "drawn", "ladder"),
     *("seed", "order", "aside", "random_checks", "places", "stratify", "strata", "truth", "twins", "leaks", "stronger"),
-    *("voided_by", "models", "runs", "recipe", "population", "choice"),
+    *("voided_by", "models", "programs", "runs", "recipe", "population", "choice"),
 )
 _AUDIT = (
     *("format", "version", "population", "drawn", "wrong", "bound", "confidence", "risk", "holds", "sentence"),

@@ -6,20 +6,26 @@ designs it holds. For a margin g let T_k(g) be the shortest beginning that has i
 before or the next larger one: what was contested once must be no easier to accept later. At k = 0, where a margin means nothing, a rung asks two
 answers fewer than at k = 1, and at least two: in a field where all answer the same question γ_k is √(T − 2k), and T − 2k is the lead that the rung asks for.
 
+What climbs further may buy checks that machines make, as a design of the exact frontier over asks and checks together: at k = 1, at k = 2, and where every
+answer may be wrong, which is where a check that decides, or one whose noise is small against what is wanted, has a margin and answers have none. The
+cheapest such designs that reach the problem's own goal are rungs (`CheckRung`); and so is the cheapest quorum of checks that may be wrong, but not all.
+
 Each structure is planned once, and nothing here looks at answers.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from typing import TypeVar
 
-from rrf_design.decisive import delivered_node
+from rrf_design.blocks import Anchor
+from rrf_design.decisive import decides, delivered_node, quorum, sole_delivered, suspect_statements
 from rrf_design.market import exact
 from rrf_design.problem import Problem
+from rrf_design.promises.checks import machine_checks, shown_to
 
 LARGEST_K = 2
 MOST_ASKS = 12
@@ -27,6 +33,8 @@ MOST_ASKS = 12
 MOST_STRUCTURES = 3
 """The most common ones: a family for every oddity would cost more tests than it is worth."""
 MOST_MARGINS = 12
+MOST_DESIGNS = 2
+"""Of the frontier for each k: every design with checks goes with every ladder before it, and every test costs."""
 CLOSE = 1e-9
 Shared = TypeVar("Shared")
 
@@ -39,6 +47,15 @@ class Climb:
     rungs: tuple[tuple[int, int], ...]
     level: bool
     """Every rung from k = 0 on asks for the same margin: where all answer one question, that is a lead."""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckRung:
+    """A design with checks: answers and checks in the order they are bought, for items that no gate before it accepts. k: how many answers may
+    be wrong; None for all of them."""
+
+    steps: tuple[str, ...]
+    k: int | None
 
 
 def common(shapes: Sequence[Shared]) -> list[Shared]:
@@ -118,3 +135,69 @@ def _reach(sold: Problem, order: Sequence[str], margins: Sequence[float]) -> dic
                     found[k].setdefault(place, answers)
     found[0] = {place: answers - 2 for place, answers in found[1].items() if answers > 3}
     return found
+
+
+def check_rungs(problem: Problem, prices: Mapping[str, float], names: Collection[str]) -> list[CheckRung]:
+    """The designs of one structure's frontier that hold some of the named checks, each distinct one once. Where the frontier would be too large: the cheapest
+    checks that decide, each for itself."""
+    checks = [anchor for anchor in machine_checks(problem) if anchor.id in names]
+    sure = _deciding(problem, checks)
+    if problem.nonlinear or len(problem.nodes) + len(checks) > MOST_ASKS:
+        return [_rung(problem, [check], None) for check in sure[:MOST_DESIGNS]]
+    found = _designs(problem, prices, sure, None)
+    if len(sure) < len(checks):
+        # What decides needs no k and no judge before it; designs of such checks alone are there already.
+        for k in (None, *range(1, LARGEST_K + 1)):
+            designs = _designs(problem, prices, checks, k)
+            found += [rung for rung in designs if any(check.id in rung.steps for check in checks if check not in sure)]
+    suspects = {check.id for check in suspect_statements(problem, delivered_node(problem))}
+    several = [check for check in checks if check.id in suspects]
+    if len(several) >= quorum(problem):
+        found.append(_rung(problem, several[: quorum(problem)], None))
+    return list(dict.fromkeys(found))
+
+
+def _designs(problem: Problem, prices: Mapping[str, float], checks: Sequence[Anchor], k: int | None) -> list[CheckRung]:
+    """The cheapest designs with checks on the exact frontier over asks and these checks that reach the problem's goal at k."""
+    from rrf_design.bundles import Measure
+    from rrf_design.derive import on_sale
+    from rrf_design.planning import frontier
+
+    if not checks:
+        return []
+    asks, known = on_sale(problem, prices), {check.id for check in checks}
+    plain = [check.model_copy(update={"requires": (), "excludes": ()}) for check in checks]
+    sold = asks.model_copy(update={"anchors": (*asks.anchors, *plain)})
+    most = len(sold.nodes) if k is None else k
+    found: list[CheckRung] = []
+    for point in frontier(sold, measure=Measure(most)).points:
+        if len(found) == MOST_DESIGNS or known.isdisjoint(point.selected) or point.gamma <= CLOSE:
+            continue
+        held = [check for check in checks if check.id in point.selected]
+        design = sold.design(point.selected)
+        if _deciding(problem, held) or design.standing(sold, margin=design.margin(most)).reached:
+            found.append(_rung(problem, held, k, point.selected))
+    return found
+
+
+def rungs_by_hand(problem: Problem, names: Sequence[str]) -> list[CheckRung]:
+    """These checks, for every k; one rung where a check decides and k means nothing."""
+    checks = [anchor for name in names for anchor in machine_checks(problem) if anchor.id == name]
+    if len(checks) < len(names):
+        return []
+    ks = (None,) if _deciding(problem, checks) else (None, *range(1, LARGEST_K + 1))
+    return [_rung(problem, checks, k) for k in ks]
+
+
+def _deciding(problem: Problem, checks: Sequence[Anchor]) -> list[Anchor]:
+    """Those that state all that is delivered, and are not suspect."""
+    node = sole_delivered(problem)
+    return [] if node is None else [check for check in checks if decides(problem, check, node)]
+
+
+def _rung(problem: Problem, checks: Sequence[Anchor], k: int | None, design: Collection[str] = ()) -> CheckRung:
+    """The design's answers, and those that its checks are made from; then its checks. Where checks decide, no other answer is needed."""
+    shown = {name for check in checks for name in shown_to(problem, check)}
+    needed = shown if len(_deciding(problem, checks)) == len(checks) else shown.union(design)
+    asked = [name for name in _plainly(problem) if name in needed]
+    return CheckRung((*asked, *(check.id for check in checks)), k)

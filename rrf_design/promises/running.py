@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from rrf_design.documents import sealed
 from rrf_design.errors import InputError
-from rrf_design.promises.buying import NOTHING, BoughtAnswers, LiveModels, buy_answers, identities
+from rrf_design.promises.buying import NOTHING, BoughtAnswers, LiveModels, buy_answers, buy_checks, identities
+from rrf_design.promises.checks import may_run, program_digests
 from rrf_design.promises.drawing import Population
 from rrf_design.promises.family import CHECK_EVERYTHING, LadderPolicy, LastRung
 from rrf_design.promises.pilot_plans import last_prices
@@ -89,7 +90,7 @@ def run_policy(
     stratify = document.get("stratify") if isinstance(document, Known) else None
     population = Population.of(dataset, stratify=stratify if isinstance(stratify, str) else None)
     models = identities(dataset, answers) if isinstance(answers, LiveModels) else None
-    data = check_applies(document, dataset.recipe.digest, population, models=models)
+    data = check_applies(document, dataset.recipe.digest, population, models=models, programs=program_digests(dataset))
     prove_policy(data)
     nodes = tuple(dict.fromkeys(dataset.recipe.nodes.values()))
     piloted = set(data["drawn"])
@@ -164,15 +165,33 @@ def _climb(dataset: Dataset, live: LiveModels, data: Mapping[str, Any], nodes: S
     policy = LadderPolicy.from_json(data["ladder"])
     piloted = set(data["drawn"])
     running = [name for name in dataset if name not in piloted]
+    may_run(dataset, policy.further, allowed=bool(live.options.get("allow_commands")))
     for rung, node in enumerate(policy.order, start=1):
         if not running:
             break
-        answers = answers.joined(buy_answers(dataset, running, live.after(answers.money), nodes=[node]))
-        sheet = read_sheet(dataset.only(running), answers, nodes)
-        (played,) = play([policy], sheet, last=last_prices(sheet, dataset.recipe.ladder))
+        answers = answers.joined(buy_answers(dataset, running, live.after(answers), nodes=[node]))
+        sheet, played = _played(dataset.only(running), answers, policy, nodes)
         # What is decided within the answers at hand does not depend on those to come.
         running = [name for name, asked in zip(sheet.ids, played.asked, strict=True) if asked > rung]
+    outside = dataset.only([name for name in dataset if name not in piloted])
+    for step in policy.further:
+        sheet, played = _played(outside, answers, policy, nodes)
+        climbing = [name for name, more in zip(sheet.ids, played.more, strict=True) if step in more]
+        bought = (
+            buy_answers(dataset, climbing, live.after(answers), nodes=[step])
+            if step in nodes
+            else buy_checks(dataset, climbing, live.after(answers), answers, [step])
+        )
+        answers = answers.joined(bought)
     return answers
+
+
+def _played(
+    dataset: Dataset, answers: BoughtAnswers, policy: LadderPolicy, nodes: Sequence[str]
+) -> tuple[AnswerSheet, PlayedPolicy]:
+    sheet = read_sheet(dataset, answers, nodes)
+    (played,) = play([policy], sheet, last=last_prices(sheet, dataset.recipe.ladder))
+    return sheet, played
 
 
 def _totals(dataset: Dataset, outside: AnswerSheet, played: PlayedPolicy | None, check: float) -> RunTotals:
@@ -187,19 +206,18 @@ def _totals(dataset: Dataset, outside: AnswerSheet, played: PlayedPolicy | None,
 
 def _unanswered(outside: AnswerSheet, played: PlayedPolicy) -> None:
     """Recorded answers must hold what the policy asks: a node that was never asked is not one whose answer can't be read."""
-    for row, asked in zip(outside.rows, played.asked, strict=True):
-        for node in played.policy.order[:asked]:
-            if row.invalid.get(node) == "missing":
-                raise InputError(
-                    f"item {row.id!r}: the policy asks node {node!r}, which the recorded answers do not have"
-                )
+    for row, held in zip(outside.rows, played.held, strict=True):
+        for name in held:
+            if row.invalid.get(name) == "missing" or row.silent_checks.get(name) == "missing":
+                what = "makes check" if name in row.shape.checks else "asks node"
+                raise InputError(f"item {row.id!r}: the policy {what} {name!r}, which the recorded answers do not have")
 
 
 def _verdicts(outside: AnswerSheet, played: PlayedPolicy) -> list[tuple[Verdict, str]]:
     """What the product says of the answers that were bought, at the recipe's own k; the policy's promise does not rest on it."""
-    from rrf_design.promises.playing import held_verdicts
+    from rrf_design.promises.decisions import held_verdicts
 
-    return held_verdicts(outside, [played.policy.order[:asked] for asked in played.asked])
+    return held_verdicts(outside, played.held)
 
 
 def _delivered(
@@ -219,10 +237,15 @@ def _delivered(
         "bound": None,
         "changed": first is None or shown(first, row.parser) != shown(value, row.parser),
         "cost": cost,
-        "reason": f"the check {played.policy.check!r} states the value, where no gate of the policy accepts the answers"
-        if at in played.by_check
-        else f"delivered under the policy: {played.name}",
+        "reason": _reason(played, at),
     }
+
+
+def _reason(played: PlayedPolicy, at: int) -> str:
+    if at not in played.by_check:
+        return f"delivered under the policy: {played.name}"
+    where = ", where no gate of the policy accepts the answers" if played.policy.order else ""
+    return f"the check {played.more[at][-1]!r} states the value{where}"
 
 
 def _held_back(row: SheetRow, cost: float, reason: str) -> dict[str, Any]:

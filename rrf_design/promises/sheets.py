@@ -19,9 +19,11 @@ from rrf_design.errors import InputError
 from rrf_design.field import Node
 from rrf_design.goal import Goal
 from rrf_design.handover.readings import read_answer
+from rrf_design.known import known_value, rows_of
 from rrf_design.noise import Noise, radius_of
 from rrf_design.problem import Problem
 from rrf_design.promises.buying import BoughtAnswers
+from rrf_design.promises.checks import is_known, machine_checks
 from rrf_design.promises.truths import Said, same
 from rrf_design.questions.answers import RecordedAnswer, RecordedAnswers
 from rrf_design.questions.datasets import DataItem, Dataset
@@ -49,6 +51,8 @@ class Shape:
     """The check by a person that states the delivered value."""
     identity: bool
     """Every node is a voice, there is no noise and no check: an explanation is a camp, and camps decide as verdicts do."""
+    checks: Mapping[str, Anchor] = field(default_factory=dict)
+    """Those on sale that machines make, the cheapest first."""
 
     @classmethod
     def of(cls, problem: Problem) -> Shape:
@@ -68,7 +72,8 @@ class Shape:
         no_margin = Goal.of(problem).target is None
         identity = plain and silent and tree and no_margin and not units and not problem.whole.premise.wrong_checks
         best = next(iter(cheapest_first(people)), None)
-        return cls(problem, node, ways, prices, best, identity)
+        checks = {check.id: check for check in machine_checks(problem)}
+        return cls(problem, node, ways, prices, best, identity, checks)
 
     def implied(self, node: str, said: Said | None, offsets: Mapping[str, Numbers]) -> Said | None:
         """The delivered value that an answer of this node means; None where it means none."""
@@ -142,6 +147,14 @@ class SheetRow:
     raw: str
     parser: Parser | None
     item: DataItem = field(repr=False)
+    checked: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    """What machines' checks say that are known or were fetched; one that failed is not there."""
+    silent_checks: Mapping[str, str] = field(default_factory=dict)
+    """The others, and why: "missing" for one that nobody asked."""
+
+    def price(self, step: str) -> float:
+        """Of an answer, or of a check that the item has."""
+        return self.cost[step] if step in self.cost else float(self.shape.checks[step].cost or 0.0)
 
     def answers(self, nodes: Iterable[str]) -> ResponseField:
         """The responses of these nodes; all others are not asked."""
@@ -212,9 +225,51 @@ def _row(item: DataItem, shape: Shape, answered: Mapping[str, RecordedAnswer]) -
     implied = {node: shape.implied(node, value, offsets) for node, value in said.items()}
     first = answered.get(shape.node)
     raw = "" if first is None or first.text is None else first.text
+    values = item.values
+    checked = _checked(item, shape, values, answered)
+    silent = {
+        name: (answered[name].status or "missing") if name in answered else "missing"
+        for name in shape.checks
+        if name not in checked
+    }
     return SheetRow(
-        item.id, shape, said, implied, cost, invalid, item.values, offsets, raw, parsers.get(shape.node), item
+        item.id,
+        shape,
+        said,
+        implied,
+        cost,
+        invalid,
+        values,
+        offsets,
+        raw,
+        parsers.get(shape.node),
+        item,
+        checked,
+        silent,
     )
+
+
+def _checked(
+    item: DataItem, shape: Shape, values: Mapping[str, Numbers], answered: Mapping[str, RecordedAnswer]
+) -> dict[str, tuple[float, ...]]:
+    """What the checks of an item say: what was fetched, the row's own value, else what arithmetic gives."""
+    found: dict[str, tuple[float, ...]] = {}
+    for name, check in shape.checks.items():
+        rows, known = rows_of(shape.problem, check), None
+        if name in answered:
+            known = answered[name].value
+            if known is not None and len(known) != rows:
+                raise InputError(f"item {item.id!r}, check {name!r}: {len(known)} numbers where {rows} are needed")
+        elif name in values:
+            own = values[name]
+            known = own if isinstance(own, tuple) else (float(own),) * rows
+        elif is_known(shape.problem, check):
+            problem = item.problem
+            exact = known_value(problem, next(anchor for anchor in problem.anchors if anchor.id == name))
+            known = None if exact is None else tuple(float(number) for number in exact)
+        if known is not None:
+            found[name] = known
+    return found
 
 
 def _said(answer: RecordedAnswer, parser: Parser | None, node: Node, item: str) -> tuple[Said | None, str]:

@@ -18,7 +18,7 @@ LARGEST = 1_000_000
 def stronger_promise(result: PilotResult) -> list[dict[str, Any]]:
     """For half the risk with the same policy, and for a risk that nothing wrong would prove: labels, their cost, and what that rests on."""
     plan, settings = result.plan, result.plan.settings
-    price = plan.last.check + float(plan.sheet.costs.sum(axis=1).mean())
+    price = plan.last.check + plan.panel
     found = []
     chosen = None if result.chosen is None else result.played[result.chosen.name]
     if chosen is None:

@@ -44,11 +44,13 @@ class RecordedAnswer:
 
 
 class RecordedAnswers:
-    """The answers of a data set's items. Close it, or use it in a `with` block."""
+    """The answers of a data set's items. Close it, or use it in a `with` block. `checks`: rows may also say what a check gave, under its own id as `node`."""
 
-    def __init__(self, dataset: Dataset, source: Any) -> None:
+    def __init__(self, dataset: Dataset, source: Any, *, checks: bool = False) -> None:
         self.name = str(source) if isinstance(source, str | os.PathLike) else "the answers"
         self._names = NodeNames(dataset.recipe)
+        entries = dataset.recipe.long.get("anchors", ()) if checks else ()
+        self._checks = frozenset(str(entry.get("id")) for entry in entries)
         # A temporary file that ends with the connection. Joblib asks for the next items in whatever thread has one to spare,
         # one thread at a time.
         self._db = sqlite3.connect("", isolation_level=None, check_same_thread=False)
@@ -113,7 +115,10 @@ class RecordedAnswers:
         repeat, model = _repeat(cells.get("repeat")), cells.get("model")
         if model is not None and not isinstance(model, str):
             raise InputError(f"model is {model!r:.40}, not text")
-        return item, self._names.node(node, model or None, repeat), _answer(cells)
+        answer = _answer(cells)
+        if node in self._checks and answer.text is not None:
+            raise InputError(f"check {node!r}: what it gave is a value (a number, or a list of them), not a text")
+        return item, node if node in self._checks else self._names.node(node, model or None, repeat), answer
 
     def _check_items(self, dataset: Dataset) -> None:
         """Answers of items that the table has not: a slip in an id, or another table."""

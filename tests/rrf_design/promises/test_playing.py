@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -91,9 +90,9 @@ def test_a_machine_decides_what_the_gate_does_not_accept(make_world: Any) -> Non
     plan = world.plan(PilotSettings(60, 0.3))
     truths, _ = gold_truths(plan)
     known = [truths[name] for name in plan.pilot.ids]
-    pairs = [(policy, replace(policy, check="")) for policy in plan.policies if policy.check and policy.order]
+    pairs = [(policy, policy.answers_only) for policy in plan.policies if policy.further and policy.order]
     assert len(pairs) * 2 == len(plan.policies) - 1
-    assert {policy.check for policy, _ in pairs} == {"ledger"}
+    assert {(policy.further, policy.further_k) for policy, _ in pairs} == {(("ledger",), None)}
     played = {one.policy: one for one in play(plan.policies, plan.pilot, last=plan.last, truths=known)}
     for policy, plain in pairs:
         with_it, without = played[policy], played[plain]
@@ -119,7 +118,7 @@ def test_a_ladder_with_a_check_is_tested_run_and_proven(make_world: Any) -> None
 
     world = with_ledger(make_world, lambda at, truth: truth, items=200, wrong=0.1)
     document = json.loads(json.dumps(world.document(PilotSettings(100, 0.05))))
-    assert document["ladder"]["check"] == "ledger"
+    assert document["ladder"]["further"] == ["ledger"]
     assert LadderPolicy.from_json(document["ladder"]).to_json() == document["ladder"]
     assert "; else ledger; else person" in document["policy"]
     assert document["cost_per_item"] < 20.0
@@ -133,7 +132,7 @@ def test_a_ladder_with_a_check_is_tested_run_and_proven(make_world: Any) -> None
     assert any(row["reason"].startswith("the check 'ledger' states the value") for row in found.rows)
     assert wrong <= 0.05 * 200
     with pytest.raises(Refused):
-        prove_policy({**document, "ladder": {key: v for key, v in document["ladder"].items() if key != "check"}})
+        prove_policy({**document, "ladder": {key: v for key, v in document["ladder"].items() if "further" not in key}})
 
 
 def test_a_ledger_that_errs_is_not_believed(make_world: Any) -> None:
@@ -143,14 +142,14 @@ def test_a_ledger_that_errs_is_not_believed(make_world: Any) -> None:
     assert not any(
         entry["proven"] and "ledger" in entry["policy"] for entry in document["policies"] if entry["wrong"] > 1
     )
-    assert document["ladder"] is None or "check" not in document["ladder"]
+    assert document["ladder"] is None or "further" not in document["ladder"]
 
 
 def test_a_check_by_hand(make_world: Any) -> None:
     world = with_ledger(
         make_world, lambda at, truth: truth, items=80, wrong=0.2, extra='\n[ladder]\ncheck = "ledger"\n'
     )
-    assert {policy.check for policy in world.plan(PilotSettings(60, 0.3)).policies} == {"ledger"}
+    assert {policy.further for policy in world.plan(PilotSettings(60, 0.3)).policies} == {("ledger",)}
     for name in ("clerk", "nobody"):
         other = with_ledger(
             make_world, lambda at, truth: truth, items=80, wrong=0.2, extra=f'\n[ladder]\ncheck = "{name}"\n'
@@ -158,7 +157,7 @@ def test_a_check_by_hand(make_world: Any) -> None:
         with pytest.raises(InputError, match=f"check = '{name}' is no check on sale.*known: ledger"):
             other.plan(PilotSettings(60, 0.3))
     none = make_world(items=80, wrong=0.2)
-    assert {policy.check for policy in none.plan(PilotSettings(60, 0.3)).policies} == {""}
+    assert {policy.further for policy in none.plan(PilotSettings(60, 0.3)).policies} == {()}
 
 
 def test_a_check_may_decide_everything(make_world: Any) -> None:
@@ -182,4 +181,4 @@ def test_a_check_may_decide_everything(make_world: Any) -> None:
     outside = [name for name in rows if name not in document["drawn"]]
     assert found.totals.cost == sum(30.0 if name in waiting else 5.0 for name in outside)
     with pytest.raises(Refused):
-        prove_policy({**document, "ladder": {**document["ladder"], "check": ""}})
+        prove_policy({**document, "ladder": {**document["ladder"], "further": []}})

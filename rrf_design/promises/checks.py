@@ -1,0 +1,84 @@
+"""Checks that machines make, as rungs of a ladder: which there are, which answers each is shown, and what a policy is bound to by them.
+
+A value of the row and arithmetic are known at once. Tests in the sandbox, commands and judges have to be fetched, each after the answers
+that it is about: an item that climbs to such a rung has them, in the pilot as in the run, so that a check is shown the same both times. People's checks
+are the last rung, and the gold column reaches no check at all (`questions.preflight`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rrf_design.blocks import Anchor
+from rrf_design.decisive import cheapest_first, is_person
+from rrf_design.errors import InputError
+from rrf_design.known import known_value
+from rrf_design.problem import Problem
+
+if TYPE_CHECKING:
+    from rrf_design.questions.datasets import Dataset
+
+
+def machine_checks(problem: Problem) -> list[Anchor]:
+    """The checks on sale that no person makes, the cheapest first. Checks of answers that are classes compare nothing but words, and are none."""
+    from rrf_design.acquisition.classes import open_nodes
+
+    worded = open_nodes(problem)
+    found = [a for a in problem.anchors if a.cost is not None and not is_person(a) and worded.isdisjoint(a.nodes)]
+    return cheapest_first(found)
+
+
+def is_known(problem: Problem, anchor: Anchor) -> bool:
+    """Whether nobody has to be asked for its value."""
+    return known_value(problem, anchor) is not None
+
+
+def noisy(anchor: Anchor) -> bool:
+    """Whether it declares how it errs: a judge's sigma, covariance or rate."""
+    return anchor.sigma is not None or anchor.covariance is not None or anchor.rate is not None
+
+
+def shown_to(problem: Problem, anchor: Anchor) -> tuple[str, ...]:
+    """The nodes whose answers a check is made from: those it is about, and those that a judge's prompt names. None for what is known at once."""
+    from rrf_design.questions.templates import template
+
+    if is_known(problem, anchor):
+        return ()
+    source = anchor.source
+    named: frozenset[str] | set[str] = frozenset()
+    if isinstance(source, Mapping) and isinstance(source.get("prompt"), str):
+        named = template(source["prompt"]).names
+    return tuple(node.id for node in problem.nodes if node.id in anchor.nodes or node.id in named)
+
+
+def may_run(dataset: Dataset, names: Collection[str], *, allowed: bool) -> None:
+    """InputError where a check runs a program of the user's and nobody said that it may: before anything is bought."""
+    for anchor in _every(dataset):
+        if anchor.id in names and _command(anchor) and not allowed:
+            raise InputError(
+                f'check {anchor.id!r} runs a command, and a ladder may climb to it; say --allow-commands, or leave checks to nobody: [ladder] check = ""'
+            )
+
+
+def program_digests(dataset: Dataset) -> dict[str, dict[str, str]]:
+    """Of the checks that run programs: every word of the command that is a file, with what the file holds. Other words are in the recipe's digest."""
+    found: dict[str, dict[str, str]] = {}
+    for anchor in _every(dataset):
+        for word in _command(anchor):
+            path = Path(word)
+            if path.is_file():
+                found.setdefault(anchor.id, {})[word] = sha256(path.read_bytes()).hexdigest()
+    return found
+
+
+def _every(dataset: Dataset) -> list[Anchor]:
+    return [anchor for one in dataset.structures.values() for anchor in machine_checks(one.example)]
+
+
+def _command(anchor: Anchor) -> tuple[str, ...]:
+    source: Any = anchor.source
+    words = source.get("command", ()) if isinstance(source, Mapping) else ()
+    return tuple(word for word in words if isinstance(word, str))
