@@ -19,6 +19,7 @@ PIECES = 400_000  # connected sets gone through for a table: some two seconds
 FEW, FEW_PER_NODE = 30_000_000, 1_000  # connected supports that are sooner gone through one by one, in seconds
 SAMPLED = 64
 WORTH_SHARING = 200_000  # tree nodes of the next smaller size: fewer take less time than handing out the tables
+KICKS = 8  # of the iterated search from a set that was met
 LARGEST_FRONTIER = 1_000  # nodes beside the chosen ones: K is a matrix of that order per level
 FRACTIONS = (0.9, 0.75, 0.5, 0.25, 0.1)  # of θ, tried in turn on a sample when all of it does not fit
 
@@ -100,6 +101,7 @@ class Growth(Front):
         self.smaller = Growth(plain, n_jobs, self._graph) if part.size > 1 else None
         self._order = np.zeros(0, np.int64)
         self._settled = False
+        self._best: Support = ()  # of this size, in places of the part
         self._kept: tuple[float, Any] | None = None  # θ and the tables of a sample, for the run that follows it
 
     @property
@@ -119,8 +121,15 @@ class Growth(Front):
         return 0.0 if self.smaller is None else 10.0 * self.smaller.visited
 
     def _prepare(self, theta: float, deadline: float | None, *, fraction: float = 1.0) -> list[Support]:
-        harmful = theta if self.part.wanted is None else 0.0  # a plain set is none where only some values are delivered
-        return [] if self.smaller is None else self.smaller.settle(harmful, deadline, fraction)
+        if self.smaller is None:
+            return []
+        if self.part.wanted is not None:  # a plain set harms nothing where only some values are delivered
+            return self.smaller.settle(0.0, deadline, fraction)
+        found = self.smaller.settle(theta, deadline, fraction)
+        if found or fraction < 1.0 or self._best or not self.smaller._settled:
+            return found
+        support, value = self._start()
+        return [support] if value < theta else []
 
     def settle(self, theta: float, deadline: float | None, fraction: float) -> list[Support]:
         """Prove a fraction of the least eigenvalue of this size, all smaller ones first; sets below θ when they turn up.
@@ -143,7 +152,7 @@ class Growth(Front):
                 values = self.part.values(found)
                 if values.min() >= level:
                     break  # floating point can't tell: a little room more
-                support, value = found[int(values.argmin())], float(values.min())
+                support, value = self._improved(found)
         self._settled = True  # with whatever floor: pieces of this size are then never cut off
         return []
 
@@ -201,7 +210,7 @@ class Growth(Front):
         return np.append(self.smaller._floors(), self.smaller.floor)
 
     def _start(self) -> tuple[Support, float]:
-        """A good support of this size, found locally."""
+        """A good support of this size: from where stars and the tables of the next smaller size look weakest, and from its best set."""
         from solvers.kernels.local import local_search, star_scores
 
         graph, size = self._graph, self.part.size
@@ -209,10 +218,34 @@ class Growth(Front):
         nodes = np.arange(n)
         edges = (graph.pointer, graph.index, graph.value)
         scores = star_scores(*edges, nodes, np.ones(n, np.int64), graph.diagonal, size - 1)
-        starts = np.argsort(scores, kind="stable")[: min(max(16, n // 50), 200)]
+        count = min(max(16, n // 50), 200)
+        starts = np.argsort(scores, kind="stable")[:count]
+        if self.smaller is not None:
+            starts = np.unique(np.concatenate([starts, self.smaller._order[: 5 * count]]))
         _, found = local_search(*edges, np.arange(n + 1), nodes, graph.diagonal, starts, size, 8)
-        support = self._named(tuple(int(i) for i in found if i >= 0))
-        return support, float(self.part.values([support])[0])
+        places = [tuple(int(i) for i in found if i >= 0)]
+        if self.smaller is not None and self.smaller._best:
+            places.append(self.smaller._best)
+        return self._improved([self._named(p) for p in places])
+
+    def _improved(self, supports: Sequence[Support]) -> tuple[Support, float]:
+        """The best set that swaps lead to from these, with its least eigenvalue."""
+        from solvers.kernels.local import fill_up, iterated_search
+
+        graph, size = self._graph, self.part.size
+        n = len(graph.diagonal)
+        where = (graph.pointer, graph.index, graph.value, np.arange(n + 1), np.arange(n), graph.diagonal)
+        starts = np.full((len(supports), size), -1, np.int64)
+        for row, support in zip(starts, supports, strict=True):
+            row[: len(support)] = np.searchsorted(self.part.nodes, support)
+            fill_up(*where, row)
+        chances = np.random.default_rng(size).random((len(starts), KICKS, 6))
+        _, found = iterated_search(*where, starts, chances, np.zeros(1, np.int64))
+        self._best = tuple(int(i) for i in found if i >= 0)
+        candidates = [*supports, self._named(self._best)]
+        values = self.part.values(candidates)
+        place = int(values.argmin())
+        return candidates[place], float(values[place])
 
 
 def _by_gap(several: NDArray[np.float64], largest: int) -> NDArray[np.float64]:
