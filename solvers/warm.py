@@ -61,14 +61,16 @@ def _warm_rows(dim: int) -> None:
     from solvers.kernels.connected import grow_sets, weak_sets
     from solvers.kernels.counts import least_weight, separate
     from solvers.kernels.exchange import exchange_rows, mend, tidy
+    from solvers.kernels.uncertain import uncertainty, weak_uncertain_sets
 
     width, two = 2 * dim, np.arange(2)
     base, parts = np.kron([[1.0, -1.0], [-1.0, 1.0]], np.eye(dim)), np.zeros((2, width, width))
     for i in two:
         parts[i, i * dim : (i + 1) * dim, i * dim : (i + 1) * dim] = np.eye(dim)
-    sizes, radii, whole = np.ones(2, dtype=np.int64), np.zeros(2), np.zeros((0, 0), dtype=np.int64)
-    separate(whole, base, parts, sizes, np.zeros(2), 0.1, 0.3, radii, 0.0, 1.0)
-    least_weight(whole, base, parts, sizes, np.array([0, 1, 0, 1, 0]), np.array([0, 2]), 0.1, 0.3, radii, 0.0)
+    sizes, whole, none = np.ones(2, dtype=np.int64), np.zeros((0, 0), dtype=np.int64), np.zeros(0, dtype=np.int64)
+    spread = (two + 1, np.zeros(2), none, np.zeros(0), none, np.repeat(two, dim))
+    separate(whole, spread, base, parts, sizes, np.zeros(2), 0.1, 0.3, 1.0, False)
+    least_weight(whole, spread, base, parts, sizes, np.array([0, 1, 0, 1, 0]), np.array([0, 2]), 0.1, 0.3)
     offsets, pointer, neighbours = np.array([0, dim, width]), np.array([0, 1, 2]), np.array([1, 0])
     out = np.full((64, 2), -1, dtype=np.int64)
     weak_sets(base, offsets, pointer, neighbours, 2, 0.1, two, two, out)
@@ -77,9 +79,12 @@ def _warm_rows(dim: int) -> None:
     ends, square = np.array([0, dim, width]), np.array([0, dim * dim, 2 * dim * dim])
     blocks = (np.arange(width), ends, np.concatenate([np.eye(dim).ravel()] * 2), square, np.array([0, 1, 2]), two)
     held, prices, rank = np.zeros(2, dtype=bool), np.ones(2, dtype=np.int64), np.zeros(2, dtype=np.int64)
-    mend(state, blocks, 2, 0.1, held, prices, two, rank, out, np.zeros(8, dtype=np.int64), 9, 0.0)
-    tidy(state, blocks, 2, 0.1, held, prices, two, rank, out, two, np.array([0, 1, 2]))
-    exchange_rows(state, blocks, 2, 0.1, held, prices, two, np.array([0, 1, 2]), 0, 2, 0)
+    reach, joins = (np.zeros(0), two, np.arange(3)), (np.arange(3), two, np.arange(3), two)
+    weak_uncertain_sets(base, offsets, joins, held, np.zeros(2), 2, 0.3, two, two, out)
+    uncertainty(joins, np.zeros(2), two, 2)
+    mend(state, blocks, reach, 2, 0.1, held, prices, two, rank, out, np.zeros(8, dtype=np.int64), 9, 0.0)
+    tidy(state, blocks, reach, 2, 0.1, held, prices, two, rank, out)
+    exchange_rows(state, blocks, reach, 2, 0.1, held, prices, 0, 2, 0)
 
 
 def main(n_jobs: int = 2) -> None:

@@ -98,10 +98,15 @@ def _robust(
     scale = float(np.sqrt(rows.power(2).sum(axis=0).max(initial=0.0))) or 1.0
     first = margin(rows, sizes, k=k, n_jobs=n_jobs)
 
+    adjacent = (touch.T.astype(np.float64) @ touch) > 0
+
     def judged(support: tuple[int, ...], sigma: float, direction: Array) -> Witness:
+        support = _part(
+            adjacent, support, np.array([np.square(direction[offsets[i] : offsets[i + 1]]).sum() for i in support])
+        )
         columns = np.concatenate([np.arange(offsets[i], offsets[i + 1]) for i in support])
         eta = float(np.sqrt(squares @ touch[:, list(support)].any(axis=1)))
-        return Witness(tuple(support), direction[columns], sigma - eta)
+        return Witness(support, direction[columns], sigma - eta)
 
     found = [judged(first.support, first.value, first.direction)]
     joined = sorted({tuple(np.flatnonzero(nodes).tolist()) for nodes in touch})
@@ -113,6 +118,16 @@ def _robust(
     complete = below >= value + widest
     lower = value if complete else min(value, below - widest)
     return RobustValue(value, lower - ROUNDING * scale, complete, tuple(found))
+
+
+def _part(adjacent: NDArray[np.bool_], support: tuple[int, ...], shares: Array) -> tuple[int, ...]:
+    """Of a support, what blocks join to where its direction lies: σ is that of this part, and no radii elsewhere act on it."""
+    inside = adjacent[np.ix_(support, support)]
+    reached = np.zeros(len(support), dtype=bool)
+    reached[int(np.argmax(shares))] = True
+    for _ in range(len(support) - 1):
+        reached = inside[reached].any(axis=0) | reached
+    return tuple(int(i) for i, there in zip(support, reached, strict=True) if there)
 
 
 def _list(

@@ -9,15 +9,19 @@ Which members of a kind are counted does not matter, so the cheapest are: sorted
 variables the program has one variable per kind and value of x. Everything is floating point except what is returned: whole
 weights and the whole bound that the least counts give them. Near ties count as definite, so the bound can only be too small.
 
-With radii (uncertain matrices) a count must reach √θ + its own uncertainty. More is then not always better, and what suffices is no
-up-set; but the least weight of what suffices is found by the same search, and holds as a bound all the same. Members that weigh
-nothing, or are taken for granted, lend their matrix without their radius: again the bound can only be too small.
+With radii (`sufficing`) more is not always better, and what suffices is no up-set; but the least weight of what suffices is found by the
+same search, and holds as a bound all the same. Members that weigh nothing, or are taken for granted, lend their matrix without their
+radius and join nothing: the bound can only be too small. A search stops early by the same measure: all that may still come lends its
+matrix only. What is missed because too much is bought is found with leaving out as a purchase of its own: with all that is bought and
+left out on the left side, the rows are those of the hull itself.
 """
 
 from __future__ import annotations
 
 import numpy as np
 from numba import njit
+
+from solvers.kernels.sufficing import suffices, unsure
 
 WORK = 2_000_000  # factorisations per list, over their squared width: beyond, the caller takes more members for granted
 COLUMNS = 240  # least counts looked at for one row
@@ -26,154 +30,129 @@ COARSE = 2520
 
 
 @njit(cache=True, nogil=True)
-def definite(matrix, other, scale, shift, work):
-    """Whether matrix + scale·other − shift·I has positive pivots: L D Lᵀ, row by row, with L·D below the diagonal of `work`."""
-    width = matrix.shape[0]
-    for i in range(width):
-        pivot = matrix[i, i] + scale * other[i, i] - shift
-        for j in range(i):
-            total = matrix[i, j] + scale * other[i, j]
-            for t in range(j):
-                total -= work[i, t] * work[t, j]
-            work[i, j] = total
-            share = total * work[j, j]
-            work[j, i] = share
-            pivot -= total * share
-        if not pivot > 0.0:
-            return False
-        work[i, i] = 1.0 / pivot
-    return True
+def _lightest(sets, spread, base, parts, sizes, prefix, starts, shift, root):
+    """Whether the members that weigh less than nothing suffice."""
+    counts = np.zeros(len(sizes), dtype=np.int64)
+    total = base.copy()
+    for k in range(len(sizes)):
+        while counts[k] < sizes[k] and prefix[starts[k] + counts[k] + 1] < prefix[starts[k] + counts[k]]:
+            counts[k] += 1
+        total += counts[k] * parts[k]
+    return suffices(sets, spread, counts, len(sizes), total, total, 0.0, shift, root, np.zeros_like(base))
 
 
 @njit(cache=True, nogil=True)
-def enough(sets, matrix, other, scale, shift, work):
-    """The same on each of these sets of coordinates (rows padded with −1); without sets, on all coordinates at once."""
-    if len(sets) == 0:
-        return definite(matrix, other, scale, shift, work)
-    for chosen in sets:
-        for i in range(len(chosen)):
-            a = chosen[i]
-            if a < 0:
-                break
-            pivot = matrix[a, a] + scale * other[a, a] - shift
-            for j in range(i):
-                total = matrix[a, chosen[j]] + scale * other[a, chosen[j]]
-                for t in range(j):
-                    total -= work[i, t] * work[t, j]
-                work[i, j] = total
-                share = total * work[j, j]
-                work[j, i] = share
-                pivot -= total * share
-            if not pivot > 0.0:
-                return False
-            work[i, i] = 1.0 / pivot
-    return True
+def least_weight(sets, spread, base, parts, sizes, prefix, starts, shift, root):
+    """(status, least total weight of counts that suffice): status 1 when found, −1 when none does, −2 when it was not found in time
+    and is only known to be at least so much.
 
-
-@njit(cache=True, nogil=True)
-def raised(shift, root, squares):
-    """The threshold (root + √squares)² − (root² − shift), rounded down: what counts with so much uncertainty must reach."""
-    if squares <= 0.0:
-        return shift
-    eta = np.sqrt(squares) * (1.0 - 1e-12)
-    return shift + eta * (2.0 * root + eta)
-
-
-@njit(cache=True, nogil=True)
-def least_weight(sets, base, parts, sizes, prefix, starts, shift, root, radii, eta):
-    """Least total weight of counts that suffice; −1 when none does, −2 when it was not found in time.
-
-    prefix[starts[k] + c] is the weight of the c lightest members of kind k. Counts m suffice when base + Σ m·parts has no eigenvalue
-    below `shift`, raised by their squared radii eta + Σ m·radii.
+    prefix[starts[k] + c] is the weight of the c lightest members of kind k; weights may be negative. Counts m suffice when base + Σ m·parts
+    has no eigenvalue below `shift`, raised where radii ask for more.
     """
     kinds, width = len(sizes), base.shape[0]
     sums = np.zeros((kinds + 1, width, width))
     rest = np.zeros((kinds + 1, width, width))
     work = np.zeros((width, width))
     spent = np.zeros(kinds + 1, dtype=np.int64)
-    squares = np.zeros(kinds + 1)
-    squares[0] = eta
+    lowest = np.zeros(kinds + 1, dtype=np.int64)  # what the kinds from here on weigh at least
+    counts = np.full(kinds, -1, dtype=np.int64)
+    best = np.int64(1)
     for k in range(kinds - 1, -1, -1):
         rest[k] = rest[k + 1] + sizes[k] * parts[k]
-    if not enough(sets, base, rest[0], 1.0, raised(shift, root, eta), work):
-        return -1
-    if enough(sets, base, base, 0.0, raised(shift, root, eta), work):
-        return 0
-    best = np.int64(1)
-    for k in range(kinds):
-        best += prefix[starts[k] + sizes[k]]
+        lowest[k] = lowest[k + 1] + prefix[starts[k] : starts[k] + sizes[k] + 1].min()
+        best += prefix[starts[k] : starts[k] + sizes[k] + 1].max()
+    if not suffices(sets, spread, counts, 0, base, rest[0], 1.0, shift, root, work):
+        return -1, np.int64(0)
+    if lowest[0] == 0 and suffices(sets, spread, counts, 0, base, base, 0.0, shift, root, work):
+        return 1, np.int64(0)
     tests, level, found = 0, 0, False
-    counts = np.full(kinds, -1, dtype=np.int64)
     sums[0] = base
     while level >= 0:
         counts[level] += 1
         c = counts[level]
-        if c > sizes[level] or spent[level] + prefix[starts[level] + c] >= best:
+        if c > sizes[level]:
             level -= 1
+            continue
+        weight = spent[level] + prefix[starts[level] + c]
+        if weight + lowest[level + 1] >= best:
+            if c == sizes[level] or prefix[starts[level] + c + 1] >= prefix[starts[level] + c]:
+                level -= 1  # weights rise: more members weigh no less
             continue
         after = sums[level + 1]
         after[:] = sums[level] + c * parts[level]
         tests += 2
         if tests * max(len(sets), 1) * width * width > 8 * WORK:
-            return -2
-        squares[level + 1] = squares[level] + c * radii[level]
-        level_shift = raised(shift, root, squares[level + 1])
-        if not enough(sets, after, rest[level + 1], 1.0, level_shift, work):
+            return -2, lowest[0] + (
+                0 if _lightest(sets, spread, base, parts, sizes, prefix, starts, shift, root) else 1
+            )
+        if not suffices(sets, spread, counts, level + 1, after, rest[level + 1], 1.0, shift, root, work):
             continue
-        spent[level + 1] = spent[level] + prefix[starts[level] + c]
-        if level + 1 == kinds or enough(sets, after, after, 0.0, level_shift, work):
-            best, found = spent[level + 1], True
-            level -= 1
+        spent[level + 1] = weight
+        if level + 1 == kinds or (
+            lowest[level + 1] == 0 and suffices(sets, spread, counts, level + 1, after, after, 0.0, shift, root, work)
+        ):
+            best, found = weight, True
         else:
             level += 1
             counts[level] = -1
-    return best if found else -1
+    return (1 if found else -1), best
 
 
 @njit(cache=True, nogil=True)
-def light_counts(sets, base, parts, sizes, table, below, shift, root, radii, eta, out):
+def light_counts(sets, spread, base, parts, sizes, table, below, shift, root, both, out):
     """Least counts into `out` whose weight, Σ table[k, m_k], is small and under `below`; 1 when found, 0 when there are none, −2 when
-    it was not found out in time. Weights rise with the counts; members that weigh nothing come first and are taken at once."""
+    it was not found out in time.
+
+    Weights are not negative. Where none of a kind weighs nothing, they rise with the counts; members that weigh nothing come first and are
+    taken at once. Elsewhere absent members weigh something as well. With `both` unsure members are never taken for nothing.
+    """
     kinds, width = len(sizes), base.shape[0]
     sums = np.zeros((kinds + 1, width, width))
     rest = np.zeros((kinds + 1, width, width))
     work = np.zeros((width, width))
     spent = np.zeros(kinds + 1)
+    lowest = np.zeros(kinds + 1)  # what the kinds from here on weigh at least
+    plain = np.ones(kinds + 1, dtype=np.bool_)  # whether from here on only what is bought weighs something
     free = np.zeros(kinds, dtype=np.int64)
     sums[0] = base
     for k in range(kinds - 1, -1, -1):
-        while free[k] < sizes[k] and table[k, free[k] + 1] <= 0.0:
-            free[k] += 1
+        lowest[k] = lowest[k + 1] + table[k, : sizes[k] + 1].min()
+        plain[k] = plain[k + 1] and table[k, 0] <= 0.0
+        if table[k, 0] <= 0.0 and not (both and unsure(spread, k)):
+            while free[k] < sizes[k] and table[k, free[k] + 1] <= 0.0:
+                free[k] += 1
         sums[0] += free[k] * parts[k]
         rest[k] = rest[k + 1] + (sizes[k] - free[k]) * parts[k]
     counts = np.full(kinds, -1, dtype=np.int64)
-    squares = np.zeros(kinds + 1)
-    squares[0] = eta
     found, best, tests, level = False, below, 0, 0
-    if enough(sets, sums[0], rest[0], 0.0, raised(shift, root, eta), work):
+    if plain[0] and suffices(sets, spread, counts, 0, sums[0], rest[0], 0.0, shift, root, work):
         out[:kinds] = free
         found, level = True, -1
     while level >= 0:
         counts[level] += 1
         c = counts[level]
-        if free[level] + c > sizes[level] or spent[level] + table[level, free[level] + c] >= best:
+        if free[level] + c > sizes[level]:
             level -= 1
+            continue
+        weight = spent[level] + table[level, free[level] + c]
+        if weight + lowest[level + 1] >= best:
+            if table[level, 0] <= 0.0:
+                level -= 1
             continue
         after = sums[level + 1]
         after[:] = sums[level] + c * parts[level]
         tests += 2
         if tests * max(len(sets), 1) * width * width > WORK:
             return -2
-        squares[level + 1] = squares[level] + c * radii[level]
-        level_shift = raised(shift, root, squares[level + 1])
-        if not enough(sets, after, rest[level + 1], 1.0, level_shift, work):
+        if not suffices(sets, spread, counts, level + 1, after, rest[level + 1], 1.0, shift, root, work):
             continue
-        spent[level + 1] = spent[level] + table[level, free[level] + c]
-        if level + 1 == kinds or enough(sets, after, after, 0.0, level_shift, work):
-            found, best = True, spent[level + 1]
+        spent[level + 1] = weight
+        if level + 1 == kinds or (
+            plain[level + 1] and suffices(sets, spread, counts, level + 1, after, after, 0.0, shift, root, work)
+        ):
+            found, best = True, weight
             out[:kinds] = free
             out[: level + 1] += counts[: level + 1]
-            level -= 1
         else:
             level += 1
             counts[level] = -1
@@ -182,19 +161,26 @@ def light_counts(sets, base, parts, sizes, table, below, shift, root, radii, eta
     total = base.copy()
     for k in range(kinds):
         total += out[k] * parts[k]
+    counts[:] = out[:kinds] - free  # what weighs something stays: without radii it is needed anyway
     for k in range(
         kinds
     ):  # what weighs nothing is dropped again where it is not needed: least counts make the strongest rows
-        while out[k] > 0 and enough(sets, total, parts[k], -1.0, shift, work):
+        while out[k] > counts[k] and suffices(sets, spread, counts, kinds, total, parts[k], -1.0, shift, root, work):
             total -= parts[k]
             out[k] -= 1
     return 1
 
 
 @njit(cache=True, nogil=True)
-def heaviest_cover(sets, base, parts, sizes, kind_of, start, prices, shift, root, radii, eta):
+def _amount(count, size, start):
+    return size - count if start < 0 else max(count - start, 0)
+
+
+@njit(cache=True, nogil=True)
+def heaviest_cover(sets, spread, base, parts, sizes, kind_of, start, prices, shift, root, both):
     """(status, w): w ≥ 0 of least prices·w with w·m ≥ 1 for every sufficient count m, where variable v has max(m_k − start_v, 0) in the
-    row of m. Status 1: found, and its value is under 1; 0: the value is at least 1; −2: not found out in time.
+    row of m, or sizes_k − m_k where start_v is below zero. Status 1: found, and its value is under 1; 0: the value is at least 1; −2: not
+    found out in time.
 
     The dual packs counts into the prices. It starts feasible, and columns are looked for as they are needed.
     """
@@ -234,9 +220,9 @@ def heaviest_cover(sets, base, parts, sizes, kind_of, start, prices, shift, root
                 table[:] = 0.0
                 for v in range(rows):
                     if weights[v] > 1e-12:
-                        for c in range(start[v] + 1, sizes[kind_of[v]] + 1):
-                            table[kind_of[v], c] += weights[v] * (c - start[v])
-                answer = light_counts(sets, base, parts, sizes, table, 1.0 - 1e-7, shift, root, radii, eta, counts)
+                        for c in range(sizes[kind_of[v]] + 1):
+                            table[kind_of[v], c] += weights[v] * _amount(c, sizes[kind_of[v]], start[v])
+                answer = light_counts(sets, spread, base, parts, sizes, table, 1.0 - 1e-7, shift, root, both, counts)
                 if answer < 0:
                     return -2, weights
                 if answer == 0:
@@ -244,7 +230,7 @@ def heaviest_cover(sets, base, parts, sizes, kind_of, start, prices, shift, root
                 if known == COLUMNS:
                     return -2, weights
                 for v in range(rows):
-                    columns[known, v] = max(counts[kind_of[v]] - start[v], 0)
+                    columns[known, v] = _amount(counts[kind_of[v]], sizes[kind_of[v]], start[v])
                 entering = known
                 known += 1
         for i in range(rows):
@@ -291,11 +277,11 @@ def whole(weights):
 
 
 @njit(cache=True, nogil=True)
-def separate(sets, base, parts, sizes, shares, shift, root, radii, eta, taken):
-    """(bound, weights of members): the row that these shares miss by most; bound 0 when they miss none, −1 when no choice suffices,
-    −2 when the least counts are too many to list. Members with a share of at least `taken` are taken for granted.
+def separate(sets, spread, base, parts, sizes, shares, shift, root, taken, both):
+    """(status, bound, weights of members): the row that these shares miss by most; status 0 when they miss none, −1 when no choice
+    suffices, −2 when the least counts are too many to list. Members with a share of at least `taken` are taken for granted.
 
-    Members are listed kind after kind.
+    Members are listed kind after kind. With `both`, leaving unsure ones out may count as well: their weights may be negative.
     """
     kinds, width, members = len(sizes), base.shape[0], len(shares)
     owned = base.copy()
@@ -307,7 +293,7 @@ def separate(sets, base, parts, sizes, shares, shift, root, radii, eta, taken):
     for k in range(kinds):
         falling = np.argsort(-shares[at : at + sizes[k]], kind="mergesort")
         for i in falling:
-            if shares[at + i] >= taken:
+            if shares[at + i] >= taken and not (both and unsure(spread, k)):
                 owned += parts[k]
             else:
                 order[kept + left[k]] = at + i
@@ -322,21 +308,26 @@ def separate(sets, base, parts, sizes, shares, shift, root, radii, eta, taken):
             chosen += 1
     few = np.empty((chosen, width, width))
     amounts = np.empty(chosen, dtype=np.int64)
-    spread = np.empty(chosen)
+    masks, radii = np.zeros(chosen, dtype=np.int64), np.zeros(chosen)
     for c in range(chosen):
         few[c] = parts[kept_of[c]]
         amounts[c] = left[kept_of[c]]
-        spread[c] = radii[kept_of[c]]
+        if len(spread[4]) > 0:
+            masks[c] = spread[0][kept_of[c]]
+            radii[c] = spread[1][kept_of[c]]
+    few_spread = (masks, radii, spread[2], spread[3], spread[4], spread[5])
     work, everything = np.zeros((width, width)), owned.copy()
     for c in range(chosen):
         everything += amounts[c] * few[c]
-    if not enough(sets, everything, owned, 0.0, raised(shift, root, eta), work):
-        return -1, weights
-    if chosen == 0 or enough(sets, owned, owned, 0.0, raised(shift, root, eta), work):
-        return 0, weights
-    kind_of = np.zeros(kept + 1, dtype=np.int64)
-    start = np.zeros(kept + 1, dtype=np.int64)
-    prices = np.zeros(kept + 1)
+    if not suffices(sets, few_spread, amounts, 0, everything, owned, 0.0, shift, root, work):
+        return -1, 0, weights
+    if chosen == 0:
+        return 0, 0, weights
+    if not both and suffices(sets, few_spread, amounts, 0, owned, owned, 0.0, shift, root, work):
+        return 0, 0, weights
+    kind_of = np.zeros(kept + chosen + 1, dtype=np.int64)
+    start = np.zeros(kept + chosen + 1, dtype=np.int64)
+    prices = np.zeros(kept + chosen + 1)
     for c in range(chosen):
         k = kept_of[c]
         tail = 0.0
@@ -349,16 +340,33 @@ def separate(sets, base, parts, sizes, shares, shift, root, radii, eta, taken):
                     left[k] - p
                 )  # ties are broken, and few weights used
                 variables += 1
+        if both and unsure(few_spread, c):
+            kind_of[variables], start[variables] = c, -1
+            prices[variables] = left[k] - tail + 1e-7 * (1 + variables % 7) * left[k]
+            variables += 1
     solved, rises = heaviest_cover(
-        sets, owned, few, amounts, kind_of[:variables], start[:variables], prices[:variables], shift, root, spread, eta
+        sets,
+        few_spread,
+        owned,
+        few,
+        amounts,
+        kind_of[:variables],
+        start[:variables],
+        prices[:variables],
+        shift,
+        root,
+        both,
     )
     if solved <= 0:
-        return solved, weights
+        return solved, 0, weights
     risen = whole(rises)
     by_member = np.zeros(kept, dtype=np.int64)
     for v in range(variables):
         k = kept_of[kind_of[v]]
-        by_member[first[k] + start[v] : first[k + 1]] += risen[v]
+        if start[v] < 0:
+            by_member[first[k] : first[k + 1]] -= risen[v]
+        else:
+            by_member[first[k] + start[v] : first[k + 1]] += risen[v]
     prefix = np.zeros(kept + chosen, dtype=np.int64)
     starts = np.zeros(chosen, dtype=np.int64)
     at = 0
@@ -368,9 +376,9 @@ def separate(sets, base, parts, sizes, shares, shift, root, radii, eta, taken):
         for p in range(left[k]):
             prefix[at + p + 1] = prefix[at + p] + by_member[first[k] + p]
         at += left[k] + 1
-    bound = least_weight(sets, owned, few, amounts, prefix, starts, shift, root, spread, eta)
-    if bound <= 0:
-        return bound, weights
+    status, bound = least_weight(sets, few_spread, owned, few, amounts, prefix, starts, shift, root)
+    if status < 0:
+        return status, 0, weights
     for p in range(kept):
-        weights[order[p]] = min(by_member[p], bound)
-    return bound, weights
+        weights[order[p]] = by_member[p]
+    return 1, bound, weights

@@ -5,6 +5,12 @@ tested again. One round sells what lies around a random node, buys where a set h
 enough alone, else the one that its weakest direction sees most of for the price), drops what is not needed, and is kept when the
 price has not risen. Prices are whole numbers; a price below zero says that a matrix can't be chosen.
 
+With radii (none at all, or the square of one for each matrix) a connected set must exceed the threshold by what is uncertain
+around it. Connected is then what matrices that are held join.
+
+`blocks` is (columns of each matrix, where they begin, its entries, where they begin, first of the matrices of each node, these), and
+`reach` is (squared radii, nodes of each matrix, where they begin).
+
 Compiled code has a generator of its own behind `np.random`, seeded here by the caller's seed.
 """
 
@@ -14,7 +20,8 @@ import numpy as np
 from numba import njit
 
 from solvers.kernels.connected import weak_sets
-from solvers.kernels.counts import definite
+from solvers.kernels.sufficing import definite
+from solvers.kernels.uncertain import uncertainty, weak_uncertain_sets
 
 LISTED = 64
 STEPS = 400  # purchases in one repair before it is given up
@@ -31,18 +38,32 @@ def _apply(gram, columns, column_at, values, value_at, block, sign):
 
 
 @njit(cache=True, nogil=True)
-def _weak_near(state, size, shift, roots, rank, out):
+def _uncertain(blocks, reach, held):
+    """What joins, and the squared radius of everything held."""
+    squares = np.zeros(len(held))
+    for j in range(len(reach[0])):
+        if held[j]:
+            squares[j] = reach[0][j]
+    return (blocks[4], blocks[5], reach[2], reach[1]), squares
+
+
+@njit(cache=True, nogil=True)
+def _weak_near(state, blocks, reach, size, shift, held, roots, rank, out):
     gram, offsets, pointer, neighbours = state
     for i in range(len(roots)):
         rank[roots[i]] = i - len(roots)
-    count = weak_sets(gram, offsets, pointer, neighbours, size, shift, roots, rank, out)
+    if len(reach[0]) > 0:
+        joins, squares = _uncertain(blocks, reach, held)
+        count = weak_uncertain_sets(gram, offsets, joins, held, squares, size, np.sqrt(shift), roots, rank, out)
+    else:
+        count = weak_sets(gram, offsets, pointer, neighbours, size, shift, roots, rank, out)
     for node in roots:
         rank[node] = 0
     return count
 
 
 @njit(cache=True, nogil=True)
-def _purchase(state, blocks, nodes, count, held, prices, shift, noise):
+def _purchase(state, blocks, reach, nodes, count, held, prices, shift, noise):
     """The block to buy for one weak set; −1 when none helps, −2 when the set is not weak any more."""
     gram, offsets, _, _ = state
     columns, column_at, values, value_at, touch_at, touching = blocks
@@ -60,6 +81,11 @@ def _purchase(state, blocks, nodes, count, held, prices, shift, noise):
         for j in range(width):
             block[i, j] = gram[place[i], place[j]]
     work = np.zeros((width, width))
+    squared, root = 0.0, np.sqrt(shift)
+    if len(reach[0]) > 0:
+        joins, squares = _uncertain(blocks, reach, held)
+        squared = uncertainty(joins, squares, nodes, count)
+        shift = (root + np.sqrt(squared)) ** 2
     if definite(block, block, 0.0, shift, work):
         return -2
     level, vectors = np.linalg.eigh(block)
@@ -88,10 +114,13 @@ def _purchase(state, blocks, nodes, count, held, prices, shift, noise):
             for a in range(width):
                 for b in range(width):
                     energy += vectors[a, 0] * part[a, b] * vectors[b, 0]
-            if energy <= 1e-12:
+            needed = shift
+            if len(reach[0]) > 0:
+                needed = (root + np.sqrt(squared + reach[0][j])) ** 2
+            if energy <= 1e-12 + needed - shift:
                 continue
-            score = min(energy / missing, 1.0)
-            if definite(block, part, 1.0, shift, work):
+            score = min((energy - (needed - shift)) / missing, 1.0)
+            if definite(block, part, 1.0, needed, work):
                 score = 2.0
             score /= max(prices[j], 1e-3) * (1.0 + noise * np.random.random())
             if score > best:
@@ -100,7 +129,7 @@ def _purchase(state, blocks, nodes, count, held, prices, shift, noise):
 
 
 @njit(cache=True, nogil=True)
-def mend(state, blocks, size, shift, held, prices, roots, rank, out, changed, most, noise):
+def mend(state, blocks, reach, size, shift, held, prices, roots, rank, out, changed, most, noise):
     """Buy until no set through `roots` is weak: what it cost, or −1 when that would be more than `most` or nothing helps.
 
     What was bought is listed in `changed`, from changed[0] + 1 entries on.
@@ -109,7 +138,7 @@ def mend(state, blocks, size, shift, held, prices, roots, rank, out, changed, mo
     columns, column_at, values, value_at = blocks[0], blocks[1], blocks[2], blocks[3]
     spent = 0
     while True:
-        count = _weak_near(state, size, shift, roots, rank, out)
+        count = _weak_near(state, blocks, reach, size, shift, held, roots, rank, out)
         if count == 0:
             return spent
         before = changed[0]
@@ -119,7 +148,7 @@ def mend(state, blocks, size, shift, held, prices, roots, rank, out, changed, mo
             while length < size and nodes[length] >= 0:
                 length += 1
             while True:
-                j = _purchase(state, blocks, nodes, length, held, prices, shift, noise)
+                j = _purchase(state, blocks, reach, nodes, length, held, prices, shift, noise)
                 if j == -2:
                     break
                 if j == -1:
@@ -136,7 +165,7 @@ def mend(state, blocks, size, shift, held, prices, roots, rank, out, changed, mo
 
 
 @njit(cache=True, nogil=True)
-def tidy(state, blocks, size, shift, held, prices, candidates, rank, out, block_nodes, block_at):
+def tidy(state, blocks, reach, size, shift, held, prices, candidates, rank, out):
     """Drop what is not needed, dearest first, a little at random; the money saved."""
     gram = state[0]
     columns, column_at, values, value_at = blocks[0], blocks[1], blocks[2], blocks[3]
@@ -150,7 +179,8 @@ def tidy(state, blocks, size, shift, held, prices, candidates, rank, out, block_
             continue
         held[j] = False
         _apply(gram, columns, column_at, values, value_at, j, -1.0)
-        if _weak_near(state, size, shift, block_nodes[block_at[j] : block_at[j + 1]], rank, out[:1]) > 0:
+        near = reach[1][reach[2][j] : reach[2][j + 1]]
+        if _weak_near(state, blocks, reach, size, shift, held, near, rank, out[:1]) > 0:
             held[j] = True
             _apply(gram, columns, column_at, values, value_at, j, 1.0)
         else:
@@ -159,7 +189,7 @@ def tidy(state, blocks, size, shift, held, prices, candidates, rank, out, block_
 
 
 @njit(cache=True, nogil=True)
-def exchange_rows(state, blocks, size, shift, held, prices, block_nodes, block_at, budget, rounds, seed):
+def exchange_rows(state, blocks, reach, size, shift, held, prices, budget, rounds, seed):
     """Rounds of selling and buying from a set with no weak connected set, until it costs at most `budget`; what it costs then.
 
     `held` and the sum are changed in place.
@@ -167,6 +197,7 @@ def exchange_rows(state, blocks, size, shift, held, prices, block_nodes, block_a
     np.random.seed(seed)
     gram, offsets = state[0], state[1]
     columns, column_at, values, value_at, touch_at, touching = blocks
+    _, block_nodes, block_at = reach
     n = len(offsets) - 1
     rank = np.zeros(n, dtype=np.int64)
     out = np.full((LISTED, size), -1, dtype=np.int64)
@@ -209,7 +240,9 @@ def exchange_rows(state, blocks, size, shift, held, prices, block_nodes, block_a
                 near[block_nodes[i]] = True
         roots = np.flatnonzero(near)
         changed[0] = 0
-        paid = mend(state, blocks, size, shift, held, prices, roots, rank, out, changed, back + budget // 20 + 2, 0.7)
+        paid = mend(
+            state, blocks, reach, size, shift, held, prices, roots, rank, out, changed, back + budget // 20 + 2, 0.7
+        )
         after = cost
         if paid >= 0:
             mark[:] = False
@@ -222,7 +255,7 @@ def exchange_rows(state, blocks, size, shift, held, prices, block_nodes, block_a
                         mark[j] = True
                         candidates[many] = j
                         many += 1
-            saved = tidy(state, blocks, size, shift, held, prices, candidates[:many], rank, out, block_nodes, block_at)
+            saved = tidy(state, blocks, reach, size, shift, held, prices, candidates[:many], rank, out)
             after = cost - back + paid - saved
         if paid >= 0 and after <= cost:
             cost = after

@@ -19,8 +19,9 @@ from rrf_design.planning.proof.neighbourhoods import HullRow, Neighbourhood, Nei
 if TYPE_CHECKING:
     from rrf_design.planning.arena import Arena
 
-HOPELESS = -1
+HOPELESS = float("inf")
 """Instead of a bound: no purchase around this support reaches the target."""
+Whole = NDArray[np.int64]
 _NONE = np.zeros(0, dtype=np.int64)
 
 
@@ -28,24 +29,43 @@ _NONE = np.zeros(0, dtype=np.int64)
 class _Side:
     """One left side. `known` holds (target, bound) by rising target; HOPELESS comes last."""
 
-    blocks: NDArray[np.int64]  # positions among the arena's variable blocks
-    coefficients: NDArray[np.int64]
-    around: list[tuple[Neighbourhood, NDArray[np.int64]]] = field(default_factory=list)
-    known: list[tuple[float, int]] = field(default_factory=list)
+    blocks: Whole  # positions among the arena's variable blocks
+    coefficients: Whole
+    around: list[tuple[Neighbourhood, Whole]] = field(default_factory=list)
+    known: list[tuple[float, float]] = field(default_factory=list)
+    made: dict[float, Row] = field(default_factory=dict)
+    least: int = field(init=False)
+    """Of the left side, whatever is bought."""
 
-    def bound(self, target: float) -> int:
-        at = bisect_left(self.known, (target, HOPELESS))
+    def __post_init__(self) -> None:
+        self.least = int(np.minimum(self.coefficients, 0).sum())
+
+    def bound(self, target: float) -> float:
+        at = bisect_left(self.known, (target, -HOPELESS))
         if at < len(self.known) and self.known[at][0] == target:
             return self.known[at][1]
-        below = self.known[at - 1][1] if at else 0
+        below = self.known[at - 1][1] if at else self.least
         above = self.known[at][1] if at < len(self.known) else None
         found = below if below in (HOPELESS, above) else self._search(target)
         insort(self.known, (target, found))
         return found
 
-    def _search(self, target: float) -> int:
+    def _search(self, target: float) -> float:
         least = [hood.bound(weights, target) for hood, weights in self.around]
         return HOPELESS if None in least else max(b for b in least if b is not None)
+
+    def row(self, target: float, variable_of: Whole) -> Row | None:
+        """For this target, coefficients cut down to what they can be needed for; None where the target asks nothing."""
+        bound = self.bound(target)
+        if bound <= self.least:
+            return None
+        if bound not in self.made:
+            if bound == HOPELESS:
+                self.made[bound] = Row(_NONE, _NONE, 1)
+            else:
+                cut = np.minimum(self.coefficients, int(bound) - self.least)
+                self.made[bound] = Row(variable_of[self.blocks], cut, int(bound))
+        return self.made[bound]
 
 
 class HullPool:
@@ -72,35 +92,26 @@ class HullPool:
         key = blocks.tobytes() + b"|" + coefficients.tobytes()
         if not len(used):
             key += repr(hood.support).encode()
-        bound = HOPELESS if row.bound is None else row.bound
+        bound = HOPELESS if row.bound is None else float(row.bound)
         if key not in self._index:
             self._index[key] = len(self.sides)
             self.sides.append(_Side(blocks, coefficients, [(hood, row.weights)], [(target, bound)]))
             return True
         side = self.sides[self._index[key]]
-        known = side.bound(target)
-        if known == HOPELESS or (bound != HOPELESS and bound <= known):
+        if bound <= side.bound(target):
             return False
         side.around.append((hood, row.weights))
         side.known = [(target, bound)]
         self._raised += 1
         return True
 
-    def bounds(self, target: float) -> NDArray[np.int64]:
+    def bounds(self, target: float) -> NDArray[np.float64]:
         """(sides,) the bound of each, or HOPELESS."""
-        return np.array([side.bound(target) for side in self.sides], dtype=np.int64)
+        return np.array([side.bound(target) for side in self.sides])
 
-    def rows(self, target: float, variable_of: NDArray[np.int64]) -> list[Row | None]:
-        """One row per left side for this target, coefficients cut down to its bound; None where the target asks nothing of it.
+    def rows(self, target: float, variable_of: Whole) -> list[Row | None]:
+        """One row per left side for this target; None where the target asks nothing of it. The same object where it is the same row.
 
-        A row with bound 0 must never reach a solver: with its coefficients cut down to 0 it reads as something else.
+        A row that asks nothing must never reach a solver: with its coefficients cut down to 0 it reads as something else.
         """
-        result: list[Row | None] = []
-        for side in self.sides:
-            bound = side.bound(target)
-            if bound == HOPELESS:
-                result.append(Row(_NONE, _NONE, 1))
-            else:
-                cut = np.minimum(side.coefficients, bound)
-                result.append(Row(variable_of[side.blocks], cut, bound) if bound > 0 else None)
-        return result
+        return [side.row(target, variable_of) for side in self.sides]

@@ -103,7 +103,7 @@ class Mender:
         return True
 
     def _reaches(self, support: tuple[int, ...]) -> bool:
-        from solvers.kernels.counts import definite
+        from solvers.kernels.sufficing import definite
 
         columns = self.arena.columns_of(support)
         block = self.gram[columns[:, None], columns]
@@ -197,9 +197,9 @@ class Exchange:
         own = hoods.nodes
         columns = [arena.columns_of(nodes) if nodes else np.zeros(0, dtype=np.int64) for nodes in own]
         grams = [hoods.part(j, own[j])[1].ravel() for j in range(count)]
-        self.block_nodes, self.block_at = _packed([np.array(nodes, dtype=np.int64) for nodes in own])
-        touching, touch_at = _packed([np.array(blocks, dtype=np.int64) for blocks in arena.touching])
+        touch_at, touching, block_at, block_nodes = weak.joins
         self.blocks = (*_packed(columns), *_packed(grams), touch_at, touching)
+        self.reached = (np.square(arena.radii) if arena.robust else np.zeros(0), block_nodes, block_at)
         self.prices = np.full(count, -1, dtype=np.int64)
         on_sale = np.flatnonzero(arena.block_item >= 0)
         items = arena.block_item[on_sale]
@@ -220,30 +220,17 @@ class Exchange:
         changed = np.zeros(len(held) + 2, dtype=np.int64)
         everywhere = np.arange(arena.n)
         most = int(np.maximum(self.prices, 0).sum())
-        paid = mend(state, self.blocks, self.size, shift, held, self.prices, everywhere, rank, out, changed, most, 0.0)
+        settings = (state, self.blocks, self.reached, self.size, shift, held, self.prices)
+        paid = mend(*settings, everywhere, rank, out, changed, most, 0.0)
         if paid < 0:
             return None
         bought = np.flatnonzero(held & (self.prices >= 0))
-        tidy(
-            state, self.blocks, self.size, shift, held, self.prices, bought, rank, out, self.block_nodes, self.block_at
-        )
+        tidy(*settings, bought, rank, out)
         cost, rounds = self._cost(held), 1 + _rounds(arena, effort)
         while units is not None and cost > units:
             if rounds <= 0 or (deadline is not None and time.monotonic() > deadline):
                 return None
-            cost = exchange_rows(
-                state,
-                self.blocks,
-                self.size,
-                shift,
-                held,
-                self.prices,
-                self.block_nodes,
-                self.block_at,
-                units,
-                min(ROUNDS, rounds),
-                seed,
-            )
+            cost = exchange_rows(*settings, units, min(ROUNDS, rounds), seed)
             seed, rounds = seed + 1, rounds - ROUNDS
         mask = arena.market.empty()
         bought = np.flatnonzero(held & (arena.block_item >= 0))

@@ -6,6 +6,9 @@ misses by most; here it is given the matrices, and a row can be asked for its bo
 
 A region has more nodes than a support. It reaches a target when all supports in it do, with the same purchases: its rows say what no
 row of a single support can, because one purchase seldom mends two supports that meet.
+
+Uncertain blocks are of one kind only with others of the same radius. Buying one may be what is wrong around a support, because it joins
+nodes and is uncertain: then a row's weights are negative.
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 Whole = NDArray[np.int64]
+_Kind = tuple[tuple[int, ...], bytes, float]
 TAKEN = (1.0 - 1e-9, 0.7, 0.4, 0.15)
 """Members with such a share are taken for granted; the fewer are left, the shorter the list and the weaker the row."""
 ULP = 2.0**-52
@@ -29,12 +33,44 @@ ULP = 2.0**-52
 
 @dataclass(frozen=True, slots=True)
 class HullRow:
-    """Σ weights·(blocks bought) ≥ bound, in whole numbers, for every design that reaches the target it was made for."""
+    """Σ weights·(blocks bought) ≥ bound, in whole numbers, for every design that reaches the target it was made for.
+
+    Weights of uncertain blocks may be negative: with them more is needed here.
+    """
 
     neighbourhood: Neighbourhood
     weights: Whole  # (members,)
     bound: int | None
     """None: no purchase suffices."""
+
+    def missed(self, here: Array) -> bool:
+        """By these shares of the members, clearly."""
+        if self.bound is None:
+            return True
+        most = self.bound - int(np.minimum(self.weights, 0).sum())
+        return self.bound - float(self.weights @ here) > 1e-5 * most
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """What is uncertain around a support or region, with a bit for each of its nodes (see `solvers.kernels.sufficing`)."""
+
+    masks: Whole  # (kinds,) nodes of one block
+    radii: Array  # (kinds,) squared radius of one block
+    owned: Whole  # (owned blocks,)
+    squares: Array  # (owned blocks,)
+    supports: Whole  # sets of nodes that must suffice; none: nothing is uncertain
+    node_of: Whole  # (coordinates,)
+
+    @property
+    def unsure(self) -> NDArray[np.bool_]:
+        """(kinds,) whether a block may do harm: it is uncertain, or joins nodes."""
+        return np.asarray((self.radii > 0.0) | (self.masks & (self.masks - 1) != 0))
+
+    def arrays(self, chosen: Whole | None = None) -> tuple[Whole, Array, Whole, Array, Whole, Whole]:
+        """As the kernel takes it, with all kinds or some."""
+        masks, radii = (self.masks, self.radii) if chosen is None else (self.masks[chosen], self.radii[chosen])
+        return masks, radii, self.owned, self.squares, self.supports, self.node_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,83 +83,75 @@ class Neighbourhood:
     sizes: Whole  # (kinds,)
     owned: Array  # (width, width)
     parts: Array  # (kinds, width, width), of one block each
-    radii: Array  # (kinds,) squared radius of one block; zero unless what is owned keeps it connected, and in regions
-    eta: float  # the same of what is owned
+    spread: Spread
     room: float
     """Above the rounding of every sum of these matrices and of its elimination: λ_min closer to a target counts as reaching it."""
 
     def separate(self, shares: Array, target: float) -> HullRow | None:
         """The row that these shares of the variable blocks miss by most; None when they miss none."""
+        here = shares[self.members]
+        row = self._separate(here, target, both=False)
+        if (row is None or not row.missed(here)) and len(self.spread.supports):
+            row = self._separate(here, target, both=True)
+        return row if row is not None and row.missed(here) else None
+
+    def _separate(self, here: Array, target: float, *, both: bool) -> HullRow | None:
+        """The same from the members' shares; with `both`, members may be wanted and unwanted."""
         from solvers.kernels.counts import separate
 
-        here = shares[self.members]
         for taken in TAKEN:
-            bound, weights = separate(
+            status, bound, weights = separate(
                 self.sets,
+                self.spread.arrays(),
                 self.owned,
                 self.parts,
                 self.sizes,
                 here,
                 target - self.room,
                 np.sqrt(target),
-                self.radii,
-                self.eta,
                 taken,
+                both,
             )
-            if bound != -2:
+            if status != -2:
                 break
-        if bound == -1:
-            return HullRow(self, weights, None)
-        if bound <= 0 or float(weights @ here) > bound * (1 - 1e-5):
-            return None
-        return HullRow(self, weights, int(bound))
+        if status == -2 and both:  # too long to list, but a whole design that fails can be told from all others
+            weights = np.where(here > 0.5, np.where(np.repeat(self.spread.unsure, self.sizes), -1, 0), 1)
+            found = self.bound(weights, target)
+            return HullRow(self, weights, found)
+        if status == -1:
+            return HullRow(self, np.zeros(len(here), dtype=np.int64), None)
+        return HullRow(self, weights, int(bound)) if status == 1 else None
 
     def bound(self, weights: Whole, target: float) -> int | None:
-        """Least Σ weights·counts that reaches a target; None when no purchase does, 0 when that was too long to find out."""
+        """Least Σ weights·counts that reaches a target; None when no purchase does. Smaller when that was too long to find out."""
         from solvers.kernels.counts import least_weight
 
-        owned, at = self.owned.copy(), 0
-        parts, sizes, prefix, starts, radii = list[Array](), list[int](), list[int](), list[int](), list[float]()
+        owned, at, both = self.owned.copy(), 0, bool((weights < 0).any())
+        chosen, sizes, prefix, starts = list[int](), list[int](), list[int](), list[int]()
         for k, size in enumerate(self.sizes.tolist()):
             rising = np.sort(weights[at : at + size])
+            if not (both and self.spread.unsure[k]):
+                rising = rising[rising != 0]  # what weighs nothing is lent
             at += size
-            free = int((rising == 0).sum())
-            owned += free * self.parts[k]
-            if free < size:
+            owned += (size - len(rising)) * self.parts[k]
+            if len(rising):
+                chosen.append(k)
                 starts.append(len(prefix))
-                prefix += [0, *np.cumsum(rising[free:]).tolist()]
-                parts.append(self.parts[k])
-                sizes.append(size - free)
-                radii.append(float(self.radii[k]))
-        few = np.array(parts) if parts else np.zeros((0, *owned.shape))
-        least = least_weight(
+                prefix += [0, *np.cumsum(rising).tolist()]
+                sizes.append(len(rising))
+        few = np.array(chosen, dtype=np.int64)
+        status, least = least_weight(
             self.sets,
+            self.spread.arrays(few),
             owned,
-            few,
+            self.parts[few],
             np.array(sizes, dtype=np.int64),
             np.array([*prefix, 0], dtype=np.int64),
             np.array(starts, dtype=np.int64),
             target - self.room,
             np.sqrt(target),
-            np.array(radii),
-            self.eta,
         )
-        return None if least == -1 else max(int(least), 0)
-
-
-class _Joined:
-    """Which nodes of a support what is owned connects: radii count in full on connected supports only."""
-
-    def __init__(self, support: tuple[int, ...]) -> None:
-        self.part = {i: i for i in support}
-
-    def join(self, nodes: tuple[int, ...]) -> None:
-        old = {self.part[i] for i in nodes}
-        self.part = {i: min(old) if p in old else p for i, p in self.part.items()}
-
-    @property
-    def whole(self) -> bool:
-        return len(set(self.part.values())) == 1
+        return None if status == -1 else int(least)
 
 
 def _supports(places: list[Whole], size: int) -> Whole:
@@ -155,39 +183,37 @@ class Neighbourhoods:
         return self._known[support]
 
     def _look(self, support: tuple[int, ...]) -> Neighbourhood:
-        arena, inside = self.arena, set(support)
+        arena, inside = self.arena, {node: number for number, node in enumerate(support)}
         ends = np.cumsum([0, *(self._width(i) for i in support)])
         place = {i: np.arange(a, b) for i, a, b in zip(support, ends[:-1], ends[1:], strict=True)}
         owned = np.zeros((ends[-1], ends[-1]))
-        kinds: dict[tuple[tuple[int, ...], bytes, float], list[int]] = {}
-        matrices: dict[tuple[tuple[int, ...], bytes, float], Array] = {}
-        joined, eta = _Joined(support), 0.0
+        kinds: dict[_Kind, list[int]] = {}
+        matrices: dict[_Kind, Array] = {}
+        held = dict[int, float]()
         blocks = sorted({j for i in support for j in arena.touching[i]})
         for block in blocks:
             nodes = tuple(i for i in self.nodes[block] if i in inside)
             key, part = self.part(block, nodes)
             square = float(arena.radii[block]) ** 2
             if self.position[block] < 0:
-                joined.join(nodes)
-                eta += square
-            if not key:
-                continue
-            if self.position[block] < 0:
-                where = np.concatenate([place[i] for i in nodes])
-                owned[where[:, None], where] += part
-            else:
+                mask = sum(1 << inside[i] for i in nodes)
+                held[mask] = held.get(mask, 0.0) + square
+                if key:
+                    where = np.concatenate([place[i] for i in nodes])
+                    owned[where[:, None], where] += part
+            elif key or arena.robust:
                 kinds.setdefault((nodes, key, square), []).append(int(self.position[block]))
                 matrices[nodes, key, square] = part
-        order = sorted(
-            kinds, key=lambda key: (len(kinds[key]), kinds[key])
-        )  # the most numerous last: scanned, not branched on
+        # the most numerous last: scanned, not branched on
+        order = sorted(kinds, key=lambda key: (len(kinds[key]), kinds[key]))
         parts = np.zeros((len(order), *owned.shape))
         for number, kind in enumerate(order):
             where = np.concatenate([place[i] for i in kind[0]])
             parts[number, where[:, None], where] = matrices[kind]
         sizes = np.array([len(kinds[key]) for key in order], dtype=np.int64)
-        plain = len(support) > arena.size or not joined.whole
         trace = float(np.trace(owned) + (np.trace(parts, axis1=1, axis2=2) * sizes).sum())
+        size = min(arena.size, len(support))
+        chosen = [sum(1 << i for i in some) for some in combinations(range(len(support)), size)] if arena.robust else []
         return Neighbourhood(
             support=support,
             sets=_supports(list(place.values()), arena.size),
@@ -195,8 +221,14 @@ class Neighbourhoods:
             sizes=sizes,
             owned=owned,
             parts=parts,
-            radii=np.array([0.0 if plain else kind[2] for kind in order]),
-            eta=0.0 if plain else eta * (1 - 1e-12),
+            spread=Spread(
+                masks=np.array([sum(1 << inside[i] for i in kind[0]) for kind in order], dtype=np.int64),
+                radii=np.array([kind[2] for kind in order], dtype=np.float64),
+                owned=np.array(list(held), dtype=np.int64),
+                squares=np.array(list(held.values()), dtype=np.float64) * (1 - 1e-12),
+                supports=np.array(chosen, dtype=np.int64),
+                node_of=np.repeat(np.arange(len(support)), np.diff(ends)),
+            ),
             room=((len(owned) + 4) ** 2 + len(blocks)) * ULP * trace,
         )
 

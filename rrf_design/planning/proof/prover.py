@@ -120,7 +120,7 @@ class Prover(PlanSearch):
         if quiet is not None and quiet[0] >= target and np.abs(quiet[1] - here).max(initial=0.0) < MOVED:
             return False
         row = None if leant is None else hood.separate(leant, target)
-        if row is None or (row.bound is not None and row.weights @ here >= row.bound):
+        if row is None or not row.missed(here):
             row = hood.separate(shares, target)
         if row is None:
             self._quiet[support] = (target, here)
@@ -135,6 +135,10 @@ class Prover(PlanSearch):
         self.fractional = None
         while deadline is None or time.monotonic() < deadline:
             rows = self._rows(target)
+            if any(row is not None and not len(row.variables) for row in rows):
+                return True, (
+                    bound if units is None else max(bound, units + 1)
+                ) * unit  # no purchase is enough somewhere
             solved = self.relaxation.solve(rows)
             if solved is None:
                 break
@@ -188,7 +192,7 @@ class Prover(PlanSearch):
             hood.support
             for side, price in zip(self.hulls.sides, prices, strict=False)
             if price > 0
-            for hood, _ in side.around
+            for hood, *_ in side.around
         ]
 
     def _proven(self, rows: list[Row | None], solved: Fractional) -> int:

@@ -71,7 +71,7 @@ class MarketRelaxation:
         objective.SetMinimization()
         self.structural = [self._constraint(row) for row in self.structure.rows]
         self.constraints: list[Any] = []
-        self._bounds: list[int | None] = []
+        self._given: list[Row | None] = []
 
     def _constraint(self, row: Row | None) -> Any:
         constraint = self.solver.Constraint(-self.infinity, self.infinity)
@@ -87,7 +87,7 @@ class MarketRelaxation:
     def solve(self, rows: Sequence[Row | None]) -> Fractional | None:
         """The cheapest fractional solution of the structure with these rows; None when the solver finds none.
 
-        Row i must have the variables it had before, and the coefficients too where its bound is the same; None switches it off.
+        Row i must have the variables it had before; it is looked at only where it is another object. None switches it off.
         """
         for _ in range(2):
             self._update(rows)
@@ -104,9 +104,9 @@ class MarketRelaxation:
         for number, row in enumerate(rows):
             if number == len(self.constraints):
                 self.constraints.append(self._constraint(row))
-                self._bounds.append(None if row is None else row.bound)
-            elif (None if row is None else row.bound) != self._bounds[number]:
-                self._bounds[number] = None if row is None else row.bound
+                self._given.append(row)
+            elif row is not self._given[number]:
+                self._given[number] = row
                 if row is None:
                     self.constraints[number].SetLb(-self.infinity)
                 else:

@@ -1,66 +1,57 @@
-"""A bound of its own for the robust objective, min over connected supports of σ_min(B_S) − η_S (docs/algorithms.md, fact 10).
+"""Proofs for the robust objective, min over connected supports of σ_min(B_S) − η_S (docs/algorithms.md, facts 10 and 28).
 
-A support that what is owned keeps connected must reach λ_min(G_S) ≥ (t + η_S)², and η_S grows with what is bought around it: the
-neighbourhood's own search takes both into account, so its rows hold, though more is no longer always better. Every other support must
-still reach t². The linear relaxation of these rows bounds what a budget can buy; designs are looked for, and the last proofs made,
-by witness cuts, whose rows forbid single patterns.
+A purchase helps a support, joins its nodes, and makes it less certain: more is no longer always better. But what lies around a support
+still decides alone whether it reaches a target, part by part as the purchases join it, and the search for the least purchases knows
+that. So hull rows hold as they are, with larger bounds, and the linear bound, the master and the exchanges are those of the plain
+margin. Where buying too much is what is wrong, a row says it of the uncertain blocks that are bought: with all of these, so much more
+is needed here (`neighbourhoods`).
 """
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from rrf_design.planning.optimal import Cheapest, PlanSearch, Threshold
-from rrf_design.planning.proof.prover import Prover
+from rrf_design.market import exact
+from rrf_design.planning.optimal import PlanSearch
+from rrf_design.planning.proof.bounds import ceiling
+from rrf_design.planning.proof.prover import TOUCH_UP, Prover
 
 if TYPE_CHECKING:
     from rrf_design.market import Mask
+    from rrf_design.planning.arena import Arena
+    from rrf_design.planning.contract import Order
+    from rrf_design.planning.proof.master import Master
 
-BOUNDED = 0.3  # share of the time for the linear bound
-HALVED = 12  # targets asked
-CLOSE = 1.003  # it ends when the targets left and refuted are this close
+STEPS = 12  # thresholds for a first design
+HALVED = 5  # times the way from it to the next threshold
 
 
 class RobustProver(Prover):
-    """A `PlanSearch` by witness cuts with the linear bound of hull rows that know radii."""
+    """A `Prover` whose rows know radii; designs are made by exchanges alone where the market is plain."""
+
+    def __init__(self, arena: Arena, goal: Order, *, master: Master | None = None) -> None:
+        super().__init__(arena, goal, master=master)
+        self.regions = 0  # with radii what a region asks for takes too long to list for what it is worth
 
     def first(self, start: Mask) -> Mask:
-        return PlanSearch.first(self, start)
+        """What can be made for the highest of a few thresholds, and then for higher ones still."""
+        if not self.arena.market.plain:
+            return PlanSearch.first(self, start)
+        budget = None if self.goal.budget is None else exact(self.goal.budget)
+        best, high = None, ceiling(self.arena)
+        for step in range(1, STEPS):
+            ask = (1 - step / STEPS) * ceiling(self.arena)
+            best = self._mended(start, ask, budget, effort=TOUCH_UP)
+            if best is not None:
+                break
+            high = ask
+        if best is None:
+            return PlanSearch.first(self, start)
+        for _ in range(HALVED):
+            ask = (self.arena.value(best) + high) / 2
+            found = self._mended(best, ask, budget, effort=1.0)
+            best, high = (best, ask) if found is None else (found, max(high, self.arena.value(found)))
+        return best
 
     def tidy(self, mask: Mask, floor: float) -> Mask:
         return PlanSearch.tidy(self, mask, floor)
-
-    def settle(self, threshold: float, budget: Fraction | None, *, hint: Mask, share: float = 1.0) -> Threshold:
-        """By witness cuts; where the linear relaxation refutes the threshold, without a search."""
-        if self._resolves(threshold) and self.relax(threshold, budget, deadline=self.deadline)[0]:
-            return Threshold(impossible=True)
-        return PlanSearch.settle(self, threshold, budget, hint=hint, share=share)
-
-    def minimise(
-        self, target: float, budget: Fraction | None, incumbent: Mask | None, *, slack: float = 5e-10
-    ) -> Cheapest:
-        return PlanSearch.minimise(self, target, budget, incumbent, slack=slack)
-
-    def maximise(self, budget: Fraction | None, incumbent: Mask) -> tuple[Mask, float]:
-        """The best design that witness cuts find, and the better of both bounds."""
-        upper = self._linear(self.arena.value(incumbent), budget)
-        mask, other = PlanSearch.maximise(self, budget, incumbent)
-        return mask, max(min(upper, other), self.arena.value(mask))
-
-    def _linear(self, value: float, budget: Fraction | None) -> float:
-        """The least threshold that the linear relaxation refutes, to a small factor."""
-        from rrf_design.planning.proof.bounds import ceiling
-
-        left = self.left()
-        limit = None if left is None or self.deadline is None else self.deadline - (1 - BOUNDED) * max(left, 0.0)
-        low, upper = max(value, 1e-4 * ceiling(self.arena)), ceiling(self.arena)
-        for _ in range(HALVED):
-            if upper <= low * CLOSE or self.late():
-                break
-            ask = (low * upper) ** 0.5
-            if self.relax(ask, budget, deadline=limit)[0]:
-                upper = ask
-            else:
-                low = ask
-        return upper

@@ -7,6 +7,7 @@ later than at two or three nodes. Finds candidates for rows; proves nothing.
 
 from __future__ import annotations
 
+from functools import cached_property
 from itertools import combinations
 from typing import TYPE_CHECKING
 
@@ -51,9 +52,10 @@ class WeakSupports:
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """(prefixes, supports): the least sets with λ_min under `level`, and the same grown to full size, weakest first.
 
-        Rows are padded with −1. `grown` is another size for them to grow to.
+        With radii a set is weak when λ_min is under (√level + η)², where η is of the shares held. Rows are padded with −1. `grown` is another size for them to grow to.
         """
         from solvers.kernels.connected import grow_sets, weak_sets
+        from solvers.kernels.uncertain import weak_uncertain_sets
 
         arena = self.arena
         held = self.held(shares)
@@ -62,12 +64,38 @@ class WeakSupports:
         size = min(arena.size, arena.n)
         out = np.full((MOST, size), -1, dtype=np.int64)
         everywhere = np.arange(arena.n)
-        count = weak_sets(gram, self.offsets, pointer, neighbours, size, level, everywhere, everywhere, out)
+        squares = held * np.square(arena.radii)
+        if arena.robust:
+            root = float(np.sqrt(level))
+            count = weak_uncertain_sets(
+                gram, self.offsets, self.joins, held > 0.0, squares, size, root, everywhere, everywhere, out
+            )
+        else:
+            count = weak_sets(gram, self.offsets, pointer, neighbours, size, level, everywhere, everywhere, out)
         sets = np.full((count, min(grown or size, arena.n)), -1, dtype=np.int64)
         sets[:, :size] = out[:count]
         grow_sets(gram, self.offsets, pointer, neighbours, sets)
-        order = np.argsort(self._least(gram, sets), kind="stable")
+        least = self._least(gram, sets)
+        if arena.robust:
+            least = np.sqrt(np.maximum(least, 0.0)) - self._eta(squares, sets)
+        order = np.argsort(least, kind="stable")
         return out[:count][order], sets[order]
+
+    def _eta(self, squares: Array, sets: NDArray[np.int64]) -> Array:
+        """η of each set: the root of the summed squares of the blocks that touch it."""
+        from solvers.kernels.uncertain import uncertainty
+
+        return np.sqrt([uncertainty(self.joins, squares, row, int((row >= 0).sum())) for row in sets])
+
+    @cached_property
+    def joins(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """Blocks of each node and nodes of each block, each after a list of where they begin."""
+        nodes = [sorted(set(nodes)) for nodes in self.arena.block_nodes]
+        blocks: list[list[int]] = [[] for _ in range(self.arena.n)]
+        for j, some in enumerate(nodes):
+            for i in some:
+                blocks[i].append(j)
+        return (*_listed(blocks), *_listed(nodes))
 
     def _least(self, gram: Array, sets: NDArray[np.int64]) -> Array:
         """λ_min of each set; sets of one width at a time."""
@@ -88,3 +116,9 @@ class WeakSupports:
         graph = sparse.csr_array((np.ones(2 * len(a)), (np.concatenate([a, b]), np.concatenate([b, a]))), shape=(n, n))
         graph.sum_duplicates()
         return graph.indptr.astype(np.int64), graph.indices.astype(np.int64)
+
+
+def _listed(lists: list[list[int]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Where each list begins (and the last ends), and all of them one after another."""
+    ends = np.cumsum([0, *map(len, lists)]).astype(np.int64)
+    return ends, np.array([i for some in lists for i in some], dtype=np.int64)

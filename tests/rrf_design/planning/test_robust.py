@@ -51,6 +51,16 @@ def test_value_is_the_definition(features, k):
         assert found.witnesses[0].value == found.value
 
 
+def test_radii_of_nodes_that_nothing_joins_do_not_add_up():
+    """The worst support of the plain margin may be a node with another far away: only what is joined to it makes it less certain."""
+    for seed, k in ((12, 1), (33, 2)):
+        problem = random_problem(seed, features=("radii", "dims") if k == 2 else ("radii",), nodes=5, blocks=7, k=k)
+        arena = Arena(problem, objective="robust")
+        for mask in np.random.default_rng(seed).random((20, len(arena.market.items))) < 0.5:
+            found = robust_value(arena, mask)
+            assert found.value == pytest.approx(by_definition(problem, arena.market.names(mask), k), abs=1e-12)
+
+
 def cancelling() -> rrf.Problem:
     """Two relations between the same nodes whose couplings cancel: BᵀB is diagonal, the blocks still join a and b."""
     return rrf.Problem(

@@ -7,10 +7,17 @@ from itertools import product
 import numpy as np
 import pytest
 from scipy.optimize import linprog
+from uncertain_kinds import Uncertain
 
-from solvers.kernels.counts import definite, least_weight, light_counts, separate, whole
+from solvers.kernels.counts import least_weight, light_counts, separate, whole
 
 ALL = np.zeros((0, 0), dtype=np.int64)  # no sets of coordinates: all of them at once
+NONE = np.zeros(0, dtype=np.int64)
+
+
+def sure(kinds: int, width: int):
+    """Nothing is uncertain."""
+    return np.zeros(kinds, dtype=np.int64), np.zeros(kinds), NONE, np.zeros(0), NONE, np.arange(width)
 
 
 def random_kinds(seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
@@ -40,14 +47,16 @@ def test_least_weights_are_those_of_all_counts(seed):
     prefix = np.concatenate([np.append(0, np.cumsum(w)) for w in weights])
     starts = np.cumsum([0, *(s + 1 for s in sizes[:-1])])
     best = min((sum(int(w[:c].sum()) for w, c in zip(weights, m, strict=True)) for m in expected), default=-1)
-    assert least_weight(ALL, base, parts, sizes, prefix, starts, shift, 1.0, np.zeros(len(sizes)), 0.0) == best
+    spread = sure(len(sizes), len(base))
+    status, least = least_weight(ALL, spread, base, parts, sizes, prefix, starts, shift, 1.0)
+    assert (status, least) == ((1, best) if best >= 0 else (-1, least))
     table = np.zeros((len(sizes), sizes.max() + 1))
     for k, w in enumerate(weights):
         table[k, 1 : len(w) + 1] = np.cumsum(w)
     out = np.zeros(len(sizes), dtype=np.int64)
-    found = light_counts(ALL, base, parts, sizes, table, float(best), shift, 1.0, np.zeros(len(sizes)), 0.0, out)
+    found = light_counts(ALL, spread, base, parts, sizes, table, float(best), shift, 1.0, False, out)
     assert found == (1 if best == 0 else 0)  # nothing is lighter than the lightest, but nothing at all weighs nothing
-    found = light_counts(ALL, base, parts, sizes, table, best + 0.5, shift, 1.0, np.zeros(len(sizes)), 0.0, out)
+    found = light_counts(ALL, spread, base, parts, sizes, table, best + 0.5, shift, 1.0, False, out)
     assert found == (best >= 0)
     if found:
         assert tuple(out) in expected
@@ -59,12 +68,13 @@ def test_a_share_is_cut_off_exactly_when_it_lies_outside_the_hull(seed):
     base, parts, sizes, shift = random_kinds(seed)
     rng = np.random.default_rng(seed)
     shares = np.round(rng.random(int(sizes.sum())), 1) * rng.choice([0.5, 1.0])
-    bound, weights = separate(ALL, base, parts, sizes, shares, shift, 1.0, np.zeros(len(sizes)), 0.0, 1.0 - 1e-9)
+    spread = sure(len(sizes), len(base))
+    status, bound, weights = separate(ALL, spread, base, parts, sizes, shares, shift, 1.0, 1.0 - 1e-9, False)
     kind = np.repeat(np.arange(len(sizes)), sizes)
     designs = np.array(list(product([0, 1], repeat=len(kind))))
     good = np.array([enough(base, parts, [d[kind == k].sum() for k in range(len(sizes))], shift) for d in designs])
     if not good.any():
-        assert bound == -1
+        assert status == -1
         return
     # the share lies in the hull of an up-set when a mixture of good designs is nowhere above it
     mixture = linprog(
@@ -75,8 +85,8 @@ def test_a_share_is_cut_off_exactly_when_it_lies_outside_the_hull(seed):
         b_eq=[1.0],
         method="highs",
     )
-    assert (bound > 0) == (mixture.status == 2)
-    if bound > 0:
+    assert (status == 1) == (mixture.status == 2)
+    if status == 1:
         assert (designs[good] @ weights >= bound).all()
         assert weights @ shares < bound
 
@@ -87,27 +97,69 @@ def test_weights_become_whole_numbers():
     assert whole(np.array([np.sqrt(2), 1.0])).max() > 1000
 
 
-def test_definiteness_is_of_the_shifted_sum():
-    one, other, work = np.eye(2), np.ones((2, 2)), np.zeros((2, 2))
-    assert definite(one, other, 1.0, 0.99, work)
-    assert not definite(one, other, 1.0, 1.01, work)
-    assert not definite(one, other, -1.0, 0.0, work)
+def separated(field: Uncertain, *, both: bool):
+    return separate(
+        ALL,
+        field.spread,
+        field.owned,
+        field.parts,
+        field.sizes,
+        field.shares,
+        field.root**2,
+        field.root,
+        1.0 - 1e-9,
+        both,
+    )
+
+
+@pytest.mark.parametrize("both", [False, True])
+@pytest.mark.parametrize("seed", range(80))
+def test_rows_with_radii_hold_for_all_that_reach(seed, both):
+    field = Uncertain(seed)
+    status, bound, weights = separated(field, both=both)
+    if status == -1:
+        assert not len(field.good)
+    if status == 1:
+        assert (field.good @ weights >= bound).all()
+        assert both or (weights >= 0).all()
+
+
+@pytest.mark.parametrize("seed", range(80))
+def test_with_leaving_out_a_share_is_cut_off_exactly_when_it_lies_outside_the_hull(seed):
+    field = Uncertain(seed)
+    status, bound, weights = separated(field, both=True)
+    if not len(field.good):
+        assert status in (-1, 1)  # one row may be enough to say so, or only all of them together
+        return
+    harmless = np.array([r == 0.0 and m & (m - 1) == 0 for r, m in zip(field.radii, field.masks, strict=True)])[
+        field.kind
+    ]
+    mixture = linprog(  # of good designs: equal to the share, but for members that never do harm
+        np.zeros(len(field.good)),
+        A_ub=np.vstack([field.good.T, -field.good.T[~harmless]]),
+        b_ub=np.concatenate([field.shares, -field.shares[~harmless]]) + 1e-9,
+        A_eq=np.ones((1, len(field.good))),
+        b_eq=[1.0],
+        method="highs",
+    )
+    assert (status == 1) == (mixture.status == 2)
+    if status == 1:
+        assert weights @ field.shares < bound
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_radii_raise_what_counts_must_reach(seed):
-    base, parts, sizes, shift = random_kinds(seed)
-    rng = np.random.default_rng(seed)
-    radii, eta, root = 0.05 * rng.random(len(sizes)), 0.01 * rng.integers(0, 2), float(np.sqrt(shift))
-    shares = np.round(rng.random(int(sizes.sum())), 1)
-    bound, weights = separate(ALL, base, parts, sizes, shares, shift, root, radii, eta, 1.0 - 1e-9)
-    kind = np.repeat(np.arange(len(sizes)), sizes)
-    for design in product([0, 1], repeat=len(kind)):
-        counts = [int(np.array(design)[kind == k].sum()) for k in range(len(sizes))]
-        level = (root + np.sqrt(eta + radii @ counts)) ** 2
-        if enough(base, parts, counts, level):
-            assert bound != -1
-            assert bound == -2 or weights @ np.array(design) >= bound
+def test_least_weights_with_radii_are_those_of_all_counts_whatever_their_sign(seed):
+    field = Uncertain(seed)
+    weights = np.random.default_rng(seed).integers(-3, 4, size=len(field.kind))
+    rising = [np.sort(weights[field.kind == k]) for k in range(len(field.sizes))]
+    prefix = np.concatenate([np.append(0, np.cumsum(w)) for w in rising])
+    starts = np.cumsum([0, *(s + 1 for s in field.sizes[:-1])])
+    status, least = least_weight(
+        ALL, field.spread, field.owned, field.parts, field.sizes, prefix, starts, field.root**2, field.root
+    )
+    assert status == (1 if len(field.good) else -1)
+    if len(field.good):
+        assert least == (field.good @ weights).min()
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -118,7 +170,8 @@ def test_on_sets_of_coordinates_each_of_them_must_be_enough(seed):
     sets = np.array([[0, -1], [0, 1], [1, 2], [2, -1]])
     sets = sets[sets.max(axis=1) < width]
     shares = np.round(rng.random(int(sizes.sum())), 1)
-    bound, weights = separate(sets, base, parts, sizes, shares, shift, 1.0, np.zeros(len(sizes)), 0.0, 1.0 - 1e-9)
+    spread = sure(len(sizes), len(base))
+    status, bound, weights = separate(sets, spread, base, parts, sizes, shares, shift, 1.0, 1.0 - 1e-9, False)
     kind = np.repeat(np.arange(len(sizes)), sizes)
     least = None
     for design in product([0, 1], repeat=len(kind)):
@@ -128,7 +181,7 @@ def test_on_sets_of_coordinates_each_of_them_must_be_enough(seed):
             left = int(weights @ np.array(design))
             least = left if least is None else min(least, left)
     if least is None:
-        assert bound == -1
+        assert status == -1
     else:
-        assert bound == (least if bound > 0 else 0)
-        assert bound == 0 or weights @ shares < bound
+        assert bound == (least if status > 0 else 0)
+        assert status == 0 or weights @ shares < bound

@@ -36,10 +36,15 @@ class Shop:
             np.cumsum([0, *map(len, touching)]),
             np.array([j for each in touching for j in each]),
         )
+        self.squares = np.zeros(0)
         self.block_nodes = np.array([i for nodes in self.nodes for i in nodes])
         self.block_at = np.cumsum([0, *map(len, self.nodes)])
         self.rank = np.zeros(n, np.int64)
         self.out = np.full((LISTED, SIZE), -1, np.int64)
+
+    @property
+    def reach(self):
+        return self.squares, self.block_nodes, self.block_at
 
     @staticmethod
     def _matrix(rng: np.random.Generator, width: int) -> np.ndarray:
@@ -67,6 +72,21 @@ class Shop:
                         return True
         return False
 
+    def fails(self, held: np.ndarray) -> bool:
+        """Whether a set that what is held connects lies below √SHIFT with what is uncertain around it, by definition."""
+        graph = nx.Graph([self.nodes[j] for j in np.flatnonzero(held) if len(self.nodes[j]) == 2])
+        graph.add_nodes_from(range(self.n))
+        gram = self.gram(held)
+        for size in range(1, SIZE + 1):
+            for nodes in combinations(range(self.n), size):
+                if nx.is_connected(graph.subgraph(nodes)):
+                    columns = np.concatenate([np.arange(self.offsets[i], self.offsets[i + 1]) for i in nodes])
+                    eta = sum(self.squares[j] for j in np.flatnonzero(held) if set(self.nodes[j]) & set(nodes))
+                    level = np.linalg.eigvalsh(gram[np.ix_(columns, columns)])[0]
+                    if np.sqrt(max(level, 0.0)) - np.sqrt(eta) < np.sqrt(SHIFT) * (1 - 1e-9):
+                        return True
+        return False
+
     def cost(self, held: np.ndarray) -> int:
         return int(self.prices[held & (self.prices > 0)].sum())
 
@@ -75,7 +95,7 @@ class Shop:
         held = np.zeros(len(self.nodes), np.bool_)
         state, changed = self.state(held), np.zeros(len(held) + 3, np.int64)
         spent = mend(
-            state, self.blocks, SIZE, SHIFT, held, self.prices, np.arange(self.n), self.rank, self.out, changed, most, 0.0
+            state, self.blocks, self.reach, SIZE, SHIFT, held, self.prices, np.arange(self.n), self.rank, self.out, changed, most, 0.0
         )  # fmt: skip
         return state, held, spent, changed
 
@@ -109,9 +129,7 @@ def test_tidying_keeps_only_what_is_needed(seed, dim):
     before = shop.cost(held)
     state = shop.state(held)
     candidates = np.flatnonzero(held)
-    saved = tidy(
-        state, shop.blocks, SIZE, SHIFT, held, shop.prices, candidates, shop.rank, shop.out, shop.block_nodes, shop.block_at
-    )  # fmt: skip
+    saved = tidy(state, shop.blocks, shop.reach, SIZE, SHIFT, held, shop.prices, candidates, shop.rank, shop.out)
     assert saved == before - shop.cost(held) > 0
     assert not shop.weak(held, room=-1e-9)
     np.testing.assert_allclose(state[0], shop.gram(held), atol=1e-10)
@@ -130,9 +148,7 @@ def test_exchange_never_costs_more_and_the_same_seed_does_the_same(seed, dim):
         held = np.ones(len(shop.nodes), np.bool_)
         held[-1] = False
         start, state = shop.cost(held), shop.state(held)
-        cost = exchange_rows(
-            state, shop.blocks, SIZE, SHIFT, held, shop.prices, shop.block_nodes, shop.block_at, 0, 60, 7
-        )  # fmt: skip
+        cost = exchange_rows(state, shop.blocks, shop.reach, SIZE, SHIFT, held, shop.prices, 0, 60, 7)
         assert cost == shop.cost(held) < start
         assert not shop.weak(held, room=-1e-9)
         np.testing.assert_allclose(state[0], shop.gram(held), atol=1e-9)
@@ -147,7 +163,21 @@ def test_what_is_within_the_budget_is_left_as_it_is():
     shop = Shop(1, dim=1)
     state, held, spent, _ = shop.bought()
     before = held.copy()
-    assert exchange_rows(
-        state, shop.blocks, SIZE, SHIFT, held, shop.prices, shop.block_nodes, shop.block_at, spent, 50, 1
-    ) == spent  # fmt: skip
+    assert exchange_rows(state, shop.blocks, shop.reach, SIZE, SHIFT, held, shop.prices, spent, 50, 1) == spent
     assert (held == before).all()
+
+
+@pytest.mark.parametrize("dim", [1, 2])
+@pytest.mark.parametrize("seed", range(4))
+def test_with_radii_what_is_held_makes_up_for_what_it_leaves_uncertain(seed, dim):
+    shop = Shop(seed, dim=dim)
+    shop.squares = np.random.default_rng(seed).choice([0.0, 0.01, 0.04], size=len(shop.nodes))
+    state, held, spent, _ = shop.bought()
+    if spent < 0:  # what helps one set may harm another: nothing is promised
+        assert shop.fails(held)
+        return
+    assert not shop.fails(held)
+    before = shop.cost(held)
+    cost = exchange_rows(state, shop.blocks, shop.reach, SIZE, SHIFT, held, shop.prices, 0, 40, 3)
+    assert cost == shop.cost(held) <= before
+    assert not shop.fails(held)

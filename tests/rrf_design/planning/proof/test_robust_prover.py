@@ -1,47 +1,79 @@
-"""Bounds with radii: no design beats them, at any budget, on any visit, and radii make them lower."""
+"""Proofs with radii: no design beats them, at any budget, on any visit; plans are the best of all designs."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from small import all_designs, best_within, random_problem
+from small import all_designs, best_within, cheapest_reaching, random_problem
 
 from rrf_design.market import exact
-from rrf_design.planning import Order, plan
+from rrf_design.planning import Order, PlanStatus, plan
 from rrf_design.planning.arena import Arena
+from rrf_design.planning.proof.master import Answer
 from rrf_design.planning.proof.robust_prover import RobustProver
 
 
+def designs_of(problem, arena):
+    return all_designs(problem, value=lambda names: arena.value(arena.market.mask(names)))
+
+
 @pytest.mark.parametrize("k", [1, 2])
-@pytest.mark.parametrize("seed", range(4))
-def test_no_design_beats_the_linear_bound(seed, k):
+@pytest.mark.parametrize("seed", range(3))
+def test_planted_designs_are_never_refuted(seed, k):
+    """Rows move between targets, more than once, with money for the planted design and no more; and no row cuts off a design that reaches."""
     problem = random_problem(seed + 60, features=("radii",), nodes=5, blocks=8, k=k)
     arena = Arena(problem, objective="robust")
-    designs = all_designs(problem, value=lambda names: arena.value(arena.market.mask(names)))
+    designs = designs_of(problem, arena)
     prover = RobustProver(arena, Order())
+    asked = 0
     for budget in (2.0, 5.0, 3.5, 2.0, 12.0):
         best = best_within(designs, budget)
-        assert prover._linear(0.0, exact(budget)) >= best * (1 - 1e-12)
-        if best > 1e-3:
-            for share in (1.0, 0.5, 0.99):
-                refuted, cost = prover.relax(share * best * (1 - 1e-12), exact(budget), deadline=None)
-                assert not refuted
-                assert cost <= exact(budget)
+        if best <= 1e-3:
+            continue
+        for share in (1.0, 0.5, 0.99):
+            threshold = share * best * (1 - 1e-12)
+            refuted, cost = prover.relax(threshold, exact(budget), deadline=None)
+            assert not refuted
+            assert cost <= exact(budget)
+            solved = prover._ask_master(threshold, exact(budget), hint=None, left=None)
+            assert solved.answer is Answer.FOUND
+            verdict = prover.settle(threshold, exact(budget), hint=arena.market.empty())
+            assert verdict.reached is not None
+            assert arena.value(verdict.reached) >= threshold
+            asked += 1
+            for _, value, names in designs:
+                if value >= threshold:
+                    bought = arena.market.mask(names)[arena.block_item[arena.variable]].astype(np.int64)
+                    for side in prover.hulls.sides:
+                        assert side.coefficients @ bought[side.blocks] >= side.bound(threshold**2)
+        assert prover.settle(best * (1 + 1e-6), exact(budget), hint=arena.market.empty()).impossible
+    assert asked
 
 
-def test_radii_lower_the_bound():
-    problem = random_problem(62, features=("radii",), nodes=5, blocks=8)
-    bounds = [RobustProver(Arena(problem, objective=o), Order())._linear(0.0, exact(4.0)) for o in ("robust", "gamma")]
-    assert np.isfinite(bounds).all()
-    assert bounds[0] <= bounds[1]
+def test_rows_say_what_must_not_be_bought():
+    prover = RobustProver(Arena(random_problem(62, features=("radii",), blocks=8), objective="robust"), Order())
+    best = best_within(designs_of(prover.arena.problem, prover.arena), 12.0)
+    assert prover.settle(best * 1.01, exact(12.0), hint=prover.arena.market.empty()).impossible
+    assert any((side.coefficients < 0).any() for side in prover.hulls.sides)
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_plans_are_the_best_of_all_designs(seed):
-    problem = random_problem(seed + 70, features=("radii", "rules"), blocks=7)
-    arena = Arena(problem, objective="robust")
-    designs = all_designs(problem, value=lambda names: arena.value(arena.market.mask(names)))
-    best = best_within(designs, 4.0)
-    found = plan(problem, budget=4.0, method="optimal", objective="robust")
-    assert found.value == pytest.approx(best, rel=1e-8, abs=1e-9)
-    assert found.upper_bound == pytest.approx(best, rel=1e-6, abs=1e-9)
+@pytest.mark.parametrize(
+    "features", [("radii",), ("radii", "dims"), ("radii", "rules"), ("radii", "tiers")], ids="-".join
+)
+@pytest.mark.parametrize("k", [1, 2])
+def test_plans_are_the_best_of_all_designs(features, k):
+    for seed in range(2):
+        problem = random_problem(seed + 70 + 10 * k, features=features, blocks=7, k=k)
+        arena = Arena(problem, objective="robust")
+        designs = designs_of(problem, arena)
+        for budget in (2.0, 4.5):
+            best = best_within(designs, budget)
+            if best is None or not arena.robust:
+                continue
+            found = plan(problem, budget=budget, method="optimal", objective="robust")
+            assert found.value == pytest.approx(best, rel=1e-8, abs=1e-9)
+            assert found.upper_bound == pytest.approx(best, rel=1e-6, abs=1e-9)
+            if best > 1e-3:
+                assert found.status is PlanStatus.OPTIMAL
+                cheap = plan(problem, target=0.97 * best, method="optimal", objective="robust")
+                assert exact(cheap.cost) == exact(cheap.cost_bound) == cheapest_reaching(designs, 0.97 * best)
