@@ -24,6 +24,7 @@ from rrf_design.cli.live_models import (
     chosen_models,
 )
 from rrf_design.cli.output import AsJson, ProblemFile, Quiet, Seed, note, print_json, say, table
+from rrf_design.cli.pilot_forecast import describe_forecast
 
 if TYPE_CHECKING:
     from rrf_design.promises import PilotPlan, PilotSettings
@@ -100,6 +101,17 @@ def pilot_verb(
     forecast: Annotated[
         bool, typer.Option("--forecast", help="Only say what pilots could prove and cost; reads no gold.")
     ] = False,
+    accuracy: Annotated[
+        float | None,
+        typer.Option("--accuracy", help="For --forecast without answers: a guess how often an answer is right."),
+    ] = None,
+    agreed_wrong: Annotated[
+        float | None,
+        typer.Option(
+            "--agreed-wrong",
+            help="For --forecast: a guess how many answers on which all agree are wrong; default 0.01.",
+        ),
+    ] = None,
     review_file: Annotated[
         Path | None, typer.Option("--review-file", help="Truth by people: written for them, read back with --resume.")
     ] = None,
@@ -122,11 +134,15 @@ def pilot_verb(
     """
     from rrf_design.cli.items import open_dataset
     from rrf_design.documents import read, write
+    from rrf_design.errors import InputError
     from rrf_design.promises import CHECK_EVERYTHING, PilotSettings, forecast_pilot
+    from rrf_design.promises.forecasting import NO_PILOT
     from rrf_design.promises.pilot_plans import OTHERS, settings_of
     from rrf_design.risk import Among, Statement
     from rrf_design.risk.statements import choice
 
+    if not forecast and (accuracy is not None or agreed_wrong is not None):
+        raise InputError("--accuracy and --agreed-wrong are guesses for a forecast; a pilot measures: add --forecast")
     dataset = open_dataset(file, data)
     size, wanted, sure = settings_of(dataset, labels=labels, risk=risk, confidence=confidence)
     settings = PilotSettings(
@@ -157,9 +173,9 @@ def pilot_verb(
     earlier = read(output, what="policy") if output is not None and output.exists() and not forecast else None
     with _Answers(dataset, responses, live) as answers:
         if forecast:
-            found = forecast_pilot(answers.plan(settings, buy=False))
-            print_json(found) if as_json else _describe_forecast(found)
-            raise typer.Exit(0 if any(entry["pays"] for entry in found["sizes"]) else 1)
+            found = forecast_pilot(answers.plan(settings, buy=False), agreed_wrong=agreed_wrong, accuracy=accuracy)
+            print_json(found) if as_json else describe_forecast(found)
+            raise typer.Exit(1 if found["advice"].startswith(NO_PILOT) else 0)
         document = _grow(answers, settings, earlier, review_file, resume=resume, as_json=as_json)
     if output is not None:
         write(output, document)
@@ -171,8 +187,6 @@ def pilot_verb(
 
 
 LIVE_ASIDE = 100
-FEW = 8
-"""Labels times risk below which random checks helped on recorded answers (docs/algorithms.md, fact 34)."""
 
 
 class _Answers:
@@ -319,32 +333,3 @@ def _describe(document: dict[str, Any], *, quiet: bool) -> None:
         note(
             f"{len(document['twins'])} items outside the pilot ask what an item of the pilot asks (but for id, case and spacing)"
         )
-
-
-def _describe_forecast(found: dict[str, Any]) -> None:
-    from fractions import Fraction
-
-    from rrf_design.risk.sentences import percent_above
-
-    say(
-        f"{found['population']:,} items; a risk of {found['risk']:.2%} at confidence {found['confidence']:.0%} needs at least {found['least_labels']} labels, none wrong."
-    )
-    say(
-        f"{found['labels']} labels prove a risk of {percent_above(Fraction(found['best_risk']))} at best. Checking everything costs {found['check_everything']:,.2f}."
-    )
-    rows = [
-        (
-            str(entry["labels"]),
-            str(entry["allowed_wrong"]) if entry["allowed_wrong"] >= 0 else "too few",
-            f"{entry['pilot_cost']:,.2f}",
-            f"{entry['least_cost']:,.2f}",
-            f"{entry['expected_cost']:,.2f}",
-        )
-        for entry in found["sizes"]
-    ]
-    table(
-        "", ["labels", "wrong allowed", "pilot costs", "all of it, at least", "expected"], rows, right=[0, 1, 2, 3, 4]
-    )
-    say(f"Expected from {found['expected_from']}. Advice: {found['advice']}.")
-    if found["labels"] * found["risk"] < FEW:
-        say("So few labels for so small a risk prove more with --random-checks; decide that before the pilot.")

@@ -7,7 +7,7 @@ choose, assess                        the cheapest of many policies that is prov
 Statement, Among, Limit, Stream       which promise, which denominator, which order of tests
 lead_family, replay, dilute           ladders on recorded answers
 fit_crowd, fronts, staggered          an order of tests without gold
-least_labels, first_look, pilot_size, forecast    what a pilot could prove and cost, before anything is spent
+least_labels, first_look, pilot_size, forecast, prospects_of    what a pilot could prove and cost, before anything is spent
 promise                               what may be said, with its denominator
 prove_audit, prove_choice             every figure of a published record, redone from what it counted
 """
@@ -16,7 +16,16 @@ from __future__ import annotations
 
 from rrf_design.risk.counts import bound, rate_bound
 from rrf_design.risk.crowds import Crowd, disputed, fit_crowd
-from rrf_design.risk.forecasts import Forecast, Prospect, best_risk, first_look, forecast, least_labels, pilot_size
+from rrf_design.risk.forecasts import (
+    Forecast,
+    Prospect,
+    best_risk,
+    first_look,
+    forecast,
+    least_labels,
+    pilot_size,
+    prospects_of,
+)
 from rrf_design.risk.ladders import UNREADABLE, Gate, Ladder, Last, Replay, dilute, lead_family, replay
 from rrf_design.risk.orders import (
     attained_size,
@@ -81,6 +90,7 @@ __all__ = [
     "passing_count",
     "pilot_size",
     "promise",
+    "prospects_of",
     "prove_audit",
     "prove_choice",
     "rate_bound",
