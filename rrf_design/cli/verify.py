@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from rrf_design.cli.output import AsJson, Quiet, TimeLimit, print_json, progress_bar, say, table
+from rrf_design.cli.output import AsJson, Quiet, TimeLimit, note, print_json, progress_bar, say, table
 
 
 def register(app: typer.Typer) -> None:
@@ -18,6 +18,10 @@ def verify_verb(
     certificate: Annotated[Path, typer.Argument(help="Certificate to re-prove.", show_default=False)],
     require: Annotated[
         float | None, typer.Option("--require", help="Also refuse a certificate that proves less than this margin.")
+    ] = None,
+    delivered: Annotated[
+        Path | None,
+        typer.Option("--delivered", help="Of an audit: also refuse it unless this file is what was audited."),
     ] = None,
     junit: Annotated[Path | None, typer.Option("--junit", help="Write the outcome as JUnit XML.")] = None,
     time_limit: TimeLimit = None,
@@ -31,10 +35,15 @@ def verify_verb(
     Example: rrf-design verify certificate.json
     """
     from rrf_design.certificates.checker import verify as prove
+    from rrf_design.errors import InputError
 
     kind = _promise_kind(certificate)
     if kind is not None:
-        _verify_promise(certificate, kind, require=require, junit=junit, as_json=as_json)
+        if require is not None:
+            raise InputError("--require is a margin; policies and audits have none")
+        _verify_promise(certificate, kind, delivered, junit=junit, as_json=as_json)
+    if delivered is not None:
+        raise InputError(f"--delivered is the file that an audit speaks of; {certificate.name} is no audit")
     with progress_bar("verification", quiet=quiet) as progress:
         result = prove(certificate, time_limit=time_limit, progress=progress)
     fault = None if result.valid else result.reason
@@ -73,15 +82,15 @@ def _seed(seed: int) -> str:
     return f"seed {seed}{', the default' if seed == 0 else ', which somebody chose'}"
 
 
-def _verify_promise(path: Path, kind: str, *, require: float | None, junit: Path | None, as_json: bool) -> None:
+def _verify_promise(path: Path, kind: str, delivered: Path | None, *, junit: Path | None, as_json: bool) -> None:
     from rrf_design.documents import read
     from rrf_design.errors import InputError, Refused
-    from rrf_design.promises import prove_audit_document, prove_policy
-    from rrf_design.promises.policy_forms import audit_words, policy_words
+    from rrf_design.promises import prove_policy
+    from rrf_design.promises.policy_forms import policy_words
 
-    if require is not None:
-        raise InputError("--require is a margin; policies and audits have none")
-    fault, found, trusted = None, "", ""
+    if delivered is not None and kind != "rrf-audit":
+        raise InputError(f"--delivered is the file that an audit speaks of; {path.name} is a policy")
+    fault, found, trusted, beside = None, "", "", None
     try:
         document = read(path)
         if kind == "rrf-policy":
@@ -89,9 +98,7 @@ def _verify_promise(path: Path, kind: str, *, require: float | None, junit: Path
             found = f"{len(policy.choice.policies)} tests on {policy.choice.scope.piloted} drawn items redone: {policy.sentence}"
             trusted = policy_words(_seed(document["seed"]))
         else:
-            audit = prove_audit_document(document)
-            found = f"{audit.drawn} draws redone: at most {audit.bound} of {audit.population} are wrong, confidence {float(audit.confidence)!r}"
-            trusted = audit_words(document["record"]["seed"])
+            found, trusted, beside = _verify_audit(path, document, delivered)
     except Refused as error:
         fault = str(error)
     if junit is not None:
@@ -106,10 +113,40 @@ def _verify_promise(path: Path, kind: str, *, require: float | None, junit: Path
                 "format": kind,
                 "taken_on_trust": trusted,
                 "gamma_lower": None,
+                **({} if kind == "rrf-policy" else {"delivered": beside}),
             }
         )
     else:
         say(f"REFUSED: {fault}" if fault is not None else f"valid: {found}")
         if fault is None:
             say(f"Taken on trust: {trusted}.")
+            if beside == CHANGED:
+                note(f"{document['table']!r:.80} beside it is not what was audited: it was changed, or is another file")
     raise typer.Exit(0 if fault is None else 1)
+
+
+SAME, CHANGED = "same", "changed"
+
+
+def _verify_audit(path: Path, document: Any, delivered: Path | None) -> tuple[str, str, str | None]:
+    """What was redone, what is taken on trust, and whether the delivered file is what was audited: the one that is given, else the one of that name beside the certificate."""
+    from rrf_design.errors import InputError, Refused
+    from rrf_design.promises import prove_audit_document
+    from rrf_design.promises.audited_files import check_delivered
+    from rrf_design.promises.policy_forms import audit_words
+
+    audit = prove_audit_document(document)
+    found = f"{audit.drawn} draws redone: at most {audit.bound} of {audit.population} are wrong, confidence {float(audit.confidence)!r}"
+    seed = document["record"]["seed"]
+    if delivered is not None:
+        check_delivered(document, delivered)
+        return f"{found}; {delivered.name} is what was audited", audit_words(seed, same=True), SAME
+    name = document["table"]
+    near = path.parent / name if isinstance(name, str) and Path(name).name == name else None
+    if near is None or not near.is_file():
+        return found, audit_words(seed), None
+    try:
+        check_delivered(document, near)
+    except (InputError, Refused):
+        return found, audit_words(seed), CHANGED
+    return f"{found}; {name} beside it is what was audited", audit_words(seed, same=True), SAME

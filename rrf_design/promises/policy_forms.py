@@ -65,10 +65,11 @@ def policy_words(seed: str) -> str:
     )
 
 
-def audit_words(seed: int) -> str:
-    """What `verify` leaves to the reader of an audit."""
+def audit_words(seed: int, *, same: bool = False) -> str:
+    """What `verify` leaves to the reader of an audit. `same`: the delivered table was compared."""
+    table = "" if same else ", that the delivered table is the one whose digest is named,"
     return (
-        f"the labels, that the delivered table is the one whose digest is named, and that no other seed than {seed} was tried;"
+        f"the labels{table} and that no other seed than {seed} was tried;"
         f" information, not proven: {', '.join(AUDIT_INFORMATION)}"
     )
 

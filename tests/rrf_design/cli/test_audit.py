@@ -105,3 +105,25 @@ def test_a_certificate_is_written_and_gone_on_with(run: Run, table: Path) -> Non
 )  # fmt: skip
 def test_the_tolerance_of_a_recipe_is_a_number_for_all_rows(long: Any, delta: float | None) -> None:
     assert _delta(long) == delta
+
+
+def test_verify_notices_a_file_that_was_changed_after_its_audit(run: Run, table: Path) -> None:
+    assert run("audit", *OPTIONS, "--labels", "20", "-o", "audit.json").code in (0, 1)
+    beside = run("verify", "audit.json", "--json")
+    assert (beside.code, beside.json["delivered"]) == (0, "same")
+    assert "delivered table is the one" not in beside.json["taken_on_trust"]
+    assert "delivered.csv is what was audited" in run("verify", "audit.json", "--delivered", "delivered.csv").out
+    text = Path("delivered.csv").read_text()
+    Path("delivered.csv").write_text(text.replace(",130,certified", ",131,certified"))
+    noticed = run("verify", "audit.json")
+    assert noticed.code == 0  # the audit is what it was; the file beside it is another one
+    assert "is not what was audited" in noticed.err
+    assert run("verify", "audit.json", "--json").json["delivered"] == "changed"
+    refused = run("verify", "audit.json", "--delivered", "delivered.csv", "--json")
+    assert (refused.code, refused.json["valid"]) == (1, False)
+    assert "an id or an answer has changed since the audit" in refused.json["reason"]
+    Path("delivered.csv").unlink()
+    gone = run("verify", "audit.json", "--json")
+    assert (gone.code, gone.json["delivered"]) == (0, None)
+    assert "delivered table is the one" in gone.json["taken_on_trust"]
+    assert run("verify", "audit.json", "--delivered", "delivered.csv").code == 2

@@ -1,0 +1,61 @@
+"""Is this file what was audited? The population's digest, made again from the delivered table.
+
+An audit speaks of the values it was drawn from, row by row. A file that was changed afterwards, by a row, an answer or their order, is not proven by it, and its digest shows it.
+The certificate does not say which column named the items; the drawn names, at the places where they were drawn, do.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from rrf_design.documents import kind_of, read
+from rrf_design.errors import InputError, Refused
+from rrf_design.promises.auditing import DeliveredTable, read_delivered
+
+RUNS = ("rrf-policy-run", "rrf-delivery")
+
+
+def check_delivered(audit: Mapping[str, Any], path: str | os.PathLike[str]) -> DeliveredTable:
+    """What the audit was drawn from, if this file has it; Refused says what is different. The audit has been proven already."""
+    size, name = int(audit["record"]["population"]), Path(path).name
+    named = False
+    for table in _readings(path):
+        if len(table) != size:
+            raise Refused(f"{name}: it has {len(table):,} values; {size:,} were audited")
+        if not all(
+            table.ids[place] == item for place, item in zip(audit["record"]["draws"], audit["items"], strict=True)
+        ):
+            continue
+        named = True
+        if table.digest == audit["record"]["digest"]:
+            return table
+    raise Refused(
+        f"{name}: {'an id or an answer has' if named else 'ids, or the order of the rows, have'} changed since the audit; what is there now was not audited"
+    )
+
+
+def _readings(path: str | os.PathLike[str]) -> Iterable[DeliveredTable]:
+    """The file with each column that could name its rows, and with their numbers."""
+    if Path(path).suffix.lower() == ".json":
+        document = read(path, what="run")
+        if kind_of(document) in RUNS:
+            yield _run(document, Path(path).name)
+            return
+    plain = read_delivered(path)
+    yield plain
+    for column in dict.fromkeys(key for cells in plain.rows[:1] for key in cells):
+        ids = tuple(str(cells.get(column)) for cells in plain.rows)
+        if len(set(ids)) == len(ids):
+            yield DeliveredTable(plain.name, ids, plain.answers, plain.rows)
+
+
+def _run(document: Any, name: str) -> DeliveredTable:
+    try:
+        entries = [entry for entry in document["items"] if entry["answer"] not in (None, "")]
+        ids = tuple(str(entry["id"]) for entry in entries)
+        return DeliveredTable(name, ids, tuple(entry["answer"] for entry in entries), ({},) * len(ids))
+    except (KeyError, TypeError):
+        raise InputError(f"{name}: this run has no items with an id and an answer") from None
