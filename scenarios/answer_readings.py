@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from scenarios.base import ConditionVerdict, Context, Done, Expectation, Part, Scenario, ScenarioOutcome, Table
+from scenarios.base import ConditionVerdict, Context, Done, Expectation, Figure, Part, Scenario, ScenarioOutcome, Table
 
 _SHARE, _MISREAD = 0.99, 0.001
 
@@ -177,6 +177,7 @@ def report(context: Context, done: Sequence[Done]) -> ScenarioOutcome:
                   "only_ours: read by us alone; differ: read differently; right, other_right: the truth, by our reading and by the other; "
                   "misread: the other reading is the truth and ours is not."),
         ),
+        figures=[_figure(forms, wrong, values)],
         notes=(
             "Sources of the recorded answers: WildEval/ZeroEval (gsm8k, crux), openai/grade-school-math and microsoft/ToRA (gsm8k-2021), "
             "TIGER-AI-Lab/MMLU-Pro, princeton-nlp/LLMBar.",
@@ -200,6 +201,23 @@ def _answer(forms: int, wrong: int, judged: Sequence[Mapping[str, Any]], choices
     return (
         f"Numbers and literals are {lead} read as a careful person reads them: {hand}, and in every set of recorded ones at least {share:.1%} of the texts that another reading could read are read "
         f"and at most {100 * misread:.2g}% of readings miss a truth that it found{rest if choices else ''}."
+    )
+
+
+def _figure(forms: int, wrong: int, values: Mapping[str, Mapping[str, Any]]) -> Figure:
+    from scenarios.plots import bars
+
+    missed = {f"written forms ({forms})": 100 * wrong / max(1, forms)}
+    for name, value in values.items():
+        missed[f"{name} ({value['readable']})"] = (
+            100 * (value["refused"] + value["misread"]) / max(1, value["readable"])
+        )
+    return bars(
+        "missed",
+        list(missed),
+        list(missed.values()),
+        y="percent refused or misread",
+        caption="Of the texts that another reading could read (in brackets), those that we refuse or misread; choices of mmlu-pro are cut texts.",
     )
 
 

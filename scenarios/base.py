@@ -20,13 +20,15 @@ Part = Mapping[str, Any]
 def public(value: Any) -> Any:
     """A parameter as it is published: a file or folder by its name, never by where it lies on a machine.
 
-    `gguf:/somewhere/x.gguf`, `/somewhere/x.gguf` and `x.gguf` name the same weights; their hash stands in the answer log.
+    `gguf:/somewhere/x.gguf`, `/somewhere/x.gguf` and `x.gguf` name the same weights, asked in the same way; their hash stands in the answer log. What else
+    asks them (`transformers:/somewhere/x.gguf`) is part of the name: another backend gives other answers.
     """
     if not isinstance(value, str):
         return value
     kind, colon, rest = value.partition(":")
     if value.endswith(".gguf"):
-        return PurePath(value.removeprefix("gguf:")).name
+        other = f"{kind}:" if colon and kind != "gguf" and "/" not in kind else ""
+        return other + PurePath(rest if other else value.removeprefix("gguf:")).name
     if colon and Path(rest).is_absolute():
         return f"{kind}:{PurePath(rest).name}"
     return PurePath(value).name if Path(value).is_absolute() else value

@@ -153,8 +153,8 @@ def report(context: Context, done: Sequence[Done]) -> ScenarioOutcome:
     if judged:
         word = "Yes" if len(above) == len(judged) else "In part"
         answer = (
-            f"{word}: {min(shown):.0%} to {max(shown):.0%} of the energy of natural errors lies in the gauge, where relations can't see it, against 25 % for uncorrelated errors; in {len(above)} of {len(judged)} strata "
-            "the interval lies above that, and above chance agreement where the options are few."
+            f"{word}, answers err together: {min(shown):.0%} to {max(shown):.0%} of the error of four answers (by energy) is an error that all four share, which no comparison among them can see, against 25 % if their errors were "
+            f"uncorrelated; in {len(above)} of {len(judged)} data sets with enough errors the interval lies above that, and above chance agreement where the options are few."
         )
     return ScenarioOutcome(
         answer=answer,

@@ -287,7 +287,7 @@ def report(context: Context, done: Sequence[Done]) -> ScenarioOutcome:
     best = min(shrunk, key=lambda row: row["outside_radius"])
     worst = max(shrunk, key=lambda row: row["claimed_over_true"])
     return ScenarioOutcome(
-        answer=f"The radius ε_δ holds for Gaussian and bounded noise and fails for heavy tails ({heavy['share_outside']:.1%} outside where {heavy['delta']:.1%} is allowed) unless repeats are combined by a median; a covariance estimated from "
+        answer=f"They hold where their assumptions do, and two of these matter: promised radii are kept under Gaussian and bounded noise and broken by heavy tails ({heavy['share_outside']:.1%} outside where {heavy['delta']:.1%} is allowed) unless repeats are combined by a median; and a covariance estimated from "
         f"{worst['repeats']} repeats without enough shrinkage claims {worst['claimed_over_true']:.1f} times the true margin, and its 95 % radius is left in {worst['outside_radius']:.0%} of draws.",
         verdicts=[*_verdicts(bounded, heavy, covered, white, shrunk, tails, lower), *_shared_verdicts(fields, common)],
         tables=[

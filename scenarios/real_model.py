@@ -141,14 +141,14 @@ def _verdicts(
 
 def _empty(documents: Sequence[Any], rows: Sequence[Any]) -> dict[str, str]:
     """The paper's domains from which nothing can be replayed, and why."""
-    from scenarios.real.work import recall
-
     found = {}
     for task in PAPER_ITEMS:
         own = [d for d in documents if d["task"] == task]
         if own and not any(row["task"] == task for row in rows):
-            right = sum(recall(d) for d in own)
+            right = sum(any(mark["correct"] for mark in d["marks"]) for d in own)
             found[task] = f"{right} of {len(own)} {task} items have a right answer"
+            if right:
+                found[task] += ", and none of these a wrong one that can be told from it"
     return found
 
 
@@ -166,15 +166,15 @@ def _domains(documents: Sequence[Any], rows: Sequence[Any], tasks: set[str]) -> 
 def _answer(documents: Sequence[Any], rows: Sequence[Any], model: str) -> str:
     if not rows:
         return f"Nothing can be said: no item of {model} has both a right and a wrong answer."
-    shares = []
-    for positive in (True, False):
-        own = [row["exact"] for row in rows if (row["gamma_1"] > 0) == positive]
-        shares.append(f"{sum(own)} of {len(own)}")
+    repaired = {sign: [row["exact"] for row in rows if (row["gamma_1"] > 0) == sign] for sign in (True, False)}
+    share = {sign: sum(own) / max(1, len(own)) for sign, own in repaired.items()}
+    word = "Yes" if share[True] == 1 > share[False] else "Mostly" if share[True] > share[False] else "No"
     counts = {task: sum(row["task"] == task for row in rows) // 10 for task in dict.fromkeys(r["task"] for r in rows)}
     listed = ", ".join(f"{task} {count}" for task, count in counts.items())
     empty = "".join(f" The {task} stratum is empty: {why}." for task, why in _empty(documents, rows).items())
+    told = [f"{sum(repaired[sign])} of {len(repaired[sign])}" for sign in (True, False)]
     return (
-        f"Designs with positive margin succeed in {shares[0]} replays of an error of {model} under a design, designs with margin zero in {shares[1]} (errors: {listed})."
+        f"{word}: designs with positive margin repair {told[0]} replays of an error of {model}, designs with margin zero {told[1]} (errors: {listed})."
         + empty
     )
 
@@ -224,9 +224,8 @@ def _notes(documents: Sequence[Any], rows: Sequence[Any], model: str, log: Any, 
         for task in dict.fromkeys(d["task"] for d in documents)
     }
     listed = ", ".join(f"{task} {count}" for task, count in replayed.items())
-    weights = f" (SHA-256 {log.identity['sha256']})" if "sha256" in log.identity else ""
     return [
-        f"Model: {model}{weights}; {len(log)} distinct answers. Items with a right and a wrong answer, which can be replayed: {listed}.",
+        f"Model: {model}{_weights(log.identity)}; {len(log)} distinct answers. Items with a right and a wrong answer, which can be replayed: {listed}.",
         *_part_of_protocol(documents),
         _how_asked(log, again),
         "Items called ours (sums and products of small numbers in four wordings) are not in the paper; they are there because a small model "
@@ -234,6 +233,13 @@ def _notes(documents: Sequence[Any], rows: Sequence[Any], model: str, log: Any, 
         "The wording of the paper's prompts and its code specifications are not published; ours follow its description. Its catalogue, not its "
         "text, decides the sizes of the operands (the text says five-digit sums, the catalogue has three-digit ones).",
     ]
+
+
+def _weights(identity: Any) -> str:
+    """Whatever the log knows of the weights and of what ran them; a server tells neither."""
+    known = [f"SHA-256 {identity['sha256']}"] if "sha256" in identity else []
+    known += [str(identity[name]) for name in ("weights", "runtime", "dtype") if identity.get(name)]
+    return f" ({', '.join(known)})" if known else ""
 
 
 def _part_of_protocol(documents: Sequence[Any]) -> list[str]:

@@ -203,6 +203,8 @@ def log_slope(margin: ArrayLike, error: ArrayLike, items: Sequence[Any], *, floo
     y = y - (np.bincount(labels, y) / counts)[labels]
     if not np.any(np.abs(x) > 1e-12) or len(counts) < 2:
         return Slope(name, float("nan"), float("nan"), len(x))
+    if not np.any(np.abs(y) > 1e-12):  # equal errors in every item: what is left is rounding
+        return Slope(name, 0.0, 0.0, len(x))
     fitted = sm.OLS(y, x[:, None]).fit(cov_type="cluster", cov_kwds={"groups": labels})
     return Slope(name, float(fitted.params[0]), float(fitted.bse[0]), len(x))
 

@@ -8,6 +8,7 @@ readable and all but k of them agree.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from itertools import combinations
 from typing import Any
 
@@ -32,9 +33,12 @@ def patterns(answers: Codes, gold: Codes) -> list[Pattern]:
     return result
 
 
-def complete_field(nodes: int, k: int) -> Problem:
+def complete_field(nodes: int, k: int, units: Sequence[int] | None = None) -> Problem:
+    """Every answer compared with every other; `units` gives each node the number of the unit that it fails with."""
     relations = [{"id": f"r{a}-{b}", "tail": str(a), "head": str(b)} for a, b in combinations(range(nodes), 2)]
-    return Problem(name="complete", k=k, nodes=[{"id": str(n), "dim": 1} for n in range(nodes)], relations=relations)
+    own = [{} if units is None else {"unit": f"unit {units[n]}"} for n in range(nodes)]
+    listed = [{"id": str(n), "dim": 1, **own[n]} for n in range(nodes)]
+    return Problem(name="complete", k=k, nodes=listed, relations=relations)
 
 
 def counted(pattern: Pattern, k: int) -> tuple[bool, int | None]:
@@ -45,7 +49,9 @@ def counted(pattern: Pattern, k: int) -> tuple[bool, int | None]:
     return positive, value if positive and votes >= len(read) - k else None
 
 
-def certified(found: list[Pattern], k: int) -> dict[Pattern, tuple[bool, int | None]]:
+def certified(
+    found: Sequence[Pattern], k: int, units: Sequence[int] | None = None
+) -> dict[Pattern, tuple[bool, int | None]]:
     """The same for each pattern from `repair_many`: margin and verdict decide, nothing is counted."""
     from rrf_design.repairing import repair_many
     from rrf_design.verdict import Verdict
@@ -55,7 +61,10 @@ def certified(found: list[Pattern], k: int) -> dict[Pattern, tuple[bool, int | N
     fields = [{str(n): None if code == SILENT else float(code) for n, code in enumerate(p)} for p in distinct]
     # Without any answer there is nothing to repair, and nothing is certified.
     result: dict[Pattern, tuple[bool, int | None]] = dict.fromkeys(silent, (False, None))
-    for pattern, item in zip(distinct, repair_many(complete_field(len(distinct[0]), k), fields).items, strict=True):
+    if not distinct:
+        return result
+    problem = complete_field(len(distinct[0]), k, units)
+    for pattern, item in zip(distinct, repair_many(problem, fields).items, strict=True):
         value = item.repaired["0"] if item.verdict is Verdict.CERTIFIED else None
         result[pattern] = item.gamma_lower > 0, None if value is None else round(float(np.ravel(value)[0]))
     return result

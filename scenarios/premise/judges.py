@@ -7,14 +7,14 @@ wrong" by unit. A unit of asks is wrong when any of its asks is; a value is expl
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from scenarios.premise.cells import GOLD, SILENT, Pattern, patterns, ratio_interval
+from scenarios.premise.cells import GOLD, SILENT, Pattern, certified, patterns, ratio_interval
 from scenarios.promises.panels import Codes
 
 Array = NDArray[np.float64]
@@ -108,8 +108,6 @@ def together(bench: JudgeBench, *, draws: int, seed: int) -> list[dict[str, Any]
     An unreadable verdict counts as not wrong here, for all kinds alike.
     """
     wrong = np.nan_to_num(bench.wrong())
-    rng = np.random.default_rng(seed)
-    weights = rng.multinomial(len(wrong), np.full(len(wrong), 1 / len(wrong)), size=draws) / len(wrong)
     rows = []
     for kind in KINDS:
         pairs = [
@@ -117,25 +115,24 @@ def together(bench: JudgeBench, *, draws: int, seed: int) -> list[dict[str, Any]
         ]
         if not pairs:
             continue
-        left, right = np.array(pairs).T
-
-        def ratio(weight: Array, left: Any = left, right: Any = right) -> float:
-            rates = weight @ wrong
-            both = weight @ (wrong[:, left] * wrong[:, right])
-            return float(both.sum() / (rates[left] * rates[right]).sum())
-
-        values = [ratio(weight) for weight in weights]
-        low, high = np.percentile(values, [2.5, 97.5])
-        rows.append(
-            {
-                "kind": kind,
-                "pairs": len(pairs),
-                "together_over_independent": ratio(np.full(len(wrong), 1 / len(wrong))),
-                "low": float(low),
-                "high": float(high),
-            }
-        )
+        value, low, high = _together(wrong, pairs, draws=draws, seed=seed)
+        rows.append({"kind": kind, "pairs": len(pairs), "together_over_independent": value, "low": low, "high": high})
     return rows
+
+
+def _together(wrong: Array, pairs: Sequence[tuple[int, int]], *, draws: int, seed: int) -> tuple[float, float, float]:
+    """Σ P(both wrong) / Σ P(a wrong) P(b wrong) over pairs of asks, and its 95 % interval from resampling items."""
+    left, right = np.array(pairs).T
+    joint = wrong[:, left] * wrong[:, right]
+
+    def ratio(weight: Array) -> float:
+        rates = weight @ wrong
+        return float((weight @ joint).sum() / (rates[left] * rates[right]).sum())
+
+    rng = np.random.default_rng(seed)
+    weights = rng.multinomial(len(wrong), np.full(len(wrong), 1 / len(wrong)), size=draws) / len(wrong)
+    low, high = np.percentile([ratio(weight) for weight in weights], [2.5, 97.5])
+    return ratio(np.full(len(wrong), 1 / len(wrong))), float(low), float(high)
 
 
 def _explained(pattern: Pattern, units: Sequence[Sequence[int]], k: int) -> int | None:
@@ -186,22 +183,32 @@ def _fields(bench: JudgeBench) -> list[tuple[str, str, list[list[list[int]]]]]:
 
 
 def units(bench: JudgeBench, *, k: int, draws: int, seed: int) -> list[dict[str, Any]]:
-    """How often "at most k units are wrong" is false, and what is wrong among what it certifies, averaged over the fields of a kind."""
+    """How often "at most k units are wrong" is false, and what is wrong among what repair certifies under it, averaged over the fields of a kind.
+
+    `disagree_with_counting`: patterns on which repair with declared units and plain counting of units differ.
+    """
     rows = []
     for words, unit, fields in _fields(bench):
         fields = [field for field in fields if len(field) > 2 * k]
         if not fields:
             continue
         false, told, bad = (np.zeros((len(bench.found), len(fields))) for _ in range(3))
+        differ = tried = 0
         for number, field in enumerate(fields):
+            places = [n for each in field for n in each]
+            owner = [place for place, each in enumerate(field) for _ in each]
+            seen = [tuple(pattern[n] for n in places) for pattern in bench.found]
+            decided = certified(seen, k, owner)
+            differ += sum(found[1] != _explained(own, _grouped(owner), k) for own, found in decided.items())
+            tried += len(decided)
             for item, pattern in enumerate(bench.found):
-                value = _explained(pattern, field, k)
+                value = decided[seen[item]][1]
                 false[item, number] = sum(any(pattern[n] > GOLD for n in each) for each in field) > k
                 told[item, number] = value is not None
                 bad[item, number] = value is not None and value != GOLD
         per_item = [part.sum(axis=1) for part in (false, told, bad)]
         tries = np.full(len(bench.found), float(len(fields)))
-        premise, certified, wrong = (
+        premise, delivered, wrong = (
             ratio_interval(hits, base, draws=draws, seed=seed)
             for hits, base in ((per_item[0], tries), (per_item[1], tries), (per_item[2], per_item[1]))
         )
@@ -215,10 +222,50 @@ def units(bench: JudgeBench, *, k: int, draws: int, seed: int) -> list[dict[str,
                 "premise_false": premise[0],
                 "premise_low": premise[1],
                 "premise_high": premise[2],
-                "certified": certified[0],
+                "certified": delivered[0],
                 "wrong_if_certified": wrong[0],
                 "wrong_low": wrong[1],
                 "wrong_high": wrong[2],
+                "patterns": tried,
+                "disagree_with_counting": differ,
             }
         )
+    return rows
+
+
+def _grouped(owner: Sequence[int]) -> list[list[int]]:
+    """Places by the unit that owns them."""
+    return [[place for place, unit in enumerate(owner) if unit == each] for each in dict.fromkeys(owner)]
+
+
+def together_by_unit(bench: JudgeBench, *, draws: int, seed: int) -> list[dict[str, Any]]:
+    """Which judges, and which prompts, are wrong together: two units over all asks that differ in nothing else, relative to independence."""
+    wrong = np.nan_to_num(bench.wrong())
+    place = {ask: n for n, ask in enumerate(bench.asks)}
+    rows = []
+    for kind in ("judge", "prompt"):
+        names = list(dict.fromkeys(getattr(ask, kind) for ask in bench.asks))
+        for a, b in combinations(names, 2):
+            pairs = [
+                (n, place[other])
+                for ask, n in place.items()
+                if getattr(ask, kind) == a and (other := replace(ask, **{kind: b})) in place
+            ]
+            if not pairs:
+                continue
+            value, low, high = _together(wrong, pairs, draws=draws, seed=seed)
+            left, right = np.array(pairs).T
+            rows.append(
+                {
+                    "unit": kind,
+                    "first": a,
+                    "second": b,
+                    "first_wrong": float(wrong[:, left].mean()),
+                    "second_wrong": float(wrong[:, right].mean()),
+                    "both_wrong": float((wrong[:, left] * wrong[:, right]).mean()),
+                    "together_over_independent": value,
+                    "low": low,
+                    "high": high,
+                }
+            )
     return rows

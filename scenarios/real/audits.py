@@ -23,13 +23,15 @@ LOW_DEFECT = 1e-6
 
 def defect(document: Document) -> float | None:
     """Normalised relation defect over all six pairs; None when an answer has no value."""
-    values = [c.value for c, _ in nodes_of(document)]
-    if any(value is None for value in values):
-        return None
-    z = np.array(values, dtype=np.float64)
-    size = float(np.linalg.norm(z))
-    gaps = [z[i] - z[j] for i, j in designs.DESIGNS[5].edges]
-    return float(np.linalg.norm(gaps)) / max(size, 1e-12)
+    return None if any(c.value is None for c, _ in nodes_of(document)) else disagreement(document)
+
+
+def disagreement(document: Document) -> float:
+    """Normalised relation defect over the pairs of answers that have values; 0 where there is no such pair."""
+    values = {number: c.value for number, (c, _) in enumerate(nodes_of(document)) if c.value is not None}
+    size = float(np.linalg.norm(list(values.values())))
+    gaps = [np.subtract(values[i], values[j]) for i, j in designs.DESIGNS[5].edges if i in values and j in values]
+    return float(np.linalg.norm(gaps)) / max(size, 1e-12) if gaps else 0.0
 
 
 def consistency(documents: Sequence[Document]) -> Table:

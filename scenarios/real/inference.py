@@ -24,13 +24,19 @@ from scenarios.statistics import (
 )
 
 Row = Mapping[str, Any]
-ENOUGH_ITEMS = 20
-"""Below this many replayed items a stratum is reported with a flag."""
+ENOUGH_QUESTIONS = 20
+"""Below this many replayed questions a stratum is reported with a flag."""
 
 
 def margins(rows: Sequence[Row]) -> NDArray[np.float64]:
     """γ₁ of every row, equal ones tied: the margins of two fibers differ in the last digit by rounding, and ranks would tell them apart."""
     return np.round([float(r["gamma_1"]) for r in rows], 9)
+
+
+def question(row: Row) -> tuple[str, str]:
+    """What a row's answers are answers to. Four code items share one function and hence their prompts and greedy answers: they are one question, and
+    intervals and folds that took them for four would find equal answers on both sides."""
+    return row["stratum"], row["family"] if row["task"] == "code" else row["item"]
 
 
 def cells(rows: Sequence[Row]) -> Table:
@@ -57,37 +63,38 @@ def cells(rows: Sequence[Row]) -> Table:
 
 
 def strata(rows: Sequence[Row], *, draws: int, seed: int) -> Table:
-    """Rank and linear association by stratum, and pooled, with intervals that resample whole items."""
+    """Rank and linear association by stratum, and pooled, with intervals that resample whole questions."""
     groups = {name: [r for r in rows if r["stratum"] == name] for name in dict.fromkeys(r["stratum"] for r in rows)}
     table = []
     for name, group in {**groups, "pooled": list(rows)}.items():
         gamma = margins(group)
         better = -np.array([r["error"] for r in group])
-        items = [(r["stratum"], r["item"]) for r in group]
+        items, questions = [(r["stratum"], r["item"]) for r in group], [question(r) for r in group]
         interval = cluster_bootstrap(
             lambda i, g=gamma, b=better: spearman(g[i], b[i]),  # type: ignore[misc]
-            items,
+            questions,
             [r["stratum"] for r in group],
             draws=draws,
             seed=seed,
         )
-        count = len(set(items))
+        count = len(set(questions))
         table.append(
             {
                 "stratum": name,
                 "fields": len(group),
-                "items": count,
+                "items": len(set(items)),
+                "questions": count,
                 "spearman": spearman(gamma, better),
                 "low": interval.low,
                 "high": interval.high,
                 "pearson": pearson(gamma, better),
-                "flag": "" if count >= ENOUGH_ITEMS else f"fewer than {ENOUGH_ITEMS} items",
+                "flag": "" if count >= ENOUGH_QUESTIONS else f"fewer than {ENOUGH_QUESTIONS} questions",
             }
         )
     return Table.of(
         "association",
         table,
-        caption="γ₁ against negative error; 95 % cluster-bootstrap intervals. Pooled rows are descriptive.",
+        caption="γ₁ against negative error; 95 % intervals that resample questions (programs: functions, whose four items share their prompts). Pooled rows are descriptive.",
     )
 
 
@@ -103,11 +110,11 @@ class PairedTests:
 def primary_tests(
     rows: Sequence[Row], *, permutations: int, seed: int, folds: int = 5, name: str = "tests", caption: str = ""
 ) -> PairedTests:
-    """Permutation inside each field, grouped prediction, hierarchical and hurdle sensitivity; replayed or natural fields alike."""
+    """Permutation inside each field, prediction grouped by question, hierarchical and hurdle sensitivity; replayed or natural fields alike."""
     gamma = margins(rows)
     error = np.array([r["error"] for r in rows])
     exact = [bool(r["exact"]) for r in rows]
-    items = [(r["stratum"], r["item"]) for r in rows]
+    items = [question(r) for r in rows]
     fields = [(r["stratum"], r["item"], r.get("error_number", 0)) for r in rows]
     shuffle = within_item_permutation(gamma, error, fields, draws=permutations, seed=seed)
     entries: list[dict[str, Any]] = [
@@ -126,7 +133,7 @@ def primary_tests(
         ]
         slope = hierarchical(gamma, exact, items, controls(rows))
         entries.append(_entry(slope.name, slope.value, f"posterior deviation {slope.deviation:.3g}"))
-    slope = log_slope(gamma, error, items, name="log error on log γ₁, item effects")
+    slope = log_slope(gamma, error, items, name="log error on log γ₁, question effects")
     entries.append(_entry(slope.name, slope.value, f"clustered deviation {slope.deviation:.3g}"))
     for label, keep in (("γ₁ = 0", gamma == 0), ("γ₁ > 0", gamma > 0)):
         rate = share(sum(e for e, k in zip(exact, keep, strict=True) if k), int(keep.sum()))
@@ -148,7 +155,7 @@ def primary_tests(
 
 def controls(rows: Sequence[Row]) -> Any:
     """Stratum, relation count, anchor count and the observable disagreement; the first stratum is the reference. Natural fields also have the raw
-    error of their first answer, as in the paper's pooled regression."""
+    error of their first answer, as in the paper's pooled regression, and the number of answers that could not be read."""
     names = list(dict.fromkeys(r["stratum"] for r in rows))[1:]
     return np.array(
         [
@@ -158,6 +165,7 @@ def controls(rows: Sequence[Row]) -> Any:
                 r["anchors"],
                 r["disagreement"],
                 r.get("raw_error", 0.0),
+                r.get("unread", 0),
             ]
             for r in rows
         ],

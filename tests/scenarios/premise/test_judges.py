@@ -43,9 +43,32 @@ def test_a_wrong_judge_breaks_many_asks_and_one_unit() -> None:
     answers[:5, :6] = 1
     rows = {(row["field"], row["unit"]): row for row in judges.units(_bench(answers, gold), k=1, draws=20, seed=0)}
     both = "judges with one prompt, both orders"
+    assert all(row["patterns"] and not row["disagree_with_counting"] for row in rows.values())
     assert rows[both, "ask"]["premise_false"] == 0.5
     assert rows[both, "judge"]["premise_false"] == 0.0
     assert rows[both, "judge"]["certified"] == 1.0
     own = rows["prompts of one judge, both orders", "prompt"]
     assert own["premise_false"] == 5 / 30
     assert own["wrong_if_certified"] == 5 / 30
+
+
+def test_the_two_judges_that_fail_together_are_named() -> None:
+    rng = np.random.default_rng(2)
+    gold = rng.integers(0, 2, size=600)
+    shared = rng.random(600) < 0.3
+    wrong = {"A": shared, "B": shared, "C": rng.random(600) < 0.3}
+    answers = np.stack([np.where(wrong[node[0]], 1 - gold, gold) for node in NODES], axis=1)
+    rows = judges.together_by_unit(_bench(answers, gold), draws=50, seed=0)
+    found = {(row["first"], row["second"]): row for row in rows if row["unit"] == "judge"}
+    assert found["A", "B"]["low"] > 2.5
+    assert found["A", "C"]["high"] < 1.5
+    assert {row["unit"] for row in rows} == {"judge", "prompt"}
+
+
+def test_repair_with_units_and_counting_agree_on_unread_and_split_units() -> None:
+    rng = np.random.default_rng(3)
+    gold = np.zeros(80, dtype=np.int64)
+    answers = rng.choice([0, 0, 0, 1, -1], size=(80, len(NODES)))
+    rows = judges.units(_bench(answers, gold), k=1, draws=5, seed=0)
+    assert sum(row["patterns"] for row in rows) > 300
+    assert sum(row["disagree_with_counting"] for row in rows) == 0

@@ -128,6 +128,8 @@ def test_weights_are_named_by_their_file_and_never_by_its_place(
     next(tmp_path.glob("asked-*")).unlink()
     # The same file elsewhere is the same subject: its published answers are used.
     assert len(work.Asker("elsewhere/some.gguf", None, tmp_path).log) == len(source.log)
+    # Asked through another backend it is another one.
+    assert len(work.Asker("transformers:elsewhere/some.gguf", None, tmp_path).log) == 0
 
 
 def test_mode_takes_the_most_frequent_then_the_first() -> None:
