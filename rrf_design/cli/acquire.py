@@ -173,7 +173,7 @@ def acquire_verb(
                 prices=prices,
                 yes=yes,
                 quiet=quiet,
-                running=Running(max_calls, allow_commands=allow_commands, isolation=require_isolation),
+                running=Running(max_calls, budget, allow_commands=allow_commands, isolation=require_isolation),
             ),
             outputs=outputs or [],
             review_file=review_file,

@@ -49,9 +49,10 @@ RequireIsolation = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """What a run may do beside asking for money."""
+    """What a run may do beside spending money."""
 
     max_calls: int | None = None
+    budget: float | None = None
     allow_commands: bool = False
     isolation: str = "seccomp"
 
@@ -72,16 +73,17 @@ def chosen_models(
     from rrf_design.models.cache import folder_of
     from rrf_design.promises.buying import LiveModels
 
+    may = running or Running()
     given: dict[str, Any] = {"base_url": base_url, "slots": slots}
     options = {"model_options": {name: value for name, value in given.items() if value is not None}}
     spending: dict[str, Any] = {
         "money": money,
         "prices": prices,
-        "consent": lambda spending, said: agreed(spending, said=said or yes, quiet=quiet),
+        "consent": lambda spending, said: agreed(spending, said=said or yes or may.budget is not None, quiet=quiet),
     }
-    may = running or Running()
     more = {"calls": may.max_calls, "allow_commands": may.allow_commands, "isolation": may.isolation}
-    return LiveModels(named_models(model or []), store, {**options, **spending, **more, "cache": folder_of(cache)})
+    asked = {**options, **spending, **more, "cache": folder_of(cache)}
+    return LiveModels(named_models(model or []), store, asked, may.budget)
 
 
 def agreed(spending: Spending, *, said: bool, quiet: bool) -> bool:

@@ -51,6 +51,9 @@ def pilot_verb(
     money: Money = None,
     prices: Prices = None,
     yes: Yes = False,
+    budget: Annotated[
+        float | None, typer.Option("--budget", help="What answers and checks may cost, in the recipe's prices.")
+    ] = None,
     max_calls: MaxCalls = None,
     allow_commands: AllowCommands = False,
     require_isolation: RequireIsolation = "seccomp",
@@ -168,7 +171,7 @@ def pilot_verb(
         prices=prices,
         yes=yes,
         quiet=quiet,
-        running=Running(max_calls, allow_commands=allow_commands, isolation=require_isolation),
+        running=Running(max_calls, budget, allow_commands=allow_commands, isolation=require_isolation),
     )
     earlier = read(output, what="policy") if output is not None and output.exists() and not forecast else None
     with _Answers(dataset, responses, live) as answers:

@@ -11,12 +11,14 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from typing import Any
 
 from rrf_design import files
 from rrf_design.blocks import Anchor
 from rrf_design.errors import InputError, RetryLater
 from rrf_design.field import Node
+from rrf_design.market import exact
 from rrf_design.problem import Problem
 from rrf_design.promises.checks import is_known, machine_checks, shown_to
 from rrf_design.questions.answers import RecordedAnswer
@@ -29,11 +31,13 @@ _STATUS = {"refused": "refusal", "empty": "missing", "truncated": "error", "in d
 
 @dataclass(frozen=True, slots=True)
 class LiveModels:
-    """Who is asked, and how: what `acquire` takes. `model`: a name, several by name, an adapter; None for the recipe's own."""
+    """Who is asked, and how: what `acquire` takes. `model`: a name, several by name, an adapter; None for the recipe's own.
+    `budget`: what answers and checks may cost, in the recipe's prices; nobody is asked for what would go beyond it."""
 
     model: Any = None
     store: str | os.PathLike[str] | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
+    budget: float | Fraction | None = None
 
     def entries(self, dataset: Dataset) -> dict[str, dict[str, Any]]:
         """The models that will be asked, judges among them, by name, with their options."""
@@ -49,11 +53,12 @@ class LiveModels:
         return entries | {name: {"use": name} for name in judges_among(examples, entries)}
 
     def after(self, bought: BoughtAnswers) -> LiveModels:
-        """With so much less money and so many calls less to spend: one limit for all runs of a pilot or policy."""
+        """With so much less to spend, and so many calls less: one limit for all runs of a pilot or policy."""
         money, calls = self.options.get("money"), self.options.get("calls")
+        budget = None if self.budget is None else exact(self.budget) - bought.price
         left = {} if money is None else {"money": max(0.0, money - bought.money)}
         left |= {} if calls is None else {"calls": max(0, calls - bought.calls)}
-        return replace(self, options={**self.options, **left})
+        return replace(self, options={**self.options, **left}, budget=budget)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +72,8 @@ class BoughtAnswers:
     money: float = 0.0
     """What the calls really cost, where prices are known."""
     calls: int = 0
+    price: Fraction = Fraction(0)
+    """In the recipe's prices."""
 
     def of(self, item: str) -> Mapping[str, RecordedAnswer]:
         return self.answers.get(item, {})
@@ -80,6 +87,7 @@ class BoughtAnswers:
             tuple(dict.fromkeys((*self.runs, *other.runs))),
             self.money + other.money,
             self.calls + other.calls,
+            self.price + other.price,
         )
 
 
@@ -94,7 +102,8 @@ def buy_answers(
     wanted = None if nodes is None else set(nodes)
     made = ((item.id, _questions(item.problem, wanted)) for item in dataset.only(ids).items_in_order())
     problems = {name: problem for name, problem in made if problem is not None}
-    return _bought(dataset, problems, live, {}) if problems else NOTHING
+    price = sum((exact(node.price or 0.0) for one in problems.values() for node in one.nodes), Fraction(0))
+    return _bought(dataset, problems, live, {}, price=price) if problems else NOTHING
 
 
 def buy_checks(
@@ -103,6 +112,7 @@ def buy_checks(
     """What these checks say of the items that have them, made from the answers at hand; RetryLater as above. What is known is not fetched."""
     problems: dict[str, Problem] = {}
     given: dict[str, dict[str, Any]] = {}
+    price = Fraction(0)
     for item in dataset.only(ids).items_in_order():
         problem = item.problem
         wanted = [a for a in machine_checks(problem) if a.id in checks and not is_known(problem, a)]
@@ -111,16 +121,26 @@ def buy_checks(
             shown = {name for anchor in wanted for name in shown_to(problem, anchor)}
             nodes = [node for node in problem.nodes if node.id in shown]
             given[item.id] = {node.id: _given(said.get(node.id), parsers.get(node.id), node) for node in nodes}
+            price += sum(exact(anchor.cost or 0.0) for anchor in wanted)
             problems[item.id] = _checking(problem, nodes, wanted, files.canonical_digest(given[item.id]))
-    return _bought(dataset, problems, live, given) if problems else NOTHING
+    return _bought(dataset, problems, live, given, price=price) if problems else NOTHING
 
 
 def _bought(
-    dataset: Dataset, problems: Mapping[str, Problem], live: LiveModels, given: Mapping[str, Mapping[str, Any]]
+    dataset: Dataset,
+    problems: Mapping[str, Problem],
+    live: LiveModels,
+    given: Mapping[str, Mapping[str, Any]],
+    *,
+    price: Fraction,
 ) -> BoughtAnswers:
     """One run of the loop, or the one that was begun for exactly this; what was given is not bought again."""
     from rrf_design.acquisition import acquire
 
+    if live.budget is not None and price > exact(live.budget):
+        raise InputError(
+            f"the next questions and checks, of {len(problems)} items, cost {float(price):g}, and {float(live.budget):g} of the budget is left; none of them was bought"
+        )
     entries = live.entries(dataset)  # the recipe's own models are asked where nobody names others
     resume = _earlier_run(problems, entries, live.store)
     options = {**live.options, "responses": given or None}
@@ -136,7 +156,7 @@ def _bought(
                 f"run {result.run} ended before everything was answered, {entry.item!r} at {lacking[0]!r} among it ({why}); repeat the command to go on"
             )
         found[entry.item] = {name: _answer(entry, name) for name in names}
-    return BoughtAnswers(found, _identities(result.run, live.store), (result.run,), result.money, result.calls)
+    return BoughtAnswers(found, _identities(result.run, live.store), (result.run,), result.money, result.calls, price)
 
 
 def identities(dataset: Dataset, live: LiveModels) -> dict[str, Any]:

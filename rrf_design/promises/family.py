@@ -88,7 +88,7 @@ class LadderPolicy:
         checks = f", and for {self.random_checks:.0%} at random" if self.random_checks else ""
         end = f"{self.last}{checks}"
         if self.further:
-            how = "" if self.further_k is None else f"at k = {self.further_k} with "
+            how = "" if self.further_k is None else f"at k = {self.further_k} on "
             end = f"{how}{', '.join(self.further)}; else {end}"
         if not self.order:
             return end

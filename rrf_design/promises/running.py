@@ -243,7 +243,8 @@ def _delivered(
 
 def _reason(played: PlayedPolicy, at: int) -> str:
     if at not in played.by_check:
-        return f"delivered under the policy: {played.name}"
+        more = f" with {', '.join(played.more[at])}" if played.more and played.more[at] else ""
+        return f"delivered under the policy{more}: {played.name}"
     where = ", where no gate of the policy accepts the answers" if played.policy.order else ""
     return f"the check {played.more[at][-1]!r} states the value{where}"
 
