@@ -1,17 +1,23 @@
 """The order in which a pilot tests its policies, fixed before any truth is read (docs/algorithms.md, facts 33 and 34).
 
-It comes from the answers of other items, without gold (fronts of predicted risk against cost), or there is none (Holm).
+It comes from the answers of other items, without gold (fronts of predicted risk against cost), or there is none (Holm). Where policies climb to
+checks, a further front counts what they say as answers: how often a check is right is predicted there, and not believed.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
+from numpy.typing import NDArray
 
+from rrf_design.blocks import Anchor
 from rrf_design.promises.pilot_plans import FEWEST_OTHERS, PilotPlan, PilotSettings, among_of, tested_limit
 from rrf_design.promises.playing import PlayedPolicy, play
-from rrf_design.promises.sheets import AnswerSheet
+from rrf_design.promises.sheets import AnswerSheet, SheetRow
+from rrf_design.promises.truths import Said, same
 from rrf_design.risk import (
     UNREADABLE,
     Among,
@@ -40,25 +46,24 @@ def order_of_tests(plan: PilotPlan, aside: AnswerSheet) -> tuple[tuple[Stream, .
     settings = plan.settings
     if settings.order == "holm":
         return holm(names), "Holm's method"
+    heard = Heard.of(aside, {step for policy in plan.policies for step in policy.further})
     if len(aside) < FEWEST_OTHERS or not (aside.codes >= 0).any():
         return holm(
             names
         ), f"Holm's method: only {len(aside)} items outside the pilot have answers to make an order from"
-    played = _predicted(plan, aside)
-    crowd = fit_crowd(aside.codes)
+    gates = _played(plan, aside)
     which = "outside the pilot" if settings.statement is Statement.FRESH else "drawn on their own"
     made = f"from the answers of {len(aside)} items {which}, without gold"
     checked = any(policy.random_checks for policy in plan.policies)
     if settings.among is Among.ALL and not settings.sequential and not checked:
-        chains = [
-            [names[place] for place in chain]
-            for chain in fronts(crowd, aside.codes, played, prices=aside.costs.mean(axis=0))
-        ]
+        chains = _chains(plan, aside, gates, heard)
         scope = Scope(
             settings.statement, len(plan.drawn), None if settings.statement is Statement.FRESH else len(plan.population)
         )
         return staggered(chains, tested_limit(plan), scope, confidence=settings.confidence), f"staggered fronts {made}"
-    risks = trusted_risk(crowd.right(aside.codes, discount=DISCOUNT), aside.codes, played, among=among_of(plan))
+    played = _predicted(plan, aside, gates, heard)
+    right = fit_crowd(heard.codes).right(heard.codes, discount=DISCOUNT)
+    risks = trusted_risk(right, heard.codes, played, among=among_of(plan))
     places = front(risks, [float(one.cost.mean()) for one in played])
     shares = [1.0 if settings.among is Among.ALL else float(played[at].delivered.mean()) for at in places]
     chances = [
@@ -79,14 +84,31 @@ def order_of_tests(plan: PilotPlan, aside: AnswerSheet) -> tuple[tuple[Stream, .
     return fixed_sequence(chain), f"front of predicted risk against cost {made}"
 
 
-def _predicted(plan: PilotPlan, aside: AnswerSheet) -> list[Replay]:
-    """Every policy on the items that make the order; random checks share what their gate accepts."""
-    plain = [policy for policy in plan.policies if not policy.random_checks]
-    gates = {one.policy: replayed(one, aside) for one in play(plain, aside, last=plan.last)}
+def _chains(plan: PilotPlan, aside: AnswerSheet, gates: Sequence[PlayedPolicy], heard: Heard) -> list[list[str]]:
+    """Fronts of names. Where policies climb to checks: first with what decides taken at its word, as the recipe says; then with checks that may err like
+    answers, so that one that is worse than its word does not take every policy with it."""
+    names = [policy.name for policy in plan.policies]
+    plainly = _predicted(plan, aside, gates, None)
+    found = fronts(fit_crowd(aside.codes), aside.codes, plainly, prices=aside.costs.mean(axis=0))
+    if heard.checks:
+        warily = _predicted(plan, aside, gates, heard)
+        other = fronts(fit_crowd(heard.codes), heard.codes, warily, prices=heard.prices)[0]
+        found = [found[0], other, *found[1:]]
+    return [[names[place] for place in chain] for chain in found]
+
+
+def _played(plan: PilotPlan, aside: AnswerSheet) -> list[PlayedPolicy]:
+    """Every gate on the items that make the order, without random checks."""
+    return play([policy for policy in plan.policies if not policy.random_checks], aside, last=plan.last)
+
+
+def _predicted(plan: PilotPlan, aside: AnswerSheet, gates: Sequence[PlayedPolicy], heard: Heard | None) -> list[Replay]:
+    """Every policy as it is predicted from; random checks share what their gate accepts."""
+    found = {one.policy: replayed(one, aside, heard) for one in gates}
     return [
-        dilute(gates[policy.gates], policy.checked_share, check=plan.last.check)
+        dilute(found[policy.gates], policy.checked_share, check=plan.last.check)
         if policy.random_checks
-        else gates[policy]
+        else found[policy]
         for policy in plan.policies
     ]
 
@@ -106,24 +128,56 @@ def _chance(
     return BinomialTail(count, Fraction(str(min(1.0, max(0.0, risk)))), allowed).value if allowed >= 0 else 0.0
 
 
-def replayed(one: PlayedPolicy, sheet: AnswerSheet) -> Replay:
-    """As `rrf_design.risk` predicts from it: accepted values as codes."""
-    from rrf_design.promises.truths import same
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """What was said of the delivered value of each item: codes as a sheet has them, with a column for every check that speaks of it."""
 
+    checks: tuple[str, ...]
+    said: tuple[tuple[Said | None, ...], ...]
+    codes: NDArray[np.int64]
+    prices: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, sheet: AnswerSheet, steps: Collection[str]) -> Heard:
+        """`steps`: the checks that are listened to, among other names."""
+        known = (name for row in sheet.rows for name, check in row.shape.checks.items() if _speaks(row, check))
+        checks = [name for name in dict.fromkeys(known) if name in steps]
+        said, codes = [], np.full((len(sheet), len(sheet.nodes) + len(checks)), UNREADABLE, dtype=np.int64)
+        codes[:, : len(sheet.nodes)] = sheet.codes
+        for at, row in enumerate(sheet.rows):
+            values = (*(row.implied.get(node) for node in sheet.nodes), *(row.checked.get(name) for name in checks))
+            for place in range(len(sheet.nodes), len(values)):
+                codes[at, place] = _code(values[place], values, codes[at, :place].tolist(), place)
+            said.append(values)
+        prices = [np.mean([r.price(name) for r in sheet.rows if name in r.shape.checks]) for name in checks]
+        return cls(tuple(checks), tuple(said), codes, np.concatenate([sheet.costs.mean(axis=0), prices]))
+
+
+def _speaks(row: SheetRow, check: Anchor) -> bool:
+    return check.nodes == (row.shape.node,) and check.rows is None
+
+
+def _code(value: Said | None, values: Sequence[Said | None], codes: Sequence[int], new: int) -> int:
+    """The code of those who said the same, or a new one; UNREADABLE for nothing."""
+    if value is None:
+        return UNREADABLE
+    for code in dict.fromkeys(codes):
+        other = values[code] if code >= 0 else None
+        if other is not None and same(value, other):
+            return code
+    return new
+
+
+def replayed(one: PlayedPolicy, sheet: AnswerSheet, heard: Heard | None = None) -> Replay:
+    """As `rrf_design.risk` predicts from it: accepted values as codes. Where checks were not listened to, what they decide is taken for right."""
     codes = []
-    for at, (row, value, own) in enumerate(zip(sheet.rows, one.values, sheet.codes, strict=True)):
-        if at in one.by_check:
-            codes.append(
-                UNREADABLE
-            )  # no answer was believed; the order takes the check for right, and the test counts what it says
+    for at, value in enumerate(one.values):
+        if heard is None and at in one.by_check:
+            codes.append(UNREADABLE)
             continue
-        said = ((int(code), row.implied.get(sheet.nodes[code])) for code in dict.fromkeys(own.tolist()) if code >= 0)
-        near = (
-            None
-            if value is None
-            else next((code for code, voice in said if voice is not None and same(value, voice)), None)
-        )
-        codes.append(-1 if value is None else len(sheet.nodes) if near is None else near)
+        said = [sheet.rows[at].implied.get(node) for node in sheet.nodes] if heard is None else heard.said[at]
+        own = (sheet.codes if heard is None else heard.codes)[at].tolist()
+        codes.append(_code(value, said, own, len(own)))
     none = np.zeros(len(sheet), dtype=bool)
     return Replay(
         one.name, one.cost.copy(), one.delivered.copy(), none, ~one.delivered, np.array(codes, dtype=np.int64)

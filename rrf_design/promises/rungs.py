@@ -8,7 +8,7 @@ answers fewer than at k = 1, and at least two: in a field where all answer the s
 
 What climbs further may buy checks that machines make, as a design of the exact frontier over asks and checks together: at k = 1, at k = 2, and where every
 answer may be wrong, which is where a check that decides, or one whose noise is small against what is wanted, has a margin and answers have none. The
-cheapest such designs that reach the problem's own goal are rungs (`CheckRung`); and so is the cheapest quorum of checks that may be wrong, but not all.
+cheapest such designs that reach the problem's own goal are rungs (`CheckRung`), those of the two cheapest checks that decide each for itself too, for one may be worse than its word; and so is the cheapest quorum of checks that may be wrong, but not all.
 
 Each structure is planned once, and nothing here looks at answers.
 """
@@ -144,7 +144,8 @@ def check_rungs(problem: Problem, prices: Mapping[str, float], names: Collection
     sure = _deciding(problem, checks)
     if problem.nonlinear or len(problem.nodes) + len(checks) > MOST_ASKS:
         return [_rung(problem, [check], None) for check in sure[:MOST_DESIGNS]]
-    found = _designs(problem, prices, sure, None)
+    found = [rung for check in sure[:MOST_DESIGNS] for rung in _designs(problem, prices, [check], None)]
+    found += _designs(problem, prices, sure, None)
     if len(sure) < len(checks):
         # What decides needs no k and no judge before it; designs of such checks alone are there already.
         for k in (None, *range(1, LARGEST_K + 1)):

@@ -78,6 +78,32 @@ def make_checked_world(tmp_path: Path) -> Callable[..., CheckedWorld]:
     return make
 
 
+LEDGER = """
+[[check]]
+id = "ledger"
+of = "total"
+by = { value = "{{ ledger }}" }
+when = "{{ ledger }}"
+cost = 5.0
+"""
+
+
+@pytest.fixture
+def with_ledger() -> Callable[..., Any]:
+    """A world whose rows have a ledger, or not; looking there costs less than a person."""
+    return _with_ledger
+
+
+def _with_ledger(make_world: Any, says: Any, **options: Any) -> Any:
+    world = make_world(extra=LEDGER + options.pop("extra", ""), **options)
+    path = world.folder / "table.jsonl"
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    path.write_text(
+        "".join(json.dumps({**row, "ledger": says(at, row["booked"])}) + "\n" for at, row in enumerate(rows))
+    )
+    return world
+
+
 HEAD = """[data]
 table = "table.jsonl"
 id = "no"

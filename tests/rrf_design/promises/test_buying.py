@@ -102,3 +102,24 @@ def test_the_recipes_own_models_are_asked_where_nobody_names_others(tmp_path: An
         found = buy_answers(items, ["a"], LiveModels(store=tmp_path / "journal.sqlite"))
         assert {node: answer.text for node, answer in found.of("a").items()} == {"total": "10", "total@other": "11"}
         assert set(found.models) == {"mini", "other"}
+
+
+def test_limits_hold_for_a_whole_pilot(make_checked_world: Any) -> None:
+    """Calls and prices of answers and checks together: what would go beyond the budget is not bought, what goes beyond the calls waits."""
+    from dataclasses import replace
+
+    from rrf_design.errors import RetryLater
+
+    world = make_checked_world(("judge",), items=12)
+    settings = PilotSettings(9, 0.3, order="holm")
+    live = world.live(cache=None)
+    with pytest.raises(InputError, match="of 9 items, cost 54, and 53 of the budget is left; none of them was bought"):
+        buy_pilot(world.dataset, settings, replace(live, budget=53.0))
+    assert not (world.folder / "journal.sqlite").exists()
+    with pytest.raises(InputError, match=r"of 9 items, cost 18, and 17\.5 of the budget is left"):
+        buy_pilot(world.dataset, settings, replace(live, budget=71.5))
+    with pytest.raises(RetryLater, match=r"at 'judge' among it.*calls"):
+        buy_pilot(world.dataset, settings, world.live(calls=30))
+    found = buy_pilot(world.dataset, settings, replace(world.live(calls=36), budget=72.0))
+    assert (found.calls, found.price) == (36, 72)
+    assert all(set(found.of(name)) == {"total", "reworded", "other", "judge"} for name in found.answers)

@@ -61,28 +61,7 @@ def test_one_item_without_any_readable_answer_is_not_delivered_and_stops_nobody(
             assert not one.delivered[silent].any()
 
 
-LEDGER = """
-[[check]]
-id = "ledger"
-of = "total"
-by = { value = "{{ ledger }}" }
-when = "{{ ledger }}"
-cost = 5.0
-"""
-
-
-def with_ledger(make_world: Any, says: Any, **options: Any) -> Any:
-    """A world whose rows have a ledger, or not; looking there costs less than a person."""
-    world = make_world(extra=LEDGER + options.pop("extra", ""), **options)
-    path = world.folder / "table.jsonl"
-    rows = [json.loads(line) for line in path.read_text().splitlines()]
-    path.write_text(
-        "".join(json.dumps({**row, "ledger": says(at, row["booked"])}) + "\n" for at, row in enumerate(rows))
-    )
-    return world
-
-
-def test_a_machine_decides_what_the_gate_does_not_accept(make_world: Any) -> None:
+def test_a_machine_decides_what_the_gate_does_not_accept(with_ledger: Any, make_world: Any) -> None:
     """Where the row has it; its price is paid instead of the person's, its errors are counted, and all else is as without it."""
     world = with_ledger(
         make_world, lambda at, truth: "" if at % 3 == 0 else truth + (at % 7 == 0), items=120, wrong=0.2
@@ -110,7 +89,7 @@ def test_a_machine_decides_what_the_gate_does_not_accept(make_world: Any) -> Non
                 assert with_it.cost[at] == pytest.approx(without.cost[at] - 30.0 + 5.0)
 
 
-def test_a_ladder_with_a_check_is_tested_run_and_proven(make_world: Any) -> None:
+def test_a_ladder_with_a_check_is_tested_run_and_proven(with_ledger: Any, make_world: Any) -> None:
     """A ledger that is always right makes scattered answers cheap: the policy that uses it is chosen, proven, and delivers its values."""
     from rrf_design.promises import prove_policy, run_policy
     from rrf_design.promises.family import LadderPolicy
@@ -135,7 +114,7 @@ def test_a_ladder_with_a_check_is_tested_run_and_proven(make_world: Any) -> None
         prove_policy({**document, "ladder": {key: v for key, v in document["ladder"].items() if "further" not in key}})
 
 
-def test_a_ledger_that_errs_is_not_believed(make_world: Any) -> None:
+def test_a_ledger_that_errs_is_not_believed(with_ledger: Any, make_world: Any) -> None:
     """Its errors count like those of answers: the policies that rest on it are refuted, whatever the recipe calls it."""
     world = with_ledger(make_world, lambda at, truth: truth + 1, items=200, wrong=0.25)
     document = world.document(PilotSettings(100, 0.05))
@@ -145,7 +124,7 @@ def test_a_ledger_that_errs_is_not_believed(make_world: Any) -> None:
     assert document["ladder"] is None or "further" not in document["ladder"]
 
 
-def test_a_check_by_hand(make_world: Any) -> None:
+def test_a_check_by_hand(with_ledger: Any, make_world: Any) -> None:
     world = with_ledger(
         make_world, lambda at, truth: truth, items=80, wrong=0.2, extra='\n[ladder]\ncheck = "ledger"\n'
     )
@@ -160,7 +139,7 @@ def test_a_check_by_hand(make_world: Any) -> None:
     assert {policy.further for policy in none.plan(PilotSettings(60, 0.3)).policies} == {()}
 
 
-def test_a_check_may_decide_everything(make_world: Any) -> None:
+def test_a_check_may_decide_everything(with_ledger: Any, make_world: Any) -> None:
     """Answers that are always wrong and a ledger that never is: nobody is asked, the ledger is looked up, and a person has the rows without one."""
     from rrf_design.promises import prove_policy, run_policy
     from rrf_design.promises.family import LadderPolicy
