@@ -298,16 +298,16 @@ def claims_follow(kind: str, document: Document, true: Document) -> bool:
     return _audit_follows(document) if kind == "audit" else _policy_follows(document)
 
 
-def _order(size: int, seed: int, digest: str) -> list[int]:
+def drawn_order(size: int, seed: int, digest: str) -> list[int]:
     return sorted(range(size), key=lambda place: sha256(f"{digest}:{seed}:{place}".encode()).digest())
 
 
-def _tail(items: int, rate: Fraction, seen: int) -> Fraction:
+def binomial_tail(items: int, rate: Fraction, seen: int) -> Fraction:
     return sum((math.comb(items, j) * rate**j * (1 - rate) ** (items - j) for j in range(seen + 1)), Fraction(0))
 
 
 def _bounded(items: int, seen: int, bound: Any, sure: Fraction) -> bool:
-    return bound >= 1 or (bound > 0 and _tail(items, Fraction(bound), seen) <= 1 - sure)
+    return bound >= 1 or (bound > 0 and binomial_tail(items, Fraction(bound), seen) <= 1 - sure)
 
 
 def _pilot_follows(section: Document, k: int) -> bool:
@@ -315,7 +315,7 @@ def _pilot_follows(section: Document, k: int) -> bool:
     failed = sum(sum(mark[at] == "1" for mark in marks) > k for at in range(len(places)))
     sure = Fraction(str(section["confidence"]))
     return (
-        places == _order(section["size"], section["seed"], section["population"])[: len(places)]
+        places == drawn_order(section["size"], section["seed"], section["population"])[: len(places)]
         and section["more_than_k"] == failed
         and _bounded(len(places), failed, section["bound"], sure)
         and f"{failed:,} of {len(places):,} items" in section["sentence"]
@@ -329,7 +329,7 @@ def _audit_follows(document: Document) -> bool:
     bound = _martingale_bound(size, labels, 1 - sure)
     names = document["items"]
     return (
-        record["draws"] == _order(size, record["seed"], record["digest"])[: len(labels)]
+        record["draws"] == drawn_order(size, record["seed"], record["digest"])[: len(labels)]
         and document["bound"] >= bound
         and record["bound"] >= bound
         and Fraction(str(document["confidence"])) == sure
@@ -364,7 +364,7 @@ def _policy_follows(document: Document) -> bool:
     tails, counted = {}, {}
     for name, entry in marks.items():
         counted[name] = items if every else items - entry["marks"].count("-")
-        tails[name] = _tail(counted[name], risk, entry["marks"].count("w")) if counted[name] else Fraction(1)
+        tails[name] = binomial_tail(counted[name], risk, entry["marks"].count("w")) if counted[name] else Fraction(1)
     proven = _rejected(tails, choice["streams"], 1 - sure)
     tested = {entry["name"]: entry for entry in choice["policies"]}
     cheapest = min((entry["cost"] for entry in choice["policies"] if entry["name"] in proven), default=None)
@@ -381,7 +381,7 @@ def _policy_follows(document: Document) -> bool:
     return (
         document["statement"] == "fresh"
         and not choice["sequential"]
-        and document["places"] == _order(people["size"], document["seed"], people["digest"])[:items]
+        and document["places"] == drawn_order(people["size"], document["seed"], people["digest"])[:items]
         and Fraction(str(choice["confidence"])) == sure
         and Fraction(str(choice["limits"][0]["share"])) == risk
         and outcomes
@@ -390,7 +390,7 @@ def _policy_follows(document: Document) -> bool:
             nothing
             or (policy in proven and tested[policy]["cost"] == cheapest and document["bound"] >= document["risk"])
         )
-        and _answers_follow(document["wrong_answers"], items, sure)
+        and answers_follow(document["wrong_answers"], items, sure)
         and (
             nothing
             or all(
@@ -401,7 +401,7 @@ def _policy_follows(document: Document) -> bool:
     )
 
 
-def _answers_follow(said: Document, items: int, sure: Fraction) -> bool:
+def answers_follow(said: Document, items: int, sure: Fraction) -> bool:
     marks = said["by_node"]
     wrong = [sum(mark[at] == "1" for mark in marks.values()) for at in range(items)]
     rows = [

@@ -3,7 +3,7 @@
 The judge shares nothing with solver or verifier: entries of B are doubles and so rational numbers; for every node set of
 the size in question, connected or not, G_SS − lower²·I is eliminated in exact rationals (a negative pivot would refute the
 lower bound), and for the witness's support G_SS − upper²·I must not be positive definite. Beside the bounds, `verify` meets
-sealed forgeries and bytes without sense (`scenarios.forgeries`), policies, audits and pilots are forged (`scenarios.forged_promises`), journals are damaged
+sealed forgeries and bytes without sense (`scenarios.forgeries`), policies, audits and pilots are forged (`scenarios.forged_promises`, `scenarios.forged_policies`), journals are damaged
 (`scenarios.damaged_journals`), and plans with decimal prices meet exhaustive search.
 """
 
@@ -259,11 +259,16 @@ def _tampered(kind: str, seeds: range) -> dict[str, Any]:
             leaf_case(documents, folder, 0)  # compile
             cases = [leaf_case(documents, folder, seed) for seed in seeds]
         else:
+            from scenarios.forged_policies import policy_case, true_policies
             from scenarios.forged_promises import promise_case, true_promises
 
-            true = true_promises(folder)
+            true, policies = true_promises(folder), true_policies(folder)
             promise_case(true, folder, 0)  # compile
-            cases = [promise_case(true, folder, seed) for seed in seeds]
+            # Changed anywhere, and every other one changed in one respect with all its tests run again.
+            cases = [
+                policy_case(policies, folder, seed // 2) if seed % 2 else promise_case(true, folder, seed)
+                for seed in seeds
+            ]
     counted = ("accepted", "false", "believed", "deceived", "raised", "refused")
     return {
         "attack": kind,

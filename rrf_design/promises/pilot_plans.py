@@ -73,6 +73,8 @@ class PilotSettings:
             raise InputError(
                 "a stratified pilot proves a risk among all items drawn like the pilot's: --among all --statement fresh"
             )
+        if self.stratify is not None and self.confidence < 0.5:
+            raise InputError("a stratified pilot proves nothing at a confidence below one half")
         if self.sequential and (self.statement is not Statement.FRESH or self.stratify is not None):
             raise InputError(
                 "a pilot that may be looked at while it grows proves the statement 'fresh', without strata"

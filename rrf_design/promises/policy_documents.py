@@ -267,6 +267,16 @@ def _check_risk(data: Mapping[str, Any], choice: PolicyChoice) -> None:
     """The tested limit is the claimed risk; for draws inside strata, what that risk means for such a draw."""
     claimed = plain_fraction(data["risk"], "risk")
     if data["strata"] is not None:
+        if (
+            choice.scope.statement is not Statement.FRESH
+            or choice.limits[0].among is not Among.ALL
+            or choice.sequential
+        ):
+            raise Refused(
+                "a draw inside strata proves the statement 'fresh' among all items, for a size fixed beforehand"
+            )
+        if choice.confidence < Fraction(1, 2):
+            raise Refused("a draw inside strata proves nothing at a confidence below one half")
         from collections import Counter
 
         labels = [str(label) for label in data["strata"]]
