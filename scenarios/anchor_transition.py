@@ -174,9 +174,10 @@ def _answer(last: Sequence[dict[str, Any]], before: float, success: tuple[float,
         (False, False): "No, neither does",
     }[margin, repair]
     zero = "up to " if before else ""
+    after = "all" if success[1] == 1.0 else f"at least {success[1]:.1%}"
     return (
         f"{lead}: over {len(last)} fields the margin γ₁ is {zero}{before:g} while any of the {PAIRS} components has no anchor and {min(margins):.3f} to {max(margins):.3f} once all have one, "
-        f"and exact repair is right on at most {success[0]:.1%} of fields before and on at least {success[1]:.1%} after."
+        f"and exact repair is right on at most {success[0]:.1%} of fields before and on {after} after."
     )
 
 

@@ -160,7 +160,7 @@ def report(context: Context, done: Sequence[Done]) -> ScenarioOutcome:
             *regressions,
             cells(rows),
         ],
-        figures=[_figure(replayed)],
+        figures=[_figure(replayed, open_fields)],
         notes=[
             "What a replay gives depends on where its error stands and not on the model that made it (paper-audit, model-free): agreement of its strata is a check of the machinery, and evidence across models can come from natural fields alone.",
             "The controls of the grouped regression are stratum, numbers of relations and anchors, and observable disagreement. Its coefficient is set by the ridge penalty, because every design with positive margin recovers (paper-audit); "
@@ -252,15 +252,20 @@ def _verdicts(
     ]
 
 
-def _figure(groups: Sequence[Mapping[str, Any]]) -> Figure:
+def _figure(replayed: Sequence[Mapping[str, Any]], natural: Sequence[Mapping[str, Any]]) -> Figure:
     from scenarios.plots import bars
 
+    rows = [
+        *((f"{row['group']} ({row['items']})", row) for row in replayed),
+        *((f"natural: {row['group']} ({row['items']})", row) for row in natural),
+    ]
+    shown = [(label, row["spearman"]) for label, row in rows if not math.isnan(row["spearman"])]
     return bars(
         "association",
-        [f"{row['group']} ({row['items']})" for row in groups],
-        [row["spearman"] for row in groups],
-        y="Spearman's ρ of margin and negative error",
-        caption="Replayed errors by stratum, by domain and pooled; in brackets the items.",
+        [label for label, _ in shown],
+        [value for _, value in shown],
+        y="rank correlation ρ",
+        caption="Margin and repair error, replayed errors first, then natural fields: by stratum, by domain and pooled; in brackets the items. Above 0: larger margins go with smaller errors.",
     )
 
 

@@ -90,7 +90,7 @@ def bars(name: str, labels: Sequence[str], heights: Sequence[float], *, y: str, 
         places = list(range(len(labels)))[::-1]
         axes.barh(places, heights, color=COLOURS[0])
         axes.set_yticks(places, labels)
-        axes.set_xlabel(y)
+        axes.set_xlabel(y, loc="right")  # long labels leave little room for the axis
 
     return draw(name, paint, caption=caption, size=(6.4, 0.9 + 0.3 * len(labels)))
 

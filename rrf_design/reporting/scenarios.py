@@ -59,18 +59,9 @@ def scenario_page(source: PageSource) -> str:
     environment = data.get("environment", {})
     facts = [(str(name), _short(value)) for name, value in environment.items()]
     facts.append(("finished", str(data.get("finished", "not said"))))
-    met = sum(item["status"] == "met" for item in verdicts)
-    revised = sum(bool(item.get("revised")) for item in verdicts)
     lead = cards(
         [
-            Card(
-                "conditions met",
-                f"{met} of {len(verdicts)}",
-                f"stated before the run, {revised} of them changed after a first result"
-                if revised
-                else "stated before the run",
-                "good" if met == len(verdicts) else "bad",
-            ),
+            _conditions_card(verdicts),
             Card("parts", number(data.get("parts")), f"{number(data.get('part_seconds'), 3)} s of computing"),
         ]
     )
@@ -82,6 +73,16 @@ def scenario_page(source: PageSource) -> str:
         lead=[*opening, lead, prose(str(data.get("about", "")))],
         facts=facts,
     )
+
+
+def _conditions_card(verdicts: Sequence[Mapping[str, Any]]) -> Card:
+    """How many conditions were met; one that was not judged is no failure, and no success either."""
+    counts = {status: sum(item["status"] == status for item in verdicts) for status in (*_SIGNS, "not judged")}
+    revised = sum(bool(item.get("revised")) for item in verdicts)
+    words = "stated before the run" + (f", {revised} of them changed after a first result" if revised else "")
+    words += "".join(f"; {counts[status]} {status}" for status in ("violated", "not judged") if counts[status])
+    kind = "bad" if counts["violated"] else "good" if counts["met"] == len(verdicts) else "unsure"
+    return Card("conditions met", f"{counts['met']} of {len(verdicts)}", words, kind)
 
 
 def _expectations(verdicts: list[Mapping[str, Any]]) -> Markup:

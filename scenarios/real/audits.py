@@ -136,6 +136,8 @@ def repairs_by_item(documents: Sequence[Document]) -> Table:
             "item": d["id"],
             "design": r["design"],
             "k": r["k"],
+            "chosen": r["chosen"],
+            "value": _value(r),
             "right": r["correct"],
             "error": r["error"],
             "support": r["support"],
@@ -146,17 +148,38 @@ def repairs_by_item(documents: Sequence[Document]) -> Table:
         for d in documents
         for r in d["repairs"]
     ]
-    return Table.of("repairs-by-item", rows, caption="Every natural repair, with the labels of its failure.", shown=10)
+    return Table.of(
+        "repairs-by-item",
+        rows,
+        caption="Every natural repair: the answer that it returns (empty for arithmetic, where it returns a value), support, residual and edit, and the labels of its failure.",
+        shown=10,
+    )
+
+
+def _value(row: Any) -> str:
+    return "" if row["value"] is None else " ".join(f"{v:.12g}" for v in row["value"])
 
 
 def choices_by_item(documents: Sequence[Document]) -> Table:
-    """What each baseline returned for each item, as it was marked."""
+    """What each baseline returned for each item: which answer, its value, and how it was marked."""
     rows = [
-        {"item": d["id"], "method": name, "right": mark["correct"], "error": mark["error"]}
+        {
+            "item": d["id"],
+            "method": name,
+            "chosen": mark["chosen"],
+            "value": _value(mark),
+            "right": mark["correct"],
+            "error": mark["error"],
+        }
         for d in documents
         for name, mark in d["baselines"].items()
     ]
-    return Table.of("choices-by-item", rows, caption="Every choice of every baseline.", shown=10)
+    return Table.of(
+        "choices-by-item",
+        rows,
+        caption="Every choice of every baseline: the answer that it returns (role and number; empty where it returns none), and its value in canonical coordinates.",
+        shown=10,
+    )
 
 
 def taxonomy(documents: Sequence[Document]) -> Table:

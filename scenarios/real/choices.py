@@ -28,6 +28,14 @@ class Choice:
     candidate: int | None = None
     value: tuple[float, ...] | None = None
 
+    def told(self, candidates: Sequence[AnswerCandidate]) -> dict[str, Any]:
+        """As it is published: which answer was returned, and the value it stands for."""
+        own = None if self.candidate is None else candidates[self.candidate]
+        return {
+            "chosen": "" if own is None else f"{own.role} {own.number}",
+            "value": self.value if own is None else own.value,
+        }
+
 
 def baseline(name: str, candidates: Sequence[AnswerCandidate], truth: Sequence[float], *, code: bool) -> Choice:
     of = {role: [i for i, c in enumerate(candidates) if c.role == role] for role in ("node", "sample", "reflection")}
@@ -84,13 +92,19 @@ class RepairedChoice:
 
 
 def natural_repair(
-    design: designs.FieldDesign, candidates: Sequence[AnswerCandidate], truth: Sequence[float], *, k: int, code: bool
+    design: designs.FieldDesign,
+    candidates: Sequence[AnswerCandidate],
+    truth: Sequence[float],
+    *,
+    k: int,
+    code: bool,
+    weights: Sequence[float] | None = None,
 ) -> RepairedChoice | None:
-    """Repair the four transformed answers under a design; None when no answer has a value."""
+    """Repair the four transformed answers under a design, its relations weighted; None when no answer has a value."""
     nodes = [c for c in candidates if c.role == "node"]
     if all(c.value is None for c in nodes):
         return None
-    problem = designs.problem(design, dim=len(truth), k=k, value=truth)
+    problem = designs.problem(design, dim=len(truth), k=k, value=truth, weights=weights)
     values: Mapping[str, Any] = {str(c.number): c.value if c.value is not None else {"status": c.status} for c in nodes}
     if code:
         chosen = select_program(problem, values)

@@ -21,7 +21,7 @@ from rrf_design.models.base import RETRYABLE
 from rrf_design.responses.sandbox import Sandbox
 from scenarios.base import public
 from scenarios.real import answers, arithmetic, designs, fields, marks, programs, replay
-from scenarios.real.choices import BASELINES, baseline, natural_repair
+from scenarios.real.choices import BASELINES, Choice, baseline, natural_repair
 
 PUBLISHED = "answers.jsonl.gz"
 AGAIN = "again.jsonl.gz"
@@ -138,6 +138,7 @@ def process(item: answers.Item, log: answers.Log, *, seed: int, budgets: tuple[i
                 "design": name,
                 "k": k,
                 **asdict(mark),
+                **(Choice() if result is None else result.choice).told(found),
                 "support": None if result is None else " ".join(map(str, result.support)),
                 "residual": None if result is None else result.residual,
                 "edit": None if result is None else result.edit,
@@ -152,7 +153,10 @@ def process(item: answers.Item, log: answers.Log, *, seed: int, budgets: tuple[i
         "truth": list(right),
         "candidates": [candidate.document() for candidate in found],
         "marks": [asdict(mark) for mark in judged],
-        "baselines": {name: asdict(marks.mark_choice(item, choice, judged)) for name, choice in choices.items()},
+        "baselines": {
+            name: {**asdict(marks.mark_choice(item, choice, judged)), **choice.told(found)}
+            for name, choice in choices.items()
+        },
         "repairs": rows,
         "wrong": [list(value) for value in wrong],
         "replay": replay.replay_rows(item, wrong, seed=seed),

@@ -7,6 +7,7 @@ import pytest
 
 from rrf_design import InputError
 from rrf_design.reporting import write_report
+from rrf_design.reporting.scenarios import _conditions_card
 
 DOCUMENT = {
     "format": "rrf-scenario",
@@ -63,3 +64,13 @@ def test_files_elsewhere_are_not_read(tmp_path: Path) -> None:
     folder = published(tmp_path, figures=[{"name": "../../etc/x", "caption": ""}])
     with pytest.raises(InputError, match="beside its document"):
         write_report(folder, tmp_path / "page.html")
+
+
+def test_a_condition_that_was_not_judged_is_no_failure() -> None:
+    def card(*statuses: str) -> tuple[str, str, str]:
+        made = _conditions_card([{"status": status} for status in statuses])
+        return made.value, made.note, made.kind
+
+    assert card("met", "met") == ("2 of 2", "stated before the run", "good")
+    assert card("met", "not judged") == ("1 of 2", "stated before the run; 1 not judged", "unsure")
+    assert card("not judged", "violated") == ("0 of 2", "stated before the run; 1 violated; 1 not judged", "bad")

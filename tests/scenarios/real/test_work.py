@@ -194,3 +194,21 @@ def test_a_program_that_fails_only_hidden_tests_is_not_replayed() -> None:
     found = [AnswerCandidate("node", i, "", "", True, truth) for i in range(2)]
     judged = [marks.Mark(True, 0.0), marks.Mark(False, 0.1)]
     assert replay.wrong_values(program, found, judged) == []
+
+
+def test_a_choice_tells_which_answer_it_returned() -> None:
+    found = candidates(42.0, None, 47.0)
+    assert Choice(2).told(found) == {"chosen": "node 2", "value": (47.0,)}
+    assert Choice(1).told(found) == {"chosen": "node 1", "value": None}
+    assert Choice(value=(43.0,)).told(found) == {"chosen": "", "value": (43.0,)}
+    assert Choice().told(found) == {"chosen": "", "value": None}
+
+
+def test_weights_decide_which_of_two_answers_a_repair_believes() -> None:
+    """Two pairs that disagree: the repaired answer follows the pair of relations that weighs more."""
+    tree = next(design for design in DESIGNS if design.name == "spanning_tree")
+    found = [
+        natural_repair(tree, candidates(1, 1, 2, 2), [1.0], k=1, code=False, weights=weights)
+        for weights in ((100.0, 1.0, 1.0), (0.01, 1.0, 1.0))
+    ]
+    assert [one.support for one in found if one is not None] == [(2,), (0,)]
