@@ -104,9 +104,13 @@ def report_verb(
         print_json({"kind": kind, "out": str(out), "bytes": len(text.encode())})
     elif not quiet:
         say(f"Wrote {out}")
-        if source.problem is None and not source.problems and source.kind != "rrf-scenario":
+        if source.problem is None and not source.problems and source.kind not in FIELDLESS:
             note("(give the problem file with --problem to have the field drawn too)")
         note(f"({kind}, {len(text.encode()) / 1024:.0f} kB, works offline)")
+
+
+FIELDLESS = ("rrf-scenario", "rrf-policy", "rrf-policy-run", "rrf-audit")
+"""Documents whose page draws no field."""
 
 
 def _of_table(

@@ -38,8 +38,10 @@ def acquire_under_policy(
     if responses is not None and live.model is not None:
         raise InputError("give --responses or --model, not both: a run under a policy has one source of answers")
     for path in outputs:
-        if path.suffix.lower() not in (".json", *FORMS):
-            raise InputError(f"{path}: -o ends in .json (the whole result) or {', '.join(FORMS)} (the delivered table)")
+        if path.suffix.lower() not in (".json", ".html", *FORMS):
+            raise InputError(
+                f"{path}: -o ends in .json (the whole result), .html (the page) or {', '.join(FORMS)} (the delivered table)"
+            )
     dataset = open_dataset(file, data)
     said = joined_reviews(reviews)
     document = read(policy, what="policy")
@@ -55,6 +57,10 @@ def acquire_under_policy(
     for path in outputs:
         if path.suffix.lower() == ".json":
             write(path, run.to_json())
+        elif path.suffix.lower() == ".html":
+            from rrf_design.reporting import write_report
+
+            write_report(run.to_json(), path)
         else:
             deliver(path, run.pairs(dataset), dataset.columns)
     if review_file is not None:

@@ -31,6 +31,9 @@ _PAGES = {
     "rrf-run": "rrf_design.reporting.runs:run_page",
     "rrf-delivery": "rrf_design.reporting.delivery:delivered",
     "rrf-item-table": "rrf_design.reporting.delivery:item_table_page",
+    "rrf-policy": "rrf_design.reporting.policies:policy_page",
+    "rrf-policy-run": "rrf_design.reporting.policies:policy_run_page",
+    "rrf-audit": "rrf_design.reporting.policies:audit_page",
     "rrf-scenario": "rrf_design.reporting.scenarios:scenario_page",
 }
 """Format name to the function that makes its page: (PageSource) -> str. Imported when used."""

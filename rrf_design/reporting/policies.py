@@ -1,0 +1,271 @@
+"""The pages of promises about a data set: a pilot's policy, what was delivered under it, and an audit.
+
+Each leads with the sentence that its tests allow, and says what it rests on. Whether the tests hold is `rrf-design verify`'s to say, and the pages say so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from rrf_design.reporting.markup import Child, join
+from rrf_design.reporting.pages import (
+    Card,
+    Section,
+    amount,
+    at_most,
+    bullets,
+    callout,
+    cards,
+    code,
+    number,
+    page,
+    prose,
+    section,
+    table,
+)
+
+if TYPE_CHECKING:
+    from rrf_design.reporting.documents import PageSource
+
+EVERYTHING = "check everything"
+SHOWN = 60
+"""Policies on the page; a family has hundreds."""
+LASTS = {"person": "The rest goes to a person.", "withheld": "The rest is withheld."}
+
+
+def policy_page(source: PageSource) -> str:
+    """The page of a policy: the promise, how items are run, every test, what was measured, what voids it."""
+    data = source.data
+    parts = [_ladder(data), _tests(data), _measured(data), _stronger(data), _rests(data)]
+    return page(
+        f"Policy for {data['population']['table']}",
+        [part for part in parts if part is not None],
+        subtitle="How to run a table, and what may be promised about it",
+        lead=join(
+            callout(prose(str(data["sentence"])), kind=_kind(data["policy"] != EVERYTHING)), cards(_figures(data))
+        ),
+        facts=_facts(data),
+    )
+
+
+def policy_run_page(source: PageSource) -> str:
+    """The page of a run under a policy: the sentence about what was delivered, and every item, those that wait first."""
+    data = source.data
+    items = sorted(data["items"], key=lambda item: (item["rank"] is None, item["rank"] or 0))
+    rows = [
+        [item["id"], _cell(item["answer"]), _cell(item["raw"]), item["verdict"], amount(item["cost"]), item["reason"]]
+        for item in items
+    ]
+    figures = [
+        Card("delivered", number(data["delivered"]), "without a person"),
+        Card("to people", number(data["to_people"]), f"{number(data['waiting'])} of them wait"),
+        Card("cost", number(data["cost"]), f"checking all costs {number(data['check_everything'])}"),
+    ]
+    told = [prose("They ran under: ", code(str(data["policy"])), ".")]
+    if data["pilot_without_truth"]:
+        told.append(prose(f"{number(data['pilot_without_truth'])} rows of the pilot wait for the truth that it had."))
+    head = ("item", "answer", "raw", "verdict", "cost", "reason")
+    return page(
+        f"Delivered of {data['population']['table']}",
+        [section("The items", *told, table(head, rows, right=[4], caption="What became of each item"))],
+        subtitle="Run under a pilot's policy",
+        lead=join(callout(prose(str(data["sentence"])), kind=_kind(not data["waiting"])), cards(figures)),
+        facts=_facts(data),
+    )
+
+
+def audit_page(source: PageSource) -> str:
+    """The page of an audit: the bound, what was drawn, and which were wrong."""
+    data = source.data
+    drawn, wrong = int(data["drawn"]), set(data["wrong_items"])
+    figures = [
+        Card("wrong, at most", number(data["bound"]), f"of {number(data['population'])} delivered"),
+        Card("drawn", number(drawn), f"{number(data['wrong'])} of them wrong"),
+        Card("confidence", _percent(data["confidence"]), "at whatever moment the audit stops"),
+    ]
+    rows = [[number(at), name, "wrong" if name in wrong else "right"] for at, name in enumerate(data["items"], start=1)]
+    holds = data["holds"]
+    kept = (
+        []
+        if holds is None
+        else [prose(f"The risk of {_percent(data['risk'])} {'holds' if holds else 'is not proven'}.")]
+    )
+    return page(
+        f"Audit of {data['table']}",
+        [
+            section(
+                "What was drawn",
+                table(("draw", "item", "it was"), rows[:drawn], right=[0], caption="In the order of the draw"),
+            ),
+            section(
+                "What it rests on",
+                prose(
+                    "The labels, from ", str(data["truth"]), "; and that the table is the one whose digest is named."
+                ),
+                _verified(),
+            ),
+        ],
+        subtitle="Delivered values, drawn at random and checked",
+        lead=join(callout(prose(str(data["sentence"])), *kept, kind=_kind(holds is not False)), cards(figures)),
+        facts=[
+            ("digest of the table (SHA-256)", str(data["record"]["digest"])),
+            ("seed", str(data["record"]["seed"])),
+            _form(data),
+        ],
+    )
+
+
+def _figures(data: Mapping[str, Any]) -> list[Card]:
+    proven = sum(bool(entry["proven"]) for entry in data["policies"])
+    return [
+        Card("cost of an item", number(data["cost_per_item"]), f"a person's check costs {number(data['check_cost'])}"),
+        Card("delivered", _percent(data["delivered_share"]), "of the pilot, without a person"),
+        Card("labels", number(len(data["drawn"])), f"of {number(data['population']['size'])} items, drawn at random"),
+        Card(
+            "proven", number(proven), f"of {number(len(data['policies']))} policies, at {_percent(data['confidence'])}"
+        ),
+    ]
+
+
+def _ladder(data: Mapping[str, Any]) -> Section:
+    """The rungs in the order in which an item climbs them."""
+    ladder = data["ladder"]
+    if ladder is None:
+        return section("How items are run", prose("A person checks every item: ", str(data["because"]), "."))
+    steps: list[Child] = []
+    order, begun = ladder["order"], 0
+    if ladder["gate"] == "lead" and order:
+        steps.append(f"Ask {_list(order)}, one after the other, until one value is ahead by {ladder['number']}.")
+    elif order:
+        for answers, k in (*ladder.get("earlier", ()), (len(order), ladder["number"])):
+            asked = "Ask" if not begun else "Where that is not so, ask also"
+            steps.append(f"{asked} {_list(order[begun:answers])}, and deliver what is certified at k = {k}.")
+            begun = answers
+    if ladder.get("further"):
+        k = ladder["further_k"]
+        until = "decides" if k is None else f"decides, or the verdict on everything is certified at k = {k}"
+        start = "Where no gate accepts the answers, buy" if order else "Buy"
+        steps.append(
+            f"{start} {_list(ladder['further'])} (what is not there yet), one after the other, until a check {until}."
+        )
+    steps.append(LASTS.get(str(ladder["last"]), ""))
+    if ladder["random_checks"]:
+        steps.append(f"Of what is accepted, a person checks {_percent(ladder['random_checks'])}, drawn at random.")
+    return section("How items are run", bullets(steps), prose("In one line: ", code(str(data["policy"])), "."))
+
+
+def _tests(data: Mapping[str, Any]) -> Section:
+    tested = sorted(data["policies"], key=lambda entry: (not entry["proven"], entry["cost"]))
+    rows = [
+        [
+            entry["policy"],
+            f"{number(entry['wrong'])} of {number(entry['counted'])}",
+            number(entry["cost"]),
+            "proven" if entry["proven"] else "",
+        ]
+        for entry in tested
+    ]
+    said = f"Each policy was played on the {number(len(data['drawn']))} drawn items. Order of tests, fixed before any truth was seen: {data['choice']['ordered_by']}."
+    return section(
+        "The tests",
+        prose(said),
+        table(
+            ("policy", "wrong", "cost", ""),
+            rows,
+            right=[1, 2],
+            caption="Proven ones first, then the cheapest",
+            most=SHOWN,
+        ),
+        _verified(),
+    )
+
+
+def _measured(data: Mapping[str, Any]) -> Section:
+    wrong, seen = data["wrong_answers"], data["measured"]
+    parts: list[Child] = [
+        table(
+            ("more wrong answers than", "items", "of all, at most"),
+            [[number(e["k"]), f"{e['items']} of {wrong['items']}", _at_most(e["bound"])] for e in wrong["more_than"]],
+            right=[0, 1, 2],
+            caption=f"How often more than k of {wrong['answers']} answers were wrong",
+        ),
+    ]
+    if seen.get("checks"):
+        rows = [[e["check"], f"{e['wrong']} of {e['asked']}", _at_most(e["bound"])] for e in seen["checks"]]
+        parts.append(table(("check", "wrong", "at most"), rows, right=[1, 2], caption="How often checks were wrong"))
+    if seen.get("proposals"):
+        parts.append(prose("For the recipe, if its author agrees:"))
+        parts.append(bullets(str(words) for words in seen["proposals"]))
+    if seen.get("disputed_gold"):
+        parts.append(
+            prose(
+                f"Answers agree strongly on another value than the truth in {_list(seen['disputed_gold'])}: look again."
+            )
+        )
+    for entry in data["leaks"]:
+        parts.append(
+            prose(f"Column {entry['column']!r} may show the truth of {len(entry['items'])} items: {entry['how']}.")
+        )
+    if data["twins"]:
+        parts.append(prose(f"{number(len(data['twins']))} items outside the pilot ask what an item of the pilot asks."))
+    return section("What was measured on the pilot", *parts)
+
+
+def _stronger(data: Mapping[str, Any]) -> Section | None:
+    rows = [
+        [
+            _percent(entry["risk"]),
+            "more labels do not help" if entry["labels"] is None else number(entry["labels"]),
+            "" if entry["cost"] is None else number(entry["cost"]),
+            _percent(entry["if_wrong_share_is"]),
+        ]
+        for entry in data["stronger"]
+    ]
+    head = ("risk", "labels in all", "cost", "if so many stay wrong")
+    made = table(head, rows, right=[0, 1, 2, 3], caption="An estimate, for another pilot")
+    return section("What a stronger promise would take", made) if rows else None
+
+
+def _rests(data: Mapping[str, Any]) -> Section:
+    return section(
+        "What it rests on, and what voids it",
+        prose("The truths of the drawn items, from ", str(data["truth"]), "; one draw, and one look at it."),
+        prose(f"Voided by {data['voided_by']}."),
+    )
+
+
+def _verified() -> Child:
+    return prose("Every draw, count and test can be redone from the document: ", code("rrf-design verify"), ".")
+
+
+def _facts(data: Mapping[str, Any]) -> list[tuple[str, str]]:
+    return [
+        ("recipe", f"{data['recipe']['name']}, SHA-256 {data['recipe']['digest']}"),
+        ("table", f"{data['population']['table']}, SHA-256 of its items {data['population']['digest']}"),
+        _form(data),
+    ]
+
+
+def _form(data: Mapping[str, Any]) -> tuple[str, str]:
+    return "format", f"{data['format']}, version {data['version']}"
+
+
+def _cell(value: Any) -> str:
+    return "" if value is None else amount(value)
+
+
+def _kind(good: bool) -> str:
+    return "good" if good else "unsure"
+
+
+def _percent(part: float) -> str:
+    return f"{number(100 * part, 4)} %"
+
+
+def _at_most(part: float) -> str:
+    return f"{at_most(100 * part, 4)} %"
+
+
+def _list(names: Sequence[Any]) -> str:
+    return ", ".join(str(name) for name in names)
