@@ -59,8 +59,22 @@ def may_run(dataset: Dataset, names: Collection[str], *, allowed: bool) -> None:
     for anchor in _every(dataset):
         if anchor.id in names and _command(anchor) and not allowed:
             raise InputError(
-                f'check {anchor.id!r} runs a command, and a ladder may climb to it; say --allow-commands, or leave checks to nobody: [ladder] check = ""'
+                f'check {anchor.id!r} runs a command, and a ladder may climb to it; say --allow-commands, or keep checks out of ladders: [ladder] check = ""'
             )
+
+
+def refuse_unpriced(dataset: Dataset) -> None:
+    """InputError where a check that has to be fetched has no price: it belongs to every design then, and a ladder has it or climbs to it."""
+    from rrf_design.acquisition.classes import open_nodes
+
+    for one in dataset.structures.values():
+        worded = open_nodes(one.example)
+        for anchor in one.example.anchors:
+            free = anchor.cost is None and not is_person(anchor) and worded.isdisjoint(anchor.nodes)
+            if free and not is_known(one.example, anchor):
+                raise InputError(
+                    f"check {anchor.id!r}: it has to be fetched, so a ladder climbs to it or not; give it a cost, cost = 0 where it is free"
+                )
 
 
 def program_digests(dataset: Dataset) -> dict[str, dict[str, str]]:

@@ -15,7 +15,7 @@ import numpy as np
 
 from rrf_design.errors import InputError
 from rrf_design.promises.buying import NOTHING, BoughtAnswers, LiveModels, buy_answers, buy_checks
-from rrf_design.promises.checks import is_known, may_run
+from rrf_design.promises.checks import is_known, may_run, refuse_unpriced
 from rrf_design.promises.drawing import Population
 from rrf_design.promises.family import SHARES, LadderPolicy, LastRung, checks_by_hand, diluted, family_of
 from rrf_design.promises.playing import LastPrices
@@ -148,6 +148,7 @@ def plan_pilot(
     """Draw the items and make the family; InputError says at once when so few labels can't prove the risk (`small`: for a forecast, they may)."""
     if not small:
         large_enough(settings, len(dataset))
+    refuse_unpriced(dataset)
     population = Population.of(dataset, stratify=settings.stratify)
     drawn = tuple(population.order(settings.seed)[: settings.labels])
     nodes = tuple(dict.fromkeys(dataset.recipe.nodes.values()))
@@ -242,6 +243,7 @@ def buy_pilot(
     aside = aside_places(population, settings) if settings.order == "front" else []
     wanted = [population.ids[place] for place in dict.fromkeys((*drawn, *aside))]
     new = [name for name in wanted if name not in have.answers]
+    refuse_unpriced(dataset)
     checks = checks_to_fetch(dataset)
     may_run(dataset, checks, allowed=bool(live.options.get("allow_commands")))
     answers = buy_answers(dataset, new, live.after(have))

@@ -129,6 +129,17 @@ def test_commands_need_leave_before_anything_is_bought(make_checked_world: Any) 
     assert checks_to_fetch(none.dataset) == []
 
 
+def test_what_has_to_be_fetched_has_a_price(make_checked_world: Any) -> None:
+    world = make_checked_world(("judge",), items=16)
+    priced = world.recipe.read_text()
+    world.recipe.write_text(priced.replace("cost = 2.0\nsigma", "sigma"))
+    with pytest.raises(InputError, match=r"check 'judge': it has to be fetched.*cost = 0 where it is free"):
+        buy_pilot(world.dataset, SETTINGS, world.live())
+    assert not (world.folder / "journal.sqlite").exists()
+    world.recipe.write_text(priced.replace("cost = 2.0\nsigma", "cost = 0\nsigma"))
+    assert checks_to_fetch(world.dataset) == ["judge"]
+
+
 def test_a_check_that_sees_the_truth_is_a_leak(make_checked_world: Any) -> None:
     """The gold column reaches no check; a copy of it reaches no judge and no program that is asked, though it may be a check's own value."""
     world = make_checked_world(("judge",), items=16)
