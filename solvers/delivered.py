@@ -31,7 +31,7 @@ from solvers.neighbourhood import LocalField, delivered_columns, neighbourhood_o
 from solvers.parts import Support
 from solvers.result import Margin, Progress, Status, SupportValue
 from solvers.schur import Hidden, hidden, near_vector, proves_hidden_at_least
-from solvers.search import ULP_ROOM, Found, Search, gershgorin, whole_field
+from solvers.search import ULP_ROOM, Found, Search, without_search
 
 MOST = 1 << 18  # supports that floating point can't decide, before the search gives up
 STARTS = 8  # delivered units that the local search starts from; one in fifty where there are many
@@ -346,8 +346,11 @@ class DeliveredMinimiser:
 
     def _result(self, *, complete: bool) -> Margin:
         zero, upper, scale = self._is_zero(), self.best.upper, self.field.exponent
+        source = "search" if zero or self.proven > 0.0 else "nothing"
         if not (zero or complete) and self.field.n <= ALWAYS:
-            self.proven = max(self.proven, gershgorin(self.search), whole_field(self.search))
+            static, words = without_search(self.search)
+            if static > self.proven:
+                self.proven, source = static, words
         lower = 0.0 if zero else min(sqrt_below(self.proven), upper)
         closed = zero or (complete and upper - lower <= EXACT_GAP * upper)
         value = 0.0 if zero else min(max(self.best.sigma, lower), upper)
@@ -362,4 +365,5 @@ class DeliveredMinimiser:
             support_size=self.size,
             groups=self.near.groups,
             tested=self.tested,
+            lower_from=source,
         )

@@ -34,7 +34,7 @@ from solvers.large import FRACTIONS, SMALL, large_fronts
 from solvers.oracle import smallest_singular_pair
 from solvers.parts import Support
 from solvers.result import Margin, Progress, Status
-from solvers.search import ULP_ROOM, Search, gershgorin, whole_field
+from solvers.search import ULP_ROOM, Search, without_search
 from solvers.tasks import stopping_at
 
 ZERO = 1e-10  # the paper's rule: absolute and relative; the witness's residual is below 1e-9 then
@@ -252,6 +252,7 @@ class Minimiser:
     def _result(self, *, complete: bool) -> Margin:
         field, best = self.field, self.incumbent
         zero = self._is_zero()
+        source = "search" if zero or self.proven > 0.0 else "nothing"
         block = field.restrict(best.support)
         if zero:
             lower = 0.0
@@ -259,7 +260,9 @@ class Minimiser:
         else:
             vector, upper = best.vector, norm_ratio_above(block, best.vector)
             if not complete and (field.n <= ALWAYS or not self._late_by(1.0)):
-                self.proven = max(self.proven, gershgorin(self.search), whole_field(self.search))
+                static, words = without_search(self.search)
+                if static > self.proven:
+                    self.proven, source = static, words
             lower = min(sqrt_below(self.proven), upper)
         closed = zero or upper - lower <= EXACT_GAP * upper
         value = 0.0 if zero else min(max(best.sigma, lower), upper)
@@ -275,6 +278,7 @@ class Minimiser:
             support_size=self.size,
             groups=field.groups,
             tested=self.tested,
+            lower_from=source,
         )
 
     def _late_by(self, seconds: float) -> bool:

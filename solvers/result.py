@@ -56,6 +56,8 @@ class Margin:
     groups: NodeColumns = field(repr=False)
     tested: int = 0
     """Supports and subtrees that were looked at one by one; the rest was excluded by bounds."""
+    lower_from: str = "search"
+    """What proved `lower`: the search, or where it proved less in its time "the whole matrix", "couplings" (no node can be a centre) or "nothing"."""
 
     def __post_init__(self) -> None:
         self.direction.setflags(write=False)

@@ -128,6 +128,14 @@ class Search:
         return result
 
 
+def without_search(search: Search) -> tuple[float, str]:
+    """The better of the two bounds on λ that need no search, and what proved it."""
+    couplings, whole = gershgorin(search), whole_field(search)
+    if max(couplings, whole) <= 0.0:
+        return 0.0, "nothing"
+    return (whole, "the whole matrix") if whole >= couplings else (couplings, "couplings")
+
+
 def gershgorin(search: Search) -> float:
     """The largest θ (by bisection) at which no node can be a centre: a rigorous bound that needs no search at all."""
     low, high = 0.0, float(search.field.diagonal.min())

@@ -88,6 +88,13 @@ def margin_verb(
     raise typer.Exit(0)
 
 
+UNSEARCHED = {
+    "nothing": "Nothing is proven from below: the search was not done in its time, and no bound without a search says anything here.",
+    "the whole matrix": "The search was not done in its time and proved no more than what bounds the whole matrix.",
+    "couplings": "The search was not done in its time and proved no more than what the couplings of single nodes allow.",
+}
+
+
 def _describe(problem: Problem, found: DesignMargin) -> None:
     from rrf_design.joined import shared_words
 
@@ -95,6 +102,8 @@ def _describe(problem: Problem, found: DesignMargin) -> None:
         f"{problem.name}: γ_{found.k} = {found.value:.6g}"
         f"  ({found.status}; proven {proven_range(found.lower, found.upper)})"
     )
+    if found.status == "bounded" and found.solved.lower_from != "search":
+        say(UNSEARCHED.get(found.solved.lower_from, UNSEARCHED["nothing"]))
     design = problem.design(found.selected)
     shares = design.shares(found.witness)
     rows = [(name, f"{share:.1%}", unit_numbers(found.witness[name])) for name, share in shares.items()]

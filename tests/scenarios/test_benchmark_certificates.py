@@ -9,7 +9,8 @@ from scenarios.benchmark_certificates import SCENARIO
 
 
 def test_tiny_run(tmp_path):
-    changes = {"fields": [["dense", 6, 1, 1], ["graph", 7, 1, 1]], "large": 20, "timed": [["graph", 50]]}
+    wide = [{"rows": 10, "nodes": 12, "size": 8}, {"nodes": 12, "degree": 3, "size": 4, "unit": 2, "deliver": 3}]
+    changes = {"fields": [["dense", 6, 1, 1], ["graph", 7, 1, 1]], "large": 20, "timed": [["graph", 50]], "wide": wide}
     context = Context(SCENARIO.parameters(quick=True, changes=changes), True, tmp_path)
     done = [Done(part, json.loads(json.dumps(SCENARIO.run(context, part))), 0.0) for part in SCENARIO.parts(context)]
     outcome = SCENARIO.report(context, done)
@@ -19,9 +20,13 @@ def test_tiny_run(tmp_path):
         "graph": ConditionStatus.NOT_JUDGED,
         "large": ConditionStatus.NOT_JUDGED,
         "rigour": ConditionStatus.NOT_JUDGED,
+        "supports": ConditionStatus.NOT_JUDGED,
         "valid": ConditionStatus.MET,
     }
     assert len(outcome.tables[1].rows) == 2
+    wide_rows = [dict(zip(outcome.tables[2].columns, row, strict=True)) for row in outcome.tables[2].rows]
+    assert [row["verify_says"] for row in wide_rows] == ["every claim was re-proved"] * 2
+    assert wide_rows[1]["field"] == "graph of 12 nodes, degree 3, one value in 3 delivered, units of 2"
 
 
 def test_a_refused_certificate_is_counted(tmp_path):
@@ -35,6 +40,7 @@ def test_a_refused_certificate_is_counted(tmp_path):
         Done({"kind": "graph"}, {**row, "kind": "graph", "valid": True}, 0.0),
         Done({"kind": "large"}, large, 0.0),
         Done({"kind": "rigour"}, cost, 0.0),
+        Done({"kind": "wide"}, {**row, "field": "dense", "valid": True}, 0.0),
     ]
     verdicts = {verdict.key: verdict.status for verdict in SCENARIO.report(context, done).verdicts}
     assert verdicts["valid"] is ConditionStatus.VIOLATED

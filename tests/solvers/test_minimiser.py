@@ -55,3 +55,21 @@ def test_the_start_changes_nothing_but_the_time(size):
         again = Minimiser(make_field(B, None), size).solve(warm)
         assert (again.support, again.status) == (found.support, Status.EXACT)
         assert again.value == pytest.approx(found.value, rel=1e-12)
+
+
+def test_a_bound_says_what_proved_it():
+    """Done: the search. No time: the whole matrix, single couplings, or nothing at all; and never more than the truth."""
+    rng = np.random.default_rng(3)
+    tall = np.vstack([rng.standard_normal((20, 24)), 0.5 * np.eye(24)])
+    flat = rng.standard_normal((16, 24))
+    apart = np.vstack([np.eye(24), 0.01 * rng.standard_normal((3, 24))])
+    for matrix, source in (
+        (tall, {"the whole matrix"}),
+        (flat, {"nothing"}),
+        (apart, {"the whole matrix", "couplings"}),
+    ):
+        done, late = margin(matrix, k=4), margin(matrix, k=4, time_limit=0.0)
+        assert done.lower_from == "search"
+        assert late.lower_from in source
+        assert late.lower <= done.upper
+        assert (late.lower == 0.0) == (late.lower_from == "nothing")

@@ -183,3 +183,20 @@ def test_a_time_limit_is_never_called_exact(run: Run, tmp_path: Path) -> None:
     text = run("margin", path, "--time-limit", "0")
     assert "bounded; proven between" in text.out
     assert ("It is not proven" in text.out) == (made.json["lower"] == 0.0)
+
+
+def test_a_limit_that_is_too_short_says_what_the_lower_bound_stands_on(run: Run, tmp_path: Path) -> None:
+    """With no time for a search: the whole matrix, where that says something, else nothing; in words and in the JSON."""
+    rng = np.random.default_rng(0)
+    for rows, words, source in (
+        (40, "bounds the whole matrix", "the whole matrix"),
+        (16, "Nothing is proven from below", "nothing"),
+    ):
+        path, names = tmp_path / f"{rows}.json", [f"n{i}" for i in range(24)]
+        checks = [{"id": "all", "nodes": names, "rows": rng.standard_normal((rows, 24)).tolist()}]
+        path.write_text(json.dumps({"nodes": [{"id": name} for name in names], "anchors": checks}))
+        made = run("margin", path, "--k", "4", "--time-limit", "0")
+        assert words in made.out.replace("\n", " ")
+        found = json.loads(run("margin", path, "--k", "4", "--time-limit", "0", "--json").out)
+        assert (found["status"], found["lower_from"]) == ("bounded", source)
+        assert (found["lower"] > 0.0) == (source != "nothing")
