@@ -10,7 +10,19 @@ from typing import Any
 
 from scenarios.base import ConditionVerdict
 
-FAMILIES = ("identity", "gaussian", "ternary", "half-empty", "dense", "integer", "disconnected", "cancelling")
+SPOILED = (
+    "columns far apart",
+    "rows far apart",
+    "nearly equal columns",
+    "equal columns",
+    "entries that cancel",
+    "rows without an entry",
+    "an isolated node",
+    "a node without a row",
+    "faint links",
+)
+"""Thin or dense fields with something in them that is hard on floating point, or on who is adjacent."""
+FAMILIES = ("identity", "gaussian", "ternary", "half-empty", "dense", "integer", "disconnected", "cancelling", *SPOILED)
 ENOUGH = 3600.0  # seconds for a certificate: nothing here needs them
 
 
@@ -177,6 +189,12 @@ def small_field(seed: int) -> Any:
     family = FAMILIES[seed % len(FAMILIES)]
     rng = np.random.default_rng([seed, 8])
     nodes = int(rng.integers(9, 11))
+    if family in SPOILED:
+        return _spoiled(
+            family,
+            small_field(int(rng.integers(10**6)) // len(FAMILIES) * len(FAMILIES) + 4 * int(rng.integers(2))),
+            rng,
+        )
     if family in ("dense", "half-empty"):
         matrix = rng.standard_normal((int(rng.integers(nodes - 1, 2 * nodes)), nodes))
         return matrix if family == "dense" else matrix * (rng.random(matrix.shape) < 0.5)
@@ -196,3 +214,34 @@ def small_field(seed: int) -> Any:
             rows.append(row * np.where(np.arange(nodes) == chosen[0], -1.0, 1.0))
     anchors = [np.eye(nodes)[i] * rng.choice([1.0, 0.1, 2.0]) for i in range(nodes) if rng.random() < 0.6]
     return np.array(rows + anchors)
+
+
+def _spoiled(family: str, matrix: Any, rng: Any) -> Any:
+    import numpy as np
+
+    nodes = matrix.shape[1]
+    a, b = (int(i) for i in rng.choice(nodes, 2, replace=False))
+    if family == "columns far apart":
+        return matrix * 10.0 ** rng.integers(-14, 15, nodes)
+    if family == "rows far apart":
+        return matrix * 10.0 ** rng.integers(-12, 13, (len(matrix), 1))
+    if family == "faint links":
+        return matrix * np.where(rng.random(matrix.shape) < 0.4, 2.0 ** -int(rng.choice([27, 53, 54, 60])), 1.0)
+    if family == "entries that cancel":  # adjacent by three rows, whose products add up to 1, or in doubles to nothing
+        large = float(rng.choice([1e8, 1e12, 1e16]))
+        extra = np.zeros((3, nodes))
+        extra[:, [a, b]] = (large, 1.0), (-large, 1.0), (1.0, 1.0)
+        return np.vstack([matrix, extra])
+    if family == "rows without an entry":
+        return matrix * (rng.random((len(matrix), 1)) < 0.7)
+    matrix = matrix.copy()
+    if family == "equal columns":
+        matrix[:, a] = matrix[:, b] * rng.choice([1.0, -1.0, 2.0])
+    elif family == "nearly equal columns":
+        near = rng.standard_normal(len(matrix)) * (matrix[:, b] != 0.0)
+        matrix[:, a] = matrix[:, b] + near * 2.0 ** -int(rng.integers(8, 50))
+    else:
+        matrix[:, a] = 0.0
+        if family == "an isolated node":
+            matrix = np.vstack([matrix, 3.0 * np.eye(nodes)[a : a + 1]])
+    return matrix

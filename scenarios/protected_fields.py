@@ -13,8 +13,8 @@ from scenarios.exact_elimination import ExactGram
 MANY_ROWS = 7  # of fields where no check is suspect: every pair of rows would be set aside with every support
 
 
-def protected_case(matrix: Any, sizes: list[int], k: int, seed: int) -> dict[str, bool]:
-    """Which of the four statements hold; a field that the solver refuses claims nothing."""
+def protected_case(matrix: Any, sizes: list[int], k: int, seed: int, *, method: str = "auto") -> dict[str, bool]:
+    """Which of the four statements hold; a field that the solver refuses claims nothing. `method` is that of `delivered_margin`."""
     import numpy as np
     from scipy import sparse
 
@@ -32,7 +32,7 @@ def protected_case(matrix: Any, sizes: list[int], k: int, seed: int) -> dict[str
         if wrong:
             made: Any = suspect_margin(matrix, sizes, [1] * rows, k=k, suspects=wrong, trusted=trusted, deliver=deliver)
         else:
-            made = delivered_margin(matrix, sizes, deliver, k=k)
+            made = delivered_margin(matrix, sizes, deliver, k=k, method=method)
     except ValueError as refusal:
         words = "rescale the field" in str(refusal)
         return dict.fromkeys(("lower_ok", "upper_ok", "proved_ok", "refused_ok"), words)

@@ -79,9 +79,15 @@ def run(context: Context, part: Part) -> dict[str, Any]:
     if "large" in part:
         from scenarios.large_supports import small_field
 
-        judged = [judge(matrix, [1] * matrix.shape[1], 4, method="completion") for matrix in map(small_field, seeds)]
+        judged, guarded = [], []
+        for seed, matrix in zip(seeds, map(small_field, seeds), strict=True):
+            judged.append(judge(matrix, [1] * matrix.shape[1], 4, method="completion"))
+            if seed % context["protect_every"] == 0:
+                guarded.append(protected_case(matrix, [1] * matrix.shape[1], 4, seed, method="completion"))
         wrong = sum(not (row["lower_ok"] and row["upper_ok"]) for row in judged)
-        return {"large": len(judged), "wrong": wrong, "exact": sum(row["exact"] for row in judged)}
+        wrong += sum(not all(case.values()) for case in guarded)
+        exact = sum(row["exact"] for row in judged)
+        return {"large": len(judged), "guarded": len(guarded), "wrong": wrong, "exact": exact}
     rows, protected = [], []
     verified, asked = 0, 0
     for seed in seeds:
@@ -306,8 +312,11 @@ def _sandboxed(values: Sequence[dict[str, Any]]) -> ConditionVerdict:
 
 
 def _large(values: Sequence[dict[str, Any]]) -> ConditionVerdict:
-    fields, wrong, exact = (sum(value[key] for value in values) for key in ("large", "wrong", "exact"))
-    return ConditionVerdict.of("large", wrong == 0, f"{wrong} of {fields} on the wrong side; {exact} exact")
+    fields, guarded, wrong, exact = (
+        sum(value[key] for value in values) for key in ("large", "guarded", "wrong", "exact")
+    )
+    words = f"{wrong} of {fields} margins and {guarded} margins of delivered values on the wrong side, refused or wrongly proved; {exact} exact"
+    return ConditionVerdict.of("large", wrong == 0, words)
 
 
 def _planned(kind: str, values: Sequence[dict[str, Any]]) -> ConditionVerdict:
@@ -427,6 +436,7 @@ SCENARIO = Scenario(
         Expectation(
             "large",
             "nor for supports of eight nodes, on fields of nine or ten: the bounds for large supports are bounds",
+            revised="at first plain margins of eight families; now nine more that are hard on floats or on who is adjacent, and margins of delivered values with the checker's own proof",
         ),
         Expectation("gap", "a relative gap of at most 1e-9 where the field is well conditioned"),
         Expectation("verified", "every certificate of these fields verifies"),

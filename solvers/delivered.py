@@ -51,6 +51,7 @@ def delivered_margin(
     k: int,
     n_jobs: int | None = None,
     time_limit: float | None = None,
+    method: str = "auto",
     progress: Progress | None = None,
     warm: Iterable[Support] = (),
 ) -> Margin:
@@ -58,7 +59,8 @@ def delivered_margin(
 
     B and groups as for `margin` (groups are the units); `deliver` are the columns D of B, at least one. A unit may hold
     delivered columns and others. The result's direction has ‖h_D‖ = 1, so its own norm may be larger; `value` is 0.0
-    exactly where some h on 2k units is invisible (Bh = 0, or numerically so) and h_D ≠ 0. It is never below γ_k.
+    exactly where some h on 2k units is invisible (Bh = 0, or numerically so) and h_D ≠ 0. It is never below γ_k. method="search" goes through
+    supports one by one whatever their size, "completion" bounds all completions at once wherever it can (auto: as for `margin`).
 
     >>> import numpy as np
     >>> from solvers import delivered_margin
@@ -71,18 +73,27 @@ def delivered_margin(
     check_call(2 * int(k), n_jobs)
     if time_limit is not None and not time_limit >= 0:
         raise ValueError(f"time_limit: must be a number of seconds, not {time_limit!r}")
+    if method not in ("auto", "search", "completion"):
+        raise ValueError(f"method: {method!r} is not one of auto, search, completion")
     columns = np.shape(B)[1] if np.ndim(B) == 2 else 0
     inside = delivered_columns(deliver, columns) if columns else np.zeros(0, np.int64)
     if columns and len(inside) == columns:  # everything is delivered: the plain margin is the same minimum
         plain = support_margin(
-            B, groups, size=2 * int(k), n_jobs=n_jobs, time_limit=time_limit, progress=progress, warm=warm
+            B,
+            groups,
+            size=2 * int(k),
+            n_jobs=n_jobs,
+            time_limit=time_limit,
+            method=method,
+            progress=progress,
+            warm=warm,
         )
         if plain.status is Status.EXACT or time_limit is not None:
             return plain
         # Nearly singular: what floats leave open is decided below, in rationals.
     near = neighbourhood_of(B, groups, deliver, radius=2 * int(k) - 1)
     solver = DeliveredMinimiser(near, 2 * int(k), n_jobs=n_jobs, time_limit=time_limit, progress=progress)
-    return solver.solve(warm)
+    return solver.solve(warm, method=method)
 
 
 def delivered_supports_below(
@@ -182,20 +193,20 @@ class DeliveredMinimiser:
         self.support: Support = first
         self.best: Hidden = self._evaluate(first)
 
-    def solve(self, warm: Iterable[Support]) -> Margin:
+    def solve(self, warm: Iterable[Support], *, method: str = "auto") -> Margin:
         try:
             for support in (*self._first_supports(), *self.near.places(warm)):
                 self._offer(support)
-            return self._result(complete=self._is_zero() or self._finish())
+            return self._result(complete=self._is_zero() or self._finish(method))
         except (KeyboardInterrupt, SystemError) as fault:
             if not is_interrupt(fault):
                 raise
             raise Interrupted(self._result(complete=False)) from None
 
-    def _finish(self) -> bool:
+    def _finish(self, method: str) -> bool:
         """Prove the incumbent, or find better ones until there is none; False when time or precision ran out."""
-        if self.search.size > SMALL and not self.field.extreme:
-            fronts = large_fronts(self.search.parts, self.n_jobs)
+        if method != "search" and self.search.size > SMALL and not self.field.extreme:
+            fronts = large_fronts(self.search.parts, self.n_jobs, always=method == "completion")
             proved = None if fronts is None else self._finish_large(fronts)
             if proved is not None:
                 return proved

@@ -313,6 +313,9 @@ def _describe(name: str, result: Certificate) -> None:
     margin, spread = document["margin"], document["uncertainty"]
     k, bound = document["k"], result.error_bound
     say(f"{name}: γ_{k} ≥ {floor(margin['lower'])}, proven ({margin['status']}; rung: {margin['rung']})")
+    for note in document["provenance"]["notes"]:
+        if note.startswith("mixed-integer"):  # what it is good for, and where it says nothing
+            say(f"{note}.")
     rows = [
         ("margin", proven_range(margin["lower"], margin["upper"])),
         (

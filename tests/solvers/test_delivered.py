@@ -8,8 +8,7 @@ from delivered_oracle import columns_of, delivered_holds, delivered_value, holds
 from random_fields import KINDS, graph_field, random_field
 from scipy import sparse
 
-from solvers import Status, delivered, delivered_margin, delivered_supports_below, delivered_worst_supports, margin
-from solvers.large import large_fronts
+from solvers import Status, delivered_margin, delivered_supports_below, delivered_worst_supports, margin
 
 PAIR = np.array([[-1.0, 1.0]])
 INVOICE = np.array([[1.0, 1.0, -1.0], [0.0, 0.0, 1.0]])  # net + tax = total, and a label on the total
@@ -25,6 +24,7 @@ INVOICE = np.array([[1.0, 1.0, -1.0], [0.0, 0.0, 1.0]])  # net + tax = total, an
         (3, {"k": 1}, "deliver: must be a list of column numbers, not 3"),
         ([0], {"k": 0}, "k: must be a whole number of at least 1, not 0"),
         ([0], {"k": 1, "n_jobs": 0}, "n_jobs: must be a number of processes"),
+        ([0], {"k": 1, "method": "fast"}, "method: 'fast' is not one of auto, search, completion"),
         ([0], {"k": 1, "time_limit": -1}, "time_limit: must be a number of seconds"),
     ],
 )
@@ -227,12 +227,9 @@ def large_field(seed):
 
 
 @pytest.mark.parametrize("seed", range(24))
-def test_large_supports_root_by_root_say_what_the_search_says(seed, monkeypatch):
+def test_large_supports_root_by_root_say_what_the_search_says(seed):
     matrix, deliver = large_field(seed)
-    monkeypatch.setattr(delivered, "large_fronts", lambda parts, jobs: large_fronts(parts, jobs, always=True))
-    quick = delivered_margin(matrix, None, deliver, k=4)
-    monkeypatch.setattr(delivered, "large_fronts", lambda *_: None)
-    slow = delivered_margin(matrix, None, deliver, k=4)
+    quick, slow = (delivered_margin(matrix, None, deliver, k=4, method=way) for way in ("completion", "search"))
     assert quick.status == slow.status
     assert quick.value == pytest.approx(slow.value, rel=1e-8, abs=1e-12)
     assert quick.lower <= slow.upper
