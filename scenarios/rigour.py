@@ -436,7 +436,6 @@ SCENARIO = Scenario(
         Expectation(
             "large",
             "nor for supports of eight nodes, on fields of nine or ten: the bounds for large supports are bounds",
-            revised="at first plain margins of eight families; now nine more that are hard on floats or on who is adjacent, and margins of delivered values with the checker's own proof",
         ),
         Expectation("gap", "a relative gap of at most 1e-9 where the field is well conditioned"),
         Expectation("verified", "every certificate of these fields verifies"),

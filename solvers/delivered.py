@@ -197,7 +197,7 @@ class DeliveredMinimiser:
         try:
             for support in (*self._first_supports(), *self.near.places(warm)):
                 self._offer(support)
-            return self._result(complete=self._is_zero() or self._finish(method))
+            return self._result(complete=self._is_zero() or (not self._late() and self._finish(method)))
         except (KeyboardInterrupt, SystemError) as fault:
             if not is_interrupt(fault):
                 raise
