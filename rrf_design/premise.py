@@ -176,7 +176,7 @@ def protected(operator: Operator, k: int, *, premise: Premise | None = None, **o
         elif premise.deliver is not None or premise.wrong_checks:
             from solvers import delivered_margin
 
-            known = _known(options, ("n_jobs", "time_limit", "progress", "warm"), "delivered values")
+            known = _known(options, ("n_jobs", "time_limit", "progress"), "delivered values")
             solved = delivered_margin(operator.matrix, groups, delivered_columns(operator, premise), k=k, **known)
         else:
             from solvers import margin

@@ -53,7 +53,6 @@ def delivered_margin(
     time_limit: float | None = None,
     method: str = "auto",
     progress: Progress | None = None,
-    warm: Iterable[Support] = (),
 ) -> Margin:
     """γ_{k,D}(B) = min ‖Bh‖/‖h_D‖ over h on at most 2k units with h_D ≠ 0, exactly, with the witness.
 
@@ -86,14 +85,13 @@ def delivered_margin(
             time_limit=time_limit,
             method=method,
             progress=progress,
-            warm=warm,
         )
         if plain.status is Status.EXACT or time_limit is not None:
             return plain
         # Nearly singular: what floats leave open is decided below, in rationals.
     near = neighbourhood_of(B, groups, deliver, radius=2 * int(k) - 1)
     solver = DeliveredMinimiser(near, 2 * int(k), n_jobs=n_jobs, time_limit=time_limit, progress=progress)
-    return solver.solve(warm, method=method)
+    return solver.solve(method=method)
 
 
 def delivered_supports_below(
@@ -142,7 +140,7 @@ def delivered_worst_supports(
     check_call(size, n_jobs)
     near = neighbourhood_of(B, groups, deliver, radius=size - 1, thin=False)
     solver = DeliveredMinimiser(near, size, n_jobs=n_jobs)
-    best = solver.solve(())
+    best = solver.solve()
     top = float(np.max(near.field.diagonal[near.wanted], initial=0.0)) * 1.01
     theta = max(math.ldexp(best.upper, -near.field.exponent) ** 2 * 1.1, top * 1e-6)
     values: list[SupportValue] = []
@@ -193,9 +191,9 @@ class DeliveredMinimiser:
         self.support: Support = first
         self.best: Hidden = self._evaluate(first)
 
-    def solve(self, warm: Iterable[Support], *, method: str = "auto") -> Margin:
+    def solve(self, *, method: str = "auto") -> Margin:
         try:
-            for support in (*self._first_supports(), *self.near.places(warm)):
+            for support in self._first_supports():
                 self._offer(support)
             return self._result(complete=self._is_zero() or (not self._late() and self._finish(method)))
         except (KeyboardInterrupt, SystemError) as fault:

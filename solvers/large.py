@@ -124,19 +124,20 @@ class Growth(Front):
         if self.smaller is None:
             return []
         if self.part.wanted is not None:  # a plain set harms nothing where only some values are delivered
-            return self.smaller.settle(0.0, deadline, fraction)
-        found = self.smaller.settle(theta, deadline, fraction)
+            return self.smaller.settle(0.0, deadline)
+        found = self.smaller.settle(theta, deadline)
         if found or fraction < 1.0 or self._best or not self.smaller._settled:
             return found
         support, value = self._start()
         return [support] if value < theta else []
 
-    def settle(self, theta: float, deadline: float | None, fraction: float) -> list[Support]:
-        """Prove a fraction of the least eigenvalue of this size, all smaller ones first; sets below θ when they turn up.
+    def settle(self, theta: float, deadline: float | None) -> list[Support]:
+        """Prove the least eigenvalue of this size, all smaller ones first; sets below θ when they turn up.
 
-        Time may run out: then `_settled` stays False.
+        Also where only a fraction of θ is to be proven in the end: what is known of smaller sets then makes that cheap. Time may run
+        out: then `_settled` stays False, and the next call goes on with the roots that are left.
         """
-        found = [] if self.smaller is None else self.smaller.settle(theta, deadline, fraction)
+        found = [] if self.smaller is None else self.smaller.settle(theta, deadline)
         if found or self._settled or (self.smaller is not None and not self.smaller._settled):
             return found
         support, value = self._start()
@@ -144,7 +145,7 @@ class Growth(Front):
             while True:
                 if value < theta:
                     return [support]
-                level = fraction * value * (1.0 - slack)
+                level = value * (1.0 - slack)
                 found = self._run(level, deadline=deadline)
                 if not found:
                     self._settled = self.floor >= level

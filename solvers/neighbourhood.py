@@ -7,7 +7,6 @@ touches them) become the field that is searched. A component larger than s units
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -44,15 +43,6 @@ class LocalField:
 
     def names(self, support: Support) -> Support:
         return tuple(int(self.members[i]) for i in support)
-
-    def places(self, supports: Iterable[Support]) -> list[Support]:
-        """Supports of the whole by their places here; those that are not all here are left out."""
-        result = []
-        for support in supports:
-            at = np.searchsorted(self.members, np.sort(np.asarray(support, np.int64)))
-            if len(at) and at.max() < len(self.members) and np.array_equal(self.members[at], np.sort(support)):
-                result.append(tuple(int(i) for i in at))
-        return result
 
     def embed(self, support: Support, vector: NDArray[np.float64]) -> NDArray[np.float64]:
         """A vector on a support as a vector over the caller's coordinates."""

@@ -26,7 +26,6 @@ def test_reach_rows_and_the_way_back():
         dense = matrix.toarray()[np.ix_(near.rows, near.members)]
         assert np.array_equal(near.field.matrix.toarray() * 2.0**near.field.exponent, dense)
         assert near.names((0, 3)) == (47, 50)
-        assert near.places([(47, 50), (1, 50), (50, 5000)]) == [(0, 3)]
         assert np.flatnonzero(near.embed((0, 3), np.array([1.0, 2.0]))).tolist() == [47, 50]
 
 
