@@ -39,30 +39,23 @@ def enough(sets, matrix, other, scale, shift, work):
     """The same on each of these sets of coordinates (rows padded with −1); without sets, on all coordinates at once."""
     if len(sets) == 0:
         return definite(matrix, other, scale, shift, work)
-    for chosen in sets:  # noqa: SIM110 (compiled)
-        if not _definite_on(chosen, matrix, other, scale, shift, work):
-            return False
-    return True
-
-
-@njit(cache=True, nogil=True)
-def _definite_on(chosen, matrix, other, scale, shift, work):
-    for i in range(len(chosen)):
-        a = chosen[i]
-        if a < 0:
-            break
-        pivot = matrix[a, a] + scale * other[a, a] - shift
-        for j in range(i):
-            total = matrix[a, chosen[j]] + scale * other[a, chosen[j]]
-            for t in range(j):
-                total -= work[i, t] * work[t, j]
-            work[i, j] = total
-            share = total * work[j, j]
-            work[j, i] = share
-            pivot -= total * share
-        if not pivot > 0.0:
-            return False
-        work[i, i] = 1.0 / pivot
+    for chosen in sets:
+        for i in range(len(chosen)):
+            a = chosen[i]
+            if a < 0:
+                break
+            pivot = matrix[a, a] + scale * other[a, a] - shift
+            for j in range(i):
+                total = matrix[a, chosen[j]] + scale * other[a, chosen[j]]
+                for t in range(j):
+                    total -= work[i, t] * work[t, j]
+                work[i, j] = total
+                share = total * work[j, j]
+                work[j, i] = share
+                pivot -= total * share
+            if not pivot > 0.0:
+                return False
+            work[i, i] = 1.0 / pivot
     return True
 
 
@@ -88,10 +81,15 @@ def suffices(sets, spread, counts, known, matrix, other, scale, shift, root, wor
 
     Matrices that are lent may join parts or be absent. In either case the whole reaches the least of its parts' shifts.
     """
-    masks, radii, owned, squares, supports, node_of = spread
-    if len(supports) == 0:
+    if len(spread[4]) == 0:
         return enough(sets, matrix, other, scale, shift, work)
-    place = np.full(len(node_of), -1, dtype=np.int64)
+    return _by_parts(spread, counts, known, matrix, other, scale, shift, root, work)
+
+
+@njit(cache=True, nogil=True)
+def _by_parts(spread, counts, known, matrix, other, scale, shift, root, work):
+    masks, radii, owned, squares, supports, node_of = spread
+    place = np.full((1, len(node_of)), -1, dtype=np.int64)
     for support in supports:
         left, least = support, np.inf
         while left:
@@ -115,13 +113,13 @@ def suffices(sets, spread, counts, known, matrix, other, scale, shift, root, wor
                     eta += counts[k] * radii[k]
             least = min(least, eta)
             width = _coordinates(part, node_of, place)
-            if not _definite_on(place[:width], matrix, other, scale, raised(shift, root, eta), work):
+            if not enough(place[:, :width], matrix, other, scale, raised(shift, root, eta), work):
                 return False
             if part == support:
                 least = -1.0
         if least >= 0.0:
             width = _coordinates(support, node_of, place)
-            if not _definite_on(place[:width], matrix, other, scale, raised(shift, root, least), work):
+            if not enough(place[:, :width], matrix, other, scale, raised(shift, root, least), work):
                 return False
     return True
 
@@ -131,6 +129,6 @@ def _coordinates(nodes, node_of, place):
     width = 0
     for column in range(len(node_of)):
         if (nodes >> node_of[column]) & 1:
-            place[width] = column
+            place[0, width] = column
             width += 1
     return width

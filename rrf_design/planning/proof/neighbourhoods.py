@@ -186,7 +186,7 @@ class Neighbourhoods:
         arena, inside = self.arena, {node: number for number, node in enumerate(support)}
         ends = np.cumsum([0, *(self._width(i) for i in support)])
         place = {i: np.arange(a, b) for i, a, b in zip(support, ends[:-1], ends[1:], strict=True)}
-        owned = np.zeros((ends[-1], ends[-1]))
+        owned, robust = np.zeros((ends[-1], ends[-1])), arena.robust
         kinds: dict[_Kind, list[int]] = {}
         matrices: dict[_Kind, Array] = {}
         held = dict[int, float]()
@@ -196,12 +196,13 @@ class Neighbourhoods:
             key, part = self.part(block, nodes)
             square = float(arena.radii[block]) ** 2
             if self.position[block] < 0:
-                mask = sum(1 << inside[i] for i in nodes)
-                held[mask] = held.get(mask, 0.0) + square
+                if robust:
+                    mask = sum(1 << inside[i] for i in nodes)
+                    held[mask] = held.get(mask, 0.0) + square
                 if key:
                     where = np.concatenate([place[i] for i in nodes])
                     owned[where[:, None], where] += part
-            elif key or arena.robust:
+            elif key or robust:
                 kinds.setdefault((nodes, key, square), []).append(int(self.position[block]))
                 matrices[nodes, key, square] = part
         # the most numerous last: scanned, not branched on
@@ -213,7 +214,7 @@ class Neighbourhoods:
         sizes = np.array([len(kinds[key]) for key in order], dtype=np.int64)
         trace = float(np.trace(owned) + (np.trace(parts, axis1=1, axis2=2) * sizes).sum())
         size = min(arena.size, len(support))
-        chosen = [sum(1 << i for i in some) for some in combinations(range(len(support)), size)] if arena.robust else []
+        chosen = [sum(1 << i for i in some) for some in combinations(range(len(support)), size)] if robust else []
         return Neighbourhood(
             support=support,
             sets=_supports(list(place.values()), arena.size),
