@@ -15,6 +15,8 @@ from scenarios.base import ConditionVerdict, Context, Done, Expectation, Figure,
 NAME = "cross-model"
 ENOUGH = 5
 """Below this many replayed questions a stratum is shown and decides nothing."""
+NOTHING = {**dict.fromkeys(("spearman", "low", "high"), math.nan), "p": 1.0, "largest_shuffled": math.nan}
+NO_REPLAY = "no item of any log has both a right answer and a wrong one that can be told from it"
 REVISED = "at first enough was counted in items; four code items share one question and its greedy answers"
 
 
@@ -80,6 +82,8 @@ def _tested(context: Context, rows: Sequence[Mapping[str, Any]], name: str) -> d
     from scenarios.real.inference import margins, question
     from scenarios.statistics import cluster_bootstrap, within_item_permutation
 
+    if not rows:
+        return {"group": name, **dict.fromkeys(("items", "questions", "fields", "rows"), 0), **NOTHING}
     gamma, error = margins(rows), np.array([row["error"] for row in rows])
     questions = [question(row) for row in rows]
     fields = [(row["stratum"], row["item"], row.get("error_number", 0)) for row in rows]
@@ -125,7 +129,7 @@ def report(context: Context, done: Sequence[Done]) -> ScenarioOutcome:
     replayed, open_fields = _grouped(context, rows), _grouped(context, natural)
     known_fields = _grouped(context, recalled)
     limits = {"permutations": context["permutations"], "seed": context["seed"]}
-    tests = primary_tests(rows, **limits)
+    tests = primary_tests(rows, **limits) if rows else None
     regressions = [
         primary_tests(group, **limits, name=f"{key}-tests", caption=f"The same tests on natural fields: {words}.").table
         for key, words, group in (
@@ -146,7 +150,7 @@ def report(context: Context, done: Sequence[Done]) -> ScenarioOutcome:
                 caption="γ₁ against negative error by stratum, by domain and pooled; each with a 95 % interval that resamples questions (programs: functions, whose four items share their prompts), and against shuffles of its own.",
             ),
             Table.of("strata", strata, caption="What each stratum consists of; one without a replayed error is empty."),
-            tests.table,
+            *([] if tests is None else [tests.table]),
             Table.of(
                 "natural-association",
                 open_fields,
@@ -160,7 +164,7 @@ def report(context: Context, done: Sequence[Done]) -> ScenarioOutcome:
             *regressions,
             cells(rows),
         ],
-        figures=[_figure(replayed, open_fields)],
+        figures=[_figure(replayed, open_fields)] if rows else [],
         notes=[
             "What a replay gives depends on where its error stands and not on the model that made it (paper-audit, model-free): agreement of its strata is a check of the machinery, and evidence across models can come from natural fields alone.",
             "The controls of the grouped regression are stratum, numbers of relations and anchors, and observable disagreement. Its coefficient is set by the ridge penalty, because every design with positive margin recovers (paper-audit); "
@@ -200,6 +204,8 @@ def _answer(
 ) -> str:
     """Yes or no first, for replayed errors and for natural fields; then the figures."""
     pooled, open_ = replayed[-1], natural[-1]
+    if not errors:
+        return f"Nothing can be said: {NO_REPLAY}."
     word = "Yes" if pooled["low"] > 0 and pooled["p"] < 0.05 else "No"
     told = (
         f"over {models} models and {errors} errors larger margins go with smaller repair errors (rank correlation {pooled['spearman']:.3f}, {pooled['low']:.3f} to {pooled['high']:.3f}, p = {pooled['p']:.4f}; "
@@ -227,6 +233,8 @@ def _verdicts(
     strata = [row for row in replayed[:-1] if row not in domains and row["questions"] >= ENOUGH]
     if context.quick:
         return [ConditionVerdict.open(e.key, "quick size") for e in SCENARIO.expected]
+    if tests is None:
+        return [ConditionVerdict.open(e.key, NO_REPLAY) for e in SCENARIO.expected]
     weak = [row["group"] for row in strata if row["p"] >= 0.05]
     turned = [row["group"] for row in domains if row["spearman"] <= 0]
     own = [row for row in natural[:-1] if row["questions"] >= ENOUGH and not row["group"].endswith(", all models")]
@@ -237,11 +245,15 @@ def _verdicts(
         ),
         ConditionVerdict.of(
             "shuffles", not weak, "; ".join(weak) or f"p < 0.05 in all {len(strata)} strata with enough questions"
-        ),
+        )
+        if strata
+        else ConditionVerdict.open("shuffles", f"no stratum has {ENOUGH} replayed questions"),
         ConditionVerdict.of("signs", not turned, ", ".join(turned) or _signs(replayed)),
         ConditionVerdict.of(
             "natural", not against, "; ".join(against) or f"positive in all {len(own)} strata with enough questions"
-        ),
+        )
+        if own
+        else ConditionVerdict.open("natural", f"no stratum has {ENOUGH} questions with a right and a wrong answer"),
     ]
     if tests.prediction is None:
         return [*verdicts, ConditionVerdict.open("prediction", "too few replayed items for five folds")]

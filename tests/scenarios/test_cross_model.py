@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from scenarios.base import Context
-from scenarios.cross_model import SCENARIO, _grouped, _tested, parts
+from scenarios.base import ConditionStatus, Context, Done
+from scenarios.cross_model import SCENARIO, _answer, _grouped, _tested, parts, report
 
 REPORTS = Path(__file__).parents[2] / "reports"
 CONTEXT = Context(SCENARIO.parameters(quick=True), True, REPORTS / SCENARIO.name)
@@ -47,3 +47,29 @@ def test_parts_name_models_and_no_paths() -> None:
     found = parts(CONTEXT)
     assert {part["log"] for part in found} == {0, 1}
     assert not any("/" in str(value) for part in found for value in part.values())
+
+
+@pytest.mark.parametrize("recall", [True, False])
+def test_logs_that_are_all_right_or_all_wrong_say_nothing(recall: bool, tmp_path: Path) -> None:
+    """A model that knows everything, or nothing, leaves no error to replay: no condition is met, and nothing crashes."""
+    value: dict[str, object] = {
+        "stratum": "ours, a",
+        "task": "ours",
+        "wrong_nodes": 0 if recall else 4,
+        "recall": recall,
+        "replay": [],
+        "natural": [],
+    }
+    context = Context(SCENARIO.parameters(), False, tmp_path)
+    found = report(context, [Done({"model": "a"}, value, 0.0)])
+    SCENARIO.check(found)
+    assert {verdict.status for verdict in found.verdicts} == {ConditionStatus.NOT_JUDGED}
+    assert found.answer.startswith("Nothing can be said")
+
+
+def test_the_answer_says_no_where_the_association_is_not_shown() -> None:
+    row = {"group": "pooled", "items": 3, "spearman": 0.2, "low": 0.1, "high": 0.3, "p": 0.01}
+    weak = {**row, "low": -0.1}
+    told = [_answer([one], [other], models=2, errors=5) for one in (row, weak) for other in (row, weak)]
+    assert [text.split(",")[0] for text in told] == ["Yes for replayed errors"] * 2 + ["No for replayed errors"] * 2
+    assert ["not shown" in text for text in told] == [False, True, False, True]
