@@ -15,8 +15,9 @@ def describe_forecast(found: dict[str, Any]) -> None:
     say(
         f"{found['population']:,} items; a risk of {found['risk']:.2%} at confidence {found['confidence']:.0%} needs at least {found['least_labels']} labels, none wrong."
     )
+    everything = "Checking everything costs" if found["last"] == "person" else "Withholding everything counts as"
     say(
-        f"{found['labels']} labels prove a risk of {percent_above(Fraction(found['best_risk']))} at best. Checking everything costs {found['check_everything']:,.2f}."
+        f"{found['labels']} labels prove a risk of {percent_above(Fraction(found['best_risk']))} at best. {everything} {found['check_everything']:,.2f}."
     )
     _forecast_table("", found["sizes"])
     if found["with_random_checks"] is not None and found["with_random_checks"][0]["expected_cost"] is not None:

@@ -99,8 +99,9 @@ def forecast_pilot(
         "pays_up_to": max(paying, default=None),
         "sizes": [_told(one) for one in found[settings.random_checks]],
         "with_random_checks": None if other is None or settings.random_checks else [_told(one) for one in other],
+        "last": str(plan.policies[0].last),
         "check_everything": _last_price(plan) * size,
-        "advice": _advice(found, settings.random_checks),
+        "advice": _advice(found, settings.random_checks, plan.policies[0].last),
     }
 
 
@@ -188,7 +189,8 @@ def _last_price(plan: PilotPlan) -> float:
     return plan.last.check if plan.policies[0].last is LastRung.PERSON else plan.last.withheld
 
 
-def _advice(found: dict[bool, list[Forecast]], asked: bool) -> str:
+def _advice(found: dict[bool, list[Forecast]], asked: bool, last: LastRung) -> str:
+    nothing = f"{NO_PILOT}: {CHECK_EVERYTHING if last is LastRung.PERSON else 'withhold everything'}"
     listed = [(one, checks) for checks, several in found.items() for one in several]
     if all(one.expected_cost is None for one, _ in listed):
         could = [one.labels for one, _ in listed if one.possible]
@@ -197,11 +199,11 @@ def _advice(found: dict[bool, list[Forecast]], asked: bool) -> str:
                 f"a pilot of {min(could)} labels or more could pay; what to expect takes answers of some items (--responses), or a guess how often"
                 " one is right (--accuracy 0.9)"
             )
-        return f"{NO_PILOT}: {CHECK_EVERYTHING}"
+        return nothing
     paying = [
         (one.expected_cost, one.labels, checks) for one, checks in listed if one.pays and one.expected_cost is not None
     ]
     if not paying:
-        return f"{NO_PILOT}: {CHECK_EVERYTHING}"
+        return nothing
     _, labels, checks = min(paying)
     return f"a pilot of {labels} labels{RANDOM_CHECKS if checks and not asked else ''}"

@@ -19,6 +19,7 @@ from rrf_design.blocks import Relation
 from rrf_design.promises.checks import noisy
 from rrf_design.promises.judging import Judgement, measure_judges
 from rrf_design.promises.positions import both_orders, order_proposals
+from rrf_design.promises.radii import measured_radii, radius_proposals
 from rrf_design.promises.sheets import AnswerSheet, SheetRow, carried, simple
 from rrf_design.promises.truths import Said, Truth, same
 from rrf_design.questions.recipe import Recipe
@@ -39,16 +40,25 @@ def measured(sheet: AnswerSheet, truths: Sequence[Truth], recipe: Recipe, confid
     broken = relations(sheet, truths, confidence)
     orders = both_orders(sheet, truths, recipe, confidence)
     judges = judged(sheet, truths, confidence)
+    verdicts = checks(sheet, truths, confidence)
+    off = measured_radii(sheet, truths, confidence)
     return {
         "wrong_answers": wrong,
         "fail_together": pairs,
         "repeats": repeated,
         "scatter": scatter(sheet, truths, confidence),
-        "checks": checks(sheet, truths, confidence),
+        "radii": off,
+        "checks": verdicts,
         "judges": judges,
         "relations": broken,
         "orders": orders,
-        "proposals": [*proposals(wrong, pairs, repeated, broken), *order_proposals(orders), *judges["proposals"]],
+        "proposals": [
+            *proposals(wrong, pairs, repeated, broken),
+            *radius_proposals(off),
+            *check_proposals(verdicts),
+            *order_proposals(orders),
+            *judges["proposals"],
+        ],
     }
 
 
@@ -155,6 +165,15 @@ def judged(sheet: AnswerSheet, truths: Sequence[Truth], confidence: float) -> di
         and check.rows is None
     ]
     return measure_judges(said, confidence=confidence) if said else {"judges": [], "agreement": [], "proposals": []}
+
+
+def check_proposals(verdicts: Sequence[Mapping[str, Any]]) -> list[str]:
+    """A check that was wrong is a suspect; one that never was has a bound."""
+    return [
+        f"check {entry['check']!r}: wrong in {entry['wrong']} of {entry['asked']} items, at most {percent_above(Fraction(entry['bound']))} of all"
+        + ("; may_be_wrong = true" if entry["wrong"] else "")
+        for entry in verdicts
+    ]
 
 
 def relations(sheet: AnswerSheet, truths: Sequence[Truth], confidence: float) -> list[dict[str, Any]]:

@@ -18,6 +18,7 @@ def told(**changes: Any) -> dict[str, Any]:
         "least_labels": 299,
         "labels": 254,
         "best_risk": 0.0117,
+        "last": "person",
         "check_everything": 39570.0,
         "sizes": [{**size, "chance": None}],
         "with_random_checks": None,
@@ -35,6 +36,9 @@ def test_without_answers_nothing_is_expected(capsys: pytest.CaptureFixture[str])
     assert "?" in out
     assert "too few" in out
     assert "guessed" not in out
+    assert "Checking everything costs 39,570.00" in " ".join(out.split())
+    describe_forecast(told(last="withheld"))
+    assert "Withholding everything counts as 39,570.00" in " ".join(capsys.readouterr().out.split())
 
 
 def test_a_guess_is_called_one(capsys: pytest.CaptureFixture[str]) -> None:

@@ -66,3 +66,12 @@ def test_the_least_pilot_is_that_of_the_statement(statement: Statement) -> None:
     assert least < least_labels(0.05, 0.95)
     limit, level = Limit.of(0.05, among=Among.ALL), Fraction(1, 20)
     assert [passing_count(limit, Scope(statement, n, 300), level) >= 0 for n in (least - 1, least)] == [False, True]
+
+
+def test_where_nobody_checks_withholding_is_what_a_pilot_saves(make_world: Any) -> None:
+    found = forecast_pilot(make_world(items=300, wrong=0.05, person=False).plan(PilotSettings(100, 0.1)))
+    assert found["last"] == "withheld"
+    assert found["with_random_checks"] is None
+    assert any(entry["pays"] for entry in found["sizes"])
+    bad = forecast_pilot(make_world(items=300, wrong=0.6, person=False).plan(PilotSettings(100, 0.1)))
+    assert bad["advice"] == f"{NO_PILOT}: withhold everything"

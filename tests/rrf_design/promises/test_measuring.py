@@ -83,3 +83,16 @@ def test_a_pilot_that_grew_is_measured_at_its_first_look(make_world: Any) -> Non
     assert size < 90
     assert document["wrong_answers"]["items"] == size
     prove_policy(document)
+
+
+def test_checks_are_proposed_with_their_bound() -> None:
+    from rrf_design.promises.measuring import check_proposals
+
+    clean, wrong = check_proposals(
+        [
+            {"check": "ledger", "asked": 60, "wrong": 0, "bound": 0.046875},
+            {"check": "tests", "asked": 60, "wrong": 3, "bound": 0.125},
+        ]
+    )
+    assert clean == "check 'ledger': wrong in 0 of 60 items, at most 4.69% of all"
+    assert wrong == "check 'tests': wrong in 3 of 60 items, at most 12.50% of all; may_be_wrong = true"

@@ -1,0 +1,84 @@
+"""Radii are those of the rows of B: the largest gap between right answers, and never one that a wrong answer made."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import rrf_design as rrf
+from rrf_design.promises.radii import measured_radii, radius_proposals
+from rrf_design.promises.sheets import read_sheet
+from rrf_design.promises.truths import GoldRule, read_truth
+from rrf_design.questions.answers import RecordedAnswers
+from rrf_design.questions.recipe import recipe_from_document
+
+RECIPE = {
+    "data": {"id": "no", "gold": "truth"},
+    "answer": {"of": "euros", "tolerance": 0.5},
+    "ask": [
+        {"id": "euros", "prompt": "How many? {{ no }}"},
+        {"id": "cents", "prompt": "Cents? {{ no }}", "like": "euros", "change": {"scale": 100}, "sigma": 50.0},
+        {"id": "again", "prompt": "Again? {{ no }}", "like": "euros", "weight": 4.0},
+    ],
+}
+
+
+def world(wrong: int = 3, *, noise: float = 0.2) -> tuple[Any, Any, list[Any]]:
+    rng = np.random.default_rng(2)
+    table, answers = [], []
+    for number in range(30):
+        truth = 10.0 + number
+        table.append({"no": str(number), "truth": truth})
+        for node, scale in (("euros", 1.0), ("cents", 100.0), ("again", 1.0)):
+            off = 9.0 if number < wrong and node == "again" else float(rng.uniform(-noise, noise))
+            answers.append({"id": str(number), "node": node, "value": (truth + off) * scale})
+    dataset = rrf.dataset(recipe_from_document(RECIPE), table)
+    with RecordedAnswers(dataset, answers) as recorded:
+        sheet = read_sheet(dataset, recorded, ("euros", "cents", "again"))
+    rule = GoldRule.of(dataset.recipe.data, tolerance=0.5)
+    return dataset, sheet, [read_truth(row.item.gold, row.parser, rule) for row in sheet.rows]
+
+
+def test_epsilon_is_the_largest_norm_of_the_rows_of_right_answers() -> None:
+    dataset, sheet, truths = world()
+    norms = []
+    for row, truth in zip(sheet.rows, truths, strict=True):
+        if all(truth.right(value) for value in row.implied.values()):
+            operator = dataset.item(row.id).problem.operator()
+            norms.append(float(np.linalg.norm(operator.syndrome(row.said))))
+    found = measured_radii(sheet, truths, 0.95)
+    assert found is not None
+    assert found["epsilon"]["items"] == len(norms) == 27
+    assert found["epsilon"]["largest"] == pytest.approx(max(norms))
+    assert (1 - found["epsilon"]["share_beyond"]) ** 27 == pytest.approx(0.05)
+
+
+def test_a_relation_is_as_uncertain_as_its_right_answers_are_off() -> None:
+    _, sheet, truths = world()
+    found = measured_radii(sheet, truths, 0.95)
+    assert found is not None
+    by = {entry["relation"]: entry for entry in found["relations"]}
+    assert [by[name]["pairs"] for name in by] == [30, 27]
+    for name, head, scale in (("cents like euros", "cents", 100.0), ("again like euros", "again", 1.0)):
+        gaps = [
+            abs(row.said[head][0] - scale * row.said["euros"][0]) / row.said["euros"][0]
+            for row, truth in zip(sheet.rows, truths, strict=True)
+            if truth.right(row.implied[head]) and truth.right(row.implied["euros"])
+        ]
+        assert by[name]["uncertainty"] == pytest.approx(max(gaps))
+    words = radius_proposals(found)
+    assert words[0].startswith("[answer] epsilon = ")
+    assert any("relation 'cents like euros': uncertainty = " in line for line in words)
+
+
+def test_exact_answers_propose_nothing_and_few_neither() -> None:
+    _, sheet, truths = world(noise=0.0)
+    found = measured_radii(sheet, truths, 0.95)
+    assert found is not None
+    assert found["epsilon"]["largest"] == 0.0
+    assert radius_proposals(found) == []
+    _, sheet, truths = world()
+    assert radius_proposals(measured_radii(sheet.only(range(8)), truths[:8], 0.95)) == []
+    assert radius_proposals(None) == []
