@@ -4,7 +4,7 @@ A proof of λ_min(G_SS) ≥ θ for all S is a list of roots in a fixed order, ea
 keeps, for every root, the largest θ at which it was done: a proof at θ is one at every lower θ, so nothing is ever done
 twice, the floor (the least of them) only rises, and tasks share nothing but θ. Sets that are met and can't be proven are handed back.
 
-Under a time limit one task in `TASKS` is run first and tells how long all of them will take. When they do not fit, a sparse
+Under a time limit two tasks in `TASKS` are run first and tell how long all of them will take. When they do not fit, a sparse
 front looks for the largest fraction of θ that does; in a dense one a lower θ saves nothing, so it goes on as far as it gets.
 """
 
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +23,9 @@ from solvers.parts import Part, Support
 from solvers.search import TASKS
 from solvers.tasks import Stop, processes, run_tasks, stopping_at
 
+SAMPLES = ((4, 20), (5, 21), (6, 22), (2, 18), (3, 19), (7, 23))
+"""Tasks that foretell the others: the first roots take longest, so one early and one late, and others for every fraction tried, since a root
+that is done at a higher θ tells nothing of a lower one."""
 SHARES = 8  # tasks of a dense root: its children in turn
 
 Progress = Callable[[float], None]
@@ -65,11 +68,11 @@ class Front(ABC):
         if deadline is None or self._fits:
             found = self._prepare(theta, deadline)
             return found or self._run(theta, deadline=deadline, progress=progress)
-        for fraction in (1.0, *self.fractions):
+        for turn, fraction in enumerate((1.0, *self.fractions)):
             half = 0.5 * (time.time() + deadline)
             found, fits = self._prepare(fraction * theta, half, fraction=fraction), False
             if not found:
-                found, fits = self._sample(fraction * theta, deadline)
+                found, fits = self._sample(fraction * theta, deadline, SAMPLES[turn % len(SAMPLES)])
                 self._fits = fits and fraction == 1.0
             if not found and (fits or not self.fractions):
                 found = self._run(fraction * theta, deadline=deadline, progress=progress)
@@ -82,7 +85,12 @@ class Front(ABC):
         return []
 
     def _run(
-        self, theta: float, *, deadline: float | None, tasks: range = range(TASKS), progress: Progress | None = None
+        self,
+        theta: float,
+        *,
+        deadline: float | None,
+        tasks: Sequence[int] = range(TASKS),
+        progress: Progress | None = None,
     ) -> list[Support]:
         """Prove the roots of these tasks at θ; what is found not to be provable, in the names of the field."""
         task, jobs, places, found = self._jobs(theta, tasks, deadline)
@@ -111,17 +119,19 @@ class Front(ABC):
         """Roughly, steps: small fields are not worth a thread."""
         return 0.0 if len(self.part.nodes) < 20 else np.inf
 
-    def _sample(self, theta: float, deadline: float) -> tuple[list[Support], bool]:
-        """Run one task in TASKS (its roots are done then), and say whether the others will fit."""
+    def _sample(self, theta: float, deadline: float, tasks: tuple[int, ...]) -> tuple[list[Support], bool]:
+        """Run these few tasks (their roots are done then), and say whether the others will fit."""
         began = time.time()
         if began >= deadline:
             return [], False
-        found = self._run(theta, deadline=began + 0.2 * (deadline - began), tasks=range(1))
+        self._spent = 0.0
+        found = self._run(theta, deadline=0.5 * (began + deadline), tasks=tasks)
         if found:
             return found, False
-        if self.proven is None or (self.proven[0::TASKS] < theta).any():
+        if self.proven is None or any((self.proven[t::TASKS] < theta).any() for t in tasks):
             return [], False
-        ahead = self._spent * (TASKS - 1) / abs(processes(self.n_jobs) or 1)
+        together = abs(processes(self.n_jobs) or 1)
+        ahead = self._spent * min(together, len(tasks)) * (TASKS / len(tasks) - 1.0) / together
         return [], time.time() + ahead <= deadline
 
     @property
@@ -138,11 +148,11 @@ class Front(ABC):
 
     @abstractmethod
     def _jobs(
-        self, theta: float, tasks: range, deadline: float | None
+        self, theta: float, tasks: Sequence[int], deadline: float | None
     ) -> tuple[Callable[..., Looked], list[tuple[Any, ...]], list[NDArray[np.int64]], Support]:
         """(function, its arguments per task, the roots of each task, a set that is harmful at once)."""
 
-    def _pending(self, theta: float, tasks: range) -> list[NDArray[np.int64]]:
+    def _pending(self, theta: float, tasks: Sequence[int]) -> list[NDArray[np.int64]]:
         """The roots of each task that are not proven at θ yet."""
         assert self.proven is not None
         roots = np.arange(len(self.proven))
@@ -163,7 +173,7 @@ class Peeling(Front):
         self._order = np.zeros(0, np.int64)
         self._children = np.zeros((0, 0), np.int64)
 
-    def _jobs(self, theta: float, tasks: range, deadline: float | None) -> Any:
+    def _jobs(self, theta: float, tasks: Sequence[int], deadline: float | None) -> Any:
         from solvers.kernels.peeling import child_order, peeling_order
 
         matrix = self.part.minus(theta)

@@ -157,7 +157,7 @@ class Growth(Front):
         self._settled = True  # with whatever floor: pieces of this size are then never cut off
         return []
 
-    def _jobs(self, theta: float, tasks: range, deadline: float | None) -> Any:
+    def _jobs(self, theta: float, tasks: Sequence[int], deadline: float | None) -> Any:
         if self.smaller is not None and not self.smaller._settled:
             return _grow, [], [], ()
         if self.proven is None:

@@ -7,9 +7,10 @@ import time
 import numpy as np
 
 from solvers import support_margin
-from solvers.fronts import Peeling
+from solvers.fronts import SAMPLES, Peeling
 from solvers.gram import make_field
 from solvers.parts import dense_part
+from solvers.search import TASKS
 
 
 def dense_front(B, size: int) -> tuple[float, Peeling]:
@@ -44,3 +45,18 @@ def test_a_field_without_centres_needs_no_search():
     assert not front.run(0.5 * least)
     assert front.visited == 0
     assert front.floor >= 0.5 * least
+
+
+def test_every_fraction_is_foretold_by_roots_of_its_own():
+    """Roots that are done at θ say nothing about a lower one: no task is in two samples, and each sample is done at its own θ."""
+    tasks = [task for sample in SAMPLES for task in sample]
+    assert len(set(tasks)) == len(tasks)
+    assert max(tasks) < TASKS
+    least, front = dense_front(np.random.default_rng(1).standard_normal((18, 16)), 7)
+    later = time.time() + 1e6
+    for sample, theta in zip(SAMPLES, (0.9 * least, 0.5 * least), strict=False):
+        found, fits = front._sample(theta, later, sample)
+        assert not found
+        assert fits
+        assert front.proven is not None
+        assert all(np.all(front.proven[task::TASKS] == theta) for task in sample)
