@@ -85,7 +85,7 @@ def _of_answers(
 
     dataset = open_dataset(file, data, limit=limit, sample=sample, seed=seed)
     nodes = tuple(dict.fromkeys(dataset.recipe.nodes.values()))
-    with RecordedAnswers(dataset, responses) as answers:
+    with RecordedAnswers(dataset, responses, checks=True) as answers:
         sheet = read_sheet(dataset, answers, nodes)
     rule = GoldRule.of(dataset.recipe.data, tolerance=sheet.rows[0].shape.problem.delta)
     if rule.column is None:

@@ -51,14 +51,16 @@ def make_checked_world(tmp_path: Path) -> Callable[..., CheckedWorld]:
         wrong: float = 0.3,
         judge_wrong: float = 0.1,
         costs: Mapping[str, float] | None = None,
+        seldom: Sequence[str] = (),
         extra: str = "",
     ) -> CheckedWorld:
+        """`seldom`: kinds that every other item has."""
         draw = random.Random(seed)
         table, rules, judged = [], [], []
         for no in range(items):
             number = draw.randrange(10, 90)
             table.append({"no": f"i{no}", "text": f"item {no} ({number})", "inputs": [[number]], "n": number})
-            table[-1] |= {"booked": 2 * number, "copy": 2 * number}
+            table[-1] |= {"booked": 2 * number, "copy": 2 * number, "odd": "yes" if no % 2 else ""}
             for name in NODES:
                 said = str(2 * number + (draw.randrange(1, 6) if draw.random() < wrong else 0))
                 said = "no idea" if draw.random() < 0.05 else said
@@ -71,7 +73,7 @@ def make_checked_world(tmp_path: Path) -> Callable[..., CheckedWorld]:
         (tmp_path / "check.py").write_text(PROGRAM)
         asks = "".join(_ask(name, 1.0 + at) for at, name in enumerate(NODES))
         prices = {**COSTS, **(costs or {})}
-        checks = "".join(_check(kind, prices[kind], tmp_path) for kind in kinds)
+        checks = "".join(_check(kind, prices[kind], tmp_path, seldom=kind in seldom) for kind in kinds)
         (tmp_path / "rrf.toml").write_text(HEAD + asks + checks + PERSON + extra)
         return CheckedWorld(tmp_path)
 
@@ -128,7 +130,7 @@ def _ask(name: str, cost: float) -> str:
     return f'[[ask]]\nid = "{name}"\nprompt = "{{{{ text }}}} {name}?"\ncost = {cost}\n{like}\n'
 
 
-def _check(kind: str, cost: float, folder: Path) -> str:
+def _check(kind: str, cost: float, folder: Path, *, seldom: bool) -> str:
     by = {
         "tests": '{ tests = "{{ inputs }}", reference = "def solve(n):\\n    return n + n" }',
         "command": f'{{ command = ["{sys.executable}", "{folder / "check.py"}", "{{{{ n }}}}"] }}',
@@ -136,4 +138,5 @@ def _check(kind: str, cost: float, folder: Path) -> str:
         ' prompt = "Is {{ answer }} or {{ reworded }} the double of {{ text }}?" }',
     }[kind]
     noise = "sigma = 0.05\n" if kind == "judge" else ""
+    noise += 'when = "{{ odd }}"\n' if seldom else ""
     return f'[[check]]\nid = "{kind}"\nof = "total"\nby = {by}\ncost = {cost}\n{noise}\n'
