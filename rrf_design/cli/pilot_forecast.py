@@ -22,6 +22,10 @@ def describe_forecast(found: dict[str, Any]) -> None:
     _forecast_table("", found["sizes"])
     if found["with_random_checks"] is not None and found["with_random_checks"][0]["expected_cost"] is not None:
         _forecast_table("with --random-checks", found["with_random_checks"])
+    if found.get("aside"):
+        say(
+            f"Up to {found['aside']} items more are asked, without their truth, to make the order of tests (--aside); that is in what a pilot costs."
+        )
     say(f"Expected from {found['expected_from']}. Advice: {found['advice']}.")
     if found["agreed_wrong"] is not None:
         limit = found["pays_up_to"]

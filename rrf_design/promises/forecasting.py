@@ -64,6 +64,7 @@ def forecast_pilot(
     expect, source = _expectation(plan, accuracy)
     series = {False: [0.0], True: [0.0, *SHARES]} if _dilutes(plan) else {settings.random_checks: [0.0]}
     sizes = _sizes(settings, size)
+    aside = settings.aside if plan.models is not None and settings.order == "front" else 0  # recorded answers are there
 
     def forecasts(wrong: float, shares: Sequence[float]) -> list[Forecast]:
         prospects = None if expect is None else _diluted(expect(wrong), shares, plan)
@@ -76,6 +77,7 @@ def forecast_pilot(
             panel=plan.panel,
             prospects=prospects,
             statement=settings.statement,
+            aside=aside,
         )
 
     found = {checks: forecasts(guess, shares) for checks, shares in series.items()}
@@ -94,6 +96,7 @@ def forecast_pilot(
         "labels": settings.labels,
         "rule_of_thumb": pilot_size(size, settings.risk),
         "policies": len(plan.policies),
+        "aside": aside,
         "expected_from": source,
         "agreed_wrong": None if expect is None else guess,
         "pays_up_to": max(paying, default=None),

@@ -75,3 +75,17 @@ def test_where_nobody_checks_withholding_is_what_a_pilot_saves(make_world: Any) 
     assert any(entry["pays"] for entry in found["sizes"])
     bad = forecast_pilot(make_world(items=300, wrong=0.6, person=False).plan(PilotSettings(100, 0.1)))
     assert bad["advice"] == f"{NO_PILOT}: withhold everything"
+
+
+def test_a_live_pilot_pays_for_the_checks_of_its_rungs_and_for_what_makes_the_order(make_checked_world: Any) -> None:
+    """6 for answers, 2 and 4 for checks, 30 for the truth; and without truth for the items aside."""
+    from rrf_design.promises import PilotSettings, forecast_pilot, plan_pilot
+    from rrf_design.promises.buying import NOTHING
+
+    data = make_checked_world(("tests", "judge"), items=40).dataset
+    for order, beside in (("front", 10), ("holm", 0)):
+        plan = plan_pilot(data, NOTHING, PilotSettings(20, 0.2, order=order, aside=10), small=True)
+        found = forecast_pilot(plan)
+        assert found["aside"] == beside
+        for entry in found["sizes"]:
+            assert entry["pilot_cost"] == 42.0 * entry["labels"] + 12.0 * min(beside, 40 - entry["labels"])
