@@ -8,7 +8,7 @@ case (`agreed_wrong`), and the forecast says up to which guess a pilot is expect
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -68,7 +68,7 @@ def forecast_pilot(
 
     def forecasts(wrong: float, shares: Sequence[float]) -> list[Forecast]:
         prospects = None if expect is None else _diluted(expect(wrong), shares, plan)
-        return forecast(
+        found = forecast(
             sizes,
             settings.risk,
             settings.confidence,
@@ -77,8 +77,8 @@ def forecast_pilot(
             panel=plan.panel,
             prospects=prospects,
             statement=settings.statement,
-            aside=aside,
         )
+        return [_with_aside(one, plan, min(aside, size - one.labels)) for one in found]
 
     found = {checks: forecasts(guess, shares) for checks, shares in series.items()}
     paying = [
@@ -106,6 +106,13 @@ def forecast_pilot(
         "check_everything": _last_price(plan) * size,
         "advice": _advice(found, settings.random_checks, plan.policies[0].last),
     }
+
+
+def _with_aside(one: Forecast, plan: PilotPlan, items: int) -> Forecast:
+    """What the items cost that make the order of tests, bought without their truth."""
+    more = items * plan.panel
+    expected = None if one.expected_cost is None else one.expected_cost + more
+    return replace(one, pilot_cost=one.pilot_cost + more, least_cost=one.least_cost + more, expected_cost=expected)
 
 
 def _told(one: Forecast) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """The order in which a pilot tests its policies, fixed before any truth is read (docs/algorithms.md, facts 33 and 34).
 
-It comes from the answers of other items, without gold (fronts of predicted risk against cost), or there is none (Holm). Where policies climb to
-checks, a further front counts what they say as answers: how often a check is right is predicted there, and not believed.
+It comes from the answers of other items, without gold (fronts of predicted risk against cost), or there is none (Holm). Checks that decide are
+taken at their word there, and where several fronts share the tests, a further one counts what checks say as answers: how often a check is right is predicted, and not believed.
 """
 
 from __future__ import annotations
@@ -46,7 +46,6 @@ def order_of_tests(plan: PilotPlan, aside: AnswerSheet) -> tuple[tuple[Stream, .
     settings = plan.settings
     if settings.order == "holm":
         return holm(names), "Holm's method"
-    heard = Heard.of(aside, {step for policy in plan.policies for step in policy.further})
     if len(aside) < FEWEST_OTHERS or not (aside.codes >= 0).any():
         return holm(
             names
@@ -56,14 +55,14 @@ def order_of_tests(plan: PilotPlan, aside: AnswerSheet) -> tuple[tuple[Stream, .
     made = f"from the answers of {len(aside)} items {which}, without gold"
     checked = any(policy.random_checks for policy in plan.policies)
     if settings.among is Among.ALL and not settings.sequential and not checked:
-        chains = _chains(plan, aside, gates, heard)
+        chains = _chains(plan, aside, gates)
         scope = Scope(
             settings.statement, len(plan.drawn), None if settings.statement is Statement.FRESH else len(plan.population)
         )
         return staggered(chains, tested_limit(plan), scope, confidence=settings.confidence), f"staggered fronts {made}"
-    played = _predicted(plan, aside, gates, heard)
-    right = fit_crowd(heard.codes).right(heard.codes, discount=DISCOUNT)
-    risks = trusted_risk(right, heard.codes, played, among=among_of(plan))
+    played = _predicted(plan, aside, gates, None)
+    right = fit_crowd(aside.codes).right(aside.codes, discount=DISCOUNT)
+    risks = trusted_risk(right, aside.codes, played, among=among_of(plan))
     places = front(risks, [float(one.cost.mean()) for one in played])
     shares = [1.0 if settings.among is Among.ALL else float(played[at].delivered.mean()) for at in places]
     chances = [
@@ -84,12 +83,13 @@ def order_of_tests(plan: PilotPlan, aside: AnswerSheet) -> tuple[tuple[Stream, .
     return fixed_sequence(chain), f"front of predicted risk against cost {made}"
 
 
-def _chains(plan: PilotPlan, aside: AnswerSheet, gates: Sequence[PlayedPolicy], heard: Heard) -> list[list[str]]:
+def _chains(plan: PilotPlan, aside: AnswerSheet, gates: Sequence[PlayedPolicy]) -> list[list[str]]:
     """Fronts of names. Where policies climb to checks: first with what decides taken at its word, as the recipe says; then with checks that may err like
     answers, so that one that is worse than its word does not take every policy with it."""
     names = [policy.name for policy in plan.policies]
     plainly = _predicted(plan, aside, gates, None)
     found = fronts(fit_crowd(aside.codes), aside.codes, plainly, prices=aside.costs.mean(axis=0))
+    heard = Heard.of(aside, {step for policy in plan.policies for step in policy.further})
     if heard.checks:
         warily = _predicted(plan, aside, gates, heard)
         other = fronts(fit_crowd(heard.codes), heard.codes, warily, prices=heard.prices)[0]

@@ -154,10 +154,8 @@ def forecast(
     panel: float,
     prospects: Sequence[Prospect] | None,
     statement: Statement = Statement.FRESH,
-    aside: int = 0,
 ) -> list[Forecast]:
-    """One forecast for each size. `check`: the price of one item's truth; `panel`: of all answers about one item, which a pilot buys; of up to `aside` other items, too, without their truth.
-    `prospects`: None where nothing is known.
+    """One forecast for each size. `check`: the price of one item's truth; `panel`: of all answers about one item, which a pilot buys. `prospects`: None where nothing is known.
 
     Estimate: of the prospects the front of risk against cost is tested, from where a proof is likeliest to the cheapest, and with the predicted risks true each passes with the
     probability of at most as many wrong as it may show; errors of neighbours come together, so the chance to get as far as a policy is the smallest on the way.
@@ -171,8 +169,7 @@ def forecast(
     found = []
     for labels in sizes:
         n = whole(labels, "labels", least=1, most=size)
-        rest = size - n
-        pilot = n * (check + panel) + min(aside, rest) * panel
+        pilot, rest = n * (check + panel), size - n
 
         def allowed(counted: int, q: Fraction = Fraction(0), n: int = n) -> int:
             """How many wrong of so many, in a pilot of n, still prove the risk."""

@@ -2,9 +2,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from rrf_design.promises import PilotSettings
 from rrf_design.promises.ordering import Heard
-from rrf_design.risk import Statement
+from rrf_design.risk import Among, Statement
 
 
 def test_few_answers_outside_the_pilot_mean_holm(make_world: Any) -> None:
@@ -47,3 +49,12 @@ def test_what_checks_say_is_heard_beside_the_answers(with_ledger: Any, make_worl
     assert heard.codes[:, 3].tolist() == [-1 if at % 3 == 0 else 3 if at % 2 else 0 for at in range(60)]
     assert heard.prices.tolist() == [1.0, 2.0, 3.0, 5.0]
     assert Heard.of(sheet, ()).codes.tolist() == sheet.codes.tolist()
+
+
+@pytest.mark.parametrize("more", [{"among": Among.DELIVERED}, {"random_checks": True}, {"sequential": True}])
+def test_a_single_front_takes_a_check_at_its_word(with_ledger: Any, make_world: Any, more: Any) -> None:
+    """A ledger that is right: tested early, and what answers leave open is not left to a person."""
+    world = with_ledger(make_world, lambda at, truth: truth, items=260, wrong=0.15)
+    document = world.document(PilotSettings(120, 0.08, aside=100, **more))
+    assert document["ladder"]["further"] == ["ledger"]
+    assert document["cost_per_item"] < 8.0

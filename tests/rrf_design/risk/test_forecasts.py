@@ -80,12 +80,3 @@ def test_the_first_look_is_where_a_proof_begins_to_be_possible(risk: float, leas
     assert first_look(risk, 0.95) == least > least_labels(risk, 0.95)
     for labels, proven in ((least - 1, False), (least, True)):
         assert sequential_tail(np.zeros(labels, dtype=bool), risk).at_most(Fraction(1, 20)) is proven
-
-
-def test_what_is_asked_aside_is_paid_too() -> None:
-    """Of as many other items as there are, and without their truth."""
-    given = {"population": 500, "check": 30.0, "panel": 12.0, "prospects": PROSPECTS}
-    plain, more = (forecast([100, 450], 0.05, 0.95, **given, aside=aside) for aside in (0, 100))  # type: ignore[arg-type]
-    for one, other, items in zip(plain, more, (100, 50), strict=True):
-        assert other.pilot_cost - one.pilot_cost == pytest.approx(12.0 * items)
-        assert other.least_cost - one.least_cost == pytest.approx(12.0 * items)
