@@ -14,6 +14,7 @@ from typing import Any
 from scenarios.base import ConditionVerdict, Context, Done, Expectation, Part, Scenario, ScenarioOutcome, Table
 from scenarios.bent_fields import judge_bent
 from scenarios.noise.jointly import judge_joint
+from scenarios.plots import bars
 
 QUESTIONS = ("several nodes", "rivals", "tails", "nonlinear", "nonlinear premises", "joint noise")
 TOPICS = {
@@ -276,6 +277,15 @@ def report(context: Context, done: Sequence[Done]) -> ScenarioOutcome:
         ],
         tables=[
             Table.of("fields", rows, caption="Random small fields, every claim checked in exact rationals; k = 1.")
+        ],
+        figures=[
+            bars(
+                "held",
+                [f"{TOPICS[row['question']]}: {row['failed']:,} failed" for row in rows],
+                [row["fields"] - row["failed"] for row in rows],
+                y="files that mean what they declare",
+                caption="Every kind of declaration, with the files on which it failed.",
+            )
         ],
     )
 

@@ -25,6 +25,7 @@ from scenarios.base import (
     ScenarioOutcome,
     Table,
 )
+from scenarios.plots import bars
 
 BATCH = 250
 WHAT = ("rates", "scatter", "estimates")
@@ -281,6 +282,15 @@ def report(context: Context, done: Sequence[Done]) -> ScenarioOutcome:
                 caption="Processor seconds of one margin: units of two nodes; plain nodes of dimension two; of these with every second coordinate"
                 " delivered, and with everything.",
             ),
+        ],
+        figures=[
+            bars(
+                "costs",
+                ["units of two nodes", "half of all values delivered", "all values delivered"],
+                [median[name] for name in ratios],
+                y="processor time, of that of plain nodes",
+                caption=f"What protection costs, as the median of {len(clocks)} fields; 1.3 is the most that was allowed.",
+            )
         ],
     )
 
