@@ -21,7 +21,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from solvers.kernels.sufficing import suffices, unsure
+from solvers.kernels.sufficing import enough, suffices, unsure
 
 WORK = 2_000_000  # factorisations per list, over their squared width: beyond, the caller takes more members for granted
 COLUMNS = 240  # least counts looked at for one row
@@ -50,6 +50,7 @@ def least_weight(sets, spread, base, parts, sizes, prefix, starts, shift, root):
     has no eigenvalue below `shift`, raised where radii ask for more.
     """
     kinds, width = len(sizes), base.shape[0]
+    certain = len(spread[4]) == 0  # asked once: taking a tuple apart costs as much as a small factorisation
     sums = np.zeros((kinds + 1, width, width))
     rest = np.zeros((kinds + 1, width, width))
     work = np.zeros((width, width))
@@ -85,12 +86,19 @@ def least_weight(sets, spread, base, parts, sizes, prefix, starts, shift, root):
             return -2, lowest[0] + (
                 0 if _lightest(sets, spread, base, parts, sizes, prefix, starts, shift, root) else 1
             )
-        if not suffices(sets, spread, counts, level + 1, after, rest[level + 1], 1.0, shift, root, work):
+        if certain:
+            if not enough(sets, after, rest[level + 1], 1.0, shift, work):
+                continue
+        elif not suffices(sets, spread, counts, level + 1, after, rest[level + 1], 1.0, shift, root, work):
             continue
         spent[level + 1] = weight
-        if level + 1 == kinds or (
-            lowest[level + 1] == 0 and suffices(sets, spread, counts, level + 1, after, after, 0.0, shift, root, work)
-        ):
+        done = level + 1 == kinds
+        if not done and lowest[level + 1] == 0:
+            if certain:
+                done = enough(sets, after, after, 0.0, shift, work)
+            else:
+                done = suffices(sets, spread, counts, level + 1, after, after, 0.0, shift, root, work)
+        if done:
             best, found = weight, True
         else:
             level += 1
@@ -107,6 +115,7 @@ def light_counts(sets, spread, base, parts, sizes, table, below, shift, root, bo
     taken at once. Elsewhere absent members weigh something as well. With `both` unsure members are never taken for nothing.
     """
     kinds, width = len(sizes), base.shape[0]
+    certain = len(spread[4]) == 0  # asked once: taking a tuple apart costs as much as a small factorisation
     sums = np.zeros((kinds + 1, width, width))
     rest = np.zeros((kinds + 1, width, width))
     work = np.zeros((width, width))
@@ -144,12 +153,19 @@ def light_counts(sets, spread, base, parts, sizes, table, below, shift, root, bo
         tests += 2
         if tests * max(len(sets), 1) * width * width > WORK:
             return -2
-        if not suffices(sets, spread, counts, level + 1, after, rest[level + 1], 1.0, shift, root, work):
+        if certain:
+            if not enough(sets, after, rest[level + 1], 1.0, shift, work):
+                continue
+        elif not suffices(sets, spread, counts, level + 1, after, rest[level + 1], 1.0, shift, root, work):
             continue
         spent[level + 1] = weight
-        if level + 1 == kinds or (
-            plain[level + 1] and suffices(sets, spread, counts, level + 1, after, after, 0.0, shift, root, work)
-        ):
+        done = level + 1 == kinds
+        if not done and plain[level + 1]:
+            if certain:
+                done = enough(sets, after, after, 0.0, shift, work)
+            else:
+                done = suffices(sets, spread, counts, level + 1, after, after, 0.0, shift, root, work)
+        if done:
             found, best = True, weight
             out[:kinds] = free
             out[: level + 1] += counts[: level + 1]
