@@ -45,6 +45,9 @@ CELLS: tuple[tuple[str, float, int], ...] = (
 DRAWN_SETS = ("gsm8k", "crux", "mmlu-pro", "llmbar")
 DRAWN_CELLS: tuple[tuple[float, int], ...] = ((0.05, 200), (0.1, 200), (0.02, 400))
 KEPT = 0.92
+TOSS_UP = 0.05
+"""Of the cost of checking everything: what a forecast wants to be saved."""
+FORECAST_PANELS = ("gsm8k", "gsm8k-small", "crux", "mmlu-pro", "llmbar")
 SOURCES = """The answers: gsm8k and crux from WildEval/ZeroEval (Apache-2.0), with items of openai/grade-school-math and facebookresearch/cruxeval (MIT); mmlu-pro from
     TIGER-AI-Lab/MMLU-Pro (Apache-2.0); llmbar from princeton-nlp/LLMBar (MIT)."""
 
@@ -63,7 +66,24 @@ def parts(context: Context) -> list[Part]:
     from scenarios.promises.coverage import SIMULATIONS
 
     played = [{"panel": c.panel, "risk": c.risk, "labels": c.labels} for c in cells(context)]
-    return [*played, *drawn_parts(context), *({"simulation": name} for name in SIMULATIONS)]
+    return [
+        *played,
+        *drawn_parts(context),
+        *forecast_parts(context),
+        *({"simulation": name} for name in SIMULATIONS),
+    ]
+
+
+def forecast_parts(context: Context) -> list[Part]:
+    """Panels whose pilots are forecast: those that the forecast's constants were chosen on, and one draw of each set that nothing was chosen on."""
+    from scenarios.promises.panels import folder_of, panel_names
+
+    known = panel_names(folder_of(context["answers"]))
+    drawn = dict.fromkeys(part["drawn"] for part in drawn_parts(context))
+    return [
+        *({"forecast": name} for name in FORECAST_PANELS if name in known),
+        *({"forecast": name, "draw": 0} for name in drawn),
+    ]
 
 
 def drawn_parts(context: Context) -> list[Part]:
@@ -94,6 +114,10 @@ def run(context: Context, part: Part) -> list[dict[str, Any]]:
     from scenarios.promises.splits import PromiseCell, play_cell
 
     folder = folder_of(context["answers"])
+    if "forecast" in part:
+        from scenarios.promises.forecast_cells import forecast_part
+
+        return forecast_part(context, part)
     panel = read_panel(folder, part["panel"]) if "panel" in part else drawn_panel(folder, part["drawn"], part["draw"])
     assert panel is not None  # parts name sets that have enough nodes
     cell = PromiseCell(panel.name, part["risk"], part["labels"], float(context["check"]))
@@ -113,14 +137,21 @@ def run(context: Context, part: Part) -> list[dict[str, Any]]:
 
 
 def report(context: Context, done: Sequence[Done]) -> ScenarioOutcome:
+    from scenarios.promises.forecast_cells import foretold
+
     rows = [row for part in done if "panel" in part.part for row in part.value]
     fresh = [row for part in done if "drawn" in part.part for row in part.value]
+    told_before = [row for part in done if "forecast" in part.part for row in part.value]
     simulated = [row for part in done if "simulation" in part.part for row in part.value]
     found = {(row["cell"], row["method"]): row for row in rows}
     told = list(dict.fromkeys(row["cell"] for row in rows))
     return ScenarioOutcome(
         answer=_answer(rows, fresh),
-        verdicts=[*_verdicts(context, found, told, simulated), _held_out(context, fresh)],
+        verdicts=[
+            *_verdicts(context, found, told, simulated),
+            _held_out(context, fresh),
+            foretold(context, told_before, toss_up=TOSS_UP),
+        ],
         tables=[
             Table.of("ours", _beside(found, told), caption="Cost relative to checking everything, pilot not counted."),
             Table.of(
@@ -146,6 +177,13 @@ def report(context: Context, done: Sequence[Done]) -> ScenarioOutcome:
                 "`kept`: the promise was true (the policy's risk over all items was at most r, unless the method names another statement); `kept_outside`: its rate among the items outside the pilot, which the tested statement says nothing about; "
                 "`ours_more`: by how much the staggered fronts were dearer on the same splits; `check_everything`: splits that ended so.",
                 shown=None,
+            ),
+            Table.of(
+                "forecasts",
+                told_before,
+                caption="Before anything is spent, and afterwards: the whole cost (pilot, its labels and answers, and the rest of the table) relative to checking everything, for the statement 'fresh'. `played, best`: the "
+                "mean over splits for the best of four sizes of a pilot, with or without random checks; `forecast, best`: the least that was forecast, from the answers of other items without gold, and what playing that choice cost. "
+                f"`says that a pilot pays`: the share of splits whose forecast says so; it asks for a saving of {TOSS_UP:.0%}. The first five panels are those on which the forecast's constants were chosen, the draws are not.",
             ),
             Table.of(
                 "coverage", simulated, caption="How often a promise was false, by simulation; at most 5 % is allowed."
@@ -338,10 +376,19 @@ SCENARIO = Scenario(
         "draws": 3,
         "drawn_splits": 200,
         "check": 30,
+        "forecast_splits": 100,
         "simulations": 10_000,
         "seed": 0,
     },
-    quick={"splits": 3, "others": 60, "most_labels": 60, "draws": 1, "drawn_splits": 3, "simulations": 200},
+    quick={
+        "splits": 3,
+        "others": 60,
+        "most_labels": 60,
+        "draws": 1,
+        "drawn_splits": 3,
+        "forecast_splits": 2,
+        "simulations": 200,
+    },
     expected=(
         *(
             Expectation(
@@ -368,6 +415,10 @@ SCENARIO = Scenario(
             "held-out",
             "on panels drawn at random after everything was fixed, and played once, the staggered fronts cost in no cell more than a single front or Holm's method, beyond two standard "
             f"errors of the difference on the same splits, and every promise is kept in at least {KEPT:.0%}",
+        ),
+        Expectation(
+            "forecast",
+            f"whether a pilot pays is forecast rightly, before anything is spent, wherever the best pilot saves or loses more than {TOSS_UP:.0%} of the cost of checking everything",
         ),
     ),
     parts=parts,

@@ -76,7 +76,7 @@ number and code questions, 7 to 10 % where options are chosen or judged."""
 
 
 FORECAST_ERROR = 0.05
-"""Of the cost of checking everything: what saves less is not expected to pay. On those panels forecasts of the best pilot were up to twice as much too low, and with this caution every clear case came out right."""
+"""Of the cost of checking everything: what is expected to save less is not said to pay. About how much too low forecasts were on recorded answers; they can be much further too high (`data-set-promises`)."""
 
 
 @dataclass(frozen=True, slots=True)
