@@ -56,7 +56,11 @@ def test_a_log_that_counted_slots_goes_on_with_any_number_of_them(tmp_path: Path
     assert len(log) == 1
 
 
-@pytest.mark.parametrize("content", [b"no gzip", gzip.compress(b""), gzip.compress(b'{"format": "x"}\n')])
+@pytest.mark.parametrize(
+    "content",
+    [b"no gzip", gzip.compress(b""), gzip.compress(b'{"format": "x"}\n')],
+    ids=["no gzip", "empty", "another format"],  # without names the clock in gzip's header would name the cases
+)
 def test_what_is_no_log_is_refused_by_its_name(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "bad.gz").write_bytes(content)
     with pytest.raises(InputError, match=r"bad\.gz"):
