@@ -10,7 +10,9 @@ Two nodes are connected when a block joins them, also where no row of it has ent
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -98,12 +100,11 @@ def _robust(
     scale = float(np.sqrt(rows.power(2).sum(axis=0).max(initial=0.0))) or 1.0
     first = margin(rows, sizes, k=k, n_jobs=n_jobs)
 
-    adjacent = (touch.T.astype(np.float64) @ touch) > 0
+    joins = _joins(rows, sizes, touch)
 
     def judged(support: tuple[int, ...], sigma: float, direction: Array) -> Witness:
-        support = _part(
-            adjacent, support, np.array([np.square(direction[offsets[i] : offsets[i + 1]]).sum() for i in support])
-        )
+        shares = [float(np.square(direction[offsets[i] : offsets[i + 1]]).sum()) for i in support]
+        support = joined_part(joins, support, shares)
         columns = np.concatenate([np.arange(offsets[i], offsets[i + 1]) for i in support])
         eta = float(np.sqrt(squares @ touch[:, list(support)].any(axis=1)))
         return Witness(support, direction[columns], sigma - eta)
@@ -120,14 +121,32 @@ def _robust(
     return RobustValue(value, lower - ROUNDING * scale, complete, tuple(found))
 
 
-def _part(adjacent: NDArray[np.bool_], support: tuple[int, ...], shares: Array) -> tuple[int, ...]:
-    """Of a support, what blocks join to where its direction lies: σ is that of this part, and no radii elsewhere act on it."""
-    inside = adjacent[np.ix_(support, support)]
-    reached = np.zeros(len(support), dtype=bool)
-    reached[int(np.argmax(shares))] = True
-    for _ in range(len(support) - 1):
-        reached = inside[reached].any(axis=0) | reached
-    return tuple(int(i) for i, there in zip(support, reached, strict=True) if there)
+def joined_part(
+    joins: Callable[[int], frozenset[int]], support: tuple[int, ...], shares: Sequence[float]
+) -> tuple[int, ...]:
+    """Of a support, what is joined to where its direction lies: σ is that of this part, and no radii elsewhere act on it."""
+    start = support[max(range(len(support)), key=lambda at: shares[at])]
+    part, held = {start}, set(joins(start))
+    left = [i for i in support if i != start]
+    while more := [i for i in left if not held.isdisjoint(joins(i))]:
+        part.update(more)
+        held.update(*map(joins, more))
+        left = [i for i in left if i not in part]
+    return tuple(i for i in support if i in part)
+
+
+def _joins(rows: Any, sizes: list[int], touch: NDArray[np.bool_]) -> Callable[[int], frozenset[int]]:
+    """Of a node, the rows with an entry at it and the blocks that touch it: two nodes with one in common are joined."""
+    columns = rows.tocsc()
+    offsets = np.cumsum([0, *sizes])
+
+    @cache
+    def of(node: int) -> frozenset[int]:
+        first, last = columns.indptr[offsets[node]], columns.indptr[offsets[node + 1]]
+        blocks = np.flatnonzero(touch[:, node]) + rows.shape[0]
+        return frozenset(columns.indices[first:last].tolist()).union(blocks.tolist())
+
+    return of
 
 
 def _list(

@@ -31,14 +31,14 @@ COARSE = 2520
 
 @njit(cache=True, nogil=True)
 def _lightest(sets, spread, base, parts, sizes, prefix, starts, shift, root):
-    """Whether the members that weigh less than nothing suffice."""
+    """Whether the members that weigh nothing or less may suffice: they lend their matrices, without their radii and joining nothing."""
     counts = np.zeros(len(sizes), dtype=np.int64)
     total = base.copy()
     for k in range(len(sizes)):
-        while counts[k] < sizes[k] and prefix[starts[k] + counts[k] + 1] < prefix[starts[k] + counts[k]]:
+        while counts[k] < sizes[k] and prefix[starts[k] + counts[k] + 1] <= prefix[starts[k] + counts[k]]:
             counts[k] += 1
         total += counts[k] * parts[k]
-    return suffices(sets, spread, counts, len(sizes), total, total, 0.0, shift, root, np.zeros_like(base))
+    return suffices(sets, spread, counts, 0, total, total, 0.0, shift, root, np.zeros_like(base))
 
 
 @njit(cache=True, nogil=True)

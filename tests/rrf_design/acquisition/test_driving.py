@@ -102,7 +102,7 @@ def test_an_error_while_fetching_leaves_nothing_in_doubt(tmp_path: Path) -> None
 
     with pytest.raises(InputError, match="no recorded answer"):
         acquire(ring(), remote(script, slots=3), store=tmp_path / "r.sqlite", method="witness")
-    assert kinds(tmp_path).count(Kind.RELEASED) == 1
+    assert Kind.RELEASED in kinds(tmp_path)  # the one that failed, and those of its neighbours that had not begun
     acquire(resume="last", model=remote(lambda request: "7"), store=tmp_path / "r.sqlite")
     assert Kind.DOUBT not in kinds(tmp_path)
 

@@ -12,7 +12,8 @@ from small import all_designs, best_within, random_problem
 import rrf_design as rrf
 from rrf_design.planning import PlanStatus, plan, robust
 from rrf_design.planning.arena import Arena
-from rrf_design.planning.robust import robust_value
+from rrf_design.planning.robust import robust_floor, robust_value
+from solvers import margin
 
 
 def by_definition(problem: rrf.Problem, names: tuple[str, ...], k: int) -> float:
@@ -48,6 +49,9 @@ def test_value_is_the_definition(features, k):
         assert found.exact
         assert found.value == pytest.approx(true, abs=1e-12)
         assert found.lower <= true
+        operator = problem.operator(arena.market.names(mask))
+        floor = robust_floor(operator, k=k, lower=margin(operator.matrix, np.diff(operator.node_offsets), k=k).lower)
+        assert floor <= max(true, 0.0) + 1e-12  # what a design is certain of, joined by certain blocks as well
         assert found.witnesses[0].value == found.value
 
 
