@@ -174,6 +174,7 @@ def acquire_verb(
                 yes=yes,
                 quiet=quiet,
                 running=Running(max_calls, budget, allow_commands=allow_commands, isolation=require_isolation),
+                responses=responses,
             ),
             outputs=outputs or [],
             review_file=review_file,

@@ -69,11 +69,14 @@ def chosen_models(
     yes: bool = False,
     quiet: bool = False,
     running: Running | None = None,
+    responses: Path | None = None,
 ) -> LiveModels:
+    """Who is asked, and the limits of it. `responses`: answers are there already, so that limits would bind nothing."""
     from rrf_design.models.cache import folder_of
     from rrf_design.promises.buying import LiveModels
 
     may = running or Running()
+    _check_limits(may, responses)
     given: dict[str, Any] = {"base_url": base_url, "slots": slots}
     options = {"model_options": {name: value for name, value in given.items() if value is not None}}
     spending: dict[str, Any] = {
@@ -84,6 +87,18 @@ def chosen_models(
     more = {"calls": may.max_calls, "allow_commands": may.allow_commands, "isolation": may.isolation}
     asked = {**options, **spending, **more, "cache": folder_of(cache)}
     return LiveModels(named_models(model or []), store, asked, may.budget)
+
+
+def _check_limits(may: Running, responses: Path | None) -> None:
+    from rrf_design.errors import InputError
+
+    for option, value in (("--budget", may.budget), ("--max-calls", may.max_calls)):
+        if value is not None and not value >= 0:
+            raise InputError(f"{option} {value}: should be a number that is 0 or more")
+        if value is not None and responses is not None:
+            raise InputError(
+                f"{option} limits what is bought, and nothing is bought with --responses: leave one of them out"
+            )
 
 
 def agreed(spending: Spending, *, said: bool, quiet: bool) -> bool:

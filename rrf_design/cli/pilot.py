@@ -172,6 +172,7 @@ def pilot_verb(
         yes=yes,
         quiet=quiet,
         running=Running(max_calls, budget, allow_commands=allow_commands, isolation=require_isolation),
+        responses=responses,
     )
     earlier = read(output, what="policy") if output is not None and output.exists() and not forecast else None
     with _Answers(dataset, responses, live) as answers:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -167,7 +168,7 @@ def _source(what: str, problem: Path | None, store: str | None) -> PageSource:
     from rrf_design.reporting.documents import read
 
     if _is_path(what):
-        return read(what, problem=problem)
+        return _redone(read(what, problem=problem))
     from rrf_design.acquisition import Journal, answer_log, read_run
     from rrf_design.acquisition.stores import no_journal
     from rrf_design.files import from_document
@@ -179,6 +180,23 @@ def _source(what: str, problem: Path | None, store: str | None) -> PageSource:
         problems = {item: from_document(text) for item, text in journal.problems(journal.find(what)).items()}
     source = read(read_run(what, store=store), problem=problems)
     return replace(source, answers=answer_log(what, store=store))
+
+
+def _redone(source: PageSource) -> PageSource:
+    """A policy or an audit with what redoing its tests says: no page shows a promise that they refuse as if it held."""
+    from dataclasses import replace
+
+    from rrf_design.errors import Refused
+    from rrf_design.promises import prove_audit_document, prove_policy
+
+    prove: dict[str, Callable[[Any], object]] = {"rrf-policy": prove_policy, "rrf-audit": prove_audit_document}
+    if source.kind not in prove:
+        return source
+    try:
+        prove[source.kind](source.data)
+    except Refused as error:
+        return replace(source, redone=True, refused=str(error))
+    return replace(source, redone=True)
 
 
 def _selecting(source: PageSource, select: str) -> PageSource:

@@ -132,21 +132,21 @@ def _verify_audit(path: Path, document: Any, delivered: Path | None) -> tuple[st
     """What was redone, what is taken on trust, and whether the delivered file is what was audited: the one that is given, else the one of that name beside the certificate."""
     from rrf_design.errors import InputError, Refused
     from rrf_design.promises import prove_audit_document
-    from rrf_design.promises.audited_files import check_delivered
+    from rrf_design.promises.audited_files import check_delivered, compared
     from rrf_design.promises.policy_forms import audit_words
 
     audit = prove_audit_document(document)
     found = f"{audit.drawn} draws redone: at most {audit.bound} of {audit.population} are wrong, confidence {float(audit.confidence)!r}"
     seed = document["record"]["seed"]
     if delivered is not None:
-        check_delivered(document, delivered)
-        return f"{found}; {delivered.name} is what was audited", audit_words(seed, same=True), SAME
+        same = compared(check_delivered(document, delivered))
+        return f"{found}; {delivered.name} is what was audited ({same})", audit_words(seed, same=True), SAME
     name = document["table"]
     near = path.parent / name if isinstance(name, str) and Path(name).name == name else None
     if near is None or not near.is_file():
         return found, audit_words(seed), None
     try:
-        check_delivered(document, near)
+        same = compared(check_delivered(document, near))
     except (InputError, Refused):
         return found, audit_words(seed), CHANGED
-    return f"{found}; {name} beside it is what was audited", audit_words(seed, same=True), SAME
+    return f"{found}; {name} beside it is what was audited ({same})", audit_words(seed, same=True), SAME

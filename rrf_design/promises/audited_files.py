@@ -1,13 +1,15 @@
 """Is this file what was audited? The population's digest, made again from the delivered table.
 
 An audit speaks of the values it was drawn from, row by row. A file that was changed afterwards, by a row, an answer or their order, is not proven by it, and its digest shows it.
-The certificate does not say which column named the items; the drawn names, at the places where they were drawn, do.
+The certificate names the columns of ids and answers, and no other is read. One of an earlier release does not: then the drawn names, at the places where they
+were drawn, say which column it was, and whoever asks is told which was compared.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +24,7 @@ def check_delivered(audit: Mapping[str, Any], path: str | os.PathLike[str]) -> D
     """What the audit was drawn from, if this file has it; Refused says what is different. The audit has been proven already."""
     size, name = int(audit["record"]["population"]), Path(path).name
     named = False
-    for table in _readings(path):
+    for table in _readings(path, audit.get("columns")):
         if len(table) != size:
             raise Refused(f"{name}: it has {len(table):,} values; {size:,} were audited")
         if not all(
@@ -37,19 +39,35 @@ def check_delivered(audit: Mapping[str, Any], path: str | os.PathLike[str]) -> D
     )
 
 
-def _readings(path: str | os.PathLike[str]) -> Iterable[DeliveredTable]:
-    """The file with each column that could name its rows, and with their numbers."""
+def compared(table: DeliveredTable) -> str:
+    """In which columns a file was found to be what was audited; a run has none."""
+    if not any(table.rows):
+        return "by its items"
+    names = "the numbers of the rows" if table.id_column is None else f"column {table.id_column!r:.80}"
+    return f"ids: {names}, answers: column {table.answer_column!r:.80}"
+
+
+def _readings(path: str | os.PathLike[str], columns: Mapping[str, Any] | None) -> Iterable[DeliveredTable]:
+    """The file with the columns that were audited; where nobody said which, with each that could name its rows, and with their numbers."""
     if Path(path).suffix.lower() == ".json":
         document = read(path, what="run")
         if kind_of(document) in RUNS:
             yield _run(document, Path(path).name)
             return
+    if columns is not None:
+        try:
+            yield read_delivered(path, id_column=columns["id"], answer_column=columns["answer"])
+        except InputError as error:
+            if not Path(path).is_file():
+                raise
+            raise Refused(f"{error}; the audit is of ids and answers in the columns that it names") from None
+        return
     plain = read_delivered(path)
     yield plain
     for column in dict.fromkeys(key for cells in plain.rows[:1] for key in cells):
         ids = tuple(str(cells.get(column)) for cells in plain.rows)
         if len(set(ids)) == len(ids):
-            yield DeliveredTable(plain.name, ids, plain.answers, plain.rows)
+            yield replace(plain, ids=ids, id_column=column)
 
 
 def _run(document: Any, name: str) -> DeliveredTable:

@@ -20,7 +20,7 @@ from rrf_design.promises.policy_documents import plain_fraction
 from rrf_design.promises.policy_forms import check_audit_form
 from rrf_design.promises.truths import GoldRule, cannot_tell, cell_is_right
 from rrf_design.questions.datasets import Dataset
-from rrf_design.questions.delivery import DELIVERED
+from rrf_design.questions.delivery import DELIVERED, delivered_names
 from rrf_design.questions.faults import RowFaults
 from rrf_design.questions.tables import Cells, open_table
 from rrf_design.risk import CLEAN, AuditSequence, audit_record, draw_order, prove_audit
@@ -36,6 +36,9 @@ class DeliveredTable:
     ids: tuple[str, ...]
     answers: tuple[Any, ...]
     rows: tuple[Cells, ...]
+    id_column: str | None = None
+    """What names the rows; None: their numbers."""
+    answer_column: str = "answer"
 
     @property
     def digest(self) -> str:
@@ -52,17 +55,20 @@ class DeliveredTable:
         return "; ".join(f"{key}: {value}" for key, value in self.rows[place].items() if key not in hidden)
 
 
-def read_delivered(path: str | os.PathLike[str], *, id_column: str | None = None) -> DeliveredTable:
-    """Rows with an answer, by the column of ids or else the number of the row."""
+def read_delivered(
+    path: str | os.PathLike[str], *, id_column: str | None = None, answer_column: str | None = None
+) -> DeliveredTable:
+    """Rows with an answer, by the column of ids or else the number of the row. Without a name, answers are in `rrf_answer`, else in `answer`."""
     table = open_table(path)
     faults = RowFaults(table.name)
     rows = [(number, dict(cells)) for number, cells, _ in table.rows(faults)]
-    faults.refuse(len(rows))
+    faults.refuse(len(rows) + faults.unread)
     columns = list(dict.fromkeys(key for _, cells in rows for key in cells))
-    answer = next((name for name in ("rrf_answer", "answer") if name in columns), None)
+    known = ("rrf_answer", "answer") if answer_column is None else (answer_column,)
+    answer = next((name for name in known if name in columns), None)
     if answer is None:
         raise InputError(
-            f"{table.name}: no column 'answer'; audit a table that repair or acquire delivered (known: {', '.join(columns[:8])})"
+            f"{table.name}: no column {known[-1]!r}; audit a table that repair or acquire delivered (known: {', '.join(columns[:8])})"
         )
     if id_column is not None and id_column not in columns:
         raise InputError(f"{table.name}: no column {id_column!r} of ids")
@@ -72,7 +78,8 @@ def read_delivered(path: str | os.PathLike[str], *, id_column: str | None = None
     ids = tuple(str(number if id_column is None else cells[id_column]) for number, cells in kept)
     if len(set(ids)) != len(ids):
         raise InputError(f"{table.name}: ids in column {id_column!r} are not unique")
-    return DeliveredTable(table.name, ids, tuple(cells[answer] for _, cells in kept), tuple(cells for _, cells in kept))
+    answers = tuple(cells[answer] for _, cells in kept)
+    return DeliveredTable(table.name, ids, answers, tuple(cells for _, cells in kept), id_column, answer)
 
 
 def delivered_items(
@@ -87,7 +94,7 @@ def delivered_items(
     if not found:
         raise InputError(f"{name}: no item has an answer; there is nothing to audit")
     ids, answers, rows = zip(*found, strict=True)
-    return DeliveredTable(name, ids, answers, rows)
+    return DeliveredTable(name, ids, answers, rows, dataset.recipe.data.id, delivered_names(dataset.columns)["answer"])
 
 
 def read_run_document(document: Any, name: str, dataset: Dataset) -> DeliveredTable:
@@ -211,6 +218,7 @@ def audit_document(state: AuditState, *, confidence: float, risk: float | None, 
         "holds": None if risk is None else _holds(sequence.bound, len(state.table), risk),
         "sentence": audit_sentence(len(state.table), len(ready), sum(ready), sequence.bound, confidence),
         "table": state.table.name,
+        "columns": {"id": state.table.id_column, "answer": state.table.answer_column},
         "truth": truth,
         "items": [state.table.ids[place] for place in state.places[: len(ready)]],
         "wrong_items": [state.table.ids[p] for p, label in zip(state.places, ready, strict=False) if label],

@@ -77,15 +77,43 @@ def refuse_unpriced(dataset: Dataset) -> None:
                 )
 
 
+def check_names(dataset: Dataset) -> set[str]:
+    """The checks of machines that any item may have."""
+    return {anchor.id for anchor in _every(dataset)}
+
+
 def program_digests(dataset: Dataset) -> dict[str, dict[str, str]]:
-    """Of the checks that run programs: every word of the command that is a file, with what the file holds. Other words are in the recipe's digest."""
+    """Of the checks that run programs: every word of the command that is a file, with what the file holds. Other words are in the recipe's digest.
+
+    Where rows fill in words of a command, those of every row.
+    """
+    words = dict.fromkeys((anchor.id, word) for anchor in _every(dataset) for word in _command(anchor))
+    filled = _filled_commands(dataset)
+    if filled:
+        for item in dataset.items_in_order():
+            words |= dict.fromkeys((a.id, word) for a in item.problem.anchors if a.id in filled for word in _command(a))
     found: dict[str, dict[str, str]] = {}
-    for anchor in _every(dataset):
-        for word in _command(anchor):
-            path = Path(word)
-            if path.is_file():
-                found.setdefault(anchor.id, {})[word] = sha256(path.read_bytes()).hexdigest()
+    for name, word in words:
+        path = Path(word)
+        if path.is_file():
+            found.setdefault(name, {})[word] = sha256(path.read_bytes()).hexdigest()
     return found
+
+
+def _filled_commands(dataset: Dataset) -> set[str]:
+    """Machine checks whose command shows columns of the row."""
+    from rrf_design.questions.templates import template
+
+    here = {str(entry["id"]): entry.get("source") for entry in dataset.recipe.long.get("anchors", ())}
+    commands = {
+        name: source["command"] for name, source in here.items() if isinstance(source, Mapping) and "command" in source
+    }
+    named = check_names(dataset)
+    return {
+        name
+        for name, words in commands.items()
+        if name in named and any(isinstance(word, str) and template(word).names for word in words)
+    }
 
 
 def _every(dataset: Dataset) -> list[Anchor]:

@@ -15,7 +15,7 @@ recipe fixes order, gates or the last rung by hand.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from fractions import Fraction
@@ -131,6 +131,7 @@ class LadderPolicy:
             raise InputError("a ladder's order should be a list of node ids")
         if isinstance(number, bool) or not isinstance(number, int) or number < 0 or len(set(order)) != len(order):
             raise InputError("a ladder asks each node once, and its number is a whole one")
+        _plain_names([*order, *further.steps])
         part = data["random_checks"]
         if isinstance(part, bool) or not isinstance(part, int | float) or not 0 <= part < 1:
             raise InputError("a ladder's random_checks should be a share")
@@ -152,6 +153,15 @@ class LadderPolicy:
         return Ladder(
             asked, Gate.LEAD, len(asked) if self.gate is GateKind.CERTIFIED else self.number, len(asked), last
         )
+
+
+def _plain_names(steps: Iterable[str]) -> None:
+    """A policy is known by its name, so that its steps must be told from it: what stands between them is part of none."""
+    for step in steps:
+        if ", " in step or "; " in step:
+            raise InputError(
+                f"a ladder names its steps one after the other, and {step!r:.80} would read as several; leave ', ' and '; ' out of ids"
+            )
 
 
 def _further(data: Mapping[str, Any]) -> CheckRung:
@@ -199,6 +209,7 @@ def family_of(
     """Every policy, each distinct rule once. `voices`: nodes that say the delivered value, which a lead counts. `climbs`: rungs of the planner's frontier;
     an order by hand leaves them out. `checks`: designs with checks of machines, to which items may climb that a gate does not accept; where [ladder] names a check they all do."""
     fixed = _by_hand(by_hand, nodes)
+    _plain_names([*nodes, *(step for rung in checks for step in rung.steps)])
     last = LastRung(fixed.get("last", last))
     orders = [list(fixed["order"])] if "order" in fixed else _orders(nodes, prices)
     found: dict[str, LadderPolicy] = {}
@@ -285,7 +296,10 @@ def _by_hand(section: Mapping[str, Any] | None, nodes: Sequence[str]) -> Mapping
             raise InputError(
                 f"[ladder]: {key} = {section[key]!r}{suggestion(str(section[key]), known)}; use {' or '.join(known)}"
             )
-    for node in section.get("order", ()):
+    order = section.get("order", [])
+    if not isinstance(order, list | tuple) or len({str(node) for node in order}) != len(order):
+        raise InputError(f"[ladder]: order = {order!r:.80} should be a list of nodes, each once")
+    for node in order:
         if node not in nodes:
             raise InputError(f"[ladder]: order names {node!r}, which is no node{suggestion(str(node), nodes)}")
     for key in ("number", "within"):

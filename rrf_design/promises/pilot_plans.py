@@ -268,6 +268,10 @@ def last_prices(sheet: AnswerSheet, by_hand: Mapping[str, Any] | None) -> LastPr
     people = [row.shape.person for row in sheet.rows]
     check = max((float(person.cost or 0.0) for person in people if person is not None), default=0.0)
     withheld = (by_hand or {}).get("withheld")
+    if withheld is not None and (type(withheld) not in (int, float) or withheld < 0):
+        raise InputError(
+            f"[ladder]: withheld = {withheld!r:.40} should be a price, what an item that is withheld costs: a number that is 0 or more"
+        )
     panel = float(sheet.costs.sum(axis=1).mean())
     return LastPrices(check, float(withheld) if withheld is not None else 10.0 * (panel or 1.0))
 

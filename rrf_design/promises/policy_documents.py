@@ -146,6 +146,9 @@ def check_applies(
         raise Refused(
             "the pilot was made from recorded answers, and nothing says that these models gave them; pilot live, or give --responses"
         )
+    for key in ("models", "programs"):
+        if not isinstance(data.get(key), Mapping | None):
+            raise Refused(f"the policy's {key} should be an object, not {data[key]!r:.40}; pilot it anew")
     if models is not None and data["models"] != dict(models):
         changed = sorted(name for name in {*models, *data["models"]} if models.get(name) != data["models"].get(name))
         raise Refused(f"the models have changed since the pilot ({', '.join(changed)}); pilot them anew")

@@ -42,7 +42,7 @@ POLICY_TRUST = (
     *("check_cost", "choice.policies[].cost", "choice.policies[].delivers", "choice.depth"),
 )
 """What the promise rests on, beside the truths that the marks stand for: nobody can redo it from the document."""
-AUDIT_INFORMATION = ("risk", "table", "truth", "items")
+AUDIT_INFORMATION = ("risk", "table", "columns", "truth", "items")
 _POLICY = (
     *("format", "version", "policy", "because", "risk", "confidence", "statement", "among", "sentence", "bound"),
     *("cost_per_item", "check_cost", "delivered_share", "wrong_answers", "measured", "policies", "drawn", "ladder"),
@@ -125,8 +125,12 @@ def check_reason(data: Mapping[str, Any], choice: PolicyChoice) -> None:
 
 
 def check_audit_form(data: Mapping[str, Any]) -> None:
-    """Refused for a key that is missing or unknown."""
-    _keys(data, _AUDIT, "the certificate")
+    """Refused for a key that is missing or unknown. Audits of earlier releases do not name their columns."""
+    _keys(data, _AUDIT, "the certificate", maybe=("columns",))
+    if "columns" in data:
+        _keys(data["columns"], ("id", "answer"), "columns")
+        if type(data["columns"]["answer"]) is not str or not isinstance(data["columns"]["id"], str | None):
+            raise Refused("columns: names that of the answers, and that of the ids or null")
 
 
 def _keys(entry: Any, known: Collection[str], where: str, *, maybe: Collection[str] = ()) -> None:

@@ -49,7 +49,9 @@ def read_reviews(path: str | os.PathLike[str], *, only: Sequence[str] | None = N
     faults = RowFaults(table.name)
     wanted = None if only is None else set(only)
     found: dict[str, Any] = {}
+    total = 0
     for number, cells, _ in table.rows(faults):
+        total += 1
         name, value = cells.get("id"), cells.get("value")
         if not isinstance(name, str | int) or not str(name):
             raise InputError(f"{table.name}, entry {number}: the column id is missing or empty")
@@ -59,7 +61,7 @@ def read_reviews(path: str | os.PathLike[str], *, only: Sequence[str] | None = N
             raise InputError(f"{table.name}, entry {number}: item {str(name)!r} was not drawn")
         if found.setdefault(str(name), value) != value:
             raise InputError(f"{table.name}, entry {number}: item {str(name)!r} has two different values")
-    faults.refuse(len(found))
+    faults.refuse(total + faults.unread)
     return found
 
 

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rrf_design.documents import sealed
-from rrf_design.errors import InputError
+from rrf_design.errors import InputError, Refused
 from rrf_design.promises.buying import NOTHING, BoughtAnswers, LiveModels, buy_answers, buy_checks, identities
-from rrf_design.promises.checks import may_run, program_digests
+from rrf_design.promises.checks import check_names, may_run, program_digests
 from rrf_design.promises.drawing import Population
 from rrf_design.promises.family import CHECK_EVERYTHING, LadderPolicy, LastRung
 from rrf_design.promises.pilot_plans import last_prices
@@ -92,6 +92,7 @@ def run_policy(
     models = identities(dataset, answers) if isinstance(answers, LiveModels) else None
     data = check_applies(document, dataset.recipe.digest, population, models=models, programs=program_digests(dataset))
     prove_policy(data)
+    _belongs(data, dataset, population)
     nodes = tuple(dict.fromkeys(dataset.recipe.nodes.values()))
     piloted = set(data["drawn"])
     if isinstance(answers, LiveModels):
@@ -138,6 +139,21 @@ def run_policy(
     totals = _totals(dataset, outside, played, last.check)
     ranked = _ranked([rows[name] for name in sheet.ids])
     return PolicyRun(run_sentence(data, totals), totals, ranked, sheet.ids, tuple(waiting), data, unlabelled)
+
+
+def _belongs(data: Mapping[str, Any], dataset: Dataset, population: Population) -> None:
+    """The ladder's steps are the recipe's, and the drawn items those at the drawn places: one that only a name keeps out of the run was never tested."""
+    ladder = data["ladder"] or {}
+    known = {*dataset.recipe.nodes.values(), *check_names(dataset)}
+    for step in (*ladder.get("order", ()), *ladder.get("further", ())):
+        if step not in known:
+            raise Refused(f"the policy's ladder asks {step!r:.60}, which the recipe does not have; pilot it anew")
+    for place, name in zip(data["places"], data["drawn"], strict=True):
+        if population.ids[place] != name:
+            raise Refused(
+                f"the policy says that item {name!r:.60} was drawn, and its draw is of {population.ids[place]!r:.60} (row {place + 1} of the table);"
+                " it was changed after the pilot: pilot it anew"
+            )
 
 
 def _pilot_truth(row: SheetRow, said: Mapping[str, Any], rule: GoldRule) -> Any:

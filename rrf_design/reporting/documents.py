@@ -51,6 +51,10 @@ class PageSource:
     """Of a run over a data set: item to problem."""
     answers: Sequence[Mapping[str, Any]] = ()
     """Of a run: its recorded answers (`rrf_design.acquisition.answer_log`), prompts and raw texts."""
+    redone: bool = False
+    """Of a policy or an audit: whether its tests were redone (`promises.prove_policy`, `prove_audit_document`) before the page was made."""
+    refused: str | None = None
+    """What they did not prove then."""
     refresh: int | None = None
     """Seconds after which the page is to be loaded anew, while more is to come."""
 

@@ -1,6 +1,7 @@
 """The pages of promises about a data set: a pilot's policy, what was delivered under it, and an audit.
 
-Each leads with the sentence that its tests allow, and says what it rests on. Whether the tests hold is `rrf-design verify`'s to say, and the pages say so.
+Each leads with the sentence that its tests allow, and says what it rests on. Nothing is proven here: whoever has the page made says whether the tests were redone
+and what they refuse (`rrf-design report` redoes them), and the page says so.
 """
 
 from __future__ import annotations
@@ -42,9 +43,7 @@ def policy_page(source: PageSource) -> str:
         f"Policy for {data['population']['table']}",
         [part for part in parts if part is not None],
         subtitle="How to run a table, and what may be promised about it",
-        lead=join(
-            callout(prose(str(data["sentence"])), kind=_kind(data["policy"] != EVERYTHING)), cards(_figures(data))
-        ),
+        lead=join(_claim(source, holds=data["policy"] != EVERYTHING), cards(_figures(data))),
         facts=_facts(data),
     )
 
@@ -107,13 +106,25 @@ def audit_page(source: PageSource) -> str:
             ),
         ],
         subtitle="Delivered values, drawn at random and checked",
-        lead=join(callout(prose(str(data["sentence"])), *kept, kind=_kind(holds is not False)), cards(figures)),
+        lead=join(_claim(source, *kept, holds=holds is not False), cards(figures)),
         facts=[
             ("digest of the table (SHA-256)", str(data["record"]["digest"])),
             ("seed", str(data["record"]["seed"])),
             _form(data),
         ],
     )
+
+
+def _claim(source: PageSource, *more: Child, holds: bool) -> Child:
+    """The sentence, with a tick only where its tests were redone and hold; one that they refuse is shown as what it is."""
+    said = prose(str(source.data["sentence"]))
+    if source.refused is not None:
+        return callout(
+            prose(f"REFUSED: {source.refused}. Nothing on this page is proven; it claims:"), said, *more, kind="bad"
+        )
+    if not source.redone:
+        more = (*more, prose("Not redone for this page: ", code("rrf-design verify"), " says whether it is proven."))
+    return callout(said, *more, kind=_kind(holds and source.redone))
 
 
 def _figures(data: Mapping[str, Any]) -> list[Card]:

@@ -63,6 +63,9 @@ def test_people_are_asked_and_read_back(run: Run, policy: Path) -> None:
     [
         (("--model", "embedded"), "give --responses or --model, not both"),
         (("-o", "out.xlsx"), "-o ends in .json"),
+        (("--budget", "1"), "--budget limits what is bought, and nothing is bought with --responses"),
+        (("--max-calls", "3"), "--max-calls limits what is bought"),
+        (("--budget", "nan"), "--budget nan: should be a number that is 0 or more"),
     ],
 )
 def test_wrong_calls_are_one_line_and_change_nothing(run: Run, policy: Path, more: tuple[str, ...], words: str) -> None:
@@ -107,3 +110,13 @@ def test_a_seed_that_somebody_chose_is_named(run: Run, world: Any) -> None:
     for seed, words in (("0", "seed 0, the default"), ("7", "seed 7, which somebody chose")):
         run("pilot", "--responses", "answers.jsonl", "-o", f"p{seed}.json", "--seed", seed)
         assert words in run("verify", f"p{seed}.json").out
+
+
+def test_the_page_of_a_refused_policy_says_so(run: Run, policy: Path) -> None:
+    document = json.loads(policy.read_text())
+    assert run("report", "policy.json", "-o", "true.html").code == 0
+    Path("lie.json").write_text(json.dumps({**document, "confidence": 0.999}))
+    assert run("report", "lie.json", "-o", "lie.html").code == 0
+    assert "REFUSED" not in Path("true.html").read_text()
+    assert "REFUSED: confidence 0.999 is claimed" in Path("lie.html").read_text()
+    assert "callout good" not in Path("lie.html").read_text()

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from rrf_design.errors import InputError, Refused
-from rrf_design.promises import GoldRule, audit_document, draw_audit, read_delivered
-from rrf_design.promises.audited_files import check_delivered
+from rrf_design.promises import GoldRule, audit_document, draw_audit, prove_audit_document, read_delivered
+from rrf_design.promises.audited_files import check_delivered, compared
 
 ROWS = [{"no": f"i{n}", "answer": str(10 + n % 7), "booked": str(10 + n % 7), "note": "same"} for n in range(40)]
 
@@ -65,6 +65,30 @@ def test_every_single_answer_and_id_counts(audited: tuple[Any, Path]) -> None:
                 continue  # audited by row numbers: nobody said that this column names the rows
             with pytest.raises(Refused):
                 check_delivered(audited[0], write(audited[1], rows))
+
+
+def test_what_was_audited_in_another_column_is_not_there(audited: tuple[Any, Path]) -> None:
+    """Ids of the next row, or answers of nobody, with the audited ones kept in a column beside them."""
+    ids = [row["no"] for row in ROWS]
+    moved = [{**row, "no": other, "line": row["no"]} for row, other in zip(ROWS, ids[1:] + ids[:1], strict=True)]
+    zeros = [{**row, "answer": "0", "rrf_answer": row["answer"]} for row in ROWS]
+    named = audited[0]["columns"]["id"] == "no"
+    for rows in (moved, zeros) if named else (zeros,):
+        with pytest.raises(Refused, match="changed since the audit"):
+            check_delivered(audited[0], write(audited[1], rows))
+    with pytest.raises(Refused, match="no column 'answer'"):
+        check_delivered(audited[0], write(audited[1], [{"no": row["no"], "said": row["answer"]} for row in ROWS]))
+
+
+def test_an_audit_that_names_no_columns_says_which_were_compared(audited: tuple[Any, Path]) -> None:
+    document, path = audited
+    older = {key: value for key, value in document.items() if key != "columns"}
+    prove_audit_document(older)
+    ids = "the numbers of the rows" if document["columns"]["id"] is None else "column 'no'"
+    assert compared(check_delivered(older, path)) == f"ids: {ids}, answers: column 'answer'"
+    for columns in (None, {"id": "no"}, {"id": 3, "answer": "answer"}, {"id": None, "answer": None}):
+        with pytest.raises(Refused, match="columns"):
+            prove_audit_document({**document, "columns": columns})
 
 
 def test_a_run_is_compared_by_its_items(tmp_path: Path) -> None:

@@ -142,6 +142,7 @@ def test_every_entry_may_be_anything(table: Any) -> None:
         ("no,value\n1,2\n", "no column 'answer'"),
         ("no,answer\n1,\n", "no row has an answer"),
         ("no,answer\n1,2\n1,3\n", "not unique"),
+        ("no,answer\n1,2,3\n1,3,4\n2,2\n", "2 of 3 rows can't be used"),
     ],
 )
 def test_a_table_that_cannot_be_audited(tmp_path: Path, text: str, words: str) -> None:

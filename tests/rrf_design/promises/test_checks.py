@@ -129,6 +129,22 @@ def test_commands_need_leave_before_anything_is_bought(make_checked_world: Any) 
     assert checks_to_fetch(none.dataset) == []
 
 
+def test_programs_that_rows_name_are_bound_too(make_checked_world: Any) -> None:
+    """The program of the last row stands in no example of a structure."""
+    world = make_checked_world(("command",), items=16)
+    program = str(world.folder / "check.py")
+    world.recipe.write_text(world.recipe.read_text().replace(program, "{{ prog }}"))
+    rows = [json.loads(line) for line in (world.folder / "table.jsonl").read_text().splitlines()]
+    other = world.folder / "other.py"
+    other.write_text("1")
+    told = [{**row, "prog": str(other) if at == 15 else program} for at, row in enumerate(rows)]
+    (world.folder / "table.jsonl").write_text("".join(json.dumps(row) + "\n" for row in told))
+    before = program_digests(world.dataset)
+    assert {program, str(other)} <= set(before["command"])
+    other.write_text("2")
+    assert program_digests(world.dataset) != before
+
+
 def test_what_has_to_be_fetched_has_a_price(make_checked_world: Any) -> None:
     world = make_checked_world(("judge",), items=16)
     priced = world.recipe.read_text()

@@ -49,6 +49,13 @@ def test_a_check_that_shows_the_gold_is_refused(make_world: Any) -> None:
         world.plan(PilotSettings(70, 0.1))
 
 
+@pytest.mark.parametrize("price", ['"x"', "-1", "true"])
+def test_what_a_withheld_item_costs_is_a_price(make_world: Any, price: str) -> None:
+    world = make_world(items=200, wrong=0.05, extra=f"\n[ladder]\nwithheld = {price}\n")
+    with pytest.raises(InputError, match=r"\[ladder\]: withheld = .* should be a price"):
+        world.document(PilotSettings(100, 0.1))
+
+
 def test_a_pilot_of_all_items_leaves_no_rest(make_world: Any) -> None:
     world = make_world(items=60)
     with pytest.raises(InputError, match="a pilot of all 60 items leaves no rest"):

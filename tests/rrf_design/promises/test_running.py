@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from rrf_design.errors import InputError, Refused
-from rrf_design.promises import PilotSettings, run_policy
+from rrf_design.promises import PilotSettings, prove_policy, run_policy
 from rrf_design.questions.answers import RecordedAnswers
 
 SETTINGS = PilotSettings(100, 0.1)
@@ -48,6 +48,35 @@ def test_the_gold_of_items_outside_the_pilot_is_not_used(make_world: Any) -> Non
     poisoned = [row if row["no"] in drawn else {**row, "booked": "poison"} for row in rows]
     (world.folder / "table.jsonl").write_text("\n".join(map(json.dumps, poisoned)))
     assert run(world, document).rows == before
+
+
+def test_a_policy_with_other_names_than_it_drew_is_refused(make_world: Any) -> None:
+    """Other items that the run would leave out, or nobody, so that the pilot's own are run as if they were new."""
+    world = make_world(items=200, wrong=0.05)
+    document = world.document(SETTINGS)
+    inside = set(document["drawn"])
+    others = [name for name in world.dataset if name not in inside][:100]
+    for drawn in (others, [f"z{n}" for n in range(100)], [*document["drawn"][1:], document["drawn"][0]]):
+        with pytest.raises(Refused, match="was drawn, and its draw is of 'i"):
+            run(world, {**document, "drawn": drawn})
+
+
+@pytest.mark.parametrize(("key", "said"), [("models", "x"), ("models", [1]), ("programs", [1]), ("programs", "x")])
+def test_models_and_programs_are_objects(make_world: Any, key: str, said: Any) -> None:
+    world = make_world(items=200, wrong=0.05)
+    with pytest.raises(Refused, match=f"the policy's {key} should be an object"):
+        run(world, {**world.document(SETTINGS), key: said})
+
+
+def test_a_ladder_whose_steps_read_as_one_is_refused(make_world: Any) -> None:
+    """The policy has the same name; its order asks for nodes that nobody has."""
+    world = make_world(items=200, wrong=0.05)
+    document = world.document(SETTINGS)
+    ladder = document["ladder"]
+    forged = {**document, "ladder": {**ladder, "order": [", ".join(ladder["order"])], "earlier": []}}
+    for use in (lambda: prove_policy(forged), lambda: run(world, forged)):
+        with pytest.raises(Refused, match="would read as several"):
+            use()
 
 
 def test_reviews_settle_what_waits(make_world: Any) -> None:

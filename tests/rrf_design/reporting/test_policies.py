@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -51,6 +52,18 @@ def test_each_page_leads_with_its_sentence(documents: dict[str, dict[str, Any]])
     told = render(read(documents["audit"]))
     assert f"of {documents['audit']['population']} delivered" in told
     assert "The risk of 20 % holds." in told
+
+
+def test_only_what_was_redone_has_a_tick(documents: dict[str, dict[str, Any]]) -> None:
+    for name in ("policy", "audit"):
+        source = read(documents[name])
+        assert "callout good" not in render(source)
+        assert "Not redone for this page" in render(source)
+        assert "callout good" in render(replace(source, redone=True))
+        refused = render(replace(source, redone=True, refused="a <b>lie</b>"))
+        assert "callout bad" in refused
+        assert "callout good" not in refused
+        assert "REFUSED: a &lt;b&gt;lie" in refused
 
 
 def test_a_policy_that_checks_everything_says_so(documents: dict[str, dict[str, Any]]) -> None:
