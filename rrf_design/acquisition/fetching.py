@@ -97,18 +97,8 @@ class Fetcher:
             classed = open_nodes(problem)
             if classed:
                 self.classes[item] = HeardClasses(problem.node_by_id[next(iter(classed))].dim)
-            asked: dict[tuple[int, Request], int] = {}
             shown: dict[tuple[Model, Request, str, str], int] = {}
-            for node in problem.nodes:
-                if node.id not in known.get(item, {}):
-                    question = self._question(node, self.classes.get(item))
-                    # Equal questions of one item are asked for answers of their own.
-                    same = (id(question.model), question.request)
-                    repeat = asked[same] = asked.get(same, -1) + 1
-                    if repeat:
-                        question = replace(question, request=replace(question.request, repeat=repeat))
-                    self.questions[item, node.id] = question
-            self._further(item, problem, asked)
+            self._further(item, problem, self._first(item, problem, known.get(item, {})))
             for anchor in problem.anchors:
                 if not anchor.owned or anchor.value is None:
                     source = self.sources[item, anchor.id] = build(anchor, problem, tools)
@@ -119,6 +109,26 @@ class Fetcher:
         self._paces: dict[int, Pace] = {}
         self.state: RunState | None = None
         """The run's own, once there is one: what a judge costs depends on the answers that it is shown."""
+
+    def _first(self, item: str, problem: Problem, known: Mapping[str, Any]) -> dict[tuple[int, Request], int]:
+        """The questions of an item. Equal ones are asked for answers of their own: the number of each is how many come before it in the problem,
+        answered already or not, so that it stays the same whatever is known when a run begins or goes on."""
+        asked: dict[tuple[int, Request], int] = {}
+        if all(node.id in known for node in problem.nodes):
+            return asked
+        for node in problem.nodes:
+            try:
+                question = self._question(node, self.classes.get(item))
+            except InputError:
+                if node.id in known:  # what can't be asked equals nothing that can
+                    continue
+                raise
+            same = (id(question.model), question.request)
+            repeat = asked[same] = asked.get(same, -1) + 1
+            if node.id not in known:
+                numbered = replace(question.request, repeat=repeat) if repeat else question.request
+                self.questions[item, node.id] = replace(question, request=numbered)
+        return asked
 
     def _further(self, item: str, problem: Problem, asked: dict[tuple[int, Request], int]) -> None:
         """The same question once more, for every further ask of a node: each has an answer of its own."""

@@ -3,6 +3,9 @@
 A pilot needs every answer of its items, a policy one rung after the other. Either way the questions are known beforehand, so the loop gets problems in which they
 are asked in any case and nothing is on sale: it decides nothing. Checks are fetched afterwards, from problems that hold the answers they are made from.
 
+An item that asks the same question several times, or the same judge, wants answers of their own, in a pilot that buys them together as on rungs that buy one
+after the other. So a problem with one of them holds the others too, as not asked: the loop numbers them as it does in the item's whole problem.
+
 The same command twice buys nothing twice: the journal is looked through for a run of exactly these questions, and that run is gone on with.
 """
 
@@ -27,6 +30,7 @@ from rrf_design.responses.parsed import Parser
 from rrf_design.responses.statuses import INVALID
 
 _STATUS = {"refused": "refusal", "empty": "missing", "truncated": "error", "in doubt": "error"}
+_MISSING = {"status": "missing"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,10 +104,18 @@ def buy_answers(
     """Every answer of these items, or those of some nodes; RetryLater where the run paused before it had them all."""
 
     wanted = None if nodes is None else set(nodes)
-    made = ((item.id, _questions(item.problem, wanted)) for item in dataset.only(ids).items_in_order())
-    problems = {name: problem for name, problem in made if problem is not None}
-    price = sum((exact(node.price or 0.0) for one in problems.values() for node in one.nodes), Fraction(0))
-    return _bought(dataset, problems, live, {}, price=price) if problems else NOTHING
+    problems: dict[str, Problem] = {}
+    given: dict[str, dict[str, Any]] = {}
+    price = Fraction(0)
+    for item in dataset.only(ids).items_in_order():
+        problem = _questions(item.problem, wanted)
+        if problem is not None:
+            problems[item.id] = problem
+            others = [node.id for node in problem.nodes if wanted is not None and node.id not in wanted]
+            if others:
+                given[item.id] = _not_asked(problem, others)
+            price += sum(exact(node.price or 0.0) for node in problem.nodes if node.id not in others)
+    return _bought(dataset, problems, live, given, price=price) if problems else NOTHING
 
 
 def buy_checks(
@@ -118,11 +130,15 @@ def buy_checks(
         wanted = [a for a in machine_checks(problem) if a.id in checks and not is_known(problem, a)]
         if wanted:
             said, parsers = answers.of(item.id), item.parsers
+            others = [a for a in machine_checks(problem) if a not in wanted and any(_same_judge(a, o) for o in wanted)]
             shown = {name for anchor in wanted for name in shown_to(problem, anchor)}
+            shown |= {name for anchor in others for name in anchor.nodes}
             nodes = [node for node in problem.nodes if node.id in shown]
             given[item.id] = {node.id: _given(said.get(node.id), parsers.get(node.id), node) for node in nodes}
             price += sum(exact(anchor.cost or 0.0) for anchor in wanted)
-            problems[item.id] = _checking(problem, nodes, wanted, files.canonical_digest(given[item.id]))
+            given[item.id] |= {anchor.id: dict(_MISSING) for anchor in others}
+            held = [anchor for anchor in machine_checks(problem) if anchor in wanted or anchor in others]
+            problems[item.id] = _checking(problem, nodes, held, files.canonical_digest(given[item.id]))
     return _bought(dataset, problems, live, given, price=price) if problems else NOTHING
 
 
@@ -148,7 +164,7 @@ def _bought(
     found: dict[str, dict[str, RecordedAnswer]] = {}
     for entry in result.items:
         had = given.get(entry.item, {})
-        names = [*(name for name in entry.nodes if name not in had), *(a.id for a in problems[entry.item].anchors)]
+        names = [name for name in (*entry.nodes, *(a.id for a in problems[entry.item].anchors)) if name not in had]
         lacking = [name for name in names if not _asked(entry, name)]
         if lacking:
             why = f"{result.stopped_because}{f': {result.detail}' if result.detail else ''}"
@@ -183,7 +199,7 @@ def _given(answer: RecordedAnswer | None, parser: Parser | None, node: Node) -> 
     from rrf_design.handover.readings import read_answer
 
     if answer is None:
-        return {"status": "missing"}
+        return dict(_MISSING)
     read = read_answer(answer, parser, node.dim)
     value = None if read.parsed is None else read.parsed.value
     said = {"status": read.status or "parse failure"} if value is None else {"value": list(value)}
@@ -191,8 +207,9 @@ def _given(answer: RecordedAnswer | None, parser: Parser | None, node: Node) -> 
 
 
 def _questions(problem: Problem, wanted: set[str] | None) -> Problem | None:
-    """Only questions, each asked in any case at its price."""
-    kept = [node for node in problem.nodes if wanted is None or node.id in wanted]
+    """Only questions, each asked in any case at its price; with those that equal one of them, though they are not wanted: its name then says which are."""
+    asked = [node for node in problem.nodes if wanted is None or node.id in wanted]
+    kept = [n for n in problem.nodes if wanted is None or n.id in wanted or any(_same_question(n, o) for o in asked)]
     unasked = [node.id for node in kept if node.prompt is None]
     if unasked:
         raise InputError(f"node {unasked[0]!r} has no prompt; a live pilot asks every node")
@@ -200,7 +217,31 @@ def _questions(problem: Problem, wanted: set[str] | None) -> Problem | None:
         node.model_copy(update={"cost": None, "price": node.cost if node.cost is not None else node.price})
         for node in kept
     ]
-    return Problem(name=problem.name, models=problem.models, nodes=nodes) if nodes else None
+    name = problem.name if len(kept) == len(asked) else f"{problem.name} {', '.join(node.id for node in asked)}"
+    return Problem(name=name, models=problem.models, nodes=nodes) if nodes else None
+
+
+def _same_question(one: Node, other: Node) -> bool:
+    """Whether the loop may take them for equal; it says whether they are."""
+    from rrf_design.questions.templates import render
+
+    if one.prompt is None or other.prompt is None or (one.model or other.model) != (other.model or one.model):
+        return False
+    text = one.prompt if one.variables is None else render(one.prompt, one.variables)
+    return text == (other.prompt if other.variables is None else render(other.prompt, other.variables))
+
+
+def _same_judge(one: Anchor, other: Anchor) -> bool:
+    """The same of checks: judges that are shown the same."""
+    if not isinstance(one.source, Mapping) or not isinstance(other.source, Mapping) or "verifier" not in one.source:
+        return False
+    return one.nodes[0] == other.nodes[0] and one.source.get("prompt") == other.source.get("prompt")
+
+
+def _not_asked(problem: Problem, nodes: Collection[str]) -> dict[str, Any]:
+    """These nodes as responses that there are none of, and what asking them again would be."""
+    again = problem.structure.market.asks.items()
+    return {name: dict(_MISSING) for name in (*nodes, *(name for name, ask in again if ask.node in nodes))}
 
 
 def _earlier_run(problems: Mapping[str, Problem], entries: Mapping[str, Mapping[str, Any]], store: Any) -> str | None:

@@ -100,9 +100,17 @@ class HeldDecisions:
         return found
 
     def _steps(self, policy: LadderPolicy, place: int, asked: int) -> tuple[str, ...]:
-        """What an item has of the further steps, and does not hold yet; nothing after the last of its checks."""
+        """What an item has of the further steps, and does not hold yet; nothing after the last of its checks. Rungs come from several structures: a check that
+        would be shown answers that this item is not asked by then is left out, for the pilot saw it made with them."""
         row, held = self._sheet.rows[place], policy.order[:asked]
-        there = [step for step in policy.further if step in row.shape.checks or (step in row.said and step not in held)]
+        there: list[str] = []
+        for step in policy.further:
+            if step in row.shape.checks:
+                possible = row.shape.shown[step] <= {*held, *there}
+            else:
+                possible = step in row.said and step not in held
+            if possible:
+                there.append(step)
         while there and there[-1] not in row.shape.checks:
             there.pop()
         return tuple(there)

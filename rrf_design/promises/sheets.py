@@ -23,7 +23,7 @@ from rrf_design.known import known_value, rows_of
 from rrf_design.noise import Noise, radius_of
 from rrf_design.problem import Problem
 from rrf_design.promises.buying import BoughtAnswers
-from rrf_design.promises.checks import is_known, machine_checks
+from rrf_design.promises.checks import is_known, machine_checks, shown_to
 from rrf_design.promises.truths import Said, same
 from rrf_design.questions.answers import RecordedAnswer, RecordedAnswers
 from rrf_design.questions.datasets import DataItem, Dataset
@@ -53,6 +53,8 @@ class Shape:
     """Every node is a voice, there is no noise and no check: an explanation is a camp, and camps decide as verdicts do."""
     checks: Mapping[str, Anchor] = field(default_factory=dict)
     """Those on sale that machines make, the cheapest first."""
+    shown: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """The answers that each of these is made from."""
 
     @classmethod
     def of(cls, problem: Problem) -> Shape:
@@ -73,7 +75,8 @@ class Shape:
         identity = plain and silent and tree and no_margin and not units and not problem.whole.premise.wrong_checks
         best = next(iter(cheapest_first(people)), None)
         checks = {check.id: check for check in machine_checks(problem)}
-        return cls(problem, node, ways, prices, best, identity, checks)
+        shown = {name: frozenset(shown_to(problem, check)) for name, check in checks.items()}
+        return cls(problem, node, ways, prices, best, identity, checks, shown)
 
     def implied(self, node: str, said: Said | None, offsets: Mapping[str, Numbers]) -> Said | None:
         """The delivered value that an answer of this node means; None where it means none."""

@@ -90,6 +90,18 @@ def test_what_is_known_needs_no_question() -> None:
     assert one.all_local
 
 
+def test_equal_questions_keep_their_numbers_whatever_is_known() -> None:
+    """Of a node whose answer is given, too; one that can't be asked counts for nothing."""
+    nodes = [{"id": name, "prompt": "6 + 1?"} for name in ("a", "b", "c")]
+    nodes += [{"id": "other", "prompt": "6 + 2?"}, {"id": "elsewhere", "prompt": "6 + 1?", "model": "nobody"}]
+    whole = rrf.Problem(k=1, nodes=nodes)
+    numbers = {"a": 0, "b": 1, "c": 2, "other": 0}
+    for given in ({"elsewhere"}, {"elsewhere", "a"}, {"elsewhere", "b", "other"}, {"elsewhere", "a", "b", "c"}):
+        one = Fetcher({"": whole}, scripted(), known={"": dict.fromkeys(given, 7.0)})
+        asked = {name: question.request.repeat for (_, name), question in one.questions.items()}
+        assert asked == {name: number for name, number in numbers.items() if name not in given}
+
+
 def test_values_in_the_file_are_settled_at_once() -> None:
     one = fetcher()
     settled = one.instant(Purchase("", "A", Buys.ANCHOR, 1.0))

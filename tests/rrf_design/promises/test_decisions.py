@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import random
+import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,7 +12,8 @@ import pytest
 import rrf_design as rrf
 from rrf_design.bundles import Given
 from rrf_design.decisive import decides, states
-from rrf_design.promises import LadderPolicy, PilotSettings, gold_truths, plan_pilot, play
+from rrf_design.promises import LadderPolicy, LiveModels, PilotSettings, gold_truths, plan_pilot, play
+from rrf_design.promises.checks import shown_to
 from rrf_design.promises.family import GateKind
 from rrf_design.promises.pilot_plans import buy_pilot
 from rrf_design.promises.running import _climb
@@ -77,7 +81,14 @@ def walk(policy: LadderPolicy, row: SheetRow, known: Known) -> tuple[Any, tuple[
             break
     checks = row.shape.checks
     last = max((at for at, step in enumerate(policy.further) if step in checks), default=-1)
-    steps = [s for s in policy.further[: last + 1] if s in checks or (s in row.said and s not in held)]
+    steps: list[str] = []
+    for step in policy.further[: last + 1]:
+        made_from = shown_to(row.shape.problem, checks[step]) if step in checks else ()
+        shown = step in checks and all(name in held or name in steps for name in made_from)
+        if shown or (step in row.said and step not in held):
+            steps.append(step)
+    while steps and steps[-1] not in checks:
+        steps.pop()
     for at, step in enumerate(steps):
         held = (*held, step)
         rest = steps[at + 1 :]
@@ -127,11 +138,14 @@ def repaired(row: SheetRow, held: tuple[str, ...], k: int) -> tuple[str, Any]:
 def test_the_live_loop_does_what_the_replay_says(make_checked_world: Any, given: Any) -> None:
     """Value, delivered or not, cost, and what was bought of each item: nothing more, nothing less."""
     world = make_checked_world(given["kinds"], **{key: v for key, v in given.items() if key != "kinds"})
-    plan, data = bought(world), world.dataset
+    plan = bought(world)
+    live_is_replay(world, plan, _some([policy for policy in plan.policies if policy.further], 1))
+
+
+def live_is_replay(world: Any, plan: Any, policies: list[LadderPolicy]) -> None:
+    data, nodes = world.dataset, tuple(plan.sheet.nodes)
     truths, _ = gold_truths(plan)
-    nodes = tuple(plan.sheet.nodes)
-    higher = [policy for policy in plan.policies if policy.further]
-    for number, policy in enumerate(_some(higher, 1)):
+    for number, policy in enumerate(policies):
         live = world.live(f"live{number}.sqlite")
         answers = _climb(data, live, {"policy": policy.name, "ladder": policy.to_json(), "drawn": []}, nodes)
         known = [truths[name] for name in data]
@@ -142,4 +156,108 @@ def test_the_live_loop_does_what_the_replay_says(make_checked_world: Any, given:
         assert ran.cost.tolist() == replayed.cost.tolist()
         assert ran.held == replayed.held
         there = [set(answers.of(name)) for name in data]
-        assert there == [set(held) for held in replayed.held]
+        rows = zip(plan.sheet.rows, replayed.held, strict=True)
+        assert there == [{name for name in held if name in row.said or name in row.shape.checks} for row, held in rows]
+
+
+REPEATED = """[data]
+id = "no"
+gold = "booked"
+
+[answer]
+of = "total"
+k = 1
+tolerance = 0.5
+
+[[ask]]
+id = "total"
+prompt = "{{ text }} total?"
+cost = 1.0
+repeat = 3
+
+[[ask]]
+id = "hint"
+like = "total"
+when = "{{ odd }}"
+prompt = "{{ text }} hint?"
+cost = 3.0
+
+[[check]]
+id = "judge"
+of = "total"
+by = { verifier = "other", prompt = "Is {{ answer }} the double of {{ text }}?", parser = "integer-last" }
+sigma = 0.05
+cost = 2.0
+
+[[check]]
+id = "again"
+of = "total"
+by = { verifier = "other", prompt = "Is {{ answer }} the double of {{ text }}?" }
+sigma = 0.05
+cost = 2.0
+
+[[check]]
+id = "clerk"
+of = "total"
+by = { person = "Double of {{ text }}?" }
+cost = 30.0
+"""
+"""Three equal questions, two equal judges (one says what the other leaves to the default)."""
+HINTED = REPEATED.replace("{{ answer }}", "{{ answer }} or {{ hint }}").replace("sigma", 'when = "{{ odd }}"\nsigma')
+"""Judges are shown an answer that every other item has."""
+
+
+class RepeatedWorld:
+    """Every (prompt, repeat) has an answer of its own, wrong or right, and the cache keeps it."""
+
+    def __init__(self, folder: Any, text: str) -> None:
+        from rrf_design.models.scripted import ScriptedModel
+
+        self.folder, self.asked = folder, set[tuple[str, int]]()
+        rows = [{"no": f"i{no}", "text": f"item {no}", "booked": 2 * no, "odd": "yes" * (no % 2)} for no in range(6)]
+        recipe = folder / "rrf.toml"
+        recipe.write_text(text)
+        self.dataset = rrf.dataset(recipe, rows)
+        self.model = ScriptedModel(self._say)
+        self.model.kept = True
+
+    def _say(self, request: Any) -> str:
+        self.asked.add((request.prompt, request.repeat))
+        number = int(re.findall(r"item (\d+)", request.prompt)[0])
+        draw = random.Random(f"{request.prompt} {request.repeat}")
+        return str(2 * number + (draw.randrange(1, 4) if draw.random() < 0.4 else 0))
+
+    def live(self, journal: str) -> LiveModels:
+        models = {"mini": self.model, "other": self.model}
+        return LiveModels(models, self.folder / journal, {"cache": self.folder / "cache"})
+
+
+def test_equal_questions_and_judges_are_asked_under_the_same_numbers_rung_after_rung(tmp_path: Any) -> None:
+    """A run that asks them one after the other gets what the pilot got, which asked them together: it finds all of it in the cache."""
+    world = RepeatedWorld(tmp_path, REPEATED)
+    plan = bought(world)
+    repeats = {repeat for prompt, repeat in world.asked if "total?" in prompt}
+    opinions = {repeat for prompt, repeat in world.asked if "Is " in prompt}
+    assert (repeats, opinions) == ({0, 1, 2}, {0, 1})
+    world.asked.clear()
+    plain = [policy for policy in plan.policies if not policy.further and policy.gate is GateKind.CERTIFIED][-1]
+    both = next(policy for policy in plan.policies if {"judge", "again"} <= set(policy.further))
+    one = next(policy for policy in plan.policies if "judge" not in policy.further and "again" in policy.further)
+    live_is_replay(world, plan, [plain, replace(plain, order=plain.order[::-1]), both, one])
+    assert not world.asked
+
+
+def test_a_check_is_never_shown_less_than_in_the_pilot(tmp_path: Any) -> None:
+    """A rung without an answer that the check is made from: the check is left out, in the replay as in the run."""
+    world = RepeatedWorld(tmp_path, HINTED)
+    plan = bought(world)
+    whole = next(policy for policy in plan.policies if {"hint", "judge", "again"} <= set(policy.further))
+    short = replace(whole, further=tuple(step for step in whole.further if step != "hint"))
+    late = replace(whole, further=("judge", *(step for step in whole.further if step != "judge")))
+    world.asked.clear()
+    live_is_replay(world, plan, [whole, short, late])
+    assert not world.asked
+    complete, without, after = play([whole, short, late], plan.sheet, last=plan.last)
+    assert any("judge" in held for held in complete.held)
+    assert not any({"judge", "again"} & set(held) and "hint" not in held for held in without.held)
+    assert not any("judge" in held and "hint" not in held for held in after.held)
