@@ -38,11 +38,15 @@ class CheckedWorld:
         from rrf_design.promises import LiveModels
 
         given = {"allow_commands": True, "isolation": "limits", **options}
-        return LiveModels(f"scripted:{self.folder / 'script.json'}", self.folder / journal, given)
+        return LiveModels("scripted:script.json", self.folder / journal, given)
 
 
 @pytest.fixture
-def make_checked_world(tmp_path: Path) -> Callable[..., CheckedWorld]:
+def make_checked_world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., CheckedWorld]:
+    """Recipes name their files from the folder they stand in: a path of this machine would change digests, and with them what is drawn."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "python").symlink_to(sys.executable)
+
     def make(
         kinds: Sequence[str],
         *,
@@ -73,7 +77,7 @@ def make_checked_world(tmp_path: Path) -> Callable[..., CheckedWorld]:
         (tmp_path / "check.py").write_text(PROGRAM)
         asks = "".join(_ask(name, 1.0 + at) for at, name in enumerate(NODES))
         prices = {**COSTS, **(costs or {})}
-        checks = "".join(_check(kind, prices[kind], tmp_path, seldom=kind in seldom) for kind in kinds)
+        checks = "".join(_check(kind, prices[kind], seldom=kind in seldom) for kind in kinds)
         (tmp_path / "rrf.toml").write_text(HEAD + asks + checks + PERSON + extra)
         return CheckedWorld(tmp_path)
 
@@ -130,11 +134,11 @@ def _ask(name: str, cost: float) -> str:
     return f'[[ask]]\nid = "{name}"\nprompt = "{{{{ text }}}} {name}?"\ncost = {cost}\n{like}\n'
 
 
-def _check(kind: str, cost: float, folder: Path, *, seldom: bool) -> str:
+def _check(kind: str, cost: float, *, seldom: bool) -> str:
     by = {
         "tests": '{ tests = "{{ inputs }}", reference = "def solve(n):\\n    return n + n" }',
-        "command": f'{{ command = ["{sys.executable}", "{folder / "check.py"}", "{{{{ n }}}}"] }}',
-        "judge": f'{{ verifier = "scripted:{folder / "judge.json"}", parser = "decimal",'
+        "command": '{ command = ["./python", "check.py", "{{ n }}"] }',
+        "judge": '{ verifier = "scripted:judge.json", parser = "decimal",'
         ' prompt = "Is {{ answer }} or {{ reworded }} the double of {{ text }}?" }',
     }[kind]
     noise = "sigma = 0.05\n" if kind == "judge" else ""

@@ -124,7 +124,7 @@ def test_commands_need_leave_before_anything_is_bought(make_checked_world: Any) 
         buy_pilot(world.dataset, SETTINGS, world.live(allow_commands=False))
     assert not (world.folder / "journal.sqlite").exists()
     may_run(world.dataset, ["tests"], allowed=False)
-    assert list(program_digests(world.dataset)["command"])[-1] == str(world.folder / "check.py")
+    assert list(program_digests(world.dataset)["command"])[-1] == "check.py"
     none = make_checked_world(("command",), items=16, extra='\n[ladder]\ncheck = ""\n')
     assert checks_to_fetch(none.dataset) == []
 
@@ -132,7 +132,7 @@ def test_commands_need_leave_before_anything_is_bought(make_checked_world: Any) 
 def test_programs_that_rows_name_are_bound_too(make_checked_world: Any) -> None:
     """The program of the last row stands in no example of a structure."""
     world = make_checked_world(("command",), items=16)
-    program = str(world.folder / "check.py")
+    program = "check.py"
     world.recipe.write_text(world.recipe.read_text().replace(program, "{{ prog }}"))
     rows = [json.loads(line) for line in (world.folder / "table.jsonl").read_text().splitlines()]
     other = world.folder / "other.py"
