@@ -215,7 +215,8 @@ from pathlib import Path
 log = Path(__file__).with_name("calls.txt")
 with log.open("a") as file:
     file.write(sys.argv[1] + "\\n")
-if len(log.read_text().split()) in (5, 17):
+spared = int(log.with_name("spared.txt").read_text())
+if len(log.read_text().split()) in (5, 17) and os.getppid() != spared:
     os.kill(os.getppid(), signal.SIGKILL)
 print(2 * int(sys.argv[1]))
 """
@@ -225,7 +226,8 @@ def test_killed_while_checks_are_made_and_gone_on_with(make_checked_world: Any) 
     """The check itself kills the pilot, and later the run, each in a process of its own: the same call goes on, and makes again what was under way and nothing else."""
     world = make_checked_world(("command",), items=20, wrong=0.6, extra=TWO)
     (world.folder / "check.py").write_text(KILLER)
-    script = ["--model", f"scripted:{world.folder / 'script.json'}", "--store", "journal.sqlite", "--cache", "off"]
+    (world.folder / "spared.txt").write_text(str(os.getpid()))  # whatever the counts, never the tests themselves
+    script = ["--model", "scripted:script.json", "--store", "journal.sqlite", "--cache", "off"]
 
     def killed(*words: str) -> bool:
         command = [sys.executable, "-c", "from rrf_design.cli import main; main()", *words, "--allow-commands", *script]
