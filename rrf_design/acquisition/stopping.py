@@ -211,6 +211,8 @@ class Exhausted(StoppingRule):
         if view.planned:
             return None
         affordable, left = view.left()
+        if left == 0 and not view.problem.structure.market.items:
+            return Stop(Because.SCHEDULE, "all that there was to ask was asked; nothing was on sale")
         if left == 0:
             return Stop(Because.EXHAUSTED, "everything that could help has been bought")
         if affordable == 0:

@@ -42,6 +42,7 @@ def register(app: typer.Typer) -> None:
 
 
 def acquire_verb(
+    context: typer.Context,
     files: Annotated[
         list[Path] | None,
         typer.Argument(
@@ -152,12 +153,13 @@ def acquire_verb(
     from rrf_design.acquisition import Limits, Strategy, Surroundings
     from rrf_design.acquisition import acquire as run_loop
     from rrf_design.cli.run_progress import RunEvents, RunProgress
-    from rrf_design.handover.outputs import check_outputs
+    from rrf_design.handover.outputs import check_outputs, spare_inputs
     from rrf_design.models.cache import folder_of
 
     if policy is not None:
-        from rrf_design.cli.under_policy import acquire_under_policy
+        from rrf_design.cli.under_policy import acquire_under_policy, refuse_other_options
 
+        refuse_other_options(context, files or [])
         acquire_under_policy(
             (files or [default_file()])[0],
             policy,
@@ -186,6 +188,7 @@ def acquire_verb(
     if files and len(files) == 1 and is_dataset(files[0], data):
         table_of = open_dataset(files[0], data, item=item, limit=limit, sample=sample, seed=seed)
         check_outputs(outputs or [])
+        spare_inputs(outputs or [], table_of, files[0], data, responses)
     else:
         only_with_tables(data=data, item=item, limit=limit, sample=sample, review=review, require_share=require_share)
     out = one_document(outputs) if table_of is None else None

@@ -67,7 +67,8 @@ def audit_verb(
     from rrf_design.documents import read, write
     from rrf_design.errors import InputError
     from rrf_design.promises import GoldRule, audit_document, draw_audit
-    from rrf_design.promises.reviews import read_reviews, write_reviews
+    from rrf_design.promises.draws_beside import refuse_another_draw
+    from rrf_design.promises.reviews import check_review_file, read_reviews, write_reviews
     from rrf_design.questions.recipe import load_recipe
     from rrf_design.risk.sentences import percent
 
@@ -82,9 +83,15 @@ def audit_verb(
         raise InputError(
             "whose word is the truth? name a gold column (--gold, or [data] of --recipe), or ask people with --review-file"
         )
+    if resume and review_file is None and output is None:
+        raise InputError("--resume reads what people wrote; name the file with --review-file")
+    if review_file is not None:
+        check_review_file(review_file)
     table = _delivered(run, recipe, data, store, id_column or (None if known is None else known.data.id))
     before = read(output, what="audit") if output is not None and output.exists() else None
-    said = read_reviews(review_file) if resume and review_file is not None and review_file.exists() else {}
+    if output is not None:
+        refuse_another_draw(output, table.digest, seed)
+    said = read_reviews(review_file, only=table.ids) if resume and review_file is not None else {}
     state = draw_audit(table, size, seed=seed, rule=rule, reviews=said, before=before, confidence=sure)
     source = " and ".join(
         part
@@ -94,15 +101,15 @@ def audit_verb(
         )
         if part
     )
+    waiting = set(state.waiting)
+    if waiting and review_file is None:
+        raise InputError(
+            f"{len(waiting)} drawn items have no truth in column {rule.column!r}, {state.waiting[0]!r} among them; ask people with --review-file"
+        )
     document = audit_document(state, confidence=sure, risk=wanted, truth=source)
     if output is not None:
         write(output, document)
-    waiting = set(state.waiting)
-    if waiting:
-        if review_file is None:
-            raise InputError(
-                f"{len(waiting)} drawn items have no truth in column {rule.column!r}; ask people with --review-file"
-            )
+    if waiting and review_file is not None:
         places = [place for place in state.places if table.ids[place] in waiting or table.ids[place] in said]
         write_reviews(
             review_file,
@@ -140,7 +147,13 @@ def _delivered(
 
     path = Path(run)
     is_file = path.exists() or path.suffix != ""
+    if is_file and store is not None:
+        raise InputError(f"--store names the journal of a run, and {run} is a file: leave one of them out")
     if is_file and path.suffix.lower() != ".json":
+        if data is not None:
+            raise InputError(
+                f"--data is the table that a run was made from; {run} is a table itself, with its own rows"
+            )
         return read_delivered(path, id_column=id_column)
     if recipe is None:
         raise InputError(f"{run}: a run is audited with the recipe and table it was made from; give --recipe")
@@ -151,6 +164,11 @@ def _delivered(
     from rrf_design.handover import delivery_of
 
     found = read_run(run, store=store)
+    if {entry.item for entry in found.items} != set(dataset):
+        raise InputError(
+            f"run {found.run}: its items are not those of the table; audit it with the table it was made from. What a policy delivered is in"
+            " the table or document of acquire --policy, not in a run of the journal"
+        )
     return delivered_items(f"run {found.run}", dataset, delivery_of(dataset, found).cells())
 
 

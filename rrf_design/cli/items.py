@@ -173,9 +173,10 @@ def one_of(given: Sequence[Path] | None, option: str) -> Path | None:
 def hand_over(delivery: Delivery, outputs: Sequence[Path], *, review: Path | None, quiet: bool) -> None:
     """Write everything that was asked for; endings are looked at before anything is written."""
     from rrf_design.handover import write_output, write_reviews
-    from rrf_design.handover.outputs import check_outputs
+    from rrf_design.handover.outputs import check_outputs, spare_inputs
 
     check_outputs(outputs)
+    spare_inputs(outputs, delivery.dataset)
     for path in outputs:
         write_output(path, delivery)
         if not quiet:

@@ -76,7 +76,9 @@ def chosen_models(
     from rrf_design.promises.buying import LiveModels
 
     may = running or Running()
-    _check_limits(may, responses)
+    _check_limits(may, responses, money)
+    if responses is not None:
+        _nobody_is_asked(base_url=base_url, slots=slots, prices=prices)
     given: dict[str, Any] = {"base_url": base_url, "slots": slots}
     options = {"model_options": {name: value for name, value in given.items() if value is not None}}
     spending: dict[str, Any] = {
@@ -89,10 +91,22 @@ def chosen_models(
     return LiveModels(named_models(model or []), store, asked, may.budget)
 
 
-def _check_limits(may: Running, responses: Path | None) -> None:
+def _nobody_is_asked(**options: Any) -> None:
+    """InputError for an option that says how models are asked, where answers are there already."""
     from rrf_design.errors import InputError
 
-    for option, value in (("--budget", may.budget), ("--max-calls", may.max_calls)):
+    for name, value in options.items():
+        if value is not None:
+            option = f"--{name.replace('_', '-')}"
+            raise InputError(
+                f"{option} is for models that are asked, and none is with --responses: leave one of them out"
+            )
+
+
+def _check_limits(may: Running, responses: Path | None, money: float | None = None) -> None:
+    from rrf_design.errors import InputError
+
+    for option, value in (("--budget", may.budget), ("--max-calls", may.max_calls), ("--money", money)):
         if value is not None and not value >= 0:
             raise InputError(f"{option} {value}: should be a number that is 0 or more")
         if value is not None and responses is not None:

@@ -136,16 +136,24 @@ def pilot_verb(
     Example: rrf-design pilot rrf.toml --data invoices.csv --model openai:NAME --labels 200 --risk 0.05 -o policy.json
     """
     from rrf_design.cli.items import open_dataset
-    from rrf_design.documents import read, write
+    from rrf_design.documents import write
     from rrf_design.errors import InputError
     from rrf_design.promises import CHECK_EVERYTHING, PilotSettings, forecast_pilot
+    from rrf_design.promises.draws_beside import other_pilots
     from rrf_design.promises.forecasting import NO_PILOT
     from rrf_design.promises.pilot_plans import OTHERS, settings_of
+    from rrf_design.promises.reviews import check_review_file
     from rrf_design.risk import Among, Statement
     from rrf_design.risk.statements import choice
 
     if not forecast and (accuracy is not None or agreed_wrong is not None):
         raise InputError("--accuracy and --agreed-wrong are guesses for a forecast; a pilot measures: add --forecast")
+    if forecast and (output is not None or review_file is not None or resume):
+        raise InputError("--forecast buys, labels and writes nothing: leave out -o, --review-file and --resume")
+    if aside is not None and aside < 0:
+        raise InputError(f"--aside {aside}: should be a number of items, 0 or more")
+    if review_file is not None:
+        check_review_file(review_file)
     dataset = open_dataset(file, data)
     size, wanted, sure = settings_of(dataset, labels=labels, risk=risk, confidence=confidence)
     settings = PilotSettings(
@@ -174,7 +182,7 @@ def pilot_verb(
         running=Running(max_calls, budget, allow_commands=allow_commands, isolation=require_isolation),
         responses=responses,
     )
-    earlier = read(output, what="policy") if output is not None and output.exists() and not forecast else None
+    earlier = _earlier(output)
     with _Answers(dataset, responses, live) as answers:
         if forecast:
             found = forecast_pilot(answers.plan(settings, buy=False), agreed_wrong=agreed_wrong, accuracy=accuracy)
@@ -183,6 +191,10 @@ def pilot_verb(
         document = _grow(answers, settings, earlier, review_file, resume=resume, as_json=as_json)
     if output is not None:
         write(output, document)
+        for name in other_pilots(output, document):
+            note(
+                f"{name} beside it is another pilot of this table: what is chosen among several pilots does not hold with the confidence of one"
+            )
     if as_json:
         print_json(document)
     else:
@@ -191,6 +203,20 @@ def pilot_verb(
 
 
 LIVE_ASIDE = 100
+
+
+def _earlier(output: Path | None) -> Any:
+    """The policy that is there already; anything else there is not written over."""
+    from rrf_design.documents import checked, read
+    from rrf_design.errors import InputError
+
+    if output is None or not output.exists():
+        return None
+    document = read(output, what="policy")
+    try:
+        return checked(document, "rrf-policy", what="policy")
+    except InputError as error:
+        raise InputError(f"{output}: {error}; it is not written over") from None
 
 
 class _Answers:

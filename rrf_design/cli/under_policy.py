@@ -14,6 +14,50 @@ if TYPE_CHECKING:
     from rrf_design.promises.buying import LiveModels
 
 
+TAKEN = (
+    *(
+        "files",
+        "policy",
+        "data",
+        "responses",
+        "model",
+        "store",
+        "base_url",
+        "slots",
+        "cache",
+        "money",
+        "prices",
+        "yes",
+        "quiet",
+    ),
+    *("max_calls", "budget", "allow_commands", "require_isolation", "outputs", "review_file", "reviews", "as_json"),
+)
+"""What a run under a policy takes of the options of `acquire`."""
+INSTEAD = {
+    "report": "write the page with -o PAGE.html",
+    "review": "write what waits for people with --review-file",
+    "resume": "repeat the command; it buys nothing twice",
+    "seed": "the policy has the seed of its pilot",
+    "item": "it runs on all items outside the pilot",
+    "limit": "it runs on all items outside the pilot",
+    "sample": "it runs on all items outside the pilot",
+}
+
+
+def refuse_other_options(context: typer.Context, files: Sequence[Path]) -> None:
+    """InputError for what the loop takes and a policy does not: the policy has fixed it, and an option that does nothing would mislead."""
+    from rrf_design.errors import InputError
+
+    if len(files) > 1:
+        raise InputError(f"--policy runs one recipe on its table; {len(files)} files are named")
+    for parameter in context.command.params:
+        name = parameter.name or ""
+        source = context.get_parameter_source(name)
+        if name not in TAKEN and source is not None and source.name == "COMMANDLINE":
+            why = INSTEAD.get(name, "the policy says how items are run")
+            raise InputError(f"{parameter.opts[0]} does nothing beside --policy: {why}")
+
+
 def acquire_under_policy(
     file: Path,
     policy: Path,
@@ -30,8 +74,9 @@ def acquire_under_policy(
     from rrf_design.cli.items import open_dataset
     from rrf_design.documents import checked, read, write
     from rrf_design.errors import InputError
+    from rrf_design.handover.outputs import spare_inputs
     from rrf_design.promises import run_policy
-    from rrf_design.promises.reviews import joined_reviews, write_reviews
+    from rrf_design.promises.reviews import check_review_file, joined_reviews, write_reviews
     from rrf_design.questions.answers import RecordedAnswers
     from rrf_design.questions.delivery import FORMS, deliver
 
@@ -43,6 +88,9 @@ def acquire_under_policy(
                 f"{path}: -o ends in .json (the whole result), .html (the page) or {', '.join(FORMS)} (the delivered table)"
             )
     dataset = open_dataset(file, data)
+    spare_inputs(outputs, dataset, file, policy, responses, data, *reviews)
+    if review_file is not None:
+        check_review_file(review_file)
     said = joined_reviews(reviews)
     document = read(policy, what="policy")
     try:
@@ -60,7 +108,7 @@ def acquire_under_policy(
         elif path.suffix.lower() == ".html":
             from rrf_design.reporting import write_report
 
-            write_report(run.to_json(), path)
+            write_report(run.to_json(), path, redone=True)
         else:
             deliver(path, run.pairs(dataset), dataset.columns)
     if review_file is not None:
@@ -71,7 +119,9 @@ def acquire_under_policy(
         say(run.sentence)
         if run.reviews:
             how = f"they are in {review_file}" if review_file is not None else "write them with --review-file"
-            say(f"{len(run.reviews)} items wait for a person: {how}, read them back with --reviews")
+            count = len(run.reviews)
+            waits = "1 item waits" if count == 1 else f"{count} items wait"
+            say(f"{waits} for a person: {how}, read them back with --reviews")
         if run.unlabelled:
             say(
                 f"{run.unlabelled} rows of the pilot wait for the truth it had: give its review file with --reviews too"

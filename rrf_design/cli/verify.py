@@ -77,11 +77,6 @@ def _promise_kind(path: Path) -> str | None:
     return kind if kind in ("rrf-policy", "rrf-audit") else None
 
 
-def _seed(seed: int) -> str:
-    """The seed that nobody chose leaves least to trust."""
-    return f"seed {seed}{', the default' if seed == 0 else ', which somebody chose'}"
-
-
 def _verify_promise(path: Path, kind: str, delivered: Path | None, *, junit: Path | None, as_json: bool) -> None:
     from rrf_design.documents import read
     from rrf_design.errors import InputError, Refused
@@ -96,7 +91,7 @@ def _verify_promise(path: Path, kind: str, delivered: Path | None, *, junit: Pat
         if kind == "rrf-policy":
             policy = prove_policy(document)
             found = f"{len(policy.choice.policies)} tests on {policy.choice.scope.piloted} drawn items redone: {policy.sentence}"
-            trusted = policy_words(_seed(document["seed"]))
+            trusted = policy_words(document["seed"])
         else:
             found, trusted, beside = _verify_audit(path, document, delivered)
     except Refused as error:

@@ -61,7 +61,7 @@ def kind_of(data: Any) -> str | None:
 def checked(data: Any, name: str, *, what: str = "document") -> Mapping[str, Any]:
     """The data, if it is a document of this format and version; InputError says what it is instead."""
     if kind_of(data) != name:
-        raise InputError(f"not a {what}: the format should be {name!r}")
+        raise InputError(f"not {'an' if what[:1] in 'aeiou' else 'a'} {what}: the format should be {name!r}")
     version = FORMATS[name].version
     if data.get("version") != version or isinstance(data.get("version"), bool):
         raise InputError(f"{what} version {data.get('version')!r} is not known here; this release reads {version}")

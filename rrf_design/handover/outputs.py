@@ -13,6 +13,7 @@ from rrf_design.errors import InputError
 from rrf_design.files import write_text, writing
 from rrf_design.handover.delivered import Delivery
 from rrf_design.questions.answers import RecordedAnswer, RecordedAnswers
+from rrf_design.questions.datasets import Dataset
 from rrf_design.questions.delivery import FORMS, deliver, json_text
 from rrf_design.verdict import Verdict
 
@@ -27,6 +28,18 @@ def check_outputs(paths: Sequence[str | os.PathLike[str]]) -> None:
     for path in paths:
         if Path(path).suffix.lower() not in ENDINGS:
             raise InputError(f"{path}: an output ends in {', '.join(ENDINGS)}")
+
+
+def spare_inputs(
+    paths: Sequence[str | os.PathLike[str]], dataset: Dataset, *others: str | os.PathLike[str] | None
+) -> None:
+    """Refuse to write over what is read: the recipe, its table, and whatever else the call names."""
+    recipe = dataset.recipe
+    table = () if recipe.data.table is None else (recipe.folder / recipe.data.table,)
+    inputs = {os.path.realpath(path) for path in (recipe.folder / recipe.name, *table, *others) if path is not None}
+    for path in paths:
+        if os.path.realpath(path) in inputs and Path(path).is_file():
+            raise InputError(f"{path}: is read by this call, and would be written over; name another output")
 
 
 def write_output(path: str | os.PathLike[str], delivery: Delivery) -> None:

@@ -1,15 +1,13 @@
 """Is this file what was audited? The population's digest, made again from the delivered table.
 
 An audit speaks of the values it was drawn from, row by row. A file that was changed afterwards, by a row, an answer or their order, is not proven by it, and its digest shows it.
-The certificate names the columns of ids and answers, and no other is read. One of an earlier release does not: then the drawn names, at the places where they
-were drawn, say which column it was, and whoever asks is told which was compared.
+The certificate names the columns of ids and answers, under that digest, and no other is read.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,17 +21,13 @@ RUNS = ("rrf-policy-run", "rrf-delivery")
 def check_delivered(audit: Mapping[str, Any], path: str | os.PathLike[str]) -> DeliveredTable:
     """What the audit was drawn from, if this file has it; Refused says what is different. The audit has been proven already."""
     size, name = int(audit["record"]["population"]), Path(path).name
-    named = False
-    for table in _readings(path, audit.get("columns")):
-        if len(table) != size:
-            raise Refused(f"{name}: it has {len(table):,} values; {size:,} were audited")
-        if not all(
-            table.ids[place] == item for place, item in zip(audit["record"]["draws"], audit["items"], strict=True)
-        ):
-            continue
-        named = True
-        if table.digest == audit["record"]["digest"]:
-            return table
+    table = _reading(path, audit["columns"])
+    if len(table) != size:
+        raise Refused(f"{name}: it has {len(table):,} values; {size:,} were audited")
+    if table.digest == audit["record"]["digest"]:
+        return table
+    drawn = zip(audit["record"]["draws"], audit["items"], strict=True)
+    named = all(table.ids[place] == item for place, item in drawn)
     raise Refused(
         f"{name}: {'an id or an answer has' if named else 'ids, or the order of the rows, have'} changed since the audit; what is there now was not audited"
     )
@@ -47,33 +41,25 @@ def compared(table: DeliveredTable) -> str:
     return f"ids: {names}, answers: column {table.answer_column!r:.80}"
 
 
-def _readings(path: str | os.PathLike[str], columns: Mapping[str, Any] | None) -> Iterable[DeliveredTable]:
-    """The file with the columns that were audited; where nobody said which, with each that could name its rows, and with their numbers."""
+def _reading(path: str | os.PathLike[str], columns: Mapping[str, Any]) -> DeliveredTable:
+    """The file with the columns that were audited."""
     if Path(path).suffix.lower() == ".json":
         document = read(path, what="run")
         if kind_of(document) in RUNS:
-            yield _run(document, Path(path).name)
-            return
-    if columns is not None:
-        try:
-            yield read_delivered(path, id_column=columns["id"], answer_column=columns["answer"])
-        except InputError as error:
-            if not Path(path).is_file():
-                raise
-            raise Refused(f"{error}; the audit is of ids and answers in the columns that it names") from None
-        return
-    plain = read_delivered(path)
-    yield plain
-    for column in dict.fromkeys(key for cells in plain.rows[:1] for key in cells):
-        ids = tuple(str(cells.get(column)) for cells in plain.rows)
-        if len(set(ids)) == len(ids):
-            yield replace(plain, ids=ids, id_column=column)
+            return _run(document, Path(path).name, columns)
+    try:
+        return read_delivered(path, id_column=columns["id"], answer_column=columns["answer"])
+    except InputError as error:
+        if not Path(path).is_file():
+            raise
+        raise Refused(f"{error}; the audit is of ids and answers in the columns that it names") from None
 
 
-def _run(document: Any, name: str) -> DeliveredTable:
+def _run(document: Any, name: str, columns: Mapping[str, Any]) -> DeliveredTable:
     try:
         entries = [entry for entry in document["items"] if entry["answer"] not in (None, "")]
         ids = tuple(str(entry["id"]) for entry in entries)
-        return DeliveredTable(name, ids, tuple(entry["answer"] for entry in entries), ({},) * len(ids))
+        answers = tuple(entry["answer"] for entry in entries)
+        return DeliveredTable(name, ids, answers, ({},) * len(ids), columns["id"], columns["answer"])
     except (KeyError, TypeError):
         raise InputError(f"{name}: this run has no items with an id and an answer") from None

@@ -24,6 +24,7 @@ from rrf_design.questions.delivery import DELIVERED, delivered_names
 from rrf_design.questions.faults import RowFaults
 from rrf_design.questions.tables import Cells, open_table
 from rrf_design.risk import CLEAN, AuditSequence, audit_record, draw_order, prove_audit
+from rrf_design.risk.counts import share
 from rrf_design.risk.records import ProvenAudit
 from rrf_design.risk.sentences import percent, percent_above
 
@@ -41,34 +42,48 @@ class DeliveredTable:
     answer_column: str = "answer"
 
     @property
+    def columns(self) -> dict[str, str | None]:
+        return {"id": self.id_column, "answer": self.answer_column}
+
+    @property
     def digest(self) -> str:
-        return canonical_digest(
-            {"delivered": [[name, str(answer)] for name, answer in zip(self.ids, self.answers, strict=True)]}
-        )
+        """Of every id and answer, and of the columns they stand in: an audit is of no other column."""
+        pairs = [[name, str(answer)] for name, answer in zip(self.ids, self.answers, strict=True)]
+        return canonical_digest({"columns": self.columns, "delivered": pairs})
+
+    @property
+    def results(self) -> set[str]:
+        """The columns that were delivered: they stand behind those of the input, whatever these are called."""
+        names = list(self.rows[0]) if self.rows else []
+        behind = names[names.index(self.answer_column) :] if self.answer_column in names else []
+        return {name for name in behind if _plain_name(name) in DELIVERED}
 
     def __len__(self) -> int:
         return len(self.ids)
 
     def shown(self, place: int, *, without: str | None = None) -> str:
         """A row for whoever says what is right: what was asked about, and nothing of what was answered."""
-        hidden = {*DELIVERED, *(f"rrf_{name}" for name in DELIVERED), without}
+        hidden = {*self.results, without}
         return "; ".join(f"{key}: {value}" for key, value in self.rows[place].items() if key not in hidden)
 
 
 def read_delivered(
     path: str | os.PathLike[str], *, id_column: str | None = None, answer_column: str | None = None
 ) -> DeliveredTable:
-    """Rows with an answer, by the column of ids or else the number of the row. Without a name, answers are in `rrf_answer`, else in `answer`."""
+    """Rows with an answer, by the column of ids or else the number of the row. Without a name, answers are in the last column that a delivery calls so."""
     table = open_table(path)
     faults = RowFaults(table.name)
     rows = [(number, dict(cells)) for number, cells, _ in table.rows(faults)]
     faults.refuse(len(rows) + faults.unread)
     columns = list(dict.fromkeys(key for _, cells in rows for key in cells))
-    known = ("rrf_answer", "answer") if answer_column is None else (answer_column,)
-    answer = next((name for name in known if name in columns), None)
+    wanted = answer_column or "answer"
+    named = [
+        name for name in columns if name == answer_column or (answer_column is None and _plain_name(name) == wanted)
+    ]
+    answer = named[-1] if named else None
     if answer is None:
         raise InputError(
-            f"{table.name}: no column {known[-1]!r}; audit a table that repair or acquire delivered (known: {', '.join(columns[:8])})"
+            f"{table.name}: no column {wanted!r}; audit a table that repair or acquire delivered (known: {', '.join(columns[:8])})"
         )
     if id_column is not None and id_column not in columns:
         raise InputError(f"{table.name}: no column {id_column!r} of ids")
@@ -80,6 +95,13 @@ def read_delivered(
         raise InputError(f"{table.name}: ids in column {id_column!r} are not unique")
     answers = tuple(cells[answer] for _, cells in kept)
     return DeliveredTable(table.name, ids, answers, tuple(cells for _, cells in kept), id_column, answer)
+
+
+def _plain_name(column: str) -> str:
+    """What a delivered column is called where the input has no column of that name (`questions.delivery.delivered_names`)."""
+    while column.startswith("rrf_"):
+        column = column.removeprefix("rrf_")
+    return column
 
 
 def delivered_items(
@@ -107,6 +129,10 @@ def read_run_document(document: Any, name: str, dataset: Dataset) -> DeliveredTa
     missing = next((item.id for item in dataset.items_in_order() if item.id not in items), None)
     if missing is not None:
         raise InputError(f"{name}: it has no item {missing!r}; audit it with the table it was made from")
+    if len(data["items"]) != len(dataset):
+        raise InputError(
+            f"{name}: it has {len(data['items']):,} items, and the table {len(dataset):,}; audit it with the table it was made from"
+        )
     return delivered_items(name, dataset, ((item.cells, items[item.id]) for item in dataset.items_in_order()))
 
 
@@ -137,6 +163,10 @@ def draw_audit(
     """Draw so many items, those of an earlier certificate first, and label what gold or people know. `confidence`: must be that of the earlier one."""
     if not labels >= 1:
         raise InputError(f"an audit of {labels} items; draw at least 1")
+    if rule.column is not None and rule.column in table.results:
+        raise InputError(
+            f"{table.name}: column {rule.column!r} was delivered, and is no truth to hold the answers against; name the column that has it"
+        )
     known = _earlier(table, seed, before, confidence)
     wanted = max(min(labels, len(table)), len(known))
     places = draw_order(len(table), seed, digest=table.digest, count=wanted)
@@ -179,7 +209,10 @@ def _earlier(
 ) -> list[bool]:
     if before is None:
         return []
-    proven = prove_audit_document(before)
+    try:
+        proven = prove_audit_document(before)
+    except Refused as error:
+        raise Refused(f"what is there can't be gone on with: {error}; write to another file to begin anew") from None
     record = before["record"]
     if record["digest"] != table.digest:
         raise Refused(
@@ -218,7 +251,7 @@ def audit_document(state: AuditState, *, confidence: float, risk: float | None, 
         "holds": None if risk is None else _holds(sequence.bound, len(state.table), risk),
         "sentence": audit_sentence(len(state.table), len(ready), sum(ready), sequence.bound, confidence),
         "table": state.table.name,
-        "columns": {"id": state.table.id_column, "answer": state.table.answer_column},
+        "columns": state.table.columns,
         "truth": truth,
         "items": [state.table.ids[place] for place in state.places[: len(ready)]],
         "wrong_items": [state.table.ids[p] for p, label in zip(state.places, ready, strict=False) if label],
@@ -236,7 +269,8 @@ def audit_sentence(population: int, drawn: int, wrong: int, bound: int, confiden
 
 
 def _holds(bound: int, population: int, risk: float) -> bool:
-    return bound <= plain_fraction(risk, "risk") * population
+    """A risk of 0 can be kept: by drawing everything."""
+    return bound <= share(plain_fraction(risk, "risk"), "risk", zero=True) * population
 
 
 def prove_audit_document(document: Any) -> ProvenAudit:

@@ -55,11 +55,23 @@ def shown_to(problem: Problem, anchor: Anchor) -> tuple[str, ...]:
 
 
 def may_run(dataset: Dataset, names: Collection[str], *, allowed: bool) -> None:
-    """InputError where a check runs a program of the user's and nobody said that it may: before anything is bought."""
+    """InputError where a check runs a program of the user's and nobody said that it may, or that is not where it would be run: before anything is bought."""
     for anchor in _every(dataset):
+        if anchor.id in names:
+            _at_hand(dataset, anchor)
         if anchor.id in names and _command(anchor) and not allowed:
             raise InputError(
                 f'check {anchor.id!r} runs a command, and a ladder may climb to it; say --allow-commands, or keep checks out of ladders: [ladder] check = ""'
+            )
+
+
+def _at_hand(dataset: Dataset, anchor: Anchor) -> None:
+    """Commands, like files of models, are found from the folder where the call is made. A file that only the recipe's folder has would never be run, nor bound to the policy."""
+    folder = dataset.recipe.folder
+    for word in _command(anchor):
+        if not Path(word).is_absolute() and not Path(word).exists() and (folder / word).is_file():
+            raise InputError(
+                f"check {anchor.id!r}: {word!r} is in {folder}, and commands run in the folder where they are called; call from there, or write the whole path"
             )
 
 

@@ -31,13 +31,16 @@ class Population:
             need_column(dataset.table, stratify, "stratify")
             if stratify == dataset.recipe.data.gold_column:
                 raise InputError(f"--stratify {stratify}: the draw must not see the gold column")
-        ids, asked, labels, alike = [], [], [], []
+        ids, asked, labels, alike, there = [], [], [], [], False
         for item in dataset.items_in_order():
             ids.append(item.id)
             asked.append(item.digest)
             labels.append("" if stratify is None else str(item.cells.get(stratify)))
+            there = there or stratify in item.cells
             shown = [(name, _plainly(cell)) for name, cell in item.shown.items() if name != dataset.recipe.data.id]
             alike.append(repr(shown) if shown else "")
+        if stratify is not None and not there:
+            raise InputError(f"{dataset.table.name}: no row has a column {stratify!r} to stratify by")
         return cls(tuple(ids), tuple(asked), None if stratify is None else tuple(labels), tuple(alike))
 
     @property

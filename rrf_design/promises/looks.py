@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from rrf_design.documents import checked
 from rrf_design.errors import Refused
 from rrf_design.promises.pilot_plans import PilotPlan
 from rrf_design.promises.playing import PlayedPolicy
@@ -19,8 +20,11 @@ def refuse_second_look(document: Mapping[str, Any], plan: PilotPlan) -> Mapping[
     A pilot is tested once. Testing it again with more labels or another goal, after looking, would break its promise; a sequential one may grow.
     """
     settings = plan.settings
-    if (document.get("population") or {}).get("digest") != plan.population.digest:
+    checked(document, "rrf-policy", what="policy")
+    people = document.get("population")
+    if not isinstance(people, Mapping) or people.get("digest") != plan.population.digest:
         return None
+    _sound(document)
     said = [document.get(key) for key in ("seed", "risk", "confidence", "statement", "among", "order", "random_checks")]
     now = [
         settings.seed,
@@ -44,6 +48,18 @@ def refuse_second_look(document: Mapping[str, Any], plan: PilotPlan) -> Mapping[
             f"the order of tests was made from the last items of the draw; this pilot can grow to {most} labels"
         )
     return document
+
+
+def _sound(document: Mapping[str, Any]) -> None:
+    """What an earlier look wrote is gone on with only where it proves itself."""
+    from rrf_design.promises.policy_documents import prove_policy
+
+    try:
+        prove_policy(document)
+    except Refused as error:
+        raise Refused(
+            f"the policy that is there can't be gone on with: {error}; write to another file to begin anew"
+        ) from None
 
 
 def earlier_look(document: Mapping[str, Any], played: Sequence[PlayedPolicy]) -> tuple[tuple[Stream, ...], str]:

@@ -37,7 +37,7 @@ from rrf_design.risk import (
     stratified_risk,
 )
 from rrf_design.risk.counts import share
-from rrf_design.risk.sentences import percent_above
+from rrf_design.risk.sentences import percent, percent_above
 
 CONFIDENCE = 0.95
 OTHERS = 400
@@ -295,12 +295,13 @@ def large_enough(settings: PilotSettings, size: int) -> None:
     if proven:
         return
     least = least_labels(settings.risk, sure)
-    best = f"can prove a risk of {percent_above(Fraction(best_risk(labels, sure)))} at best, with none wrong (confidence {sure:.0%})"
+    told = percent(share(sure, "confidence"))
+    best = f"can prove a risk of {percent_above(Fraction(best_risk(labels, sure)))} at best, with none wrong (confidence {told})"
     if labels >= least or settings.statement is not Statement.FRESH:
         kind = (
             "tests that hold at every moment" if settings.sequential else f"the statement {str(settings.statement)!r}"
         )
-        best = f"can't prove a risk of {settings.risk:.2%} by {kind} at confidence {sure:.0%}, even with none wrong"
+        best = f"can't prove a risk of {settings.risk:.2%} by {kind} at confidence {told}, even with none wrong"
     raise InputError(
         f"a pilot of {labels} labels {best}; {settings.risk:.2%} needs {'more than' if labels >= least else 'at least'} {max(labels, least)}"
     )

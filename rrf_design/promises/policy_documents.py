@@ -136,29 +136,27 @@ def check_applies(
 ) -> Mapping[str, Any]:
     """The document, if it is a policy for this recipe and table, and for these models and programs of checks where they are asked live; Refused says what has changed."""
     data = checked(document, "rrf-policy", what="policy")
-    said = data.get("recipe"), data.get("population")
-    if not all(isinstance(part, Mapping) for part in said):
-        raise InputError("the policy names no recipe or no population")
-    recipe, people = (dict(part) for part in said if isinstance(part, Mapping))
-    if recipe.get("digest") != recipe_digest:
+    try:
+        check_policy_form(data)
+    except (KeyError, TypeError) as error:
+        raise Refused(f"the policy can't be read: {type(error).__name__}, {error}") from None
+    recipe, people = data["recipe"], data["population"]
+    if recipe["digest"] != recipe_digest:
         raise Refused("the recipe has changed since the pilot (a prompt, a model, a check or a price); pilot it anew")
-    if models is not None and data.get("models") is None:
+    if models is not None and data["models"] is None:
         raise Refused(
             "the pilot was made from recorded answers, and nothing says that these models gave them; pilot live, or give --responses"
         )
-    for key in ("models", "programs"):
-        if not isinstance(data.get(key), Mapping | None):
-            raise Refused(f"the policy's {key} should be an object, not {data[key]!r:.40}; pilot it anew")
     if models is not None and data["models"] != dict(models):
         changed = sorted(name for name in {*models, *data["models"]} if models.get(name) != data["models"].get(name))
         raise Refused(f"the models have changed since the pilot ({', '.join(changed)}); pilot them anew")
-    then, now = data.get("programs") or {}, dict(programs or {})
+    then, now = data["programs"], dict(programs or {})
     if models is not None and then != now:
         changed = sorted(name for name in {*now, *then} if now.get(name) != then.get(name))
         raise Refused(f"the programs of checks have changed since the pilot ({', '.join(changed)}); pilot them anew")
-    if people.get("digest") != population.digest:
+    if people["digest"] != population.digest:
         raise Refused(
-            f"the table has changed since the pilot ({people.get('size')} items then, {len(population)} now, or others); pilot it anew"
+            f"the table has changed since the pilot ({people['size']} items then, {len(population)} now, or others); pilot it anew"
         )
     return data
 

@@ -7,6 +7,7 @@ nobody can redo is named by `verify`: what is taken on trust, because the promis
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from types import UnionType
 from typing import TYPE_CHECKING, Any
 
 from rrf_design.errors import Refused
@@ -43,6 +44,7 @@ POLICY_TRUST = (
 )
 """What the promise rests on, beside the truths that the marks stand for: nobody can redo it from the document."""
 AUDIT_INFORMATION = ("risk", "table", "columns", "truth", "items")
+"""Told beside the bound. Columns are under the digest of the deliveries: they are proven with them, where these are at hand."""
 _POLICY = (
     *("format", "version", "policy", "because", "risk", "confidence", "statement", "among", "sentence", "bound"),
     *("cost_per_item", "check_cost", "delivered_share", "wrong_answers", "measured", "policies", "drawn", "ladder"),
@@ -51,16 +53,35 @@ _POLICY = (
 )
 _AUDIT = (
     *("format", "version", "population", "drawn", "wrong", "bound", "confidence", "risk", "holds", "sentence"),
-    *("table", "truth", "items", "wrong_items", "record"),
+    *("table", "columns", "truth", "items", "wrong_items", "record"),
 )
 _OUTCOME = ("policy", "cost", "delivered", "counted", "wrong", "proven", "marks")
+_KINDS: tuple[tuple[str, type | UnionType, str], ...] = (
+    ("models", Mapping | None, "an object, or null for recorded answers"),
+    ("programs", Mapping, "an object"),
+    ("runs", list, "a list"),
+    ("drawn", list, "a list"),
+    ("leaks", list, "a list"),
+    ("twins", list, "a list"),
+    ("stronger", list, "a list"),
+    ("measured", Mapping, "an object"),
+    ("stratify", str | None, "a column's name, or null"),
+    ("truth", str, "a text"),
+    ("order", str, "a text"),
+    ("aside", int, "a whole number"),
+)
 _WRONG = ("answers", "items", "more_than", "nodes", "by_node")
 
 
-def policy_words(seed: str) -> str:
+def seed_words(seed: int) -> str:
+    """The seed that nobody chose leaves least to trust."""
+    return f"seed {seed}{', the default' if seed == 0 else ', which somebody chose'}"
+
+
+def policy_words(seed: int) -> str:
     """What `verify` leaves to the reader of a policy."""
     return (
-        f"the truths of the pilot, that table, recipe and models are those that are named, and that {seed}, size and order of tests were fixed before any truth was seen,"
+        f"the truths of the pilot, that table, recipe and models are those that are named, and that {seed_words(seed)}, size and order of tests were fixed before any truth was seen,"
         f" with no other pilot of it ({', '.join(POLICY_TRUST)}); information, not proven: {', '.join(POLICY_INFORMATION)}"
     )
 
@@ -69,8 +90,8 @@ def audit_words(seed: int, *, same: bool = False) -> str:
     """What `verify` leaves to the reader of an audit. `same`: the delivered table was compared."""
     table = "" if same else ", that the delivered table is the one whose digest is named,"
     return (
-        f"the labels{table} and that no other seed than {seed} was tried;"
-        f" information, not proven: {', '.join(AUDIT_INFORMATION)}"
+        f"the labels{table} and that {seed_words(seed)}, was fixed before anything was looked at, with no other draw from these deliveries tried;"
+        f" information, not proven: {', '.join(name for name in AUDIT_INFORMATION if not (same and name == 'columns'))}"
     )
 
 
@@ -95,7 +116,15 @@ def check_policy_form(data: Mapping[str, Any]) -> None:
     if len(set(names)) != len(names):
         raise Refused("two policies have the same name")
     if data["voided_by"] != VOIDED_BY:
-        raise Refused("voided_by: is not in the words that every policy has")
+        raise Refused("voided_by: is not in the words that every policy of this version has; pilot it anew")
+    for key, kinds, words in _KINDS:
+        if not isinstance(data[key], kinds) or isinstance(data[key], bool):
+            raise Refused(f"{key}: should be {words}, not {data[key]!r:.40}")
+    if data["models"] is None and (data["programs"] or data["runs"]):
+        raise Refused("programs and runs: belong to a pilot whose models were asked, and none is named")
+    for name, files in data["programs"].items():
+        if not isinstance(files, Mapping) or any(type(digest) is not str for digest in files.values()):
+            raise Refused(f"programs: {name!r:.40} should have a digest for each file")
     if (data["strata"] is None) != (data["stratify"] is None):
         raise Refused("stratify: names a column where items were drawn inside strata, and only there")
     deep = list(range(min(DEEPEST + 1, data["wrong_answers"]["answers"])))
@@ -125,12 +154,14 @@ def check_reason(data: Mapping[str, Any], choice: PolicyChoice) -> None:
 
 
 def check_audit_form(data: Mapping[str, Any]) -> None:
-    """Refused for a key that is missing or unknown. Audits of earlier releases do not name their columns."""
-    _keys(data, _AUDIT, "the certificate", maybe=("columns",))
-    if "columns" in data:
-        _keys(data["columns"], ("id", "answer"), "columns")
-        if type(data["columns"]["answer"]) is not str or not isinstance(data["columns"]["id"], str | None):
-            raise Refused("columns: names that of the answers, and that of the ids or null")
+    """Refused for a key that is missing or unknown."""
+    _keys(data, _AUDIT, "the certificate")
+    _keys(data["columns"], ("id", "answer"), "columns")
+    if type(data["columns"]["answer"]) is not str or not isinstance(data["columns"]["id"], str | None):
+        raise Refused("columns: names that of the answers, and that of the ids or null")
+    for key in ("table", "truth"):
+        if type(data[key]) is not str:
+            raise Refused(f"{key}: should be a text, not {data[key]!r:.40}")
 
 
 def _keys(entry: Any, known: Collection[str], where: str, *, maybe: Collection[str] = ()) -> None:
@@ -138,4 +169,7 @@ def _keys(entry: Any, known: Collection[str], where: str, *, maybe: Collection[s
         raise Refused(f"{where}: should be an object")
     for key in sorted(set(known) ^ set(entry), key=str):
         if key not in maybe:
-            raise Refused(f"{where}: {key!r:.40} is {'missing' if key in known else 'unknown'}")
+            fault = "missing" if key in known else "unknown"
+            raise Refused(
+                f"{where}: {key!r:.40} is {fault}; if another version of rrf-design wrote it, make it anew with this one"
+            )

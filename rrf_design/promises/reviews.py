@@ -22,29 +22,46 @@ COLUMNS = ("id", "question", "text", "value")
 
 
 def write_reviews(path: str | os.PathLike[str], rows: Iterable[tuple[str, str, str]]) -> int:
-    """(id, question, text) of each item; `value` is left empty for the reviewer. What was filled in before stays."""
-    form = _form(path)
-    known = read_reviews(path) if Path(path).exists() else {}
-    entries: list[dict[str, Any]] = [
-        {"id": name, "question": question, "text": text, "value": known.get(name, "")} for name, question, text in rows
-    ]
+    """(id, question, text) of each item; `value` is left empty for the reviewer. How many are asked.
+
+    What people wrote into the file stays: values, columns of their own, and items that are not asked about any more.
+    """
+    form = check_review_file(path)
+    there = _filled(path) if Path(path).exists() else {}
+    asked = [{"id": name, "question": question, "text": text} for name, question, text in rows]
+    entries: list[dict[str, Any]] = [{**there.pop(e["id"], {"value": ""}), **e} for e in asked]
+    entries += there.values()
     if form == ".jsonl":
         write_text(path, "".join(json_text(entry) + "\n" for entry in entries))
     else:
         text = io.StringIO()
-        writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
+        columns = dict.fromkeys((*COLUMNS, *(key for entry in entries for key in entry)))
+        writer = csv.DictWriter(text, list(columns), lineterminator="\n", restval="")
         writer.writeheader()
         writer.writerows(
             {key: sheet_text(str(value)) if key in ("question", "text") else value for key, value in e.items()}
             for e in entries
         )
         write_text(path, text.getvalue())
-    return len(entries)
+    return len(asked)
+
+
+def _filled(path: str | os.PathLike[str]) -> dict[str, dict[str, Any]]:
+    """The entries of a file in which somebody wrote something, as they stand there."""
+    known, found = read_reviews(path), dict[str, dict[str, Any]]()
+    table = open_table(path)
+    for _, cells, _ in table.rows(RowFaults(table.name)):
+        name = str(cells["id"])
+        own = {key: value for key, value in cells.items() if key not in COLUMNS and value not in (None, "")}
+        if name in known or own:
+            blank = dict.fromkeys(COLUMNS, "")
+            found.setdefault(name, {**blank, **cells, "id": name, "value": known.get(name, "")})
+    return found
 
 
 def read_reviews(path: str | os.PathLike[str], *, only: Sequence[str] | None = None) -> dict[str, Any]:
     """What people wrote, by item; empty values are left out. InputError for an item that was not asked about (`only`), or one with two values."""
-    _form(path)
+    check_review_file(path)
     table = open_table(path)
     faults = RowFaults(table.name)
     wanted = None if only is None else set(only)
@@ -75,7 +92,8 @@ def joined_reviews(paths: Sequence[str | os.PathLike[str]]) -> dict[str, Any]:
     return found
 
 
-def _form(path: str | os.PathLike[str]) -> str:
+def check_review_file(path: str | os.PathLike[str]) -> str:
+    """Its ending; InputError for one that is no review file's."""
     form = Path(path).suffix.lower()
     if form not in (".csv", ".jsonl"):
         raise InputError(f"{path}: review files end in .csv or .jsonl")

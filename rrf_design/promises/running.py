@@ -16,12 +16,13 @@ from rrf_design.promises.buying import NOTHING, BoughtAnswers, LiveModels, buy_a
 from rrf_design.promises.checks import check_names, may_run, program_digests
 from rrf_design.promises.drawing import Population
 from rrf_design.promises.family import CHECK_EVERYTHING, LadderPolicy, LastRung
+from rrf_design.promises.outcomes_again import refuse_other_outcomes
 from rrf_design.promises.pilot_plans import last_prices
 from rrf_design.promises.piloting import checked_value
 from rrf_design.promises.playing import PlayedPolicy, play
 from rrf_design.promises.policy_documents import RunTotals, check_applies, prove_policy, run_sentence
 from rrf_design.promises.sheets import AnswerSheet, SheetRow, read_sheet
-from rrf_design.promises.truths import GoldRule, cannot_tell, read_truth, shown
+from rrf_design.promises.truths import GoldRule, Truth, cannot_tell, read_truth, shown
 from rrf_design.questions.answers import RecordedAnswers
 from rrf_design.questions.datasets import Dataset
 from rrf_design.verdict import Verdict, counted
@@ -109,6 +110,8 @@ def run_policy(
     played: PlayedPolicy | None = None
     if data["policy"] != CHECK_EVERYTHING:
         policy = LadderPolicy.from_json(data["ladder"])
+        pilot = sheet.only(data["places"])
+        refuse_other_outcomes(data, pilot, [_known_truth(row, said, rule) for row in pilot.rows], last=last)
         (played,) = play([policy.gates], outside, last=last)
         _unanswered(outside, played)
         verdicts = _verdicts(outside, played)
@@ -161,6 +164,11 @@ def _pilot_truth(row: SheetRow, said: Mapping[str, Any], rule: GoldRule) -> Any:
     if said.get(row.id) is not None:
         return said[row.id]
     return row.item.gold if rule.column is not None else checked_value(row.item.problem)
+
+
+def _known_truth(row: SheetRow, said: Mapping[str, Any], rule: GoldRule) -> Truth | None:
+    cell = _pilot_truth(row, said, rule)
+    return Truth.unknown() if cannot_tell(said.get(row.id)) else read_truth(cell, row.parser, rule)
 
 
 def _drawn_to_check(

@@ -39,6 +39,10 @@ class GoldRule:
     tolerance: float | None = None
     separator: str | None = None
 
+    def __post_init__(self) -> None:
+        if self.tolerance is not None and not 0 <= self.tolerance < math.inf:
+            raise InputError(f"a tolerance of {self.tolerance} for the truth; give a number that is 0 or more")
+
     @classmethod
     def of(cls, data: DataSection, *, tolerance: float | None = None) -> GoldRule:
         """The rule of a recipe; `tolerance` is the answer's own, where gold names none."""

@@ -52,7 +52,8 @@ class PageSource:
     answers: Sequence[Mapping[str, Any]] = ()
     """Of a run: its recorded answers (`rrf_design.acquisition.answer_log`), prompts and raw texts."""
     redone: bool = False
-    """Of a policy or an audit: whether its tests were redone (`promises.prove_policy`, `prove_audit_document`) before the page was made."""
+    """Of a policy or an audit: whether its tests were redone (`promises.prove_policy`, `prove_audit_document`) before the page was made; of a run under a
+    policy, those of the policy."""
     refused: str | None = None
     """What they did not prove then."""
     refresh: int | None = None
@@ -60,17 +61,23 @@ class PageSource:
 
 
 def write_report(
-    document: Any, out: str | os.PathLike[str], *, problem: Any = None, answers: Sequence[Mapping[str, Any]] = ()
+    document: Any,
+    out: str | os.PathLike[str],
+    *,
+    problem: Any = None,
+    answers: Sequence[Mapping[str, Any]] = (),
+    redone: bool = False,
 ) -> Path:
     """Write the page of `document` (a path, a mapping, or a result such as a plan or an explanation) to `out`.
 
     `problem` (a path, a Problem, or for a data set a mapping of item to Problem) is what a plan, a repair or a run belongs
     to, for the drawing of the field; a document that carries its problem does not need it. `answers` are those
-    that a run recorded (`rrf_design.acquisition.answer_log`): prompts and raw texts.
+    that a run recorded (`rrf_design.acquisition.answer_log`): prompts and raw texts. `redone`: the caller has redone the tests behind
+    a promise, and they hold.
     """
     from rrf_design.files import write_text
 
-    source = replace(read(document, problem=problem), answers=answers)
+    source = replace(read(document, problem=problem), answers=answers, redone=redone)
     write_text(out, render(source))
     return Path(out)
 

@@ -69,7 +69,7 @@ def policy_run_page(source: PageSource) -> str:
         f"Delivered of {data['population']['table']}",
         [section("The items", *told, table(head, rows, right=[4], caption="What became of each item"))],
         subtitle="Run under a pilot's policy",
-        lead=join(callout(prose(str(data["sentence"])), kind=_kind(not data["waiting"])), cards(figures)),
+        lead=join(_run_claim(source), cards(figures)),
         facts=_facts(data),
     )
 
@@ -125,6 +125,19 @@ def _claim(source: PageSource, *more: Child, holds: bool) -> Child:
     if not source.redone:
         more = (*more, prose("Not redone for this page: ", code("rrf-design verify"), " says whether it is proven."))
     return callout(said, *more, kind=_kind(holds and source.redone))
+
+
+def _run_claim(source: PageSource) -> Child:
+    """The sentence of a run. The proof is its policy's, which was redone where the run itself makes its page; a document that was read says what is written in it."""
+    said = prose(str(source.data["sentence"]))
+    if source.redone:
+        return callout(said, kind=_kind(not source.data["waiting"]))
+    more = prose(
+        "So the document says, which carries no proof of its own: the policy that it ran under does (",
+        code("rrf-design verify POLICY.json"),
+        "), and an audit of what was delivered.",
+    )
+    return callout(said, more, kind=_kind(False))
 
 
 def _figures(data: Mapping[str, Any]) -> list[Card]:

@@ -75,6 +75,17 @@ def test_people_say_the_truth(run: Run, table: Path) -> None:
         (("last", "--gold", "booked"), "give --recipe"),
         (("delivered.csv", "--gold", "nothing"), "nothing"),
         (("gone.csv", "--gold", "booked"), "gone.csv"),
+        ((*OPTIONS, "--risk", "2"), "risk is 2, and should lie strictly between 0 and 1"),
+        ((*OPTIONS, "--risk", "-1"), "risk is -1"),
+        ((*OPTIONS, "--tolerance", "-1"), "a tolerance of -1.0 for the truth"),
+        ((*OPTIONS, "--tolerance", "inf"), "a tolerance of inf"),
+        ((*OPTIONS, "--tolerance", "nan"), "a tolerance of nan"),
+        (("delivered.csv", "--gold", "answer"), "column 'answer' was delivered, and is no truth"),
+        ((*OPTIONS, "--resume"), "name the file with --review-file"),
+        ((*OPTIONS, "--resume", "--review-file", "none.csv"), "none.csv: no such file"),
+        ((*OPTIONS, "--review-file", "none.xlsx"), "review files end in .csv or .jsonl"),
+        ((*OPTIONS, "--data", "table.csv"), "delivered.csv is a table itself"),
+        ((*OPTIONS, "--store", "j.sqlite"), "--store names the journal of a run"),
     ],
 )
 def test_wrong_calls_are_one_line(run: Run, table: Path, arguments: tuple[str, ...], words: str) -> None:
@@ -89,7 +100,7 @@ def test_a_missing_truth_is_asked_of_people(run: Run, table: Path) -> None:
     path.write_text(path.read_text().replace(",105,", ",,"))
     found = run("audit", *OPTIONS, "--labels", "37")
     assert found.code == 2
-    assert "1 drawn items have no truth in column 'booked'; ask people with --review-file" in found.err
+    assert "1 drawn items have no truth in column 'booked', 'i5' among them; ask people with --review-file" in found.err
 
 
 def test_a_certificate_is_written_and_gone_on_with(run: Run, table: Path) -> None:
@@ -127,3 +138,50 @@ def test_verify_notices_a_file_that_was_changed_after_its_audit(run: Run, table:
     assert (gone.code, gone.json["delivered"]) == (0, None)
     assert "delivered table is the one" in gone.json["taken_on_trust"]
     assert run("verify", "audit.json", "--delivered", "delivered.csv").code == 2
+
+
+def test_a_second_draw_until_it_is_clean_is_refused(run: Run, table: Path) -> None:
+    """Another seed into another file would be another chance; the same seed draws the same."""
+    assert run("audit", *OPTIONS, "--labels", "12", "-o", "first.json").code == 0
+    assert run("audit", *OPTIONS, "--labels", "12", "-o", "again.json").code == 0
+    other = run("audit", *OPTIONS, "--labels", "12", "-o", "second.json", "--seed", "5")
+    assert (other.code, Path("second.json").exists()) == (2, False)
+    assert "audited these deliveries with seed 0" in other.err
+
+
+def test_the_last_delivery_is_audited(run: Run, table: Path) -> None:
+    """A table that was delivered twice, or that came with a column of that name: what stands behind all of the input's columns was delivered."""
+    rows = list(csv.DictReader(Path("delivered.csv").read_text().splitlines()))
+    for own in ("rrf_answer", "answer"):
+        late = {"rrf_answer": "answer", "answer": "rrf_answer"}[own]
+        with Path("twice.csv").open("w", newline="") as stream:
+            writer = csv.DictWriter(stream, ["no", "booked", own, "cost", late, "verdict", "rrf_cost"])
+            writer.writeheader()
+            for row in rows:
+                kept = {"no": row["no"], "booked": row["booked"], own: "0", "cost": "12", "rrf_cost": "3"}
+                writer.writerow({**kept, late: row["answer"], "verdict": "certified"})
+        found = run("audit", "twice.csv", "--id", "no", "--gold", "booked", "--labels", "37", "--json").json
+        assert (found["population"], found["wrong"], found["columns"]["answer"]) == (37, 2, late)
+        run("audit", "twice.csv", "--id", "no", "--labels", "3", "--review-file", f"{own}.csv")
+        shown = next(csv.DictReader(Path(f"{own}.csv").read_text().splitlines()))["text"]
+        assert f"{own}: 0; cost: 12" in shown
+        assert "rrf_cost: 3" not in shown
+
+
+def test_reviews_of_nothing_that_was_delivered_are_refused(run: Run, table: Path) -> None:
+    Path("r.csv").write_text("id,value\n1,101\n")
+    found = run("audit", "delivered.csv", "--id", "no", "--review-file", "r.csv", "--resume", "--labels", "5")
+    assert (found.code, "item '1' was not drawn" in found.err) == (2, True)
+
+
+def test_a_document_with_other_items_than_the_table_is_refused(run: Run, table: Path) -> None:
+    from rrf_design.documents import sealed
+
+    Path("rrf.toml").write_text(
+        '[data]\ntable = "t.csv"\nid = "no"\ngold = "booked"\n[answer]\nof = "a"\n[[ask]]\nid = "a"\nprompt = "{{ no }}?"\n'
+    )
+    Path("t.csv").write_text("no,booked\nx,1\ny,2\n")
+    items = [{"id": name, "answer": 1} for name in ("x", "y", "z")]
+    Path("run.json").write_text(json.dumps(sealed("rrf-delivery", {"items": items})))
+    found = run("audit", "run.json", "--recipe", "rrf.toml")
+    assert (found.code, "it has 3 items, and the table 2" in found.err) == (2, True)

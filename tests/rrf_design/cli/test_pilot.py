@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+Run = Any
+
 
 @pytest.fixture
 def world(make_world: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
@@ -180,3 +182,61 @@ def test_k_in_the_certificate(run: Any, small_world: Any) -> None:
     assert (inside.code, "no evidence for itself" in inside.err) == (2, True)
     whole = run("certify", "rrf.toml", "--pilot", "policy.json", "-o", "c.json")
     assert (whole.code, "fail the premise" in whole.out) == (0, True)
+
+
+def test_what_is_no_policy_is_not_written_over(run: Run, small_world: Any) -> None:
+    """An audit, a run, a list: whatever is there stays there, and one line says so."""
+    for text in ('{"format": "rrf-audit", "version": 1, "population": 3}', "[1]", "3", '{"format": "rrf-policy-run"}'):
+        Path("there.json").write_text(text)
+        found = run("pilot", "--responses", "answers.jsonl", "-o", "there.json")
+        assert (found.code, Path("there.json").read_text()) == (2, text)
+        assert "there.json: not a policy" in found.err
+        assert found.err.count("\n") == 1
+
+
+def test_an_earlier_policy_that_does_not_prove_itself_is_not_gone_on_with(run: Run, small_world: Any) -> None:
+    run("pilot", "--responses", "answers.jsonl", "-o", "policy.json")
+    document = json.loads(Path("policy.json").read_text())
+    for change in ({"choice": "x"}, {"programs": None}, {"drawn": 5}):
+        Path("policy.json").write_text(json.dumps({**document, **change}))
+        found = run("pilot", "--responses", "answers.jsonl", "-o", "policy.json")
+        assert (found.code, found.err.count("\n")) == (2, 1)
+        assert "can't be gone on with" in found.err
+    older = {key: value for key, value in document.items() if key != "programs"}
+    Path("policy.json").write_text(json.dumps(older))
+    for verb in (("verify", "policy.json"), ("acquire", "--policy", "policy.json", "--responses", "answers.jsonl")):
+        found = run(*verb)
+        assert found.code in (1, 2)
+        assert "if another version of rrf-design wrote it, make it anew" in found.out + found.err
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        (("--stratify", "nosuch"), "no row has a column 'nosuch' to stratify by"),
+        (("--aside", "-3"), "--aside -3"),
+        (("--money", "3"), "--money limits what is bought, and nothing is bought with --responses"),
+        (("--base-url", "http://x"), "--base-url is for models that are asked"),
+        (("--forecast", "-o", "x.json"), "--forecast buys, labels and writes nothing"),
+        (("--review-file", "r.xlsx"), "review files end in"),
+        (("--confidence", "0.999999999999"), "(confidence 99.9999999999 %)"),
+    ],
+)
+def test_nothing_is_ignored_in_silence(run: Run, small_world: Any, more: tuple[str, ...], words: str) -> None:
+    found = run("pilot", "--responses", "answers.jsonl", *more)
+    assert (found.code, found.err.count("\n")) == (2, 1)
+    assert words in found.err
+
+
+def test_several_pilots_of_one_table_are_named(run: Run, small_world: Any) -> None:
+    run("pilot", "--responses", "answers.jsonl", "-o", "a.json")
+    assert "another pilot" not in run("pilot", "--responses", "answers.jsonl", "-o", "a.json").err
+    assert "a.json beside it is another pilot of this table" in (
+        run("pilot", "--responses", "answers.jsonl", "-o", "b.json", "--seed", "2").err
+    )
+
+
+def test_the_runs_of_a_live_pilot_say_what_they_were(run: Run, small_world: Any) -> None:
+    run("pilot", "--model", f"scripted:{small_world.script}", "-o", "policy.json")
+    runs = run("runs", "--json").json["runs"]
+    assert {entry["stopped_because"] for entry in runs} == {"schedule complete"}

@@ -65,6 +65,18 @@ def test_people_are_asked_and_read_back(run: Run, policy: Path) -> None:
         (("-o", "out.xlsx"), "-o ends in .json"),
         (("--budget", "1"), "--budget limits what is bought, and nothing is bought with --responses"),
         (("--max-calls", "3"), "--max-calls limits what is bought"),
+        (("--money", "3"), "--money limits what is bought"),
+        (("--slots", "3"), "--slots is for models that are asked, and none is with --responses"),
+        (("--prices", "p.toml"), "--prices is for models that are asked"),
+        (("--report", "out.xlsx"), "--report does nothing beside --policy: write the page with -o PAGE.html"),
+        (("--limit", "5"), "--limit does nothing beside --policy: it runs on all items"),
+        (("--require-share", "0.5"), "--require-share does nothing beside --policy"),
+        (("--seed", "5"), "--seed does nothing beside --policy: the policy has the seed"),
+        (("--resume", "last"), "--resume does nothing beside --policy: repeat the command"),
+        (("other.toml",), "2 files are named"),
+        (("-o", "table.jsonl"), "table.jsonl: is read by this call, and would be written over"),
+        (("-o", "./policy.json"), "policy.json: is read by this call"),
+        (("--review-file", "r.txt"), "review files end in .csv or .jsonl"),
         (("--budget", "nan"), "--budget nan: should be a number that is 0 or more"),
     ],
 )
@@ -120,3 +132,32 @@ def test_the_page_of_a_refused_policy_says_so(run: Run, policy: Path) -> None:
     assert "REFUSED" not in Path("true.html").read_text()
     assert "REFUSED: confidence 0.999 is claimed" in Path("lie.html").read_text()
     assert "callout good" not in Path("lie.html").read_text()
+
+
+def test_nothing_that_people_wrote_is_lost(run: Run, world: Any) -> None:
+    """One review file for everything: the pilot's truths, and what the run asks, with a column of the reviewer's own."""
+    world.recipe.write_text(world.recipe.read_text().replace('gold = "booked"\n', ""))
+    pilot = ("pilot", "--responses", "answers.jsonl", "--review-file", "r.csv", "-o", "policy.json")
+    assert run(*pilot).code == 1
+    truth = {row["no"]: row["booked"] for row in map(json.loads, Path("table.jsonl").read_text().splitlines())}
+    rows = list(csv.DictReader(Path("r.csv").read_text().splitlines()))
+    with Path("r.csv").open("w", newline="") as stream:
+        writer = csv.DictWriter(stream, [*rows[0], "who"])
+        writer.writeheader()
+        writer.writerows({**row, "value": truth[row["id"]], "who": "Ann"} for row in rows)
+    assert run(*pilot, "--resume").code in (0, 1)
+    run(*OPTIONS, "--reviews", "r.csv", "--review-file", "r.csv")
+    kept = {row["id"]: row for row in csv.DictReader(Path("r.csv").read_text().splitlines())}
+    for row in rows:
+        assert (kept[row["id"]]["value"], kept[row["id"]]["who"]) == (str(truth[row["id"]]), "Ann")
+        assert kept[row["id"]]["question"] == row["question"]
+
+
+def test_the_page_of_a_run_is_ticked_by_whoever_proved_it(run: Run, policy: Path) -> None:
+    """`acquire --policy` redoes the policy's tests; a document that was read, and may have been edited, carries no proof."""
+    run(*OPTIONS, "-o", "run.json", "-o", "fresh.html")
+    document = json.loads(Path("run.json").read_text())
+    Path("run.json").write_text(json.dumps({**document, "sentence": "Nothing is wrong, ever."}))
+    assert run("report", "run.json", "-o", "read.html").code == 0
+    assert "carries no proof of its own" in Path("read.html").read_text()
+    assert "carries no proof of its own" not in Path("fresh.html").read_text()

@@ -65,3 +65,17 @@ def test_unknown_endings_are_refused_before_anything_is_written(delivery: Delive
     with pytest.raises(InputError, match="an output ends in"):
         write_output(tmp_path / "out.pdf", delivery)
     assert not list(tmp_path.iterdir())
+
+
+def test_what_is_read_is_not_written_over(items: rrf.Dataset, folder: Path, tmp_path: Path) -> None:
+    from rrf_design.handover.outputs import spare_inputs
+
+    table = folder / str(items.recipe.data.table)
+    spare_inputs([tmp_path / table.name, folder / "new.csv"], items)
+    link = tmp_path / "link.csv"
+    link.symlink_to(table)
+    for path in (table, link, folder / items.recipe.name):
+        with pytest.raises(InputError, match="is read by this call, and would be written over"):
+            spare_inputs([path], items)
+    with pytest.raises(InputError, match="written over"):
+        spare_inputs([folder / "answers.jsonl"], items, folder / "answers.jsonl")

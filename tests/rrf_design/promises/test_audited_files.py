@@ -80,15 +80,22 @@ def test_what_was_audited_in_another_column_is_not_there(audited: tuple[Any, Pat
         check_delivered(audited[0], write(audited[1], [{"no": row["no"], "said": row["answer"]} for row in ROWS]))
 
 
-def test_an_audit_that_names_no_columns_says_which_were_compared(audited: tuple[Any, Path]) -> None:
+def test_columns_are_under_the_digest(audited: tuple[Any, Path]) -> None:
+    """A forger who keeps the audited values in another column, and has the certificate name that one."""
     document, path = audited
-    older = {key: value for key, value in document.items() if key != "columns"}
-    prove_audit_document(older)
-    ids = "the numbers of the rows" if document["columns"]["id"] is None else "column 'no'"
-    assert compared(check_delivered(older, path)) == f"ids: {ids}, answers: column 'answer'"
+    write(path, [{**row, "audited": row["answer"], "answer": "0"} for row in ROWS])
+    forged = {**document, "columns": {**document["columns"], "answer": "audited"}}
+    prove_audit_document(forged)
+    with pytest.raises(Refused, match="changed since the audit"):
+        check_delivered(forged, path)
+    unnamed = {key: value for key, value in document.items() if key != "columns"}
+    with pytest.raises(Refused, match="'columns' is missing; if another version of rrf-design wrote it, make it anew"):
+        prove_audit_document(unnamed)
     for columns in (None, {"id": "no"}, {"id": 3, "answer": "answer"}, {"id": None, "answer": None}):
         with pytest.raises(Refused, match="columns"):
             prove_audit_document({**document, "columns": columns})
+    ids = "the numbers of the rows" if document["columns"]["id"] is None else "column 'no'"
+    assert compared(check_delivered(document, write(path, ROWS))) == f"ids: {ids}, answers: column 'answer'"
 
 
 def test_a_run_is_compared_by_its_items(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -249,3 +250,18 @@ def test_killed_while_checks_are_made_and_gone_on_with(make_checked_world: Any) 
     climbed = [row for row in run.rows if row["reason"].startswith("the check 'command'")]
     assert made() == 12 + 1 + len(climbed) + 1
     assert run.complete
+
+
+def test_programs_that_only_the_folder_of_the_recipe_has_are_named(
+    make_checked_world: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Commands run where the call is made: from elsewhere the check would fail in silence, and the policy would be bound to no program."""
+    world = make_checked_world(["command"])
+    data = world.dataset
+    may_run(data, ["command"], allowed=True)
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    with pytest.raises(
+        InputError, match=r"check 'command': '\./python' is in .*; call from there, or write the whole path"
+    ):
+        may_run(data, ["command"], allowed=True)

@@ -27,8 +27,11 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 
 def test_what_is_not_proven_is_named() -> None:
-    assert all(name in policy_words("seed 0") for name in (*POLICY_INFORMATION, *POLICY_TRUST))
+    assert all(name in policy_words(0) for name in (*POLICY_INFORMATION, *POLICY_TRUST))
     assert all(name in audit_words(0) for name in AUDIT_INFORMATION)
+    assert "columns" not in audit_words(0, same=True)
+    assert "seed 0, the default" in audit_words(0)
+    assert "seed 7, which somebody chose" in audit_words(7)
 
 
 @pytest.mark.parametrize(

@@ -90,3 +90,17 @@ def test_several_files_are_one_voice(tmp_path: Path) -> None:
     assert joined_reviews([tmp_path / "a.csv", tmp_path / "b.csv"]) == {"x": "1", "y": "2"}
     with pytest.raises(InputError, match=r"c\.csv: item 'y' has another value"):
         joined_reviews([tmp_path / name for name in ("a.csv", "b.csv", "c.csv")])
+
+
+@pytest.mark.parametrize("ending", [".csv", ".jsonl"])
+def test_items_that_are_not_asked_about_any_more_stay(tmp_path: Path, ending: str) -> None:
+    """A smaller draw, or what waits after a run: what people wrote about the others is not thrown away; what they left empty is."""
+    path = tmp_path / f"review{ending}"
+    write_reviews(path, [*ROWS, ("009", "?", "empty")])
+    fill(path, "008", "12,50")
+    before = read_reviews(path)
+    assert write_reviews(path, ROWS[:1]) == 1
+    assert read_reviews(path) == before == {"008": "12,50"}
+    assert "009" not in path.read_text()
+    write_reviews(path, ROWS)
+    assert path.read_text().count("008") == 1

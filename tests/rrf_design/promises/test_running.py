@@ -64,7 +64,7 @@ def test_a_policy_with_other_names_than_it_drew_is_refused(make_world: Any) -> N
 @pytest.mark.parametrize(("key", "said"), [("models", "x"), ("models", [1]), ("programs", [1]), ("programs", "x")])
 def test_models_and_programs_are_objects(make_world: Any, key: str, said: Any) -> None:
     world = make_world(items=200, wrong=0.05)
-    with pytest.raises(Refused, match=f"the policy's {key} should be an object"):
+    with pytest.raises(Refused, match=f"{key}: should be an object"):
         run(world, {**world.document(SETTINGS), key: said})
 
 

@@ -1,0 +1,41 @@
+"""Do the pilot's items still come out as they did? Recorded answers have no models that a policy could be bound to; but the pilot's own items are among them.
+
+A policy that was tested on other answers, or against other truths, than those that are there now promises nothing about the rest of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rrf_design.errors import Refused
+from rrf_design.promises.family import LadderPolicy
+from rrf_design.promises.playing import LastPrices, play
+from rrf_design.promises.sheets import AnswerSheet
+from rrf_design.promises.truths import Said, Truth
+
+WORDS = {"r": "right", "w": "wrong", "-": "not delivered", "d": "delivered"}
+
+
+def refuse_other_outcomes(
+    data: Mapping[str, Any], pilot: AnswerSheet, truths: Sequence[Truth | None], *, last: LastPrices
+) -> None:
+    """Refused where an item of the pilot, in the order of the draw, comes out otherwise than its policy says; items that are not recorded, or whose truth is not at hand, are passed over."""
+    policy = LadderPolicy.from_json(data["ladder"])
+    marks = next(entry["marks"] for entry in data["policies"] if entry["policy"] == policy.name)
+    (played,) = play([policy], pilot, last=last)
+    for row, held, before, value, delivered, truth in zip(
+        pilot.rows, played.held, marks, played.values, played.delivered, truths, strict=True
+    ):
+        if any("missing" in (row.invalid.get(name), row.silent_checks.get(name)) for name in held):
+            continue
+        now = "-" if not delivered else _mark(value, truth, unknown="d" if before == "-" else before)
+        if before != now:
+            raise Refused(
+                f"item {row.id!r} of the pilot was {WORDS[before]} when the policy was tested, and is {WORDS[now]} now: its recorded answers or its truth have"
+                " changed since, and what was proven with the old ones does not hold for these; pilot it anew"
+            )
+
+
+def _mark(value: Said | None, truth: Truth | None, *, unknown: str) -> str:
+    return unknown if truth is None else "r" if truth.right(value) else "w"
