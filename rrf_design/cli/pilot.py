@@ -144,7 +144,7 @@ def pilot_verb(
     from rrf_design.promises.pilot_plans import OTHERS, settings_of
     from rrf_design.promises.reviews import check_review_file
     from rrf_design.risk import Among, Statement
-    from rrf_design.risk.statements import choice
+    from rrf_design.risk.arguments import choice
 
     if not forecast and (accuracy is not None or agreed_wrong is not None):
         raise InputError("--accuracy and --agreed-wrong are guesses for a forecast; a pilot measures: add --forecast")

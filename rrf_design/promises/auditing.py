@@ -24,7 +24,7 @@ from rrf_design.questions.delivery import DELIVERED, delivered_names
 from rrf_design.questions.faults import RowFaults
 from rrf_design.questions.tables import Cells, open_table
 from rrf_design.risk import CLEAN, AuditSequence, audit_record, draw_order, prove_audit
-from rrf_design.risk.counts import share
+from rrf_design.risk.arguments import share
 from rrf_design.risk.records import ProvenAudit
 from rrf_design.risk.sentences import percent, percent_above
 

@@ -37,7 +37,7 @@ from rrf_design.risk import (
     prospects_of,
     replay,
 )
-from rrf_design.risk.counts import share
+from rrf_design.risk.arguments import share
 from rrf_design.risk.forecasts import AGREED_WRONG
 from rrf_design.risk.guesses import guessed_answers
 

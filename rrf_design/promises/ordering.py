@@ -36,7 +36,8 @@ from rrf_design.risk import (
     staggered,
     trusted_risk,
 )
-from rrf_design.risk.counts import BinomialTail, share
+from rrf_design.risk.arguments import share
+from rrf_design.risk.counts import BinomialTail
 from rrf_design.risk.orders import DISCOUNT
 
 

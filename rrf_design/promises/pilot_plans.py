@@ -36,8 +36,9 @@ from rrf_design.risk import (
     sequential_tail,
     stratified_risk,
 )
-from rrf_design.risk.counts import share
+from rrf_design.risk.arguments import share
 from rrf_design.risk.sentences import percent, percent_above
+from rrf_design.risk.strata import binomial_is_heaviest
 
 CONFIDENCE = 0.95
 OTHERS = 400
@@ -318,4 +319,9 @@ def tested_limit(plan: PilotPlan) -> Limit:
     risk: float | Fraction = settings.risk
     if settings.stratify is not None:
         risk = stratified_risk(plan.population.strata(plan.drawn), settings.risk)
+        level, shares = 1 - share(settings.confidence, "confidence"), {one.checked_share for one in plan.policies}
+        if not all(binomial_is_heaviest(len(plan.drawn), risk / (1 - part), level) for part in shares):
+            raise InputError(
+                f"a stratified pilot does not prove so large a risk as {settings.risk:.2%} at a confidence of {settings.confidence:.0%}; leave --stratify out"
+            )
     return Limit.of(risk, among=among_of(plan))

@@ -37,6 +37,7 @@ from rrf_design.risk.counts import rate_refuted
 from rrf_design.risk.policies import AssessedPolicy
 from rrf_design.risk.records import is_drawn
 from rrf_design.risk.sentences import percent
+from rrf_design.risk.strata import binomial_is_heaviest
 
 LARGEST = 2_000_000
 
@@ -276,14 +277,15 @@ def _check_risk(data: Mapping[str, Any], choice: PolicyChoice) -> None:
             raise Refused(
                 "a draw inside strata proves the statement 'fresh' among all items, for a size fixed beforehand"
             )
-        if choice.confidence < Fraction(1, 2):
-            raise Refused("a draw inside strata proves nothing at a confidence below one half")
         from collections import Counter
 
         labels = [str(label) for label in data["strata"]]
         taken = Counter(labels[place] for place in data["places"])
         strata = [Stratum(count, taken[label]) for label, count in sorted(Counter(labels).items())]
         claimed = stratified_risk(strata, claimed)
+        tested = {claimed / (1 - policy.checked_share) for policy in choice.policies}
+        if not all(binomial_is_heaviest(choice.scope.piloted, risk, 1 - choice.confidence) for risk in tested):
+            raise Refused("a draw inside strata does not prove so large a risk at so small a confidence")
     if choice.limits[0].share != claimed:
         raise Refused(f"a risk of {data['risk']} is claimed, {choice.limits[0].share} was tested")
 

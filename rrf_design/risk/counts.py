@@ -1,6 +1,6 @@
 """Exact tails of counts: binomial for fresh items, hypergeometric for a finite population (docs/algorithms.md, facts 23 and 25).
 
-A tail is a probability that is compared with a level. It is computed in floats, with a relative error far below `GUARD`; where that could decide
+A tail is a probability that is compared with a level. It is computed in floats, with a relative error far below `guard`; where that could decide
 wrongly, the comparison is made again in balls (`balls`), and in integers where those can't tell. So every yes and no of this package is the one of exact arithmetic on the decimals that the
 caller wrote: a confidence of 0.95 means 95/100, not the nearest binary number.
 """
@@ -9,20 +9,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
-from rrf_design.errors import InputError
+from rrf_design.risk.arguments import Number, share, whole
 from rrf_design.risk.balls import binomial_at_most, hypergeometric_at_most
 
 GUARD = 1e-6
-"""Relative distance from a level below which a float is not trusted. lgamma at 10⁷ errs by less than 10⁻⁷ in the exponent."""
-
-Number = int | float | Decimal | Fraction
+"""Relative distance from a level below which a float is not trusted, for counts up to STEADY."""
+STEADY = 10_000_000
+"""lgamma of this many errs by less than 10⁻⁷ in the exponent; of more, by as much more as there are more of them."""
 
 
 class PValue(Protocol):
@@ -34,31 +33,9 @@ class PValue(Protocol):
     def at_most(self, level: Fraction) -> bool: ...
 
 
-def share(value: Number, name: str, *, zero: bool = False) -> Fraction:
-    """A number strictly between 0 and 1 (or 0 too) as the fraction its decimals say."""
-    try:
-        if isinstance(value, bool):
-            raise TypeError
-        found = value if isinstance(value, Fraction) else Fraction(str(value))
-    except (TypeError, ValueError, ZeroDivisionError):
-        raise InputError(f"{name} should be a number between 0 and 1, not {value!r}") from None
-    if not (0 < found < 1 or (zero and found == 0)):
-        raise InputError(f"{name} is {value}, and should lie strictly between 0 and 1")
-    return found
-
-
-def whole(value: Any, name: str, *, least: int = 0, most: int | None = None) -> int:
-    """A whole number within its limits."""
-    try:
-        found = int(value)
-        if isinstance(value, (bool, str)) or found != value:
-            raise ValueError
-    except (TypeError, ValueError, OverflowError):
-        raise InputError(f"{name} should be a whole number, not {value!r}") from None
-    if found < least or (most is not None and found > most):
-        limits = f"at least {least}" if most is None else f"between {least} and {most}"
-        raise InputError(f"{name} is {found}, and should be {limits}")
-    return found
+def guard(size: int) -> float:
+    """The relative error that a tail among so many items is allowed in floats."""
+    return GUARD * max(1.0, size / STEADY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +48,10 @@ class BinomialTail:
 
     @property
     def value(self) -> float:
-        return _binomial(self.drawn, float(self.rate), self.seen)
+        return _binomial(self.drawn, self.rate, self.seen)
 
     def at_most(self, level: Fraction) -> bool:
-        if not _near(self.value, level):
+        if not _near(self.value, level, self.drawn):
             return self.value <= float(level)
         found = binomial_at_most(self.drawn, self.rate, self.seen, level)
         if found is not None:
@@ -100,7 +77,7 @@ class HypergeometricTail:
         return _hypergeometric(self.population, self.wrong, self.drawn, self.seen)
 
     def at_most(self, level: Fraction) -> bool:
-        if not _near(self.value, level):
+        if not _near(self.value, level, self.population):
             return self.value <= float(level)
         found = hypergeometric_at_most(self.population, self.wrong, self.drawn, self.seen, level)
         if found is not None:
@@ -177,15 +154,18 @@ def rate_refuted(drawn: int, wrong: int, rate: Fraction, confidence: Fraction) -
     return rate >= 1 or (rate > 0 and BinomialTail(drawn, rate, wrong).at_most(1 - confidence))
 
 
-def _near(value: float, level: Fraction) -> bool:
-    return abs(value - float(level)) <= GUARD * float(level)
+def _near(value: float, level: Fraction, size: int) -> bool:
+    return abs(value - float(level)) <= guard(size) * float(level)
 
 
 @lru_cache(maxsize=200_000)
-def _binomial(n: int, rate: float, x: int) -> float:
-    from scipy.special import bdtr
+def _binomial(n: int, rate: Fraction, x: int) -> float:
+    from scipy.special import bdtr, bdtrc
 
-    return 1.0 if x >= n else float(bdtr(x, n, rate))
+    if x >= n:
+        return 1.0
+    # The smaller of rate and 1 − rate as a float: the other one's last digits would be all that a tail near the edge consists of.
+    return float(bdtr(x, n, float(rate)) if 2 * rate <= 1 else bdtrc(n - x - 1, n, float(1 - rate)))
 
 
 @lru_cache(maxsize=200_000)

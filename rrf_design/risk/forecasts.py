@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rrf_design.errors import InputError
-from rrf_design.risk.counts import BinomialTail, Number, share, whole
+from rrf_design.risk.arguments import Number, share, whole
+from rrf_design.risk.counts import BinomialTail, rate_bound
 from rrf_design.risk.crowds import Crowd
 from rrf_design.risk.ladders import Replay
 from rrf_design.risk.orders import front, passing_count, strides, trusted_risk
@@ -55,9 +56,8 @@ def first_look(risk: Number, confidence: Number) -> int:
 
 
 def best_risk(labels: int, confidence: Number) -> float:
-    """The smallest risk that a pilot of this size can prove: the one it proves when nothing is wrong."""
-    n = whole(labels, "labels", least=1)
-    return float(1.0 - float(1 - share(confidence, "confidence")) ** (1.0 / n))
+    """The smallest risk that a pilot of this size can prove, up to rounding upwards: the one it proves when nothing is wrong."""
+    return rate_bound(whole(labels, "labels", least=1), 0, confidence)
 
 
 def pilot_size(population: int, risk: Number) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from rrf_design.risk.counts import share, whole
+from rrf_design.risk.arguments import share, whole
 
 Codes = NDArray[np.int64]
 TOGETHER = 0.5

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rrf_design.errors import InputError
-from rrf_design.risk.counts import Number, share
+from rrf_design.risk.arguments import Number, choice, share
 
 UNREADABLE = -1
 Codes = NDArray[np.int64]
@@ -52,6 +52,10 @@ class Ladder:
     last: Last = Last.GOLD
     earlier: tuple[tuple[int, int], ...] = ()
     """Rungs (T, k) before the last one, of growing T; only for an explained gate."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "gate", choice(Gate, self.gate, "gate"))
+        object.__setattr__(self, "last", choice(Last, self.last, "last"))
 
     @property
     def rungs(self) -> tuple[tuple[int, int], ...]:

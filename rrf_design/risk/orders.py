@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rrf_design.errors import InputError
-from rrf_design.risk.counts import GUARD, Number, share
+from rrf_design.risk.arguments import Number, share
+from rrf_design.risk.counts import guard
 from rrf_design.risk.crowds import Crowd
 from rrf_design.risk.ladders import UNREADABLE, Replay
 from rrf_design.risk.procedures import Stream
@@ -137,4 +138,5 @@ def attained_size(limit: Limit, scope: Scope, level: Fraction) -> Fraction:
     count = passing_count(limit, scope, level)
     if count < 0:
         return Fraction(0)
-    return min(level, Fraction(evidence(limit, scope, scope.piloted, count).gate.value * (1 + 2 * GUARD)))
+    used = evidence(limit, scope, scope.piloted, count).gate.value
+    return min(level, Fraction(used * (1 + 2 * guard(scope.population or scope.piloted))))

@@ -15,20 +15,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rrf_design.errors import InputError
-from rrf_design.risk.counts import Number, share, whole
+from rrf_design.risk.arguments import Number, choice, share, whole
 from rrf_design.risk.procedures import Stream, check_streams, decide, fixed_sequence, holm
 from rrf_design.risk.sequences import sequential_tail
-from rrf_design.risk.statements import (
-    Among,
-    ClaimAndGate,
-    Limit,
-    Scope,
-    Sighting,
-    Statement,
-    choice,
-    evidences,
-    together,
-)
+from rrf_design.risk.statements import Among, ClaimAndGate, Limit, Scope, Sighting, Statement, evidences, together
 
 Order = Sequence[str] | Sequence[Stream]
 
@@ -185,6 +175,8 @@ def weigh(seen: Sequence[Counted], limits: Sequence[Limit], scope: Scope, *, seq
     """
     if scope.depth and len(limits) > 1:
         raise InputError("a depth is for one limit; with several of them leave it at 0")
+    for one in seen:
+        _check_delivers(one, limits, scope)
     eased = [[_eased(limit, one.q, scope) for limit in limits] for one in seen]
     if sequential:
         return [
@@ -198,6 +190,18 @@ def weigh(seen: Sequence[Counted], limits: Sequence[Limit], scope: Scope, *, seq
     ]
     found, each = evidences(sightings, scope), len(limits)
     return [together(found[at * each : (at + 1) * each]) for at in range(len(seen))]
+
+
+def _check_delivers(one: Counted, limits: Sequence[Limit], scope: Scope) -> None:
+    """Whatever a pilot item's policy withheld is not among what it delivers."""
+    if one.delivers is None or scope.population is None:
+        return
+    kept = (count.counted for count, limit in zip(one.counts, limits, strict=True) if limit.among is Among.DELIVERED)
+    most = scope.population - scope.piloted + min(kept, default=scope.piloted)
+    if one.delivers > most:
+        raise InputError(
+            f"a policy delivers {one.delivers} of {scope.population} items; what it withheld of the {scope.piloted} piloted leaves at most {most}"
+        )
 
 
 def _eased(limit: Limit, q: Fraction, scope: Scope) -> Limit:

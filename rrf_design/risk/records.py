@@ -23,11 +23,12 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 
 from rrf_design.errors import InputError, Refused
-from rrf_design.risk.counts import bound, share, whole
+from rrf_design.risk.arguments import choice, share, whole
+from rrf_design.risk.counts import bound, guard
 from rrf_design.risk.policies import AssessedPolicy, Counted, PolicyChoice, Tally, cheapest, weigh
 from rrf_design.risk.procedures import Stream, check_streams, decide
 from rrf_design.risk.sequences import AuditSequence
-from rrf_design.risk.statements import Among, Limit, Scope, Statement, choice
+from rrf_design.risk.statements import Among, Limit, Scope, Statement
 
 LARGEST = 10_000_000
 """Items in one record; beyond that redoing the draw is no matter of seconds, and a reader should not be made to wait by a forged figure."""
@@ -238,7 +239,7 @@ def prove_choice(record: Mapping[str, Any]) -> PolicyChoice:
     for policy in said:
         again = decisions[policy.name]
         p = evidence[policy.name].claim.value
-        if not math.isclose(policy.p, p, rel_tol=1e-6, abs_tol=1e-300):
+        if not math.isclose(policy.p, p, rel_tol=guard(scope.population or scope.piloted), abs_tol=1e-300):
             raise Refused(f"policy {policy.name!r}: the record says p = {policy.p}, its counts give {p}")
         if (policy.level, policy.proven) != (again.level, again.proven):
             raise Refused(

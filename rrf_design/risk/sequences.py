@@ -22,7 +22,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rrf_design.errors import InputError
-from rrf_design.risk.counts import GUARD, Number, share, whole
+from rrf_design.risk.arguments import Number, share, whole
+from rrf_design.risk.counts import guard
 
 UNIFORM = (1.0, 1.0)
 CLEAN = (1.0, 20.0)
@@ -55,7 +56,7 @@ class AuditSequence:
         self.drawn = 0
         self.wrong = 0
         self._upper = self.population
-        self._limit = -math.log(1 - self.confidence) + GUARD
+        self._limit = -math.log(1 - self.confidence) + guard(self.population)
         a, b = self.prior
         self._log_prior = math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b)
         self._edge = math.lgamma(self.population + 1)
@@ -113,10 +114,11 @@ class SequenceTail:
     """A p-value that holds at every moment: the inverse of a test martingale at its best moment so far."""
 
     value: float
+    drawn: int
 
     def at_most(self, level: Fraction) -> bool:
         # Conservative in the last digits: a martingale has no exact fall-back in integers.
-        return self.value * (1 + GUARD) <= float(level)
+        return self.value * (1 + guard(self.drawn)) <= float(level)
 
 
 def sequential_tail(wrong: ArrayLike, rate: Number, *, prior: tuple[float, float] = CLEAN) -> SequenceTail:
@@ -138,4 +140,4 @@ def sequential_tail(wrong: ArrayLike, rate: Number, *, prior: tuple[float, float
         weight = np.log(betainc(a + x, b + right, r)) + betaln(a + x, b + right)
     start = math.log(float(betainc(a, b, r))) + float(betaln(a, b))
     logs = weight - start - x * math.log(r) - right * math.log1p(-r)
-    return SequenceTail(min(1.0, math.exp(-max(0.0, float(logs.max())))))
+    return SequenceTail(min(1.0, math.exp(-max(0.0, float(logs.max())))), len(marks))

@@ -30,23 +30,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
-from typing import TypeVar
 
 from rrf_design.errors import InputError
-from rrf_design.risk.counts import (
-    IMPOSSIBLE,
-    BinomialTail,
-    CertainTail,
-    HypergeometricTail,
-    LargestTail,
-    Number,
-    PValue,
-    share,
-    whole,
-)
+from rrf_design.risk.arguments import Number, choice, share, whole
+from rrf_design.risk.counts import IMPOSSIBLE, BinomialTail, CertainTail, HypergeometricTail, LargestTail, PValue
 from rrf_design.risk.worst_cases import UnknownSize, worst_tails
-
-Member = TypeVar("Member", bound=StrEnum)
 
 
 class Statement(StrEnum):
@@ -73,8 +61,14 @@ class Limit:
     column: str = "wrong"
     among: Among = Among.DELIVERED
 
+    def __post_init__(self) -> None:
+        # A plain text equals a member and is none: what is asked for by identity further on would be passed over in silence.
+        object.__setattr__(self, "share", share(self.share, "risk", zero=True))
+        object.__setattr__(self, "among", choice(Among, self.among, "among"))
+
     @classmethod
     def of(cls, value: Number, *, column: str = "wrong", among: Among | str = Among.DELIVERED) -> Limit:
+        """The same from a number as its decimals say it, and from the name of the denominator."""
         return cls(share(value, "risk", zero=True), column, choice(Among, among, "among"))
 
 
@@ -89,12 +83,14 @@ class Scope:
     """For `file` and `rest`: the least number of wrong items in the pilot with which a claim is wanted, fixed before looking (see the module's docstring)."""
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "statement", choice(Statement, self.statement, "statement"))
+        whole(self.piloted, "piloted")
         whole(self.depth, "depth", most=self.piloted)
         if self.depth and self.statement not in (Statement.FILE, Statement.REST):
             raise InputError(f"a depth of {self.depth} means nothing for the statement {str(self.statement)!r}")
         if self.statement is not Statement.FRESH and self.population is None:
             raise InputError(f"statement {str(self.statement)!r} speaks of a finite data set; give population=")
-        if self.population is not None and self.population < self.piloted:
+        if self.population is not None and whole(self.population, "population") < self.piloted:
             raise InputError(f"population is {self.population}, but {self.piloted} items were piloted")
 
 
@@ -104,15 +100,6 @@ class ClaimAndGate:
 
     claim: PValue
     gate: PValue
-
-
-def choice(kind: type[Member], value: str, name: str) -> Member:
-    """A member of an enumeration by its value; InputError names those there are."""
-    try:
-        return kind(value)
-    except ValueError:
-        known = ", ".join(repr(str(member)) for member in kind)
-        raise InputError(f"{name} should be one of {known}, not {value!r}") from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,13 +145,13 @@ def _known_evidence(one: Sighting, scope: Scope) -> ClaimAndGate | None:
 def together(parts: Sequence[ClaimAndGate]) -> ClaimAndGate:
     """Several limits at once: a promise about all of them is proven when each is, and needs no correction (intersection-union).
 
-    That argument needs nulls that don't depend on the draw, so with several limits the gates are the claims (and a depth, with which a gate claims
-    nothing, is refused by whoever calls this).
+    That argument needs nulls that don't depend on the draw, so with several limits nothing is claimed that does not pass the gates (and a depth, with
+    which a gate claims nothing, is refused by whoever calls this); nor what a single limit would not claim for too few wrong items seen.
     """
     if len(parts) == 1:
         return parts[0]
-    tail = LargestTail(tuple(part.gate for part in parts))
-    return ClaimAndGate(tail, tail)
+    gates = tuple(part.gate for part in parts)
+    return ClaimAndGate(LargestTail((*gates, *(part.claim for part in parts))), LargestTail(gates))
 
 
 def _known(rate: Fraction, scope: Scope, size: int, drawn: int, seen: int) -> ClaimAndGate:

@@ -17,7 +17,8 @@ from fractions import Fraction
 from hashlib import sha256
 
 from rrf_design.errors import InputError
-from rrf_design.risk.counts import BinomialTail, CertainTail, Number, PValue, share, whole
+from rrf_design.risk.arguments import Number, share, whole
+from rrf_design.risk.counts import BinomialTail, CertainTail, PValue
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,13 +60,22 @@ def stratified_bound(strata: Sequence[Stratum], wrong: int, confidence: Number) 
 
 def stratified_risk(strata: Sequence[Stratum], risk: Number) -> Fraction:
     """The risk to test in `choose` for fresh items when the pilot was drawn inside strata: the smallest expected share of wrong items in such a
-    pilot when a share `risk` of the population is wrong. It is `risk` itself for exactly proportional draws.
+    pilot when a share `risk` of the population is wrong. It is `risk` itself for exactly proportional draws. A binomial test of it is valid where
+    `binomial_is_heaviest` says so.
     """
     _some(strata)
     size, drawn = sum(s.population for s in strata), sum(s.drawn for s in strata)
     if drawn == 0:
         raise InputError("nothing was drawn from any stratum")
     return _least_mean(strata, share(risk, "risk", zero=True) * size) / drawn
+
+
+def binomial_is_heaviest(drawn: int, risk: Fraction, level: Fraction) -> bool:
+    """Does a binomial test of this risk at this level pass only counts up to μ − 1, of which the inequality speaks, or none at all, where equal trials are the worst (the
+    inequality of the means)? It does for every risk that anybody would promise: what it excludes are risks near 1, and from about 0.6 on where the level is near one half.
+    """
+    first = max(1, int(drawn * risk))
+    return not BinomialTail(drawn, risk, first).at_most(level)
 
 
 def stratified_order(labels: Sequence[str], seed: int, *, digest: str) -> list[int]:

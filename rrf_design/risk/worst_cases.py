@@ -18,7 +18,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from rrf_design.risk.counts import GUARD, IMPOSSIBLE, CertainTail, HypergeometricTail, LargestTail, PValue
+from rrf_design.risk.counts import IMPOSSIBLE, CertainTail, HypergeometricTail, LargestTail, PValue, guard
 
 Counts = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -42,7 +42,7 @@ class UnknownSize:
 
 
 def worst_tails(rate: Fraction, asked: Sequence[UnknownSize]) -> list[PValue]:
-    """For each, the largest tail over every denominator. Where it is 1 but for GUARD it is called 1: nothing is refuted."""
+    """For each, the largest tail over every denominator. Where it is 1 but for `guard` it is called 1: nothing is refuted."""
     different = list(dict.fromkeys(asked))
     cases = _Cases.of(rate, different)
     near = _largest(cases)
@@ -58,6 +58,8 @@ class _Cases:
     seen: Counts
     most: Counts
     extra: Counts
+    room: Floats
+    """What floats may err by (`guard`)."""
     first: Counts
     last: Counts
     starts: Counts
@@ -71,7 +73,9 @@ class _Cases:
         lasts = np.array([int(rate * one.most) + 1 for one in asked], dtype=np.int64)
         starts, ends = forbidden_counts(int(lasts.max()))
         sizes = _largest_sizes(rate, ends) if rate else np.array([most.max()])
-        return cls(drawn, seen, most, extra, np.searchsorted(sizes, drawn), np.searchsorted(ends, lasts), starts, sizes)
+        room = np.array([guard(one.most) for one in asked])
+        first, last = np.searchsorted(sizes, drawn), np.searchsorted(ends, lasts)
+        return cls(drawn, seen, most, extra, room, first, last, starts, sizes)
 
     def size(self, case: Counts, block: Counts) -> Counts:
         return np.minimum(self.sizes[block], self.most[case])
@@ -101,23 +105,24 @@ def _largest(cases: _Cases) -> dict[int, list[int]]:
     every = np.arange(len(cases.drawn))
     empty = cases.first > cases.last
     certain = (cases.seen == cases.drawn) | (cases.wrong(every, np.where(empty, 0, cases.first)) <= cases.seen)
-    best = np.where(certain & ~empty, 1.0, 0.0)
+    best, room = np.where(certain & ~empty, 1.0, 0.0), cases.room
     case = np.flatnonzero(~certain & ~empty)
     last = cases.last[case]
     best[case] = cases.tails(case, last, last)
     known = [(case, last, best[case])]
     case, low, high = _doubling(case, cases.first[case], last)
     while len(case):
-        open_ = cases.tails(case, low, high) >= best[case] * (1.0 - 2 * GUARD)
+        open_ = cases.tails(case, low, high) >= best[case] * (1.0 - 2 * room[case])
         case, low, high = case[open_], low[open_], high[open_]
         ends = cases.tails(case, high, high)
         known.append((case, high, ends))
         np.maximum.at(best, case, ends)
-        open_ = (low < high) & (best[case] < 1.0 - GUARD)
+        open_ = (low < high) & (best[case] < 1.0 - room[case])
         case, low, high = _cut(case[open_], low[open_], high[open_] - 1)
-    places: dict[int, list[int]] = {int(at): [] for at in np.flatnonzero(best < 1.0 - GUARD)}
+    places: dict[int, list[int]] = {int(at): [] for at in np.flatnonzero(best < 1.0 - room)}
     for case, block, value in known:
-        for at in np.flatnonzero((value >= best[case] * (1.0 - GUARD)) & (best[case] < 1.0 - GUARD)):
+        least = best[case] * (1.0 - room[case])
+        for at in np.flatnonzero((value >= least) & (best[case] < 1.0 - room[case])):
             places[int(case[at])].append(int(block[at]))
     return places
 

@@ -95,6 +95,8 @@ def test_a_stratified_pilot_tests_what_such_a_draw_can_show(make_world: Any) -> 
     assert result.choice.limits[0].share <= 0.1
     with pytest.raises(InputError, match="stratified"):
         PilotSettings(80, 0.1, stratify="kind", among=Among.DELIVERED)
+    with pytest.raises(InputError, match="does not prove so large a risk as 99\\.50% at a confidence of 60%"):
+        world.pilot(PilotSettings(80, 0.995, confidence=0.6, stratify="kind"))
 
 
 def test_the_gold_of_other_items_is_never_read(make_world: Any) -> None:

@@ -12,7 +12,8 @@ from scipy.stats import hypergeom
 
 from rrf_design.errors import InputError
 from rrf_design.risk import bound, rate_bound
-from rrf_design.risk.counts import BinomialTail, CertainTail, HypergeometricTail, LargestTail, share
+from rrf_design.risk.balls import hypergeometric_at_most
+from rrf_design.risk.counts import GUARD, BinomialTail, CertainTail, HypergeometricTail, LargestTail, guard
 
 
 def enumerated(population: int, wrong: int, drawn: int, seen: int) -> Fraction:
@@ -87,6 +88,24 @@ def test_exact_comparison_agrees_with_rationals_at_the_tail_itself() -> None:
     assert not BinomialTail(200, rate, 4).at_most(size - Fraction(1, 10**30))
 
 
+@pytest.mark.parametrize("seen", [9_500, 9_600, 9_700, 9_800, 9_900])
+def test_floats_decide_nothing_that_their_errors_could_turn_round(seen: int) -> None:
+    """lgamma of 10⁹ errs by more than GUARD; beside the tail, whatever the float says, the answer is that of ball arithmetic."""
+    tail = HypergeometricTail(10**9, 10**7, 10**6, seen)
+    for part in (-5, -3, -2, 2, 3, 5):
+        level = Fraction(tail.value) * (1 + Fraction(part, 10**6))
+        assert tail.at_most(level) == hypergeometric_at_most(10**9, 10**7, 10**6, seen, level)
+    assert guard(10**9) == 100 * GUARD == 100 * guard(10**7)
+
+
+def test_a_rate_near_one_keeps_its_last_digits() -> None:
+    """1 − rate is 10⁻¹⁴, of which the float nearest to the rate knows one digit."""
+    rate = 1 - Fraction(1, 10**14)
+    assert BinomialTail(10, rate, 9).value == pytest.approx(1e-13, rel=1e-9)
+    assert BinomialTail(10, rate, 9).at_most(1 - rate**10)
+    assert not BinomialTail(10, rate, 9).at_most((1 - rate**10) * Fraction(999_999, 10**6))
+
+
 def test_binomial_tail_against_mapie() -> None:
     """MAPIE's p-value is the smaller of Hoeffding's and the binomial one, sometimes a count too high; never below ours, mostly equal."""
     rng = np.random.default_rng(1)
@@ -137,8 +156,3 @@ def test_bad_input_is_one_line(arguments: tuple[object, ...], words: str) -> Non
     with pytest.raises(InputError, match=words) as caught:
         bound(*arguments)  # type: ignore[arg-type]
     assert "\n" not in str(caught.value)
-
-
-def test_a_share_is_the_decimal_that_was_written() -> None:
-    assert share(0.95, "confidence") == Fraction(19, 20)
-    assert share(np.float64(0.1), "risk") == Fraction(1, 10)

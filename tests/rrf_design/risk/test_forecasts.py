@@ -6,7 +6,8 @@ import pytest
 
 from rrf_design.errors import InputError
 from rrf_design.risk import Prospect, best_risk, forecast, least_labels, pilot_size
-from rrf_design.risk.counts import BinomialTail, share
+from rrf_design.risk.arguments import share
+from rrf_design.risk.counts import BinomialTail
 
 PROSPECTS = [Prospect(20.0, 0.001), Prospect(10.0, 0.01), Prospect(3.0, 0.03)]
 

@@ -169,6 +169,10 @@ def test_the_promise_is_kept_when_all_policies_are_just_too_risky() -> None:
             "a depth is for one limit",
         ),
         (lambda: choose([replace(FAIR, delivers=3)], 0.05, 0.95), "delivers is 3"),
+        (
+            lambda: choose([replace(toy("p", 1.0, withheld=100), delivers=950)], 0.05, 0.95, population=1000),
+            "delivers 950 of 1000 items; what it withheld of the 400 piloted leaves at most 900",
+        ),
         (lambda: choose([replace(FAIR, checked_share=0.99)], 0.05, 0.95), "nothing is left to test"),
         (lambda: choose([FAIR], Limit.of(0.1, column="missing"), 0.95), "missing should be an array"),
     ],

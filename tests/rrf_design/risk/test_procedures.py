@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -10,9 +13,10 @@ import pytest
 from mapie.risk_control.fwer_control import control_fwer
 
 from rrf_design.errors import InputError
-from rrf_design.risk import Stream, fixed_sequence, holm
+from rrf_design.risk import Among, Limit, Scope, Statement, Stream, fixed_sequence, holm
 from rrf_design.risk.procedures import check_streams, decide
 from rrf_design.risk.statements import ClaimAndGate
+from rrf_design.risk.statements import evidence as evidence_of
 
 ALPHA = Fraction(1, 20)
 
@@ -128,6 +132,63 @@ def test_all_true_nulls_are_rejected_rarely_enough() -> None:
     )
     wrong = sum(bool(proven(rng.random(6).tolist(), streams)) for _ in range(2000))
     assert wrong / 2000 <= 0.05 + 4 * (0.05 * 0.95 / 2000) ** 0.5
+
+
+def populations(items: int, kinds: int) -> Iterator[tuple[int, ...]]:
+    """Every way to have so many items of so many kinds."""
+    for cuts in itertools.combinations(range(items + kinds - 1), kinds - 1):
+        edges = (-1, *cuts, items + kinds - 1)
+        yield tuple(b - a - 1 for a, b in itertools.pairwise(edges))
+
+
+def samples(population: tuple[int, ...], drawn: int) -> Iterator[tuple[tuple[int, ...], int]]:
+    """Every draw, with the number of ways to make it."""
+    for sample in itertools.product(*(range(min(drawn, held) + 1) for held in population)):
+        if sum(sample) == drawn:
+            yield sample, math.prod(map(math.comb, population, sample))
+
+
+@pytest.mark.parametrize(
+    "streams",
+    [
+        fixed_sequence(["a", "b"]),
+        holm(["a", "b"]),
+        (
+            Stream(Fraction(1, 2), ("a", "b")),
+            Stream(Fraction(1, 4), ("b", "a")),
+            Stream(Fraction(1, 4), ("a", "b"), True),
+        ),
+    ],
+    ids=["chain", "pool", "mixed"],
+)
+@pytest.mark.parametrize(("statement", "depth"), [("policy", 0), ("file", 0), ("file", 1), ("rest", 0), ("rest", 1)])
+def test_of_every_population_and_every_draw_few_enough_end_in_a_false_claim(
+    streams: tuple[Stream, ...], statement: str, depth: int
+) -> None:
+    """Two policies over eight items, each right or wrong of each: all 165 populations, all draws of four, the error summed in rationals."""
+    population, drawn, alpha = 8, 4, Fraction(1, 4)
+    kinds = list(itertools.product((0, 1), repeat=2))
+    limit, scope = Limit.of(Fraction(1, 4), among=Among.ALL), Scope(Statement(statement), drawn, population, depth)
+    base = population - drawn if statement == "rest" else population
+    found = [evidence_of(limit, scope, drawn, x) for x in range(drawn + 1)]
+    outcome = {
+        seen: [
+            d.proven for d in decide({n: found[x] for n, x in zip("ab", seen, strict=True)}, streams, alpha).values()
+        ]
+        for seen in itertools.product(range(drawn + 1), repeat=2)
+    }
+    largest = Fraction(0)
+    for held in populations(population, len(kinds)):
+        truth = np.array(held) @ np.array(kinds)
+        false = 0
+        for sample, ways in samples(held, drawn):
+            seen = np.array(sample) @ np.array(kinds)
+            left = truth if statement == "policy" else truth - seen
+            claimed = outcome[int(seen[0]), int(seen[1])]
+            false += ways * any(said and int(k) > limit.share * base for said, k in zip(claimed, left, strict=True))
+        largest = max(largest, Fraction(false, math.comb(population, drawn)))
+    assert largest <= alpha
+    assert largest > 0 or statement == "rest"
 
 
 def test_a_closed_gate_stops_the_chain_but_not_the_claim() -> None:

@@ -124,6 +124,31 @@ def test_an_adversary_who_hides_wrong_items_to_the_end_can_not_push_it_below_wha
     assert sequence.bound >= 80
 
 
+def test_where_floats_err_more_the_bound_allows_for_it() -> None:
+    """Logarithms of 10⁹ factorials err by some 10⁻⁵: a number of wrong items is dropped only where its martingale is past 1/α by more than that."""
+    from flint import arb, ctx
+
+    population, drawn, wrong = 10**9, 10**8, 10**6
+    sequence = AuditSequence(population, 0.95)
+    sequence.drawn, sequence.wrong = drawn - 1, wrong
+    sequence.observe(False)
+    refuted, right = sequence.bound + 1, drawn - wrong
+    before = ctx.prec
+    ctx.prec = 256
+    try:
+
+        def lg(value: int) -> arb:
+            return arb(value).lgamma()
+
+        exact = lg(21) - lg(1) - lg(20) + lg(1 + wrong) + lg(20 + right) - lg(21 + drawn)
+        exact += lg(population + 1) - lg(population - drawn + 1) - lg(refuted + 1) + lg(refuted - wrong + 1)
+        exact += lg(population - refuted - right + 1) - lg(population - refuted + 1)
+        assert exact > arb(20).log()
+    finally:
+        ctx.prec = before
+    assert abs(sequence.log_martingale(refuted) - float(exact)) < 1e-4
+
+
 def test_nothing_drawn_bounds_nothing() -> None:
     assert AuditSequence(50, 0.95).bound == 50
     assert AuditSequence(0, 0.95).bound == 0

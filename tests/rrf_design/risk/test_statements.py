@@ -144,9 +144,33 @@ def test_several_limits_are_proven_together_or_not_at_all() -> None:
     assert together(parts[:1]) is parts[0]
 
 
+def test_several_limits_claim_nothing_that_one_of_them_would_not_claim() -> None:
+    """The pilot holds 40 of 100 delivered rows where 10 were expected: the first forbidden count of the rest has fallen below the gate's, and with no wrong
+    item seen a policy below the gate could be claimed falsely."""
+    limit, scope = Limit.of(0.1), Scope(Statement.REST, 100, 1000)
+    alone = evidence(limit, scope, 40, 0, delivers=100)
+    assert alone.gate.at_most(ALPHA)
+    assert not alone.claim.at_most(ALPHA)
+    both = together([alone, evidence(Limit.of(0.2), scope, 40, 0, delivers=100)])
+    assert both.gate.at_most(ALPHA)
+    assert not both.claim.at_most(ALPHA)
+
+
+def test_a_statement_by_its_name_is_that_statement() -> None:
+    """A text equals a member without being it: tested by identity, 'policy' would have been taken for 'file'."""
+    plain, named = Scope(Statement.POLICY, 60, 300), Scope("policy", 60, 300)  # type: ignore[arg-type]
+    assert named == plain
+    limits = Limit(Fraction(1, 10), among="all"), Limit.of(0.1, among=Among.ALL)  # type: ignore[arg-type]
+    found = [evidence(limit, scope, 60, 3).claim for limit in limits for scope in (plain, named)]
+    assert all(tail == found[0] for tail in found)
+
+
 @pytest.mark.parametrize(
     ("call", "words"),
     [
+        (lambda: Scope("all", 10, 90), "statement should be one of"),  # type: ignore[arg-type]
+        (lambda: Scope(Statement.POLICY, 10, 90.5), "population should be a whole number"),  # type: ignore[arg-type]
+        (lambda: Limit(Fraction(3, 2)), "risk is 3/2"),
         (lambda: Scope(Statement.POLICY, 10), "give population="),
         (lambda: Scope(Statement.POLICY, 10, 9), "population is 9, but 10"),
         (lambda: Scope(Statement.POLICY, 10, 90, 2), "a depth of 2 means nothing"),

@@ -11,6 +11,7 @@ import pytest
 
 from rrf_design.errors import InputError
 from rrf_design.risk import Stratum, bound, stratified_bound, stratified_order, stratified_risk
+from rrf_design.risk.strata import binomial_is_heaviest
 
 LEVEL = Fraction(1, 10)
 
@@ -22,6 +23,18 @@ def counts(stratum: Stratum, wrong: int) -> list[Fraction]:
     return [Fraction(math.comb(wrong, x) * math.comb(population - wrong, drawn - x), whole) for x in range(drawn + 1)]
 
 
+def _together(rooms: list[Stratum], hidden: tuple[int, ...]) -> list[Fraction]:
+    """The chance of each number of wrong items in the draw of all strata."""
+    chances = [Fraction(1)]
+    for room, wrong in zip(rooms, hidden, strict=True):
+        here = counts(room, wrong)
+        chances = [
+            sum((chances[i] * here[x - i] for i in range(len(chances)) if 0 <= x - i < len(here)), Fraction(0))
+            for x in range(len(chances) + len(here) - 1)
+        ]
+    return chances
+
+
 @pytest.mark.parametrize("strata", [[(12, 6), (8, 4)], [(12, 8), (8, 3)], [(5, 5), (10, 3), (6, 3)], [(15, 7)]])
 def test_no_way_to_hide_wrong_items_misleads_too_often(strata: list[tuple[int, int]]) -> None:
     rooms = [Stratum(*sizes) for sizes in strata]
@@ -29,15 +42,45 @@ def test_no_way_to_hide_wrong_items_misleads_too_often(strata: list[tuple[int, i
     bounds = [stratified_bound(rooms, x, 0.9) for x in range(drawn + 1)]
     assert min(bounds) < sum(room.population for room in rooms)
     for hidden in itertools.product(*(range(room.population + 1) for room in rooms)):
-        chances = [Fraction(1)]
-        for room, wrong in zip(rooms, hidden, strict=True):
-            here = counts(room, wrong)
-            chances = [
-                sum((chances[i] * here[x - i] for i in range(len(chances)) if 0 <= x - i < len(here)), Fraction(0))
-                for x in range(len(chances) + len(here) - 1)
-            ]
-        missed = sum(chance for x, chance in enumerate(chances) if bounds[x] < sum(hidden))
+        missed = sum(chance for x, chance in enumerate(_together(rooms, hidden)) if bounds[x] < sum(hidden))
         assert missed <= LEVEL
+
+
+@pytest.mark.parametrize("strata", [[(4, 2), (4, 2)], [(6, 4), (6, 5)], [(3, 1), (5, 3)]])
+def test_where_the_binomial_is_called_heaviest_no_way_to_hide_is_heavier(strata: list[tuple[int, int]]) -> None:
+    """Every risk, every level at which a count passes: what the test of fresh items lets through, under every forbidden way to be wrong, against that level."""
+    rooms = [Stratum(*sizes) for sizes in strata]
+    population, drawn = sum(room.population for room in rooms), sum(room.drawn for room in rooms)
+    allowed = excluded = 0
+    for first in range(1, population):
+        risk = Fraction(first, population) - Fraction(1, 1000)
+        tested = stratified_risk(rooms, risk)
+        levels = [_binomial(drawn, tested, x) for x in range(drawn)]
+        for x, level in enumerate(levels):
+            if level > Fraction(1, 2):
+                continue
+            worst = max(
+                sum(_together(rooms, hidden)[: x + 1], Fraction(0))
+                for hidden in itertools.product(*(range(room.population + 1) for room in rooms))
+                if sum(hidden) >= first
+            )
+            if binomial_is_heaviest(drawn, tested, level):
+                allowed += 1
+                assert worst <= level
+            else:
+                excluded += worst > level
+    assert allowed > 0
+    assert excluded > 0
+
+
+def _binomial(drawn: int, rate: Fraction, seen: int) -> Fraction:
+    return sum((math.comb(drawn, j) * rate**j * (1 - rate) ** (drawn - j) for j in range(seen + 1)), Fraction(0))
+
+
+@pytest.mark.parametrize("drawn", [59, 200, 1000])
+def test_at_risks_and_levels_that_are_promised_the_binomial_is_heaviest(drawn: int) -> None:
+    for risk, level in itertools.product(("0.001", "0.01", "0.1", "0.3", "0.9"), ("0.01", "0.05", "0.25")):
+        assert binomial_is_heaviest(drawn, Fraction(risk), Fraction(level))
 
 
 def test_one_stratum_is_a_simple_draw_with_a_slightly_larger_bound() -> None:

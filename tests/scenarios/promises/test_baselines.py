@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from rrf_design.risk import UNREADABLE
-from rrf_design.risk.counts import BinomialTail, share
+from rrf_design.risk.arguments import share
+from rrf_design.risk.counts import BinomialTail
 from scenarios.promises.baselines import rules_of
 from scenarios.promises.panels import NOBODY, Panel
 
