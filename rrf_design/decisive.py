@@ -8,8 +8,9 @@ up to a checks may be wrong, a + 1 of them that say the same decide it too: not 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Hashable, Iterable, Mapping
 from math import floor
+from typing import TypeVar
 
 from rrf_design.blocks import Anchor
 from rrf_design.goal import Goal
@@ -18,6 +19,7 @@ from rrf_design.premise import suspects_of
 from rrf_design.problem import Problem
 from rrf_design.verdict import Evidence, Explained, Verdict, decide
 
+Stated = TypeVar("Stated", bound=Hashable)
 FREE = 1e-9
 """A check that costs nothing costs this, where something is divided by its cost."""
 
@@ -62,7 +64,7 @@ def quorum(problem: Problem) -> int:
     return problem.whole.premise.wrong_checks + 1
 
 
-def agreed(problem: Problem, said: Mapping[str, tuple[float, ...]], node: str) -> tuple[tuple[float, ...], int] | None:
+def agreed(problem: Problem, said: Mapping[str, Stated], node: str) -> tuple[Stated, int] | None:
     """The value that a quorum of such checks states, and how many were asked; None where none does, or two quorums differ."""
     listed = [said[anchor.id] for anchor in suspect_statements(problem, node) if anchor.id in said]
     found = [value for value, times in Counter(listed).items() if times >= quorum(problem)]

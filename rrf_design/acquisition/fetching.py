@@ -20,6 +20,7 @@ from rrf_design.acquisition.sources.labelled import Label
 from rrf_design.acquisition.sources.verifier import Verifier
 from rrf_design.acquisition.state import RunState
 from rrf_design.errors import InputError
+from rrf_design.files import canonical_digest
 from rrf_design.models.base import NotBegun
 
 if TYPE_CHECKING:
@@ -93,27 +94,35 @@ class Fetcher:
         """Further asks of nodes, by item."""
         self.sources: dict[tuple[str, str], Source] = {}
         self.classes: dict[str, HeardClasses] = {}
+        self._identities: dict[int, str] = {}
         for item, problem in problems.items():
             classed = open_nodes(problem)
             if classed:
                 self.classes[item] = HeardClasses(problem.node_by_id[next(iter(classed))].dim)
-            shown: dict[tuple[Model, Request, str, str], int] = {}
+            judged: dict[str, int] = {}
             self._further(item, problem, self._first(item, problem, known.get(item, {})))
             for anchor in problem.anchors:
                 if not anchor.owned or anchor.value is None:
                     source = self.sources[item, anchor.id] = build(anchor, problem, tools)
                     if isinstance(source, Verifier):
-                        again = (source.model, source.request, source.anchor.nodes[0], repr(source.variables))
-                        repeat = shown[again] = shown.get(again, -1) + 1
+                        # Two prompts may turn out to be the same, once the answers are in them: every judge has a number of its own.
+                        whose = self._whose(source.model)
+                        repeat = judged[whose] = judged.get(whose, -1) + 1
                         source.request = replace(source.request, repeat=repeat)
         self._paces: dict[int, Pace] = {}
         self.state: RunState | None = None
         """The run's own, once there is one: what a judge costs depends on the answers that it is shown."""
 
-    def _first(self, item: str, problem: Problem, known: Mapping[str, Any]) -> dict[tuple[int, Request], int]:
+    def _whose(self, model: Model) -> str:
+        """By what can change its answers, as the cache knows it: one model under two names is asked the same question twice."""
+        if id(model) not in self._identities:
+            self._identities[id(model)] = canonical_digest(dict(model.identity))
+        return self._identities[id(model)]
+
+    def _first(self, item: str, problem: Problem, known: Mapping[str, Any]) -> dict[tuple[str, Request], int]:
         """The questions of an item. Equal ones are asked for answers of their own: the number of each is how many come before it in the problem,
         answered already or not, so that it stays the same whatever is known when a run begins or goes on."""
-        asked: dict[tuple[int, Request], int] = {}
+        asked: dict[tuple[str, Request], int] = {}
         if all(node.id in known for node in problem.nodes):
             return asked
         for node in problem.nodes:
@@ -123,14 +132,14 @@ class Fetcher:
                 if node.id in known:  # what can't be asked equals nothing that can
                     continue
                 raise
-            same = (id(question.model), question.request)
+            same = (self._whose(question.model), question.request)
             repeat = asked[same] = asked.get(same, -1) + 1
             if node.id not in known:
                 numbered = replace(question.request, repeat=repeat) if repeat else question.request
                 self.questions[item, node.id] = replace(question, request=numbered)
         return asked
 
-    def _further(self, item: str, problem: Problem, asked: dict[tuple[int, Request], int]) -> None:
+    def _further(self, item: str, problem: Problem, asked: dict[tuple[str, Request], int]) -> None:
         """The same question once more, for every further ask of a node: each has an answer of its own."""
         if all(node.repeats == 1 and node.again is None for node in problem.nodes):
             return
@@ -144,7 +153,7 @@ class Fetcher:
                     f"node {node.id!r}: its answers are classes, which have no mean; leave sigma and repeats out"
                 )
             bare = replace(question.request, repeat=0)
-            same = (id(question.model), bare)
+            same = (self._whose(question.model), bare)
             asked[same] = asked.get(same, 0) + 1
             self.questions[item, name] = replace(question, request=replace(bare, repeat=asked[same]))
             self._again.setdefault(item, []).append(name)

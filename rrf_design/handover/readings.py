@@ -96,7 +96,28 @@ def field_of(readings: Mapping[str, Reading], nodes: Iterable[str], classes: Cla
 
 
 def plain(value: Values) -> Any:
-    """Numbers as people write them: one, or a list; what rounding left of a repair is not shown."""
-    shown = [float(f"{number:.12g}") for number in value]
-    shown = [int(number) if number.is_integer() and abs(number) < 2**53 else number for number in shown]
+    """Numbers as people write them: one, or a list; what rounding left of a repair is not shown, and no digit that was answered is lost."""
+    shown = [_plain(number) for number in value]
     return shown[0] if len(shown) == 1 else shown
+
+
+def _plain(number: float) -> float | int:
+    if not math.isfinite(number):
+        return number
+    whole = round(number)
+    if abs(whole) < 2**53 and abs(number - whole) <= _last_bits(number):
+        return whole
+    before = len(str(abs(int(number))))
+    near = float(f"{number:.{min(17, max(12, before + 3))}g}")
+    return int(near) if near.is_integer() and abs(near) < 2**53 else near
+
+
+def rounding(number: float) -> float:
+    """How far two numbers of this size may be apart that are the same, written or computed in two ways: a billionth, and above a thousand no more than a
+    millionth, or what the last bits are worth. So codes of 13 digits differ in their last one."""
+    return max(min(1e-9 * abs(number), 1e-6), _last_bits(number))
+
+
+def _last_bits(number: float) -> float:
+    """What a repair may leave wrong of a number of this size; never so much that it could be the next whole one."""
+    return min(64 * math.ulp(number), 0.49)

@@ -3,7 +3,7 @@
 A pilot needs every answer of its items, a policy one rung after the other. Either way the questions are known beforehand, so the loop gets problems in which they
 are asked in any case and nothing is on sale: it decides nothing. Checks are fetched afterwards, from problems that hold the answers they are made from.
 
-An item that asks the same question several times, or the same judge, wants answers of their own, in a pilot that buys them together as on rungs that buy one
+An item that asks the same question several times, or several judges, wants answers of their own, in a pilot that buys them together as on rungs that buy one
 after the other. So a problem with one of them holds the others too, as not asked: the loop numbers them as it does in the item's whole problem.
 
 The same command twice buys nothing twice: the journal is looked through for a run of exactly these questions, and that run is gone on with.
@@ -130,9 +130,9 @@ def buy_checks(
         wanted = [a for a in machine_checks(problem) if a.id in checks and not is_known(problem, a)]
         if wanted:
             said, parsers = answers.of(item.id), item.parsers
-            others = [a for a in machine_checks(problem) if a not in wanted and any(_same_judge(a, o) for o in wanted)]
-            shown = {name for anchor in wanted for name in shown_to(problem, anchor)}
-            shown |= {name for anchor in others for name in anchor.nodes}
+            judges = [a for a in machine_checks(problem) if _judge(a)] if any(map(_judge, wanted)) else []
+            others = [anchor for anchor in judges if anchor not in wanted]
+            shown = {name for anchor in (*wanted, *others) for name in shown_to(problem, anchor)}
             nodes = [node for node in problem.nodes if node.id in shown]
             given[item.id] = {node.id: _given(said.get(node.id), parsers.get(node.id), node) for node in nodes}
             price += sum(exact(anchor.cost or 0.0) for anchor in wanted)
@@ -222,20 +222,17 @@ def _questions(problem: Problem, wanted: set[str] | None) -> Problem | None:
 
 
 def _same_question(one: Node, other: Node) -> bool:
-    """Whether the loop may take them for equal; it says whether they are."""
+    """Whether the loop may take them for equal, though they name two models: two names may mean one. It says whether they are."""
     from rrf_design.questions.templates import render
 
-    if one.prompt is None or other.prompt is None or (one.model or other.model) != (other.model or one.model):
+    if one.prompt is None or other.prompt is None:
         return False
     text = one.prompt if one.variables is None else render(one.prompt, one.variables)
     return text == (other.prompt if other.variables is None else render(other.prompt, other.variables))
 
 
-def _same_judge(one: Anchor, other: Anchor) -> bool:
-    """The same of checks: judges that are shown the same."""
-    if not isinstance(one.source, Mapping) or not isinstance(other.source, Mapping) or "verifier" not in one.source:
-        return False
-    return one.nodes[0] == other.nodes[0] and one.source.get("prompt") == other.source.get("prompt")
+def _judge(anchor: Anchor) -> bool:
+    return isinstance(anchor.source, Mapping) and "verifier" in anchor.source
 
 
 def _not_asked(problem: Problem, nodes: Collection[str]) -> dict[str, Any]:

@@ -23,17 +23,23 @@ if TYPE_CHECKING:
 
 
 def machine_checks(problem: Problem) -> list[Anchor]:
-    """The checks on sale that no person makes, the cheapest first. Checks of answers that are classes compare nothing but words, and are none."""
+    """The checks on sale that no person makes, the cheapest first. Of answers that are classes, those whose class the row knows."""
     from rrf_design.acquisition.classes import open_nodes
 
     worded = open_nodes(problem)
-    found = [a for a in problem.anchors if a.cost is not None and not is_person(a) and worded.isdisjoint(a.nodes)]
-    return cheapest_first(found)
+    sold = [anchor for anchor in problem.anchors if anchor.cost is not None and not is_person(anchor)]
+    return cheapest_first(anchor for anchor in sold if worded.isdisjoint(anchor.nodes) or known_class(anchor))
+
+
+def known_class(anchor: Anchor) -> str | None:
+    """The class that a check of open answers names."""
+    label = anchor.source.get("label") if isinstance(anchor.source, Mapping) else None
+    return label if isinstance(label, str) else None
 
 
 def is_known(problem: Problem, anchor: Anchor) -> bool:
     """Whether nobody has to be asked for its value."""
-    return known_value(problem, anchor) is not None
+    return known_class(anchor) is not None or known_value(problem, anchor) is not None
 
 
 def noisy(anchor: Anchor) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from rrf_design.acquisition.classes import with_room
 from rrf_design.decisive import agreed, decides, sole_delivered, states
 from rrf_design.known import known_value
 from rrf_design.problem import Problem
@@ -207,16 +208,16 @@ class HeldDecisions:
         """One problem for all items of a structure whose numbers are the same: the operator is then built once."""
         shape = row.shape
         if any(block.cost is None and getattr(block, "source", None) is not None for block in shape.problem.blocks):
-            return row.item.problem  # a check computed from the row's own variables
+            return with_room(row.item.problem)  # a check computed from the row's own variables
         key = (id(shape), tuple(sorted(row.offsets.items())))
         if key not in self._problems:
-            self._problems[key] = row.item.problem
+            self._problems[key] = with_room(row.item.problem)
         return self._problems[key]
 
 
 def _decision(row: SheetRow, held: Sequence[str], repaired: Repair, k: int) -> _Decision:
     contradicted = repaired.verdict is Verdict.CONTRADICTED
-    value: Said | None = repaired.repaired.get(row.shape.node)
+    value = row.words(repaired.repaired.get(row.shape.node))
     if k == 0:
         clean = not contradicted and not repaired.support
         value = value if value is not None else _first_voice(row, held)
@@ -232,11 +233,14 @@ def held_verdicts(sheet: AnswerSheet, held: Sequence[tuple[str, ...]]) -> list[t
 
 def _checks(row: SheetRow, problem: Problem, held: Sequence[str]) -> Mapping[str, object]:
     """Values of the checks that are there without being bought, and of those that were."""
-    found: dict[str, object] = {name: list(row.checked[name]) for name in held if name in row.checked}
+    found: dict[str, object] = {name: list(row.numbers(row.checked[name])) for name in held if name in row.checked}
+    labels = row.item.labels if row.shape.room else {}
     for block in problem.anchors:
         if block.cost is not None:
             continue
-        if block.id in row.values:
+        if block.id in labels:
+            found[block.id] = list(row.numbers(labels[block.id]))
+        elif block.id in row.values:
             found[block.id] = row.values[block.id]
         elif block.source is not None:
             value = known_value(problem, block)

@@ -145,7 +145,7 @@ def checks(sheet: AnswerSheet, truths: Sequence[Truth], confidence: float) -> li
             if value is not None and anchor.nodes == (row.shape.node,) and anchor.rows is None:
                 tally = counts.setdefault(anchor.id, [0, 0])
                 tally[0] += 1
-                tally[1] += not truth.right(value if isinstance(value, tuple) else (float(value),))
+                tally[1] += not truth.right(value if isinstance(value, tuple | str) else (float(value),))
     return [
         {"check": name, "asked": asked, "wrong": wrong, "bound": rate_bound(asked, wrong, confidence)}
         for name, (asked, wrong) in sorted(counts.items())
@@ -159,7 +159,7 @@ def judged(sheet: AnswerSheet, truths: Sequence[Truth], confidence: float) -> di
         for row, truth in zip(sheet.rows, truths, strict=True)
         for name, check in row.shape.checks.items()
         if truth.values
-        and row.silent_checks.get(name) != "missing"
+        and name not in row.absent
         and noisy(check)
         and check.nodes == (row.shape.node,)
         and check.rows is None

@@ -7,7 +7,7 @@ taken at their word there, and where several fronts share the tests, a further o
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from rrf_design.blocks import Anchor
 from rrf_design.promises.pilot_plans import FEWEST_OTHERS, PilotPlan, PilotSettings, among_of, tested_limit
-from rrf_design.promises.playing import PlayedPolicy, play
+from rrf_design.promises.playing import PlayedPolicy, play, unrecorded
 from rrf_design.promises.sheets import AnswerSheet, SheetRow
 from rrf_design.promises.truths import Said, same
 from rrf_design.risk import (
@@ -43,8 +43,8 @@ from rrf_design.risk.orders import DISCOUNT
 
 def order_of_tests(plan: PilotPlan, aside: AnswerSheet) -> tuple[tuple[Stream, ...], str]:
     """The streams of names that the tests follow, and in words how they were made."""
-    names = [policy.name for policy in plan.policies]
-    settings = plan.settings
+    names, settings = [policy.name for policy in plan.policies], plan.settings
+    aside = aside.only([at for at, row in enumerate(aside.rows) if not row.said.keys() <= row.absent])
     if settings.order == "holm":
         return holm(names), "Holm's method"
     if len(aside) < FEWEST_OTHERS or not (aside.codes >= 0).any():
@@ -52,6 +52,11 @@ def order_of_tests(plan: PilotPlan, aside: AnswerSheet) -> tuple[tuple[Stream, .
             names
         ), f"Holm's method: only {len(aside)} items outside the pilot have answers to make an order from"
     gates = _played(plan, aside)
+    there = {one.policy for one in gates if not unrecorded(one, aside).any()}
+    if not there:
+        return holm(names), "Holm's method: every policy asks for answers that are not recorded"
+    plan = replace(plan, policies=tuple(policy for policy in plan.policies if policy.gates in there))
+    names = [policy.name for policy in plan.policies]
     which = "outside the pilot" if settings.statement is Statement.FRESH else "drawn on their own"
     made = f"from the answers of {len(aside)} items {which}, without gold"
     checked = any(policy.random_checks for policy in plan.policies)

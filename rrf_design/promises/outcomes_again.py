@@ -27,7 +27,7 @@ def refuse_other_outcomes(
     for row, held, before, value, delivered, truth in zip(
         pilot.rows, played.held, marks, played.values, played.delivered, truths, strict=True
     ):
-        if any("missing" in (row.invalid.get(name), row.silent_checks.get(name)) for name in held):
+        if not row.absent.isdisjoint(held):
             continue
         now = "-" if not delivered else _mark(value, truth, unknown="d" if before == "-" else before)
         if before != now:

@@ -19,7 +19,7 @@ from rrf_design.promises.leaks import leaks_of
 from rrf_design.promises.looks import earlier_look
 from rrf_design.promises.ordering import order_of_tests
 from rrf_design.promises.pilot_plans import PilotPlan, tested_limit
-from rrf_design.promises.playing import PlayedPolicy, play
+from rrf_design.promises.playing import PlayedPolicy, at_worst, play, unrecorded
 from rrf_design.promises.policy_forms import PROVEN, UNPROVEN, why_everything
 from rrf_design.promises.sheets import AnswerSheet
 from rrf_design.promises.truths import Truth, cannot_tell, read_truth
@@ -93,7 +93,7 @@ def run_pilot(
     pilot, aside = plan.pilot, plan.aside
     known = [truths[name] for name in pilot.ids]
     shown = leaks_of(plan.dataset, pilot, known)
-    played = play(plan.policies, pilot, last=plan.last, truths=known)
+    played = [at_worst(one, pilot) for one in play(plan.policies, pilot, last=plan.last, truths=known)]
     streams, ordered_by = order_of_tests(plan, aside) if before is None else earlier_look(before, played)
     finite = settings.statement is not Statement.FRESH
     if finite and settings.among is Among.DELIVERED and plan.models is None:
@@ -115,9 +115,12 @@ def run_pilot(
 
 
 def _with_counts(plan: PilotPlan, played: Sequence[PlayedPolicy]) -> list[PlayedPolicy]:
-    """How many of all items each policy delivers: known from the answers alone."""
-    everywhere = play(plan.policies, plan.sheet, last=plan.last)
-    return [replace(one, delivers=int(all_.delivered.sum())) for one, all_ in zip(played, everywhere, strict=True)]
+    """How many of all items each policy delivers: known from the answers alone, where all are there that it asks for."""
+    found = []
+    for one, everywhere in zip(played, play(plan.policies, plan.sheet, last=plan.last), strict=True):
+        known = not unrecorded(everywhere, plan.sheet).any()
+        found.append(replace(one, delivers=int(everywhere.delivered.sum())) if known else one)
+    return found
 
 
 def _decide(

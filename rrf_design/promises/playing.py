@@ -83,6 +83,18 @@ class LastPrices:
         return self.check if last is LastRung.PERSON else self.withheld
 
 
+def unrecorded(played: PlayedPolicy, sheet: AnswerSheet) -> Marks:
+    """The items of which the policy asks for something that nobody recorded: it can't be known what it would do with them."""
+    rows = zip(sheet.rows, played.held, strict=True)
+    return np.array([not row.absent.isdisjoint(held) for row, held in rows], dtype=bool)
+
+
+def at_worst(played: PlayedPolicy, sheet: AnswerSheet) -> PlayedPolicy:
+    """The same with those items delivered and wrong: what is missing in a record may be missing for what it would have said."""
+    lost = unrecorded(played, sheet)
+    return replace(played, delivered=played.delivered | lost, wrong=played.wrong | lost) if lost.any() else played
+
+
 def play(
     policies: Sequence[LadderPolicy],
     sheet: AnswerSheet,

@@ -232,7 +232,7 @@ def _unanswered(outside: AnswerSheet, played: PlayedPolicy) -> None:
     """Recorded answers must hold what the policy asks: a node that was never asked is not one whose answer can't be read."""
     for row, held in zip(outside.rows, played.held, strict=True):
         for name in held:
-            if row.invalid.get(name) == "missing" or row.silent_checks.get(name) == "missing":
+            if name in row.absent:
                 what = "makes check" if name in row.shape.checks else "asks node"
                 raise InputError(f"item {row.id!r}: the policy {what} {name!r}, which the recorded answers do not have")
 

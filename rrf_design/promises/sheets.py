@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from rrf_design.acquisition.classes import open_nodes, with_room
 from rrf_design.blocks import Anchor, Relation
 from rrf_design.decisive import cheapest_first, delivered_node, is_person
 from rrf_design.errors import InputError
@@ -55,6 +56,8 @@ class Shape:
     """Those on sale that machines make, the cheapest first."""
     shown: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """The answers that each of these is made from."""
+    room: int = 0
+    """How many classes an item can have, where its answers are classes: each is a coordinate of its own."""
 
     @classmethod
     def of(cls, problem: Problem) -> Shape:
@@ -76,7 +79,8 @@ class Shape:
         best = next(iter(cheapest_first(people)), None)
         checks = {check.id: check for check in machine_checks(problem)}
         shown = {name: frozenset(shown_to(problem, check)) for name, check in checks.items()}
-        return cls(problem, node, ways, prices, best, identity, checks, shown)
+        room = max((with_room(problem).node_by_id[name].dim for name in open_nodes(problem)), default=0)
+        return cls(problem, node, ways, prices, best, identity, checks, shown, room)
 
     def implied(self, node: str, said: Said | None, offsets: Mapping[str, Numbers]) -> Said | None:
         """The delivered value that an answer of this node means; None where it means none."""
@@ -150,22 +154,42 @@ class SheetRow:
     raw: str
     parser: Parser | None
     item: DataItem = field(repr=False)
-    checked: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    checked: Mapping[str, Said] = field(default_factory=dict)
     """What machines' checks say that are known or were fetched; one that failed is not there."""
-    silent_checks: Mapping[str, str] = field(default_factory=dict)
-    """The others, and why: "missing" for one that nobody asked."""
+    absent: frozenset[str] = frozenset()
+    """Answers and checks that nobody asked for: nothing is known about what they would have been."""
 
     def price(self, step: str) -> float:
-        """Of an answer, or of a check that the item has."""
+        """Of an answer, or of a check that the item has: what was recorded, else what the recipe says."""
         return self.cost[step] if step in self.cost else float(self.shape.checks[step].cost or 0.0)
 
     def answers(self, nodes: Iterable[str]) -> ResponseField:
         """The responses of these nodes; all others are not asked."""
         asked = {name: self.said[name] for name in nodes if name in self.said}
-        values = {name: value for name, value in asked.items() if isinstance(value, tuple)}
+        values = {name: self.numbers(value) for name, value in asked.items() if value is not None}
         others = {n.id: "missing" for n in self.shape.problem.nodes if n.id not in values}
         unread = {name: why for name, why in self.invalid.items() if name in asked}
         return ResponseField(values, {**others, **unread}, name=self.id)
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """Of answers that are classes, those that the item's answers and checks name, in that order whatever is held of them."""
+        heard = [said for said in self.said.values() if isinstance(said, str)]
+        return tuple(dict.fromkeys([*heard, *self.item.labels.values()]))
+
+    def numbers(self, said: Said) -> tuple[float, ...]:
+        """As a repair takes it: a class is one at its own coordinate."""
+        if not isinstance(said, str):
+            return said
+        place = self.classes.index(said)
+        return tuple(float(at == place) for at in range(self.shape.room))
+
+    def words(self, value: tuple[float, ...] | None) -> Said | None:
+        """What a repaired value of the delivered node says; None where it is no class."""
+        if value is None or self.shape.room == 0:
+            return value
+        named = [name for name, part in zip(self.classes, value, strict=False) if part > 0.5]
+        return named[0] if len(named) == 1 else None
 
 
 class AnswerSheet:
@@ -230,11 +254,10 @@ def _row(item: DataItem, shape: Shape, answered: Mapping[str, RecordedAnswer]) -
     raw = "" if first is None or first.text is None else first.text
     values = item.values
     checked = _checked(item, shape, values, answered)
-    silent = {
-        name: (answered[name].status or "missing") if name in answered else "missing"
-        for name in shape.checks
-        if name not in checked
-    }
+    paid = {name: answered[name].cost for name in shape.checks if name in answered}
+    cost |= {name: price for name, price in paid.items() if price is not None}
+    absent = {name for name in shape.prices if name not in answered}
+    absent |= {name for name in shape.checks if name not in answered and name not in checked}
     return SheetRow(
         item.id,
         shape,
@@ -248,16 +271,19 @@ def _row(item: DataItem, shape: Shape, answered: Mapping[str, RecordedAnswer]) -
         parsers.get(shape.node),
         item,
         checked,
-        silent,
+        frozenset(absent),
     )
 
 
 def _checked(
     item: DataItem, shape: Shape, values: Mapping[str, Numbers], answered: Mapping[str, RecordedAnswer]
-) -> dict[str, tuple[float, ...]]:
-    """What the checks of an item say: what was fetched, the row's own value, else what arithmetic gives."""
-    found: dict[str, tuple[float, ...]] = {}
+) -> dict[str, Said]:
+    """What the checks of an item say: what was fetched, the row's own class or value, else what arithmetic gives."""
+    labels = item.labels if shape.room else {}
+    found: dict[str, Said] = {name: labels[name] for name in shape.checks if name in labels}
     for name, check in shape.checks.items():
+        if name in found:
+            continue
         rows, known = rows_of(shape.problem, check), None
         if name in answered:
             known = answered[name].value

@@ -13,6 +13,7 @@ from typing import Any
 
 from rrf_design.errors import InputError
 from rrf_design.files import suggestion
+from rrf_design.handover.readings import rounding
 from rrf_design.handover.rows import shown_value
 from rrf_design.questions.recipe import DataSection
 from rrf_design.questions.templates import strict_number
@@ -23,8 +24,6 @@ from rrf_design.responses.worded import ChoiceParser, YesNoParser
 
 Said = tuple[float, ...] | str
 """An answer as it is compared: numbers, or the class of an open answer."""
-ROUNDING = 1e-9
-"""Relative: numbers this close are the same number, written or computed in two ways."""
 CANNOT_TELL = "?"
 """What a reviewer writes who can't say what is right. It counts as wrong whatever was delivered: a label that is left out must not help."""
 _GROUPED = re.compile(r"[+\-−]?\d{1,3}(?:[,.'’ \u00a0\u202f]\d{3})+(?:[.,]\d+)?")
@@ -86,7 +85,8 @@ def same(said: Said, value: Said, tolerance: float | None = None) -> bool:
         return False
     reach = 0.0 if tolerance is None else tolerance
     return all(
-        math.isclose(a, b, rel_tol=ROUNDING, abs_tol=reach * (1 + ROUNDING)) for a, b in zip(said, value, strict=True)
+        a == b or abs(a - b) <= max(rounding(max(abs(a), abs(b))), reach * (1 + 1e-9))
+        for a, b in zip(said, value, strict=True)
     )
 
 

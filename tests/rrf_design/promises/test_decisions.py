@@ -207,6 +207,13 @@ HINTED = REPEATED.replace("{{ answer }}", "{{ answer }} or {{ hint }}").replace(
 """Judges are shown an answer that every other item has."""
 
 
+TWO_NAMES = REPEATED.replace("repeat = 3", 'model = ["mini", "other"]').replace(
+    'of = "total"\nby = { verifier = "other", prompt = "Is {{ answer }} the double of {{ text }}?" }',
+    'of = "total@other"\nby = { verifier = "mini", prompt = "Is {{ total }} the double of {{ text }}?" }',
+)
+"""One model under two names, and two judges of two answers, whose prompts turn out to be the same."""
+
+
 class RepeatedWorld:
     """Every (prompt, repeat) has an answer of its own, wrong or right, and the cache keeps it."""
 
@@ -244,6 +251,20 @@ def test_equal_questions_and_judges_are_asked_under_the_same_numbers_rung_after_
     both = next(policy for policy in plan.policies if {"judge", "again"} <= set(policy.further))
     one = next(policy for policy in plan.policies if "judge" not in policy.further and "again" in policy.further)
     live_is_replay(world, plan, [plain, replace(plain, order=plain.order[::-1]), both, one])
+    assert not world.asked
+
+
+def test_one_model_under_two_names_is_asked_under_the_same_numbers_rung_after_rung(tmp_path: Any) -> None:
+    """A run that found the answer of one name in the cache would give it twice, where the pilot had two."""
+    world = RepeatedWorld(tmp_path, TWO_NAMES)
+    plan = bought(world)
+    assert {repeat for prompt, repeat in world.asked if "total?" in prompt} == {0, 1}
+    assert {repeat for prompt, repeat in world.asked if "Is " in prompt} == {0, 1}
+    world.asked.clear()
+    plain = [p for p in plan.policies if not p.further and {"total", "total@other"} <= set(p.order)]
+    both = next(policy for policy in plan.policies if {"judge", "again"} <= set(policy.further))
+    one = replace(both, further=tuple(step for step in both.further if step != "judge"))
+    live_is_replay(world, plan, [plain[-1], replace(plain[-1], order=plain[-1].order[::-1]), both, one])
     assert not world.asked
 
 

@@ -108,3 +108,46 @@ def test_the_gold_of_other_items_is_never_read(make_world: Any) -> None:
     poisoned = [row if row["no"] in drawn else {**row, "booked": "poison"} for row in rows]
     (world.folder / "table.jsonl").write_text("\n".join(map(json.dumps, poisoned)))
     assert world.document(PilotSettings(80, 0.1)) == before
+
+
+def without(world: Any, gone: Any) -> None:
+    """The recorded answers but for some."""
+    rows = [json.loads(line) for line in world.answers.read_text().splitlines()]
+    world.answers.write_text("".join(json.dumps(row) + "\n" for row in rows if not gone(row)))
+
+
+def test_what_nobody_recorded_is_no_clean_item(make_world: Any) -> None:
+    """Answers that are wrong too often, and a record that lacks most of them: items without answers would have passed for right ones that a person decides."""
+    world = make_world(items=300, wrong=0.0, together=0.15)
+    settings = PilotSettings(100, 0.05)
+    assert world.pilot(settings).chosen is None
+    drawn = [f"i{place}" for place in world.plan(settings).drawn]
+    without(world, lambda row: row["id"] in drawn[:80])
+    result = world.pilot(settings)
+    assert result.chosen is None
+    assert all(policy.counts[0].marked >= 80 for policy in result.choice.policies)
+
+
+def test_a_record_that_asked_only_when_answers_differed_proves_what_it_can(make_world: Any) -> None:
+    """The third answer is there where the first two differ: policies that ask it later are tested, those that ask it first are not proven."""
+    world = make_world(items=300, wrong=0.03, scale=None, nodes=3)
+    said: dict[str, dict[str, str]] = {}
+    for row in map(json.loads, world.answers.read_text().splitlines()):
+        said.setdefault(row["id"], {})[row["node"]] = row["text"]
+    without(world, lambda row: row["node"] == "cents" and said[row["id"]]["total"] == said[row["id"]]["reworded"])
+    result = world.pilot(PilotSettings(100, 0.1))
+    assert result.chosen is not None
+    assert any(policy.proven for policy in result.choice.policies if " within total, reworded, cents" in policy.name)
+    assert not any(policy.proven for policy in result.choice.policies if " within cents" in policy.name)
+
+
+def test_how_many_rows_are_delivered_is_not_known_where_answers_are_missing(make_world: Any) -> None:
+    """A record of the pilot alone says nothing about the other rows: taking them for withheld would prove anything about "this file"."""
+    world = make_world(items=300, wrong=0.3, scale=None, person=False)
+    settings = PilotSettings(100, 0.25, statement=Statement.FILE, among=Among.DELIVERED, order="holm")
+    everything = world.pilot(settings)
+    assert all(policy.delivers is not None for policy in everything.choice.policies)
+    drawn = {f"i{place}" for place in everything.plan.drawn}
+    without(world, lambda row: row["id"] not in drawn)
+    result = world.pilot(settings)
+    assert all(policy.delivers is None for policy in result.choice.policies)

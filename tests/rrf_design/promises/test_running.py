@@ -212,3 +212,106 @@ def test_a_pilot_by_an_exact_check_is_delivered_with_it(make_world: Any) -> None
     truth = {item.id: item.cells["booked"] for item in world.dataset.items_in_order()}
     assert found.unlabelled == 0
     assert all(rows[name]["answer"] == truth[name] for name in document["drawn"])
+
+
+COLOURS = """[data]
+table = "table.jsonl"
+id = "no"
+gold = "colour"
+
+[answer]
+of = "a"
+k = 1
+fails_together = "TOGETHER"
+
+[[ask]]
+id = "a"
+prompt = "{{ text }} a?"
+parse = "label"
+cost = 1.0
+repeat = 2
+
+[[ask]]
+id = "b"
+like = "a"
+prompt = "{{ text }} b?"
+parse = "label"
+cost = 2.0
+
+[[check]]
+id = "catalogue"
+of = "a"
+by = { value = "{{ listed }}" }
+when = "{{ listed }}"
+cost = 4.0
+
+[[check]]
+id = "clerk"
+of = "a"
+by = { person = "Colour of {{ text }}?" }
+cost = 30.0
+"""
+
+
+@pytest.mark.parametrize("together", ["ask", "wording"])
+def test_answers_that_are_words_are_run_as_they_were_piloted(tmp_path: Any, together: str) -> None:
+    """Camps of words, words whose repeats fail together, and a check that knows the word: live, with empty answers among them, each row as the replay has it."""
+    import random
+
+    import rrf_design as rrf
+    from rrf_design.models.scripted import ScriptedModel
+    from rrf_design.promises import LadderPolicy, LiveModels, gold_truths, plan_pilot, play, policy_document, run_pilot
+    from rrf_design.promises.pilot_plans import buy_pilot
+
+    colours = ("red", "green", "blue")
+    rows = [{"no": f"i{n}", "text": f"item {n}", "colour": colours[n % 3]} for n in range(40)]
+    rows = [{**row, "listed": row["colour"] if at % 2 else ""} for at, row in enumerate(rows)]
+    (tmp_path / "table.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (tmp_path / "rrf.toml").write_text(COLOURS.replace("TOGETHER", together))
+    data = rrf.dataset(tmp_path / "rrf.toml")
+
+    def say(request: Any) -> str:
+        draw = random.Random(f"{request.prompt} {request.repeat}")
+        right = colours[int(request.prompt.split()[1]) % 3]
+        return "" if draw.random() < 0.1 else draw.choice(colours) if draw.random() < 0.2 else right
+
+    model = ScriptedModel(say)
+    model.kept = True
+
+    def live(name: str) -> LiveModels:
+        return LiveModels(model, tmp_path / name, {"cache": tmp_path / "cache"})
+
+    whole = PilotSettings(40, 0.5, order="holm")
+    plan = plan_pilot(data, buy_pilot(data, whole, live("whole.sqlite")), whole)
+    assert any("catalogue" in policy.further for policy in plan.policies)
+    settings = PilotSettings(16, 0.5, confidence=0.8, order="holm", seed=1)
+    piloted = plan_pilot(data, buy_pilot(data, settings, live("pilot.sqlite")), settings)
+    document = policy_document(run_pilot(piloted, gold_truths(piloted)[0], truth_source="gold column 'colour'"))
+    for number, policy in enumerate(p for p in piloted.policies if p.order and set(p.order) == {"a", "a#2", "b"}):
+        if number % 5 == 0:
+            (found,) = play([policy], plan.sheet, last=plan.last)
+            ladder = {**document, "policy": policy.name, "ladder": policy.to_json()}
+            done = _run_unproven(data, live(f"run{number}.sqlite"), ladder)
+            assert LadderPolicy.from_json(ladder["ladder"]) == policy
+            for at, (name, row) in enumerate(zip(done.ids, done.rows, strict=True)):
+                if name not in document["drawn"]:
+                    assert (row["answer"], row["cost"]) == (found.values[at], found.cost[at]), (policy.name, name)
+
+
+def _run_unproven(data: Any, live: Any, document: Any) -> Any:
+    """A run under any ladder of the family, whether it was chosen or not."""
+    from unittest.mock import patch
+
+    with patch("rrf_design.promises.running.prove_policy"):
+        return run_policy(data, live, document)
+
+
+def test_a_recorded_check_costs_what_was_recorded(make_checked_world: Any, tmp_path: Any) -> None:
+    from rrf_design.promises.sheets import read_sheet
+
+    data = make_checked_world(("tests",)).dataset
+    rows = [{"id": "i0", "node": "tests", "value": 7.0, "cost": 0.25}, {"id": "i1", "node": "tests", "value": 7.0}]
+    (tmp_path / "answers.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    with RecordedAnswers(data, tmp_path / "answers.jsonl", checks=True) as answers:
+        first, second, *_ = read_sheet(data, answers, ("total",)).rows
+    assert (first.price("tests"), second.price("tests")) == (0.25, 4.0)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
@@ -20,6 +21,25 @@ def test_a_number_is_right_up_to_rounding_or_within_the_tolerance() -> None:
     assert truth(119, tolerance=0.005).right((119.005,))
     assert not truth(119, tolerance=0.005).right((119.0051,))
     assert not truth(119).right(None)
+
+
+@pytest.mark.parametrize(
+    ("said", "value", "right"),
+    [
+        (4006381333931.0, 4006381333931.0, True),
+        (4006381333931.0, 4006381333930.0, False),
+        (4111111111111111.0, 4111111111111112.0, False),
+        (1234567890.12, 1234567890.13, False),
+        (1234567890.12, 1234567890.12 * 3 / 3, True),
+        (4006381333931.0, 4006381333931.0 + 2**-10, True),
+        (0.1 + 0.2, 0.3, True),
+        (1e-7, 1.00000001e-7, False),
+        (math.inf, 1.0, False),
+    ],
+)
+def test_long_numbers_differ_in_their_last_digit(said: float, value: float, right: bool) -> None:
+    """A code of 13 digits with four wrong ones is wrong, though it is a billionth away."""
+    assert same((said,), (value,)) is right
 
 
 def test_several_values_can_be_right() -> None:
