@@ -87,7 +87,9 @@ def _tested(context: Context, rows: Sequence[Mapping[str, Any]], name: str) -> d
     gamma, error = margins(rows), np.array([row["error"] for row in rows])
     questions = [question(row) for row in rows]
     fields = [(row["stratum"], row["item"], row.get("error_number", 0)) for row in rows]
-    shuffled = within_item_permutation(gamma, error, fields, draws=context["permutations"], seed=context["seed"])
+    shuffled = within_item_permutation(
+        gamma, error, fields, together=questions, draws=context["permutations"], seed=context["seed"]
+    )
     interval = cluster_bootstrap(
         partial(association, gamma, error),
         questions,
@@ -147,7 +149,7 @@ def report(context: Context, done: Sequence[Done]) -> ScenarioOutcome:
             Table.of(
                 "replay-association",
                 replayed,
-                caption="γ₁ against negative error by stratum, by domain and pooled; each with a 95 % interval that resamples questions (programs: functions, whose four items share their prompts), and against shuffles of its own.",
+                caption="γ₁ against negative error by stratum, by domain and pooled; each with a 95 % interval that resamples questions (programs: functions, whose four items share their prompts), and against shuffles of its own, alike in all fields of a question.",
             ),
             Table.of("strata", strata, caption="What each stratum consists of; one without a replayed error is empty."),
             *([] if tests is None else [tests.table]),

@@ -1,6 +1,6 @@
 """The paper's statistics: rank association, within-item permutations, cluster bootstrap, grouped prediction, sensitivity models.
 
-Rows of one item are never treated as independent: permutations move margins only inside an item, the bootstrap resamples
+Rows of one item are never treated as independent: permutations move margins only inside an item, items of one question alike, the bootstrap resamples
 whole items inside their stratum, and cross-validation keeps an item in one fold.
 """
 
@@ -51,24 +51,43 @@ class Permutation:
 
 
 def within_item_permutation(
-    margin: ArrayLike, error: ArrayLike, items: Sequence[Any], *, draws: int = 2000, seed: int = 0
+    margin: ArrayLike,
+    error: ArrayLike,
+    items: Sequence[Any],
+    *,
+    together: Sequence[Any] | None = None,
+    draws: int = 2000,
+    seed: int = 0,
 ) -> Permutation:
-    """Shuffle the margins inside every item and recompute the pooled Spearman correlation with -error."""
+    """Shuffle the margins inside every item and recompute the pooled Spearman correlation with -error.
+
+    Items that are not independent (`together` names each row's question) are shuffled alike: their rows are of the same designs in
+    the same order.
+    """
     g, e = ranks(margin), ranks(-np.asarray(error, dtype=np.float64))
     observed = pearson(g, e)
     if np.isnan(observed):
         return Permutation(observed, 1.0, draws, float("nan"))
     g, e = g - g.mean(), e - e.mean()
     scale = float(np.sqrt((g @ g) * (e @ e)))
-    # Shuffling inside items leaves the pooled ranks what they are: only their places change.
-    blocks = _blocks(items)
+    # Shuffling inside items leaves the pooled ranks what they are: only their places change. Alike shuffled items sum their products first.
+    products: dict[Any, Array] = {}
+    for block in _blocks(items):
+        group = items[block[0]] if together is None else together[block[0]]
+        own = np.outer(g[block], e[block])
+        if group in products and len(products[group]) != len(own):
+            raise ValueError(
+                f"items of {group!r} have {len(products[group])} and {len(own)} rows and can't be shuffled alike"
+            )
+        products[group] = products[group] + own if group in products else own
     rng = np.random.default_rng(seed)
     null = np.zeros(draws)
-    for size in sorted({len(block) for block in blocks}):
-        index = np.array([block for block in blocks if len(block) == size])
-        own, other = g[index], e[index]
+    for size in sorted({len(own) for own in products.values()}):
+        stacked = np.array([own for own in products.values() if len(own) == size])
+        rows = np.tile(np.arange(size), (len(stacked), 1))
         for draw in range(draws):
-            null[draw] += float((rng.permuted(own, axis=1) * other).sum())
+            moved = rng.permuted(rows, axis=1)[:, :, None]
+            null[draw] += float(np.take_along_axis(stacked.transpose(0, 2, 1), moved, axis=2).sum())
     null /= scale
     # A permutation that gives the observed order back gives the observed value up to rounding, and counts.
     above = int((null >= observed - 1e-12).sum())

@@ -110,13 +110,13 @@ class PairedTests:
 def primary_tests(
     rows: Sequence[Row], *, permutations: int, seed: int, folds: int = 5, name: str = "tests", caption: str = ""
 ) -> PairedTests:
-    """Permutation inside each field, prediction grouped by question, hierarchical and hurdle sensitivity; replayed or natural fields alike."""
+    """Permutation inside each field (fields of one question alike), prediction grouped by question, hierarchical and hurdle sensitivity; replayed or natural fields alike."""
     gamma = margins(rows)
     error = np.array([r["error"] for r in rows])
     exact = [bool(r["exact"]) for r in rows]
     items = [question(r) for r in rows]
     fields = [(r["stratum"], r["item"], r.get("error_number", 0)) for r in rows]
-    shuffle = within_item_permutation(gamma, error, fields, draws=permutations, seed=seed)
+    shuffle = within_item_permutation(gamma, error, fields, together=items, draws=permutations, seed=seed)
     entries: list[dict[str, Any]] = [
         _entry("pooled Spearman", shuffle.observed),
         _entry("within-item permutation p", shuffle.p, f"resolution {shuffle.resolution:.5f}"),

@@ -65,6 +65,38 @@ def test_items_of_different_sizes_are_permuted_inside_themselves() -> None:
     assert found.p == pytest.approx(0.5, abs=0.08)
 
 
+def test_items_of_one_question_are_shuffled_alike() -> None:
+    gamma, error = np.tile([0.0, 1.0, 2.0], 3), np.array([3.0, 2.0, 1.0, 3.0, 2.5, 1.5, 0.5, 1.0, 2.0])
+    observed = own.spearman(gamma, -error)
+    every = [
+        own.spearman(np.concatenate([a, a, b]), -error)
+        for a in itertools.permutations(gamma[:3])
+        for b in itertools.permutations(gamma[:3])
+    ]
+    found = own.within_item_permutation(
+        gamma, error, [0, 0, 0, 1, 1, 1, 2, 2, 2], together=list("aaaaaabbb"), draws=20000, seed=1
+    )
+    assert found.p == pytest.approx(np.mean([value >= observed - 1e-12 for value in every]), abs=0.01)
+    assert found.largest_null == pytest.approx(max(every))
+
+
+def test_a_copy_of_every_item_proves_nothing_more() -> None:
+    rng = np.random.default_rng(3)
+    gamma, error = np.tile([0.0, 1.0, 2.0], 4), rng.normal(size=12)
+    items = np.repeat(np.arange(4), 3)
+    once = own.within_item_permutation(gamma, error, items.tolist(), draws=4000)
+    copies = [*items.tolist(), *(items + 4).tolist()]
+    twice = own.within_item_permutation(
+        np.tile(gamma, 2), np.tile(error, 2), copies, together=[item % 4 for item in copies], draws=4000
+    )
+    assert twice.p == pytest.approx(once.p, abs=0.02)
+
+
+def test_items_with_other_rows_cannot_be_shuffled_alike() -> None:
+    with pytest.raises(ValueError, match="2 and 1 rows"):
+        own.within_item_permutation([1.0, 2.0, 7.0], [2.0, 1.0, 0.0], ["a", "a", "b"], together="xxx", draws=4)
+
+
 def test_bootstrap_draws_whole_items_inside_strata() -> None:
     items = [0, 0, 1, 1, 2, 2, 3, 3]
     strata = ["x"] * 4 + ["y"] * 4
