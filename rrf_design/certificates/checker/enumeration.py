@@ -58,6 +58,7 @@ class Walk(NamedTuple):
     edge_at: NDArray[np.int64]  # (size, nodes): edge_at[l, j] is where the block of chosen[l] and j starts
     factor: NDArray[np.float64]
     scratch: NDArray[np.float64]
+    lead: NDArray[np.int64]  # (coordinates,): before this place the row of the factor is zero, and not written
     stamp: NDArray[np.int64]
     rejected: NDArray[np.int64]  # (capacity, size): supports whose test failed, padded with -1
     solved: NDArray[np.float64]  # scalars only: solved[l, p] is the entry of the factor for chosen[l] and stack[p]
@@ -82,6 +83,7 @@ def new_walk(gram: Gram, *, capacity: int) -> Walk:
         edge_at=np.full((size, nodes), -1, dtype=np.int64),
         factor=np.zeros((order, order)),
         scratch=np.zeros((order, order)),
+        lead=np.zeros(order, dtype=np.int64),
         stamp=np.zeros(len(gram.radii2), dtype=np.int64),
         rejected=np.full((capacity, size), -1, dtype=np.int64),
         solved=np.zeros((levels, wide)),
@@ -97,24 +99,30 @@ def first_failure(
     index of the first that breaks down (its pivot is not positive), or `last`.
 
     Arrays are taken out of the tuples once: inside the loops that would cost more than the arithmetic. The diagonal of
-    the factor holds reciprocals, which costs one more rounding per entry (allowed for in `diagonal`).
+    the factor holds reciprocals, which costs one more rounding per entry (allowed for in `diagonal`). Before the first
+    member that touches the candidate its rows are zero: they are neither computed nor read there.
     """
     sizes, starts, blocks, self_blocks = gram.sizes, gram.starts, gram.blocks, gram.self_blocks
-    diagonal, chosen, edge_at = gram.diagonal, w.chosen, w.edge_at
+    diagonal, chosen, edge_at, lead = gram.diagonal, w.chosen, w.edge_at, w.lead
     for index in range(first, last):
         node = candidates[index]
         width = sizes[node]
+        alone, zeros = 0, 0
+        while alone < depth and edge_at[alone, node] < 0:
+            zeros += sizes[chosen[alone]]
+            alone += 1
         for q in range(width):
             row = at + q
-            position = 0
+            lead[row] = zeros
+            position = zeros
             total = 0.0
-            for level in range(depth):
+            for level in range(alone, depth):
                 block = edge_at[level, node]
                 for p in range(sizes[chosen[level]]):
                     value = 0.0
                     if block >= 0:
                         value = blocks[block + p * width + q]
-                    for m in range(position):
+                    for m in range(max(zeros, lead[position]), position):
                         value -= factor[position, m] * factor[row, m]
                     value *= factor[position, position]
                     factor[row, position] = value
@@ -122,7 +130,7 @@ def first_failure(
                     position += 1
             for p in range(q):
                 value = blocks[self_blocks[node] + p * width + q]
-                for m in range(position):
+                for m in range(zeros, position):
                     value -= factor[position, m] * factor[row, m]
                 value *= factor[position, position]
                 factor[row, position] = value
