@@ -103,7 +103,9 @@ class Arena:
     def table(self) -> AllSupports | None:
         from rrf_design.planning.supports import AllSupports
 
-        supports = math.comb(self.n, min(self.size, self.n))
+        size = min(self.size, self.n)
+        # With radii smaller supports count as well, and where k is large there are most of middle size.
+        supports = math.comb(self.n, min(size, self.n // 2) if self.robust else size)
         small = self.plain and self.operator.shape[1] <= TABLE_COLUMNS and supports <= TABLE_SUPPORTS
         return AllSupports(self) if small else None
 

@@ -29,6 +29,8 @@ _Kind = tuple[tuple[int, ...], bytes, float]
 TAKEN = (1.0 - 1e-9, 0.7, 0.4, 0.15)
 """Members with such a share are taken for granted; the fewer are left, the shorter the list and the weaker the row."""
 ULP = 2.0**-52
+BITS = 63
+"""Nodes of one support that a mask can hold. Around more of them nothing counts as uncertain: the rows are those of the plain margin, which hold with radii too and only ask for less."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +188,7 @@ class Neighbourhoods:
         arena, inside = self.arena, {node: number for number, node in enumerate(support)}
         ends = np.cumsum([0, *(self._width(i) for i in support)])
         place = {i: np.arange(a, b) for i, a, b in zip(support, ends[:-1], ends[1:], strict=True)}
-        owned, robust = np.zeros((ends[-1], ends[-1])), arena.robust
+        owned, robust = np.zeros((ends[-1], ends[-1])), arena.robust and len(support) <= BITS
         kinds: dict[_Kind, list[int]] = {}
         matrices: dict[_Kind, Array] = {}
         held = dict[int, float]()
@@ -223,8 +225,8 @@ class Neighbourhoods:
             owned=owned,
             parts=parts,
             spread=Spread(
-                masks=np.array([sum(1 << inside[i] for i in kind[0]) for kind in order], dtype=np.int64),
-                radii=np.array([kind[2] for kind in order], dtype=np.float64),
+                masks=np.array([sum(1 << inside[i] for i in kind[0]) * robust for kind in order], dtype=np.int64),
+                radii=np.array([kind[2] * robust for kind in order], dtype=np.float64),
                 owned=np.array(list(held), dtype=np.int64),
                 squares=np.array(list(held.values()), dtype=np.float64) * (1 - 1e-12),
                 supports=np.array(chosen, dtype=np.int64),

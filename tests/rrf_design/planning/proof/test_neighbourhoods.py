@@ -50,6 +50,43 @@ def test_rows_hold_for_every_design_that_reaches_the_target(features, short, mon
             assert (good[:, side.blocks] @ side.coefficients >= bound).all()
 
 
+@pytest.mark.parametrize("bits", [1, 2, 63], ids="{} bits".format)
+def test_rows_around_more_nodes_than_a_mask_holds_still_hold(bits, monkeypatch):
+    """With radii, for every design that reaches a target: where a mask has no room for all nodes, rows only ask for less."""
+    monkeypatch.setattr(neighbourhoods, "BITS", bits)
+    arena = Arena(random_problem(62, features=("radii",), blocks=7, k=2), objective="robust")
+    assert arena.robust
+    masks = every_mask(arena)
+    reached = np.array([arena.value(mask) for mask in masks])
+    bought = masks[:, arena.block_item[arena.variable]].astype(np.int64)
+    rng, pool = np.random.default_rng(3), HullPool(arena)
+    for target in np.unique(reached[reached > 1e-3])[::-7]:
+        for support in (some for size in (1, 2, 3, 4) for some in combinations(range(arena.n), size)):
+            assert len(pool.hoods[support].spread.supports) == (len(support) <= bits)
+            row = pool.hoods[support].separate(np.round(rng.random(len(arena.variable))), float(target**2))
+            if row is not None:
+                pool.add(row, float(target**2))
+        good = bought[reached >= target]
+        for side, bound in zip(pool.sides, pool.bounds(float(target**2)), strict=True):
+            assert (good[:, side.blocks] @ side.coefficients >= bound).all()
+    assert pool.sides
+
+
+def test_a_support_of_64_nodes_is_asked_as_if_nothing_were_uncertain():
+    """k = 32: one node more than a mask holds. Half an anchor at each end misses the row that a whole one at either keeps."""
+    problem = Problem(
+        k=32,
+        nodes=[{"id": f"n{i}"} for i in range(64)],
+        relations=[{"id": f"r{i}", "tail": f"n{i}", "head": f"n{i + 1}", "uncertainty": 1e-4} for i in range(63)],
+        anchors=[{"id": f"a{i}", "node": f"n{i}", "cost": 1.0} for i in (0, 63)],
+    )
+    robust, plain = Arena(problem, objective="robust"), Arena(problem, objective="gamma")
+    assert robust.table is None  # of all sizes from 1 to 64 there are too many, though of 64 nodes there is one
+    assert plain.table is not None
+    rows = [Neighbourhoods(arena)[tuple(range(64))].separate(np.zeros(2), 1e-4) for arena in (robust, plain)]
+    assert all(row is not None and (row.weights.tolist(), row.bound) == ([1, 1], 1) for row in rows)
+
+
 def test_a_region_asks_for_what_all_its_supports_need_together():
     """A triangle whose pairs each need an anchor: half an anchor at every node is enough for the pairs, but two are needed."""
     problem = Problem(
