@@ -23,7 +23,6 @@ G_SS − (1 + ρ)Σ_{b∈R} B_bSᵀB_bS − θP_D ⪰ 0 with ρ = 0 for values a
 from __future__ import annotations
 
 import math
-import threading
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
@@ -43,6 +42,7 @@ from solvers.parts import Support
 from solvers.result import Status
 from solvers.schur import Hidden, hidden, proves_hidden_at_least
 from solvers.search import ULP_ROOM
+from solvers.tasks import stopping_at
 
 ROOM = 32  # pairs found before the search stops to lower its threshold
 MOST = 1 << 15  # pairs that floating point can't decide, before the search gives up
@@ -340,19 +340,10 @@ class SuspectMinimiser:
         out = np.empty((room, depth + self.most), np.int64)
         ratio = theta / (1.0 - theta) * (1.0 + 1e-14) if self.checks else 0.0
         share = 1.0 if self.field.extreme else 4.0 * (1.0 - self.field.shrink(self.size))  # 1: floats prove nothing
-        stop = np.zeros(1, np.int64)
-        timer = None
-        if self.deadline is not None:
-            timer = threading.Timer(max(self.deadline - time.time(), 0.0), stop.__setitem__, (0, 1))
-            timer.daemon = True
-            timer.start()
-        try:
+        with stopping_at(self.deadline) as stop:
             count, done = scan_suspects(
                 *arrays, roots, theta, ratio, self.most, self.values and not self.checks, share, stop, out
             )
-        finally:
-            if timer is not None:
-                timer.cancel()
         found = set()
         for row in out[: min(count, room)]:
             units, removed = row[:depth], row[depth:]

@@ -14,8 +14,6 @@ the tables' factorisations, and for the smaller sizes, whose proofs have used up
 
 from __future__ import annotations
 
-import threading
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -24,6 +22,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from rrf_design.certificates.checker.clock import flag_at
 from rrf_design.certificates.checker.enumeration import UNIT, Gram
 from rrf_design.certificates.checker.pieces import (
     TOLD_APART,
@@ -79,22 +78,13 @@ def prove_by_growth(
     field = _Field(gram) if wanted is None else _Field(gram, np.where(wanted, shift, 0.0))
     first = None if wanted is None else wanted[field.names]
     shift = shift if wanted is None else 0.0
-    stop = np.zeros(1, np.int64)
-    timer = None
-    if deadline is not None:
-        timer = threading.Timer(max(deadline - time.monotonic(), 0.0), stop.__setitem__, (0, 1))
-        timer.daemon = True
-        timer.start()
-    try:
+    with flag_at(deadline) as stop:
         for size in range(1, field.size):
             if not field.settle(size, shift, stop):
                 return Grown(False, (), field.visited)
             if progress is not None:
                 progress(0.5 * size / field.size)
         support = tuple(int(field.names[i]) for i in field.attempt(field.size, shift, stop, first))
-    finally:
-        if timer is not None:
-            timer.cancel()
     return Grown(not stop[0] and not support, support, field.visited)
 
 

@@ -16,8 +16,6 @@ scalings round by `LIMIT`. Where floating point can't prove a set, it is handed 
 
 from __future__ import annotations
 
-import threading
-import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -26,6 +24,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from rrf_design.certificates.checker.centres import Dense
+from rrf_design.certificates.checker.clock import flag_at
 from rrf_design.certificates.checker.completion import SMALLEST, Grown
 from rrf_design.certificates.checker.couplings import LIMIT
 from rrf_design.certificates.checker.enumeration import UNIT
@@ -74,14 +73,8 @@ def prove_by_thinning(
     levels = _levels(part, size, own)
     at_first = max(1, int(np.count_nonzero(levels.heavy[0] > LIMIT)))
     chosen = None if wanted is None or np.count_nonzero(wanted) >= at_first else wanted
-    stop = np.zeros(1, np.int64)
-    timer = None
-    if deadline is not None:
-        timer = threading.Timer(max(deadline - time.monotonic(), 0.0), stop.__setitem__, (0, 1))
-        timer.daemon = True
-        timer.start()
     visited = 0
-    try:
+    with flag_at(deadline) as stop:
         while (root := heaviest(levels, 0, size - 1)) != NOBODY and levels.counts[0] >= size:
             if chosen is not None:
                 places = np.flatnonzero(chosen[levels.names[0, : levels.counts[0]]])
@@ -95,9 +88,6 @@ def prove_by_thinning(
                 return Grown(False, tuple(sorted(int(part.names[i]) for i in found)), visited)
             if progress is not None:
                 progress(min(1.0, int(levels.gone[0]) / at_first))
-    finally:
-        if timer is not None:
-            timer.cancel()
     return Grown(True, (), visited)
 
 
