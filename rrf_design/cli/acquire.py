@@ -175,12 +175,14 @@ def acquire_verb(
                 prices=prices,
                 yes=yes,
                 quiet=quiet,
+                as_json=as_json,
                 running=Running(max_calls, budget, allow_commands=allow_commands, isolation=require_isolation),
                 responses=responses,
             ),
             outputs=outputs or [],
             review_file=review_file,
             reviews=reviews or (),
+            quiet=quiet,
             as_json=as_json,
         )
     files = files or _own_file(resume, data, responses, review, require_share, *_not_json(outputs))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -12,7 +13,7 @@ from rrf_design.cli.live_models import Store
 from rrf_design.cli.output import AsJson, Quiet, Seed, print_json, say
 
 if TYPE_CHECKING:
-    from rrf_design.promises.auditing import DeliveredTable
+    from rrf_design.promises.auditing import AuditState, DeliveredTable
 
 
 def register(app: typer.Typer) -> None:
@@ -62,15 +63,13 @@ def audit_verb(
 
     Example: rrf-design audit delivered.csv --recipe rrf.toml --labels 60 -o audit.json
     """
-    from fractions import Fraction
-
     from rrf_design.documents import read, write
     from rrf_design.errors import InputError
     from rrf_design.promises import GoldRule, audit_document, draw_audit
     from rrf_design.promises.draws_beside import refuse_another_draw
     from rrf_design.promises.reviews import check_review_file, read_reviews, write_reviews
     from rrf_design.questions.recipe import load_recipe
-    from rrf_design.risk.sentences import percent
+    from rrf_design.risk.sentences import plain_percent
 
     known = None if recipe is None else load_recipe(recipe)
     promise = None if known is None else known.promise
@@ -111,11 +110,12 @@ def audit_verb(
         write(output, document)
     if waiting and review_file is not None:
         places = [place for place in state.places if table.ids[place] in waiting or table.ids[place] in said]
+        asked = _questions(recipe, data)
         write_reviews(
             review_file,
             [
-                (table.ids[at], f"What is right about {table.ids[at]}?", table.shown(at, without=rule.column))
-                for at in places
+                (name, asked.get(name, f"What is right about {name}?"), table.shown(at, without=rule.column))
+                for at, name in ((at, table.ids[at]) for at in places)
             ],
         )
     if as_json:
@@ -125,14 +125,36 @@ def audit_verb(
         if not quiet and document["wrong_items"]:
             say(f"Wrong: {', '.join(document['wrong_items'][:12])}{' …' if len(document['wrong_items']) > 12 else ''}")
         if waiting:
-            say(
-                f"{len(waiting)} drawn items wait for their truth: fill in value in {review_file}, then repeat with --resume"
-            )
+            say(_waiting(state, document, review_file))
         if document["risk"] is not None:
-            say(
-                f"The risk of {percent(Fraction(str(document['risk'])))} {'holds' if document['holds'] else 'is not proven yet; draw more, or it is larger'}."
-            )
+            more = "more labels" if waiting else "more draws (--labels)"
+            holds = "holds" if document["holds"] else f"is not proven yet: it takes {more}, or it is larger"
+            say(f"The risk of {plain_percent(document['risk'])} {holds}.")
     raise typer.Exit(0 if not waiting and document["holds"] is not False else 1)
+
+
+def _questions(recipe: Path | None, data: Path | None) -> dict[str, str]:
+    """What the recipe has a person asked about each item; nothing where it has nobody asked, or its table is not at hand."""
+    from rrf_design.cli.items import open_dataset
+    from rrf_design.errors import InputError
+    from rrf_design.promises.reviews import person_question
+
+    if recipe is None:
+        return {}
+    try:
+        asked = {item.id: person_question(item.problem) for item in open_dataset(recipe, data).items_in_order()}
+    except InputError:  # an audit needs the delivered table alone
+        return {}
+    return {name: words for name, words in asked.items() if words is not None}
+
+
+def _waiting(state: AuditState, document: Mapping[str, Any], review_file: Path | None) -> str:
+    """What people have to do; labels behind a gap do not count before it is filled, or those could be left out that displease."""
+    waiting = len(state.waiting)
+    items = "1 drawn item waits for its" if waiting == 1 else f"{waiting:,} drawn items wait for their"
+    behind = len(state.places) - waiting - int(document["drawn"])
+    later = f" (labels count in the order of the draw: {behind:,} behind it are not counted yet)" if behind else ""
+    return f"{items} truth{later}: fill in the column value in {review_file} (? where nobody can tell), then repeat with --resume"
 
 
 def _delivered(

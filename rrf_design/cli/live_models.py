@@ -68,10 +68,12 @@ def chosen_models(
     prices: Path | None = None,
     yes: bool = False,
     quiet: bool = False,
+    as_json: bool = False,
     running: Running | None = None,
     responses: Path | None = None,
 ) -> LiveModels:
     """Who is asked, and the limits of it. `responses`: answers are there already, so that limits would bind nothing."""
+    from rrf_design.cli.run_progress import RunEvents, RunProgress
     from rrf_design.models.cache import folder_of
     from rrf_design.promises.buying import LiveModels
 
@@ -87,8 +89,16 @@ def chosen_models(
         "consent": lambda spending, said: agreed(spending, said=said or yes or may.budget is not None, quiet=quiet),
     }
     more = {"calls": may.max_calls, "allow_commands": may.allow_commands, "isolation": may.isolation}
-    asked = {**options, **spending, **more, "cache": folder_of(cache)}
+    progress = None if quiet else RunEvents() if as_json else RunProgress()
+    asked = {**options, **spending, **more, "cache": folder_of(cache), "progress": progress}
     return LiveModels(named_models(model or []), store, asked, may.budget)
+
+
+def finish(live: LiveModels) -> None:
+    """End the line in which progress was told."""
+    progress = live.options.get("progress")
+    if progress is not None:
+        progress.close()
 
 
 def _nobody_is_asked(**options: Any) -> None:

@@ -101,7 +101,7 @@ def _of_answers(
 def _describe(found: dict[str, Any], *, quiet: bool) -> None:
     from fractions import Fraction
 
-    from rrf_design.risk.sentences import percent_above
+    from rrf_design.risk.sentences import percent_above, plain_percent
 
     wrong = found["wrong_answers"]
     rows = [
@@ -131,19 +131,23 @@ def _describe(found: dict[str, Any], *, quiet: bool) -> None:
     ]
     if orders:
         table("", ["in two orders", "changed", "which way", "p"], orders, right=[1, 3])
+    if not quiet:
+        say(
+            f"Bounds (at most) hold with confidence {plain_percent(found['confidence'])}, each for itself. For the recipe, if its author agrees:"
+        )
     for words in () if quiet else found["proposals"]:
-        say(words)
+        say(f"- {words}")
 
 
 def _describe_judges(found: dict[str, Any], *, quiet: bool) -> None:
     from rrf_design.promises.judging import between
-    from rrf_design.risk.sentences import number_above
+    from rrf_design.risk.sentences import number_above, percent_about
 
     rows = [
         (
             judge["judge"],
             str(judge["judged"]),
-            "–" if "rate" not in judge else f"{judge['rate']:.1%}",
+            "–" if "rate" not in judge else percent_about(judge["rate"]),
             "–" if "interval" not in judge else " to ".join(between(judge["interval"])),
             "–" if "sigma" not in judge else number_above(judge["sigma"]["upper"]),
         )

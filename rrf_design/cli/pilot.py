@@ -22,9 +22,11 @@ from rrf_design.cli.live_models import (
     Store,
     Yes,
     chosen_models,
+    finish,
 )
-from rrf_design.cli.output import AsJson, ProblemFile, Quiet, Seed, note, print_json, say, table
+from rrf_design.cli.output import AsJson, ProblemFile, Quiet, Seed, note, print_json, say
 from rrf_design.cli.pilot_forecast import describe_forecast
+from rrf_design.cli.pilot_result import describe_pilot
 
 if TYPE_CHECKING:
     from rrf_design.promises import PilotPlan, PilotSettings
@@ -179,6 +181,7 @@ def pilot_verb(
         prices=prices,
         yes=yes,
         quiet=quiet,
+        as_json=as_json,
         running=Running(max_calls, budget, allow_commands=allow_commands, isolation=require_isolation),
         responses=responses,
     )
@@ -188,7 +191,7 @@ def pilot_verb(
             found = forecast_pilot(answers.plan(settings, buy=False), agreed_wrong=agreed_wrong, accuracy=accuracy)
             print_json(found) if as_json else describe_forecast(found)
             raise typer.Exit(1 if found["advice"].startswith(NO_PILOT) else 0)
-        document = _grow(answers, settings, earlier, review_file, resume=resume, as_json=as_json)
+        document = _grow(answers, settings, earlier, review_file, resume=resume, as_json=as_json, quiet=quiet)
     if output is not None:
         write(output, document)
         for name in other_pilots(output, document):
@@ -198,7 +201,8 @@ def pilot_verb(
     if as_json:
         print_json(document)
     else:
-        _describe(document, quiet=quiet)
+        promise = dataset.recipe.promise
+        describe_pilot(document, budget=None if promise is None else promise.budget, quiet=quiet)
     raise typer.Exit(1 if document["policy"] == CHECK_EVERYTHING else 0)
 
 
@@ -236,6 +240,7 @@ class _Answers:
         return self
 
     def __exit__(self, *exc: object) -> None:
+        finish(self._live)
         if self._recorded is not None:
             self._recorded.__exit__(*exc)
 
@@ -259,6 +264,7 @@ def _grow(
     *,
     resume: bool,
     as_json: bool,
+    quiet: bool,
 ) -> dict[str, Any]:
     """The policy of the last look: the only one, or the first after which more labels would not pay."""
     from dataclasses import replace
@@ -275,6 +281,8 @@ def _grow(
         settings = replace(settings, aside=int(before["aside"]))
     looks = stages(settings, already=0 if before is None else len(before["drawn"]))
     for look, following in zip(looks, [*looks[1:], None], strict=True):
+        if len(looks) > 1 and not quiet:
+            note(f"looking at {look.labels:,} labels, of {settings.labels:,} at most")
         plan = answers.plan(look)
         truths, source = _truths(plan, review_file, resume=resume, as_json=as_json)
         result = run_pilot(plan, truths, truth_source=source, before=before)
@@ -290,7 +298,7 @@ def _truths(plan: PilotPlan, review_file: Path | None, *, resume: bool, as_json:
     """All truths of the drawn items; where some are missing, people are asked and the verb ends with 1."""
     from rrf_design.errors import InputError
     from rrf_design.promises import gold_truths
-    from rrf_design.promises.reviews import read_reviews, write_reviews
+    from rrf_design.promises.reviews import read_reviews, row_text, write_reviews
     from rrf_design.promises.running import question_of
 
     if resume and review_file is None:
@@ -311,55 +319,13 @@ def _truths(plan: PilotPlan, review_file: Path | None, *, resume: bool, as_json:
         return truths, source
     if review_file is None:
         raise InputError(
-            f"{len(missing)} of {len(drawn)} drawn items have no truth, {missing[0]!r} among them; name a gold column in [data], or ask people with --review-file"
+            f"{len(missing):,} of {len(drawn):,} drawn items have no truth, {missing[0]!r} among them; name a gold column in [data], or ask people with --review-file"
         )
     waiting = set(missing)
-    write_reviews(
-        review_file, [(row.id, question_of(row), row.raw) for row in drawn if row.id in waiting or row.id in said]
-    )
-    words = f"{len(missing)} of {len(drawn)} drawn items wait for their truth: fill in value in {review_file}, then repeat with --resume"
+    asked = [row for row in drawn if row.id in waiting or row.id in said]
+    write_reviews(review_file, [(row.id, question_of(row), row_text(row.item.cells, hidden=[column])) for row in asked])
+    words = f"{len(missing):,} of {len(drawn):,} drawn items wait for their truth: fill in the column value in {review_file} (? where nobody can tell), then repeat with --resume"
     print_json({"waiting": len(missing), "drawn": len(drawn), "review_file": str(review_file)}) if as_json else say(
         words
     )
     raise typer.Exit(1)
-
-
-def _describe(document: dict[str, Any], *, quiet: bool) -> None:
-    say(document["sentence"])
-    say(f"Policy: {document['policy']} ({document['because']})")
-    share, cost, check = document["delivered_share"], document["cost_per_item"], document["check_cost"]
-    say(f"On the pilot it delivers {share:.1%} without a person, for {cost:.4g} an item; a check costs {check:.4g}.")
-    if quiet:
-        return
-    if document.get("stopped_because"):
-        say(f"Stopped after {len(document['drawn'])} labels: {document['stopped_because']}.")
-    chosen = [entry for entry in document["policies"] if entry["proven"]]
-    rows = [
-        (e["policy"], f"{e['wrong']} of {e['counted']}", f"{e['cost']:.4g}", "proven" if e["proven"] else "")
-        for e in sorted(chosen, key=lambda e: float(e["cost"]))[:8]
-    ]
-    say(
-        f"{len(document['policies'])} {'policy' if len(document['policies']) == 1 else 'policies'}, {len(chosen)} proven; order of tests: {document['choice']['ordered_by']}"
-    )
-    if rows:
-        table("", ["policy", "wrong", "cost", ""], rows, right=[1, 2])
-    from rrf_design.promises.stronger import in_words
-
-    for words in in_words(document["stronger"], document):
-        say(words)
-    say(f"Voided by: {document['voided_by']}.")
-    for words in document["measured"]["proposals"]:
-        say(f"Measured, for {words}")
-    disputed = document["measured"]["disputed_gold"]
-    if disputed:
-        say(
-            f"{len(disputed)} truths are disputed by strong agreement; look again at {', '.join(disputed[:8])}{' …' if len(disputed) > 8 else ''}"
-        )
-    for entry in document["leaks"]:
-        note(
-            f"column {entry['column']!r} may show the truth of {len(entry['items'])} items of the pilot: {entry['how']}"
-        )
-    if document["twins"]:
-        note(
-            f"{len(document['twins'])} items outside the pilot ask what an item of the pilot asks (but for id, case and spacing)"
-        )

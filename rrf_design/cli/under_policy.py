@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from rrf_design.cli.live_models import finish
 from rrf_design.cli.output import print_json, say
 
 if TYPE_CHECKING:
     from rrf_design.promises.buying import LiveModels
+    from rrf_design.promises.running import PolicyRun
 
 
 TAKEN = (
@@ -68,9 +70,10 @@ def acquire_under_policy(
     outputs: Sequence[Path] = (),
     review_file: Path | None = None,
     reviews: Sequence[Path] = (),
+    quiet: bool = False,
     as_json: bool = False,
 ) -> None:
-    """Exit code 0 when every item is settled as the policy says (delivered, decided, or withheld where it withholds); 1 while some wait for a person."""
+    """Exit code 0 when every item is settled as the policy says (delivered, decided, or withheld where it withholds); 1 while some wait for a person, or where it costs more than [promise] budget."""
     from rrf_design.cli.items import open_dataset
     from rrf_design.documents import checked, read, write
     from rrf_design.errors import InputError
@@ -98,7 +101,10 @@ def acquire_under_policy(
     except InputError as error:
         raise InputError(f"{policy}: {error}") from None
     if responses is None:
-        run = run_policy(dataset, live, document, reviews=said)
+        try:
+            run = run_policy(dataset, live, document, reviews=said)
+        finally:
+            finish(live)
     else:
         with RecordedAnswers(dataset, responses, checks=True) as answers:
             run = run_policy(dataset, answers, document, reviews=said)
@@ -117,13 +123,20 @@ def acquire_under_policy(
         print_json(run.to_json())
     else:
         say(run.sentence)
-        if run.reviews:
-            how = f"they are in {review_file}" if review_file is not None else "write them with --review-file"
-            count = len(run.reviews)
-            waits = "1 item waits" if count == 1 else f"{count} items wait"
-            say(f"{waits} for a person: {how}, read them back with --reviews")
-        if run.unlabelled:
-            say(
-                f"{run.unlabelled} rows of the pilot wait for the truth it had: give its review file with --reviews too"
-            )
-    raise typer.Exit(0 if run.complete else 1)
+        _describe(run, review_file, quiet=quiet)
+    raise typer.Exit(0 if run.complete and not run.totals.over_budget else 1)
+
+
+def _describe(run: PolicyRun, review_file: Path | None, *, quiet: bool) -> None:
+    """What is still to be done, and what the sentence does not count."""
+    if run.reviews:
+        how = f"in {review_file}" if review_file is not None else "written with --review-file"
+        wait = "1 item waits" if len(run.reviews) == 1 else f"{len(run.reviews):,} items wait"
+        say(f"{wait} for a person: {how}, read back with --reviews once the column value is filled in")
+    if run.unlabelled:
+        rows = "1 row of the pilot waits" if run.unlabelled == 1 else f"{run.unlabelled:,} rows of the pilot wait"
+        say(f"{rows} for the truth it had: give its review file with --reviews too")
+    if run.totals.over_budget:
+        say(f"That is {run.totals.over_budget:,.2f} more than [promise] budget allows.")
+    if not quiet:
+        say(run.about_pilot)

@@ -18,6 +18,7 @@ from rrf_design.errors import InputError, Refused
 from rrf_design.files import canonical_digest
 from rrf_design.promises.policy_documents import plain_fraction
 from rrf_design.promises.policy_forms import check_audit_form
+from rrf_design.promises.reviews import row_text
 from rrf_design.promises.truths import GoldRule, cannot_tell, cell_is_right
 from rrf_design.questions.datasets import Dataset
 from rrf_design.questions.delivery import DELIVERED, delivered_names
@@ -63,8 +64,7 @@ class DeliveredTable:
 
     def shown(self, place: int, *, without: str | None = None) -> str:
         """A row for whoever says what is right: what was asked about, and nothing of what was answered."""
-        hidden = {*self.results, without}
-        return "; ".join(f"{key}: {value}" for key, value in self.rows[place].items() if key not in hidden)
+        return row_text(self.rows[place], hidden={*self.results, without})
 
 
 def read_delivered(
@@ -262,9 +262,11 @@ def audit_document(state: AuditState, *, confidence: float, risk: float | None, 
 
 def audit_sentence(population: int, drawn: int, wrong: int, bound: int, confidence: float) -> str:
     rate = percent_above(Fraction(bound, population) if population else Fraction(0))
+    if not drawn:
+        return f"Of the {population:,} values delivered, any number may be wrong: no drawn item has a label that counts yet."
     return (
         f"Of the {population:,} values delivered, at most {bound:,} ({rate}) are wrong, with confidence {percent(Fraction(str(confidence)))}:"
-        f" {wrong:,} of {drawn:,} drawn at random were wrong."
+        f" {wrong:,} of {drawn:,} drawn at random {'was' if wrong == 1 else 'were'} wrong."
     )
 
 

@@ -26,6 +26,7 @@ from rrf_design.errors import InputError
 from rrf_design.files import suggestion
 from rrf_design.promises.rungs import CheckRung, Climb
 from rrf_design.risk import Gate, Ladder, Last, lead_family
+from rrf_design.risk.sentences import plain_percent
 
 LADDER_KEYS = ("order", "gate", "number", "within", "check", "last", "withheld")
 MOST_WRONG = 2
@@ -85,7 +86,7 @@ class LadderPolicy:
 
     @property
     def name(self) -> str:
-        checks = f", and for {self.random_checks:.0%} at random" if self.random_checks else ""
+        checks = f", and for {plain_percent(self.random_checks)} at random" if self.random_checks else ""
         end = f"{self.last}{checks}"
         if self.further:
             how = "" if self.further_k is None else f"at k = {self.further_k} on "

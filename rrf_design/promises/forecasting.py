@@ -40,6 +40,7 @@ from rrf_design.risk import (
 from rrf_design.risk.arguments import share
 from rrf_design.risk.forecasts import AGREED_WRONG
 from rrf_design.risk.guesses import guessed_answers
+from rrf_design.risk.sentences import plain_percent
 
 SIZES = (0.5, 1.0, 2.0, 4.0)
 """Of the rule of thumb."""
@@ -144,7 +145,9 @@ def _expectation(plan: PilotPlan, accuracy: float | None) -> tuple[Expectation |
     """What is expected of the policies, and in words where that comes from."""
     aside = plan.sheet.only(plan.population.order(plan.settings.seed)[-OTHERS:])  # a pilot takes the first
     if accuracy is not None:
-        return _guessed(plan, accuracy), f"a guess: {accuracy:.0%} of all answers are right, and errors come together"
+        return _guessed(
+            plan, accuracy
+        ), f"a guess: {plain_percent(accuracy)} of all answers are right, and errors come together"
     if len(aside) < FEWEST_OTHERS or not (aside.codes >= 0).any():
         return None, "nothing: bounds only"
     return _answered(plan, aside), f"the answers of {len(aside)} items, without gold"
@@ -206,7 +209,7 @@ def _advice(found: dict[bool, list[Forecast]], asked: bool, last: LastRung) -> s
         could = [one.labels for one, _ in listed if one.possible]
         if could:
             return (
-                f"a pilot of {min(could)} labels or more could pay; what to expect takes answers of some items (--responses), or a guess how often"
+                f"a pilot of {min(could):,} labels or more could pay; what to expect takes answers of some items (--responses), or a guess how often"
                 " one is right (--accuracy 0.9)"
             )
         return nothing
@@ -216,4 +219,4 @@ def _advice(found: dict[bool, list[Forecast]], asked: bool, last: LastRung) -> s
     if not paying:
         return nothing
     _, labels, checks = min(paying)
-    return f"a pilot of {labels} labels{RANDOM_CHECKS if checks and not asked else ''}"
+    return f"a pilot of {labels:,} labels{RANDOM_CHECKS if checks and not asked else ''}"

@@ -20,7 +20,7 @@ from rrf_design.errors import InputError
 from rrf_design.promises.truths import Said, same
 from rrf_design.questions.templates import strict_number
 from rrf_design.risk import rate_bound
-from rrf_design.risk.sentences import number_above, percent_above, percent_below
+from rrf_design.risk.sentences import number_above, percent_about, percent_above, percent_below, plain_percent
 
 if TYPE_CHECKING:
     from rrf_design.acquisition.result import Acquisition, Bought
@@ -188,15 +188,15 @@ def _proposals(judge: Mapping[str, Any], confidence: float) -> list[str]:
     name, found = judge["judge"], []
     if "sigma" in judge:
         found.append(
-            f"check by {name!r}: sigma = {number_above(judge['sigma']['upper'])} ({confidence:.0%} sure that it is no larger, from"
+            f"check by {name!r}: sigma = {number_above(judge['sigma']['upper'])} ({plain_percent(confidence)} sure that it is no larger, from"
             f" {judge['judged'] - judge['unread']} labels; bias {judge['sigma']['bias']:+.4g})"
         )
     elif "rate" in judge and judge["right"] < judge["judged"] - judge["unread"]:
         low, high = between(judge["interval"])
         wrong = number_above(math.nextafter(1.0 - judge["interval"][0], 2.0))
         found.append(
-            f"check by {name!r}: rate = {wrong} (how often it is wrong, at most; it is right in {judge['rate']:.1%} of its"
-            f" judgements, between {low} and {high}, {confidence:.0%} sure)"
+            f"check by {name!r}: rate = {wrong} (how often it is wrong, at most; it is right in {percent_about(judge['rate'])} of its"
+            f" judgements, between {low} and {high}, {plain_percent(confidence)} sure)"
         )
     if judge.get("position", {}).get("biased"):
         found.append(

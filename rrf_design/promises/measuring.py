@@ -278,7 +278,7 @@ def proposals(
     found = []
     for entry in wrong["more_than"][1:]:
         found.append(
-            f"[answer] k = {entry['k']}: more than {entry['k']} of {wrong['answers']} answers were wrong in {entry['items']} of {wrong['items']}"
+            f"[answer] k = {entry['k']}: more than {entry['k']} of the {wrong['answers']} answers whose truth is known were wrong in {entry['items']:,} of {wrong['items']:,}"
             f" items; at most {percent_above(Fraction(entry['bound']))} of all are like that"
         )
     if pairs:

@@ -37,7 +37,7 @@ from rrf_design.risk import (
     stratified_risk,
 )
 from rrf_design.risk.arguments import share
-from rrf_design.risk.sentences import percent, percent_above
+from rrf_design.risk.sentences import percent_above, plain_percent
 from rrf_design.risk.strata import binomial_is_heaviest
 
 CONFIDENCE = 0.95
@@ -296,15 +296,14 @@ def large_enough(settings: PilotSettings, size: int) -> None:
     if proven:
         return
     least = least_labels(settings.risk, sure)
-    told = percent(share(sure, "confidence"))
-    best = f"can prove a risk of {percent_above(Fraction(best_risk(labels, sure)))} at best, with none wrong (confidence {told})"
+    best = f"can prove a risk of {percent_above(Fraction(best_risk(labels, sure)))} at best, with none wrong (confidence {plain_percent(sure)})"
     if labels >= least or settings.statement is not Statement.FRESH:
         kind = (
             "tests that hold at every moment" if settings.sequential else f"the statement {str(settings.statement)!r}"
         )
-        best = f"can't prove a risk of {settings.risk:.2%} by {kind} at confidence {told}, even with none wrong"
+        best = f"can't prove a risk of {plain_percent(settings.risk)} by {kind} at confidence {plain_percent(sure)}, even with none wrong"
     raise InputError(
-        f"a pilot of {labels} labels {best}; {settings.risk:.2%} needs {'more than' if labels >= least else 'at least'} {max(labels, least)}"
+        f"a pilot of {labels:,} labels {best}; {plain_percent(settings.risk)} needs {'more than' if labels >= least else 'at least'} {max(labels, least):,}"
     )
 
 

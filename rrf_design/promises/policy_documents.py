@@ -371,6 +371,15 @@ class RunTotals:
     check_everything: float
     budget: float | None
     what: str = "values"
+    waiting: int = 0
+    """Of those that went to a person, how many are not decided yet."""
+    untold: int = 0
+    """How many of them nobody could decide."""
+
+    @property
+    def over_budget(self) -> float:
+        """What it costs more than the budget, calls and people together."""
+        return 0.0 if self.budget is None else max(0.0, self.cost - self.budget)
 
 
 def _upwards(count: Fraction) -> str:
@@ -382,23 +391,39 @@ def _upwards(count: Fraction) -> str:
 def run_sentence(document: Mapping[str, Any], totals: RunTotals) -> str:
     """What may be said about the delivered values, with the denominator that was tested."""
     if document["policy"] == CHECK_EVERYTHING:
-        return f"Nothing is delivered unchecked: {totals.to_people:,} {totals.what} go to a person, for {totals.check_everything:,.2f}."
+        go = "value goes" if totals.to_people == 1 else f"{totals.what} go"
+        return f"Nothing is delivered unchecked: {totals.to_people:,} {go} to a person, for {totals.check_everything:,.2f}{_budget(totals)}."
     risk, sure = Fraction(str(document["risk"])), Fraction(str(document["confidence"]))
     among_all = document["among"] == str(Among.ALL)
     size = totals.delivered + totals.to_people if among_all else totals.delivered
     most = int(risk * size)
-    people = f", {totals.to_people:,} of them by a person" if among_all and totals.last is LastRung.PERSON else ""
-    noun = f"{size:,} {totals.what} {'run under the policy' if among_all and not people else 'delivered'}"
+    person = totals.last is LastRung.PERSON
+    done = "delivered" if not (among_all and totals.waiting) else "delivered or waiting"
+    noun = f"{size:,} {totals.what} {done if person or not among_all else 'run under the policy'}"
     rate, sure_words = f"at most {most:,} ({percent(risk)}) are wrong", f"with confidence {percent(sure)}"
     statement = document["statement"]
     if statement == str(Statement.FRESH):
         drawn = len(document["drawn"])
         average = f"at most {_upwards(risk * size)} ({percent(risk)}) are wrong"
-        claim = f"Of the {noun}{people}, {average} on average over such tables, {sure_words}, for items drawn like the pilot's {drawn:,}"
+        claim = f"Of the {noun}, {average} on average over such tables, {sure_words}, for items drawn like the pilot's {drawn:,}"
     elif statement == str(Statement.REST):
-        claim = f"Of the {noun} outside the pilot{people}, {rate}, {sure_words}"
+        claim = f"Of the {noun} outside the pilot, {rate}, {sure_words}"
     else:
         claim = str(document["sentence"]).rstrip(".")
-    gone = "went to a person" if totals.last is LastRung.PERSON else "are withheld"
-    budget = "" if totals.budget is None else f" of {totals.budget:,.2f}"
-    return f"{claim}; {totals.to_people:,} {gone}; cost {totals.cost:,.2f}{budget}, against {totals.check_everything:,.2f} for checking all."
+    among = " of them" if person and among_all else ""
+    against = f", against {totals.check_everything:,.2f} for checking all" if person else ""
+    return f"{claim}; {totals.to_people:,}{among} {_gone(totals)}; cost {totals.cost:,.2f}{_budget(totals)}{against}."
+
+
+def _gone(totals: RunTotals) -> str:
+    """What became of the items that no gate accepted, in words; what is not decided yet is not delivered yet."""
+    if totals.last is not LastRung.PERSON:
+        return "is withheld" if totals.to_people == 1 else "are withheld"
+    if totals.waiting:
+        left = "all of them" if totals.waiting == totals.to_people > 1 else f"{totals.waiting:,} of these"
+        return f"went to a person, and {'it waits' if totals.to_people == 1 else f'{left} wait'} for an answer"
+    return f"went to a person{f', who could not tell {totals.untold:,}' if totals.untold else ''}"
+
+
+def _budget(totals: RunTotals) -> str:
+    return "" if totals.budget is None else f" of {totals.budget:,.2f}"

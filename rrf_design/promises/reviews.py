@@ -8,12 +8,13 @@ from __future__ import annotations
 import csv
 import io
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from rrf_design.errors import InputError
 from rrf_design.files import write_text
+from rrf_design.problem import Problem
 from rrf_design.questions.faults import RowFaults
 from rrf_design.questions.tables import open_table
 from rrf_design.texts import json_text, sheet_text
@@ -98,3 +99,17 @@ def check_review_file(path: str | os.PathLike[str]) -> str:
     if form not in (".csv", ".jsonl"):
         raise InputError(f"{path}: review files end in .csv or .jsonl")
     return form
+
+
+def row_text(cells: Mapping[str, Any], *, hidden: Collection[str | None] = ()) -> str:
+    """A row for whoever says what is right: what was asked about, and nothing of what was answered."""
+    return "; ".join(f"{key}: {value}" for key, value in cells.items() if key not in hidden)
+
+
+def person_question(problem: Problem, check: str | None = None) -> str | None:
+    """What a person is asked by this check, or by the first that asks one; None where none does."""
+    for anchor in problem.anchors:
+        source = anchor.source
+        if (check is None or anchor.id == check) and isinstance(source, Mapping) and "person" in source:
+            return str(source["person"])
+    return None

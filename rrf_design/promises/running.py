@@ -21,10 +21,12 @@ from rrf_design.promises.pilot_plans import last_prices
 from rrf_design.promises.piloting import checked_value
 from rrf_design.promises.playing import PlayedPolicy, play
 from rrf_design.promises.policy_documents import RunTotals, check_applies, prove_policy, run_sentence
+from rrf_design.promises.reviews import person_question, row_text
 from rrf_design.promises.sheets import AnswerSheet, SheetRow, read_sheet
 from rrf_design.promises.truths import GoldRule, Truth, cannot_tell, read_truth, shown
 from rrf_design.questions.answers import RecordedAnswers
 from rrf_design.questions.datasets import Dataset
+from rrf_design.risk.sentences import plain_percent
 from rrf_design.verdict import Verdict, counted
 
 
@@ -41,11 +43,19 @@ class PolicyRun:
     document: Mapping[str, Any]
     unlabelled: int = 0
     """Rows of the pilot whose truth is not at hand, though its tests had it: people said it, in a review file of the pilot."""
+    pilot_cost: float = 0.0
+    """What the answers of the pilot's items cost, and the truths that people said, in the recipe's prices."""
 
     @property
     def complete(self) -> bool:
         """Whether every item is settled as the policy says: delivered, decided by a person, or withheld where the policy withholds."""
         return not self.reviews and not self.unlabelled
+
+    @property
+    def about_pilot(self) -> str:
+        """The rows that the sentence does not speak of."""
+        drawn = len(self.document["drawn"])
+        return f"Beside these, the pilot's {drawn:,} items are delivered with their truth; answers and people's truths of the pilot cost {self.pilot_cost:,.2f}."
 
     def to_json(self) -> dict[str, Any]:
         totals = self.totals
@@ -61,6 +71,7 @@ class PolicyRun:
                 "to_people": totals.to_people,
                 "waiting": len(self.reviews),
                 "pilot_without_truth": self.unlabelled,
+                "pilot_cost": self.pilot_cost,
                 "cost": totals.cost,
                 "check_everything": totals.check_everything,
                 "budget": totals.budget,
@@ -121,27 +132,32 @@ def run_policy(
         )
         for at, row in enumerate(outside.rows):
             if checked[at]:
-                reason = f"{policy.random_checks:.0%} of what the policy accepts is checked by a person, and this item was drawn"
+                reason = f"{plain_percent(policy.random_checks)} of what the policy accepts is checked by a person, and this item was drawn"
                 rows[row.id] = {**_held_back(row, float(played.cost[at]), reason), "verdict": str(verdicts[at][0])}
             else:
                 rows[row.id] = _delivered(row, played, at, verdicts[at], data)
     else:
         for row in outside.rows:
             rows[row.id] = _held_back(row, last.check, "the pilot proved no policy; a person decides")
-    waiting, unlabelled = [], 0
+    waiting, unlabelled, pilot_cost = [], 0, 0.0
     person = played is None or played.policy.last is LastRung.PERSON
     for row in sheet.rows:
         if row.id in piloted:
             cell = _pilot_truth(row, said, rule)
             unlabelled += cell is None
+            pilot_cost += float(sum(row.cost.values())) + (last.check if _by_people(row, said, rule) else 0.0)
             rows[row.id] = _looked_up(row, cell, rule, "the pilot's truth")
         elif rows[row.id]["answer"] is None and said.get(row.id) is not None:
             rows[row.id] = {**_looked_up(row, said[row.id], rule, "the reviewer"), "cost": rows[row.id]["cost"]}
         elif rows[row.id]["answer"] is None and person and row.shape.person is not None:
-            waiting.append((row.id, question_of(row), row.raw))
-    totals = _totals(dataset, outside, played, last.check)
+            waiting.append((row.id, question_of(row), row_text(row.item.cells, hidden=[rule.column])))
+    untold = sum(
+        name not in piloted and cannot_tell(said.get(name)) for name in sheet.ids if rows[name]["answer"] is None
+    )
+    totals = replace(_totals(dataset, outside, played, last.check), waiting=len(waiting), untold=untold)
     ranked = _ranked([rows[name] for name in sheet.ids])
-    return PolicyRun(run_sentence(data, totals), totals, ranked, sheet.ids, tuple(waiting), data, unlabelled)
+    sentence = run_sentence(data, totals)
+    return PolicyRun(sentence, totals, ranked, sheet.ids, tuple(waiting), data, unlabelled, pilot_cost)
 
 
 def _belongs(data: Mapping[str, Any], dataset: Dataset, population: Population) -> None:
@@ -169,6 +185,11 @@ def _pilot_truth(row: SheetRow, said: Mapping[str, Any], rule: GoldRule) -> Any:
 def _known_truth(row: SheetRow, said: Mapping[str, Any], rule: GoldRule) -> Truth | None:
     cell = _pilot_truth(row, said, rule)
     return Truth.unknown() if cannot_tell(said.get(row.id)) else read_truth(cell, row.parser, rule)
+
+
+def _by_people(row: SheetRow, said: Mapping[str, Any], rule: GoldRule) -> bool:
+    """Whether the truth of an item of the pilot took a person: there is no column and no exact check that knows it."""
+    return said.get(row.id) is not None or (rule.column is None and checked_value(row.item.problem) is None)
 
 
 def _drawn_to_check(
@@ -250,7 +271,9 @@ def _delivered(
     value, cost = played.values[at], float(played.cost[at])
     if value is None:
         where = "goes to a person" if played.policy.last is LastRung.PERSON else "is withheld"
-        found = _held_back(row, cost, f"no gate of the policy accepts its answers; it {where}. {verdict[1]}")
+        found = _held_back(
+            row, cost, f"no gate of the policy accepts its answers; it {where}. {_sentence_case(verdict[1])}"
+        )
         return {**found, "verdict": str(verdict[0])}
     first = row.implied.get(row.shape.node)
     return {
@@ -263,6 +286,10 @@ def _delivered(
         "cost": cost,
         "reason": _reason(played, at),
     }
+
+
+def _sentence_case(words: str) -> str:
+    return words[:1].upper() + words[1:]
 
 
 def _reason(played: PlayedPolicy, at: int) -> str:
@@ -320,11 +347,6 @@ def _ranked(rows: Sequence[dict[str, Any]]) -> tuple[Mapping[str, Any], ...]:
 
 
 def question_of(row: SheetRow) -> str:
-    from collections.abc import Mapping as Known
-
     person = row.shape.person
-    own = next((block for block in row.item.problem.anchors if person is not None and block.id == person.id), None)
-    source = None if own is None else own.source
-    return (
-        str(source["person"]) if isinstance(source, Known) and "person" in source else f"What is right about {row.id}?"
-    )
+    own = None if person is None else person_question(row.item.problem, person.id)
+    return own or f"What is right about {row.id}?"

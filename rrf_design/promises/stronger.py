@@ -10,7 +10,7 @@ from typing import Any
 from rrf_design.promises.family import CHECK_EVERYTHING
 from rrf_design.promises.piloting import PilotResult
 from rrf_design.risk import Among, best_risk, least_labels
-from rrf_design.risk.sentences import percent_above
+from rrf_design.risk.sentences import percent_about, percent_above
 
 LARGEST = 1_000_000
 
@@ -71,13 +71,16 @@ def in_words(entries: list[dict[str, Any]], document: Mapping[str, Any]) -> list
     best = best_risk(drawn, document["confidence"])
     lines = [f"These {drawn:,} labels could prove {percent_above(Fraction(best))} at best, had nothing been wrong."]
     for entry in entries:
+        share = entry["if_wrong_share_is"]
+        wrong = percent_about(share, decimals=2)
+        goes_on = f"{wrong} go on being wrong" if share else "none is wrong there either"
         if entry["labels"] is None:
             lines.append(
-                f"For {entry['risk']:.2%}: more labels do not help while {entry['if_wrong_share_is']:.2%} are wrong; it takes better answers or more checks."
+                f"For {percent_about(entry['risk'], decimals=2)}: more labels do not help while {wrong} are wrong; it takes better answers or more checks."
             )
         else:
             lines.append(
-                f"For {entry['risk']:.2%}: {_needed(entry, drawn, size)}, if {entry['if_wrong_share_is']:.2%} wrong goes on (an estimate)."
+                f"For {percent_about(entry['risk'], decimals=2)}: {_needed(entry, drawn, size)}, if {goes_on} (an estimate)."
             )
     return lines
 
@@ -90,7 +93,7 @@ def _needed(entry: Mapping[str, Any], drawn: int, size: int) -> str:
             " order of tests, before another pilot"
         )
     if labels >= size:
-        return f"about {labels:,} labels in all, more than the table's {size:,} items leave unchecked"
+        return f"about {labels:,} labels in all, where the table has {size:,} items"
     seen = f"this pilot has {drawn:,}"
     if labels <= drawn:
         seen += ", and could have been asked for it before it was looked at"

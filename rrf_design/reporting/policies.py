@@ -51,19 +51,22 @@ def policy_page(source: PageSource) -> str:
 def policy_run_page(source: PageSource) -> str:
     """The page of a run under a policy: the sentence about what was delivered, and every item, those that wait first."""
     data = source.data
+    budget = data["budget"]
     items = sorted(data["items"], key=lambda item: (item["rank"] is None, item["rank"] or 0))
     rows = [
         [item["id"], _cell(item["answer"]), _cell(item["raw"]), item["verdict"], amount(item["cost"]), item["reason"]]
         for item in items
     ]
     figures = [
-        Card("delivered", number(data["delivered"]), "without a person"),
-        Card("to people", number(data["to_people"]), f"{number(data['waiting'])} of them wait"),
-        Card("cost", number(data["cost"]), f"checking all costs {number(data['check_everything'])}"),
+        Card("delivered", _count(data["delivered"]), "without a person"),
+        Card("the others", _count(data["to_people"]), f"{_count(data['waiting'])} wait for a person"),
+        Card("cost", _money(data["cost"]), "" if budget is None else f"of a budget of {_money(budget)}"),
     ]
+    if "pilot_cost" in data:
+        figures.append(Card("cost of the pilot", _money(data["pilot_cost"]), "answers, and truths that people said"))
     told = [prose("They ran under: ", code(str(data["policy"])), ".")]
     if data["pilot_without_truth"]:
-        told.append(prose(f"{number(data['pilot_without_truth'])} rows of the pilot wait for the truth that it had."))
+        told.append(prose(f"{_count(data['pilot_without_truth'])} rows of the pilot wait for the truth that it had."))
     head = ("item", "answer", "raw", "verdict", "cost", "reason")
     return page(
         f"Delivered of {data['population']['table']}",
@@ -79,16 +82,20 @@ def audit_page(source: PageSource) -> str:
     data = source.data
     drawn, wrong = int(data["drawn"]), set(data["wrong_items"])
     figures = [
-        Card("wrong, at most", number(data["bound"]), f"of {number(data['population'])} delivered"),
-        Card("drawn", number(drawn), f"{number(data['wrong'])} of them wrong"),
+        Card("wrong, at most", _count(data["bound"]), f"of {_count(data['population'])} delivered"),
+        Card("drawn", _count(drawn), f"{_count(data['wrong'])} of them wrong"),
         Card("confidence", _percent(data["confidence"]), "at whatever moment the audit stops"),
     ]
-    rows = [[number(at), name, "wrong" if name in wrong else "right"] for at, name in enumerate(data["items"], start=1)]
+    rows = [[_count(at), name, "wrong" if name in wrong else "right"] for at, name in enumerate(data["items"], start=1)]
     holds = data["holds"]
     kept = (
         []
         if holds is None
-        else [prose(f"The risk of {_percent(data['risk'])} {'holds' if holds else 'is not proven'}.")]
+        else [
+            prose(
+                f"The risk of {_percent(data['risk'])} {'holds' if holds else 'is not proven: it takes more draws, or it is larger'}."
+            )
+        ]
     )
     return page(
         f"Audit of {data['table']}",
@@ -129,9 +136,12 @@ def _claim(source: PageSource, *more: Child, holds: bool) -> Child:
 
 def _run_claim(source: PageSource) -> Child:
     """The sentence of a run. The proof is its policy's, which was redone where the run itself makes its page; a document that was read says what is written in it."""
-    said = prose(str(source.data["sentence"]))
+    said, budget = prose(str(source.data["sentence"])), source.data["budget"]
+    over = budget is not None and source.data["cost"] > budget
+    if over:
+        said = join(said, prose(f"That is more than the budget of {_money(budget)}."))
     if source.redone:
-        return callout(said, kind=_kind(not source.data["waiting"]))
+        return callout(said, kind=_kind(not source.data["waiting"] and not over))
     more = prose(
         "So the document says, which carries no proof of its own: the policy that it ran under does (",
         code("rrf-design verify POLICY.json"),
@@ -142,12 +152,17 @@ def _run_claim(source: PageSource) -> Child:
 
 def _figures(data: Mapping[str, Any]) -> list[Card]:
     proven = sum(bool(entry["proven"]) for entry in data["policies"])
+    ladder, size, drawn = data["ladder"], data["population"]["size"], len(data["drawn"])
+    person = ladder is None or ladder["last"] == "person"
+    checked = 0.0 if ladder is None else ladder["random_checks"]
+    rest = (size - drawn) * data["cost_per_item"]
+    against = f"against {_money((size - drawn) * data['check_cost'])} for checking all" if person else "as on the pilot"
     return [
-        Card("cost of an item", number(data["cost_per_item"]), f"a person's check costs {number(data['check_cost'])}"),
-        Card("delivered", _percent(data["delivered_share"]), "of the pilot, without a person"),
-        Card("labels", number(len(data["drawn"])), f"of {number(data['population']['size'])} items, drawn at random"),
+        Card("delivered", _percent(data["delivered_share"] * (1 - checked)), "of the pilot, without a person"),
+        Card(f"the other {_count(size - drawn)} items cost about", _money(rest), against),
+        Card("labels", _count(drawn), f"of {_count(size)} items, drawn at random"),
         Card(
-            "proven", number(proven), f"of {number(len(data['policies']))} policies, at {_percent(data['confidence'])}"
+            "proven", _count(proven), f"of {_count(len(data['policies']))} policies, at {_percent(data['confidence'])}"
         ),
     ]
 
@@ -164,7 +179,9 @@ def _ladder(data: Mapping[str, Any]) -> Section:
     elif order:
         for answers, k in (*ladder.get("earlier", ()), (len(order), ladder["number"])):
             asked = "Ask" if not begun else "Where that is not so, ask also"
-            steps.append(f"{asked} {_list(order[begun:answers])}, and deliver what is certified at k = {k}.")
+            steps.append(
+                f"{asked} {_list(order[begun:answers])}, and deliver what is certified at k = {k}: {_gate(k)}."
+            )
             begun = answers
     if ladder.get("further"):
         k = ladder["further_k"]
@@ -179,23 +196,33 @@ def _ladder(data: Mapping[str, Any]) -> Section:
     return section("How items are run", bullets(steps), prose("In one line: ", code(str(data["policy"])), "."))
 
 
+def _gate(k: int) -> str:
+    """What such a gate accepts, for whoever knows no k."""
+    return (
+        "all of them agree"
+        if k == 0
+        else f"the value that is right if at most {k} of them {'is' if k == 1 else 'are'} wrong"
+    )
+
+
 def _tests(data: Mapping[str, Any]) -> Section:
     tested = sorted(data["policies"], key=lambda entry: (not entry["proven"], entry["cost"]))
+    levels = {entry["name"]: entry["level"] for entry in data["choice"]["policies"]}
     rows = [
         [
             entry["policy"],
-            f"{number(entry['wrong'])} of {number(entry['counted'])}",
-            number(entry["cost"]),
-            "proven" if entry["proven"] else "",
+            f"{_count(entry['wrong'])} of {_count(entry['counted'])}",
+            f"{entry['cost']:,.4g}",
+            "proven" if entry["proven"] else "not proven" if levels.get(entry["policy"]) != "0" else "not reached",
         ]
         for entry in tested
     ]
-    said = f"Each policy was played on the {number(len(data['drawn']))} drawn items. Order of tests, fixed before any truth was seen: {data['choice']['ordered_by']}."
+    said = f"Each policy was played on the {_count(len(data['drawn']))} drawn items. Tests that come after one that fails are not reached. Order of tests, fixed before any truth was seen: {data['choice']['ordered_by']}."
     return section(
         "The tests",
         prose(said),
         table(
-            ("policy", "wrong", "cost", ""),
+            ("policy", "wrong", "cost of an item", "test"),
             rows,
             right=[1, 2],
             caption="Proven ones first, then the cheapest",
@@ -210,16 +237,20 @@ def _measured(data: Mapping[str, Any]) -> Section:
     parts: list[Child] = [
         table(
             ("more wrong answers than", "items", "of all, at most"),
-            [[number(e["k"]), f"{e['items']} of {wrong['items']}", _at_most(e["bound"])] for e in wrong["more_than"]],
+            [
+                [_count(e["k"]), f"{_count(e['items'])} of {_count(wrong['items'])}", _at_most(e["bound"])]
+                for e in wrong["more_than"]
+            ],
             right=[0, 1, 2],
-            caption=f"How often more than k of {wrong['answers']} answers were wrong",
+            caption=f"How often more than k of {_count(wrong['answers'])} answers whose truth is known were wrong",
         ),
     ]
     if seen.get("checks"):
         rows = [[e["check"], f"{e['wrong']} of {e['asked']}", _at_most(e["bound"])] for e in seen["checks"]]
         parts.append(table(("check", "wrong", "at most"), rows, right=[1, 2], caption="How often checks were wrong"))
     if seen.get("proposals"):
-        parts.append(prose("For the recipe, if its author agrees:"))
+        sure = _percent(data["confidence"])
+        parts.append(prose(f"For the recipe, if its author agrees (each bound for itself, with confidence {sure}):"))
         parts.append(bullets(str(words) for words in seen["proposals"]))
     if seen.get("disputed_gold"):
         parts.append(
@@ -232,7 +263,7 @@ def _measured(data: Mapping[str, Any]) -> Section:
             prose(f"Column {entry['column']!r} may show the truth of {len(entry['items'])} items: {entry['how']}.")
         )
     if data["twins"]:
-        parts.append(prose(f"{number(len(data['twins']))} items outside the pilot ask what an item of the pilot asks."))
+        parts.append(prose(f"{_count(len(data['twins']))} items outside the pilot ask what an item of the pilot asks."))
     return section("What was measured on the pilot", *parts)
 
 
@@ -240,8 +271,8 @@ def _stronger(data: Mapping[str, Any]) -> Section | None:
     rows = [
         [
             _percent(entry["risk"]),
-            "more labels do not help" if entry["labels"] is None else number(entry["labels"]),
-            "" if entry["cost"] is None else number(entry["cost"]),
+            "more labels do not help" if entry["labels"] is None else _count(entry["labels"]),
+            "" if entry["cost"] is None else _money(entry["cost"]),
             _percent(entry["if_wrong_share_is"]),
         ]
         for entry in data["stronger"]
@@ -281,6 +312,15 @@ def _cell(value: Any) -> str:
 
 def _kind(good: bool) -> str:
     return "good" if good else "unsure"
+
+
+def _count(value: int) -> str:
+    """As the sentences have it: 1,978."""
+    return f"{value:,}"
+
+
+def _money(value: float) -> str:
+    return f"{value:,.2f}"
 
 
 def _percent(part: float) -> str:

@@ -21,12 +21,15 @@ def promise(limit: Limit, scope: Scope, *, confidence: Fraction, delivers: int |
     where = {
         Statement.POLICY: "under this policy, the pilot's counted as the policy left them",
         Statement.FILE: "in the file as it is handed over, with what the pilot found wrong corrected",
-        Statement.REST: "outside the pilot",
-    }[scope.statement]
-    if total is None or (delivered and scope.statement is Statement.REST):
-        return f"Of the items delivered, at most {rate} are {fault} {where}, with confidence {sure}."
+    }.get(scope.statement)
     if scope.statement is Statement.REST:
+        outside = f"at most {rate} are {fault}, with confidence {sure}."
+        if total is None or delivered:
+            return f"Of the items delivered outside the pilot, {outside}"
         total -= scope.piloted
+        return f"Of the {total:,} items outside the pilot, at most {int(limit.share * total):,} ({rate}) are {fault}, with confidence {sure}."
+    if total is None:
+        return f"Of the items delivered, at most {rate} are {fault} {where}, with confidence {sure}."
     what = "items delivered" if delivered else "items"
     return f"Of the {total:,} {what}, at most {int(limit.share * total):,} ({rate}) are {fault} {where}, with confidence {sure}."
 
@@ -56,6 +59,16 @@ def percent_below(value: Fraction) -> str:
     return _hundredths(max(0, math.floor(10_000 * value)))
 
 
+def percent_about(value: float, *, decimals: int = 1) -> str:
+    """A share that is no bound: rounded to the nearest."""
+    return f"{100 * value:.{decimals}f} %"
+
+
+def plain_percent(value: float) -> str:
+    """A share as a file or a command says it, in its own decimals: 0.02 is 2 %."""
+    return percent(Fraction(str(value)))
+
+
 def number_above(value: float, *, digits: int = 4) -> str:
     """An upper limit that is no share, with so many digits: rounded upwards, as a number that a recipe takes."""
     if not math.isfinite(value):
@@ -64,4 +77,4 @@ def number_above(value: float, *, digits: int = 4) -> str:
 
 
 def _hundredths(count: int) -> str:
-    return f"{count // 100}.{count % 100:02d}%"
+    return f"{count // 100}.{count % 100:02d} %"

@@ -113,7 +113,7 @@ def rate_above(items: int, failed: int, confidence: float) -> float:
 def in_percent(bound: float) -> str:
     """With two decimals, rounded upwards: what is said must not be less than what is proven."""
     hundredths = math.ceil(10_000 * Fraction(bound))
-    return f"{hundredths // 100}.{hundredths % 100:02d}%"
+    return f"{hundredths // 100}.{hundredths % 100:02d} %"
 
 
 def sentence(section: Mapping[str, Any], k: int, units: Sequence[Sequence[str]]) -> str:

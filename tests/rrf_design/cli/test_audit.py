@@ -64,7 +64,7 @@ def test_people_say_the_truth(run: Run, table: Path) -> None:
     assert (done.code, done.json["waiting"], done.json["drawn"]) == (0, 0, 6)
     assert done.json["truth"] == "6 reviews"
     waits = run("audit", "delivered.csv", "--id", "no", "--review-file", "r2.csv", "--labels", "6")
-    assert "6 drawn items wait for their truth: fill in value in r2.csv" in waits.out
+    assert "6 drawn items wait for their truth: fill in the column value in r2.csv" in waits.out
 
 
 @pytest.mark.parametrize(
@@ -185,3 +185,42 @@ def test_a_document_with_other_items_than_the_table_is_refused(run: Run, table: 
     Path("run.json").write_text(json.dumps(sealed("rrf-delivery", {"items": items})))
     found = run("audit", "run.json", "--recipe", "rrf.toml")
     assert (found.code, "it has 3 items, and the table 2" in found.err) == (2, True)
+
+
+def test_labels_behind_a_gap_are_explained(run: Run, table: Path) -> None:
+    """Nothing is claimed of 0 draws; what is filled in behind a gap waits for it; the recipe's own question is asked."""
+    Path("table.csv").write_text("no,text\n" + "".join(f"i{n},text {n}\n" for n in range(40)))
+    Path("rrf.toml").write_text(
+        '[data]\ntable = "table.csv"\nid = "no"\n[answer]\nof = "t"\nk = 1\n[[ask]]\nid = "t"\nprompt = "{{ text }}"\n'
+        '[[check]]\nid = "clerk"\nof = "t"\nby = { person = "Total of {{ no }}?" }\ncost = 1\n'
+    )
+    call = (
+        "audit",
+        "delivered.csv",
+        "--recipe",
+        "rrf.toml",
+        "--labels",
+        "5",
+        "--risk",
+        "0.5",
+        "--review-file",
+        "r.csv",
+    )
+    asked = run(*call)
+    assert asked.code == 1
+    assert "any number may be wrong: no drawn item has a label that counts yet." in asked.out
+    rows = list(csv.DictReader(Path("r.csv").read_text().splitlines()))
+    assert rows[0]["question"] == f"Total of {rows[0]['id']}?"
+    assert "answer" not in rows[0]["text"]
+    with Path("r.csv").open("w", newline="") as stream:
+        writer = csv.DictWriter(stream, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(
+            {**row, "value": "" if at == 0 else str(100 + int(row["id"][1:]))} for at, row in enumerate(rows)
+        )
+    again = run(*call, "--resume")
+    assert (
+        "1 drawn item waits for its truth (labels count in the order of the draw: 4 behind it are not counted"
+        in again.out
+    )
+    assert "is not proven yet: it takes more labels, or it is larger" in again.out

@@ -33,6 +33,7 @@ def told(**changes: Any) -> dict[str, Any]:
 def test_without_answers_nothing_is_expected(capsys: pytest.CaptureFixture[str]) -> None:
     describe_forecast(told())
     out = capsys.readouterr().out
+    assert out.startswith("Advice: a pilot could pay.")
     assert "?" in out
     assert "too few" in out
     assert "guessed" not in out
@@ -46,11 +47,11 @@ def test_a_guess_is_called_one(capsys: pytest.CaptureFixture[str]) -> None:
     sizes = [{**entry, "chance": 0.25}]
     describe_forecast(told(sizes=sizes, with_random_checks=sizes, agreed_wrong=0.01, pays_up_to=0.002))
     out = " ".join(capsys.readouterr().out.split())
-    assert "25%" in out
+    assert "25 %" in out
     assert "with --random-checks" in out
     assert (
-        "1.0% of what all answers agree on is wrong (--agreed-wrong); a pilot is expected to pay up to a guess of 0.2%"
+        "1.0 % of what all answers agree on is wrong (--agreed-wrong); as expected, a pilot pays up to a guess of 0.2 %"
         in out
     )
     describe_forecast(told(sizes=sizes, agreed_wrong=0.0))
-    assert "not even if none is" in " ".join(capsys.readouterr().out.split())
+    assert "would not pay even if none were" in " ".join(capsys.readouterr().out.split())

@@ -46,7 +46,7 @@ def test_people_are_asked_and_read_back(run: Run, policy: Path) -> None:
         assert asked.code == 0
         return
     assert asked.code == 1
-    assert f"{len(rows)} items wait for a person: they are in review.csv" in asked.out
+    assert f"{len(rows)} items wait for a person: in review.csv" in asked.out
     table = [json.loads(line) for line in Path("table.jsonl").read_text().splitlines()]
     truth = {row["no"]: row["booked"] for row in table}
     with Path("filled.csv").open("w", newline="") as stream:

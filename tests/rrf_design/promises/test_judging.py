@@ -31,7 +31,7 @@ def test_a_judge_of_classes_has_a_rate_and_two_have_an_agreement() -> None:
     assert "sigma" not in one
     (pair,) = found["agreement"]
     assert (pair["items"], pair["agree"], pair["both_wrong"]) == (19, 10, 1)
-    assert "rate = 0.2488 (how often it is wrong, at most; it is right in 95.0%" in found["proposals"][0]
+    assert "rate = 0.2488 (how often it is wrong, at most; it is right in 95.0 %" in found["proposals"][0]
 
 
 def test_a_judge_of_numbers_has_a_sigma_with_its_limit() -> None:

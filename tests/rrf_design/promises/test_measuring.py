@@ -94,5 +94,5 @@ def test_checks_are_proposed_with_their_bound() -> None:
             {"check": "tests", "asked": 60, "wrong": 3, "bound": 0.125},
         ]
     )
-    assert clean == "check 'ledger': wrong in 0 of 60 items, at most 4.69% of all"
-    assert wrong == "check 'tests': wrong in 3 of 60 items, at most 12.50% of all; may_be_wrong = true"
+    assert clean == "check 'ledger': wrong in 0 of 60 items, at most 4.69 % of all"
+    assert wrong == "check 'tests': wrong in 3 of 60 items, at most 12.50 % of all; may_be_wrong = true"

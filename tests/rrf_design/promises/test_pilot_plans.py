@@ -12,7 +12,7 @@ from rrf_design.risk import Statement
 
 def test_too_small_a_pilot_says_what_it_can_prove_at_best(make_world: Any) -> None:
     world = make_world(items=320)
-    with pytest.raises(InputError, match=r"200 labels can prove a risk of 1\.49% at best.*needs at least 299"):
+    with pytest.raises(InputError, match=r"200 labels can prove a risk of 1\.49 % at best.*needs at least 299"):
         world.plan(PilotSettings(200, 0.01))
     world.plan(PilotSettings(299, 0.01))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -139,9 +140,23 @@ def test_the_sentence_names_its_denominator() -> None:
         {**delivered, "statement": str(Statement.FRESH)}, totals
     )
     everything = {**base, "among": str(Among.ALL), "statement": str(Statement.REST)}
-    assert run_sentence(everything, totals).startswith(
-        "Of the 2,000 totals delivered outside the pilot, 188 of them by a person, at most 40 (2 %) are wrong"
-    )
+    said = run_sentence(everything, totals)
+    assert said.startswith("Of the 2,000 totals delivered outside the pilot, at most 40 (2 %) are wrong")
+    assert "; 188 of them went to a person; cost 311.40 of 400.00" in said
+
+
+def test_what_waits_is_not_called_delivered_and_nobody_checks_what_is_withheld() -> None:
+    document = {"policy": "p", "risk": 0.02, "confidence": 0.95, "drawn": ["x"] * 200, "sentence": "S."}
+    document |= {"among": "all", "statement": "fresh"}
+    totals = RunTotals(90, 10, LastRung.PERSON, 50.0, 100.0, 40.0)
+    waiting = run_sentence(document, replace(totals, waiting=10))
+    assert waiting.startswith("Of the 100 values delivered or waiting, ")
+    assert "; 10 of them went to a person, and all of them wait for an answer;" in waiting
+    assert "who could not tell 1;" in run_sentence(document, replace(totals, untold=1))
+    assert "went to a person, and it waits" in run_sentence(document, replace(totals, to_people=1, waiting=1))
+    assert totals.over_budget == 10.0
+    withheld = run_sentence({**document, "among": "delivered"}, replace(totals, last=LastRung.WITHHELD, to_people=1))
+    assert withheld.endswith("; 1 is withheld; cost 50.00 of 40.00.")
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -87,7 +88,12 @@ def test_reviews_settle_what_waits(make_world: Any) -> None:
     assert open_run.reviews[0][1].startswith("Total of i")
     closed = run(world, document, reviews={name: 42 for name, _, _ in open_run.reviews})
     assert closed.complete
-    assert closed.totals == open_run.totals
+    assert closed.totals == replace(open_run.totals, waiting=0)
+    assert "text: " in open_run.reviews[0][2]  # what was asked about, not what was answered
+    assert "booked" not in open_run.reviews[0][2]
+    answers = sum(row["cost"] for name, row in zip(closed.ids, closed.rows, strict=True) if name in document["drawn"])
+    assert closed.pilot_cost == pytest.approx(answers)  # the truths were in the table
+    assert "the pilot's 100 items are delivered with their truth" in closed.about_pilot
 
 
 @pytest.mark.parametrize(

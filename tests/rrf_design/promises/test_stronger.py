@@ -33,7 +33,7 @@ def test_more_labels_do_not_make_wrong_answers_right(make_world: Any) -> None:
     few = make_world(items=100, wrong=0.0).document(PilotSettings(80, 0.05))  # too few others for an order of tests
     assert "about 59 labels would do for a policy that is tested first" in in_words(few["stronger"], few)[-1]
     small = make_world(items=115, wrong=0.0).document(PilotSettings(80, 0.05))
-    assert "about 119 labels in all, more than the table's 115 items" in in_words(small["stronger"], small)[-1]
+    assert "about 119 labels in all, where the table has 115 items" in in_words(small["stronger"], small)[-1]
     large = make_world(items=300, wrong=0.0).document(PilotSettings(150, 0.05))
     assert "could have been asked for it before it was looked at" in in_words(large["stronger"], large)[-1]
 

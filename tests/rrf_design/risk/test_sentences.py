@@ -23,7 +23,7 @@ SURE = Fraction(19, 20)
             Statement.FILE,
             "Of the 1,319 items, at most 65 (5 %) are wrong in the file as it is handed over, with what the pilot found wrong corrected, with confidence 95 %.",
         ),
-        (Statement.REST, "Of the 1,119 items, at most 55 (5 %) are wrong outside the pilot, with confidence 95 %."),
+        (Statement.REST, "Of the 1,119 items outside the pilot, at most 55 (5 %) are wrong, with confidence 95 %."),
     ],
 )
 def test_finite_statements_name_their_denominator(statement: Statement, expected: str) -> None:
@@ -44,7 +44,7 @@ def test_a_number_is_given_only_where_it_is_known() -> None:
     )
     assert promise(Limit.of(0.1), scope, confidence=SURE).startswith("Of the items delivered, at most 10 %")
     rest = promise(Limit.of(0.1), Scope(Statement.REST, 200, 1319), confidence=SURE, delivers=1001)
-    assert rest == "Of the items delivered, at most 10 % are wrong outside the pilot, with confidence 95 %."
+    assert rest == "Of the items delivered outside the pilot, at most 10 % are wrong, with confidence 95 %."
 
 
 @pytest.mark.parametrize("value", [0.0, 1e-9, 0.2486, 0.24861, 0.5, 1 / 3, 0.99999, 1.0])

@@ -84,11 +84,11 @@ def test_the_ends_of_the_range() -> None:
 
 def test_a_percentage_is_rounded_upwards() -> None:
     assert [in_percent(bound) for bound in (0.0, 0.1, 0.12345, 1.0, 1e-9)] == [
-        "0.00%",
-        "10.01%",
-        "12.35%",
-        "100.00%",
-        "0.01%",
+        "0.00 %",
+        "10.01 %",
+        "12.35 %",
+        "100.00 %",
+        "0.01 %",
     ]
 
 
