@@ -57,6 +57,7 @@ def scan_sparse_blocks(pointer, index, value, starts, dims, diagonal, rank, goal
     capacity = min(n, degree * depth) + 1
     node = np.empty(capacity, np.int64)
     row = np.zeros((capacity, depth, widest, widest))  # row[p, t]: (dim of chosen t, dim of p)
+    empty = np.ones((capacity, depth), np.bool_)  # whether row[p, t] is zero: then it is neither written nor read
     left = np.empty((depth + 1, capacity, widest, widest))
     place = np.full(n, -1, np.int64)
     chosen = np.empty(depth + 1, np.int64)
@@ -95,8 +96,7 @@ def scan_sparse_blocks(pointer, index, value, starts, dims, diagonal, rank, goal
                     count = emit_path(out, count, node, chosen, level)
                 continue
             end = ends[level]
-            for p in range(position + 1, end):
-                _clear(row[p, level], dims[w], dims[node[p]])
+            empty[position + 1 : end, level] = True
             for e in range(pointer[w], pointer[w + 1]):
                 u = index[e]
                 p = place[u]
@@ -106,13 +106,12 @@ def scan_sparse_blocks(pointer, index, value, starts, dims, diagonal, rank, goal
                         end += 1
                         place[u] = p
                         node[p] = u
-                        for t in range(level):
-                            _clear(row[p, t], dims[node[chosen[t]]], dims[u])
-                        _clear(row[p, level], dims[w], dims[u])
+                        empty[p, : level + 1] = True
                         _copy(left[level, p], diagonal[u], dims[u])
                     else:
                         continue
                 if p > position:
+                    empty[p, level] = False
                     for a in range(dims[w]):
                         for b in range(dims[u]):
                             row[p, level, a, b] = value[starts[e] + a * dims[u] + b]
@@ -120,7 +119,7 @@ def scan_sparse_blocks(pointer, index, value, starts, dims, diagonal, rank, goal
             harmful[level + 1] = bad
             if not bad:
                 for p in range(position + 1, end):
-                    _update(row, left, level, position, p, dims[w], dims[node[p]], dims, node, chosen, factor)
+                    _update(row, empty, left, level, position, p, dims[w], dims[node[p]], dims, node, chosen, factor)
             if size + 1 == target:
                 for p in range(position + 1, end):
                     if bad or not cholesky(left[level + 1, p], 0, dims[node[p]], last):
@@ -139,16 +138,24 @@ def scan_sparse_blocks(pointer, index, value, starts, dims, diagonal, rank, goal
 
 
 @njit(cache=True, nogil=True)
-def _update(row, left, level, position, p, dw, dp, dims, node, chosen, factor):
+def _update(row, empty, left, level, position, p, dw, dp, dims, node, chosen, factor):
     """Row of p against the node just chosen, and what is left of p's own block."""
     y = row[p, level]
     for t in range(level):
+        if empty[position, t] or empty[p, t]:
+            continue
+        if empty[p, level]:
+            _clear(y, dw, dp)
+            empty[p, level] = False
         dt = dims[node[chosen[t]]]
         for s in range(dt):
             for a in range(dw):
                 weight = row[position, t, s, a]
                 for b in range(dp):
                     y[a, b] -= weight * row[p, t, s, b]
+    if empty[p, level]:
+        _copy(left[level + 1, p], left[level, p], dp)
+        return
     for a in range(dw):
         for s in range(a):
             weight = factor[a, s]
