@@ -6,7 +6,6 @@ written there: a pilot's items are no evidence for themselves.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from itertools import combinations
@@ -15,21 +14,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rrf_design.blocks import Relation
 from rrf_design.promises.checks import noisy
 from rrf_design.promises.judging import Judgement, measure_judges
 from rrf_design.promises.positions import both_orders, order_proposals
 from rrf_design.promises.radii import measured_radii, radius_proposals
-from rrf_design.promises.sheets import AnswerSheet, SheetRow, carried, simple
-from rrf_design.promises.truths import Said, Truth, same
+from rrf_design.promises.relation_faults import relation_faults, relation_proposals
+from rrf_design.promises.sheets import AnswerSheet
+from rrf_design.promises.truths import Said, Truth
 from rrf_design.questions.recipe import Recipe
 from rrf_design.risk import best_risk, disputed, fit_crowd, rate_bound
 from rrf_design.risk.sentences import percent_above
 
 Marks = NDArray[np.bool_]
 DEEPEST = 3
-ALIKE = 3
-"""A relation that breaks the same way so often, and in most cases, is under suspicion itself."""
 
 
 def measured(sheet: AnswerSheet, truths: Sequence[Truth], recipe: Recipe, confidence: float) -> dict[str, Any]:
@@ -37,7 +34,7 @@ def measured(sheet: AnswerSheet, truths: Sequence[Truth], recipe: Recipe, confid
     wrong = wrong_answers(sheet, truths, confidence)
     pairs = together(sheet, truths, confidence)
     repeated = repeats(sheet, recipe, confidence)
-    broken = relations(sheet, truths, confidence)
+    broken = relation_faults(sheet, truths, confidence)
     orders = both_orders(sheet, truths, recipe, confidence)
     judges = judged(sheet, truths, confidence)
     verdicts = checks(sheet, truths, confidence)
@@ -53,7 +50,8 @@ def measured(sheet: AnswerSheet, truths: Sequence[Truth], recipe: Recipe, confid
         "relations": broken,
         "orders": orders,
         "proposals": [
-            *proposals(wrong, pairs, repeated, broken),
+            *proposals(wrong, pairs, repeated),
+            *relation_proposals(broken),
             *radius_proposals(off),
             *check_proposals(verdicts),
             *order_proposals(orders),
@@ -106,20 +104,30 @@ def together(sheet: AnswerSheet, truths: Sequence[Truth], confidence: float) -> 
 
 
 def scatter(sheet: AnswerSheet, truths: Sequence[Truth], confidence: float) -> dict[str, Any] | None:
-    """How far right answers are from the truth: the largest distance seen, and the share of right answers that may lie beyond it."""
-    distances = [
-        distance
+    """How far right answers are from the truth: the largest distance seen, and the share of items with right answers of which one may lie beyond it.
+
+    Items are drawn, answers are not: those to one item are off together, and count once.
+    """
+    found = [
+        [d for said in row.implied.values() if truth.right(said) and (d := _distance(said, truth)) is not None]
         for row, truth in zip(sheet.rows, truths, strict=True)
-        for said in row.implied.values()
-        if truth.right(said) and (distance := _distance(said, truth)) is not None
     ]
-    if not distances:
+    largest = [max(distances) for distances in found if distances]
+    if not largest:
         return None
-    return {"answers": len(distances), "largest": max(distances), "share_beyond": best_risk(len(distances), confidence)}
+    return {
+        "answers": sum(map(len, found)),
+        "items": len(largest),
+        "largest": max(largest),
+        "share_beyond": best_risk(len(largest), confidence),
+    }
 
 
 def repeats(sheet: AnswerSheet, recipe: Recipe, confidence: float) -> dict[str, Any] | None:
-    """How often two answers to the same question by the same model differ."""
+    """How often two answers to the same question by the same model differ; `bound`: of the items with such pairs, at most this share has one that does.
+
+    The share of pairs that differ, item by item, is no larger. Pairs are not counted for it: those of one item differ together.
+    """
     groups: dict[tuple[str, str | None], list[str]] = {}
     for (ask, model, _), node in recipe.nodes.items():
         group = groups.setdefault((ask, model), [])
@@ -127,13 +135,22 @@ def repeats(sheet: AnswerSheet, recipe: Recipe, confidence: float) -> dict[str, 
             group.append(node)
     places = {node: at for at, node in enumerate(sheet.nodes)}
     pairs = {pair for group in groups.values() for pair in combinations(sorted(group), 2) if set(pair) <= set(places)}
-    read = differ = 0
+    read, differ = (np.zeros(len(sheet), dtype=np.int64) for _ in range(2))
     for first, second in sorted(pairs):
         a, b = sheet.codes[:, places[first]], sheet.codes[:, places[second]]
         both = (a >= 0) & (b >= 0)
-        read += int(both.sum())
-        differ += int((both & (a != b)).sum())
-    return {"pairs": read, "differ": differ, "bound": rate_bound(read, differ, confidence)} if read else None
+        read += both
+        differ += both & (a != b)
+    items, differing = int((read > 0).sum()), int((differ > 0).sum())
+    if not items:
+        return None
+    return {
+        "pairs": int(read.sum()),
+        "differ": int(differ.sum()),
+        "items": items,
+        "differing_items": differing,
+        "bound": rate_bound(items, differing, confidence),
+    }
 
 
 def checks(sheet: AnswerSheet, truths: Sequence[Truth], confidence: float) -> list[dict[str, Any]]:
@@ -176,91 +193,6 @@ def check_proposals(verdicts: Sequence[Mapping[str, Any]]) -> list[str]:
     ]
 
 
-def relations(sheet: AnswerSheet, truths: Sequence[Truth], confidence: float) -> list[dict[str, Any]]:
-    """How often each relation is broken, and how often that is its own fault.
-
-    A fault is counted where the truth of both ends is known (gold at the delivered one, checks whose value the row knows elsewhere) and the relation
-    denies it. Where only answers are there, a relation that breaks the same way again and again (`same_way`: always off by 19, always 100 times as
-    much) is more likely wrong than all those answers are.
-    """
-    tallies: dict[str, _Tally] = {}
-    for row, truth in zip(sheet.rows, truths, strict=True):
-        known = _known(row, truth)
-        for relation in row.shape.problem.relations:
-            if relation.pair and relation.cost is None:
-                tallies.setdefault(relation.id, _Tally()).count(row, truth, relation, known)
-    return [tally.document(name, confidence) for name, tally in tallies.items()]
-
-
-class _Tally:
-    """What was seen of one relation."""
-
-    def __init__(self) -> None:
-        self.read = self.broken = self.one_right = self.known = self.faults = 0
-        self.ways: Counter[str] = Counter()
-
-    def count(self, row: SheetRow, truth: Truth, relation: Relation, known: Mapping[str, tuple[Said, ...]]) -> None:
-        tail, head = str(relation.tail), str(relation.head)
-        if tail in known and head in known:
-            self.known += 1
-            pairs = [(_along(row, relation, a), b) for a in known[tail] for b in known[head]]
-            self.faults += not any(_fits(a, b, relation, truth) for a, b in pairs)
-        said, expected = row.said.get(head), _along(row, relation, row.said.get(tail))
-        if said is None or expected is None:
-            return
-        self.read += 1
-        first, second = truth.right(row.implied.get(tail)), truth.right(row.implied.get(head))
-        if _fits(expected, said, relation, truth) or (first and second):
-            return
-        self.broken += 1
-        self.one_right += first != second
-        if isinstance(said, tuple) and isinstance(expected, tuple) and len(said) == len(expected) == 1:
-            gap = said[0] - expected[0]
-            self.ways[f"off by {gap:+.6g}"] += 1
-            if expected[0]:
-                self.ways[f"times {said[0] / expected[0]:.6g}"] += 1
-
-    def document(self, name: str, confidence: float) -> dict[str, Any]:
-        way, often = self.ways.most_common(1)[0] if self.ways else ("", 0)
-        known = self.known or None
-        return {
-            "relation": name,
-            "both_read": self.read,
-            "broken": self.broken,
-            "one_right": self.one_right,
-            "known": self.known,
-            "faults": self.faults if known else None,
-            "bound": rate_bound(self.known, self.faults, confidence) if known else None,
-            "same_way": {"how": way, "times": often} if often >= ALIKE and 2 * often > self.broken else None,
-        }
-
-
-def _along(row: SheetRow, relation: Relation, said: Said | None) -> Said | None:
-    """What an answer at the tail means at the head."""
-    if said is None or isinstance(said, str):
-        return said if relation.transport.kind == "identity" else None
-    if not simple(relation):
-        return None
-    return carried(said, relation, row.offsets.get(relation.id, relation.offset), backwards=False)
-
-
-def _fits(expected: Said | None, said: Said, relation: Relation, truth: Truth) -> bool:
-    if expected is None:
-        return True  # nothing is said about it
-    scale = abs(relation.transport.scale) if relation.transport.scale is not None else 1.0
-    return same(expected, said, None if truth.tolerance is None else truth.tolerance * max(scale, 1e-300))
-
-
-def _known(row: SheetRow, truth: Truth) -> dict[str, tuple[Said, ...]]:
-    """Nodes whose truth is known."""
-    found: dict[str, tuple[Said, ...]] = {}
-    for anchor in row.shape.problem.anchors:
-        if anchor.id in row.values and anchor.rows is None and len(anchor.nodes) == 1 and anchor.trusted is not False:
-            value = row.values[anchor.id]
-            found[anchor.nodes[0]] = (value if isinstance(value, tuple) else (float(value),),)
-    return {**found, row.shape.node: truth.values} if truth.values else found
-
-
 def disputed_gold(sheet: AnswerSheet, truths: Sequence[Truth], others: AnswerSheet) -> list[str]:
     """Items where answers agree strongly on a value that the truth denies. Gold is wrong too; these are worth a second look."""
     crowd = fit_crowd(others.codes if len(others) >= len(sheet) else sheet.codes)
@@ -268,12 +200,7 @@ def disputed_gold(sheet: AnswerSheet, truths: Sequence[Truth], others: AnswerShe
     return [sheet.rows[place].id for place in disputed(crowd, sheet.codes, gold) if truths[place].values]
 
 
-def proposals(
-    wrong: dict[str, Any],
-    pairs: Sequence[dict[str, Any]],
-    repeated: dict[str, Any] | None,
-    broken: Sequence[dict[str, Any]] = (),
-) -> list[str]:
+def proposals(wrong: dict[str, Any], pairs: Sequence[dict[str, Any]], repeated: dict[str, Any] | None) -> list[str]:
     """In words, for the recipe's author."""
     found = []
     for entry in wrong["more_than"][1:]:
@@ -289,16 +216,6 @@ def proposals(
         )
     if repeated is not None and repeated["differ"] == 0:
         found.append(f"repeat: {repeated['pairs']} pairs of repeats never differed; a second one buys nothing")
-    for entry in broken:
-        if entry["faults"]:
-            found.append(
-                f"relation {entry['relation']!r}: it denies the truth in {entry['faults']} of {entry['known']} items where both ends are known"
-            )
-        if entry["same_way"]:
-            found.append(
-                f"relation {entry['relation']!r}: {entry['same_way']['times']} of {entry['broken']} times it was broken the same way"
-                f" ({entry['same_way']['how']}); look at the relation before the answers"
-            )
     return found
 
 

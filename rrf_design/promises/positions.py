@@ -108,7 +108,8 @@ class _Orders:
         at = next(iter(right))
         if at is None or at >= len(order):
             return
-        for place, found in zip((at, order.index(at)), chosen, strict=True):
+        # An option that stands at the same place in both orders counts there once: two answers to one item are no two items.
+        for place, found in {order.index(at): chosen[1], at: chosen[0]}.items():
             tally = self.places.setdefault(place, [0, 0])
             tally[0] += 1
             tally[1] += found == place

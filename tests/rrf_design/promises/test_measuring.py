@@ -1,4 +1,4 @@
-"""What labels say: faults of relations where both truths are known, relations that always break the same way."""
+"""What labels say: marks, scatter and repeats by item, checks with their bounds."""
 
 from __future__ import annotations
 
@@ -12,55 +12,35 @@ from rrf_design.promises.sheets import read_sheet
 from rrf_design.promises.truths import GoldRule, read_truth
 from rrf_design.questions.answers import RecordedAnswers
 from rrf_design.questions.recipe import recipe_from_document
+from rrf_design.risk import best_risk, rate_bound
 
-RECIPE = {
+REPEATED = {
     "data": {"id": "no", "gold": "truth"},
-    "answer": {"of": "euros", "tolerance": 0.001},
-    "ask": [
-        {"id": "euros", "prompt": "How many? {{ no }}"},
-        {"id": "cents", "prompt": "How many cents? {{ no }}", "like": "euros", "change": {"scale": 100}},
-        {"id": "again", "prompt": "How many, again? {{ no }}", "like": "euros"},
-    ],
-    "check": [{"id": "register", "of": "cents", "by": {"value": "{{ cents }}"}}],
+    "answer": {"of": "total", "tolerance": 0.5},
+    "ask": [{"id": "total", "prompt": "How many? {{ no }}", "repeat": 4}],
 }
 
 
-def measure(rows: list[dict[str, Any]], answers: list[dict[str, Any]]) -> dict[str, Any]:
-    dataset = rrf.dataset(recipe_from_document(RECIPE), rows)
+def test_answers_to_one_item_count_once_for_what_is_promised_of_others() -> None:
+    """Four copies of one answer are no four pieces of evidence: bounds count the twenty items, and not their 80 answers and 120 pairs."""
+    dataset = rrf.dataset(recipe_from_document(REPEATED), [{"no": str(i), "truth": 10.0} for i in range(20)])
+    nodes = tuple(dict.fromkeys(dataset.recipe.nodes.values()))
+    assert len(nodes) == 4
+    answers = [
+        {"id": str(i), "node": node, "value": 10.0 + 0.01 * i + (0.3 if i == 3 and node == nodes[0] else 0.0)}
+        for i in range(20)
+        for node in nodes
+    ]
     with RecordedAnswers(dataset, answers) as recorded:
-        sheet = read_sheet(dataset, recorded, ("euros", "cents", "again"))
-    rule = GoldRule.of(dataset.recipe.data, tolerance=0.001)
-    truths = [read_truth(row.item.gold, row.parser, rule) for row in sheet.rows]
-    return measured(sheet, [truth for truth in truths if truth is not None], dataset.recipe, 0.95)
-
-
-def rows(*cents: float) -> list[dict[str, Any]]:
-    return [{"no": str(i), "truth": 10.0 + i, "cents": value} for i, value in enumerate(cents)]
-
-
-def said(item: int, euros: float, cents: float, again: float | None = None) -> list[dict[str, Any]]:
-    values = {"euros": euros, "cents": cents, "again": again}
-    return [{"id": str(item), "node": n, "value": v} for n, v in values.items() if v is not None]
-
-
-def test_a_relation_is_at_fault_only_where_it_denies_the_truth() -> None:
-    found = measure(rows(1000.0, 1100.0, 1250.0), [*said(0, 10, 1000, 10), *said(1, 11, 900, 11), *said(2, 12, 1200)])
-    cents, again = found["relations"]
-    assert (cents["relation"], cents["both_read"], cents["broken"], cents["one_right"]) == ("cents like euros", 3, 1, 1)
-    assert (cents["known"], cents["faults"]) == (3, 1)  # 12 euros, and the register says 1250 cents
-    assert cents["bound"] == pytest.approx(0.865, abs=0.001)
-    assert (again["both_read"], again["broken"], again["faults"], again["bound"]) == (2, 0, None, None)
-    assert any("denies the truth in 1 of 3" in words for words in found["proposals"])
-
-
-def test_a_relation_that_always_breaks_the_same_way_is_under_suspicion() -> None:
-    """The model was asked for cents and always says euros: an answer that is wrong by itself would be wrong differently."""
-    answers = [entry for i in range(4) for entry in said(i, 10.0 + i, 10.0 + i)]
-    cents, _ = measure(rows(1000.0, 1100.0, 1200.0, 1300.0), answers)["relations"]
-    assert (cents["broken"], cents["faults"]) == (4, 0)
-    assert cents["same_way"] == {"how": "times 0.01", "times": 4}
-    scattered = [entry for i in range(4) for entry in said(i, 10.0 + i, 7.0 * i * i + 1)]
-    assert measure(rows(1000.0, 1100.0, 1200.0, 1300.0), scattered)["relations"][0]["same_way"] is None
+        sheet = read_sheet(dataset, recorded, nodes)
+    rule = GoldRule.of(dataset.recipe.data, tolerance=0.5)
+    truths = [truth for row in sheet.rows if (truth := read_truth(row.item.gold, row.parser, rule)) is not None]
+    found = measured(sheet, truths, dataset.recipe, 0.95)
+    scatter, repeats = found["scatter"], found["repeats"]
+    assert (scatter["answers"], scatter["items"], scatter["share_beyond"]) == (80, 20, best_risk(20, 0.95))
+    assert scatter["largest"] == pytest.approx(0.33)
+    assert (repeats["pairs"], repeats["differ"], repeats["items"], repeats["differing_items"]) == (120, 3, 20, 1)
+    assert repeats["bound"] == rate_bound(20, 1, 0.95)
 
 
 def test_every_answer_is_marked_in_the_order_of_the_draw(make_world: Any) -> None:

@@ -78,6 +78,12 @@ def test_permuted_options_are_counted_model_by_model() -> None:
     assert "in 8 of 9 items, 8 times to what stood earlier" in words
 
 
+def test_an_option_that_stays_in_its_place_is_counted_once_an_item() -> None:
+    said = [{"which": "B", "turned": "B"} for _ in range(6)] + [{"which": "A", "turned": "B"}]
+    mini = orders(CHOICES, said, "B")["orders"][0]
+    assert [(place["place"], place["judged"], place["right"]) for place in mini["places"]] == [(1, 7, 6)]
+
+
 def test_swapped_columns_of_a_score() -> None:
     said = [{"score": 3, "other": 1, "sum": 3} for _ in range(7)] + [{"score": 2, "other": -2}]
     (entry,) = orders(SCORES, said, 1.0)["orders"]
