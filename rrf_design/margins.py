@@ -67,7 +67,7 @@ class DesignMargin:
             "support": list(self.support),
             "witness": {name: list(part) for name, part in self.witness.items()},
             "method": self.method,
-            "lower_from": self.solved.lower_from,
+            "lower_from": str(self.solved.lower_from),
             "selected": list(self.selected),
             "units": list(self.units),
             "wrong": list(self.wrong),

@@ -20,7 +20,7 @@ from solvers.gamma import (
 )
 from solvers.groups import NodeColumns, column_groups
 from solvers.minimiser import Interrupted
-from solvers.result import Margin, Status, SupportValue
+from solvers.result import LowerFrom, Margin, Status, SupportValue
 from solvers.rivals import RivalPair, rival_pair
 from solvers.structure import Gauge, Spark, gauge_directions, group_spark
 from solvers.suspects import SuspectMargin, suspect_margin, wrong_check_margin
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Gauge",
     "Interrupted",
+    "LowerFrom",
     "Margin",
     "MarginTracker",
     "NodeColumns",

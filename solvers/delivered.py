@@ -29,7 +29,7 @@ from solvers.large import FRACTIONS, SMALL, large_fronts
 from solvers.minimiser import ALWAYS, EXACT_GAP, ZERO, Interrupted, is_interrupt
 from solvers.neighbourhood import LocalField, delivered_columns, neighbourhood_of
 from solvers.parts import Support
-from solvers.result import Margin, Progress, Status, SupportValue
+from solvers.result import LowerFrom, Margin, Progress, Status, SupportValue
 from solvers.schur import Hidden, hidden, near_vector, proves_hidden_at_least
 from solvers.search import ULP_ROOM, Found, Search, without_search
 
@@ -355,11 +355,11 @@ class DeliveredMinimiser:
 
     def _result(self, *, complete: bool) -> Margin:
         zero, upper, scale = self._is_zero(), self.best.upper, self.field.exponent
-        source = "search" if zero or self.proven > 0.0 else "nothing"
+        source = LowerFrom.SEARCH if zero or self.proven > 0.0 else LowerFrom.NOTHING
         if not (zero or complete) and self.field.n <= ALWAYS:
-            static, words = without_search(self.search)
+            static, which = without_search(self.search)
             if static > self.proven:
-                self.proven, source = static, words
+                self.proven, source = static, which
         lower = 0.0 if zero else min(sqrt_below(self.proven), upper)
         closed = zero or (complete and upper - lower <= EXACT_GAP * upper)
         value = 0.0 if zero else min(max(self.best.sigma, lower), upper)

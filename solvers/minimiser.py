@@ -33,7 +33,7 @@ from solvers.gram import Field
 from solvers.large import FRACTIONS, SMALL, large_fronts
 from solvers.oracle import smallest_singular_pair
 from solvers.parts import Support
-from solvers.result import Margin, Progress, Status
+from solvers.result import LowerFrom, Margin, Progress, Status
 from solvers.search import ULP_ROOM, Search, without_search
 from solvers.tasks import stopping_at
 
@@ -252,7 +252,7 @@ class Minimiser:
     def _result(self, *, complete: bool) -> Margin:
         field, best = self.field, self.incumbent
         zero = self._is_zero()
-        source = "search" if zero or self.proven > 0.0 else "nothing"
+        source = LowerFrom.SEARCH if zero or self.proven > 0.0 else LowerFrom.NOTHING
         block = field.restrict(best.support)
         if zero:
             lower = 0.0
@@ -260,9 +260,9 @@ class Minimiser:
         else:
             vector, upper = best.vector, norm_ratio_above(block, best.vector)
             if not complete and (field.n <= ALWAYS or not self._late_by(1.0)):
-                static, words = without_search(self.search)
+                static, which = without_search(self.search)
                 if static > self.proven:
-                    self.proven, source = static, words
+                    self.proven, source = static, which
             lower = min(sqrt_below(self.proven), upper)
         closed = zero or upper - lower <= EXACT_GAP * upper
         value = 0.0 if zero else min(max(best.sigma, lower), upper)

@@ -23,6 +23,15 @@ class Status(StrEnum):
     """Stopped early or numerically undecided: the truth is between lower and upper."""
 
 
+class LowerFrom(StrEnum):
+    SEARCH = "search"
+    MATRIX = "the whole matrix"
+    """σ_min of everything bounds every support."""
+    COUPLINGS = "couplings"
+    """No node can be a centre."""
+    NOTHING = "nothing"
+
+
 @dataclass(frozen=True, slots=True)
 class SupportValue:
     """One node set with its smallest singular value and a unit vector that attains it (over all coordinates)."""
@@ -56,8 +65,8 @@ class Margin:
     groups: NodeColumns = field(repr=False)
     tested: int = 0
     """Supports and subtrees that were looked at one by one; the rest was excluded by bounds."""
-    lower_from: str = "search"
-    """What proved `lower`: the search, or where it proved less in its time "the whole matrix", "couplings" (no node can be a centre) or "nothing"."""
+    lower_from: LowerFrom = LowerFrom.SEARCH
+    """What proved `lower`: the search, or what says more than the search did in its time."""
 
     def __post_init__(self) -> None:
         self.direction.setflags(write=False)

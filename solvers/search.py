@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from solvers.gram import Field
 from solvers.parts import Part, Support, delivered_parts, parts_of
+from solvers.result import LowerFrom
 from solvers.tasks import Stop, processes, run_tasks, stopping_at
 
 LIMIT = 4096  # supports kept per task before it stops to look at them
@@ -128,12 +129,12 @@ class Search:
         return result
 
 
-def without_search(search: Search) -> tuple[float, str]:
+def without_search(search: Search) -> tuple[float, LowerFrom]:
     """The better of the two bounds on λ that need no search, and what proved it."""
     couplings, whole = gershgorin(search), whole_field(search)
     if max(couplings, whole) <= 0.0:
-        return 0.0, "nothing"
-    return (whole, "the whole matrix") if whole >= couplings else (couplings, "couplings")
+        return 0.0, LowerFrom.NOTHING
+    return (whole, LowerFrom.MATRIX) if whole >= couplings else (couplings, LowerFrom.COUPLINGS)
 
 
 def gershgorin(search: Search) -> float:

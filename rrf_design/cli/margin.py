@@ -103,7 +103,7 @@ def _describe(problem: Problem, found: DesignMargin) -> None:
         f"  ({found.status}; proven {proven_range(found.lower, found.upper)})"
     )
     if found.status == "bounded" and found.solved.lower_from != "search":
-        say(UNSEARCHED.get(found.solved.lower_from, UNSEARCHED["nothing"]))
+        say(UNSEARCHED[found.solved.lower_from])
     design = problem.design(found.selected)
     shares = design.shares(found.witness)
     rows = [(name, f"{share:.1%}", unit_numbers(found.witness[name])) for name, share in shares.items()]

@@ -18,7 +18,7 @@ from rrf_design.promises.checks import noisy
 from rrf_design.promises.judging import Judgement, measure_judges
 from rrf_design.promises.positions import both_orders, order_proposals
 from rrf_design.promises.radii import measured_radii, radius_proposals
-from rrf_design.promises.relation_faults import relation_faults, relation_proposals
+from rrf_design.promises.relation_faults import broken_relations, relation_proposals
 from rrf_design.promises.sheets import AnswerSheet
 from rrf_design.promises.truths import Said, Truth
 from rrf_design.questions.recipe import Recipe
@@ -34,7 +34,7 @@ def measured(sheet: AnswerSheet, truths: Sequence[Truth], recipe: Recipe, confid
     wrong = wrong_answers(sheet, truths, confidence)
     pairs = together(sheet, truths, confidence)
     repeated = repeats(sheet, recipe, confidence)
-    broken = relation_faults(sheet, truths, confidence)
+    broken = broken_relations(sheet, truths, confidence)
     orders = both_orders(sheet, truths, recipe, confidence)
     judges = judged(sheet, truths, confidence)
     verdicts = checks(sheet, truths, confidence)

@@ -15,7 +15,7 @@ ALIKE = 3
 """A relation that breaks the same way so often, and in most cases, is under suspicion itself."""
 
 
-def relation_faults(sheet: AnswerSheet, truths: Sequence[Truth], confidence: float) -> list[dict[str, Any]]:
+def broken_relations(sheet: AnswerSheet, truths: Sequence[Truth], confidence: float) -> list[dict[str, Any]]:
     """How often each relation is broken, and how often that is its own fault.
 
     A fault is counted where the truth of both ends is known (gold at the delivered one, checks whose value the row knows elsewhere) and the relation

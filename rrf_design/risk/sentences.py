@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from decimal import ROUND_CEILING, Context, Decimal, localcontext
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal, localcontext
 from fractions import Fraction
 
 from rrf_design.risk.statements import Among, Limit, Scope, Statement
@@ -11,7 +11,7 @@ from rrf_design.risk.statements import Among, Limit, Scope, Statement
 
 def promise(limit: Limit, scope: Scope, *, confidence: Fraction, delivers: int | None = None) -> str:
     """What may be said once the limit is proven. `delivers`: how many of all items the policy delivers, where that is known."""
-    rate, sure = percent(limit.share), percent(confidence)
+    rate, sure = percent(limit.share), percent(confidence, rounding=ROUND_FLOOR)
     delivered = limit.among is Among.DELIVERED
     fault = limit.column
     if scope.statement is Statement.FRESH:
@@ -34,16 +34,14 @@ def promise(limit: Limit, scope: Scope, *, confidence: Fraction, delivers: int |
     return f"Of the {total:,} {what}, at most {int(limit.share * total):,} ({rate}) are {fault} {where}, with confidence {sure}."
 
 
-def percent(value: Fraction) -> str:
-    """All digits that it has: a confidence of 0.9999999 is no 100 %, and a risk is not rounded to a smaller one."""
+def percent(value: Fraction, *, rounding: str = ROUND_CEILING) -> str:
+    """All digits that it has: a confidence of 0.9999999 is no 100 %, and a risk is not rounded to a smaller one. What has no end is cut after six, upwards or as said."""
     rest = value.denominator
     for prime in (2, 5):
         while rest % prime == 0:
             rest //= prime
-    if rest != 1:
-        return f"{float(100 * value):g} %"
     with localcontext() as context:
-        context.prec = 400
+        context.prec, context.rounding = (400, ROUND_CEILING) if rest == 1 else (6, rounding)
         digits = Decimal((100 * value).numerator) / Decimal((100 * value).denominator)
     text = f"{digits:f}"
     return f"{text.rstrip('0').rstrip('.') if '.' in text else text} %"

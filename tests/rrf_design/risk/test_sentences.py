@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 
 from rrf_design.risk import Among, Limit, Scope, Statement, promise
-from rrf_design.risk.sentences import number_above, percent_above, percent_below
+from rrf_design.risk.sentences import number_above, percent, percent_above, percent_below
 
 SURE = Fraction(19, 20)
 
@@ -54,6 +54,13 @@ def test_limits_are_rounded_away_from_what_helps(value: float) -> None:
     assert Fraction(below.rstrip("%")) <= 100 * exact <= Fraction(above.rstrip("%"))
     assert Fraction(above.rstrip("%")) - Fraction(below.rstrip("%")) <= Fraction(1, 100)
     assert exact <= Fraction(number_above(value)) <= exact * Fraction(1001, 1000) + Fraction(1, 10**300)
+
+
+def test_shares_without_an_end_are_cut_to_the_safe_side() -> None:
+    assert percent(Fraction(1, 30)) == "3.33334 %"
+    said = promise(Limit.of(Fraction(1, 30)), Scope(Statement.FRESH, 200), confidence=Fraction(2, 3))
+    assert "at most 3.33334 % are wrong, with confidence 66.6666 %" in said
+    assert percent(Fraction(1, 8)) == "12.5 %"
 
 
 def test_a_number_that_is_no_share_is_rounded_upwards_too() -> None:
