@@ -87,10 +87,10 @@ def _of_answers(
     nodes = tuple(dict.fromkeys(dataset.recipe.nodes.values()))
     with RecordedAnswers(dataset, responses, checks=True) as answers:
         sheet = read_sheet(dataset, answers, nodes)
-    rule = GoldRule.of(dataset.recipe.data, tolerance=sheet.rows[0].shape.problem.delta)
+    rule = GoldRule.of(dataset.recipe.data)
     if rule.column is None:
         raise InputError(f"{dataset.recipe.name}: nothing says what is true; name the column with gold in [data]")
-    truths = [read_truth(row.item.gold, row.parser, rule) for row in sheet.rows]
+    truths = [read_truth(row.item.gold, row.parser, rule.within(row.shape.problem.delta)) for row in sheet.rows]
     labelled = [place for place, truth in enumerate(truths) if truth is not None]
     if not labelled:
         raise InputError(f"{dataset.recipe.name}: the column {rule.column!r} is empty in every row")

@@ -171,7 +171,8 @@ def _bought(
             raise RetryLater(
                 f"run {result.run} ended before everything was answered, {entry.item!r} at {lacking[0]!r} among it ({why}); repeat the command to go on"
             )
-        found[entry.item] = {name: _answer(entry, name) for name in names}
+        several = {node.id for node in problems[entry.item].nodes if node.repeats > 1}
+        found[entry.item] = {name: _answer(entry, name, mean=name in several) for name in names}
     return BoughtAnswers(found, _identities(result.run, live.store), (result.run,), result.money, result.calls, price)
 
 
@@ -278,7 +279,8 @@ def _asked(entry: Any, name: str) -> bool:
     return name in entry.answers or name in entry.anchors or name in entry.failed
 
 
-def _answer(entry: Any, name: str) -> RecordedAnswer:
+def _answer(entry: Any, name: str, *, mean: bool) -> RecordedAnswer:
+    """What was said in its own words. `mean`: the node was asked several times, and its answer is no single one of these."""
     text = entry.texts.get(name)
     if name in entry.failed:
         said = str(entry.failed[name])
@@ -286,6 +288,6 @@ def _answer(entry: Any, name: str) -> RecordedAnswer:
         return RecordedAnswer(text=text, status=status if status in INVALID else "error")
     if name in entry.anchors:
         return RecordedAnswer(value=tuple(entry.anchors[name]))
-    if text is not None:
+    if text is not None and not mean:
         return RecordedAnswer(text=text)
-    return RecordedAnswer(value=tuple(entry.answers[name]))
+    return RecordedAnswer(value=tuple(entry.answers[name]), text=text)

@@ -20,6 +20,7 @@ from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from fractions import Fraction
 from itertools import pairwise
+from json import dumps
 from typing import Any
 
 from rrf_design.errors import InputError
@@ -90,14 +91,14 @@ class LadderPolicy:
         end = f"{self.last}{checks}"
         if self.further:
             how = "" if self.further_k is None else f"at k = {self.further_k} on "
-            end = f"{how}{', '.join(self.further)}; else {end}"
+            end = f"{how}{_listed(self.further)}; else {end}"
         if not self.order:
             return end
         if self.gate is GateKind.LEAD:
-            return f"lead of {self.number} within {', '.join(self.order)}; else {end}"
+            return f"lead of {self.number} within {_listed(self.order)}; else {end}"
         begun, steps = 0, []
         for answers, k in self.rungs:
-            more = ", ".join(self.order[begun:answers])
+            more = _listed(self.order[begun:answers])
             steps.append(f"at k = {k} {'with' if begun else 'within'} {more}")
             begun = answers
         return f"certified {'; else '.join(steps)}; else {end}"
@@ -132,7 +133,6 @@ class LadderPolicy:
             raise InputError("a ladder's order should be a list of node ids")
         if isinstance(number, bool) or not isinstance(number, int) or number < 0 or len(set(order)) != len(order):
             raise InputError("a ladder asks each node once, and its number is a whole one")
-        _plain_names([*order, *further.steps])
         part = data["random_checks"]
         if isinstance(part, bool) or not isinstance(part, int | float) or not 0 <= part < 1:
             raise InputError("a ladder's random_checks should be a share")
@@ -156,13 +156,9 @@ class LadderPolicy:
         )
 
 
-def _plain_names(steps: Iterable[str]) -> None:
-    """A policy is known by its name, so that its steps must be told from it: what stands between them is part of none."""
-    for step in steps:
-        if ", " in step or "; " in step:
-            raise InputError(
-                f"a ladder names its steps one after the other, and {step!r:.80} would read as several; leave ', ' and '; ' out of ids"
-            )
+def _listed(steps: Iterable[str]) -> str:
+    """Steps one after the other, each to be told from it: a policy is known by its name. What would read as several, or as quoted, is quoted."""
+    return ", ".join(dumps(s, ensure_ascii=False) if ", " in s or "; " in s or s.startswith('"') else s for s in steps)
 
 
 def _further(data: Mapping[str, Any]) -> CheckRung:
@@ -210,7 +206,6 @@ def family_of(
     """Every policy, each distinct rule once. `voices`: nodes that say the delivered value, which a lead counts. `climbs`: rungs of the planner's frontier;
     an order by hand leaves them out. `checks`: designs with checks of machines, to which items may climb that a gate does not accept; where [ladder] names a check they all do."""
     fixed = _by_hand(by_hand, nodes)
-    _plain_names([*nodes, *(step for rung in checks for step in rung.steps)])
     last = LastRung(fixed.get("last", last))
     orders = [list(fixed["order"])] if "order" in fixed else _orders(nodes, prices)
     found: dict[str, LadderPolicy] = {}

@@ -178,8 +178,7 @@ def plan_pilot(
         settings = replace(settings, among=Among.ALL if everything else Among.DELIVERED)
     if _dilutes(settings, policies[0].last):
         policies = diluted(policies, settings.risk)
-    delta = sheet.rows[0].shape.problem.delta
-    rule = GoldRule.of(dataset.recipe.data, tolerance=delta)
+    rule = GoldRule.of(dataset.recipe.data)
     live = answers if isinstance(answers, BoughtAnswers) else None
     return PilotPlan(
         dataset,

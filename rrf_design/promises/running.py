@@ -115,7 +115,7 @@ def run_policy(
     last = last_prices(sheet, dataset.recipe.ladder)
     rest = [place for place, name in enumerate(sheet.ids) if name not in piloted]
     outside = sheet.only(rest)
-    rule = GoldRule.of(dataset.recipe.data, tolerance=sheet.rows[0].shape.problem.delta)
+    rule = GoldRule.of(dataset.recipe.data)
     said = dict(reviews or {})
     rows: dict[str, dict[str, Any]] = {}
     played: PlayedPolicy | None = None
@@ -184,7 +184,11 @@ def _pilot_truth(row: SheetRow, said: Mapping[str, Any], rule: GoldRule) -> Any:
 
 def _known_truth(row: SheetRow, said: Mapping[str, Any], rule: GoldRule) -> Truth | None:
     cell = _pilot_truth(row, said, rule)
-    return Truth.unknown() if cannot_tell(said.get(row.id)) else read_truth(cell, row.parser, rule)
+    return (
+        Truth.unknown()
+        if cannot_tell(said.get(row.id))
+        else read_truth(cell, row.parser, rule.within(row.shape.problem.delta))
+    )
 
 
 def _by_people(row: SheetRow, said: Mapping[str, Any], rule: GoldRule) -> bool:
@@ -319,7 +323,7 @@ def _looked_up(row: SheetRow, cell: Any, rule: GoldRule, who: str) -> dict[str, 
     """An item whose truth somebody knows: that is what is delivered."""
     if cannot_tell(cell):
         return _held_back(row, 0.0, f"{who} is that nobody can tell")
-    truth = read_truth(cell, row.parser, rule)
+    truth = read_truth(cell, row.parser, rule.within(row.shape.problem.delta))
     if truth is None:
         return _held_back(
             row, 0.0, "an item of the pilot whose truth is not at hand; give the review file of the pilot"

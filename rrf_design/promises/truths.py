@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from rrf_design.errors import InputError
@@ -41,6 +41,10 @@ class GoldRule:
     def __post_init__(self) -> None:
         if self.tolerance is not None and not 0 <= self.tolerance < math.inf:
             raise InputError(f"a tolerance of {self.tolerance} for the truth; give a number that is 0 or more")
+
+    def within(self, tolerance: float | None) -> GoldRule:
+        """The same for an item whose own answer may be so far off: rows may name tolerances of their own. What gold names goes before it."""
+        return self if self.tolerance is not None else replace(self, tolerance=tolerance)
 
     @classmethod
     def of(cls, data: DataSection, *, tolerance: float | None = None) -> GoldRule:

@@ -123,3 +123,20 @@ def test_limits_hold_for_a_whole_pilot(make_checked_world: Any) -> None:
     found = buy_pilot(world.dataset, settings, replace(world.live(calls=36), budget=72.0))
     assert (found.calls, found.price) == (36, 72)
     assert all(set(found.of(name)) == {"total", "reworded", "other", "judge"} for name in found.answers)
+
+
+def test_the_answer_of_a_node_that_is_asked_several_times_is_the_mean(tmp_path: Any) -> None:
+    """In a pilot as on a rung: the first answer alone would scatter as if it had been asked once."""
+    import rrf_design as rrf
+    from rrf_design.models.scripted import ScriptedModel
+    from rrf_design.promises.buying import LiveModels, buy_answers
+
+    nodes = '[[nodes]]\nid = "a"\nprompt = "{{ text }}?"\nparser = "decimal"\nsigma = 0.5\nrepeats = 3\nprice = 1.0\n'
+    (tmp_path / "rrf.toml").write_text(f'[data]\nid = "no"\n[problem]\nk = 1\n{nodes}')
+    data = rrf.dataset(tmp_path / "rrf.toml", [{"no": "x", "text": "How much"}])
+    model = ScriptedModel(lambda request: f"{10 + request.repeat}")
+    for wanted in (None, ["a"]):
+        found = buy_answers(
+            data, ["x"], LiveModels(model, tmp_path / f"{wanted}.sqlite", {"cache": None}), nodes=wanted
+        )
+        assert found.of("x")["a"].value == (11.0,)

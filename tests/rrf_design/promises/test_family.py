@@ -119,3 +119,13 @@ def test_random_checks_keep_the_gate_and_survive_writing() -> None:
     assert last.gates in made()
     with pytest.raises(InputError, match="random_checks"):
         LadderPolicy.from_json({**last.to_json(), "random_checks": 1})
+
+
+def test_ids_that_read_as_several_are_quoted_so_that_no_two_ladders_have_one_name() -> None:
+    orders = [("a, b",), ("a", "b"), ('"a', 'b"'), ('"a, b"',), ("a; else person", "b"), ("a", "; b"), ('a"', "b")]
+    found = {LadderPolicy(order, GateKind.LEAD, 1, LastRung.PERSON).name for order in orders}
+    found |= {LadderPolicy(("x",), GateKind.LEAD, 1, LastRung.PERSON, further=order).name for order in orders}
+    assert len(found) == 2 * len(orders)
+    assert 'lead of 1 within "a, b"; else person' in found
+    policy = LadderPolicy(("a, b", "c"), GateKind.CERTIFIED, 0, LastRung.PERSON)
+    assert LadderPolicy.from_json(policy.to_json()) == policy

@@ -151,3 +151,18 @@ def test_how_many_rows_are_delivered_is_not_known_where_answers_are_missing(make
     without(world, lambda row: row["id"] not in drawn)
     result = world.pilot(settings)
     assert all(policy.delivers is None for policy in result.choice.policies)
+
+
+def test_every_row_is_right_within_its_own_tolerance(make_world: Any) -> None:
+    """The tolerance of the first row said what is right about all of them."""
+    world = make_world(items=200, wrong=0.0, together=0.3, scale=None)
+    path = world.folder / "table.jsonl"
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    tolerances = [1000.0, *[0.5] * (len(rows) - 1)]
+    lines = [json.dumps({**row, "tol": tol}) + "\n" for row, tol in zip(rows, tolerances, strict=True)]
+    path.write_text("".join(lines))
+    world.recipe.write_text(world.recipe.read_text().replace("k = 1\n", 'k = 1\ntolerance = "{{ tol }}"\n', 1))
+    result = world.pilot(PilotSettings(100, 0.1))
+    assert result.chosen is None
+    truths, _ = gold_truths(result.plan)
+    assert {truth.tolerance for name, truth in truths.items() if name != "i0"} == {0.5}
