@@ -59,7 +59,8 @@ def _warm_decoder(matrix: Any, groups: list[int]) -> None:
 def _warm_rows(dim: int) -> None:
     """Hull rows, weak sets and exchanges: two joined nodes and an anchor at each on sale."""
     from solvers.kernels.connected import grow_sets, weak_sets
-    from solvers.kernels.counts import least_weight, separate
+    from solvers.kernels.counts import least_weight
+    from solvers.kernels.covers import separate
     from solvers.kernels.exchange import exchange_rows, mend, tidy
     from solvers.kernels.uncertain import uncertainty, weak_uncertain_sets
 

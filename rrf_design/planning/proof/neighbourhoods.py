@@ -1,8 +1,8 @@
 """A support, or a region of several, and the blocks around it: whether it reaches a target depends on these alone.
 
 Blocks that look alike from the support, matrix for matrix and bit for bit, are of one kind and count only by their number. The
-kernel of `solvers.kernels.counts` lists the least counts that suffice and finds the row of their hull that a fractional design
-misses by most; here it is given the matrices, and a row can be asked for its bound at any target.
+kernels `counts` and `covers` of `solvers.kernels` look for the least counts that suffice and find the row of their hull that a fractional
+design misses by most; here it is given the matrices, and a row can be asked for its bound at any target.
 
 A region has more nodes than a support. It reaches a target when all supports in it do, with the same purchases: its rows say what no
 row of a single support can, because one purchase seldom mends two supports that meet.
@@ -99,7 +99,7 @@ class Neighbourhood:
 
     def _separate(self, here: Array, target: float, *, both: bool) -> HullRow | None:
         """The same from the members' shares; with `both`, members may be wanted and unwanted."""
-        from solvers.kernels.counts import separate
+        from solvers.kernels.covers import separate
 
         for taken in TAKEN:
             status, bound, weights = separate(
