@@ -1,14 +1,17 @@
 """Promises about a whole data set, without guessing k: pilot, run under a policy, audit, and records that anybody can redo.
 
-drawing          which items are looked at: from a seed and the population's digest
-truths, reviews  what is right: gold, or people
+drawing          which items are looked at: from a seed and the population's digest; draws_beside: others of the same table, in the same folder
+truths, reviews  what is right: gold, or people; leaks: truths that questions already show
 sheets           answers side by side, carried to the delivered value
 family, playing  the policies, and what each does with an item; rungs: from the planner's frontier; decisions: by the product's own verdicts
 checks           what machines check, as rungs
 buying           answers from models, through the product's own loop; growing: a pilot that stops when more would not pay
-piloting         play, test, choose; measuring, judging: what users otherwise guess; forecasting: before anything is spent
-policy_documents the policy as a document; running: on the other items
-auditing         delivered items drawn and checked
+pilot_plans      what a pilot will do; ordering: the order of its tests; forecasting: before anything is spent
+piloting         play, test, choose; looks: only once; stronger: what a stronger promise would take
+measuring        what users otherwise guess: judging (judges), positions (orders), radii, relation_faults; certifying: k in a certificate
+policy_documents the policy as a document; policy_forms: every key and word of it
+running          the policy on the other items; outcomes_again: do the pilot's still come out as they did?
+auditing         delivered items drawn and checked; audited_files: is this file what was audited?
 
 The statistics are `rrf_design.risk`, which knows nothing of any of this.
 """
