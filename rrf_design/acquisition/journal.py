@@ -113,8 +113,21 @@ class Journal:
         self._doing("opened")
         with self._errors("opened"):
             self._connection: Connection = self._engine.connect()
-            with self._connection.begin():
-                self._runs.metadata.create_all(self._connection)
+            self._make_tables()
+
+    def _make_tables(self) -> None:
+        """Another program may make the same journal at this moment: what it was faster with is there at the next look."""
+        from sqlalchemy.exc import DBAPIError
+
+        tables = self._runs.metadata
+        for left in range(len(tables.tables), -1, -1):
+            try:
+                with self._connection.begin():
+                    tables.create_all(self._connection)
+                return
+            except DBAPIError as error:
+                if not left or not any(sign in str(error) for sign in ("already exists", "duplicate key")):
+                    raise
 
     def close(self) -> None:
         with contextlib.suppress(Exception):

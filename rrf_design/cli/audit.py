@@ -89,7 +89,7 @@ def audit_verb(
     table = _delivered(run, recipe, data, store, id_column or (None if known is None else known.data.id))
     before = read(output, what="audit") if output is not None and output.exists() else None
     if output is not None:
-        refuse_another_draw(output, table.digest, seed)
+        refuse_another_draw(output, table.digest, seed, confidence=sure)
     said = read_reviews(review_file, only=table.ids) if resume and review_file is not None else {}
     state = draw_audit(table, size, seed=seed, rule=rule, reviews=said, before=before, confidence=sure)
     source = " and ".join(

@@ -204,10 +204,11 @@ def certify_verb(
     if pilot is not None and many is None:
         proven = _sampled(proven, pilot, file, data, item)
     elif pilot is not None:
+        from rrf_design.cli.items import open_dataset
         from rrf_design.documents import read
         from rrf_design.promises.certifying import premise_summary, with_pilot_of_table
 
-        proven = with_pilot_of_table(proven, read(pilot, what="policy"))
+        proven = with_pilot_of_table(proven, read(pilot, what="policy"), whole=open_dataset(file, data))
         premise = {"premise": premise_summary(proven)}
     if many is None:
         proven = proven.save(output)
@@ -292,11 +293,13 @@ def _sampled(result: Certificate, pilot: Path, file: Path, data: Path | None, it
     from rrf_design.cli.items import open_dataset
     from rrf_design.documents import read
     from rrf_design.promises.certifying import with_pilot
+    from rrf_design.promises.drawing import Population
 
     dataset = open_dataset(file, data)
     structure = {entry.id: entry.structure for entry in dataset.items_in_order()}
     like = None if item is None else {name for name, key in structure.items() if key == structure[item]}
-    return with_pilot(result, read(pilot, what="policy"), recipe_digest=dataset.recipe.digest, item=item, like=like)
+    policy, population = read(pilot, what="policy"), Population.of(dataset)
+    return with_pilot(result, policy, recipe_digest=dataset.recipe.digest, population=population, item=item, like=like)
 
 
 def _whole_numbers(text: str | None) -> list[int] | None:

@@ -194,9 +194,11 @@ def pilot_verb(
         document = _grow(answers, settings, earlier, review_file, resume=resume, as_json=as_json, quiet=quiet)
     if output is not None:
         write(output, document)
-        for name in other_pilots(output, document):
+        others = [] if quiet else other_pilots(output, document)
+        if others:
             note(
-                f"{name} beside it is another pilot of this table: what is chosen among several pilots does not hold with the confidence of one"
+                f"beside it are other pilots of this table ({', '.join(others[:4])}{' …' if len(others) > 4 else ''}): what is chosen among several does not hold"
+                " with the confidence of one"
             )
     if as_json:
         print_json(document)
@@ -235,6 +237,10 @@ class _Answers:
             raise InputError("give --responses or --model, not both: a pilot's answers have one source")
         self.dataset, self._live, self._bought = dataset, live, NOTHING
         self._recorded = None if responses is None else RecordedAnswers(dataset, responses, checks=True)
+
+    @property
+    def live(self) -> bool:
+        return self._recorded is None
 
     def __enter__(self) -> _Answers:
         return self
@@ -279,6 +285,8 @@ def _grow(
     before = None if earlier is None else refuse_second_look(earlier, answers.plan(settings, buy=False))
     if before is not None:
         settings = replace(settings, aside=int(before["aside"]))
+    if review_file is None and answers.live:
+        _truths(answers.plan(settings, buy=False), None, resume=resume, as_json=as_json)
     looks = stages(settings, already=0 if before is None else len(before["drawn"]))
     for look, following in zip(looks, [*looks[1:], None], strict=True):
         if len(looks) > 1 and not quiet:
@@ -318,8 +326,9 @@ def _truths(plan: PilotPlan, review_file: Path | None, *, resume: bool, as_json:
     if not missing:
         return truths, source
     if review_file is None:
+        where = "name a gold column in [data]" if column is None else f"fill in the gold column {column!r}"
         raise InputError(
-            f"{len(missing):,} of {len(drawn):,} drawn items have no truth, {missing[0]!r} among them; name a gold column in [data], or ask people with --review-file"
+            f"{len(missing):,} of {len(drawn):,} drawn items have no truth, {missing[0]!r} among them; {where}, or ask people with --review-file"
         )
     waiting = set(missing)
     asked = [row for row in drawn if row.id in waiting or row.id in said]

@@ -94,7 +94,7 @@ def acquire_under_policy(
     spare_inputs(outputs, dataset, file, policy, responses, data, *reviews)
     if review_file is not None:
         check_review_file(review_file)
-    said = joined_reviews(reviews)
+    said = joined_reviews(reviews, only=list(dataset))
     document = read(policy, what="policy")
     try:
         checked(document, "rrf-policy", what="policy")
@@ -138,5 +138,10 @@ def _describe(run: PolicyRun, review_file: Path | None, *, quiet: bool) -> None:
         say(f"{rows} for the truth it had: give its review file with --reviews too")
     if run.totals.over_budget:
         say(f"That is {run.totals.over_budget:,.2f} more than [promise] budget allows.")
+    if run.disputed:
+        told = f"{', '.join(run.disputed[:8])}{' …' if len(run.disputed) > 8 else ''}"
+        say(
+            f"Reviews say something else than what the policy delivers without a person, which stays as the policy says: {told}"
+        )
     if not quiet:
         say(run.about_pilot)

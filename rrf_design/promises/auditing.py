@@ -75,7 +75,7 @@ def read_delivered(
     faults = RowFaults(table.name)
     rows = [(number, dict(cells)) for number, cells, _ in table.rows(faults)]
     faults.refuse(len(rows) + faults.unread)
-    columns = list(dict.fromkeys(key for _, cells in rows for key in cells))
+    columns = list(table.columns or dict.fromkeys(key for _, cells in rows for key in cells))
     wanted = answer_column or "answer"
     named = [
         name for name in columns if name == answer_column or (answer_column is None and _plain_name(name) == wanted)
@@ -125,13 +125,18 @@ def read_run_document(document: Any, name: str, dataset: Dataset) -> DeliveredTa
     if kind not in ("rrf-policy-run", "rrf-delivery"):
         raise InputError(f"{name}: audit what was delivered, a table or a run of one; this is {kind!r}")
     data = checked(document, kind, what="run")
-    items = {str(entry["id"]): entry for entry in data["items"] if isinstance(entry, Mapping) and "answer" in entry}
+    listed = data.get("items")
+    if not isinstance(listed, list) or not all(
+        isinstance(entry, Mapping) and {"id", "answer"} <= set(entry) for entry in listed
+    ):
+        raise InputError(f"{name}: this run has no items with an id and an answer")
+    items = {str(entry["id"]): entry for entry in listed}
     missing = next((item.id for item in dataset.items_in_order() if item.id not in items), None)
     if missing is not None:
         raise InputError(f"{name}: it has no item {missing!r}; audit it with the table it was made from")
-    if len(data["items"]) != len(dataset):
+    if len(listed) != len(dataset):
         raise InputError(
-            f"{name}: it has {len(data['items']):,} items, and the table {len(dataset):,}; audit it with the table it was made from"
+            f"{name}: it has {len(listed):,} items, and the table {len(dataset):,}; audit it with the table it was made from"
         )
     return delivered_items(name, dataset, ((item.cells, items[item.id]) for item in dataset.items_in_order()))
 

@@ -10,10 +10,12 @@ from rrf_design.certificates.certificate import Certificate
 from rrf_design.certificates.checker.document import content_digest
 from rrf_design.certificates.checker.sampled import OTHER, alike, check_pilot, failures, rate_above, sentence
 from rrf_design.errors import InputError, Refused
-from rrf_design.promises.policy_documents import prove_policy
+from rrf_design.promises.drawing import Population
+from rrf_design.promises.policy_documents import check_draw, prove_policy
 
 if TYPE_CHECKING:
     from rrf_design.handover.structures import ByStructure
+    from rrf_design.questions.datasets import Dataset
 
 
 def with_pilot(
@@ -21,6 +23,7 @@ def with_pilot(
     policy: Any,
     *,
     recipe_digest: str | None = None,
+    population: Population | None = None,
     item: str | None = None,
     like: Collection[str] | None = None,
 ) -> Certificate:
@@ -28,7 +31,7 @@ def with_pilot(
 
     Only drawn items that are asked the same count: those among `like` (the ids of a structure), and with an answer that the truth judges at every node of the certificate.
 
-    Refused for a policy that does not prove itself or belongs to another recipe; for an item of the pilot, whose truth is known and which is no evidence for itself; and
+    Refused for a policy that does not prove itself or belongs to another recipe or table (`population`); for an item of the pilot, whose truth is known and which is no evidence for itself; and
     for a pilot drawn inside strata, where the count of failures is no binomial one.
     """
     prove_policy(policy)
@@ -38,6 +41,8 @@ def with_pilot(
         raise Refused(f"item {item!r} is one of the pilot's: its truth is known, and it is no evidence for itself")
     if policy["strata"] is not None:
         raise InputError("the pilot was drawn inside strata; a certificate takes its premise from a simple draw")
+    if population is not None:
+        check_draw(policy, population)
     nodes = list(certificate.record.node_ids)
     marks: Mapping[str, str] = policy["wrong_answers"]["by_node"]
     unknown = [name for name in nodes if name not in marks]
@@ -83,8 +88,10 @@ def _of_its_kind(wrong: Mapping[str, str], drawn: Sequence[str], like: Collectio
     }
 
 
-def with_pilot_of_table(found: ByStructure[Certificate], policy: Any) -> ByStructure[Certificate]:
-    """The certificates of a table, one for each structure, each with the premise's bounded probability of failing.
+def with_pilot_of_table(
+    found: ByStructure[Certificate], policy: Any, *, whole: Dataset | None = None
+) -> ByStructure[Certificate]:
+    """The certificates of a table, one for each structure, each with the premise's bounded probability of failing. `whole`: the piloted table, where these are of some of its items.
 
     A certificate speaks of the items of its structure outside the pilot, and rests on those inside it. One whose items were all piloted gets no premise, for their truth is
     known; where that is so of all, it is refused.
@@ -92,8 +99,10 @@ def with_pilot_of_table(found: ByStructure[Certificate], policy: Any) -> ByStruc
     from rrf_design.handover.structures import ByStructure, Speaker
 
     piloted = set(policy["drawn"]) if isinstance(policy, Mapping) and isinstance(policy.get("drawn"), list) else set()
-    structure = {item.id: item.structure for item in found.dataset.items_in_order()}
-    outside = {key for name, key in structure.items() if name not in piloted}
+    table = found.dataset if whole is None else whole
+    structure = {item.id: item.structure for item in table.items_in_order()}
+    population = Population.of(table)
+    outside = {structure[name] for name in found.dataset if name not in piloted}
     if not outside:
         raise Refused(f"items like {found.worst.item!r} are all the pilot's: their truth is known")
     speakers = []
@@ -102,7 +111,8 @@ def with_pilot_of_table(found: ByStructure[Certificate], policy: Any) -> ByStruc
         if kind in outside:
             like = {name for name, key in structure.items() if key == kind}
             try:
-                result = with_pilot(result, policy, recipe_digest=found.dataset.recipe.digest, like=like)
+                digest = found.dataset.recipe.digest
+                result = with_pilot(result, policy, recipe_digest=digest, population=population, like=like)
             except InputError as error:
                 raise type(error)(f"items like {speaker.item!r}: {error}") from None
         speakers.append(Speaker(speaker.item, speaker.count, speaker.problem, result))

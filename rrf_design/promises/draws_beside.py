@@ -17,21 +17,24 @@ HEAD = 200
 """Bytes in which a document of ours says what it is."""
 
 
-def refuse_another_draw(output: str | os.PathLike[str], digest: str, seed: int) -> None:
-    """Refused where an audit of these deliveries lies beside the output and was drawn with another seed. The same seed draws the same items, so that nothing is chosen."""
+def refuse_another_draw(output: str | os.PathLike[str], digest: str, seed: int, *, confidence: float) -> None:
+    """Refused where an audit of these deliveries lies beside the output and was drawn with another seed, or has another confidence. With the same ones nothing is chosen."""
     for path, audit in _beside(output, "rrf-audit"):
         record = audit.get("record")
-        if not isinstance(record, Mapping) or record.get("digest") != digest or record.get("seed") == seed:
+        if not isinstance(record, Mapping) or record.get("digest") != digest:
+            continue
+        if (record.get("seed"), audit.get("confidence")) == (seed, confidence):
             continue
         raise Refused(
-            f"{path.name} beside it audited these deliveries with seed {record.get('seed')!r:.40}; a second draw after looking at the first would be another chance, and void the"
+            f"{path.name} beside it audited these deliveries with seed {record.get('seed')!r:.40} and confidence {audit.get('confidence')!r:.40}; a second audit after looking at the first would be another chance, and void the"
             " bound. Go on with that one: its draws count"
         )
 
 
 def other_pilots(output: str | os.PathLike[str], document: Mapping[str, Any]) -> list[str]:
     """Files beside the output with another pilot of the same table: one promise chosen among several does not hold with its confidence."""
-    own = document["population"]["digest"], {key: document[key] for key in ("seed", "risk", "confidence", "drawn")}
+    keys = ("seed", "risk", "confidence", "drawn", "statement", "among", "order", "random_checks")
+    own = document["population"]["digest"], {key: document.get(key) for key in keys}
     found = []
     for path, policy in _beside(output, "rrf-policy"):
         people = policy.get("population")

@@ -141,8 +141,7 @@ def check_applies(
         check_policy_form(data)
     except (KeyError, TypeError) as error:
         raise Refused(f"the policy can't be read: {type(error).__name__}, {error}") from None
-    recipe, people = data["recipe"], data["population"]
-    if recipe["digest"] != recipe_digest:
+    if data["recipe"]["digest"] != recipe_digest:
         raise Refused("the recipe has changed since the pilot (a prompt, a model, a check or a price); pilot it anew")
     if models is not None and data["models"] is None:
         raise Refused(
@@ -155,11 +154,28 @@ def check_applies(
     if models is not None and then != now:
         changed = sorted(name for name in {*now, *then} if now.get(name) != then.get(name))
         raise Refused(f"the programs of checks have changed since the pilot ({', '.join(changed)}); pilot them anew")
+    check_draw(data, population)
+    return data
+
+
+def check_draw(data: Mapping[str, Any], population: Population) -> None:
+    """Refused unless this is the table that was piloted, and the drawn items are those at the drawn places: one that only a name keeps out of a run was never tested."""
+    people = data["population"]
     if people["digest"] != population.digest:
         raise Refused(
             f"the table has changed since the pilot ({people['size']} items then, {len(population)} now, or others); pilot it anew"
         )
-    return data
+    strata = None if population.labels is None else list(population.labels)
+    if people["size"] != len(population) or data["strata"] != strata:
+        raise Refused(
+            "the policy has another size or other strata than the table that it names; it was changed after the pilot: pilot it anew"
+        )
+    for place, name in zip(data["places"], data["drawn"], strict=True):
+        if population.ids[place] != name:
+            raise Refused(
+                f"the policy says that item {name!r:.60} was drawn, and its draw is of {population.ids[place]!r:.60} (row {place + 1} of the table);"
+                " it was changed after the pilot: pilot it anew"
+            )
 
 
 def prove_policy(document: Any) -> ProvenPolicy:

@@ -76,18 +76,18 @@ def read_reviews(path: str | os.PathLike[str], *, only: Sequence[str] | None = N
         if value is None or (isinstance(value, str) and not value.strip()):
             continue
         if wanted is not None and str(name) not in wanted:
-            raise InputError(f"{table.name}, entry {number}: item {str(name)!r} was not drawn")
+            raise InputError(f"{table.name}, entry {number}: item {str(name)!r} was not asked about")
         if found.setdefault(str(name), value) != value:
             raise InputError(f"{table.name}, entry {number}: item {str(name)!r} has two different values")
     faults.refuse(total + faults.unread)
     return found
 
 
-def joined_reviews(paths: Sequence[str | os.PathLike[str]]) -> dict[str, Any]:
-    """What people wrote into several files; InputError where two of them say something else of one item."""
+def joined_reviews(paths: Sequence[str | os.PathLike[str]], *, only: Sequence[str] | None = None) -> dict[str, Any]:
+    """What people wrote into several files; InputError where two of them say something else of one item, or one speaks of an item that is none (`only`)."""
     found: dict[str, Any] = {}
     for path in paths:
-        for name, value in read_reviews(path).items():
+        for name, value in read_reviews(path, only=only).items():
             if found.setdefault(name, value) != value:
                 raise InputError(f"{path}: item {name!r} has another value there than in a review file before it")
     return found

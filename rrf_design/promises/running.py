@@ -45,6 +45,8 @@ class PolicyRun:
     """Rows of the pilot whose truth is not at hand, though its tests had it: people said it, in a review file of the pilot."""
     pilot_cost: float = 0.0
     """What the answers of the pilot's items cost, and the truths that people said, in the recipe's prices."""
+    disputed: tuple[str, ...] = ()
+    """Items that the policy delivers by itself, and of which a review says something else."""
 
     @property
     def complete(self) -> bool:
@@ -72,6 +74,7 @@ class PolicyRun:
                 "waiting": len(self.reviews),
                 "pilot_without_truth": self.unlabelled,
                 "pilot_cost": self.pilot_cost,
+                "disputed": list(self.disputed),
                 "cost": totals.cost,
                 "check_everything": totals.check_everything,
                 "budget": totals.budget,
@@ -102,9 +105,9 @@ def run_policy(
     stratify = document.get("stratify") if isinstance(document, Known) else None
     population = Population.of(dataset, stratify=stratify if isinstance(stratify, str) else None)
     models = identities(dataset, answers) if isinstance(answers, LiveModels) else None
+    prove_policy(document)
     data = check_applies(document, dataset.recipe.digest, population, models=models, programs=program_digests(dataset))
-    prove_policy(data)
-    _belongs(data, dataset, population)
+    _belongs(data, dataset)
     nodes = tuple(dict.fromkeys(dataset.recipe.nodes.values()))
     piloted = set(data["drawn"])
     if isinstance(answers, LiveModels):
@@ -140,6 +143,7 @@ def run_policy(
         for row in outside.rows:
             rows[row.id] = _held_back(row, last.check, "the pilot proved no policy; a person decides")
     waiting, unlabelled, pilot_cost = [], 0, 0.0
+    disputed = [] if played is None else _disputed(outside, played, said, rule)
     person = played is None or played.policy.last is LastRung.PERSON
     for row in sheet.rows:
         if row.id in piloted:
@@ -157,22 +161,16 @@ def run_policy(
     totals = replace(_totals(dataset, outside, played, last.check), waiting=len(waiting), untold=untold)
     ranked = _ranked([rows[name] for name in sheet.ids])
     sentence = run_sentence(data, totals)
-    return PolicyRun(sentence, totals, ranked, sheet.ids, tuple(waiting), data, unlabelled, pilot_cost)
+    return PolicyRun(sentence, totals, ranked, sheet.ids, tuple(waiting), data, unlabelled, pilot_cost, tuple(disputed))
 
 
-def _belongs(data: Mapping[str, Any], dataset: Dataset, population: Population) -> None:
-    """The ladder's steps are the recipe's, and the drawn items those at the drawn places: one that only a name keeps out of the run was never tested."""
+def _belongs(data: Mapping[str, Any], dataset: Dataset) -> None:
+    """The ladder's steps are the recipe's."""
     ladder = data["ladder"] or {}
     known = {*dataset.recipe.nodes.values(), *check_names(dataset)}
     for step in (*ladder.get("order", ()), *ladder.get("further", ())):
         if step not in known:
             raise Refused(f"the policy's ladder asks {step!r:.60}, which the recipe does not have; pilot it anew")
-    for place, name in zip(data["places"], data["drawn"], strict=True):
-        if population.ids[place] != name:
-            raise Refused(
-                f"the policy says that item {name!r:.60} was drawn, and its draw is of {population.ids[place]!r:.60} (row {place + 1} of the table);"
-                " it was changed after the pilot: pilot it anew"
-            )
 
 
 def _pilot_truth(row: SheetRow, said: Mapping[str, Any], rule: GoldRule) -> Any:
@@ -182,13 +180,26 @@ def _pilot_truth(row: SheetRow, said: Mapping[str, Any], rule: GoldRule) -> Any:
     return row.item.gold if rule.column is not None else checked_value(row.item.problem)
 
 
+def _disputed(outside: AnswerSheet, played: PlayedPolicy, said: Mapping[str, Any], rule: GoldRule) -> list[str]:
+    """Delivered by the policy, and said to be wrong by somebody who was not asked."""
+    found = []
+    for row, delivered, value in zip(outside.rows, played.delivered, played.values, strict=True):
+        truth = _known_truth(row, said, rule) if delivered and said.get(row.id) is not None else None
+        if truth is not None and not truth.right(value):
+            found.append(row.id)
+    return found
+
+
 def _known_truth(row: SheetRow, said: Mapping[str, Any], rule: GoldRule) -> Truth | None:
     cell = _pilot_truth(row, said, rule)
-    return (
-        Truth.unknown()
-        if cannot_tell(said.get(row.id))
-        else read_truth(cell, row.parser, rule.within(row.shape.problem.delta))
-    )
+    return Truth.unknown() if cannot_tell(said.get(row.id)) else _read(row, cell, rule)
+
+
+def _read(row: SheetRow, cell: Any, rule: GoldRule) -> Truth | None:
+    try:
+        return read_truth(cell, row.parser, rule.within(row.shape.problem.delta))
+    except InputError as error:
+        raise InputError(f"item {row.id!r}: {error}") from None
 
 
 def _by_people(row: SheetRow, said: Mapping[str, Any], rule: GoldRule) -> bool:
@@ -323,7 +334,7 @@ def _looked_up(row: SheetRow, cell: Any, rule: GoldRule, who: str) -> dict[str, 
     """An item whose truth somebody knows: that is what is delivered."""
     if cannot_tell(cell):
         return _held_back(row, 0.0, f"{who} is that nobody can tell")
-    truth = read_truth(cell, row.parser, rule.within(row.shape.problem.delta))
+    truth = _read(row, cell, rule)
     if truth is None:
         return _held_back(
             row, 0.0, "an item of the pilot whose truth is not at hand; give the review file of the pilot"

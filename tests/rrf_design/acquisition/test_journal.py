@@ -282,3 +282,22 @@ def test_secrets_do_not_reach_the_file(tmp_path: Path, monkeypatch: pytest.Monke
     content = b"".join(file.read_bytes() for file in tmp_path.iterdir())
     assert b"planted-key" not in content
     assert b"wrong key: [hidden]" in content
+
+
+def test_two_programs_may_make_a_journal_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The other one makes the tables between the look for them and the making."""
+    from sqlalchemy import MetaData, text
+
+    store, make, calls = tmp_path / "runs.sqlite", MetaData.create_all, []
+
+    def late(metadata: MetaData, bind: Any, **options: Any) -> None:
+        calls.append(bind)
+        if len(calls) == 1:
+            make(metadata, bind, **options)
+            bind.execute(text("CREATE TABLE rrf_runs (run TEXT)"))
+        make(metadata, bind, **options)
+
+    monkeypatch.setattr(MetaData, "create_all", late)
+    with Journal(store) as journal:
+        assert journal.summaries() == ()
+    assert len(calls) == 2

@@ -171,7 +171,7 @@ def test_the_last_delivery_is_audited(run: Run, table: Path) -> None:
 def test_reviews_of_nothing_that_was_delivered_are_refused(run: Run, table: Path) -> None:
     Path("r.csv").write_text("id,value\n1,101\n")
     found = run("audit", "delivered.csv", "--id", "no", "--review-file", "r.csv", "--resume", "--labels", "5")
-    assert (found.code, "item '1' was not drawn" in found.err) == (2, True)
+    assert (found.code, "item '1' was not asked about" in found.err) == (2, True)
 
 
 def test_a_document_with_other_items_than_the_table_is_refused(run: Run, table: Path) -> None:
@@ -224,3 +224,21 @@ def test_labels_behind_a_gap_are_explained(run: Run, table: Path) -> None:
         in again.out
     )
     assert "is not proven yet: it takes more labels, or it is larger" in again.out
+
+
+@pytest.mark.parametrize("items", [None, "x", [1], [{"id": "x"}]])
+def test_a_damaged_document_of_a_run_is_one_line(run: Run, table: Path, items: Any) -> None:
+    from rrf_design.documents import sealed
+
+    Path("rrf.toml").write_text(
+        '[data]\ntable = "t.csv"\nid = "no"\n[answer]\nof = "a"\n[[ask]]\nid = "a"\nprompt = "{{ no }}?"\n'
+    )
+    Path("t.csv").write_text("no\nx\n")
+    Path("run.json").write_text(json.dumps(sealed("rrf-policy-run", {} if items is None else {"items": items})))
+    found = run("audit", "run.json", "--recipe", "rrf.toml", "--review-file", "r.csv")
+    assert (found.code, "no items with an id and an answer" in found.err) == (2, True)
+
+
+def test_a_table_without_rows_says_so(run: Run, table: Path) -> None:
+    Path("empty.csv").write_text("no,booked,answer\n")
+    assert "no row has an answer" in run("audit", "empty.csv", "--gold", "booked").err

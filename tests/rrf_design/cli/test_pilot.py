@@ -231,7 +231,7 @@ def test_nothing_is_ignored_in_silence(run: Run, small_world: Any, more: tuple[s
 def test_several_pilots_of_one_table_are_named(run: Run, small_world: Any) -> None:
     run("pilot", "--responses", "answers.jsonl", "-o", "a.json")
     assert "another pilot" not in run("pilot", "--responses", "answers.jsonl", "-o", "a.json").err
-    assert "a.json beside it is another pilot of this table" in (
+    assert "beside it are other pilots of this table (a.json)" in (
         run("pilot", "--responses", "answers.jsonl", "-o", "b.json", "--seed", "2").err
     )
 
@@ -240,3 +240,19 @@ def test_the_runs_of_a_live_pilot_say_what_they_were(run: Run, small_world: Any)
     run("pilot", "--model", f"scripted:{small_world.script}", "-o", "policy.json")
     runs = run("runs", "--json").json["runs"]
     assert {entry["stopped_because"] for entry in runs} == {"schedule complete"}
+
+
+def test_nothing_is_bought_for_a_pilot_without_truth(run: Run, small_world: Any) -> None:
+    """A gold column that is misspelt or can't be read is told before anybody is asked."""
+    pilot = ("pilot", "--model", f"scripted:{small_world.script}", "-o", "policy.json")
+    text = small_world.recipe.read_text()
+    small_world.recipe.write_text(text.replace('gold = "booked"', 'gold = "bokked"'))
+    found = run(*pilot)
+    assert (found.code, "fill in the gold column 'bokked'" in found.err) == (2, True)
+    small_world.recipe.write_text(text)
+    table = Path("table.jsonl")
+    rows = [{**json.loads(line), "booked": "n.a."} for line in table.read_text().splitlines()]
+    table.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    found = run(*pilot)
+    assert (found.code, "no answer to the parser" in found.err) == (2, True)
+    assert not Path("rrf-runs.sqlite").exists()

@@ -47,6 +47,7 @@ def test_people_are_asked_and_read_back(run: Run, policy: Path) -> None:
         return
     assert asked.code == 1
     assert f"{len(rows)} items wait for a person: in review.csv" in asked.out
+    assert f"{len(rows)} items wait for a person: they are in review.csv, read back with --reviews" in asked.out
     table = [json.loads(line) for line in Path("table.jsonl").read_text().splitlines()]
     truth = {row["no"]: row["booked"] for row in table}
     with Path("filled.csv").open("w", newline="") as stream:
@@ -161,3 +162,24 @@ def test_the_page_of_a_run_is_ticked_by_whoever_proved_it(run: Run, policy: Path
     assert run("report", "run.json", "-o", "read.html").code == 0
     assert "carries no proof of its own" in Path("read.html").read_text()
     assert "carries no proof of its own" not in Path("fresh.html").read_text()
+
+
+def test_every_review_is_heard(run: Run, policy: Path) -> None:
+    """One of an item that nobody knows, one that can't be read, one that denies what the policy delivers by itself."""
+    outside = next(f"i{n}" for n in range(60) if f"i{n}" not in json.loads(policy.read_text())["drawn"])
+    for name, value, words in (
+        ("zzz", "3", "item 'zzz' was not asked about"),
+        (outside, "abc", f"item '{outside}': the truth"),
+    ):
+        Path("r.csv").write_text(f"id,value\n{name},{value}\n")
+        found = run(*OPTIONS, "--reviews", "r.csv")
+        assert (found.code, words in found.err) == (2, True)
+    rows = {row["id"]: row for row in run(*OPTIONS, "--json").json["items"]}
+    given = next(name for name, row in rows.items() if row["reason"].startswith("delivered under"))
+    Path("r.csv").write_text(f"id,value\n{given},-1\n")
+    found = run(*OPTIONS, "--reviews", "r.csv", "--json").json
+    assert found["disputed"] == [given]
+    assert (
+        f"Reviews say something else than what the policy delivers without a person, which stays as the policy says: {given}"
+        in (run(*OPTIONS, "--reviews", "r.csv").out)
+    )

@@ -223,7 +223,29 @@ def test_a_kind_that_was_piloted_whole_needs_no_premise(mixed: Any, run_in: Any)
     """Its truth is known; the other kind still gets its own."""
     table, policy = run_in(mixed, 60)
     kept = [n for n in table if int(n[1:]) % 10 or n in policy["drawn"]]
-    found = with_pilot_of_table(certify_dataset(table.only(kept)), policy)
+    found = with_pilot_of_table(certify_dataset(table.only(kept)), policy, whole=table)
     sections = ["pilot" in one.result.document for one in found.speakers]
     assert sorted(sections) == [False, True]
     assert premise_summary(found)["more_than_k"] == 0
+
+
+def test_a_pilot_of_another_table_says_nothing_about_this_one(made: Any) -> None:
+    """Next month's rows with the same ids, or drawn items under other names: neither was piloted."""
+    from rrf_design.promises.drawing import Population
+
+    world, policy, name, plain = made
+    here = Population.of(world.dataset)
+    digest = world.dataset.recipe.digest
+    with_pilot(plain, policy, recipe_digest=digest, population=here, item=name)
+    others = [*policy["drawn"][1:], policy["drawn"][0]]
+    with pytest.raises(Refused, match="was drawn, and its draw is of"):
+        with_pilot(plain, {**policy, "drawn": others}, recipe_digest=digest, population=here, item=name)
+    path = world.folder / "table.jsonl"
+    path.write_text(path.read_text().replace("item ", "invoice "))
+    later = world.dataset
+    assert list(later) == list(here.ids)
+    assert later.recipe.digest == digest
+    with pytest.raises(Refused, match="the table has changed since the pilot"):
+        with_pilot(plain, policy, recipe_digest=digest, population=Population.of(later), item=name)
+    with pytest.raises(Refused, match="the table has changed since the pilot"):
+        with_pilot_of_table(certify_dataset(later), policy)

@@ -12,18 +12,28 @@ from rrf_design.promises.draws_beside import other_pilots, refuse_another_draw
 
 
 def audit(path: Path, digest: str, seed: int) -> None:
-    path.write_text(json.dumps({"format": "rrf-audit", "version": 1, "record": {"digest": digest, "seed": seed}}))
+    path.write_text(
+        json.dumps(
+            {"format": "rrf-audit", "version": 1, "confidence": 0.95, "record": {"digest": digest, "seed": seed}}
+        )
+    )
 
 
 def test_another_seed_for_the_same_deliveries_is_refused(tmp_path: Path) -> None:
     audit(tmp_path / "first.json", "abc", 0)
     (tmp_path / "broken.json").write_text('{"format": "rrf-audit", ')
     (tmp_path / "list.json").write_text('["rrf-audit"]')
-    refuse_another_draw(tmp_path / "second.json", "abc", 0)
-    refuse_another_draw(tmp_path / "second.json", "other", 7)
-    refuse_another_draw(tmp_path / "first.json", "abc", 7)  # what is there itself is compared by who goes on with it
-    with pytest.raises(Refused, match=r"first\.json beside it audited these deliveries with seed 0"):
-        refuse_another_draw(tmp_path / "second.json", "abc", 7)
+    refuse_another_draw(tmp_path / "second.json", "abc", 0, confidence=0.95)
+    refuse_another_draw(tmp_path / "second.json", "other", 7, confidence=0.95)
+    refuse_another_draw(
+        tmp_path / "first.json", "abc", 7, confidence=0.95
+    )  # what is there itself is compared by who goes on with it
+    with pytest.raises(
+        Refused, match=r"first\.json beside it audited these deliveries with seed 0 and confidence 0\.95"
+    ):
+        refuse_another_draw(tmp_path / "second.json", "abc", 7, confidence=0.95)
+    with pytest.raises(Refused, match="another chance"):
+        refuse_another_draw(tmp_path / "second.json", "abc", 0, confidence=0.9)
 
 
 def test_pilots_of_one_table_are_named(tmp_path: Path) -> None:

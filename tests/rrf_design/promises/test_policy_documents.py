@@ -174,3 +174,18 @@ def test_an_average_is_not_rounded_down(size: int, words: str) -> None:
     }
     totals = RunTotals(size, 0, LastRung.PERSON, 1.0, 2.0, None)
     assert f"Of the {size:,} values delivered, {words} are wrong on average" in run_sentence(document, totals)
+
+
+def test_size_and_strata_are_those_of_the_table(make_world: Any) -> None:
+    """Beside a true digest, a forged size would make a promise about part of the table, and forged strata another test."""
+    from rrf_design.promises.drawing import Population
+    from rrf_design.promises.policy_documents import check_draw
+
+    world = make_world(items=80, wrong=0.05)
+    document = world.document(PilotSettings(40, 0.2))
+    here = Population.of(world.dataset)
+    check_draw(document, here)
+    smaller = {**document, "population": {**document["population"], "size": 60}}
+    for forged in (smaller, {**document, "strata": ["a"] * 80}):
+        with pytest.raises(Refused, match="another size or other strata"):
+            check_draw(forged, here)

@@ -59,7 +59,7 @@ def test_a_spreadsheet_runs_nothing(tmp_path: Path) -> None:
         ("id,value\n,5\n", "entry 1: the column id is missing or empty"),
         ("value\n5\n", "entry 1: the column id is missing or empty"),
         ("id,value\n1,5\n1,6\n", "entry 2: item '1' has two different values"),
-        ("id,value\n9,5\n", "entry 1: item '9' was not drawn"),
+        ("id,value\n9,5\n", "entry 1: item '9' was not asked about"),
     ],
 )
 def test_what_can_not_be_read_back(tmp_path: Path, text: str, message: str) -> None:
