@@ -36,7 +36,7 @@ from rrf_design.risk import (
 from rrf_design.risk.counts import rate_refuted
 from rrf_design.risk.policies import AssessedPolicy
 from rrf_design.risk.records import is_drawn
-from rrf_design.risk.sentences import percent
+from rrf_design.risk.sentences import average_above, percent
 from rrf_design.risk.strata import binomial_is_heaviest
 
 LARGEST = 2_000_000
@@ -110,7 +110,13 @@ def _sentence(result: PilotResult, chosen: PlayedPolicy | None) -> str:
         return _nothing_delivered(result.why)
     (limit,) = result.choice.limits
     limit = Limit(Fraction(str(result.plan.settings.risk)), limit.column, limit.among)
-    return promise(limit, result.choice.scope, confidence=result.choice.confidence, delivers=chosen.delivers)
+    return promise(
+        limit,
+        result.choice.scope,
+        confidence=result.choice.confidence,
+        delivers=chosen.delivers,
+        checked_share=chosen.checked_share,
+    )
 
 
 def _nothing_delivered(why: Any) -> str:
@@ -224,7 +230,13 @@ def _prove(data: Mapping[str, Any]) -> ProvenPolicy:
     if tested.checked_share != ladder.checked_share:
         raise Refused(f"the ladder checks {ladder.checked_share} at random, {tested.checked_share} was tested")
     claimed = Limit(plain_fraction(data["risk"], "risk"), limit.column, limit.among)
-    said = promise(claimed, choice.scope, confidence=choice.confidence, delivers=tested.delivers)
+    said = promise(
+        claimed,
+        choice.scope,
+        confidence=choice.confidence,
+        delivers=tested.delivers,
+        checked_share=tested.checked_share,
+    )
     if data["sentence"] != said:
         raise Refused("the policy's sentence is not what its tests prove")
     return ProvenPolicy(name, float(data["risk"]), choice, said)
@@ -398,12 +410,6 @@ class RunTotals:
         return 0.0 if self.budget is None else max(0.0, self.cost - self.budget)
 
 
-def _upwards(count: Fraction) -> str:
-    """An average of counts, to a tenth and never too small."""
-    tenths = math.ceil(10 * count)
-    return f"{tenths // 10:,}" if tenths % 10 == 0 else f"{tenths / 10:,.1f}"
-
-
 def run_sentence(document: Mapping[str, Any], totals: RunTotals) -> str:
     """What may be said about the delivered values, with the denominator that was tested."""
     if document["policy"] == CHECK_EVERYTHING:
@@ -420,7 +426,7 @@ def run_sentence(document: Mapping[str, Any], totals: RunTotals) -> str:
     statement = document["statement"]
     if statement == str(Statement.FRESH):
         drawn = len(document["drawn"])
-        average = f"at most {_upwards(risk * size)} ({percent(risk)}) are wrong"
+        average = f"at most {average_above(risk * size)} ({percent(risk)}) are wrong"
         claim = f"Of the {noun}, {average} on average over such tables, {sure_words}, for items drawn like the pilot's {drawn:,}"
     elif statement == str(Statement.REST):
         claim = f"Of the {noun} outside the pilot, {rate}, {sure_words}"

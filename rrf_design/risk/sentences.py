@@ -9,8 +9,16 @@ from fractions import Fraction
 from rrf_design.risk.statements import Among, Limit, Scope, Statement
 
 
-def promise(limit: Limit, scope: Scope, *, confidence: Fraction, delivers: int | None = None) -> str:
-    """What may be said once the limit is proven. `delivers`: how many of all items the policy delivers, where that is known."""
+def promise(
+    limit: Limit,
+    scope: Scope,
+    *,
+    confidence: Fraction,
+    delivers: int | None = None,
+    checked_share: Fraction = Fraction(0),
+) -> str:
+    """What may be said once the limit is proven. `delivers`: how many of all items the policy delivers, where that is known. `checked_share`: of what the policy
+    accepts, so much is checked at random; what that leaves of a finite data set is proven on average over which items are drawn."""
     rate, sure = percent(limit.share), percent(confidence, rounding=ROUND_FLOOR)
     delivered = limit.among is Among.DELIVERED
     fault = limit.column
@@ -30,8 +38,10 @@ def promise(limit: Limit, scope: Scope, *, confidence: Fraction, delivers: int |
         return f"Of the {total:,} items outside the pilot, at most {int(limit.share * total):,} ({rate}) are {fault}, with confidence {sure}."
     if total is None:
         return f"Of the items delivered, at most {rate} are {fault} {where}, with confidence {sure}."
-    what = "items delivered" if delivered else "items"
-    return f"Of the {total:,} {what}, at most {int(limit.share * total):,} ({rate}) are {fault} {where}, with confidence {sure}."
+    what, most = "items delivered" if delivered else "items", f"{int(limit.share * total):,}"
+    if checked_share:
+        most, where = average_above(limit.share * total), f"on average over what is checked at random {where}"
+    return f"Of the {total:,} {what}, at most {most} ({rate}) are {fault} {where}, with confidence {sure}."
 
 
 def percent(value: Fraction, *, rounding: str = ROUND_CEILING) -> str:
@@ -55,6 +65,12 @@ def percent_above(value: Fraction) -> str:
 def percent_below(value: Fraction) -> str:
     """A lower limit in words, with two decimals: rounded downwards."""
     return _hundredths(max(0, math.floor(10_000 * value)))
+
+
+def average_above(count: Fraction) -> str:
+    """An average of counts, to a tenth and never too small."""
+    tenths = math.ceil(10 * count)
+    return f"{tenths // 10:,}" if tenths % 10 == 0 else f"{tenths / 10:,.1f}"
 
 
 def percent_about(value: float, *, decimals: int = 1) -> str:

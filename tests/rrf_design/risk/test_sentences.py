@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 
 import pytest
 
 from rrf_design.risk import Among, Limit, Scope, Statement, promise
 from rrf_design.risk.sentences import number_above, percent, percent_above, percent_below
+from rrf_design.risk.statements import evidence
 
 SURE = Fraction(19, 20)
 
@@ -35,6 +37,20 @@ def test_fresh_items_are_those_drawn_like_the_pilot() -> None:
     assert said == (
         "Of the items delivered, at most 2.5 % are wrong, with confidence 95 %, for items drawn like the 200 of the pilot."
     )
+
+
+def test_what_random_checks_leave_of_a_table_is_promised_on_average() -> None:
+    """K(1 − q) ≤ rN is what is tested, and not how many of K the draw finds: with nearly all items piloted, K = 17 of 200 at r = 5 % and q = ½ is proven surely, and more than 10
+    are left in one of six runs."""
+    limit, scope, half = Limit.of(0.05, among=Among.ALL), Scope(Statement.POLICY, 190, 200), Fraction(1, 2)
+    tested = Limit(limit.share / half, among=Among.ALL)
+    seen = range(17 - 10, 18)
+    assert all(evidence(tested, scope, 190, x).claim.at_most(1 - SURE) for x in seen)
+    assert sum(math.comb(17, left) for left in range(11, 18)) / 2**17 > 0.16
+    said = promise(limit, scope, confidence=SURE, checked_share=half)
+    assert said.startswith("Of the 200 items, at most 10 (5 %) are wrong on average over what is checked at random")
+    assert "at most 66 (5 %)" in promise(limit, Scope(Statement.POLICY, 200, 1320), confidence=SURE, checked_share=half)
+    assert "at most 66.1 (" in promise(limit, Scope(Statement.POLICY, 200, 1321), confidence=SURE, checked_share=half)
 
 
 def test_a_number_is_given_only_where_it_is_known() -> None:
