@@ -41,19 +41,21 @@ def in_figures(document: dict[str, Any]) -> str:
     kept = document["delivered_share"] * (1.0 - ladder["random_checks"])
     cost = f"for {document['cost_per_item']:,.4g} an item"
     if ladder["last"] != "person":
-        return f"On the pilot it delivers {percent_about(kept)} and withholds the rest, {cost}."
+        priced = "an item that is withheld counted at its price ([ladder] withheld)"
+        return f"On the pilot it delivers {percent_about(kept)} and withholds the rest, {cost}, {priced}."
     return f"On the pilot it delivers {percent_about(kept)} without a person, {cost}; a check by a person costs {document['check_cost']:,.4g}."
 
 
 def expected(document: dict[str, Any], budget: float | None) -> list[str]:
-    """What the rest of the table would come to, if it is like the pilot; against checking it all, where somebody could."""
+    """What the rest of the table would come to, if it is like the pilot; against checking it all. Nothing where nobody could: the price of what is withheld is not paid."""
     rest = document["population"]["size"] - len(document["drawn"])
     cost = rest * document["cost_per_item"]
-    if not rest or document["ladder"] is None:
+    if not rest or document["ladder"] is None or document["ladder"]["last"] != "person":
         return []
-    person = document["ladder"]["last"] == "person"
-    against = f", against {rest * document['check_cost']:,.2f} for checking all" if person else ""
-    found = [f"The other {rest:,} items are expected to cost about {cost:,.2f}{against}."]
+    everything = rest * document["check_cost"]
+    found = [
+        f"The other {rest:,} items are expected to cost about {cost:,.2f}, against {everything:,.2f} for checking all."
+    ]
     if budget is not None and cost > budget:
         found.append(f"That is more than the budget of {budget:,.2f} ([promise] budget).")
     return found

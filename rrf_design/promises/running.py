@@ -126,7 +126,9 @@ def run_policy(
         policy = LadderPolicy.from_json(data["ladder"])
         pilot = sheet.only(data["places"])
         refuse_other_outcomes(data, pilot, [_known_truth(row, said, rule) for row in pilot.rows], last=last)
-        (played,) = play([policy.gates], outside, last=last)
+        (played,) = play(
+            [policy.gates], outside, last=replace(last, withheld=0.0)
+        )  # a price to choose by; nobody pays it
         _unanswered(outside, played)
         verdicts = _verdicts(outside, played)
         checked = _drawn_to_check(policy, played, population.digest, data["seed"], rest)

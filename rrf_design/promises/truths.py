@@ -6,6 +6,7 @@ the delivered answers, so that "B", "1,200.00" and a Python literal mean the sam
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from dataclasses import dataclass, replace
@@ -149,10 +150,34 @@ def cell_is_right(answer: Any, gold: Any, *, tolerance: float | None, separator:
     """Whether a delivered cell is right by a gold cell, for tables whose recipe is not at hand; None where gold is empty."""
     if gold is None or (isinstance(gold, str) and not gold.strip()):
         return None
+    values = _numbers(answer)
+    if (
+        values is not None and (whole := _listed(gold)) is not None
+    ):  # an answer of several numbers, all of which must be right
+        rows = [_numbers(row) for row in (whole if all(_listed(part) is not None for part in whole) else [whole])]
+        return any(row is not None and same(values, row, tolerance) for row in rows)
     parts = list(gold) if isinstance(gold, list | tuple) else [gold]
     if separator is not None and isinstance(gold, str):
         parts = [part.strip() for part in gold.split(separator)]
     return any(same(_plain(answer), _plain(part), tolerance) for part in parts)
+
+
+def _listed(cell: Any) -> list[Any] | None:
+    """A list, or one that a table holds as text."""
+    if isinstance(cell, str) and cell.strip().startswith("["):
+        try:
+            cell = json.loads(cell)
+        except (ValueError, RecursionError):
+            return None
+    return list(cell) if isinstance(cell, list | tuple) else None
+
+
+def _numbers(cell: Any) -> tuple[float, ...] | None:
+    found = _listed(cell)
+    try:
+        return None if not found else tuple(float(strict_number(value)) for value in found)
+    except (ValueError, TypeError):
+        return None
 
 
 def _plain(cell: Any) -> Said:

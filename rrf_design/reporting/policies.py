@@ -155,11 +155,18 @@ def _figures(data: Mapping[str, Any]) -> list[Card]:
     ladder, size, drawn = data["ladder"], data["population"]["size"], len(data["drawn"])
     person = ladder is None or ladder["last"] == "person"
     checked = 0.0 if ladder is None else ladder["random_checks"]
-    rest = (size - drawn) * data["cost_per_item"]
-    against = f"against {_money((size - drawn) * data['check_cost'])} for checking all" if person else "as on the pilot"
+    if person:
+        against = f"against {_money((size - drawn) * data['check_cost'])} for checking all"
+        costs = Card(
+            f"the other {_count(size - drawn)} items cost about",
+            _money((size - drawn) * data["cost_per_item"]),
+            against,
+        )
+    else:
+        costs = Card("cost of an item", f"{data['cost_per_item']:,.4g}", "one that is withheld counted at its price")
     return [
         Card("delivered", _percent(data["delivered_share"] * (1 - checked)), "of the pilot, without a person"),
-        Card(f"the other {_count(size - drawn)} items cost about", _money(rest), against),
+        costs,
         Card("labels", _count(drawn), f"of {_count(size)} items, drawn at random"),
         Card(
             "proven", _count(proven), f"of {_count(len(data['policies']))} policies, at {_percent(data['confidence'])}"

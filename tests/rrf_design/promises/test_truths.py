@@ -123,3 +123,21 @@ def test_a_tolerance_is_a_distance(tolerance: float) -> None:
     """Infinite, everything would be right."""
     with pytest.raises(InputError, match="a tolerance of"):
         GoldRule("booked", tolerance)
+
+
+@pytest.mark.parametrize(
+    ("answer", "gold", "right"),
+    [
+        ([2.0, 4.0], [2, 4], True),
+        ([2.0, 5.0], [2, 4], False),
+        ("[2, 4]", "[2.0,4.0]", True),
+        ("[2, 4]", [[9, 9], [2, 4]], True),
+        ([2.0, 4.0], [2, 4, 4], False),
+        (4.0, [2, 4], True),  # of one number, a list says which are right
+        ("[a, b]", "[a, b]", True),
+        ([2.0, 4.0], "", None),
+        ("[" * 5000, "[1]", False),
+    ],
+)
+def test_an_answer_of_several_numbers_is_right_as_a_whole(answer: Any, gold: Any, right: bool | None) -> None:
+    assert cell_is_right(answer, gold, tolerance=0.1) is right
