@@ -119,7 +119,7 @@ def reseal(document: Document, ladders: dict[str, Any]) -> None:
     choice["chosen"] = min(proven, key=lambda entry: float(entry["cost"]))["name"] if proven else None
     document["random_checks"] = any(Fraction(entry["checked_share"]) for entry in choice["policies"])
     if not proven:
-        why = f"no policy is proven to keep the risk; {EVERYTHING} does"
+        why = "no policy is proven to keep the risk"
         document.update(policy=EVERYTHING, because=why, sentence=f"C{EVERYTHING[1:]}: {why}.", bound=0.0, ladder=None)
         document.update(cost_per_item=document["check_cost"], delivered_share=0.0)
         return

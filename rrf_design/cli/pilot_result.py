@@ -13,7 +13,8 @@ SHOWN = 8
 def describe_pilot(document: dict[str, Any], *, budget: float | None = None, quiet: bool = False) -> None:
     """The first screen is for whoever has to decide; what follows is for whoever asks why. `budget`: what the recipe promises to keep."""
     say(document["sentence"])
-    say(f"Policy: {document['policy']} ({document['because']})")
+    if document["ladder"] is not None:
+        say(f"Policy: {document['policy']} ({document['because']})")
     say(in_figures(document))
     for words in expected(document, budget):
         say(words)

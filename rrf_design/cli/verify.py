@@ -58,10 +58,15 @@ def verify_verb(
     if as_json:
         print_json({**result.to_json(), "reason": fault or result.reason, "valid": fault is None})
     else:
-        table("", ["checked", "found"], [(check.name, check.detail) for check in result.checks])
+        if result.checks:
+            table("", ["checked", "found"], [(check.name, check.detail) for check in result.checks])
         say(f"valid: γ ≥ {result.gamma_lower!r} re-proved" if fault is None else f"REFUSED: {fault}")
         if fault is None:
             say(f"Taken on trust: {result.taken_on_trust}.")
+        elif not result.checks and not quiet:
+            note(
+                "certificates, policies and audits carry proofs; the result of a run does not: verify its policy, or an audit of it"
+            )
     raise typer.Exit(0 if fault is None else 1)
 
 

@@ -48,7 +48,8 @@ def with_pilot(
     unknown = [name for name in nodes if name not in marks]
     if unknown:
         raise InputError(
-            f"node {unknown[0]!r}: the pilot can't say when its answers are wrong; its truth is about another value"
+            f"node {unknown[0]!r}: the pilot can't say when its answers are wrong; its truth is about another value. Where the recipe has it on sale"
+            ' (buy = "if needed"), the other answers are certified without it'
         )
     protection = certificate.document["protection"]
     units = None if protection is None else protection["units"]

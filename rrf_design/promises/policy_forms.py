@@ -22,7 +22,7 @@ VOIDED_BY = (
     " drift, of a model or of what a check asks outside, is watched by audits"
 )
 PROVEN = "the cheapest policy that is proven to keep the risk"
-UNPROVEN = f"no policy is proven to keep the risk; {CHECK_EVERYTHING} does"
+UNPROVEN = "no policy is proven to keep the risk"
 
 POLICY_INFORMATION = (
     *("measured", "stronger", "leaks", "twins", "order", "aside", "runs", "stopped_because", "truth"),

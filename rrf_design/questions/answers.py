@@ -184,7 +184,8 @@ def _aliases(model: str) -> list[str]:
 def _check_keys(given: Any, where: str) -> None:
     for key in given:
         if key not in KEYS:
-            raise InputError(f"{f'{where}: ' if where else ''}unknown column {key!r}{suggestion(str(key), KEYS)}")
+            known = suggestion(str(key), KEYS) or f"; answers have the columns {', '.join(KEYS)}"
+            raise InputError(f"{f'{where}: ' if where else ''}unknown column {key!r}{known}")
     for key in ("id", "node"):
         if where and key not in given:
             raise InputError(f"{where}: no column {key!r}; answers have the columns {', '.join(KEYS)}")

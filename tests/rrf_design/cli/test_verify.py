@@ -66,3 +66,10 @@ def test_ctrl_c_tells_what_was_re_proved(run: Any, certificate: Path, monkeypatc
     assert result.code == 130
     assert result.out == ""
     assert "verification: so far proven between 0 and 0.618" in result.err
+
+
+def test_what_carries_no_proof_is_told_where_one_is(run: Any, tmp_path: Path) -> None:
+    (tmp_path / "run.json").write_text('{"format": "rrf-policy-run", "version": 1}')
+    result = run("verify", tmp_path / "run.json")
+    assert (result.code, "checked" in result.out) == (1, False)
+    assert "verify its policy, or an audit of it" in result.err

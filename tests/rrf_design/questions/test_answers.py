@@ -82,6 +82,7 @@ def test_an_ask_of_one_model_takes_whatever_a_log_calls_it(two: Dataset) -> None
         ([{"id": "009", "node": "a", "value": 1}], "has no item '009'"),
         ([{"id": "007", "node": "a", "value": 1}, {"id": "007", "node": "a", "value": 1}], "1 of 2 rows .*row 2: a second answer of item '007'"),
         ([{"id": "007", "node": "a", "valu": 1}], "unknown column 'valu'; did you mean 'value'"),
+        ([{"question": "007", "node": "a"}], "unknown column 'question'; answers have the columns id, node, repeat"),
         ([{"id": "007", "node": "a", "value": "much"}, {"id": "", "node": "a"}, {"id": "007"}], "3 of 3 rows .*row 1: value is 'much'.*row 2: id is empty; row 3: node is empty"),
         ([{"id": "007", "node": "a", "value": float("nan")}], "not a finite number"),
         ([{"id": "007", "node": "a", "status": "timeot"}], "unknown status 'timeot'; did you mean 'timeout'"),
