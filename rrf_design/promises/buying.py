@@ -171,8 +171,7 @@ def _bought(
             raise RetryLater(
                 f"run {result.run} ended before everything was answered, {entry.item!r} at {lacking[0]!r} among it ({why}); repeat the command to go on"
             )
-        several = {node.id for node in problems[entry.item].nodes if node.repeats > 1}
-        found[entry.item] = {name: _answer(entry, name, mean=name in several) for name in names}
+        found[entry.item] = answers_of(entry, problems[entry.item], names)
     return BoughtAnswers(found, _identities(result.run, live.store), (result.run,), result.money, result.calls, price)
 
 
@@ -205,6 +204,11 @@ def _given(answer: RecordedAnswer | None, parser: Parser | None, node: Node) -> 
     value = None if read.parsed is None else read.parsed.value
     said = {"status": read.status or "parse failure"} if value is None else {"value": list(value)}
     return said | ({} if read.text is None else {"text": read.text})
+
+
+def all_questions(problem: Problem) -> Problem | None:
+    """What a pilot asks of an item."""
+    return _questions(problem, None)
 
 
 def _questions(problem: Problem, wanted: set[str] | None) -> Problem | None:
@@ -273,6 +277,12 @@ def _identities(run: str, store: Any) -> dict[str, Any]:
     with Journal(store) as journal:
         models = journal.header(run)["models"]
     return {name: answering(entry["identity"]) for name, entry in models.items()}
+
+
+def answers_of(entry: Any, problem: Problem, names: Iterable[str]) -> dict[str, RecordedAnswer]:
+    """What a run has of these names of an item; what it did not come to is not there."""
+    several = {node.id for node in problem.nodes if node.repeats > 1}
+    return {name: _answer(entry, name, mean=name in several) for name in names if _asked(entry, name)}
 
 
 def _asked(entry: Any, name: str) -> bool:

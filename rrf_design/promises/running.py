@@ -21,6 +21,7 @@ from rrf_design.promises.pilot_plans import last_prices
 from rrf_design.promises.piloting import checked_value
 from rrf_design.promises.playing import PlayedPolicy, play
 from rrf_design.promises.policy_documents import RunTotals, check_applies, prove_policy, run_sentence
+from rrf_design.promises.recalling import recalled
 from rrf_design.promises.reviews import person_question, row_text
 from rrf_design.promises.sheets import AnswerSheet, SheetRow, read_sheet
 from rrf_design.promises.truths import GoldRule, Truth, cannot_tell, read_truth, shown
@@ -221,24 +222,26 @@ def _drawn_to_check(
 
 def _climb(dataset: Dataset, live: LiveModels, data: Mapping[str, Any], nodes: Sequence[str]) -> BoughtAnswers:
     """Buy rung after rung, each for the items that the policy has not decided yet."""
-    answers = NOTHING
     if data["policy"] == CHECK_EVERYTHING:
-        return answers
+        return NOTHING
     policy = LadderPolicy.from_json(data["ladder"])
     piloted = set(data["drawn"])
     running = [name for name in dataset if name not in piloted]
+    answers = recalled(dataset, live, data.get("runs", ()), running)
     may_run(dataset, policy.further, allowed=bool(live.options.get("allow_commands")))
     for rung, node in enumerate(policy.order, start=1):
         if not running:
             break
-        answers = answers.joined(buy_answers(dataset, running, live.after(answers), nodes=[node]))
+        new = [name for name in running if node not in answers.of(name)]
+        answers = answers.joined(buy_answers(dataset, new, live.after(answers), nodes=[node]))
         sheet, played = _played(dataset.only(running), answers, policy, nodes)
         # What is decided within the answers at hand does not depend on those to come.
         running = [name for name, asked in zip(sheet.ids, played.asked, strict=True) if asked > rung]
     outside = dataset.only([name for name in dataset if name not in piloted])
     for step in policy.further:
         sheet, played = _played(outside, answers, policy, nodes)
-        climbing = [name for name, more in zip(sheet.ids, played.more, strict=True) if step in more]
+        items = zip(sheet.ids, played.more, strict=True)
+        climbing = [name for name, more in items if step in more and step not in answers.of(name)]
         bought = (
             buy_answers(dataset, climbing, live.after(answers), nodes=[step])
             if step in nodes
