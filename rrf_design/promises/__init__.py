@@ -9,8 +9,8 @@ buying           answers from models, through the product's own loop; growing: a
 pilot_plans      what a pilot will do; ordering: the order of its tests; forecasting: before anything is spent
 piloting         play, test, choose; looks: only once; stronger: what a stronger promise would take
 measuring        what users otherwise guess: judging (judges), positions (orders), radii, relation_faults; certifying: k in a certificate
-policy_documents the policy as a document; policy_forms: every key and word of it
-running          the policy on the other items; outcomes_again: do the pilot's still come out as they did?
+policy_documents the policy as a document; policy_forms: every key and word of it; policy_proofs: everything in it redone
+running          the policy on the other items; run_sentences: what may be said of it; outcomes_again: do the pilot's still come out as they did?
 auditing         delivered items drawn and checked; audited_files: is this file what was audited?
 
 The statistics are `rrf_design.risk`, which knows nothing of any of this.
@@ -25,7 +25,8 @@ from rrf_design.promises.forecasting import forecast_pilot
 from rrf_design.promises.pilot_plans import PilotPlan, PilotSettings, plan_pilot
 from rrf_design.promises.piloting import PilotResult, gold_truths, run_pilot
 from rrf_design.promises.playing import play
-from rrf_design.promises.policy_documents import policy_document, prove_policy
+from rrf_design.promises.policy_documents import policy_document
+from rrf_design.promises.policy_proofs import prove_policy
 from rrf_design.promises.running import PolicyRun, run_policy
 from rrf_design.promises.sheets import AnswerSheet, read_sheet
 from rrf_design.promises.truths import GoldRule, Truth

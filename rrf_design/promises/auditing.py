@@ -16,8 +16,8 @@ from typing import Any
 from rrf_design.documents import checked, kind_of, sealed
 from rrf_design.errors import InputError, Refused
 from rrf_design.files import canonical_digest
-from rrf_design.promises.policy_documents import plain_fraction
 from rrf_design.promises.policy_forms import check_audit_form
+from rrf_design.promises.policy_proofs import plain_fraction
 from rrf_design.promises.reviews import row_text
 from rrf_design.promises.truths import GoldRule, cannot_tell, cell_is_right
 from rrf_design.questions.datasets import Dataset

@@ -11,7 +11,7 @@ from rrf_design.certificates.checker.document import content_digest
 from rrf_design.certificates.checker.sampled import OTHER, alike, check_pilot, failures, rate_above, sentence
 from rrf_design.errors import InputError, Refused
 from rrf_design.promises.drawing import Population
-from rrf_design.promises.policy_documents import check_draw, prove_policy
+from rrf_design.promises.policy_proofs import check_draw, prove_policy
 
 if TYPE_CHECKING:
     from rrf_design.handover.structures import ByStructure

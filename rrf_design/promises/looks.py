@@ -52,7 +52,7 @@ def refuse_second_look(document: Mapping[str, Any], plan: PilotPlan) -> Mapping[
 
 def _sound(document: Mapping[str, Any]) -> None:
     """What an earlier look wrote is gone on with only where it proves itself."""
-    from rrf_design.promises.policy_documents import prove_policy
+    from rrf_design.promises.policy_proofs import prove_policy
 
     try:
         prove_policy(document)

@@ -20,9 +20,10 @@ from rrf_design.promises.outcomes_again import refuse_other_outcomes
 from rrf_design.promises.pilot_plans import last_prices
 from rrf_design.promises.piloting import checked_value
 from rrf_design.promises.playing import PlayedPolicy, play
-from rrf_design.promises.policy_documents import RunTotals, check_applies, prove_policy, run_sentence
+from rrf_design.promises.policy_proofs import check_applies, prove_policy
 from rrf_design.promises.recalling import recalled
 from rrf_design.promises.reviews import person_question, row_text
+from rrf_design.promises.run_sentences import RunTotals, run_sentence
 from rrf_design.promises.sheets import AnswerSheet, SheetRow, read_sheet
 from rrf_design.promises.truths import GoldRule, Truth, cannot_tell, read_truth, shown
 from rrf_design.questions.answers import RecordedAnswers
