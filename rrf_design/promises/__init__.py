@@ -5,7 +5,7 @@ truths, reviews  what is right: gold, or people; leaks: truths that questions al
 sheets           answers side by side, carried to the delivered value
 family, playing  the policies, and what each does with an item; rungs: from the planner's frontier; decisions: by the product's own verdicts
 checks           what machines check, as rungs
-buying           answers from models, through the product's own loop; growing: a pilot that stops when more would not pay
+buying           answers from models, through the product's own loop; recalling: those that made an order, in the run; growing: a pilot that stops when more would not pay
 pilot_plans      what a pilot will do; ordering: the order of its tests; forecasting: before anything is spent
 piloting         play, test, choose; looks: only once; stronger: what a stronger promise would take
 measuring        what users otherwise guess: judging (judges), positions (orders), radii, relation_faults; certifying: k in a certificate

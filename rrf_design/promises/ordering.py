@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from rrf_design.blocks import Anchor
 from rrf_design.promises.pilot_plans import FEWEST_OTHERS, PilotPlan, PilotSettings, among_of, tested_limit
 from rrf_design.promises.playing import PlayedPolicy, play, unrecorded
-from rrf_design.promises.sheets import AnswerSheet, SheetRow
-from rrf_design.promises.truths import Said, same
+from rrf_design.promises.sheets import AnswerSheet, SheetRow, code_among
+from rrf_design.promises.truths import Said
 from rrf_design.risk import (
     UNREADABLE,
     Among,
@@ -153,7 +153,7 @@ class Heard:
         for at, row in enumerate(sheet.rows):
             values = (*(row.implied.get(node) for node in sheet.nodes), *(row.checked.get(name) for name in checks))
             for place in range(len(sheet.nodes), len(values)):
-                codes[at, place] = _code(values[place], values, codes[at, :place].tolist(), place)
+                codes[at, place] = code_among(values[place], values, codes[at, :place].tolist(), new=place)
             said.append(values)
         prices = [np.mean([r.price(name) for r in sheet.rows if name in r.shape.checks]) for name in checks]
         return cls(tuple(checks), tuple(said), codes, np.concatenate([sheet.costs.mean(axis=0), prices]))
@@ -161,17 +161,6 @@ class Heard:
 
 def _speaks(row: SheetRow, check: Anchor) -> bool:
     return check.nodes == (row.shape.node,) and check.rows is None
-
-
-def _code(value: Said | None, values: Sequence[Said | None], codes: Sequence[int], new: int) -> int:
-    """The code of those who said the same, or a new one; UNREADABLE for nothing."""
-    if value is None:
-        return UNREADABLE
-    for code in dict.fromkeys(codes):
-        other = values[code] if code >= 0 else None
-        if other is not None and same(value, other):
-            return code
-    return new
 
 
 def replayed(one: PlayedPolicy, sheet: AnswerSheet, heard: Heard | None = None) -> Replay:
@@ -183,7 +172,7 @@ def replayed(one: PlayedPolicy, sheet: AnswerSheet, heard: Heard | None = None) 
             continue
         said = [sheet.rows[at].implied.get(node) for node in sheet.nodes] if heard is None else heard.said[at]
         own = (sheet.codes if heard is None else heard.codes)[at].tolist()
-        codes.append(_code(value, said, own, len(own)))
+        codes.append(code_among(value, said, own, new=len(own)))
     none = np.zeros(len(sheet), dtype=bool)
     return Replay(
         one.name, one.cost.copy(), one.delivered.copy(), none, ~one.delivered, np.array(codes, dtype=np.int64)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
@@ -215,7 +216,7 @@ def _drawn_to_check(
     policy: LadderPolicy, played: PlayedPolicy, digest: str, seed: int, places: Sequence[int]
 ) -> NDArray[np.bool_]:
     """Which accepted items a person checks: each with its own chance, from the recorded seed and its place alone."""
-    limit = int(policy.checked_share * 2**64)
+    limit = math.ceil(policy.checked_share * 2**64)  # upwards: no smaller share than was tested
     keys = (sha256(f"{digest}:{seed}:random check:{place}".encode()).digest()[:8] for place in places)
     drawn = np.array([int.from_bytes(key, "big") < limit for key in keys], dtype=bool)
     return np.asarray(drawn & played.delivered)

@@ -313,18 +313,19 @@ def _said(answer: RecordedAnswer, parser: Parser | None, node: Node, item: str) 
 
 def _codes(row: SheetRow, nodes: Sequence[str]) -> list[int]:
     """The first node that says the same. Without noise "the same" means up to rounding, as it does in a repair."""
+    values = [row.implied.get(node) for node in nodes]
     found: list[int] = []
-    for place, node in enumerate(nodes):
-        said = row.implied.get(node)
-        code = UNREADABLE
-        if said is not None:
-            earlier = (c for c in dict.fromkeys(found) if c != UNREADABLE)
-            code = next((c for c in earlier if same(said, _known(row, nodes[c]))), place)
-        found.append(code)
+    for place, said in enumerate(values):
+        found.append(code_among(said, values, found, new=place))
     return found
 
 
-def _known(row: SheetRow, node: str) -> Said:
-    said = row.implied[node]
-    assert said is not None
-    return said
+def code_among(value: Said | None, values: Sequence[Said | None], codes: Sequence[int], *, new: int) -> int:
+    """The code of those who said the same, or a new one; UNREADABLE for nothing. Codes are places in `values`."""
+    if value is None:
+        return UNREADABLE
+    for code in dict.fromkeys(codes):
+        other = values[code] if code >= 0 else None
+        if other is not None and same(value, other):
+            return code
+    return new
