@@ -113,9 +113,12 @@ def queue(acquirer: Acquirer, fetcher: Fetcher) -> list[Review]:
 
 
 def write_queue(path: str | os.PathLike[str], reviews: list[Review]) -> None:
-    """Write the queue; .csv or .jsonl by its ending."""
+    """Write the queue; .csv or .jsonl by its ending. What was filled in there and is still open stays: nobody has read it back yet."""
+    form = _form(path)
+    there = {row.get("id"): row.get("value") for _, row in _rows(Path(path))} if Path(path).is_file() else {}
     rows = [review.row() for review in reviews]
-    if _form(path) == ".jsonl":
+    rows = [row | {"value": there.get(row["id"]) or ""} for row in rows]
+    if form == ".jsonl":
         write_text(path, "".join(json_text(row) + "\n" for row in rows))
         return
     text = io.StringIO()

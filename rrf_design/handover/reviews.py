@@ -42,9 +42,12 @@ class Reviews:
 
 
 def write_reviews(path: str | os.PathLike[str], delivery: Delivery) -> int:
-    """Write the questions for people, the most urgent first; the number of them is returned."""
+    """Write the questions for people, the most urgent first; the number of them is returned. What people wrote into the file stays, behind what is open."""
     form = _form(path)
-    rows = sorted(_questions(delivery), key=lambda row: row["rank"])
+    there = _filled(Path(path), form) if Path(path).is_file() else {}
+    asked = sorted(_questions(delivery), key=lambda row: row["rank"])
+    rows = [row | {"value": there.pop((row["id"], row["check"]), row)["value"]} for row in asked]
+    rows += there.values()
     if form == ".json":
         tasks = [{"data": row} for row in rows]
         text = json.dumps(tasks, ensure_ascii=False, indent=1) + "\n"
@@ -58,7 +61,16 @@ def write_reviews(path: str | os.PathLike[str], delivery: Delivery) -> int:
         text = sheet.getvalue()
     with writing(path) as stream:
         stream.write(text.encode("utf-8", "replace"))
-    return len(rows)
+    return len(asked)
+
+
+def _filled(path: Path, form: str) -> dict[tuple[str, str], dict[str, Any]]:
+    """The rows of a list in which somebody wrote a value, by item and check."""
+    faults = RowFaults(path.name)
+    rows = label_studio_rows(path) if form == ".json" else (cells for _, cells, _ in open_table(path).rows(faults))
+    kept = [{name: cells.get(name) for name in COLUMNS} for cells in rows if cells.get("value") not in (None, "", [])]
+    faults.refuse(len(kept) + faults.unread)
+    return {(str(row["id"]), str(row["check"])): row for row in kept}
 
 
 def _cell(name: str, value: Any) -> str:

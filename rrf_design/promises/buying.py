@@ -30,6 +30,7 @@ from rrf_design.responses.parsed import Parser
 from rrf_design.responses.statuses import INVALID
 
 _STATUS = {"refused": "refusal", "empty": "missing", "truncated": "error", "in doubt": "error"}
+_LIMITS = {"calls used up": "--max-calls", "money used up": "--money"}
 _MISSING = {"status": "missing"}
 
 
@@ -152,6 +153,7 @@ def _bought(
 ) -> BoughtAnswers:
     """One run of the loop, or the one that was begun for exactly this; what was given is not bought again."""
     from rrf_design.acquisition import acquire
+    from rrf_design.acquisition.stopping import default
 
     if live.budget is not None and price > exact(live.budget):
         raise InputError(
@@ -160,6 +162,8 @@ def _bought(
     entries = live.entries(dataset)  # the recipe's own models are asked where nobody names others
     resume = _earlier_run(problems, entries, live.store)
     options = {**live.options, "responses": given or None}
+    if resume is not None:
+        options["stop"] = default()  # a limit on calls is that of this call, not of the one that was interrupted
     result = acquire(problems, entries, store=live.store, resume=resume, **options)
     found: dict[str, dict[str, RecordedAnswer]] = {}
     for entry in result.items:
@@ -168,8 +172,10 @@ def _bought(
         lacking = [name for name in names if not _asked(entry, name)]
         if lacking:
             why = f"{result.stopped_because}{f': {result.detail}' if result.detail else ''}"
+            more = next((option for word, option in _LIMITS.items() if word in why), None)
+            again = "repeat the command" if more is None else f"repeat the command with a larger {more}"
             raise RetryLater(
-                f"run {result.run} ended before everything was answered, {entry.item!r} at {lacking[0]!r} among it ({why}); repeat the command to go on"
+                f"run {result.run} ended before everything was answered, {entry.item!r} at {lacking[0]!r} among it ({why}); {again} to go on"
             )
         found[entry.item] = answers_of(entry, problems[entry.item], names)
     return BoughtAnswers(found, _identities(result.run, live.store), (result.run,), result.money, result.calls, price)

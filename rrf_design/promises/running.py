@@ -128,7 +128,8 @@ def run_policy(
     if data["policy"] != CHECK_EVERYTHING:
         policy = LadderPolicy.from_json(data["ladder"])
         pilot = sheet.only(data["places"])
-        refuse_other_outcomes(data, pilot, [_known_truth(row, said, rule) for row in pilot.rows], last=last)
+        truths, recorded = [_known_truth(row, said, rule) for row in pilot.rows], not isinstance(answers, LiveModels)
+        refuse_other_outcomes(data, pilot, truths, last=last, recorded=recorded)
         (played,) = play(
             [policy.gates], outside, last=replace(last, withheld=0.0)
         )  # a price to choose by; nobody pays it

@@ -110,3 +110,21 @@ def test_wrong_files(run: tuple[Acquirer, Fetcher], tmp_path: Path) -> None:
     (tmp_path / "q.jsonl").write_text("[1]")
     with pytest.raises(InputError, match="not an object"):
         read_queue(tmp_path / "q.jsonl", *run)
+
+
+@pytest.mark.parametrize("form", [".csv", ".jsonl"])
+def test_a_queue_that_is_written_again_keeps_what_was_filled_in(
+    run: tuple[Acquirer, Fetcher], tmp_path: Path, form: str
+) -> None:
+    """Before anybody has read it back."""
+    path = tmp_path / f"queue{form}"
+    write_queue(path, queue(*run))
+    text = path.read_text().splitlines()
+    if form == ".csv":
+        path.write_text("\n".join([text[0], text[1] + "7", *text[2:]]) + "\n")
+    else:
+        path.write_text("\n".join([text[0].replace('"value": ""', '"value": "7"'), *text[1:]]) + "\n")
+    before = [one.value for one in read_queue(path, *run)]
+    assert before == [(7.0,)]
+    write_queue(path, queue(*run))
+    assert [one.value for one in read_queue(path, *run)] == before

@@ -117,3 +117,34 @@ def test_what_label_studio_exported_is_read_back(tmp_path: Path) -> None:
     minimal.write_text(json.dumps([{"id": 1, "check": "clerk", "value": "49.98", "annotation_id": 1}]))
     with pytest.raises(InputError, match="export as JSON, not as JSON-MIN"):
         read_reviews(minimal, rrf.dataset(recipe, rows))
+
+
+@pytest.mark.parametrize("ending", [".csv", ".jsonl", ".json"])
+def test_what_people_wrote_stays_in_the_list(
+    delivery: Delivery, items: rrf.Dataset, tmp_path: Path, ending: str
+) -> None:
+    """Written again over the same file: values of what is still open, and of what is decided since."""
+    path = tmp_path / f"review{ending}"
+    count = write_reviews(path, delivery)
+    assert count > 1
+    if ending == ".json":
+        tasks = json.loads(path.read_text())
+        tasks[0]["data"]["value"] = "12"
+        tasks.append({"data": {**tasks[1]["data"], "id": next(iter(items)), "value": "13"}})
+        path.write_text(json.dumps(tasks))
+    else:
+        text = path.read_text().splitlines()
+        rows = list(csv.DictReader(text)) if ending == ".csv" else [json.loads(line) for line in text]
+        rows[0]["value"] = "12"
+        rows.append({**rows[1], "id": next(iter(items)), "value": "13"})
+        with path.open("w", newline="") as stream:
+            if ending == ".csv":
+                writer = csv.DictWriter(stream, list(rows[0]))
+                writer.writeheader()
+                writer.writerows(rows)
+            else:
+                stream.write("".join(json.dumps(row) + "\n" for row in rows))
+    before = read_reviews(path, items).by_item
+    assert len(before) == 2
+    assert write_reviews(path, delivery) == count
+    assert read_reviews(path, items).by_item == before

@@ -140,3 +140,17 @@ def test_the_answer_of_a_node_that_is_asked_several_times_is_the_mean(tmp_path: 
             data, ["x"], LiveModels(model, tmp_path / f"{wanted}.sqlite", {"cache": None}), nodes=wanted
         )
         assert found.of("x")["a"].value == (11.0,)
+
+
+def test_a_limit_on_calls_is_that_of_the_command(make_checked_world: Any) -> None:
+    """Repeated without one, or with a larger one, it goes on where it was stopped."""
+    from rrf_design.errors import RetryLater
+
+    world = make_checked_world(["judge"])
+    settings = PilotSettings(6, 0.6, order="holm")
+    for calls in (3, 7):
+        with pytest.raises(RetryLater, match=r"calls used up.*repeat the command with a larger --max-calls"):
+            buy_pilot(world.dataset, settings, world.live(calls=calls))
+    found = buy_pilot(world.dataset, settings, world.live())
+    fresh = buy_pilot(world.dataset, settings, world.live("fresh.sqlite"))
+    assert found.answers == fresh.answers

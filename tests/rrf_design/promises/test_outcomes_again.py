@@ -54,6 +54,8 @@ def test_a_pilot_that_is_not_recorded_any_more_is_passed_over(make_world: Any) -
     whole = run(world, document)
     rewritten(world.answers, lambda row: None if row["id"] in document["drawn"] else row)
     assert run(world, document).sentence == whole.sentence
+    with pytest.raises(Refused, match="the pilot asked its models live, and none of its items is among the recorded"):
+        run(world, {**document, "models": {"model": {"name": "m"}}})
 
 
 def test_truths_by_people_are_compared_where_they_are_at_hand(make_world: Any) -> None:
