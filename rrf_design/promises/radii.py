@@ -13,11 +13,15 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
 from rrf_design.blocks import Relation
+from rrf_design.problem import Problem
 from rrf_design.promises.sheets import AnswerSheet, SheetRow, carried, simple
 from rrf_design.promises.truths import Truth
 from rrf_design.risk import best_risk
 from rrf_design.risk.sentences import number_above, percent_above
+from rrf_design.rows import family_scale, row_whitener
 
 FEWEST = 10
 """Of fewer right answers nothing is proposed."""
@@ -36,9 +40,10 @@ def measured_radii(sheet: AnswerSheet, truths: Sequence[Truth], confidence: floa
             if seen is None:
                 squares = None
                 continue
-            gaps.setdefault(relation.id, _Gaps()).add(*seen)
-            scale = _scale(relation, row)
-            squares = None if squares is None or scale is None else squares + (scale * seen[0]) ** 2
+            gap, tail = seen
+            gaps.setdefault(relation.id, _Gaps()).add(math.hypot(*gap), tail)
+            if squares is not None:
+                squares += _in_rows(row.shape.problem, relation, gap) ** 2
         if squares is not None and row.shape.problem.relations:
             norms.append(math.sqrt(squares))
     if not gaps:
@@ -73,26 +78,24 @@ class _Gaps:
         }
 
 
-def _gap(row: SheetRow, truth: Truth, relation: Relation) -> tuple[float, float] | None:
-    """‖z_head − T z_tail − b‖ and ‖z_tail‖, of two right answers that are numbers."""
+def _gap(row: SheetRow, truth: Truth, relation: Relation) -> tuple[tuple[float, ...], float] | None:
+    """z_head − T z_tail − b and ‖z_tail‖, of two right answers that are numbers; a gap that rounding alone may have made is none."""
     tail, head = row.said.get(str(relation.tail)), row.said.get(str(relation.head))
     if not (isinstance(tail, tuple) and isinstance(head, tuple) and simple(relation) and len(tail) == len(head)):
         return None
     if not all(truth.right(row.implied.get(str(node))) for node in (relation.tail, relation.head)):
         return None
     expected = carried(tail, relation, row.offsets.get(relation.id, relation.offset), backwards=False)
-    size = math.dist(head, expected)
+    gap = tuple(a - b for a, b in zip(head, expected, strict=True))
     reach = max(1.0, *(abs(number) for number in (*head, *expected)))
-    return (0.0 if size <= 1e-12 * reach else size), math.hypot(*tail)
+    return ((0.0,) * len(gap) if math.hypot(*gap) <= 1e-12 * reach else gap), math.hypot(*tail)
 
 
-def _scale(relation: Relation, row: SheetRow) -> float | None:
-    """What a gap counts in B's rows: √weight/σ; None where rows share a weight, or have a covariance or a metric."""
-    if relation.covariance is not None or relation.metric is not None:
-        return None
-    if relation.family is not None and sum(r.family == relation.family for r in row.shape.problem.relations) > 1:
-        return None
-    return math.sqrt(float(relation.weight)) / float(relation.sigma if relation.sigma is not None else 1.0)
+def _in_rows(problem: Problem, relation: Relation, gap: Sequence[float]) -> float:
+    """What a gap comes to in B's rows: weighed and whitened as they are."""
+    white = row_whitener(problem, relation, len(gap))
+    whitened = math.hypot(*gap) * white if isinstance(white, float) else float(np.linalg.norm(white @ np.array(gap)))
+    return family_scale(problem, relation) * whitened
 
 
 def radius_proposals(found: Mapping[str, Any] | None) -> list[str]:

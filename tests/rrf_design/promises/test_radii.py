@@ -25,24 +25,47 @@ RECIPE = {
 }
 
 
-def world(wrong: int = 3, *, noise: float = 0.2) -> tuple[Any, Any, list[Any]]:
+SHARED = {
+    "data": {"id": "no", "gold": "truth"},
+    "problem": {"k": 1, "delta": 0.5, "deliver": ["euros"]},
+    "nodes": [{"id": node, "prompt": f"{node}? {{{{ no }}}}"} for node in ("euros", "cents", "again", "twice")],
+    "relations": [
+        {
+            "id": "cents like euros",
+            "tail": "euros",
+            "head": "cents",
+            "transport": {"scale": 100.0},
+            "covariance": [[2500.0]],
+        },
+        *(
+            {"id": f"{node} like euros", "tail": "euros", "head": node, "family": "f", "weight": 4.0}
+            for node in ("again", "twice")
+        ),
+    ],
+}
+
+
+def world(wrong: int = 3, *, noise: float = 0.2, recipe: Any = RECIPE) -> tuple[Any, Any, list[Any]]:
     rng = np.random.default_rng(2)
+    nodes = tuple(entry["id"] for entry in recipe.get("ask") or recipe["nodes"])
     table, answers = [], []
     for number in range(30):
         truth = 10.0 + number
         table.append({"no": str(number), "truth": truth})
-        for node, scale in (("euros", 1.0), ("cents", 100.0), ("again", 1.0)):
+        for node in nodes:
+            scale = 100.0 if node == "cents" else 1.0
             off = 9.0 if number < wrong and node == "again" else float(rng.uniform(-noise, noise))
             answers.append({"id": str(number), "node": node, "value": (truth + off) * scale})
-    dataset = rrf.dataset(recipe_from_document(RECIPE), table)
+    dataset = rrf.dataset(recipe_from_document(recipe), table)
     with RecordedAnswers(dataset, answers) as recorded:
-        sheet = read_sheet(dataset, recorded, ("euros", "cents", "again"))
+        sheet = read_sheet(dataset, recorded, nodes)
     rule = GoldRule.of(dataset.recipe.data, tolerance=0.5)
     return dataset, sheet, [read_truth(row.item.gold, row.parser, rule) for row in sheet.rows]
 
 
-def test_epsilon_is_the_largest_norm_of_the_rows_of_right_answers() -> None:
-    dataset, sheet, truths = world()
+@pytest.mark.parametrize("recipe", [RECIPE, SHARED], ids=["own weights", "a family and a covariance"])
+def test_epsilon_is_the_largest_norm_of_the_rows_of_right_answers(recipe: Any) -> None:
+    dataset, sheet, truths = world(recipe=recipe)
     norms = []
     for row, truth in zip(sheet.rows, truths, strict=True):
         if all(truth.right(value) for value in row.implied.values()):
