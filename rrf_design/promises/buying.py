@@ -287,16 +287,16 @@ def _identities(run: str, store: Any) -> dict[str, Any]:
 
 def answers_of(entry: Any, problem: Problem, names: Iterable[str]) -> dict[str, RecordedAnswer]:
     """What a run has of these names of an item; what it did not come to is not there."""
-    several = {node.id for node in problem.nodes if node.repeats > 1}
-    return {name: _answer(entry, name, mean=name in several) for name in names if _asked(entry, name)}
+    numbers = {node.id for node in problem.nodes if node.repeats > 1 or node.parser is None}
+    return {name: _answer(entry, name, as_read=name in numbers) for name in names if _asked(entry, name)}
 
 
 def _asked(entry: Any, name: str) -> bool:
     return name in entry.answers or name in entry.anchors or name in entry.failed
 
 
-def _answer(entry: Any, name: str, *, mean: bool) -> RecordedAnswer:
-    """What was said in its own words. `mean`: the node was asked several times, and its answer is no single one of these."""
+def _answer(entry: Any, name: str, *, as_read: bool) -> RecordedAnswer:
+    """What was said in its own words. `as_read`: as the loop read it: the node was asked several times, and its answer is no single one of these, or it names no parser."""
     text = entry.texts.get(name)
     if name in entry.failed:
         said = str(entry.failed[name])
@@ -304,6 +304,6 @@ def _answer(entry: Any, name: str, *, mean: bool) -> RecordedAnswer:
         return RecordedAnswer(text=text, status=status if status in INVALID else "error")
     if name in entry.anchors:
         return RecordedAnswer(value=tuple(entry.anchors[name]))
-    if text is not None and not mean:
+    if text is not None and not as_read:
         return RecordedAnswer(text=text)
     return RecordedAnswer(value=tuple(entry.answers[name]), text=text)

@@ -238,6 +238,7 @@ def buy_pilot(
 ) -> BoughtAnswers:
     """Every answer of the drawn items, and of those that make the order of tests, beside what a smaller look bought; what can't prove anything is not bought."""
     large_enough(settings, len(dataset))
+    _refuse_unknown_rest(dataset, settings)
     population = Population.of(dataset, stratify=settings.stratify)
     drawn = population.order(settings.seed)[: settings.labels]
     aside = aside_places(population, settings) if settings.order == "front" else []
@@ -249,6 +250,17 @@ def buy_pilot(
     answers = buy_answers(dataset, new, live.after(have))
     found = have.joined(answers)
     return found.joined(buy_checks(dataset, new, live.after(found), answers, checks))
+
+
+def _refuse_unknown_rest(dataset: Dataset, settings: PilotSettings) -> None:
+    """Live, nobody knows yet how many rows outside the pilot are delivered: what needs that number is refused before anything is bought."""
+    ending = (dataset.recipe.ladder or {}).get("last", LastRung.PERSON)
+    decided = ending == LastRung.PERSON and all(Shape.of(one.example).person for one in dataset.structures.values())
+    among = settings.among or (Among.ALL if decided else Among.DELIVERED)
+    if settings.statement is Statement.REST and among is Among.DELIVERED:
+        raise InputError(
+            "how many rows outside the pilot will be delivered is not known while models are asked; --statement rest takes --among all, or recorded answers of every row"
+        )
 
 
 def checks_to_fetch(dataset: Dataset) -> list[str]:

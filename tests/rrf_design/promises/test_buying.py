@@ -154,3 +154,21 @@ def test_a_limit_on_calls_is_that_of_the_command(make_checked_world: Any) -> Non
     found = buy_pilot(world.dataset, settings, world.live())
     fresh = buy_pilot(world.dataset, settings, world.live("fresh.sqlite"))
     assert found.answers == fresh.answers
+
+
+@pytest.mark.parametrize("among", [None, "delivered"])
+def test_what_can_never_be_proven_live_is_refused_before_anything_is_bought(make_world: Any, among: Any) -> None:
+    from rrf_design.errors import InputError
+    from rrf_design.models.scripted import ScriptedModel
+    from rrf_design.promises import PilotSettings
+    from rrf_design.promises.buying import LiveModels
+    from rrf_design.promises.pilot_plans import buy_pilot
+    from rrf_design.risk import Among, Statement
+
+    world = make_world(items=120, person=among is not None)
+    asked: list[Any] = []
+    model = ScriptedModel(lambda request: asked.append(request) or "1")
+    settings = PilotSettings(60, 0.1, statement=Statement.REST, among=None if among is None else Among(among))
+    with pytest.raises(InputError, match="is not known while models are asked"):
+        buy_pilot(world.dataset, settings, LiveModels(model, world.folder / "journal.sqlite"))
+    assert not asked

@@ -214,6 +214,73 @@ TWO_NAMES = REPEATED.replace("repeat = 3", 'model = ["mini", "other"]').replace(
 """One model under two names, and two judges of two answers, whose prompts turn out to be the same."""
 
 
+SCATTERED = """[data]
+id = "no"
+gold = { column = "booked", tolerance = 1.0 }
+
+[ladder]
+check = ["judge", "again"]
+
+[problem]
+k = 1
+delta = 1.0
+deliver = ["a"]
+
+[[nodes]]
+id = "a"
+prompt = "{{ text }} a?"
+sigma = 0.2
+repeats = 3
+price = 1.0
+unit = "u"
+
+[[nodes]]
+id = "b"
+prompt = "{{ text }} b?"
+sigma = 0.2
+price = 2.0
+unit = "u"
+
+[[nodes]]
+id = "c"
+prompt = "{{ text }} c?"
+sigma = 0.2
+price = 3.0
+
+[[relations]]
+id = "ab"
+tail = "a"
+head = "b"
+
+[[relations]]
+id = "ac"
+tail = "a"
+head = "c"
+
+[[anchors]]
+id = "judge"
+nodes = ["a", "b"]
+rows = [[0.5, 0.5]]
+source = { verifier = "other", prompt = "Is {{ answer }} or {{ b }} the double of {{ text }}?", variables = { text = "{{ text }}" } }
+sigma = 0.1
+cost = 2.0
+
+[[anchors]]
+id = "again"
+node = "c"
+source = { verifier = "mini", prompt = "Is {{ answer }} or {{ answer }} the double of {{ text }}?", variables = { text = "{{ text }}" } }
+rate = 0.1
+cost = 1.0
+
+[[anchors]]
+id = "clerk"
+node = "a"
+source = { person = "Double of {{ text }}?" }
+cost = 30.0
+"""
+"""A node whose answer is a mean, units, a judge over two nodes, one with a rate."""
+
+
 class RepeatedWorld:
     """Every (prompt, repeat) has an answer of its own, wrong or right, and the cache keeps it."""
 
@@ -265,6 +332,17 @@ def test_one_model_under_two_names_is_asked_under_the_same_numbers_rung_after_ru
     both = next(policy for policy in plan.policies if {"judge", "again"} <= set(policy.further))
     one = replace(both, further=tuple(step for step in both.further if step != "judge"))
     live_is_replay(world, plan, [plain[-1], replace(plain[-1], order=plain[-1].order[::-1]), both, one])
+    assert not world.asked
+
+
+def test_means_units_and_judges_over_several_nodes_come_out_the_same_rung_after_rung(tmp_path: Any) -> None:
+    world = RepeatedWorld(tmp_path, SCATTERED)
+    plan = bought(world)
+    assert {repeat for prompt, repeat in world.asked if "a?" in prompt} == {0, 1, 2}
+    world.asked.clear()
+    climbing = _some(list(plan.policies), 2)
+    assert all({"judge", "again"} <= set(policy.further) for policy in climbing)
+    live_is_replay(world, plan, climbing)
     assert not world.asked
 
 
