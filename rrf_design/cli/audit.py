@@ -92,14 +92,7 @@ def audit_verb(
         refuse_another_draw(output, table.digest, seed, confidence=sure)
     said = read_reviews(review_file, only=table.ids) if resume and review_file is not None else {}
     state = draw_audit(table, size, seed=seed, rule=rule, reviews=said, before=before, confidence=sure)
-    source = " and ".join(
-        part
-        for part in (
-            "" if rule.column is None else f"gold column {rule.column!r}",
-            f"{len(said)} reviews" if said else "",
-        )
-        if part
-    )
+    source = rule.words(len(said))
     waiting = set(state.waiting)
     if waiting and review_file is None:
         raise InputError(

@@ -315,14 +315,7 @@ def _truths(plan: PilotPlan, review_file: Path | None, *, resume: bool, as_json:
     said = read_reviews(review_file, only=[row.id for row in drawn]) if resume and review_file is not None else {}
     truths, missing = gold_truths(plan, said)
     column = plan.rule.column
-    source = (
-        " and ".join(
-            part
-            for part in ("" if column is None else f"gold column {column!r}", f"{len(said)} reviews" if said else "")
-            if part
-        )
-        or "the recipe's exact checks"
-    )
+    source = plan.rule.words(len(said)) or "the recipe's exact checks"
     if not missing:
         return truths, source
     if review_file is None:

@@ -47,6 +47,13 @@ class GoldRule:
         """The same for an item whose own answer may be so far off: rows may name tolerances of their own. What gold names goes before it."""
         return self if self.tolerance is not None else replace(self, tolerance=tolerance)
 
+    def words(self, reviews: int) -> str:
+        """Whose word is the truth, and how far off a value may be and still count as right: whoever reads a bound has to know."""
+        said = "" if not reviews else f"{reviews:,} review{'s' * (reviews != 1)}"
+        parts = ("" if self.column is None else f"gold column {self.column!r}", said)
+        whose = " and ".join(part for part in parts if part)
+        return f"{whose}, right within {self.tolerance:g}" if whose and self.tolerance else whose
+
     @classmethod
     def of(cls, data: DataSection, *, tolerance: float | None = None) -> GoldRule:
         """The rule of a recipe; `tolerance` is the answer's own, where gold names none."""

@@ -47,6 +47,7 @@ def test_all_of_it_is_exact(run: Run, table: Path) -> None:
 def test_a_tolerance_decides_what_is_right(run: Run, table: Path) -> None:
     found = run("audit", *OPTIONS, "--labels", "37", "--tolerance", "1.5", "--json")
     assert found.json["wrong"] == 0
+    assert found.json["truth"] == "gold column 'booked', right within 1.5"
     assert run("audit", *OPTIONS, "--labels", "37", "--json").json["holds"] is None
 
 

@@ -141,3 +141,11 @@ def test_a_tolerance_is_a_distance(tolerance: float) -> None:
 )
 def test_an_answer_of_several_numbers_is_right_as_a_whole(answer: Any, gold: Any, right: bool | None) -> None:
     assert cell_is_right(answer, gold, tolerance=0.1) is right
+
+
+def test_whose_word_it_was_is_told_with_its_tolerance() -> None:
+    """A tolerance of a thousand makes everything right, and the certificate has to say so."""
+    assert GoldRule("booked").words(0) == "gold column 'booked'"
+    assert GoldRule("booked", 0.0).words(1) == "gold column 'booked' and 1 review"
+    assert GoldRule("booked", 1000.0).words(6) == "gold column 'booked' and 6 reviews, right within 1000"
+    assert GoldRule(None, 1000.0).words(0) == ""
