@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,10 +10,11 @@ import typer
 
 from rrf_design.cli.items import Data
 from rrf_design.cli.live_models import Store
-from rrf_design.cli.output import AsJson, Quiet, Seed, print_json, say
+from rrf_design.cli.output import AsJson, Quiet, Seed, note, print_json, say
 
 if TYPE_CHECKING:
     from rrf_design.promises.auditing import AuditState, DeliveredTable
+    from rrf_design.questions import Dataset
 
 
 def register(app: typer.Typer) -> None:
@@ -91,7 +92,8 @@ def audit_verb(
     if output is not None:
         refuse_another_draw(output, table.digest, seed, confidence=sure)
     said = read_reviews(review_file, only=table.ids) if resume and review_file is not None else {}
-    state = draw_audit(table, size, seed=seed, rule=rule, reviews=said, before=before, confidence=sure)
+    items = _asked(recipe, data, quiet=quiet or as_json)
+    state = draw_audit(table, size, seed=seed, rule=rule, reviews=said, before=before, confidence=sure, asked=items)
     source = rule.words(len(said))
     waiting = set(state.waiting)
     if waiting and review_file is None:
@@ -103,7 +105,7 @@ def audit_verb(
         write(output, document)
     if waiting and review_file is not None:
         places = [place for place in state.places if table.ids[place] in waiting or table.ids[place] in said]
-        asked = _questions(recipe, data)
+        asked = _questions(items, [table.ids[at] for at in places])
         write_reviews(
             review_file,
             [
@@ -126,18 +128,31 @@ def audit_verb(
     raise typer.Exit(0 if not waiting and document["holds"] is not False else 1)
 
 
-def _questions(recipe: Path | None, data: Path | None) -> dict[str, str]:
-    """What the recipe has a person asked about each item; nothing where it has nobody asked, or its table is not at hand."""
+def _asked(recipe: Path | None, data: Path | None, *, quiet: bool) -> Dataset | None:
+    """The items as they were asked. An audit needs the delivered table alone, so a recipe whose table is elsewhere is said, not refused."""
     from rrf_design.cli.items import open_dataset
     from rrf_design.errors import InputError
-    from rrf_design.promises.reviews import person_question
 
     if recipe is None:
-        return {}
+        return None
     try:
-        asked = {item.id: person_question(item.problem) for item in open_dataset(recipe, data).items_in_order()}
-    except InputError:  # an audit needs the delivered table alone
-        return {}
+        found = open_dataset(recipe, data)
+        len(found)
+    except InputError as error:
+        if not quiet:
+            note(
+                f"{error}; people are asked without the recipe's questions, and words are compared as they are written"
+            )
+        return None
+    return found
+
+
+def _questions(items: Dataset | None, names: Sequence[str]) -> dict[str, str]:
+    """What the recipe has a person asked about each of them; nothing where it has nobody asked."""
+    from rrf_design.promises.reviews import person_question
+
+    known = [name for name in names if items is not None and name in items]
+    asked = {name: person_question(items[name]) for name in known} if items is not None else {}
     return {name: words for name, words in asked.items() if words is not None}
 
 

@@ -13,13 +13,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from rrf_design.decisive import delivered_node
 from rrf_design.documents import checked, kind_of, sealed
 from rrf_design.errors import InputError, Refused
 from rrf_design.files import canonical_digest
 from rrf_design.promises.policy_forms import check_audit_form
 from rrf_design.promises.policy_proofs import plain_fraction
 from rrf_design.promises.reviews import row_text
-from rrf_design.promises.truths import GoldRule, cannot_tell, cell_is_right
+from rrf_design.promises.truths import GoldRule, answer_is_right, cannot_tell
 from rrf_design.questions.datasets import Dataset
 from rrf_design.questions.delivery import DELIVERED, delivered_names
 from rrf_design.questions.faults import RowFaults
@@ -164,8 +165,10 @@ def draw_audit(
     reviews: Mapping[str, Any] | None = None,
     before: Mapping[str, Any] | None = None,
     confidence: float | None = None,
+    asked: Dataset | None = None,
 ) -> AuditState:
-    """Draw so many items, those of an earlier certificate first, and label what gold or people know. `confidence`: must be that of the earlier one."""
+    """Draw so many items, those of an earlier certificate first, and label what gold or people know. `confidence`: must be that of the earlier one.
+    `asked`: the items as the recipe has them, whose parsers read answers and truths that are words."""
     if not labels >= 1:
         raise InputError(f"an audit of {labels} items; draw at least 1")
     if rule.column is not None and rule.column in table.results:
@@ -178,7 +181,7 @@ def draw_audit(
     said = reviews or {}
     found: list[bool | None] = []
     for number, place in enumerate(places):
-        label = _label(table, place, rule, said)
+        label = _label(table, place, rule, said, asked)
         if number < len(known):
             _unchanged(table.ids[place], known[number], label)
             label = known[number]
@@ -186,7 +189,9 @@ def draw_audit(
     return AuditState(table, seed, tuple(places), tuple(found))
 
 
-def _label(table: DeliveredTable, place: int, rule: GoldRule, said: Mapping[str, Any]) -> bool | None:
+def _label(
+    table: DeliveredTable, place: int, rule: GoldRule, said: Mapping[str, Any], asked: Dataset | None
+) -> bool | None:
     """Whether a delivered value is wrong; None while nobody knows. A reviewer who can't tell leaves it wrong."""
     gold = said.get(table.ids[place])
     if cannot_tell(gold):
@@ -195,7 +200,9 @@ def _label(table: DeliveredTable, place: int, rule: GoldRule, said: Mapping[str,
         if rule.column not in table.rows[place]:
             raise InputError(f"{table.name}: no gold column {rule.column!r}")
         gold = table.rows[place][rule.column]
-    right = cell_is_right(table.answers[place], gold, tolerance=rule.tolerance, separator=rule.separator)
+    item = None if asked is None or table.ids[place] not in asked else asked.item(table.ids[place])
+    parser = None if item is None else item.parsers.get(delivered_node(item.problem))
+    right = answer_is_right(table.answers[place], gold, parser, rule)
     return None if right is None else not right
 
 

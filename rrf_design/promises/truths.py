@@ -153,6 +153,18 @@ def shown(said: Said, parser: Parser | None) -> Any:
     return said if isinstance(said, str) else shown_value(tuple(said), parser, Classes(()))
 
 
+def answer_is_right(answer: Any, gold: Any, parser: Parser | None, rule: GoldRule) -> bool | None:
+    """Whether a delivered cell is right by a gold cell, both read by the recipe's parser where answers are words: equal dictionaries need not be written alike."""
+    if _worded(parser) and not isinstance(answer, list | tuple):
+        try:
+            truth, said = read_truth(gold, parser, rule), read_truth(answer, parser, GoldRule())
+        except InputError:  # words that the parser does not know are the same only as they are written
+            pass
+        else:
+            return None if truth is None else said is not None and truth.right(said.values[0])
+    return cell_is_right(answer, gold, tolerance=rule.tolerance, separator=rule.separator)
+
+
 def cell_is_right(answer: Any, gold: Any, *, tolerance: float | None, separator: str | None = None) -> bool | None:
     """Whether a delivered cell is right by a gold cell, for tables whose recipe is not at hand; None where gold is empty."""
     if gold is None or (isinstance(gold, str) and not gold.strip()):

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from rrf_design.errors import InputError
-from rrf_design.promises.truths import GoldRule, cell_is_right, read_truth, same, shown
+from rrf_design.promises.truths import GoldRule, answer_is_right, cell_is_right, read_truth, same, shown
 from rrf_design.questions.recipe import DataSection
 from rrf_design.responses import parsers
 
@@ -149,3 +149,20 @@ def test_whose_word_it_was_is_told_with_its_tolerance() -> None:
     assert GoldRule("booked", 0.0).words(1) == "gold column 'booked' and 1 review"
     assert GoldRule("booked", 1000.0).words(6) == "gold column 'booked' and 6 reviews, right within 1000"
     assert GoldRule(None, 1000.0).words(0) == ""
+
+
+@pytest.mark.parametrize(
+    ("answer", "gold", "parser", "right"),
+    [
+        ("{'a': 1, 'f': 2}", "{'f': 2, 'a': 1}", "literal", True),
+        ("{'a': 1, 'f': 2}", "{'f': 2, 'a': 3}", "literal", False),
+        ("372359", "'372359'", "literal", False),
+        ("[0]", "0", "literal", False),
+        ("not a literal", "not a literal", "literal", True),
+        ("5", "", "literal", None),
+        ("5.00", "5", "decimal", True),
+        ("5", "5", None, True),
+    ],
+)
+def test_words_are_read_by_their_parser_on_both_sides(answer: str, gold: str, parser: str | None, right: Any) -> None:
+    assert answer_is_right(answer, gold, None if parser is None else parsers.get(parser), GoldRule("g")) is right
