@@ -70,7 +70,7 @@ def audit_verb(
     from rrf_design.promises.draws_beside import refuse_another_draw
     from rrf_design.promises.reviews import check_review_file, read_reviews, write_reviews
     from rrf_design.questions.recipe import load_recipe
-    from rrf_design.risk.sentences import plain_percent
+    from rrf_design.risk.sentences import audited_risk
 
     known = None if recipe is None else load_recipe(recipe)
     promise = None if known is None else known.promise
@@ -122,9 +122,8 @@ def audit_verb(
         if waiting:
             say(_waiting(state, document, review_file))
         if document["risk"] is not None:
-            more = "more labels" if waiting else "more draws (--labels)"
-            holds = "holds" if document["holds"] else f"is not proven yet: it takes {more}, or it is larger"
-            say(f"The risk of {plain_percent(document['risk'])} {holds}.")
+            seen = {key: document[key] for key in ("holds", "population", "wrong")}
+            say(audited_risk(document["risk"], **seen, waiting=bool(waiting)))
     raise typer.Exit(0 if not waiting and document["holds"] is not False else 1)
 
 

@@ -46,13 +46,23 @@ NOT_SAID = (
 )
 
 
+def _how_often(pilot: Any) -> list[Child]:
+    """How often the first of these fails, where a pilot has counted it."""
+    return [] if not pilot else [prose("How often that fails, from a pilot: ", str(pilot["sentence"]))]
+
+
 def certificate_page(source: PageSource) -> str:
     """The page of a certificate document."""
     data = source.data
     k = int(data["k"])
     name = str(data["problem"]["name"])
     parts: list[Section | None] = [
-        section("What it rests on", bullets(str(text) for text in data["assumptions"]), _metrics(data["metrics"])),
+        section(
+            "What it rests on",
+            bullets(str(text) for text in data["assumptions"]),
+            *_how_often(data.get("pilot")),
+            _metrics(data["metrics"]),
+        ),
         section("What it does not say", bullets(f"It does not say {text}." for text in NOT_SAID)),
         _bounds(data),
     ]

@@ -88,15 +88,7 @@ def audit_page(source: PageSource) -> str:
     ]
     rows = [[_count(at), name, "wrong" if name in wrong else "right"] for at, name in enumerate(data["items"], start=1)]
     holds = data["holds"]
-    kept = (
-        []
-        if holds is None
-        else [
-            prose(
-                f"The risk of {_percent(data['risk'])} {'holds' if holds else 'is not proven: it takes more draws, or it is larger'}."
-            )
-        ]
-    )
+    kept = [] if holds is None else [prose(f"The risk of {_percent(data['risk'])} {_kept(data)}.")]
     return page(
         f"Audit of {data['table']}",
         [
@@ -120,6 +112,15 @@ def audit_page(source: PageSource) -> str:
             _form(data),
         ],
     )
+
+
+def _kept(data: Mapping[str, Any]) -> str:
+    """Whether the audit keeps the risk: proven, refuted by what was seen, or open."""
+    if data["holds"]:
+        return "holds"
+    if data["wrong"] > data["risk"] * data["population"]:
+        return f"does not hold: {_count(data['wrong'])} of {_count(data['population'])} are known to be wrong"
+    return "is not proven: it takes more draws, or it is larger"
 
 
 def _claim(source: PageSource, *more: Child, holds: bool) -> Child:

@@ -44,6 +44,17 @@ def promise(
     return f"Of the {total:,} {what}, at most {most} ({rate}) are {fault} {where}, with confidence {sure}."
 
 
+def audited_risk(risk: float, *, holds: bool, population: int, wrong: int, waiting: bool = False) -> str:
+    """Whether an audit keeps a risk, in words: proven, refuted by what was seen, or open."""
+    told = plain_percent(risk)
+    if holds:
+        return f"The risk of {told} holds."
+    if wrong > Fraction(str(risk)) * population:
+        return f"The risk of {told} does not hold: {wrong:,} of {population:,} are known to be wrong."
+    more = "more labels" if waiting else "more draws (--labels)"
+    return f"The risk of {told} is not proven yet: it takes {more}, or it is larger."
+
+
 def percent(value: Fraction, *, rounding: str = ROUND_CEILING) -> str:
     """All digits that it has: a confidence of 0.9999999 is no 100 %, and a risk is not rounded to a smaller one. What has no end is cut after six, upwards or as said."""
     rest = value.denominator

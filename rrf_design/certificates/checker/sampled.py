@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
@@ -116,6 +117,11 @@ def in_percent(bound: float) -> str:
     return f"{hundredths // 100}.{hundredths % 100:02d} %"
 
 
+def _sure(confidence: float) -> str:
+    """All digits that it has: 0.9999999 is no 100 %."""
+    return f"{(100 * Decimal(repr(confidence))).normalize():f} %"
+
+
 def sentence(section: Mapping[str, Any], k: int, units: Sequence[Sequence[str]]) -> str:
     what = "answers" if all(len(unit) == 1 for unit in units) else "units"
     drawn = len(section["places"])
@@ -127,7 +133,7 @@ def sentence(section: Mapping[str, Any], k: int, units: Sequence[Sequence[str]])
     kind = "" if counted == drawn else f" that are asked the same, among {drawn:,}"
     return (
         f"More than {k} of {len(units)} {what} were wrong in {section['more_than_k']:,} of {counted:,} items{kind} {source}:"
-        f" with confidence {section['confidence']!r}, at most {in_percent(section['bound'])} of items drawn like them fail the premise."
+        f" with confidence {_sure(section['confidence'])}, at most {in_percent(section['bound'])} of items drawn like them fail the premise."
     )
 
 

@@ -39,7 +39,7 @@ def test_all_of_it_is_exact(run: Run, table: Path) -> None:
     assert found.json["waiting"] == 0
     tight = run("audit", *OPTIONS, "--labels", "37", "--risk", "0.01")
     assert tight.code == 1
-    assert "is not proven yet" in tight.out
+    assert "does not hold: 2 of 37 are known to be wrong" in tight.out
     assert "Wrong: " in tight.out
     assert "Wrong: " not in run("audit", *OPTIONS, "--labels", "37", "--risk", "0.1", "--quiet").out
 

@@ -102,3 +102,9 @@ def test_the_pair_that_nobody_can_tell_apart_is_shown(problem: Problem, certific
     assert "no method can promise less than half of that" in made
     for name in (*pair["first"]["support"], *pair["second"]["support"]):
         assert f"{name} is off by" in made
+
+
+def test_how_often_the_premise_fails_is_shown_where_a_pilot_counted_it(certificate: dict[str, Any]) -> None:
+    assert "How often that fails" not in render(read(certificate))
+    made = render(read({**certificate, "pilot": {"sentence": "At most 14.14 % <b>fail</b> the premise."}}))
+    assert "How often that fails, from a pilot: At most 14.14 % &lt;b&gt;fail&lt;/b&gt; the premise." in made

@@ -8,7 +8,7 @@ from fractions import Fraction
 import pytest
 
 from rrf_design.risk import Among, Limit, Scope, Statement, promise
-from rrf_design.risk.sentences import number_above, percent, percent_above, percent_below
+from rrf_design.risk.sentences import audited_risk, number_above, percent, percent_above, percent_below
 from rrf_design.risk.statements import evidence
 
 SURE = Fraction(19, 20)
@@ -83,3 +83,11 @@ def test_a_number_that_is_no_share_is_rounded_upwards_too() -> None:
     assert number_above(12.3401) == "12.35"
     assert number_above(123456.0) == "123500"
     assert number_above(float("inf")) == "inf"
+
+
+def test_a_risk_that_was_seen_to_be_larger_is_not_open() -> None:
+    assert audited_risk(0.1, holds=True, population=100, wrong=2) == "The risk of 10 % holds."
+    assert "not proven yet: it takes more draws" in audited_risk(0.1, holds=False, population=100, wrong=10)
+    assert "it takes more labels" in audited_risk(0.1, holds=False, population=100, wrong=10, waiting=True)
+    said = audited_risk(0.1, holds=False, population=1000, wrong=120)
+    assert said == "The risk of 10 % does not hold: 120 of 1,000 are known to be wrong."
