@@ -88,7 +88,7 @@ def audit_verb(
     if review_file is not None:
         check_review_file(review_file)
     table = _delivered(run, recipe, data, store, id_column or (None if known is None else known.data.id))
-    before = read(output, what="audit") if output is not None and output.exists() else None
+    before = read(output, what="audit") if output is not None and output.is_file() else None
     if output is not None:
         refuse_another_draw(output, table.digest, seed, confidence=sure)
     said = read_reviews(review_file, only=table.ids) if resume and review_file is not None else {}

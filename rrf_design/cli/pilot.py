@@ -216,7 +216,7 @@ def _earlier(output: Path | None) -> Any:
     from rrf_design.documents import checked, read
     from rrf_design.errors import InputError
 
-    if output is None or not output.exists():
+    if output is None or not output.is_file():  # a pipe or a device has nothing to go on with
         return None
     document = read(output, what="policy")
     try:

@@ -28,7 +28,7 @@ def write_reviews(path: str | os.PathLike[str], rows: Iterable[tuple[str, str, s
     What people wrote into the file stays: values, columns of their own, and items that are not asked about any more.
     """
     form = check_review_file(path)
-    there = _filled(path) if Path(path).exists() else {}
+    there = _filled(path) if Path(path).is_file() else {}
     asked = [{"id": name, "question": question, "text": text} for name, question, text in rows]
     entries: list[dict[str, Any]] = [{**there.pop(e["id"], {"value": ""}), **e} for e in asked]
     entries += there.values()

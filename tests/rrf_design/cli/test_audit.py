@@ -243,3 +243,11 @@ def test_a_damaged_document_of_a_run_is_one_line(run: Run, table: Path, items: A
 def test_a_table_without_rows_says_so(run: Run, table: Path) -> None:
     Path("empty.csv").write_text("no,booked,answer\n")
     assert "no row has an answer" in run("audit", "empty.csv", "--gold", "booked").err
+
+
+@pytest.mark.parametrize(("output", "code"), [("/dev/null", 0), ("folder", 2)])
+def test_an_output_that_is_no_file_is_not_read(run: Run, table: Path, output: str, code: int) -> None:
+    """A pipe would be waited for, and /dev/full has no end."""
+    Path("folder").mkdir()
+    found = run("audit", *OPTIONS, "--labels", "12", "-o", output)
+    assert (found.code, "can't be written" in found.err) == (code, code == 2)
