@@ -192,8 +192,9 @@ def writing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     temporary: Path | None = None
     try:
         target = Path(os.path.realpath(path))  # through a link, not over it
-        if target.exists() and not target.is_file() and not target.is_dir():
-            with target.open("wb") as device:  # a pipe or a device can't be replaced
+        given = Path(path)
+        if given.exists() and not given.is_file() and not given.is_dir():
+            with given.open("wb") as device:  # a pipe or a device can't be replaced, and a pipe's link leads nowhere
                 yield device
             return
         temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")

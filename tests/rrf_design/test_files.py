@@ -479,3 +479,18 @@ def test_suggestions() -> None:
 def test_python_and_file_give_one_problem() -> None:
     settings_, entries = SAMPLE["problem"], {key: value for key, value in SAMPLE.items() if key != "problem"}
     assert Problem(**settings_, **entries) == from_document(SAMPLE) == rrf.loads(json.dumps(SAMPLE), "json")
+
+
+def test_a_pipe_that_is_named_by_a_link_is_written_to() -> None:
+    """/dev/stdout of a shell's pipe: a link that leads to no name."""
+    import os
+
+    from rrf_design.files import write_text
+
+    reading, writing_end = os.pipe()
+    try:
+        write_text(f"/dev/fd/{writing_end}", "whole")
+        assert os.read(reading, 100) == b"whole"
+    finally:
+        os.close(reading)
+        os.close(writing_end)
