@@ -62,8 +62,9 @@ class Limit:
     among: Among = Among.DELIVERED
 
     def __post_init__(self) -> None:
+        # Nothing exceeds 1: where many are checked at random, a large risk is no limit at all for the others.
+        object.__setattr__(self, "share", Fraction(1) if self.share == 1 else share(self.share, "risk", zero=True))
         # A plain text equals a member and is none: what is asked for by identity further on would be passed over in silence.
-        object.__setattr__(self, "share", share(self.share, "risk", zero=True))
         object.__setattr__(self, "among", choice(Among, self.among, "among"))
 
     @classmethod

@@ -165,6 +165,14 @@ def test_a_statement_by_its_name_is_that_statement() -> None:
     assert all(tail == found[0] for tail in found)
 
 
+def test_a_limit_of_one_is_kept_by_whatever_is_not_all_wrong() -> None:
+    """0.1 of all items with 0.9 of them checked at random: the others may all be wrong."""
+    whole = Limit(Fraction(1), among=Among.ALL)
+    assert whole == Limit(1.0, among=Among.ALL)  # type: ignore[arg-type]
+    for scope in (Scope(Statement.FRESH, 20), Scope(Statement.POLICY, 20, 90)):
+        assert evidence(whole, scope, 20, 19).claim.value == 0.0
+
+
 @pytest.mark.parametrize(
     ("call", "words"),
     [
