@@ -39,6 +39,12 @@ def test_the_cheapest_proven_policy_is_chosen() -> None:
     assert choose([CAREFUL, FAIR, BOLD], 0.2, 0.95) == "bold"
 
 
+def test_of_equally_cheap_ones_the_one_that_was_wrong_least_often_is_chosen() -> None:
+    twin = toy("twin", 5.0, wrong=3)
+    assert choose([FAIR, twin], 0.05, 0.95) == choose([twin, FAIR], 0.05, 0.95) == "twin"
+    assert choose([FAIR, toy("copy", 5.0, wrong=8)], 0.05, 0.95) == "fair"
+
+
 def test_an_order_stops_at_its_first_failure() -> None:
     assert choose([CAREFUL, FAIR, BOLD], 0.05, 0.95, order=["careful", "fair", "bold"]) == "fair"
     assert choose([CAREFUL, FAIR, BOLD], 0.05, 0.95, order=["careful", "bold", "fair"]) == "careful"
