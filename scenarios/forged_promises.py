@@ -11,6 +11,7 @@ import copy
 import json
 import math
 from collections.abc import Callable
+from decimal import Decimal
 from fractions import Fraction
 from hashlib import sha256
 from pathlib import Path
@@ -319,7 +320,7 @@ def _pilot_follows(section: Document, k: int) -> bool:
         and section["more_than_k"] == failed
         and _bounded(len(places), failed, section["bound"], sure)
         and f"{failed:,} of {len(places):,} items" in section["sentence"]
-        and str(section["confidence"]) in section["sentence"]
+        and f"with confidence {(100 * Decimal(str(section['confidence']))).normalize():f} %," in section["sentence"]
     )
 
 
