@@ -104,8 +104,9 @@ def _describe(found: dict[str, Any], *, quiet: bool) -> None:
     from rrf_design.risk.sentences import percent_above, plain_percent
 
     wrong = found["wrong_answers"]
+    asked = {node: wrong["items"] - marks.count("-") for node, marks in wrong["by_node"].items()}
     rows = [
-        (entry["node"], f"{entry['wrong']} of {wrong['items']}", percent_above(Fraction(entry["bound"])))
+        (entry["node"], f"{entry['wrong']} of {asked[entry['node']]}", percent_above(Fraction(entry["bound"])))
         for entry in wrong["nodes"]
     ]
     table("", ["answer", "wrong", "at most"], rows, right=[1, 2])

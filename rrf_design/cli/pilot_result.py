@@ -80,8 +80,9 @@ def _measured(document: dict[str, Any]) -> None:
     from rrf_design.risk.sentences import plain_percent
 
     if document["measured"]["proposals"]:
-        sure = plain_percent(document["confidence"])
-        say(f"Measured, for the recipe if its author agrees (each bound for itself, with confidence {sure}):")
+        sure, rests = plain_percent(document["confidence"]), document["measured"].get("basis")
+        basis = f"; {rests}" if rests else ""
+        say(f"Measured, for the recipe if its author agrees (each bound for itself, with confidence {sure}{basis}):")
     for words in document["measured"]["proposals"]:
         say(f"- {words}")
 

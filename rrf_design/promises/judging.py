@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 from rrf_design.acquisition.sources import calibrate
 from rrf_design.blocks import Anchor
 from rrf_design.errors import InputError
-from rrf_design.promises.truths import Said, same
+from rrf_design.promises.truths import Said, Truth, place_of, same
 from rrf_design.questions.templates import strict_number
-from rrf_design.risk import rate_bound
+from rrf_design.risk import best_risk, rate_bound
 from rrf_design.risk.sentences import number_above, percent_about, percent_above, percent_below, plain_percent
 
 if TYPE_CHECKING:
@@ -39,6 +39,14 @@ class Judgement:
     value: Said | None
     truth: Said
     position: str | None = None
+    tolerance: float | None = None
+    """How far off it may be and still count as right."""
+
+    @classmethod
+    def against(cls, truth: Truth, item: str, judge: str, value: Said | None) -> Judgement:
+        """Where several values are true, it is held against the one that it said, else the first."""
+        own = (one for one in truth.values if value is not None and same(value, one, truth.tolerance))
+        return cls(item, judge, value, next(own, truth.values[0]), tolerance=truth.tolerance)
 
 
 def read_judgements(path: str | Path) -> list[Judgement]:
@@ -84,8 +92,7 @@ def judgements_of(run: Acquisition, dataset: Dataset) -> list[Judgement]:
         for entry in said[item.id]:
             block = item.problem.block_by_id.get(entry.name)
             if truth is not None and isinstance(block, Anchor) and block.nodes == (shape.node,) and block.rows is None:
-                near = next((t for t in truth.values if entry.value is not None and truth.right(entry.value)), None)
-                found.append(Judgement(item.id, entry.name, entry.value, truth.values[0] if near is None else near))
+                found.append(Judgement.against(truth, item.id, entry.name, entry.value))
     return found
 
 
@@ -135,14 +142,30 @@ def _judge(name: str, said: Sequence[Judgement], confidence: float) -> dict[str,
     if read:
         found |= {"rate": right / len(read), "interval": interval(len(read), right, confidence)}
     errors = [
-        one.value[0] - one.truth[0] for one in read if isinstance(one.value, tuple) and isinstance(one.truth, tuple)
+        tuple(a - b for a, b in zip(one.value, one.truth, strict=True))
+        for one in read
+        if isinstance(one.value, tuple) and isinstance(one.truth, tuple) and len(one.value) == len(one.truth)
     ]
+    options = all(place_of(one.truth) is not None for one in read)
     if (
-        len(errors) == len(read) >= FEWEST and len({one.truth for one in read}) > FEWEST
-    ):  # not two classes called 0 and 1
-        measured = calibrate(errors, unread=len(said) - len(read), confidence=confidence)
-        found["sigma"] = {"upper": measured.sigma, "rms": measured.rms, "bias": measured.bias}
+        len(errors) == len(read) >= FEWEST and len({one.truth for one in read}) > FEWEST and not options
+    ):  # not two classes called 0 and 1, nor options
+        found["sigma"] = _sigma(errors, len(said) - len(read), confidence)
     return found | ({"position": _position(read, confidence)} if any(one.position for one in read) else {})
+
+
+def _sigma(errors: Sequence[tuple[float, ...]], unread: int, confidence: float) -> dict[str, Any]:
+    """Of the coordinate that is worst, each at its part of the confidence: errors of one item are no independent ones. `largest` assumes nothing of how errors are distributed, `upper` does."""
+    coordinates = list(zip(*errors, strict=True))
+    each = 1.0 - (1.0 - confidence) / len(coordinates)
+    worst = max((calibrate(own, unread=unread, confidence=each) for own in coordinates), key=lambda one: one.sigma)
+    return {
+        "upper": worst.sigma,
+        "rms": worst.rms,
+        "bias": worst.bias,
+        "largest": max(abs(number) for error in errors for number in error),
+        "share_beyond": best_risk(len(errors), confidence),
+    }
 
 
 def _position(read: Sequence[Judgement], confidence: float) -> dict[str, Any]:
@@ -181,15 +204,16 @@ def _pair(a: str, b: str, by_judge: Mapping[str, Mapping[str, Judgement]], confi
 
 
 def _right(one: Judgement) -> bool:
-    return one.value is not None and same(one.value, one.truth)
+    return one.value is not None and same(one.value, one.truth, one.tolerance)
 
 
 def _proposals(judge: Mapping[str, Any], confidence: float) -> list[str]:
     name, found = judge["judge"], []
     if "sigma" in judge:
         found.append(
-            f"check by {name!r}: sigma = {number_above(judge['sigma']['upper'])} ({plain_percent(confidence)} sure that it is no larger, from"
-            f" {judge['judged'] - judge['unread']} labels; bias {judge['sigma']['bias']:+.4g})"
+            f"check by {name!r}: sigma = {number_above(judge['sigma']['upper'])} ({plain_percent(confidence)} sure that it is no larger if errors are normal"
+            f" around 0, from {judge['judged'] - judge['unread']} labels; bias {judge['sigma']['bias']:+.4g}). Whatever they are: none was off by more than"
+            f" {number_above(judge['sigma']['largest'])}, and at most {percent_above(Fraction(judge['sigma']['share_beyond']))} of all are"
         )
     elif "rate" in judge and judge["right"] < judge["judged"] - judge["unread"]:
         low, high = between(judge["interval"])

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rrf_design.known import rows_of
 from rrf_design.promises.checks import noisy
 from rrf_design.promises.judging import Judgement, measure_judges
 from rrf_design.promises.positions import both_orders, order_proposals
@@ -27,6 +28,8 @@ from rrf_design.risk.sentences import percent_above
 
 Marks = NDArray[np.bool_]
 DEEPEST = 3
+NO_CODE = -2
+"""What no answer has: whether the truth agrees is asked with its tolerance, and codes know none."""
 
 
 def measured(sheet: AnswerSheet, truths: Sequence[Truth], recipe: Recipe, confidence: float) -> dict[str, Any]:
@@ -162,7 +165,9 @@ def checks(sheet: AnswerSheet, truths: Sequence[Truth], confidence: float) -> li
             if value is not None and anchor.nodes == (row.shape.node,) and anchor.rows is None:
                 tally = counts.setdefault(anchor.id, [0, 0])
                 tally[0] += 1
-                tally[1] += not truth.right(value if isinstance(value, tuple | str) else (float(value),))
+                tally[1] += not truth.right(
+                    value if isinstance(value, tuple | str) else (float(value),) * rows_of(row.shape.problem, anchor)
+                )
     return [
         {"check": name, "asked": asked, "wrong": wrong, "bound": rate_bound(asked, wrong, confidence)}
         for name, (asked, wrong) in sorted(counts.items())
@@ -172,7 +177,7 @@ def checks(sheet: AnswerSheet, truths: Sequence[Truth], confidence: float) -> li
 def judged(sheet: AnswerSheet, truths: Sequence[Truth], confidence: float) -> dict[str, Any]:
     """The noisy checks that were fetched, and speak of the delivered value, as judges are measured: how often right, or their σ."""
     said = [
-        Judgement(row.id, name, row.checked.get(name), truth.values[0])
+        Judgement.against(truth, row.id, name, row.checked.get(name))
         for row, truth in zip(sheet.rows, truths, strict=True)
         for name, check in row.shape.checks.items()
         if truth.values
@@ -196,8 +201,10 @@ def check_proposals(verdicts: Sequence[Mapping[str, Any]]) -> list[str]:
 def disputed_gold(sheet: AnswerSheet, truths: Sequence[Truth], others: AnswerSheet) -> list[str]:
     """Items where answers agree strongly on a value that the truth denies. Gold is wrong too; these are worth a second look."""
     crowd = fit_crowd(others.codes if len(others) >= len(sheet) else sheet.codes)
-    gold = [_gold_code(sheet, place, truth) for place, truth in enumerate(truths)]
-    return [sheet.rows[place].id for place in disputed(crowd, sheet.codes, gold) if truths[place].values]
+    best = crowd.right(sheet.codes).argmax(axis=1)
+    found = disputed(crowd, sheet.codes, np.full(len(sheet), NO_CODE))
+    denied = [at for at in found if not truths[at].right(sheet.rows[at].implied.get(sheet.nodes[best[at]]))]
+    return [sheet.rows[at].id for at in denied if truths[at].values]
 
 
 def proposals(wrong: dict[str, Any], pairs: Sequence[dict[str, Any]], repeated: dict[str, Any] | None) -> list[str]:
@@ -215,7 +222,10 @@ def proposals(wrong: dict[str, Any], pairs: Sequence[dict[str, Any]], repeated: 
             " nodes that fail together count as one unit"
         )
     if repeated is not None and repeated["differ"] == 0:
-        found.append(f"repeat: {repeated['pairs']} pairs of repeats never differed; a second one buys nothing")
+        found.append(
+            f"repeat: {repeated['pairs']} pairs of repeats never differed; in at most {percent_above(Fraction(repeated['bound']))} of items like these"
+            f" {repeated['items']:,} would a second one say anything else"
+        )
     return found
 
 
@@ -240,16 +250,3 @@ def _distance(said: Said | None, truth: Truth) -> float | None:
         if isinstance(v, tuple) and len(v) == len(said)
     ]
     return min(near, default=None)
-
-
-def _gold_code(sheet: AnswerSheet, place: int, truth: Truth) -> int:
-    """The code of a voice that is right; a number that no code has where none is."""
-    row = sheet.rows[place]
-    return next(
-        (
-            int(c)
-            for c, n in zip(sheet.codes[place], sheet.nodes, strict=True)
-            if c >= 0 and truth.right(row.implied.get(n))
-        ),
-        -2,
-    )

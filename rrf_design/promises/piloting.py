@@ -141,4 +141,16 @@ def _measure(plan: PilotPlan, pilot: AnswerSheet, aside: AnswerSheet, truths: Se
     # When a pilot that grows stops depends on what it showed, so its bounds are those of the first look, whose size does not.
     size = min(len(pilot), first_look(settings.risk, sure)) if settings.sequential else len(pilot)
     found = measuring.measured(pilot.only(range(size)), truths[:size], plan.dataset.recipe, sure)
-    return {**found, "disputed_gold": disputed}
+    return {**found, "disputed_gold": disputed, "basis": _basis(plan, size)}
+
+
+def _basis(plan: PilotPlan, size: int) -> str:
+    """What the measured bounds rest on, where that is not the whole of a simple draw."""
+    if size < len(plan.drawn):
+        return (
+            f"from the first {size:,} of the {len(plan.drawn):,} items, because when a pilot that grows stops depends on what it showed, and the size of its"
+            " first look does not"
+        )
+    if plan.settings.stratify is not None:
+        return f"of items that are mixed over the strata of {plan.settings.stratify!r} as the drawn ones are, not as all are"
+    return ""

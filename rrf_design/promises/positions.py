@@ -16,7 +16,7 @@ from typing import Any
 from rrf_design.blocks import Relation
 from rrf_design.promises.judging import interval
 from rrf_design.promises.sheets import AnswerSheet, SheetRow, carried, simple
-from rrf_design.promises.truths import Said, Truth, same
+from rrf_design.promises.truths import Truth, place_of, same
 from rrf_design.questions.recipe import Recipe
 
 _WORDS = {"earlier": "to what stood earlier", "later": "to what stood later", "lower": "downwards", "higher": "upwards"}
@@ -77,7 +77,7 @@ class _Orders:
         one, other = row.said.get(self.first), row.said.get(self.second)
         order = relation.transport.permute
         if order is not None and one is not None and other is not None:
-            self._places(row, truth, order, (_place(one), _place(other)))
+            self._places(row, truth, order, (place_of(one), place_of(other)))
         if isinstance(one, str) or isinstance(other, str):
             if isinstance(one, str) and isinstance(other, str) and order is None:
                 self._note(same(one, other, None), "")
@@ -85,7 +85,7 @@ class _Orders:
         if one is None or other is None:
             return
         expected = carried(one, relation, row.offsets.get(relation.id, relation.offset), backwards=False)
-        chosen, shown = _place(one), _place(other)
+        chosen, shown = place_of(one), place_of(other)
         if order is not None and chosen is not None and shown is not None:
             stood = chosen + shown, order.index(chosen) + order[shown]  # when chosen, and when not
             self._note(order[shown] == chosen, _way(stood[0] - stood[1], "earlier", "later"))
@@ -102,7 +102,7 @@ class _Orders:
 
     def _places(self, row: SheetRow, truth: Truth, order: Sequence[int], chosen: tuple[int | None, int | None]) -> None:
         """Whether the right option was found where it stood; known where the first order is the delivered question's."""
-        right = {_place(value) for value in truth.values} - {None}
+        right = {place_of(value) for value in truth.values} - {None}
         if self.first != row.shape.node or len(right) != 1:
             return
         at = next(iter(right))
@@ -132,13 +132,6 @@ class _Orders:
                 for place, (judged, right) in sorted(self.places.items())
             ],
         }
-
-
-def _place(said: Said) -> int | None:
-    """Which option an answer names; None for an answer that is no choice."""
-    if isinstance(said, str) or sorted(said) != [0.0] * (len(said) - 1) + [1.0] or len(said) < 2:
-        return None
-    return said.index(1.0)
 
 
 def _way(difference: float, below: str, above: str) -> str:

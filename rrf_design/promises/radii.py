@@ -1,7 +1,7 @@
 """Radii that users otherwise guess, measured where every answer is right: how far relations are off then (η), and all of an item's rows together (ε).
 
 A relation z_head = T z_tail + b that is not quite true leaves a gap between what right answers say; relative to the tail it is what `uncertainty` of the relation has to cover. The gaps of all relations of
-an item, each in the units of its row (weight and σ), are the noise that `epsilon` has to cover. The largest of n bounds the share of further ones beyond it, with the pilot's confidence and nothing
+an item and of the checks it holds, each in the units of its row (weight and σ), are the noise that `epsilon` has to cover. The largest of n bounds the share of further ones beyond it, with the pilot's confidence and nothing
 assumed about how they are distributed; it is no bound on how far those lie.
 """
 
@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from rrf_design.blocks import Relation
+from rrf_design.blocks import Anchor, Relation
 from rrf_design.problem import Problem
 from rrf_design.promises.sheets import AnswerSheet, SheetRow, carried, simple
 from rrf_design.promises.truths import Truth
@@ -32,20 +32,13 @@ def measured_radii(sheet: AnswerSheet, truths: Sequence[Truth], confidence: floa
     gaps: dict[str, _Gaps] = {}
     norms: list[float] = []
     for row, truth in zip(sheet.rows, truths, strict=True):
-        squares: float | None = 0.0
         for relation in row.shape.problem.relations:
-            if not relation.pair or relation.cost is not None:
-                continue
-            seen = _gap(row, truth, relation)
-            if seen is None:
-                squares = None
-                continue
-            gap, tail = seen
-            gaps.setdefault(relation.id, _Gaps()).add(math.hypot(*gap), tail)
-            if squares is not None:
-                squares += _in_rows(row.shape.problem, relation, gap) ** 2
-        if squares is not None and row.shape.problem.relations:
-            norms.append(math.sqrt(squares))
+            seen = _gap(row, truth, relation) if relation.pair and relation.cost is None else None
+            if seen is not None:
+                gaps.setdefault(relation.id, _Gaps()).add(math.hypot(*seen[0]), seen[1])
+        norm = _norm(row, truth)
+        if norm is not None:
+            norms.append(norm)
     if not gaps:
         return None
     return {
@@ -62,18 +55,19 @@ class _Gaps:
 
     sizes: list[float] = field(default_factory=list)
     relative: list[float] = field(default_factory=list)
+    """A gap above a tail of zero is infinite: no factor of nothing covers it."""
 
     def add(self, size: float, tail: float) -> None:
         self.sizes.append(size)
-        if tail > 0.0:
-            self.relative.append(size / tail)
+        self.relative.append(size / tail if tail > 0.0 else math.inf if size > 0.0 else 0.0)
 
     def document(self, name: str, confidence: float) -> dict[str, Any]:
+        most = max(self.relative)
         return {
             "relation": name,
             "pairs": len(self.sizes),
             "largest": max(self.sizes),
-            "uncertainty": max(self.relative, default=None),
+            "uncertainty": most if math.isfinite(most) else None,
             "share_beyond": best_risk(len(self.sizes), confidence),
         }
 
@@ -86,16 +80,50 @@ def _gap(row: SheetRow, truth: Truth, relation: Relation) -> tuple[tuple[float, 
     if not all(truth.right(row.implied.get(str(node))) for node in (relation.tail, relation.head)):
         return None
     expected = carried(tail, relation, row.offsets.get(relation.id, relation.offset), backwards=False)
-    gap = tuple(a - b for a, b in zip(head, expected, strict=True))
-    reach = max(1.0, *(abs(number) for number in (*head, *expected)))
-    return ((0.0,) * len(gap) if math.hypot(*gap) <= 1e-12 * reach else gap), math.hypot(*tail)
+    return _beyond_rounding(head, expected), math.hypot(*tail)
 
 
-def _in_rows(problem: Problem, relation: Relation, gap: Sequence[float]) -> float:
+def _beyond_rounding(said: Sequence[float], expected: Sequence[float]) -> tuple[float, ...]:
+    gap = tuple(a - b for a, b in zip(said, expected, strict=True))
+    reach = max(1.0, *(abs(number) for number in (*said, *expected)))
+    return (0.0,) * len(gap) if math.hypot(*gap) <= 1e-12 * reach else gap
+
+
+def _norm(row: SheetRow, truth: Truth) -> float | None:
+    """Of what is left in all rows that the item holds, its checks' among them; None where an answer or a check is wrong, or a row is of a kind that is not measured."""
+    problem, squares = row.shape.problem, 0.0
+    held = [block for block in problem.blocks if block.cost is None]
+    for block in held:
+        if isinstance(block, Anchor):
+            gap = _off(row, truth, block)
+        else:
+            seen = _gap(row, truth, block) if block.pair else None
+            gap = None if seen is None else seen[0]
+        if gap is None:
+            return None
+        squares += _in_rows(problem, block, gap) ** 2
+    return math.sqrt(squares) if any(isinstance(block, Relation) for block in held) else None
+
+
+def _off(row: SheetRow, truth: Truth, check: Anchor) -> tuple[float, ...] | None:
+    """How far a right answer is from what a check of it says, where that is right too."""
+    (node, *others), value = check.nodes, row.values.get(check.id)
+    said = row.said.get(node)
+    if others or check.rows is not None or value is None or not isinstance(said, tuple):
+        return None
+    stated = value if isinstance(value, tuple) else (float(value),) * len(said)
+    if len(stated) != len(said) or not truth.right(row.implied.get(node)):
+        return None
+    if not truth.right(row.shape.implied(node, stated, row.offsets)):
+        return None
+    return _beyond_rounding(said, stated)
+
+
+def _in_rows(problem: Problem, block: Relation | Anchor, gap: Sequence[float]) -> float:
     """What a gap comes to in B's rows: weighed and whitened as they are."""
-    white = row_whitener(problem, relation, len(gap))
+    white = row_whitener(problem, block, len(gap))
     whitened = math.hypot(*gap) * white if isinstance(white, float) else float(np.linalg.norm(white @ np.array(gap)))
-    return family_scale(problem, relation) * whitened
+    return family_scale(problem, block) * whitened
 
 
 def radius_proposals(found: Mapping[str, Any] | None) -> list[str]:
@@ -114,5 +142,9 @@ def radius_proposals(found: Mapping[str, Any] | None) -> list[str]:
             words.append(
                 f"relation {entry['relation']!r}: uncertainty = {number_above(entry['uncertainty'])} covers the {entry['pairs']} pairs of right answers;"
                 f" at most {percent_above(Fraction(entry['share_beyond']))} of such pairs are further off"
+            )
+        elif entry["pairs"] >= FEWEST and entry["uncertainty"] is None:
+            words.append(
+                f"relation {entry['relation']!r}: no uncertainty covers the {entry['pairs']} pairs of right answers: it is relative to the tail, and some are off where that is 0"
             )
     return words

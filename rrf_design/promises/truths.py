@@ -102,6 +102,13 @@ def same(said: Said, value: Said, tolerance: float | None = None) -> bool:
     )
 
 
+def place_of(said: Said) -> int | None:
+    """Which option an answer names; None for an answer that is no choice."""
+    if isinstance(said, str) or sorted(said) != [0.0] * (len(said) - 1) + [1.0] or len(said) < 2:
+        return None
+    return said.index(1.0)
+
+
 def cannot_tell(cell: Any) -> bool:
     """Of a reviewer's field, never of a gold column, where a question mark may be an answer."""
     return isinstance(cell, str) and cell.strip() == CANNOT_TELL
@@ -117,12 +124,12 @@ def read_truth(cell: Any, parser: Parser | None, rule: GoldRule) -> Truth | None
         parts = [part.strip() for part in cell.split(rule.separator)]
     values = tuple(_read(part, parser) for part in parts)
     # Choices and classes are the same or not; a distance means nothing among them.
-    tolerance = None if _worded(parser) else rule.tolerance
+    tolerance = None if worded(parser) else rule.tolerance
     return Truth(values, tolerance, str(cell))
 
 
 def _read(cell: Any, parser: Parser | None) -> Said:
-    if not _worded(parser):
+    if not worded(parser):
         try:
             numbers = cell if isinstance(cell, list | tuple) else [cell]
             return tuple(strict_number(number) for number in numbers)
@@ -138,14 +145,14 @@ def _read(cell: Any, parser: Parser | None) -> Said:
     return said
 
 
-def _worded(parser: Parser | None) -> bool:
+def worded(parser: Parser | None) -> bool:
     """Whether answers are words (choices, yes or no, open classes) rather than numbers."""
     inner = getattr(parser, "of", parser)
     return parser is not None and (parser.dim == 0 or isinstance(inner, ChoiceParser | YesNoParser))
 
 
 def _is_vector(parser: Parser | None) -> bool:
-    return parser is not None and parser.dim > 1 and not _worded(parser)
+    return parser is not None and parser.dim > 1 and not worded(parser)
 
 
 def shown(said: Said, parser: Parser | None) -> Any:
@@ -155,7 +162,7 @@ def shown(said: Said, parser: Parser | None) -> Any:
 
 def answer_is_right(answer: Any, gold: Any, parser: Parser | None, rule: GoldRule) -> bool | None:
     """Whether a delivered cell is right by a gold cell, both read by the recipe's parser where answers are words: equal dictionaries need not be written alike."""
-    if _worded(parser) and not isinstance(answer, list | tuple):
+    if worded(parser) and not isinstance(answer, list | tuple):
         try:
             truth, said = read_truth(gold, parser, rule), read_truth(answer, parser, GoldRule())
         except InputError:  # words that the parser does not know are the same only as they are written

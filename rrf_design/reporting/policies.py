@@ -253,6 +253,8 @@ def _measured(data: Mapping[str, Any]) -> Section:
             caption=f"How often more than k of {_count(wrong['answers'])} answers whose truth is known were wrong",
         ),
     ]
+    if seen.get("basis"):
+        parts.insert(0, prose(f"All bounds here: {seen['basis']}."))
     if seen.get("checks"):
         rows = [[e["check"], f"{e['wrong']} of {e['asked']}", _at_most(e["bound"])] for e in seen["checks"]]
         parts.append(table(("check", "wrong", "at most"), rows, right=[1, 2], caption="How often checks were wrong"))

@@ -10,6 +10,9 @@ import pytest
 
 from rrf_design.errors import InputError, Refused
 from rrf_design.promises import PilotSettings
+from rrf_design.promises.leaks import _is, _readings
+from rrf_design.promises.truths import GoldRule, read_truth
+from rrf_design.responses.worded import ChoiceParser
 
 SETTINGS = PilotSettings(40, 0.2)
 
@@ -75,6 +78,10 @@ def test_no_back_door_of_the_templates_leads_to_it(pilot: Any, prompt: str, word
         lambda at, truth: float(truth),
         lambda at, truth: str(truth),
         lambda at, truth: f"  {truth}.00 ",
+        lambda at, truth: f"{truth},00 €",
+        lambda at, truth: f"EUR {truth}.00",
+        lambda at, truth: [truth],
+        lambda at, truth: f"[{truth}.0]",
     ],
 )
 def test_a_copy_of_the_truth_in_a_prompt_is_refused(pilot: Any, cell: Any) -> None:
@@ -162,3 +169,45 @@ def test_an_item_that_is_an_example_of_the_prompt_is_named(make_world: Any) -> N
     (entry,) = document["leaks"]
     assert (entry["items"], entry["column"]) == ([drawn], "text")
     assert "example" in entry["how"]
+
+
+@pytest.mark.parametrize(
+    ("cell", "numbers"),
+    [
+        ("1,234.50", [1234.5]),
+        ("1.234,50 €", [1234.5]),
+        ("USD 1'234.5", [1234.5]),
+        ("−7", [-7.0]),
+        ("1.234", [1.234, 1234.0]),
+        ("12 %", [12.0]),
+        ("pay 12", []),
+        ("item 3: 12", []),
+        ("ABCDEF", []),
+    ],
+)
+def test_a_number_is_seen_however_it_is_written(cell: str, numbers: list[float]) -> None:
+    assert sorted(set(_readings(cell)) & set(numbers)) == numbers
+    assert bool(_readings(cell)) == bool(numbers)
+
+
+@pytest.mark.parametrize(("cell", "leak"), [("(b)", True), ("Answer: B", True), ("A", False), ("b" * 50, False)])
+def test_an_option_in_other_words_is_a_copy(cell: str, leak: bool) -> None:
+    parser = ChoiceParser(("A", "B", "C"))
+    truth = read_truth("B", parser, GoldRule())
+    assert truth is not None
+    assert _is(cell, truth, parser) is leak
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_a_short_example_is_named_unless_it_is_the_name_of_a_kind(make_world: Any, shared: bool) -> None:
+    """ "What is 17 x 23?" stands in a prompt because it is an example; "United Kingdom", which many rows have, need not."""
+    world = make_world(items=80, wrong=0.02)
+    path = world.folder / "table.jsonl"
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    kept = [{**row, "extra": "United Kingdom" if shared else f"invoice nr {at}"} for at, row in enumerate(rows)]
+    path.write_text("".join(json.dumps(row) + "\n" for row in kept))
+    shots = "United Kingdom" if shared else ", ".join(row["extra"] for row in kept)
+    text = world.recipe.read_text()
+    world.recipe.write_text(text.replace('"{{ text }}"', f'"{shots} {{{{ text }}}} {{{{ extra }}}}"', 1))
+    found = [entry["items"] for entry in world.document(SETTINGS)["leaks"]]
+    assert [len(items) for items in found] == ([] if shared else [40])

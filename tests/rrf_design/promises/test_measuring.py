@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -62,7 +63,45 @@ def test_a_pilot_that_grew_is_measured_at_its_first_look(make_world: Any) -> Non
     size = first_look(0.1, 0.95)
     assert size < 90
     assert document["wrong_answers"]["items"] == size
+    assert document["measured"]["basis"].startswith(f"from the first {size} of the 90 items, because when")
     prove_policy(document)
+
+
+def test_bounds_of_a_draw_inside_strata_name_the_mix_that_they_speak_of(make_world: Any) -> None:
+    """A hundred strata of one item each are not drawn from before half of a large one is: what they hide no count of the drawn items bounds."""
+    from rrf_design.promises import PilotSettings
+    from rrf_design.risk import stratified_order
+
+    drawn = stratified_order(["large"] * 100 + [str(at) for at in range(100)], 0, digest="d")[:50]
+    assert max(drawn) < 100
+    assert rate_bound(50, 0, 0.95) < 0.06 < 0.5  # all of the second half may be wrong
+    world = make_world(items=100, wrong=0.05)
+    assert world.document(PilotSettings(60, 0.3))["measured"]["basis"] == ""
+    path = world.folder / "table.jsonl"
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    path.write_text("".join(json.dumps({**row, "kind": str(at % 3)}) + "\n" for at, row in enumerate(rows)))
+    document = world.document(PilotSettings(60, 0.3, stratify="kind"))
+    assert "mixed over the strata of 'kind' as the drawn ones are" in document["measured"]["basis"]
+
+
+def test_a_truth_that_agreement_meets_within_its_tolerance_is_not_disputed() -> None:
+    """Of five answers one is 100 and four are 100.3: all are right within 0.5, whoever of them came first."""
+    from rrf_design.promises.measuring import disputed_gold
+
+    recipe: Any = {**REPEATED, "ask": [{**REPEATED["ask"][0], "repeat": 5}]}  # type: ignore[index]
+    table = [{"no": str(i), "truth": 100.0 + i + (7.0 if i == 4 else 0.0)} for i in range(20)]
+    dataset = rrf.dataset(recipe_from_document(recipe), table)
+    nodes = tuple(dict.fromkeys(dataset.recipe.nodes.values()))
+    answers = [
+        {"id": str(i), "node": node, "value": 100.0 + i + (0.3 if at else 0.0)}
+        for i in range(20)
+        for at, node in enumerate(nodes)
+    ]
+    with RecordedAnswers(dataset, answers) as recorded:
+        sheet = read_sheet(dataset, recorded, nodes)
+    rule = GoldRule.of(dataset.recipe.data, tolerance=0.5)
+    truths = [truth for row in sheet.rows if (truth := read_truth(row.item.gold, row.parser, rule)) is not None]
+    assert disputed_gold(sheet, truths, sheet) == ["4"]
 
 
 def test_checks_are_proposed_with_their_bound() -> None:

@@ -105,3 +105,51 @@ def test_exact_answers_propose_nothing_and_few_neither() -> None:
     _, sheet, truths = world()
     assert radius_proposals(measured_radii(sheet.only(range(8)), truths[:8], 0.95)) == []
     assert radius_proposals(None) == []
+
+
+def _two(check: bool, *, truths: list[float], off: tuple[float, float]) -> tuple[Any, Any, list[Any]]:
+    recipe: Any = {
+        "data": {"id": "no", "gold": "truth"},
+        "answer": {"of": "a", "tolerance": 0.5},
+        "ask": [{"id": "a", "prompt": "a? {{ no }}"}, {"id": "b", "prompt": "b? {{ no }}", "like": "a"}],
+    }
+    if check:
+        recipe["check"] = [{"id": "ledger", "of": "a", "by": {"value": "{{ ledger }}"}}]
+    table: list[dict[str, Any]] = [
+        {"no": str(i), "truth": truth, "ledger": truth if i else truth + 9.0} for i, truth in enumerate(truths)
+    ]
+    answers = [
+        {"id": row["no"], "node": node, "value": row["truth"] + own}
+        for row in table
+        for node, own in zip("ab", off, strict=True)
+    ]
+    dataset = rrf.dataset(recipe_from_document(recipe), table)
+    with RecordedAnswers(dataset, answers) as recorded:
+        sheet = read_sheet(dataset, recorded, ("a", "b"))
+    rule = GoldRule.of(dataset.recipe.data, tolerance=0.5)
+    return dataset, sheet, [read_truth(row.item.gold, row.parser, rule) for row in sheet.rows]
+
+
+def test_epsilon_covers_the_rows_of_checks_that_an_item_holds() -> None:
+    """Both answers are 0.4 off and agree: relations alone would say 0.01. The item whose ledger is wrong is no item whose rows are noise."""
+    dataset, sheet, truths = _two(True, truths=[10.0 + i for i in range(30)], off=(0.4, 0.39))
+    found = measured_radii(sheet, truths, 0.95)
+    assert found is not None
+    slow = np.linalg.norm(dataset.item("1").problem.operator().syndrome(sheet.rows[1].said))
+    assert found["epsilon"]["items"] == 29
+    assert found["epsilon"]["largest"] == pytest.approx(slow)
+    assert slow > 0.4
+
+
+def test_no_factor_of_a_tail_that_is_zero_covers_a_gap() -> None:
+    """25 of 30 pairs are off where the tail is 0; that of the others, 0.4 of 100, covers none of them."""
+    _, sheet, truths = _two(False, truths=[0.0] * 25 + [100.0] * 5, off=(0.0, 0.4))
+    found = measured_radii(sheet, truths, 0.95)
+    assert found is not None
+    (entry,) = found["relations"]
+    assert (entry["pairs"], entry["uncertainty"]) == (30, None)
+    assert "no uncertainty covers the 30 pairs" in radius_proposals(found)[-1]
+    _, sheet, truths = _two(False, truths=[0.0] * 25 + [100.0] * 5, off=(0.0, 0.0))
+    exact = measured_radii(sheet, truths, 0.95)
+    assert exact is not None
+    assert exact["relations"][0]["uncertainty"] == 0.0

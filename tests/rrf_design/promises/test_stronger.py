@@ -9,19 +9,23 @@ from typing import Any
 import pytest
 
 from rrf_design.promises import PilotSettings
-from rrf_design.promises.stronger import _labels, in_words
+from rrf_design.promises.stronger import PromiseTest, in_words
+from rrf_design.risk import Among, Limit, Scope, Statement, first_look
 from rrf_design.risk.counts import BinomialTail
+from rrf_design.risk.statements import evidence
+
+FRESH = PromiseTest(Statement.FRESH, 10_000, 0.95)
 
 
 @pytest.mark.parametrize(("kept", "risk"), [(Fraction(0), 0.05), (Fraction(1, 100), 0.05), (Fraction(3, 200), 0.025)])
 def test_labels_prove_the_risk_when_what_was_seen_goes_on(kept: Fraction, risk: float) -> None:
-    labels = _labels(kept, risk, 0.95)
+    labels = FRESH.labels(kept, Fraction(str(risk)))
     assert labels is not None
     assert BinomialTail(labels, Fraction(str(risk)), int(kept * labels)).at_most(Fraction(1, 20))
 
 
 def test_more_labels_do_not_make_wrong_answers_right(make_world: Any) -> None:
-    assert _labels(Fraction(1, 20), 0.05, 0.95) is None
+    assert FRESH.labels(Fraction(1, 20), Fraction(1, 20)) is None
     world = make_world(items=200, wrong=0.0, together=0.3)
     document = world.document(PilotSettings(80, 0.05))
     (entry,) = document["stronger"]
@@ -40,7 +44,51 @@ def test_more_labels_do_not_make_wrong_answers_right(make_world: Any) -> None:
 
 def test_an_estimate_does_not_round_wrong_items_away() -> None:
     """One wrong of 120 is expected again: 119 labels are too few for 2.5 %, though 119 / 120 of an item is less than one."""
-    labels = _labels(Fraction(1, 120), 0.025, 0.95)
+    labels = FRESH.labels(Fraction(1, 120), Fraction(1, 40))
     assert labels is not None
     assert labels > 119
     assert BinomialTail(labels, Fraction(1, 40), math.ceil(labels / 120)).at_most(Fraction(1, 20))
+
+
+@pytest.mark.parametrize("statement", [Statement.FILE, Statement.REST, Statement.POLICY])
+@pytest.mark.parametrize("kept", [Fraction(0), Fraction(1, 60)])
+def test_labels_of_a_finite_table_are_those_of_its_own_test(statement: Statement, kept: Fraction) -> None:
+    """Against every size: with that many labels and the expected number of wrong ones it is proven, and 119 (fresh items) are not needed."""
+    size, rate = 115, Fraction(1, 40)
+    test = PromiseTest(statement, size, 0.95)
+    labels = test.labels(kept, rate)
+    assert labels is not None
+    assert labels <= size
+    wrong = math.ceil(kept * labels)
+    scope = Scope(statement, labels, size)
+    assert evidence(Limit(rate, among=Among.ALL), scope, labels, wrong).claim.at_most(Fraction(1, 20))
+    if not kept:
+        less = range(1, labels)
+        assert not any(
+            evidence(Limit(rate, among=Among.ALL), Scope(statement, n, size), n, 0).claim.at_most(Fraction(1, 20))
+            for n in less
+        )
+
+
+def test_a_pilot_that_grows_takes_more_labels_than_one_that_does_not() -> None:
+    test = PromiseTest(Statement.FRESH, 10_000, 0.95, sequential=True)
+    labels = test.labels(Fraction(0), Fraction(1, 20))
+    assert labels == first_look(0.05, 0.95) > 59
+    assert test.best(labels) <= 0.05 < test.best(labels - 1)
+    more, less = (one.labels(Fraction(1, 50), Fraction(1, 20)) for one in (test, FRESH))
+    assert more is not None
+    assert less is not None
+    assert more > less
+
+
+def test_random_checks_need_the_labels_of_what_is_tested_there(make_world: Any) -> None:
+    """Half of 2 % with nine of ten checked is 10 % of what the gates accept: 29 clean labels, not 299."""
+    document = make_world(items=240, wrong=0.0).document(PilotSettings(60, 0.02, random_checks=True))
+    (entry,) = document["stronger"]
+    checked = next(p for p in document["choice"]["policies"] if p["name"] == document["policy"])["checked_share"]
+    rate = Fraction(1, 100) / (1 - Fraction(checked))
+    assert document["policies"]
+    assert entry["labels"] is not None
+    assert BinomialTail(entry["labels"], rate, 0).at_most(Fraction(1, 20))
+    assert not BinomialTail(entry["labels"] - 1, rate, 0).at_most(Fraction(1, 20))
+    assert "labels could prove 0.49 % at best with 90.0 % checked at random" in in_words([], document)[0]
