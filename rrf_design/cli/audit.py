@@ -17,6 +17,11 @@ if TYPE_CHECKING:
     from rrf_design.questions import Dataset
 
 
+NO_TRUTH = (
+    "whose word is the truth? name a gold column (--gold, or [data] of --recipe), or ask people with --review-file"
+)
+
+
 def register(app: typer.Typer) -> None:
     app.command("audit")(audit_verb)
 
@@ -69,6 +74,7 @@ def audit_verb(
     from rrf_design.promises import GoldRule, audit_document, draw_audit
     from rrf_design.promises.draws_beside import refuse_another_draw
     from rrf_design.promises.reviews import check_review_file, read_reviews, write_reviews
+    from rrf_design.promises.truths import EXACT_CHECKS
     from rrf_design.questions.recipe import load_recipe
     from rrf_design.risk.sentences import audited_risk
 
@@ -79,10 +85,8 @@ def audit_verb(
     size = labels if labels is not None else 60 if promise is None or promise.audit is None else promise.audit
     wanted = risk if risk is not None else None if promise is None else promise.risk
     sure = confidence if confidence is not None else 0.95 if promise is None else promise.confidence
-    if rule.column is None and review_file is None:
-        raise InputError(
-            "whose word is the truth? name a gold column (--gold, or [data] of --recipe), or ask people with --review-file"
-        )
+    if rule.column is None and review_file is None and recipe is None:
+        raise InputError(NO_TRUTH)
     if resume and review_file is None and output is None:
         raise InputError("--resume reads what people wrote; name the file with --review-file")
     if review_file is not None:
@@ -94,9 +98,11 @@ def audit_verb(
     said = read_reviews(review_file, only=table.ids) if resume and review_file is not None else {}
     items = _asked(recipe, data, quiet=quiet or as_json)
     state = draw_audit(table, size, seed=seed, rule=rule, reviews=said, before=before, confidence=sure, asked=items)
-    source = rule.words(len(said))
+    source = rule.words(len(said)) or ("" if len(state.waiting) == len(state.places) else EXACT_CHECKS)
     waiting = set(state.waiting)
     if waiting and review_file is None:
+        if rule.column is None:
+            raise InputError(f"no exact check of the recipe knows the value of {state.waiting[0]!r}: {NO_TRUTH}")
         raise InputError(
             f"{len(waiting)} drawn items have no truth in column {rule.column!r}, {state.waiting[0]!r} among them; ask people with --review-file"
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -250,6 +251,16 @@ class _Answers:
         if self._recorded is not None:
             self._recorded.__exit__(*exc)
 
+    def go_on(self, before: Mapping[str, Any]) -> None:
+        """With what an earlier look at this pilot bought; Refused where other models are asked now."""
+        from rrf_design.promises.pilot_plans import checks_to_fetch
+        from rrf_design.promises.recalling import recalled_pilot
+
+        if self._recorded is None and before["models"] is not None:
+            checks = checks_to_fetch(self.dataset)
+            runs, models = before["runs"], before["models"]
+            self._bought = recalled_pilot(self.dataset, self._live, runs, models=models, checks=checks)
+
     def plan(self, settings: PilotSettings, *, buy: bool = True) -> PilotPlan:
         from rrf_design.promises import plan_pilot
         from rrf_design.promises.buying import NOTHING
@@ -285,6 +296,7 @@ def _grow(
     before = None if earlier is None else refuse_second_look(earlier, answers.plan(settings, buy=False))
     if before is not None:
         settings = replace(settings, aside=int(before["aside"]))
+        answers.go_on(before)
     if review_file is None and answers.live:
         _truths(answers.plan(settings, buy=False), None, resume=resume, as_json=as_json)
     looks = stages(settings, already=0 if before is None else len(before["drawn"]))
@@ -308,6 +320,7 @@ def _truths(plan: PilotPlan, review_file: Path | None, *, resume: bool, as_json:
     from rrf_design.promises import gold_truths
     from rrf_design.promises.reviews import read_reviews, row_text, write_reviews
     from rrf_design.promises.running import question_of
+    from rrf_design.promises.truths import EXACT_CHECKS
 
     if resume and review_file is None:
         raise InputError("--resume reads what people wrote; name the file with --review-file")
@@ -315,7 +328,7 @@ def _truths(plan: PilotPlan, review_file: Path | None, *, resume: bool, as_json:
     said = read_reviews(review_file, only=[row.id for row in drawn]) if resume and review_file is not None else {}
     truths, missing = gold_truths(plan, said)
     column = plan.rule.column
-    source = plan.rule.words(len(said)) or "the recipe's exact checks"
+    source = plan.rule.words(len(said)) or EXACT_CHECKS
     if not missing:
         return truths, source
     if review_file is None:

@@ -134,9 +134,10 @@ def _verify_audit(path: Path, document: Any, delivered: Path | None) -> tuple[st
     from rrf_design.promises import prove_audit_document
     from rrf_design.promises.audited_files import check_delivered, compared
     from rrf_design.promises.policy_forms import audit_words
+    from rrf_design.risk.sentences import percent
 
     audit = prove_audit_document(document)
-    found = f"{audit.drawn} draws redone: at most {audit.bound} of {audit.population} are wrong, confidence {float(audit.confidence)!r}"
+    found = f"{audit.drawn:,} draws redone: at most {audit.bound:,} of {audit.population:,} are wrong, confidence {percent(audit.confidence)}"
     seed = document["record"]["seed"]
     if delivered is not None:
         same = compared(check_delivered(document, delivered))

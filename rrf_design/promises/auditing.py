@@ -17,10 +17,11 @@ from rrf_design.decisive import delivered_node
 from rrf_design.documents import checked, kind_of, sealed
 from rrf_design.errors import InputError, Refused
 from rrf_design.files import canonical_digest
+from rrf_design.promises.piloting import checked_value
 from rrf_design.promises.policy_forms import check_audit_form
 from rrf_design.promises.policy_proofs import plain_fraction
 from rrf_design.promises.reviews import row_text
-from rrf_design.promises.truths import GoldRule, answer_is_right, cannot_tell
+from rrf_design.promises.truths import GoldRule, answer_is_right, cannot_tell, read_truth
 from rrf_design.questions.datasets import Dataset
 from rrf_design.questions.delivery import DELIVERED, delivered_names
 from rrf_design.questions.faults import RowFaults
@@ -167,7 +168,7 @@ def draw_audit(
     confidence: float | None = None,
     asked: Dataset | None = None,
 ) -> AuditState:
-    """Draw so many items, those of an earlier certificate first, and label what gold or people know. `confidence`: must be that of the earlier one.
+    """Draw so many items, those of an earlier certificate first, and label what gold, exact checks or people know. `confidence`: must be that of the earlier one.
     `asked`: the items as the recipe has them, whose parsers read answers and truths that are words."""
     if not labels >= 1:
         raise InputError(f"an audit of {labels} items; draw at least 1")
@@ -202,6 +203,9 @@ def _label(
         gold = table.rows[place][rule.column]
     item = None if asked is None or table.ids[place] not in asked else asked.item(table.ids[place])
     parser = None if item is None else item.parsers.get(delivered_node(item.problem))
+    if gold is None and rule.column is None and item is not None:
+        gold = checked_value(item.problem)
+        read_truth(gold, parser, rule)  # what is no answer of this kind is refused, as a pilot does
     right = answer_is_right(table.answers[place], gold, parser, rule)
     return None if right is None else not right
 

@@ -12,7 +12,7 @@ The same command twice buys nothing twice: the journal is looked through for a r
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
@@ -123,6 +123,22 @@ def buy_checks(
     dataset: Dataset, ids: Sequence[str], live: LiveModels, answers: BoughtAnswers, checks: Collection[str]
 ) -> BoughtAnswers:
     """What these checks say of the items that have them, made from the answers at hand; RetryLater as above. What is known is not fetched."""
+    work = checking_work(dataset, ids, answers, checks)
+    return _bought(dataset, work.problems, live, work.given, price=work.price) if work.problems else NOTHING
+
+
+@dataclass(frozen=True, slots=True)
+class CheckingWork:
+    """Checks to be made of items, by item: the problem that a run of the loop is given, the answers it begins with, and what all of it costs."""
+
+    problems: Mapping[str, Problem]
+    given: Mapping[str, Mapping[str, Any]]
+    price: Fraction
+
+
+def checking_work(
+    dataset: Dataset, ids: Sequence[str], answers: BoughtAnswers, checks: Collection[str]
+) -> CheckingWork:
     problems: dict[str, Problem] = {}
     given: dict[str, dict[str, Any]] = {}
     price = Fraction(0)
@@ -140,7 +156,7 @@ def buy_checks(
             given[item.id] |= {anchor.id: dict(_MISSING) for anchor in others}
             held = [anchor for anchor in machine_checks(problem) if anchor in wanted or anchor in others]
             problems[item.id] = _checking(problem, nodes, held, files.canonical_digest(given[item.id]))
-    return _bought(dataset, problems, live, given, price=price) if problems else NOTHING
+    return CheckingWork(problems, given, price)
 
 
 def _bought(
@@ -160,7 +176,7 @@ def _bought(
             f"the next questions and checks, of {len(problems)} items, cost {float(price):g}, and {float(live.budget):g} of the budget is left; none of them was bought"
         )
     entries = live.entries(dataset)  # the recipe's own models are asked where nobody names others
-    resume = _earlier_run(problems, entries, live.store)
+    resume = _earlier_run(problems, entries, live.store, lambda: identities(dataset, live))
     options = {**live.options, "responses": given or None}
     if resume is not None:
         options["stop"] = default()  # a limit on calls is that of this call, not of the one that was interrupted
@@ -252,8 +268,13 @@ def _not_asked(problem: Problem, nodes: Collection[str]) -> dict[str, Any]:
     return {name: dict(_MISSING) for name in (*nodes, *(name for name, ask in again if ask.node in nodes))}
 
 
-def _earlier_run(problems: Mapping[str, Problem], entries: Mapping[str, Mapping[str, Any]], store: Any) -> str | None:
-    """The newest run of exactly these questions to models asked for in these words; its own check says whether they still are the same models."""
+def _earlier_run(
+    problems: Mapping[str, Problem],
+    entries: Mapping[str, Mapping[str, Any]],
+    store: Any,
+    answering_now: Callable[[], Mapping[str, Any]],
+) -> str | None:
+    """The newest run of exactly these questions to the same models, asked for in these words: at another address, or of another version, they are others."""
     from rrf_design.acquisition import Journal
     from rrf_design.acquisition.stores import no_journal
 
@@ -265,7 +286,8 @@ def _earlier_run(problems: Mapping[str, Problem], entries: Mapping[str, Mapping[
             if summary.items != len(digests):
                 continue
             header = journal.header(summary.run)
-            if header["digests"] == digests and _words(header.get("models") or {}) == _words(entries):
+            same = header["digests"] == digests and _words(header.get("models") or {}) == _words(entries)
+            if same and answered_by(header) == answering_now():
                 return summary.run
     return None
 
@@ -278,11 +300,16 @@ def _words(entries: Mapping[str, Mapping[str, Any]]) -> dict[str, str | None]:
 
 def _identities(run: str, store: Any) -> dict[str, Any]:
     from rrf_design.acquisition import Journal
-    from rrf_design.acquisition.header import answering
 
     with Journal(store) as journal:
-        models = journal.header(run)["models"]
-    return {name: answering(entry["identity"]) for name, entry in models.items()}
+        return answered_by(journal.header(run))
+
+
+def answered_by(header: Mapping[str, Any]) -> dict[str, Any]:
+    """Of a run, by its header: what can change an answer of each of its models."""
+    from rrf_design.acquisition.header import answering
+
+    return {name: answering(entry["identity"]) for name, entry in (header.get("models") or {}).items()}
 
 
 def answers_of(entry: Any, problem: Problem, names: Iterable[str]) -> dict[str, RecordedAnswer]:

@@ -118,10 +118,26 @@ class PilotPlan:
 
 
 def aside_places(population: Population, settings: PilotSettings) -> list[int]:
-    if settings.statement is not Statement.FRESH:
-        return population.order(settings.seed, purpose="order of tests")[: settings.aside]
-    order = population.order(settings.seed)
-    return order[len(order) - most_aside(settings, len(order)) :]
+    fresh = settings.statement is Statement.FRESH
+    count = most_aside(settings, len(population)) if fresh else settings.aside
+    return places_aside(population, settings.statement, settings.seed, count)
+
+
+def places_aside(population: Population, statement: Statement, seed: int, count: int) -> list[int]:
+    if statement is not Statement.FRESH:
+        return population.order(seed, purpose="order of tests")[:count]
+    order = population.order(seed)
+    return order[len(order) - count :]
+
+
+def whole_prices(sheet: AnswerSheet, by_hand: Mapping[str, Any] | None, *, live: bool) -> dict[str, float]:
+    """What everything that a pilot buys of each item costs: all its answers, and the checks on rungs of the family; of recorded ones, those that are there."""
+    steps = {step for rung in _check_rungs(sheet, by_hand, live=live) for step in rung.steps}
+    found = {}
+    for row in sheet.rows:
+        checks = [name for name in row.shape.checks if name in steps and (live or name not in row.absent)]
+        found[row.id] = float(sum(row.price(name) for name in (*row.said, *checks)))
+    return found
 
 
 def most_aside(settings: PilotSettings, size: int) -> int:

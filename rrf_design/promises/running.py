@@ -18,7 +18,7 @@ from rrf_design.promises.checks import check_names, may_run, program_digests
 from rrf_design.promises.drawing import Population
 from rrf_design.promises.family import CHECK_EVERYTHING, LadderPolicy, LastRung
 from rrf_design.promises.outcomes_again import refuse_other_outcomes
-from rrf_design.promises.pilot_plans import last_prices
+from rrf_design.promises.pilot_plans import last_prices, places_aside, whole_prices
 from rrf_design.promises.piloting import checked_value
 from rrf_design.promises.playing import PlayedPolicy, play
 from rrf_design.promises.policy_proofs import check_applies, prove_policy
@@ -29,6 +29,7 @@ from rrf_design.promises.sheets import AnswerSheet, SheetRow, read_sheet
 from rrf_design.promises.truths import GoldRule, Truth, cannot_tell, read_truth, shown
 from rrf_design.questions.answers import RecordedAnswers
 from rrf_design.questions.datasets import Dataset
+from rrf_design.risk import Statement
 from rrf_design.risk.sentences import plain_percent
 from rrf_design.verdict import Verdict, counted
 
@@ -47,7 +48,8 @@ class PolicyRun:
     unlabelled: int = 0
     """Rows of the pilot whose truth is not at hand, though its tests had it: people said it, in a review file of the pilot."""
     pilot_cost: float = 0.0
-    """What the answers of the pilot's items cost, and the truths that people said, in the recipe's prices."""
+    """What the pilot cost, in the recipe's prices: answers and checks of its items, truths that people said; live, also what it bought of the items that made its
+    order of tests beyond what the run has use for. With `cost` that is everything, once."""
     disputed: tuple[str, ...] = ()
     """Items that the policy delivers by itself, and of which a review says something else."""
 
@@ -60,7 +62,7 @@ class PolicyRun:
     def about_pilot(self) -> str:
         """The rows that the sentence does not speak of."""
         drawn = len(self.document["drawn"])
-        return f"Beside these, the pilot's {drawn:,} items are delivered with their truth; answers and people's truths of the pilot cost {self.pilot_cost:,.2f}."
+        return f"Beside these, the pilot's {drawn:,} items are delivered with their truth; answers, checks and people's truths of the pilot cost {self.pilot_cost:,.2f}."
 
     def to_json(self) -> dict[str, Any]:
         totals = self.totals
@@ -148,15 +150,17 @@ def run_policy(
     else:
         for row in outside.rows:
             rows[row.id] = _held_back(row, last.check, "the pilot proved no policy; a person decides")
-    waiting, unlabelled, pilot_cost = [], 0, 0.0
+    waiting, unlabelled = [], 0
+    whole = whole_prices(sheet, dataset.recipe.ladder, live=data["models"] is not None)
+    pilot_cost = _beside(data, population, outside, played, whole)
     disputed = [] if played is None else _disputed(outside, played, said, rule)
     person = played is None or played.policy.last is LastRung.PERSON
     for row in sheet.rows:
         if row.id in piloted:
             cell = _pilot_truth(row, said, rule)
             unlabelled += cell is None
-            pilot_cost += float(sum(row.cost.values())) + (last.check if _by_people(row, said, rule) else 0.0)
-            rows[row.id] = _looked_up(row, cell, rule, "the pilot's truth")
+            pilot_cost += whole[row.id] + (last.check if _by_people(row, said, rule) else 0.0)
+            rows[row.id] = {**_looked_up(row, cell, rule, "the pilot's truth"), "cost": whole[row.id]}
         elif rows[row.id]["answer"] is None and said.get(row.id) is not None:
             rows[row.id] = {**_looked_up(row, said[row.id], rule, "the reviewer"), "cost": rows[row.id]["cost"]}
         elif rows[row.id]["answer"] is None and person and row.shape.person is not None:
@@ -168,6 +172,23 @@ def run_policy(
     ranked = _ranked([rows[name] for name in sheet.ids])
     sentence = run_sentence(data, totals)
     return PolicyRun(sentence, totals, ranked, sheet.ids, tuple(waiting), data, unlabelled, pilot_cost, tuple(disputed))
+
+
+def _beside(
+    data: Mapping[str, Any],
+    population: Population,
+    outside: AnswerSheet,
+    played: PlayedPolicy | None,
+    whole: Mapping[str, float],
+) -> float:
+    """What a live pilot bought of the items that made its order of tests, and the run did not ask for: recorded answers cost nobody anything more."""
+    if data["models"] is None or data["order"] != "front":
+        return 0.0
+    places = places_aside(population, Statement(data["statement"]), data["seed"], data["aside"])
+    aside = {population.ids[place] for place in places}
+    rows = [(at, row) for at, row in enumerate(outside.rows) if row.id in aside]
+    used = 0.0 if played is None else sum(row.price(step) for at, row in rows for step in played.held[at])
+    return sum(whole[row.id] for _, row in rows) - used
 
 
 def _belongs(data: Mapping[str, Any], dataset: Dataset) -> None:
@@ -356,7 +377,7 @@ def _looked_up(row: SheetRow, cell: Any, rule: GoldRule, who: str) -> dict[str, 
         "assumes": f"{who} is right",
         "bound": 0.0,
         "changed": not truth.right(first),
-        "cost": float(sum(row.cost.values())),
+        "cost": 0.0,
         "reason": f"{who} states the value",
     }
 

@@ -25,6 +25,8 @@ from rrf_design.responses.worded import ChoiceParser, YesNoParser
 
 Said = tuple[float, ...] | str
 """An answer as it is compared: numbers, or the class of an open answer."""
+EXACT_CHECKS = "the recipe's exact checks"
+"""Whose word is the truth where there is neither a gold column nor a review."""
 CANNOT_TELL = "?"
 """What a reviewer writes who can't say what is right. It counts as wrong whatever was delivered: a label that is left out must not help."""
 _GROUPED = re.compile(r"[+\-−]?\d{1,3}(?:[,.'’ \u00a0\u202f]\d{3})+(?:[.,]\d+)?")

@@ -63,7 +63,9 @@ def policy_run_page(source: PageSource) -> str:
         Card("cost", _money(data["cost"]), "" if budget is None else f"of a budget of {_money(budget)}"),
     ]
     if "pilot_cost" in data:
-        figures.append(Card("cost of the pilot", _money(data["pilot_cost"]), "answers, and truths that people said"))
+        figures.append(
+            Card("cost of the pilot", _money(data["pilot_cost"]), "answers, checks, and truths that people said")
+        )
     told = [prose("They ran under: ", code(str(data["policy"])), ".")]
     if data["pilot_without_truth"]:
         told.append(prose(f"{_count(data['pilot_without_truth'])} rows of the pilot wait for the truth that it had."))

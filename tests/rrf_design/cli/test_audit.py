@@ -251,3 +251,39 @@ def test_an_output_that_is_no_file_is_not_read(run: Run, table: Path, output: st
     Path("folder").mkdir()
     found = run("audit", *OPTIONS, "--labels", "12", "-o", output)
     assert (found.code, "can't be written" in found.err) == (code, code == 2)
+
+
+def test_an_exact_check_of_the_recipe_is_the_truth(run: Run, table: Path) -> None:
+    """As it is for a pilot. Where the check does not know all of them, people are asked."""
+    recipe = """[data]
+table = "delivered.csv"
+id = "no"
+
+[answer]
+of = "a"
+k = 1
+
+[[ask]]
+id = "a"
+prompt = "{{ text }}?"
+
+[[check]]
+id = "ledger"
+of = "a"
+by = { value = "{{ booked }}" }
+when = "{{ booked }}"
+cost = 5.0
+"""
+    Path("rrf.toml").write_text(recipe)
+    found = run("audit", "delivered.csv", "--recipe", "rrf.toml", "--labels", "37", "-o", "audit.json", "--json")
+    assert (found.code, found.json["truth"]) == (0, "the recipe's exact checks")
+    assert sorted(json.loads(Path("audit.json").read_text())["wrong_items"]) == ["i3", "i8"]
+    assert "37 draws redone: at most 2 of 37 are wrong, confidence 95 %" in run("verify", "audit.json").out
+    rows = Path("delivered.csv").read_text().replace("text 5,105,", "text 5,,")
+    Path("delivered.csv").write_text(rows)
+    some = ("audit", "delivered.csv", "--recipe", "rrf.toml", "--labels", "37")
+    refused = run(*some)
+    assert refused.code == 2
+    assert "no exact check of the recipe knows the value of 'i5': whose word is the truth?" in refused.err
+    assert run(*some, "--review-file", "r.csv").code == 1
+    assert [row["id"] for row in csv.DictReader(Path("r.csv").read_text().splitlines())] == ["i5"]

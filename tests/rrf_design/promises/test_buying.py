@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from rrf_design.acquisition import Journal, read_run
 from rrf_design.errors import InputError, Refused
+from rrf_design.models.scripted import ScriptedModel
 from rrf_design.promises import (
     LiveModels,
     PilotSettings,
@@ -172,3 +175,50 @@ def test_what_can_never_be_proven_live_is_refused_before_anything_is_bought(make
     with pytest.raises(InputError, match="is not known while models are asked"):
         buy_pilot(world.dataset, settings, LiveModels(model, world.folder / "journal.sqlite"))
     assert not asked
+
+
+class CountedModel(ScriptedModel):
+    """Counts what it is asked, by prompt; of a version."""
+
+    def __init__(self, folder: Any, version: str = "1") -> None:
+        rules = json.loads((folder / "script.json").read_text())["rules"]
+        said = {rule["prompt"]: rule["text"] for rule in rules}
+        self.asked: list[str] = []
+
+        def answer(request: Any) -> str:
+            self.asked.append(request.prompt)
+            return str(said[request.prompt])
+
+        super().__init__(answer, name=f"counted {version}")
+
+
+@pytest.mark.parametrize("order", ["front", "holm"])
+def test_all_that_was_paid_is_booked_once(make_checked_world: Any, order: str) -> None:
+    """Pilot and run together cost what was asked and fetched: of the pilot's items, of those that made the order of its tests, and of the rest."""
+    world = make_checked_world(["tests", "judge"], items=60, wrong=0.2)
+    model = CountedModel(world.folder)
+    live = replace(world.live(), model=model)
+    settings = PilotSettings(30, 0.2, aside=15, order=order)
+    plan = plan_pilot(world.dataset, buy_pilot(world.dataset, settings, live), settings)
+    document = policy_document(run_pilot(plan, gold_truths(plan)[0], truth_source="gold column 'booked'"))
+    run = run_policy(world.dataset, live, document)
+    prices = {"total": 1.0, "reworded": 2.0, "other": 3.0}
+    paid = sum(prices[prompt.split()[-1].rstrip("?")] for prompt in model.asked)
+    with Journal(live.store) as journal:
+        runs = [summary.run for summary in journal.summaries()]
+    bought = [entry for name in runs for entry in read_run(name, store=live.store).purchases]
+    paid += sum({"tests": 4.0, "judge": 2.0}.get(entry.name, 0.0) for entry in bought)
+    people = 30.0 * run.totals.to_people
+    assert run.totals.cost + run.pilot_cost == pytest.approx(paid + people)
+
+
+def test_models_that_changed_are_asked_in_a_new_run(world: Any) -> None:
+    """The journal has a run of the same questions to another version; who was told to start a new one could not."""
+    assert world.script.name == "script.json"
+    names = list(world.dataset)[:4]
+    runs = []
+    for version in ("1", "2", "1"):
+        model = CountedModel(world.folder, version)
+        runs += buy_answers(world.dataset, names, LiveModels(model, world.folder / "journal.sqlite")).runs
+        assert len(model.asked) == (16 if len(runs) < 3 else 0)
+    assert runs[0] == runs[2] != runs[1]

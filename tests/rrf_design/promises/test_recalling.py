@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
+import pytest
+
 import rrf_design as rrf
+from rrf_design.errors import Refused
 from rrf_design.models.scripted import ScriptedModel
 from rrf_design.promises import (
     LadderPolicy,
@@ -16,8 +20,8 @@ from rrf_design.promises import (
     run_pilot,
     run_policy,
 )
-from rrf_design.promises.pilot_plans import buy_pilot
-from rrf_design.promises.recalling import recalled
+from rrf_design.promises.pilot_plans import buy_pilot, checks_to_fetch
+from rrf_design.promises.recalling import recalled, recalled_pilot
 
 RECIPE = """[data]
 id = "no"
@@ -89,3 +93,43 @@ def test_items_that_made_the_order_keep_the_answers_they_gave(tmp_path: Any) -> 
         tmp_path / "rrf.toml", [{"no": f"i{n}", "text": f"item {n}", "booked": n} for n in range(10, 100)]
     )
     assert not recalled(changed, live("journal.sqlite"), document["runs"], names).answers
+
+
+CHECKED = (
+    RECIPE
+    + """
+[[check]]
+id = "judge"
+of = "a"
+by = { verifier = "scripted:judge.json", prompt = "Is {{ text }} {{ a }}?" }
+sigma = 1.0
+cost = 2.0
+"""
+)
+
+
+@pytest.mark.parametrize("recipe", [RECIPE, CHECKED])
+def test_a_later_look_takes_what_earlier_ones_bought(
+    tmp_path: Any, monkeypatch: pytest.MonkeyPatch, recipe: str
+) -> None:
+    """Two looks were bought in two pieces; the next one has them in one, and asks nobody anything twice, though there is no cache and some were refused."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "judge.json").write_text('{"rules": [{"pattern": "Is item", "text": "12"}]}')
+    (tmp_path / "rrf.toml").write_text(recipe)
+    data = rrf.dataset(
+        tmp_path / "rrf.toml", [{"no": f"i{n}", "text": f"item {n}", "booked": n} for n in range(10, 70)]
+    )
+    script = Reluctant()
+    live = LiveModels(ScriptedModel(script), tmp_path / "journal.sqlite")
+    first = PilotSettings(30, 0.2, sequential=True, aside=10)
+    small = buy_pilot(data, first, live)
+    both = buy_pilot(data, replace(first, labels=40), live, have=small)
+    asked = script.seen.copy()
+    checks = checks_to_fetch(data)
+    assert bool(checks) == (recipe is CHECKED)
+    known = recalled_pilot(data, live, both.runs, models=both.models, checks=checks)
+    assert known == replace(both, money=0.0, calls=0)
+    assert buy_pilot(data, replace(first, labels=40), live, have=known) == known
+    assert script.seen == asked
+    with pytest.raises(Refused, match="asked other models"):
+        recalled_pilot(data, live, both.runs, models={"model": {"name": "another"}}, checks=checks)
