@@ -170,7 +170,7 @@ def _sigma(errors: Sequence[tuple[float, ...]], unread: int, confidence: float) 
 
 def _position(read: Sequence[Judgement], confidence: float) -> dict[str, Any]:
     """How often it is right by where the right answer stood, and how likely such a difference is by chance."""
-    from scipy.stats import chi2_contingency, fisher_exact
+    from scipy.stats import fisher_exact
 
     places = sorted({one.position for one in read if one.position is not None})
     counts = {
@@ -182,10 +182,10 @@ def _position(read: Sequence[Judgement], confidence: float) -> dict[str, Any]:
     }
     table = [[right, total - right] for right, total in counts.values()]
     p = math.nan
-    if len(places) == 2:
-        p = float(fisher_exact(table)[1])
-    elif len(places) > 2 and all(sum(column) for column in zip(*table, strict=True)):
-        p = float(chi2_contingency(table)[1])
+    if len(places) > 1:  # each place against the others, exactly, and as many tests as there are (two places make one)
+        whole = [sum(column) for column in zip(*table, strict=True)]
+        each = [fisher_exact([row, [whole[0] - row[0], whole[1] - row[1]]])[1] for row in table]
+        p = min(1.0, float(min(each)) * (1 if len(places) == 2 else len(places)))
     shares = [
         {"place": place, "judged": total, "right": right, "interval": interval(total, right, confidence)}
         for place, (right, total) in counts.items()

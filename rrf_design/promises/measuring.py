@@ -42,6 +42,7 @@ def measured(sheet: AnswerSheet, truths: Sequence[Truth], recipe: Recipe, confid
     judges = judged(sheet, truths, confidence)
     verdicts = checks(sheet, truths, confidence)
     off = measured_radii(sheet, truths, confidence)
+    erring = {anchor.id for row in sheet.rows for anchor in row.shape.problem.anchors if noisy(anchor)}  # as judges are
     return {
         "wrong_answers": wrong,
         "fail_together": pairs,
@@ -56,7 +57,7 @@ def measured(sheet: AnswerSheet, truths: Sequence[Truth], recipe: Recipe, confid
             *proposals(wrong, pairs, repeated),
             *relation_proposals(broken),
             *radius_proposals(off),
-            *check_proposals(verdicts),
+            *check_proposals([entry for entry in verdicts if entry["check"] not in erring]),
             *order_proposals(orders),
             *judges["proposals"],
         ],

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rrf_design.blocks import Relation
+from rrf_design.known import rows_of
+from rrf_design.promises.checks import noisy
 from rrf_design.promises.sheets import AnswerSheet, SheetRow, carried, simple
 from rrf_design.promises.truths import Said, Truth, same
 from rrf_design.risk import rate_bound
@@ -56,9 +58,10 @@ class _Tally:
 
     def count(self, row: SheetRow, truth: Truth, relation: Relation, known: Mapping[str, tuple[Said, ...]]) -> None:
         tail, head = str(relation.tail), str(relation.head)
-        if tail in known and head in known:
+        ends = [(_along(row, relation, a), b) for a in known.get(tail, ()) for b in known.get(head, ())]
+        pairs = [(a, b) for a, b in ends if a is not None]  # what nobody can walk was not looked at
+        if pairs:
             self.known += 1
-            pairs = [(_along(row, relation, a), b) for a in known[tail] for b in known[head]]
             self.faults += not any(_fits(a, b, relation, truth) for a, b in pairs)
         said, expected = row.said.get(head), _along(row, relation, row.said.get(tail))
         if said is None or expected is None:
@@ -99,18 +102,18 @@ def _along(row: SheetRow, relation: Relation, said: Said | None) -> Said | None:
     return carried(said, relation, row.offsets.get(relation.id, relation.offset), backwards=False)
 
 
-def _fits(expected: Said | None, said: Said, relation: Relation, truth: Truth) -> bool:
-    if expected is None:
-        return True  # nothing is said about it
+def _fits(expected: Said, said: Said, relation: Relation, truth: Truth) -> bool:
     scale = abs(relation.transport.scale) if relation.transport.scale is not None else 1.0
     return same(expected, said, None if truth.tolerance is None else truth.tolerance * max(scale, 1e-300))
 
 
 def _known(row: SheetRow, truth: Truth) -> dict[str, tuple[Said, ...]]:
-    """Nodes whose truth is known."""
+    """Nodes whose truth is known; a check that declares how it errs is no truth."""
     found: dict[str, tuple[Said, ...]] = {}
     for anchor in row.shape.problem.anchors:
-        if anchor.id in row.values and anchor.rows is None and len(anchor.nodes) == 1 and anchor.trusted is not False:
+        exact = anchor.trusted is not False and not noisy(anchor)
+        if anchor.id in row.values and anchor.rows is None and len(anchor.nodes) == 1 and exact:
             value = row.values[anchor.id]
-            found[anchor.nodes[0]] = (value if isinstance(value, tuple) else (float(value),),)
+            stated = value if isinstance(value, tuple) else (float(value),) * rows_of(row.shape.problem, anchor)
+            found[anchor.nodes[0]] = (stated,)
     return {**found, row.shape.node: truth.values} if truth.values else found

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -122,3 +124,17 @@ def test_a_judge_is_held_against_the_truth_that_it_said() -> None:
     assert [one.truth for one in said] == [(6.0,), (4.0,), (4.0,), (4.0,)]
     (judge,) = measure_judges(said)["judges"]
     assert (judge["right"], judge["unread"]) == (2, 1)
+
+
+def test_places_that_are_seldom_do_not_look_biased_by_chance() -> None:
+    """Every outcome of judges that are right in nine of ten whatever the place, of which two places were seen twice and one 20 times: at most one in twenty is called biased."""
+    sizes, alarm = (2, 2, 20), 0.0
+    for rights in product(*(range(size + 1) for size in sizes)):
+        said = [
+            Judgement(f"{place}.{i}", "j", "a" if i < right else "b", "a", str(place))
+            for place, (size, right) in enumerate(zip(sizes, rights, strict=True))
+            for i in range(size)
+        ]
+        if measure_judges(said)["judges"][0]["position"]["biased"]:
+            alarm += math.prod(math.comb(n, x) * 0.9**x * 0.1 ** (n - x) for n, x in zip(sizes, rights, strict=True))
+    assert alarm <= 0.05

@@ -61,3 +61,35 @@ def test_a_relation_that_always_breaks_the_same_way_is_under_suspicion() -> None
     assert cents["same_way"] == {"how": "times 0.01", "times": 4}
     scattered = [entry for i in range(4) for entry in said(i, 10.0 + i, 7.0 * i * i + 1)]
     assert measure(rows(1000.0, 1100.0, 1200.0, 1300.0), scattered)["relations"][0]["same_way"] is None
+
+
+@pytest.mark.parametrize(
+    ("relation", "check", "known", "faults"),
+    [
+        ({"transport": {"scale": 3.0}}, {}, 30, 30),
+        ({"transport": {"matrix": [[3.0]]}}, {}, 0, None),
+        ({}, {"sigma": 5.0}, 0, None),
+    ],
+    ids=["walked", "not walked", "a noisy check"],
+)
+def test_what_was_not_looked_at_has_no_bound(relation: Any, check: Any, known: int, faults: int | None) -> None:
+    """Every head is a third of what the relation says. Where nobody can walk it that was 0 faults of 30, and a check's own noise was the relation's fault."""
+    recipe = {
+        "data": {"id": "no", "gold": "truth"},
+        "problem": {"k": 1, "delta": 0.5, "deliver": ["a"]},
+        "nodes": [{"id": node, "prompt": f"{node} {{{{ no }}}}"} for node in "ab"],
+        "relations": [{"id": "r", "tail": "a", "head": "b", **relation}],
+        "anchors": [{"id": "other", "node": "b", "value": "{{ other }}", **check}],
+    }
+    table = [{"no": str(i), "truth": 10.0 + i, "other": 10.0 + i + (5.0 if check else 0.0)} for i in range(30)]
+    answers = [{"id": row["no"], "node": node, "value": row["truth"]} for row in table for node in "ab"]
+    dataset = rrf.dataset(recipe_from_document(recipe), table)
+    with RecordedAnswers(dataset, answers) as recorded:
+        sheet = read_sheet(dataset, recorded, ("a", "b"))
+    rule = GoldRule.of(dataset.recipe.data, tolerance=0.5)
+    truths = [truth for row in sheet.rows if (truth := read_truth(row.item.gold, row.parser, rule)) is not None]
+    found = measured(sheet, truths, dataset.recipe, 0.95)
+    (entry,) = found["relations"]
+    assert (entry["known"], entry["faults"]) == (known, faults)
+    assert (entry["bound"] is None) is (faults is None)
+    assert not any(words.startswith("check 'other'") for words in found["proposals"]) or not check
