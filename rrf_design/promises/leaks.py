@@ -116,7 +116,7 @@ def _gives_away(pairs: Sequence[tuple[Any, Truth]]) -> str | None:
     """How numbers in the column say the truth of every item; None where they do not."""
     points: list[tuple[float, float]] = []
     for cell, truth in pairs:
-        number, value = _number(cell), _single(truth.values)
+        number, value = next(iter(_readings(cell)), None), _single(truth.values)
         if number is None or value is None:
             return None
         points.append((number, value))

@@ -5,12 +5,15 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 from dataclasses import replace
+from fractions import Fraction
+from math import comb
 from typing import Any
 
 import pytest
 
 from rrf_design import certify, verify
 from rrf_design.certificates.checker.document import content_digest
+from rrf_design.certificates.checker.sampled import rate_above
 from rrf_design.errors import InputError, Refused
 from rrf_design.handover.structures import certify_dataset
 from rrf_design.promises import PilotSettings
@@ -249,3 +252,17 @@ def test_a_pilot_of_another_table_says_nothing_about_this_one(made: Any) -> None
         with_pilot(plain, policy, recipe_digest=digest, population=Population.of(later), item=name)
     with pytest.raises(Refused, match="the table has changed since the pilot"):
         with_pilot_of_table(certify_dataset(later), policy)
+
+
+@pytest.mark.parametrize(("size", "drawn"), [(12, 5), (40, 20)])
+def test_the_premise_is_bounded_in_the_table_and_not_in_what_a_pilot_leaves_over(size: int, drawn: int) -> None:
+    """Every number of failing items and every draw: the share in the table is covered; that among the rows left over, which docs/promises.md does not promise, is not."""
+    bounds = [Fraction(rate_above(drawn, seen, 0.95)) for seen in range(drawn + 1)]
+
+    def covered(failing: int, *, over: bool) -> Fraction:
+        ways = {x: comb(failing, x) * comb(size - failing, drawn - x) for x in range(min(drawn, failing) + 1)}
+        share = {x: Fraction(failing - x, size - drawn) if over else Fraction(failing, size) for x in ways}
+        return Fraction(sum(count for x, count in ways.items() if bounds[x] >= share[x]), comb(size, drawn))
+
+    assert min(covered(failing, over=False) for failing in range(size + 1)) >= Fraction(19, 20)
+    assert min(covered(failing, over=True) for failing in range(size + 1)) < Fraction(3, 5)

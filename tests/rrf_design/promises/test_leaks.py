@@ -93,6 +93,7 @@ def test_a_copy_of_the_truth_in_a_prompt_is_refused(pilot: Any, cell: Any) -> No
     ("cell", "how"),
     [
         (lambda at, truth: 100 * truth, "the truth is 0.01 · the cell + 0"),
+        (lambda at, truth: f"{100 * truth:,.2f} %", "the truth is 0.01 · the cell + 0"),
         (lambda at, truth: truth + 7, "the truth is 1 · the cell − 7"),
         (lambda at, truth: -2.5 * truth + 1, "the truth is -0.4 · the cell + 0.4"),
     ],
