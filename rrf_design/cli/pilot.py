@@ -307,6 +307,12 @@ def _grow(
         truths, source = _truths(plan, review_file, resume=resume, as_json=as_json)
         result = run_pilot(plan, truths, truth_source=source, before=before)
         document = policy_document(result)
+        lost = [row.id for row in plan.pilot.rows if row.lost]
+        if lost:
+            items = "1 item" if len(lost) == 1 else f"{len(lost):,} items"
+            note(
+                f"calls failed for {items} of the pilot, {lost[0]!r} among them: what these would have answered is not known, so policies that ask it count them as wrong"
+            )
         stop = None if following is None else why_stop(result, following.labels - look.labels)
         if stop is not None:
             return {**document, "stopped_because": stop}

@@ -30,6 +30,8 @@ from rrf_design.responses.parsed import Parser
 from rrf_design.responses.statuses import INVALID
 
 _STATUS = {"refused": "refusal", "empty": "missing", "truncated": "error", "in doubt": "error"}
+_LOST = frozenset({"timeout", "rate_limited", "unreachable", "failed", "in doubt"})
+"""Calls that got nothing: whether they fail depends on the day and not on the item."""
 _LIMITS = {"calls used up": "--max-calls", "money used up": "--money"}
 _MISSING = {"status": "missing"}
 
@@ -315,20 +317,27 @@ def answered_by(header: Mapping[str, Any]) -> dict[str, Any]:
 def answers_of(entry: Any, problem: Problem, names: Iterable[str]) -> dict[str, RecordedAnswer]:
     """What a run has of these names of an item; what it did not come to is not there."""
     numbers = {node.id for node in problem.nodes if node.repeats > 1 or node.parser is None}
-    return {name: _answer(entry, name, as_read=name in numbers) for name in names if _asked(entry, name)}
+    programs = {anchor.id for anchor in problem.anchors if not _judge(anchor)}  # they fail by what they are given
+    return {
+        name: _answer(entry, name, as_read=name in numbers, called=name not in programs)
+        for name in names
+        if _asked(entry, name)
+    }
 
 
 def _asked(entry: Any, name: str) -> bool:
     return name in entry.answers or name in entry.anchors or name in entry.failed
 
 
-def _answer(entry: Any, name: str, *, as_read: bool) -> RecordedAnswer:
-    """What was said in its own words. `as_read`: as the loop read it: the node was asked several times, and its answer is no single one of these, or it names no parser."""
+def _answer(entry: Any, name: str, *, as_read: bool, called: bool) -> RecordedAnswer:
+    """What was said in its own words. `as_read`: as the loop read it: the node was asked several times, and its answer is no single one of these, or it names no parser.
+    `called`: a model was."""
     text = entry.texts.get(name)
     if name in entry.failed:
         said = str(entry.failed[name])
         status = _STATUS.get(said, said)
-        return RecordedAnswer(text=text, status=status if status in INVALID else "error")
+        lost = called and not text and said in _LOST
+        return RecordedAnswer(text=text, status=status if status in INVALID else "error", lost=lost)
     if name in entry.anchors:
         return RecordedAnswer(value=tuple(entry.anchors[name]))
     if text is not None and not as_read:

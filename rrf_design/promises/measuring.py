@@ -182,7 +182,7 @@ def judged(sheet: AnswerSheet, truths: Sequence[Truth], confidence: float) -> di
         for row, truth in zip(sheet.rows, truths, strict=True)
         for name, check in row.shape.checks.items()
         if truth.values
-        and name not in row.absent
+        and name not in row.absent | row.lost
         and noisy(check)
         and check.nodes == (row.shape.node,)
         and check.rows is None

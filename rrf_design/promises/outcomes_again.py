@@ -28,7 +28,7 @@ def refuse_other_outcomes(
     for row, held, before, value, delivered, truth in zip(
         pilot.rows, played.held, marks, played.values, played.delivered, truths, strict=True
     ):
-        if not row.absent.isdisjoint(held):
+        if not (row.absent | row.lost).isdisjoint(held):
             continue
         compared += 1
         now = "-" if not delivered else _mark(value, truth, unknown="d" if before == "-" else before)

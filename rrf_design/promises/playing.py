@@ -84,13 +84,14 @@ class LastPrices:
 
 
 def unrecorded(played: PlayedPolicy, sheet: AnswerSheet) -> Marks:
-    """The items of which the policy asks for something that nobody recorded: it can't be known what it would do with them."""
+    """The items of which the policy asks for something that nobody recorded, or that a failed call left out: it can't be known what it would do with them."""
     rows = zip(sheet.rows, played.held, strict=True)
-    return np.array([not row.absent.isdisjoint(held) for row, held in rows], dtype=bool)
+    return np.array([not (row.absent | row.lost).isdisjoint(held) for row, held in rows], dtype=bool)
 
 
 def at_worst(played: PlayedPolicy, sheet: AnswerSheet) -> PlayedPolicy:
-    """The same with those items delivered and wrong: what is missing in a record may be missing for what it would have said."""
+    """The same with those items delivered and wrong: what is missing in a record may be missing for what it would have said,
+    and calls that fail while a pilot is bought need not fail in the run."""
     lost = unrecorded(played, sheet)
     return replace(played, delivered=played.delivered | lost, wrong=played.wrong | lost) if lost.any() else played
 

@@ -158,6 +158,8 @@ class SheetRow:
     """What machines' checks say that are known or were fetched; one that failed is not there."""
     absent: frozenset[str] = frozenset()
     """Answers and checks that nobody asked for: nothing is known about what they would have been."""
+    lost: frozenset[str] = frozenset()
+    """Those that were asked for in vain, because the call failed: a run goes on without them, a pilot can't count on them."""
 
     def price(self, step: str) -> float:
         """Of an answer, or of a check that the item has: what was recorded, else what the recipe says."""
@@ -272,6 +274,7 @@ def _row(item: DataItem, shape: Shape, answered: Mapping[str, RecordedAnswer]) -
         item,
         checked,
         frozenset(absent),
+        frozenset(name for name, answer in answered.items() if answer.lost),
     )
 
 

@@ -35,6 +35,8 @@ class RecordedAnswer:
     text: str | None = None
     status: str | None = None
     cost: float | None = None
+    lost: bool = False
+    """The call failed: nobody knows what would have been said."""
 
     @property
     def response(self) -> dict[str, Any]:

@@ -222,3 +222,25 @@ def test_models_that_changed_are_asked_in_a_new_run(world: Any) -> None:
         runs += buy_answers(world.dataset, names, LiveModels(model, world.folder / "journal.sqlite")).runs
         assert len(model.asked) == (16 if len(runs) < 3 else 0)
     assert runs[0] == runs[2] != runs[1]
+
+
+@pytest.mark.parametrize(("outcome", "wrong"), [("timeout", 6), ("refused", 0)])
+def test_items_whose_calls_failed_count_as_wrong_in_a_pilot(make_world: Any, outcome: str, wrong: int) -> None:
+    """The run may well get answers to such calls, and deliver them; a refusal is what the model says to this item, then as now."""
+    world = make_world(items=40, wrong=0.0)
+    rules = json.loads(world.script.read_text())["rules"]
+    for rule in rules[:: len(rules) // 6][:6]:
+        del rule["text"]
+        rule["outcome"] = outcome
+    script = world.folder / "outage.json"
+    script.write_text(json.dumps({"rules": rules}))
+    live = LiveModels(f"scripted:{script}", world.folder / "journal.sqlite")
+    settings = PilotSettings(40, 0.3, order="holm")
+    plan = plan_pilot(world.dataset, buy_pilot(world.dataset, settings, live), settings)
+    truths, _ = gold_truths(plan)
+    found = run_pilot(plan, truths, truth_source="gold column 'booked'")
+    assert sum(bool(row.lost) for row in plan.pilot.rows) == wrong
+    for one in found.played.values():
+        lost = [not row.lost.isdisjoint(held) for row, held in zip(plan.pilot.rows, one.held, strict=True)]
+        assert one.wrong.tolist() == lost
+    assert max(one.wrong.sum() for one in found.played.values()) == wrong
