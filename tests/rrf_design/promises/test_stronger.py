@@ -82,13 +82,12 @@ def test_a_pilot_that_grows_takes_more_labels_than_one_that_does_not() -> None:
 
 
 def test_random_checks_need_the_labels_of_what_is_tested_there(make_world: Any) -> None:
-    """Half of 2 % with nine of ten checked is 10 % of what the gates accept: 29 clean labels, not 299."""
+    """Half of 2 % with 60 % checked is 2.5 % of what the gates accept: 119 clean labels, not the 299 of a plain test of 1 %."""
     document = make_world(items=240, wrong=0.0).document(PilotSettings(60, 0.02, random_checks=True))
     (entry,) = document["stronger"]
     checked = next(p for p in document["choice"]["policies"] if p["name"] == document["policy"])["checked_share"]
     rate = Fraction(1, 100) / (1 - Fraction(checked))
-    assert document["policies"]
-    assert entry["labels"] is not None
+    assert (rate, entry["labels"]) == (Fraction(1, 40), 119)
     assert BinomialTail(entry["labels"], rate, 0).at_most(Fraction(1, 20))
     assert not BinomialTail(entry["labels"] - 1, rate, 0).at_most(Fraction(1, 20))
     assert "labels could prove 0.49 % at best with 90.0 % checked at random" in in_words([], document)[0]
