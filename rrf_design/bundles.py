@@ -165,6 +165,8 @@ class Surroundings:
     """Asked before anything is bought: told what the run will take and whether a limit was set; False ends the call."""
     progress: Progress | None = None
     """Told how far the run is; a run of one field tells its story."""
+    title: str | None = None
+    """What `runs` calls it; default: the name of the problem, or how many items there are."""
 
 
 def refuse_unused(bundle: Any, verb: str, used: Sequence[str]) -> None:

@@ -42,10 +42,11 @@ def header_of(
     *,
     entries: Mapping[str, Mapping[str, Any]],
     prices: PriceTable | None = None,
+    title: str | None = None,
 ) -> dict[str, Any]:
     names = [problem.name for problem in problems.values()]
     content = {
-        "name": names[0] if len(names) == 1 else f"{len(names)} items",
+        "name": title or (names[0] if len(names) == 1 else f"{len(names)} items"),
         "program": __version__,
         "revision": revision(),
         "python": platform.python_version(),

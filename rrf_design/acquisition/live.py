@@ -139,7 +139,8 @@ def acquire(
             fresh=before is None,
         )
         if before is None:
-            run = journal.create(header_of(problems, roster, settings, seed, entries=entries, prices=table), documents)
+            header = header_of(problems, roster, settings, seed, entries=entries, prices=table, title=around.title)
+            run = journal.create(header, documents)
         else:
             same_models(run, before, roster)
         stack.enter_context(journal.holding(run))

@@ -318,7 +318,10 @@ def prove_audit_document(document: Any) -> ProvenAudit:
             raise Refused(f"the certificate says holds = {data['holds']!r}; bound and risk say {holds!r}")
         said = audit_sentence(proven.population, proven.drawn, proven.wrong, data["bound"], data["confidence"])
         if data["sentence"] != said:
-            raise Refused("the certificate's sentence is not what its record proves")
+            raise Refused(
+                "the certificate's sentence is not what its record proves, in the words of this version; where an earlier one wrote it, audit into another file with the same"
+                " seed: the draw is the same, and so are the labels of gold and reviews"
+            )
         _check_items(data, proven)
     except Refused:
         raise

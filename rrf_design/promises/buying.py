@@ -45,6 +45,8 @@ class LiveModels:
     store: str | os.PathLike[str] | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
     budget: float | Fraction | None = None
+    purpose: str = ""
+    """What it is bought for, as `runs` lists it."""
 
     def entries(self, dataset: Dataset) -> dict[str, dict[str, Any]]:
         """The models that will be asked, judges among them, by name, with their options."""
@@ -175,11 +177,13 @@ def _bought(
 
     if live.budget is not None and price > exact(live.budget):
         raise InputError(
-            f"the next questions and checks, of {len(problems)} items, cost {float(price):g}, and {float(live.budget):g} of the budget is left; none of them was bought"
+            f"the next questions and checks, of {len(problems)} items, cost {float(price):g}, and {float(live.budget):g} of the budget is left; none of them was bought. A larger --budget goes on"
         )
     entries = live.entries(dataset)  # the recipe's own models are asked where nobody names others
     resume = _earlier_run(problems, entries, live.store, lambda: identities(dataset, live))
-    options = {**live.options, "responses": given or None}
+    count = f"{len(problems):,} item{'s' * (len(problems) != 1)}"
+    title = f"{live.purpose}, {count}" if live.purpose else None
+    options = {**live.options, "responses": given or None, "title": title}
     if resume is not None:
         options["stop"] = default()  # a limit on calls is that of this call, not of the one that was interrupted
     result = acquire(problems, entries, store=live.store, resume=resume, **options)

@@ -263,8 +263,10 @@ def buy_pilot(
     refuse_unpriced(dataset)
     checks = checks_to_fetch(dataset)
     may_run(dataset, checks, allowed=bool(live.options.get("allow_commands")))
+    live = replace(live, purpose="pilot")
     answers = buy_answers(dataset, new, live.after(have))
     found = have.joined(answers)
+    live = replace(live, purpose="checks of a pilot")
     return found.joined(buy_checks(dataset, new, live.after(found), answers, checks))
 
 

@@ -152,7 +152,10 @@ def _prove(data: Mapping[str, Any]) -> ProvenPolicy:
         checked_share=tested.checked_share,
     )
     if data["sentence"] != said:
-        raise Refused("the policy's sentence is not what its tests prove")
+        raise Refused(
+            "the policy's sentence is not what its tests prove, in the words of this version; where an earlier one wrote it, pilot into another file with the same settings:"
+            " what is in the journal is not bought again"
+        )
     return ProvenPolicy(name, float(data["risk"]), choice, said)
 
 

@@ -251,6 +251,7 @@ def _climb(dataset: Dataset, live: LiveModels, data: Mapping[str, Any], nodes: S
     policy = LadderPolicy.from_json(data["ladder"])
     piloted = set(data["drawn"])
     running = [name for name in dataset if name not in piloted]
+    live = _within_budget(replace(live, purpose="run under a policy"), dataset)
     answers = recalled(dataset, live, data.get("runs", ()), running)
     may_run(dataset, policy.further, allowed=bool(live.options.get("allow_commands")))
     for rung, node in enumerate(policy.order, start=1):
@@ -273,6 +274,12 @@ def _climb(dataset: Dataset, live: LiveModels, data: Mapping[str, Any], nodes: S
         )
         answers = answers.joined(bought)
     return answers
+
+
+def _within_budget(live: LiveModels, dataset: Dataset) -> LiveModels:
+    """[promise] budget limits what is bought, where the call has no limit of its own. What people cost beside it is said at the end."""
+    promise = dataset.recipe.promise
+    return live if live.budget is not None or promise is None else replace(live, budget=promise.budget)
 
 
 def _played(

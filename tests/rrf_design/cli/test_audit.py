@@ -287,3 +287,20 @@ cost = 5.0
     assert "no exact check of the recipe knows the value of 'i5': whose word is the truth?" in refused.err
     assert run(*some, "--review-file", "r.csv").code == 1
     assert [row["id"] for row in csv.DictReader(Path("r.csv").read_text().splitlines())] == ["i5"]
+
+
+def test_an_audit_in_the_words_of_an_earlier_version_says_what_to_do(run: Run, table: Path) -> None:
+    """Its sentence wrote 9.00% where this one writes 9.00 %; the same draw in another file has the same labels."""
+    assert run("audit", *OPTIONS, "--labels", "20", "-o", "old.json").code == 0
+    document = json.loads(Path("old.json").read_text())
+    changed = {**document, "sentence": document["sentence"].replace(" %)", "%)")}
+    assert changed != document
+    Path("old.json").write_text(json.dumps(changed))
+    refused = run("verify", "old.json")
+    assert (refused.code, "where an earlier one wrote it, audit into another file with the same" in refused.out) == (
+        1,
+        True,
+    )
+    assert run("audit", *OPTIONS, "--labels", "20", "-o", "old.json").err.count("\n") == 1
+    assert run("audit", *OPTIONS, "--labels", "20", "-o", "new.json").code == 0
+    assert json.loads(Path("new.json").read_text()) == document

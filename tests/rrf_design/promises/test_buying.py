@@ -195,10 +195,10 @@ class CountedModel(ScriptedModel):
 @pytest.mark.parametrize("order", ["front", "holm"])
 def test_all_that_was_paid_is_booked_once(make_checked_world: Any, order: str) -> None:
     """Pilot and run together cost what was asked and fetched: of the pilot's items, of those that made the order of its tests, and of the rest."""
-    world = make_checked_world(["tests", "judge"], items=60, wrong=0.2)
+    world = make_checked_world(["tests", "judge"], items=60, wrong=0.04, costs={"tests": 9.0})
     model = CountedModel(world.folder)
     live = replace(world.live(), model=model)
-    settings = PilotSettings(30, 0.2, aside=15, order=order)
+    settings = PilotSettings(30, 0.4, aside=15, order=order)
     plan = plan_pilot(world.dataset, buy_pilot(world.dataset, settings, live), settings)
     document = policy_document(run_pilot(plan, gold_truths(plan)[0], truth_source="gold column 'booked'"))
     run = run_policy(world.dataset, live, document)
@@ -207,9 +207,30 @@ def test_all_that_was_paid_is_booked_once(make_checked_world: Any, order: str) -
     with Journal(live.store) as journal:
         runs = [summary.run for summary in journal.summaries()]
     bought = [entry for name in runs for entry in read_run(name, store=live.store).purchases]
-    paid += sum({"tests": 4.0, "judge": 2.0}.get(entry.name, 0.0) for entry in bought)
+    paid += sum({"tests": 9.0, "judge": 2.0}.get(entry.name, 0.0) for entry in bought)
     people = 30.0 * run.totals.to_people
+    assert run.totals.delivered > 0
     assert run.totals.cost + run.pilot_cost == pytest.approx(paid + people)
+    with Journal(live.store) as journal:
+        titles = {summary.name.split(",")[0] for summary in journal.summaries()}
+    assert {"pilot", "checks of a pilot", "run under a policy"} == titles
+
+
+def test_the_budget_of_the_promise_holds_while_answers_are_bought(make_world: Any) -> None:
+    """Unless the call says another: the recipe can't be changed any more without another pilot."""
+    world = make_world(items=90, wrong=0.04, extra="\n[promise]\nrisk = 0.2\nbudget = 10.0\n")
+    live = live_of(world)
+    settings = PilotSettings(40, 0.2, order="holm")
+    plan = plan_pilot(world.dataset, buy_pilot(world.dataset, settings, live), settings)
+    document = policy_document(run_pilot(plan, gold_truths(plan)[0], truth_source="gold column 'booked'"))
+    with pytest.raises(
+        InputError, match=r"of 50 items, cost \d+, and 10 of the budget is left; none of them was bought"
+    ):
+        run_policy(world.dataset, live, document)
+    with Journal(live.store) as journal:
+        assert len(journal.summaries()) == 1
+    run = run_policy(world.dataset, replace(live, budget=1000.0), document)
+    assert run.totals.over_budget > 0
 
 
 def test_models_that_changed_are_asked_in_a_new_run(world: Any) -> None:
