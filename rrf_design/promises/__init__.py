@@ -10,7 +10,7 @@ pilot_plans      what a pilot will do; ordering: the order of its tests; forecas
 piloting         play, test, choose; looks: only once; stronger: what a stronger promise would take
 measuring        what users otherwise guess: judging (judges), positions (orders), radii, relation_faults; certifying: k in a certificate
 policy_documents the policy as a document; policy_forms: every key and word of it; policy_proofs: everything in it redone
-running          the policy on the other items; run_sentences: what may be said of it; outcomes_again: do the pilot's still come out as they did?
+running          the policy on the other items; climbing: bought live, rung after rung; policy_rows: the table's rows; run_sentences: what may be said of it; outcomes_again: do the pilot's still come out as they did?
 auditing         delivered items drawn and checked; audited_files: is this file what was audited?
 
 The statistics are `rrf_design.risk`, which knows nothing of any of this.

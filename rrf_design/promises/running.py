@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from rrf_design.documents import sealed
 from rrf_design.errors import InputError, Refused
-from rrf_design.promises.buying import NOTHING, BoughtAnswers, LiveModels, buy_answers, buy_checks, identities
-from rrf_design.promises.checks import check_names, may_run, program_digests
+from rrf_design.promises.buying import BoughtAnswers, LiveModels, identities
+from rrf_design.promises.checks import check_names, program_digests
+from rrf_design.promises.climbing import climb
 from rrf_design.promises.drawing import Population
 from rrf_design.promises.family import CHECK_EVERYTHING, LadderPolicy, LastRung
 from rrf_design.promises.outcomes_again import refuse_other_outcomes
@@ -22,11 +23,11 @@ from rrf_design.promises.pilot_plans import last_prices, places_aside, whole_pri
 from rrf_design.promises.piloting import checked_value
 from rrf_design.promises.playing import PlayedPolicy, play
 from rrf_design.promises.policy_proofs import check_applies, prove_policy
-from rrf_design.promises.recalling import recalled
+from rrf_design.promises.policy_rows import delivered_row, held_back, looked_up, ranked, truth_of
 from rrf_design.promises.reviews import person_question, row_text
 from rrf_design.promises.run_sentences import RunTotals, run_sentence
 from rrf_design.promises.sheets import AnswerSheet, SheetRow, read_sheet
-from rrf_design.promises.truths import GoldRule, Truth, cannot_tell, read_truth, shown
+from rrf_design.promises.truths import GoldRule, Truth, cannot_tell
 from rrf_design.questions.answers import RecordedAnswers
 from rrf_design.questions.datasets import Dataset
 from rrf_design.risk import Statement
@@ -116,7 +117,7 @@ def run_policy(
     nodes = tuple(dict.fromkeys(dataset.recipe.nodes.values()))
     piloted = set(data["drawn"])
     if isinstance(answers, LiveModels):
-        known: RecordedAnswers | BoughtAnswers = _climb(dataset, answers, data, nodes)
+        known: RecordedAnswers | BoughtAnswers = climb(dataset, answers, data, nodes)
     else:
         known = answers
     sheet = read_sheet(dataset, known, nodes)
@@ -144,12 +145,12 @@ def run_policy(
         for at, row in enumerate(outside.rows):
             if checked[at]:
                 reason = f"{plain_percent(policy.random_checks)} of what the policy accepts is checked by a person, and this item was drawn"
-                rows[row.id] = {**_held_back(row, float(played.cost[at]), reason), "verdict": str(verdicts[at][0])}
+                rows[row.id] = {**held_back(row, float(played.cost[at]), reason), "verdict": str(verdicts[at][0])}
             else:
-                rows[row.id] = _delivered(row, played, at, verdicts[at], data)
+                rows[row.id] = delivered_row(row, played, at, verdicts[at], data)
     else:
         for row in outside.rows:
-            rows[row.id] = _held_back(row, last.check, "the pilot proved no policy; a person decides")
+            rows[row.id] = held_back(row, last.check, "the pilot proved no policy; a person decides")
     waiting, unlabelled = [], 0
     whole = whole_prices(sheet, dataset.recipe.ladder, live=data["models"] is not None)
     pilot_cost = _beside(data, population, outside, played, whole)
@@ -160,18 +161,20 @@ def run_policy(
             cell = _pilot_truth(row, said, rule)
             unlabelled += cell is None
             pilot_cost += whole[row.id] + (last.check if _by_people(row, said, rule) else 0.0)
-            rows[row.id] = {**_looked_up(row, cell, rule, "the pilot's truth"), "cost": whole[row.id]}
+            rows[row.id] = {**looked_up(row, cell, rule, "the pilot's truth"), "cost": whole[row.id]}
         elif rows[row.id]["answer"] is None and said.get(row.id) is not None:
-            rows[row.id] = {**_looked_up(row, said[row.id], rule, "the reviewer"), "cost": rows[row.id]["cost"]}
+            rows[row.id] = {**looked_up(row, said[row.id], rule, "the reviewer"), "cost": rows[row.id]["cost"]}
         elif rows[row.id]["answer"] is None and person and row.shape.person is not None:
             waiting.append((row.id, question_of(row), row_text(row.item.cells, hidden=[rule.column])))
     untold = sum(
         name not in piloted and cannot_tell(said.get(name)) for name in sheet.ids if rows[name]["answer"] is None
     )
     totals = replace(_totals(dataset, outside, played, last.check), waiting=len(waiting), untold=untold)
-    ranked = _ranked([rows[name] for name in sheet.ids])
+    ordered = ranked([rows[name] for name in sheet.ids])
     sentence = run_sentence(data, totals)
-    return PolicyRun(sentence, totals, ranked, sheet.ids, tuple(waiting), data, unlabelled, pilot_cost, tuple(disputed))
+    return PolicyRun(
+        sentence, totals, ordered, sheet.ids, tuple(waiting), data, unlabelled, pilot_cost, tuple(disputed)
+    )
 
 
 def _beside(
@@ -219,14 +222,7 @@ def _disputed(outside: AnswerSheet, played: PlayedPolicy, said: Mapping[str, Any
 
 def _known_truth(row: SheetRow, said: Mapping[str, Any], rule: GoldRule) -> Truth | None:
     cell = _pilot_truth(row, said, rule)
-    return Truth.unknown() if cannot_tell(said.get(row.id)) else _read(row, cell, rule)
-
-
-def _read(row: SheetRow, cell: Any, rule: GoldRule) -> Truth | None:
-    try:
-        return read_truth(cell, row.parser, rule.within(row.shape.problem.delta))
-    except InputError as error:
-        raise InputError(f"item {row.id!r}: {error}") from None
+    return Truth.unknown() if cannot_tell(said.get(row.id)) else truth_of(row, cell, rule)
 
 
 def _by_people(row: SheetRow, said: Mapping[str, Any], rule: GoldRule) -> bool:
@@ -242,52 +238,6 @@ def _drawn_to_check(
     keys = (sha256(f"{digest}:{seed}:random check:{place}".encode()).digest()[:8] for place in places)
     drawn = np.array([int.from_bytes(key, "big") < limit for key in keys], dtype=bool)
     return np.asarray(drawn & played.delivered)
-
-
-def _climb(dataset: Dataset, live: LiveModels, data: Mapping[str, Any], nodes: Sequence[str]) -> BoughtAnswers:
-    """Buy rung after rung, each for the items that the policy has not decided yet."""
-    if data["policy"] == CHECK_EVERYTHING:
-        return NOTHING
-    policy = LadderPolicy.from_json(data["ladder"])
-    piloted = set(data["drawn"])
-    running = [name for name in dataset if name not in piloted]
-    live = _within_budget(replace(live, purpose="run under a policy"), dataset)
-    answers = recalled(dataset, live, data.get("runs", ()), running)
-    may_run(dataset, policy.further, allowed=bool(live.options.get("allow_commands")))
-    for rung, node in enumerate(policy.order, start=1):
-        if not running:
-            break
-        new = [name for name in running if node not in answers.of(name)]
-        answers = answers.joined(buy_answers(dataset, new, live.after(answers), nodes=[node]))
-        sheet, played = _played(dataset.only(running), answers, policy, nodes)
-        # What is decided within the answers at hand does not depend on those to come.
-        running = [name for name, asked in zip(sheet.ids, played.asked, strict=True) if asked > rung]
-    outside = dataset.only([name for name in dataset if name not in piloted])
-    for step in policy.further:
-        sheet, played = _played(outside, answers, policy, nodes)
-        items = zip(sheet.ids, played.more, strict=True)
-        climbing = [name for name, more in items if step in more and step not in answers.of(name)]
-        bought = (
-            buy_answers(dataset, climbing, live.after(answers), nodes=[step])
-            if step in nodes
-            else buy_checks(dataset, climbing, live.after(answers), answers, [step])
-        )
-        answers = answers.joined(bought)
-    return answers
-
-
-def _within_budget(live: LiveModels, dataset: Dataset) -> LiveModels:
-    """[promise] budget limits what is bought, where the call has no limit of its own. What people cost beside it is said at the end."""
-    promise = dataset.recipe.promise
-    return live if live.budget is not None or promise is None else replace(live, budget=promise.budget)
-
-
-def _played(
-    dataset: Dataset, answers: BoughtAnswers, policy: LadderPolicy, nodes: Sequence[str]
-) -> tuple[AnswerSheet, PlayedPolicy]:
-    sheet = read_sheet(dataset, answers, nodes)
-    (played,) = play([policy], sheet, last=last_prices(sheet, dataset.recipe.ladder))
-    return sheet, played
 
 
 def _totals(dataset: Dataset, outside: AnswerSheet, played: PlayedPolicy | None, check: float) -> RunTotals:
@@ -314,87 +264,6 @@ def _verdicts(outside: AnswerSheet, played: PlayedPolicy) -> list[tuple[Verdict,
     from rrf_design.promises.decisions import held_verdicts
 
     return held_verdicts(outside, played.held)
-
-
-def _delivered(
-    row: SheetRow, played: PlayedPolicy, at: int, verdict: tuple[Verdict, str], data: Mapping[str, Any]
-) -> dict[str, Any]:
-    value, cost = played.values[at], float(played.cost[at])
-    if value is None:
-        where = "goes to a person" if played.policy.last is LastRung.PERSON else "is withheld"
-        found = _held_back(
-            row, cost, f"no gate of the policy accepts its answers; it {where}. {_sentence_case(verdict[1])}"
-        )
-        return {**found, "verdict": str(verdict[0])}
-    first = row.implied.get(row.shape.node)
-    return {
-        "answer": shown(value, row.parser),
-        "raw": row.raw or (None if first is None else shown(first, row.parser)),
-        "verdict": str(verdict[0]),
-        "assumes": f"the policy keeps its risk of {data['risk']} ({data['statement']}, confidence {data['confidence']})",
-        "bound": None,
-        "changed": first is None or shown(first, row.parser) != shown(value, row.parser),
-        "cost": cost,
-        "reason": _reason(played, at),
-    }
-
-
-def _sentence_case(words: str) -> str:
-    return words[:1].upper() + words[1:]
-
-
-def _reason(played: PlayedPolicy, at: int) -> str:
-    if at not in played.by_check:
-        more = f" with {', '.join(played.more[at])}" if played.more and played.more[at] else ""
-        return f"delivered under the policy{more}: {played.name}"
-    where = ", where no gate of the policy accepts the answers" if played.policy.order else ""
-    return f"the check {played.more[at][-1]!r} states the value{where}"
-
-
-def _held_back(row: SheetRow, cost: float, reason: str) -> dict[str, Any]:
-    first = row.implied.get(row.shape.node)
-    raw = row.raw or (None if first is None else shown(first, row.parser))
-    return {
-        "answer": None,
-        "raw": raw,
-        "verdict": str(Verdict.INCOMPLETE),
-        "assumes": "",
-        "bound": None,
-        "changed": None,
-        "cost": cost,
-        "reason": reason,
-    }
-
-
-def _looked_up(row: SheetRow, cell: Any, rule: GoldRule, who: str) -> dict[str, Any]:
-    """An item whose truth somebody knows: that is what is delivered."""
-    if cannot_tell(cell):
-        return _held_back(row, 0.0, f"{who} is that nobody can tell")
-    truth = _read(row, cell, rule)
-    if truth is None:
-        return _held_back(
-            row, 0.0, "an item of the pilot whose truth is not at hand; give the review file of the pilot"
-        )
-    said = truth.values[0]
-    first = row.implied.get(row.shape.node)
-    return {
-        "answer": shown(said, row.parser),
-        "raw": row.raw or (None if first is None else shown(first, row.parser)),
-        "verdict": str(Verdict.CERTIFIED),
-        "assumes": f"{who} is right",
-        "bound": 0.0,
-        "changed": not truth.right(first),
-        "cost": 0.0,
-        "reason": f"{who} states the value",
-    }
-
-
-def _ranked(rows: Sequence[dict[str, Any]]) -> tuple[Mapping[str, Any], ...]:
-    """Who should be looked at first: what waits for a person, the worst verdict first, then by what was spent on it."""
-    waiting = [at for at, row in enumerate(rows) if row["answer"] is None]
-    order = sorted(waiting, key=lambda at: (-Verdict(rows[at]["verdict"]).rank, -rows[at]["cost"], at))
-    place = {at: number for number, at in enumerate(order, start=1)}
-    return tuple({**row, "rank": place.get(at)} for at, row in enumerate(rows))
 
 
 def question_of(row: SheetRow) -> str:

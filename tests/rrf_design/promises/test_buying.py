@@ -216,23 +216,6 @@ def test_all_that_was_paid_is_booked_once(make_checked_world: Any, order: str) -
     assert {"pilot", "checks of a pilot", "run under a policy"} == titles
 
 
-def test_the_budget_of_the_promise_holds_while_answers_are_bought(make_world: Any) -> None:
-    """Unless the call says another: the recipe can't be changed any more without another pilot."""
-    world = make_world(items=90, wrong=0.04, extra="\n[promise]\nrisk = 0.2\nbudget = 10.0\n")
-    live = live_of(world)
-    settings = PilotSettings(40, 0.2, order="holm")
-    plan = plan_pilot(world.dataset, buy_pilot(world.dataset, settings, live), settings)
-    document = policy_document(run_pilot(plan, gold_truths(plan)[0], truth_source="gold column 'booked'"))
-    with pytest.raises(
-        InputError, match=r"of 50 items, cost \d+, and 10 of the budget is left; none of them was bought"
-    ):
-        run_policy(world.dataset, live, document)
-    with Journal(live.store) as journal:
-        assert len(journal.summaries()) == 1
-    run = run_policy(world.dataset, replace(live, budget=1000.0), document)
-    assert run.totals.over_budget > 0
-
-
 def test_models_that_changed_are_asked_in_a_new_run(world: Any) -> None:
     """The journal has a run of the same questions to another version; who was told to start a new one could not."""
     assert world.script.name == "script.json"

@@ -14,9 +14,9 @@ from rrf_design.bundles import Given
 from rrf_design.decisive import decides, states
 from rrf_design.promises import LadderPolicy, LiveModels, PilotSettings, gold_truths, plan_pilot, play
 from rrf_design.promises.checks import shown_to
+from rrf_design.promises.climbing import climb
 from rrf_design.promises.family import GateKind
 from rrf_design.promises.pilot_plans import buy_pilot
-from rrf_design.promises.running import _climb
 from rrf_design.promises.sheets import SheetRow, read_sheet
 
 WORLDS = [
@@ -147,7 +147,7 @@ def live_is_replay(world: Any, plan: Any, policies: list[LadderPolicy]) -> None:
     truths, _ = gold_truths(plan)
     for number, policy in enumerate(policies):
         live = world.live(f"live{number}.sqlite")
-        answers = _climb(data, live, {"policy": policy.name, "ladder": policy.to_json(), "drawn": []}, nodes)
+        answers = climb(data, live, {"policy": policy.name, "ladder": policy.to_json(), "drawn": []}, nodes)
         known = [truths[name] for name in data]
         (replayed,) = play([policy], plan.sheet, last=plan.last, truths=known)
         (ran,) = play([policy], read_sheet(data, answers, nodes), last=plan.last, truths=known)
