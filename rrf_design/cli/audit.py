@@ -13,7 +13,8 @@ from rrf_design.cli.live_models import Store
 from rrf_design.cli.output import AsJson, Quiet, Seed, note, print_json, say
 
 if TYPE_CHECKING:
-    from rrf_design.promises.auditing import AuditState, DeliveredTable
+    from rrf_design.promises.auditing import AuditState
+    from rrf_design.promises.delivered_tables import DeliveredTable
     from rrf_design.questions import Dataset
 
 
@@ -178,7 +179,7 @@ def _delivered(
     from rrf_design.documents import read
     from rrf_design.errors import InputError
     from rrf_design.promises import read_delivered
-    from rrf_design.promises.auditing import delivered_items, read_run_document
+    from rrf_design.promises.delivered_tables import delivered_items, read_run_document
 
     path = Path(run)
     is_file = path.exists() or path.suffix != ""

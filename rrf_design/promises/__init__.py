@@ -11,15 +11,16 @@ piloting         play, test, choose; looks: only once; stronger: what a stronger
 measuring        what users otherwise guess: judging (judges), positions (orders), radii, relation_faults; certifying: k in a certificate
 policy_documents the policy as a document; policy_forms: every key and word of it; policy_proofs: everything in it redone
 running          the policy on the other items; climbing: bought live, rung after rung; policy_rows: the table's rows; run_sentences: what may be said of it; outcomes_again: do the pilot's still come out as they did?
-auditing         delivered items drawn and checked; audited_files: is this file what was audited?
+auditing         delivered items drawn and checked; delivered_tables: what was delivered; audited_files: is this file what was audited?
 
 The statistics are `rrf_design.risk`, which knows nothing of any of this.
 """
 
 from __future__ import annotations
 
-from rrf_design.promises.auditing import audit_document, draw_audit, prove_audit_document, read_delivered
+from rrf_design.promises.auditing import audit_document, draw_audit, prove_audit_document
 from rrf_design.promises.buying import LiveModels
+from rrf_design.promises.delivered_tables import read_delivered
 from rrf_design.promises.family import CHECK_EVERYTHING, LadderPolicy
 from rrf_design.promises.forecasting import forecast_pilot
 from rrf_design.promises.pilot_plans import PilotPlan, PilotSettings, plan_pilot

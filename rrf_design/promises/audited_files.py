@@ -13,7 +13,7 @@ from typing import Any
 
 from rrf_design.documents import kind_of, read
 from rrf_design.errors import InputError, Refused
-from rrf_design.promises.auditing import DeliveredTable, read_delivered
+from rrf_design.promises.delivered_tables import DeliveredTable, read_delivered
 
 RUNS = ("rrf-policy-run", "rrf-delivery")
 

@@ -100,7 +100,7 @@ def test_columns_are_under_the_digest(audited: tuple[Any, Path]) -> None:
 
 def test_a_run_is_compared_by_its_items(tmp_path: Path) -> None:
     from rrf_design.documents import sealed
-    from rrf_design.promises.auditing import DeliveredTable
+    from rrf_design.promises.delivered_tables import DeliveredTable
 
     items: list[dict[str, Any]] = [{"id": f"i{n}", "answer": n if n % 5 else None} for n in range(30)]
     kept = [(str(item["id"]), item["answer"]) for item in items if item["answer"] is not None]

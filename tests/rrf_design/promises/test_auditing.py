@@ -68,11 +68,6 @@ def test_a_second_chance_is_refused(table: Any) -> None:
         draw_audit(table, 40, seed=5, rule=RULE, before=first, confidence=0.9)
 
 
-def test_people_see_the_row_and_neither_answer_nor_truth(table: Any) -> None:
-    assert table.shown(0) == "no: 1; booked: 1"
-    assert table.shown(0, without="booked") == "no: 1"
-
-
 def test_labels_count_up_to_the_first_that_waits(table: Any) -> None:
     """Nobody can leave out a label for what it says: what comes after a gap is not counted."""
     state = draw_audit(table, 30, seed=5, rule=GoldRule())
@@ -134,21 +129,6 @@ def test_every_entry_may_be_anything(table: Any) -> None:
     for junk in (None, 1, "x", [], {}):
         with pytest.raises(Refused):
             prove_audit_document(junk)
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("no,value\n1,2\n", "no column 'answer'"),
-        ("no,answer\n1,\n", "no row has an answer"),
-        ("no,answer\n1,2\n1,3\n", "not unique"),
-        ("no,answer\n1,2,3\n1,3,4\n2,2\n", "2 of 3 rows can't be used"),
-    ],
-)
-def test_a_table_that_cannot_be_audited(tmp_path: Path, text: str, words: str) -> None:
-    (tmp_path / "t.csv").write_text(text)
-    with pytest.raises(InputError, match=words):
-        read_delivered(tmp_path / "t.csv", id_column="no")
 
 
 def test_a_gold_column_that_is_not_there(table: Any) -> None:
