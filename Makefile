@@ -9,13 +9,14 @@ TORCH ?= torch==2.13.0
 CHECKPOINTS ?= Qwen/Qwen2.5-0.5B-Instruct microsoft/Phi-3-mini-4k-instruct
 RESULTS ?= checkpoints
 
-.PHONY: help setup test test-transformers lint types demo reports checkpoints docs clean
+.PHONY: help setup test test-transformers lint types demo reports pages checkpoints docs clean
 
 help:
 	@echo "make demo     the whole story in about a minute, on the embedded model"
 	@echo "make test     ruff, mypy and the test suite"
 	@echo "make test-transformers  the paper's adapter on real weights, with torch in an environment of its own"
 	@echo "make reports  run every scenario at full size and publish it in reports/ (error 1: all ran, some condition is violated)"
+	@echo "make pages    the published reports as HTML pages in pages/; nothing is run"
 	@echo "make checkpoints  the paper's own models, asked live: needs their weights, torch in .venv and better a GPU (docs/reproducing.md)"
 	@echo "make docs     write the API reference and the command-line page anew"
 	@echo "make clean    remove the virtual environment and caches"
@@ -58,6 +59,9 @@ demo: setup
 
 reports: setup
 	$(BIN)/rrf-design scenario run all --out reports
+
+pages: setup
+	$(BIN)/rrf-design scenario pages reports --out pages
 
 # Each run appends its answers as they come: stopped, it goes on where it was.
 checkpoints: setup

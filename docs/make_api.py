@@ -1,6 +1,8 @@
-"""Writes api.md and command-line.md from docstrings and help texts: `make docs`, or `python docs/make_api.py`.
+"""Writes api.md and command-line.md from docstrings and help texts: `make docs`, or `python
+docs/make_api.py`.
 
-Everything a user may rely on is in some package's `__all__` or a verb of the command; nothing is described twice by hand.
+Everything a user may rely on is in some package's `__all__` or a verb of the command; nothing is
+described twice by hand.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ PACKAGES = (
     "rrf_design",
     "solvers",
     "rrf_design.questions",
-    "rrf_design.handover",
+    "rrf_design.tables",
     "rrf_design.planning",
     "rrf_design.certificates",
     "rrf_design.repairing",
@@ -150,9 +152,23 @@ def _doc(thing: Any) -> str:
 
 
 def _fenced(text: str) -> str:
-    """Paragraphs that are examples become blocks of their own."""
-    parts = [f"```pycon\n{part}\n```" if part.startswith(">>> ") else part for part in text.split("\n\n")]
+    """Paragraphs that are examples become blocks of their own, and headed sections lists."""
+    parts = [f"```pycon\n{part}\n```" if part.startswith(">>> ") else _headed(part) for part in text.split("\n\n")]
     return "\n\n".join(parts)
+
+
+def _headed(part: str) -> str:
+    """A section of a docstring as numpy writes them: a heading, and names with indented texts."""
+    heading, line, *rest = [*part.split("\n"), "", ""]
+    if not line or set(line) != {"-"}:
+        return part
+    entries: list[str] = []
+    for text in filter(None, rest):
+        if text.startswith(" ") and entries:
+            entries[-1] += " " + text.strip()
+        else:
+            entries.append(f"- `{text}`:" if heading == "Parameters" else text)
+    return "\n".join([f"**{heading}**", "", *entries])
 
 
 def _first(text: str) -> str:
@@ -169,10 +185,12 @@ def command_line() -> str:
     parts = [
         NOTE,
         "# The command line",
-        "Every verb takes `--json`: exactly one JSON object on standard output and nothing else there; progress and messages go to"
-        " standard error. Exit codes: 0 done and the answer is yes; 1 done and the answer is no; 2 the input or the call is wrong, with one"
-        " line that says what and where; 130 interrupted (Ctrl-C), with the best bounds so far. `rrf-design --install-completion` teaches your"
-        " shell the verbs and options.",
+        (
+            "Every verb takes `--json`: exactly one JSON object on standard output and nothing else there; progress and"
+            " messages go to standard error. Exit codes: 0 done and the answer is yes; 1 done and the answer is no; 2"
+            " the input or the call is wrong, with one line that says what and where; 130 interrupted (Ctrl-C), with"
+            " the best bounds so far. `rrf-design --install-completion` teaches your shell the verbs and options."
+        ),
     ]
     for path, command in _verbs("rrf-design", typer.main.get_command(app)):
         parts += [f"## `{path}`", inspect.cleandoc(command.help or "").replace("Example: ", "Example: `", 1)]

@@ -1,12 +1,14 @@
-"""Which questions to ask a language model, and which answers to check, so that wrong answers can't hide.
+"""Which questions to ask a language model, and which answers to check, so that wrong answers can't
+hide.
 
 The public names are imported when they are first used, so that `import rrf_design` stays instant.
 """
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from rrf_design._lazy import lazy_names
 
 __version__ = "0.2.0"
 
@@ -19,8 +21,8 @@ _HOME = {
     "Transport": "rrf_design.blocks",
     "Problem": "rrf_design.problem",
     "Operator": "rrf_design.operators",
-    "DesignMargin": "rrf_design.margins",
-    "component_criterion": "rrf_design.components",
+    "DesignMargin": "rrf_design._margin",
+    "component_criterion": "rrf_design._margin",
     "load": "rrf_design.files",
     "loads": "rrf_design.files",
     "save": "rrf_design.files",
@@ -37,106 +39,122 @@ _HOME = {
     "verify": "rrf_design.certificates",
     "repair": "rrf_design.repairing",
     "acquire": "rrf_design.acquisition",
-    "estimate": "rrf_design.handover",
+    "estimate": "rrf_design.tables",
+    "pilot": "rrf_design.promises._pilot",
+    "Pilot": "rrf_design.promises._pilot",
+    "audit": "rrf_design.promises.audits",
+    "Audit": "rrf_design.promises.audits",
+    "margin": "rrf_design._margin",
+    "measure": "rrf_design.promises._measure",
+    "Measurement": "rrf_design.promises._measure",
+    "explain": "rrf_design._explain",
+    "Explanation": "rrf_design._explain",
     "dataset": "rrf_design.questions",
     "Dataset": "rrf_design.questions",
+    "Plan": "rrf_design.planning",
+    "Frontier": "rrf_design.planning",
+    "Portfolio": "rrf_design.planning",
+    "Certificate": "rrf_design.certificates",
+    "Verification": "rrf_design.certificates",
+    "Repair": "rrf_design.repairing",
+    "Acquisition": "rrf_design.acquisition",
+    "DatasetPlan": "rrf_design.tables",
+    "Delivery": "rrf_design.tables",
+    "Estimate": "rrf_design.tables",
+    "ByStructure": "rrf_design.tables",
     "Noise": "rrf_design.noise",
-    "Measure": "rrf_design.bundles",
-    "Backend": "rrf_design.bundles",
-    "Claims": "rrf_design.bundles",
-    "Given": "rrf_design.bundles",
-    "Limits": "rrf_design.bundles",
-    "Strategy": "rrf_design.bundles",
-    "Surroundings": "rrf_design.bundles",
     "RRFError": "rrf_design.errors",
     "InputError": "rrf_design.errors",
     "BudgetError": "rrf_design.errors",
     "RetryLater": "rrf_design.errors",
     "MissingDependency": "rrf_design.errors",
     "Refused": "rrf_design.errors",
+    "risk": "rrf_design.risk",
+    "testing": "rrf_design.testing",
 }
 
-_ROOMS = ("risk",)
-"""Packages whose names are used with the package's own: `rrf_design.risk.bound`."""
-
 __all__ = [
+    "Acquisition",
     "Anchor",
-    "Backend",
+    "Audit",
     "BudgetError",
-    "Claims",
+    "ByStructure",
+    "Certificate",
     "Dataset",
+    "DatasetPlan",
+    "Delivery",
     "DesignMargin",
-    "Given",
+    "Estimate",
+    "Explanation",
+    "Frontier",
     "InputError",
-    "Limits",
-    "Measure",
+    "Measurement",
     "MissingDependency",
     "Node",
     "Noise",
     "Operator",
+    "Pilot",
+    "Plan",
+    "Portfolio",
     "Problem",
     "RRFError",
     "Refused",
     "Relation",
+    "Repair",
     "RetryLater",
     "Rule",
-    "Strategy",
-    "Surroundings",
     "Tier",
     "Transport",
+    "Verification",
     "__version__",
     "acquire",
+    "audit",
     "certify",
     "component_criterion",
     "dataset",
     "digest",
     "dumps",
     "estimate",
+    "explain",
     "from_graph",
     "from_matrix",
     "frontier",
     "load",
     "load_operator",
     "loads",
+    "margin",
+    "measure",
+    "pilot",
     "plan",
     "portfolio",
     "repair",
     "risk",
     "save",
     "save_operator",
+    "testing",
     "verify",
 ]
 
 if TYPE_CHECKING:
-    from rrf_design import risk
-    from rrf_design.acquisition import acquire
+    from rrf_design import risk, testing
+    from rrf_design._explain import Explanation, explain
+    from rrf_design._margin import DesignMargin, component_criterion, margin
+    from rrf_design.acquisition import Acquisition, acquire
     from rrf_design.blocks import Anchor, Relation, Rule, Tier, Transport
     from rrf_design.builders import from_graph, from_matrix, load_operator, save_operator
-    from rrf_design.bundles import Backend, Claims, Given, Limits, Measure, Strategy, Surroundings
-    from rrf_design.certificates import certify, verify
-    from rrf_design.components import component_criterion
+    from rrf_design.certificates import Certificate, Verification, certify, verify
     from rrf_design.errors import BudgetError, InputError, MissingDependency, Refused, RetryLater, RRFError
     from rrf_design.field import Node
     from rrf_design.files import digest, dumps, load, loads, save
-    from rrf_design.handover import estimate
-    from rrf_design.margins import DesignMargin
     from rrf_design.noise import Noise
     from rrf_design.operators import Operator
-    from rrf_design.planning import frontier, plan, portfolio
+    from rrf_design.planning import Frontier, Plan, Portfolio, frontier, plan, portfolio
     from rrf_design.problem import Problem
+    from rrf_design.promises._measure import Measurement, measure
+    from rrf_design.promises._pilot import Pilot, pilot
+    from rrf_design.promises.audits import Audit, audit
     from rrf_design.questions import Dataset, dataset
-    from rrf_design.repairing import repair
+    from rrf_design.repairing import Repair, repair
+    from rrf_design.tables import ByStructure, DatasetPlan, Delivery, Estimate, estimate
 
-
-def __getattr__(name: str) -> Any:
-    if name in _ROOMS:
-        return import_module(f"rrf_design.{name}")
-    if name not in _HOME:
-        raise AttributeError(f"module 'rrf_design' has no attribute {name!r}")
-    value = getattr(import_module(_HOME[name]), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return list(__all__)
+__getattr__, __dir__ = lazy_names(__name__, _HOME)

@@ -1,14 +1,24 @@
-"""Row blocks: relations z_head = T z_tail + offset or Σ C_i z_i = offset, and anchors A z = b (paper, "Typed transports", "Anchors").
+"""How answers are related, and what is known of them: relations z_head = T z_tail + offset or Σ
+C_i z_i = offset, anchors A z = b (paper, "Typed transports", "Anchors"), and nonlinear
+relations.
 
-A block is owned (no cost) or on sale (a cost). Its rows enter B multiplied by sqrt(w/m), where w is the weight of
-its family and m the number of members the problem declares, so that copies of one fact add nothing; then they are
-whitened by sigma or covariance. Because m is fixed by the problem and not by what is bought, BᵀB is a linear
-function of the purchases and the margin never falls when a block is bought.
+A block is owned (no cost) or on sale (a cost). Its rows enter B multiplied by sqrt(w/m), where w is
+the weight of its family and m the number of members the problem declares, so that copies of one
+fact add nothing; then they are whitened by sigma or covariance. Because m is fixed by the problem
+and not by what is bought, BᵀB is a linear function of the purchases and the margin never falls when
+a block is bought.
+
+Nonlinear relations (products, powers, thresholds, Boolean clauses) are not rows of B: margins,
+plans and certificates speak of all fields at once, and a tangent says nothing beyond its
+neighbourhood (paper, "Local theory for nonlinear transports"). `repair` uses them locally, and
+says so. Their rows are written once, for floating point, for numbers that carry their gradient,
+and (second derivatives) for balls.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from math import sqrt
 from typing import Annotated, Any, Self
 
 import numpy as np
@@ -21,7 +31,12 @@ Index = Annotated[int, Field(strict=True, ge=0)]
 
 
 class Transport(Entry):
-    """How a valid answer changes along a relation: exactly one of the four maps, or none for the identity."""
+    """How a valid answer changes along a relation, z_head = T z_tail + offset: at most one map, and
+    the identity without any.
+
+    Everything that depends on the kind of a map stands in this class: its matrix, both directions,
+    what it is called. A new kind is one more field with its line in `picks` and in `label`.
+    """
 
     scale: Real | None = None
     matrix: Matrix | None = None
@@ -34,14 +49,14 @@ class Transport(Entry):
         if data == "identity":
             return {}
         if isinstance(data, str):
-            raise ValueError(
-                f'unknown transport {data!r}; use "identity" or a table with scale, matrix, permute or select'
-            )
+            *others, last = Transport.model_fields
+            table = f"a table with {', '.join(others)} or {last}"
+            raise ValueError(f'unknown transport {data!r}; use "identity" or {table}')
         return data
 
     @model_validator(mode="after")
     def _only_one(self) -> Self:
-        given = [name for name in ("scale", "matrix", "permute", "select") if getattr(self, name) is not None]
+        given = [name for name in Transport.model_fields if getattr(self, name) is not None]
         if len(given) > 1:
             raise ValueError(f"a transport is one map, not {' and '.join(given)}")
         if self.matrix is not None and len({len(row) for row in self.matrix}) != 1:
@@ -57,10 +72,59 @@ class Transport(Entry):
 
     @property
     def kind(self) -> str:
-        return next((name for name, value in self.__dict__.items() if value is not None), "identity")
+        """The name of the map: scale, matrix, permute, select or identity."""
+        return next((name for name in Transport.model_fields if getattr(self, name) is not None), "identity")
+
+    @property
+    def label(self) -> str:
+        """The map in a word or two: identity, ×3, 2×3 matrix, permute 1 0, select 0 2."""
+        if self.scale is not None:
+            return f"×{self.scale:g}"
+        if self.matrix is not None:
+            return f"{len(self.matrix)}×{len(self.matrix[0])} matrix"
+        places = self.permute or self.select or ()
+        return " ".join([self.kind, *map(str, places[:6]), *("…" for _ in places[6:7])])
+
+    @property
+    def factor(self) -> float:
+        """What every coordinate is multiplied with."""
+        return 1.0 if self.scale is None else self.scale
+
+    @property
+    def entrywise(self) -> bool:
+        """Each coordinate of the head is one of the tail's, times `factor`, and all are used."""
+        return self.matrix is None and self.select is None
+
+    @property
+    def invertible(self) -> bool:
+        """Whether `backward` exists without the rounding of an inverse matrix."""
+        return self.entrywise and self.factor != 0.0
+
+    def forward(self, tail: Sequence[float], offset: float | Sequence[float] = 0.0) -> tuple[float, ...]:
+        """What an answer of the tail means at the head, T z + offset, of an `entrywise` map.
+
+        >>> Transport(permute=(1, 0)).forward((3.0, 4.0), offset=1.0)
+        (5.0, 4.0)
+        """
+        order, factor = self.picks(tail_dim=len(tail), head_dim=len(tail))
+        return tuple(factor * tail[place] + step for place, step in zip(order, _steps(offset, tail), strict=True))
+
+    def backward(self, head: Sequence[float], offset: float | Sequence[float] = 0.0) -> tuple[float, ...]:
+        """What an answer of the head means at the tail, T⁻¹(z − offset), of an `invertible` map.
+
+        >>> Transport(scale=2.0).backward((7.0,), offset=1.0)
+        (3.0,)
+        """
+        order, factor = self.picks(tail_dim=len(head), head_dim=len(head))
+        tail = [0.0] * len(head)
+        for value, place, step in zip(head, order, _steps(offset, head), strict=True):
+            tail[place] = (value - step) / factor
+        return tuple(tail)
 
     def picks(self, *, tail_dim: int, head_dim: int) -> tuple[Sequence[int], float]:
-        """Every map but a matrix takes one coordinate of the tail per row: which ones, and times what."""
+        """Every map but a matrix takes one coordinate of the tail per row: which ones, and times
+        what; ValueError when it can't act between these fibers.
+        """
         if self.select is not None:
             if len(self.select) != head_dim or max(self.select, default=0) >= tail_dim:
                 raise ValueError(
@@ -75,7 +139,7 @@ class Transport(Entry):
             if len(self.permute) != tail_dim:
                 raise ValueError(f"permute has length {len(self.permute)}, but the fibers have dimension {tail_dim}")
             return self.permute, 1.0
-        return range(tail_dim), 1.0 if self.scale is None else self.scale
+        return range(tail_dim), self.factor
 
     def as_matrix(self, *, tail_dim: int, head_dim: int) -> NDArray[np.float64]:
         """The map as (head_dim, tail_dim); ValueError when it can't act between these fibers."""
@@ -87,10 +151,23 @@ class Transport(Entry):
         result = np.array(self.matrix, dtype=np.float64)
         if result.shape != (head_dim, tail_dim):
             raise ValueError(
-                f"the transport matrix is {'×'.join(map(str, result.shape))}, but maps dimension {tail_dim} to {head_dim}"
-                f" and so must be {head_dim}×{tail_dim}"
+                f"the transport matrix is {'×'.join(map(str, result.shape))}, but maps dimension {tail_dim} to"
+                f" {head_dim} and so must be {head_dim}×{tail_dim}"
             )
         return result
+
+    def entries(self, *, tail_dim: int, head_dim: int) -> tuple[list[int], list[int], list[float]]:
+        """Rows, columns and values of the map's matrix, without the zeros of a full one."""
+        if self.matrix is None:
+            columns, factor = self.picks(tail_dim=tail_dim, head_dim=head_dim)
+            return list(range(head_dim)), list(columns), [factor] * head_dim
+        matrix = self.as_matrix(tail_dim=tail_dim, head_dim=head_dim)
+        rows, places = np.nonzero(matrix)
+        return rows.tolist(), places.tolist(), matrix[rows, places].tolist()
+
+
+def _steps(offset: float | Sequence[float], value: Sequence[float]) -> Sequence[float]:
+    return [offset] * len(value) if isinstance(offset, int | float) else offset
 
 
 class Block(Entry):
@@ -102,12 +179,16 @@ class Block(Entry):
     family: Text | None = None
     """Members of one family state one fact; without a name, a family of its own."""
     correlation: Annotated[float, Field(strict=True, ge=0, le=1)] | None = None
-    """Of the noise within the family: 1, the default for its weight, makes copies of its members; 0 independent measurements."""
+    """Of the noise within the family: 1, the default for its weight, makes copies of its members; 0
+    independent measurements.
+    """
     sigma: Positive | None = None
     covariance: Matrix | None = None
     """Noise of the rows: they are whitened with it. At most one of sigma, covariance, metric."""
     estimated_from: Annotated[int, Field(strict=True, ge=2)] | None = None
-    """How many repeats sigma or covariance was estimated from: it is then raised by what so few may have missed."""
+    """How many repeats sigma or covariance was estimated from: it is then raised by what so few may
+    have missed.
+    """
     metric: Positive | Matrix | None = None
     """Positive definite W on the rows, when their norm is declared rather than estimated."""
     uncertainty: NonNegative = 0.0
@@ -115,9 +196,14 @@ class Block(Entry):
     cost: NonNegative | None = None
     """Present: on sale. Absent: owned already."""
     trusted: bool | None = None
-    """True: never wrong, like an exact calculation. False: a suspect among `wrong_checks`; where no block says so, all others are."""
+    """True: never wrong, like an exact calculation.
+
+    False: a suspect among `wrong_checks`; where no block says so, all others are.
+    """
     rate: Annotated[float, Field(strict=True, gt=0, lt=1)] | None = None
-    """Wrong altogether with at most this probability, independently of others: a suspect, like a judge that says yes or no."""
+    """Wrong altogether with at most this probability, independently of others: a suspect, like a
+    judge that says yes or no.
+    """
     requires: tuple[Text, ...] = ()
     excludes: tuple[Text, ...] = ()
 
@@ -156,8 +242,9 @@ class Block(Entry):
 class Relation(Block):
     """Rows z_head − T z_tail = offset between two nodes, or rows Σ C_i z_i = offset among several.
 
-    Among several: `sum` (z_head = Σ z_i + offset), `difference` (z_head = z_first − z_second + offset), or any `rows`. A head of
-    one coordinate is the sum of all coordinates of its parts; a longer one adds coordinate by coordinate.
+    Among several: `sum` (z_head = Σ z_i + offset), `difference` (z_head = z_first − z_second +
+    offset), or any `rows`. A head of one coordinate is the sum of all coordinates of its parts; a
+    longer one adds coordinate by coordinate.
     """
 
     tail: Text | None = None
@@ -209,6 +296,22 @@ class Relation(Block):
         """Tail and head; None for a relation among several nodes."""
         return None if self.tail is None or self.head is None else (self.tail, self.head)
 
+    def carry(
+        self, said: str | tuple[float, ...] | None, offset: float | Sequence[float] | None = None, *, back: bool = False
+    ) -> str | tuple[float, ...] | None:
+        """What an answer at the tail means at the head (`back`: the other way), with another offset
+        than the declared one where an item has its own; None where it means nothing.
+
+        A label can only stay what it is. Numbers are carried by maps that take each coordinate to
+        one other.
+        """
+        if said is None or isinstance(said, str):
+            return said if self.transport.kind == "identity" else None
+        if not (self.transport.invertible if back else self.transport.entrywise):
+            return None
+        along = self.transport.backward if back else self.transport.forward
+        return along(said, self.offset if offset is None else offset)
+
     @property
     def parts(self) -> tuple[str, ...]:
         """The nodes that a sum or a difference is made of."""
@@ -224,7 +327,9 @@ class Relation(Block):
 
 
 class Anchor(Block):
-    """Rows A z = value on one node, or on several (`nodes`, with the columns of A in their order)."""
+    """Rows A z = value on one node, or on several (`nodes`, with the columns of A in their
+    order).
+    """
 
     node: Text | None = None
     over: tuple[Text, ...] | None = Field(default=None, alias="nodes")
@@ -260,7 +365,10 @@ class Anchor(Block):
 
 
 class SharedNoise(Entry):
-    """Blocks whose noise is not independent: two labels of one annotator. Each declares its own sigma or covariance."""
+    """Blocks whose noise is not independent: two labels of one annotator.
+
+    Each declares its own sigma or covariance.
+    """
 
     id: Text
     blocks: tuple[Text, ...]
@@ -269,7 +377,9 @@ class SharedNoise(Entry):
     covariance: Matrix | None = None
     """Or: the covariance of all their rows, block by block in this order."""
     estimated_from: Annotated[int, Field(strict=True, ge=2)] | None = None
-    """How many repeats of all the blocks together the covariance was estimated from; each block says the same."""
+    """How many repeats of all the blocks together the covariance was estimated from; each block
+    says the same.
+    """
 
     @model_validator(mode="after")
     def _one_form(self) -> Self:
@@ -292,8 +402,145 @@ class Rule(Entry):
 
 
 class Tier(Entry):
-    """Prices that depend on how many are bought: the i-th block of these costs prices[i], the last price repeats."""
+    """Prices that depend on how many are bought: the i-th block of these costs prices[i], the last
+    price repeats.
+    """
 
     id: Text
     blocks: tuple[Text, ...]
     prices: tuple[NonNegative, ...] = Field(min_length=1)
+
+
+NOT = "not "
+
+
+class Nonlinear(Entry):
+    """Rows that must be 0, over nodes of one number each; exactly one form.
+
+    `product`: z_head = Π z_i. `power`: z_head = factor · Π z_i^p_i of positive answers, which is
+    linear in their logarithms. `threshold`: z_head is 1 where that node's answer is at least `at`,
+    else 0. `clause`: at least one of these is 1 ("not x": 0).
+    """
+
+    id: Text
+    product: tuple[Text, ...] | None = Field(default=None, min_length=1)
+    power: dict[Text, Real] | None = Field(default=None, min_length=1)
+    factor: Real = 1.0
+    threshold: Text | None = None
+    at: Real | None = None
+    clause: tuple[Text, ...] | None = Field(default=None, min_length=1)
+    head: Text | None = None
+    weight: Positive = 1.0
+    """Its rows are multiplied with the root of it."""
+    trusted: bool | None = None
+    """With wrong_checks: true for a relation that is never wrong, false for one that may be (where
+    some say so, only those).
+    """
+
+    @model_validator(mode="after")
+    def _one_form(self) -> Self:
+        forms = [name for name in ("product", "power", "threshold", "clause") if getattr(self, name) is not None]
+        if len(forms) != 1:
+            raise ValueError(f"give one of product, power, threshold and clause, not {' and '.join(forms) or 'none'}")
+        if (self.head is None) != (self.clause is not None):
+            raise ValueError("a clause has no head" if self.clause is not None else "head is missing")
+        if (self.at is None) != (self.threshold is None):
+            raise ValueError("at goes with threshold, and threshold with at")
+        if self.factor != 1.0 and self.power is None:
+            raise ValueError("factor goes with power")
+        if len(set(self.nodes)) != len(self.nodes):
+            raise ValueError("it names a node twice")
+        return self
+
+    @property
+    def title(self) -> str:
+        return f"nonlinear {self.id!r}"
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        inner = self.product or tuple(self.power or ()) or ((self.threshold,) if self.threshold is not None else ())
+        if self.clause is not None:
+            return tuple(literal.removeprefix(NOT) for literal in self.clause)
+        return (*inner, self.head or "")
+
+    @property
+    def bent(self) -> tuple[str, ...]:
+        """Nodes along which its rows are not linear, or their slope is rounded."""
+        if self.power is not None:
+            return tuple(self.power)
+        inner = self.product or self.nodes
+        return inner if len(inner) > 1 else ()
+
+    @property
+    def height(self) -> int:
+        return 2 if self.threshold is not None else 1
+
+    def rows(self, value: Mapping[str, Any]) -> list[Any]:
+        """The residuals at a field of numbers, or of numbers that carry their gradient."""
+        return [sqrt(self.weight) * row for row in self._bare(value)]
+
+    def _bare(self, value: Mapping[str, Any]) -> list[Any]:
+        if self.clause is not None:
+            return [_product([_falsity(literal, value) for literal in self.clause])]
+        head = value[self.head or ""]
+        if self.product is not None:
+            return [head - _product([value[name] for name in self.product])]
+        if self.power is not None:
+            return [head - self.factor * _product([value[name] ** p for name, p in self.power.items()])]
+        score, at = value[self.threshold or ""], self.at or 0.0
+        below = _number(score) < at
+        return [head * (at - score), 0.0 * head] if below else [0.0 * head, (1.0 - head) * (score - at)]
+
+    def hessians(self, ball: Mapping[str, Any], place: Mapping[str, int]) -> list[list[list[Any]]]:
+        """One matrix of second derivatives per row, over all coordinates, in ball arithmetic; signs
+        are left out.
+        """
+        names = self.nodes
+        size = len(place)
+        result: list[list[list[Any]]] = [[[0] * size for _ in range(size)] for _ in range(self.height)]
+        scale = sqrt(self.weight) * (1 + 1e-15)
+        for first in names:
+            for second in names:
+                for row, entry in enumerate(self._second(first, second, ball)):
+                    result[row][place[first]][place[second]] = entry * scale
+        return result
+
+    def _second(self, first: str, second: str, ball: Mapping[str, Any]) -> list[Any]:
+        if self.threshold is not None:
+            if ball[self.threshold].overlaps(type(ball[self.threshold])(self.at or 0.0)):
+                return [_unbounded(ball), _unbounded(ball)]  # it bends there
+            return [1 if first != second else 0] * 2
+        if self.power is not None:
+            if self.head in (first, second):
+                return [0]
+            p, q = self.power[first], self.power[second] - (1.0 if first == second else 0.0)
+            whole = _product([ball[name] ** type(ball[name])(e) for name, e in self.power.items()])
+            return [self.factor * p * q * whole / (ball[first] * ball[second])]
+        if first == second or self.head in (first, second):
+            return [0]
+        if self.clause is not None:
+            others = [literal for literal in self.clause if literal.removeprefix(NOT) not in (first, second)]
+            return [_product([_falsity(literal, ball) for literal in others])]
+        return [_product([ball[name] for name in self.product or () if name not in (first, second)])]
+
+
+def _falsity(literal: str, value: Mapping[str, Any]) -> Any:
+    """0 where the literal holds."""
+    negated = literal.startswith(NOT)
+    return value[literal.removeprefix(NOT)] if negated else 1.0 - value[literal]
+
+
+def _product(values: Sequence[Any]) -> Any:
+    result: Any = 1.0
+    for value in values:
+        result = result * value
+    return result
+
+
+def _number(value: Any) -> float:
+    return float(getattr(value, "value", value))
+
+
+def _unbounded(ball: Mapping[str, Any]) -> Any:
+    some = next(iter(ball.values()))
+    return type(some)(1) / type(some)(0, 1)

@@ -1,4 +1,6 @@
-"""Problems from other things people have: a networkx graph, a raw matrix with groups, an .npz file with B."""
+"""Problems from other things people have: a networkx graph, a raw matrix with groups, an .npz file
+with B.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +10,16 @@ import zlib
 from collections.abc import Sequence
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from rrf_design.blocks import Anchor, Relation
+from rrf_design.documents import write_bytes
 from rrf_design.errors import InputError
-from rrf_design.files import suggestion, write_bytes
+from rrf_design.files import suggestion
 from rrf_design.problem import Problem
 
 if TYPE_CHECKING:
@@ -25,18 +28,54 @@ if TYPE_CHECKING:
     from rrf_design.operators import Operator
     from solvers import NodeColumns
 
+
+class ProblemSettings(TypedDict, total=False):
+    """What [problem] of a problem file may say, as keywords; see `Problem` for each."""
+
+    name: str
+    k: int
+    budget: float | None
+    target: float | None
+    epsilon: float | None
+    sigma: float | None
+    confidence: float
+    delta: float | None
+    amplitude: float | None
+    tail: float
+    deliver: Sequence[str] | None
+    wrong_checks: int
+    variance_floor: float
+    shrinkage: float
+    rules: Sequence[Any]
+    tiers: Sequence[Any]
+    noise: Sequence[Any]
+
+
 FORMAT = "rrf-operator/1"
 _EDGE_KEYS = tuple(name for name in Relation.model_fields if name not in ("tail", "head", "sum", "difference", "rows"))
 
 
 def from_graph(
-    graph: nx.Graph, *, anchors: Sequence[Any] = (), relations: Sequence[Any] = (), **settings: Any
+    graph: nx.Graph, *, anchors: Sequence[Any] = (), relations: Sequence[Any] = (), **settings: Unpack[ProblemSettings]
 ) -> Problem:
-    """A problem from a networkx graph (directed or not, multi or not).
+    """A problem from a networkx graph.
 
-    Node attributes with the keys of a node and edge attributes with the keys of a relation are used; others are
-    refused, so that nothing is dropped in silence. An undirected edge is oriented as networkx iterates it. `anchors`
-    are node names, anchor tables or `Anchor`s; `relations` are more relations than edges can say (sums, differences, rows).
+    Parameters
+    ----------
+    graph
+        Directed or not, multi or not. Node attributes with the keys of a node and edge attributes
+        with the keys of a relation are used; others are refused, so that nothing is dropped in
+        silence. An undirected edge is oriented as networkx iterates it.
+    anchors
+        Names of nodes, tables as in a problem file, or `Anchor`s.
+    relations
+        More relations than edges can say: sums, differences, rows.
+    settings
+        What [problem] may say: `k`, `budget`, `target`, `epsilon` ... (`ProblemSettings`).
+
+    Returns
+    -------
+    The `Problem`, with a node for each of the graph's and a relation for each edge.
 
     >>> import networkx as nx
     >>> import rrf_design as rrf
@@ -61,14 +100,31 @@ def from_graph(
 
 
 def from_matrix(
-    matrix: Any, groups: Sequence[Any] | None = None, *, names: Sequence[str] | None = None, **settings: Any
+    matrix: Any,
+    groups: Sequence[Any] | None = None,
+    *,
+    names: Sequence[str] | None = None,
+    **settings: Unpack[ProblemSettings],
 ) -> Problem:
-    """A problem whose B is the given matrix: one anchor per row, over the nodes that the row touches.
-
-    `groups` gives the columns of each node (lists of indices, or sizes of consecutive runs); default one each. Rows of
-    zeros say nothing and are left out.
+    """A problem whose B is the given matrix: one anchor per row, over the nodes that it touches.
 
     γ_k(B) = min over |S| ≤ 2k of σ_min(B_S), with the columns of B grouped by node.
+
+    Parameters
+    ----------
+    matrix
+        Rows × coordinates, dense or of scipy.sparse; rows of zeros say nothing and are left out.
+    groups
+        The columns of each node (lists of indices, or sizes of consecutive runs); by default each
+        column is a node.
+    names
+        Ids of the nodes; by default n0, n1 ...
+    settings
+        What [problem] may say: `k`, `budget`, `target`, `epsilon` ... (`ProblemSettings`).
+
+    Returns
+    -------
+    The `Problem`.
 
     >>> import rrf_design as rrf
     >>> rrf.from_matrix([[1.0, 0.0], [0.0, 2.0], [1.0, 1.0]], k=1).margin().status.value
@@ -82,7 +138,14 @@ def from_matrix(
 
 
 def save_operator(operator: Operator, path: str | os.PathLike[str]) -> None:
-    """Write B, its nodes and blocks, and its target as .npz (plain arrays, no pickles).
+    """Write B, its nodes and blocks, and its target as plain arrays, without pickles.
+
+    Parameters
+    ----------
+    operator
+        Of a design: `problem.operator(select)`.
+    path
+        The .npz to write.
 
     >>> import pathlib, tempfile
     >>> import rrf_design as rrf
@@ -110,10 +173,21 @@ def save_operator(operator: Operator, path: str | os.PathLike[str]) -> None:
     write_bytes(path, stream.getvalue())
 
 
-def load_operator(path: str | os.PathLike[str], **settings: Any) -> Problem:
-    """A problem from an .npz: of `save_operator`, of `scipy.sparse.save_npz`, or with arrays `B` and perhaps `groups` (sizes).
+def load_operator(path: str | os.PathLike[str], **settings: Unpack[ProblemSettings]) -> Problem:
+    """A problem from the matrix in a file of numpy.
 
-    Every block of a saved operator comes back as one anchor with its rows, value and uncertainty.
+    Parameters
+    ----------
+    path
+        An .npz of `save_operator`, of `scipy.sparse.save_npz`, or with arrays `B` and perhaps
+        `groups` (sizes).
+    settings
+        What [problem] may say: `k`, `budget`, `target`, `epsilon` ... (`ProblemSettings`).
+
+    Returns
+    -------
+    The `Problem`; every block of a saved operator is one anchor with its rows, value and
+    uncertainty.
 
     >>> import pathlib, tempfile
     >>> import numpy as np
@@ -137,8 +211,10 @@ def load_operator(path: str | os.PathLike[str], **settings: Any) -> Problem:
         raise InputError(f"{path}: the arrays don't fit together ({error})") from None
 
 
-def _from_arrays(arrays: dict[str, Any], settings: dict[str, Any]) -> Problem:
-    """`save_operator`'s arrays, or `scipy.sparse.save_npz`'s, which has neither nodes nor blocks."""
+def _from_arrays(arrays: dict[str, Any], settings: ProblemSettings) -> Problem:
+    """`save_operator`'s arrays, or `scipy.sparse.save_npz`'s, which has neither nodes nor
+    blocks.
+    """
     kind = arrays["format"].item() if "format" in arrays else FORMAT
     form = {FORMAT: sparse.csr_array, b"csr": sparse.csr_array, b"csc": sparse.csc_array}.get(kind)
     if form is None:
@@ -168,7 +244,7 @@ def _rows_as_anchors(
     ids: list[str],
     cuts: NDArray[np.int64],
     blocks: list[dict[str, Any]],
-    settings: dict[str, Any],
+    settings: ProblemSettings,
 ) -> Problem:
     """One anchor per block of rows, over the nodes that its rows touch."""
     owner = np.empty(rows.shape[1], dtype=np.int64)

@@ -1,7 +1,15 @@
-"""Problem → problem, each with its way back: the same questions with something taken out, filled in, or already bought.
+"""Problem → problem, each with its way back: the same questions with something taken out, filled
+in, or already bought.
 
-Names stay what they were, so whatever is found about the derived problem (a plan, a margin, a witness) speaks of the original
-as it stands. Each function says what the derived problem keeps: its rows, its prices, or both.
+Names stay what they were, so whatever is found about the derived problem (a plan, a margin, a
+witness) speaks of the original as it stands. Each function says what the derived problem keeps: its
+rows, its prices, or both.
+
+`joined_problem` gives a fixed selection its actual joint noise. While it is open what will be
+bought, shared noise is covered by raised variances (`rrf_design.rows`), and the margin is a bound.
+Once the selection is fixed, the held blocks that share a covariance can be one block with the
+covariance of all their rows: the margin is then γ_Σ itself, and everything else (certificates,
+their verifier, repairs) is computed from that block.
 """
 
 from __future__ import annotations
@@ -11,18 +19,22 @@ from collections.abc import Collection, Mapping
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
 from rrf_design.blocks import Anchor, Relation, SharedNoise
-from rrf_design.certificates.checker.rates import tolerated
-from rrf_design.covariance import dilation
+from rrf_design.checker.rates import tolerated
 from rrf_design.errors import InputError
 from rrf_design.field import Node
 from rrf_design.market import exact
-from rrf_design.problem import Problem
-from rrf_design.rows import block_height
+from rrf_design.problem import Problem, Selection
+from rrf_design.rows import bare_target, block_height, block_rows, dilation
 
 
 def without_noise(problem: Problem) -> Problem:
-    """Every block equally noisy: rows in the units of the file. Prices stay. The problem itself where none is declared."""
+    """Every block equally noisy: rows in the units of the file.
+
+    Prices stay. The problem itself where none is declared.
+    """
     if not any(block.sigma is not None or block.covariance is not None for block in problem.blocks):
         return problem
     changed = {
@@ -36,7 +48,10 @@ def without_noise(problem: Problem) -> Problem:
 
 
 def with_radii(problem: Problem, radii: Mapping[str, float]) -> Problem:
-    """Other radii of uncertainty for some blocks: a calibration instead of what the file declares. Rows and prices stay."""
+    """Other radii of uncertainty for some blocks: a calibration instead of what the file declares.
+
+    Rows and prices stay.
+    """
     for name in radii:
         if name not in problem.block_by_id:
             raise InputError(f"uncertainty: {name!r} is not a block of this problem")
@@ -53,7 +68,9 @@ def with_radii(problem: Problem, radii: Mapping[str, float]) -> Problem:
 
 
 def asking(problem: Problem, repeats: Mapping[str, int]) -> Problem:
-    """Some nodes asked more often: their answers are means and scatter less. Rows and prices stay."""
+    """Some nodes asked more often: their answers are means and scatter less. Rows and prices
+    stay.
+    """
     for name in repeats:
         if name not in problem.node_by_id:
             raise InputError(f"repeats: {name!r} is not a node of this problem")
@@ -67,8 +84,10 @@ def asking(problem: Problem, repeats: Mapping[str, int]) -> Problem:
 
 
 def on_sale(problem: Problem, prices: Mapping[str, float]) -> Problem:
-    """Every question on sale at its price, one for itself; checks that would have to be bought are gone, and rules and tiers with them. Rows stay."""
-    nodes = tuple(node.model_copy(update={"cost": prices.get(node.id, 0.0)}) for node in problem.nodes)
+    """Every question on sale at its price, one for itself; checks that would have to be bought are
+    gone, and rules and tiers with them. Rows stay.
+    """
+    nodes = tuple(node.model_copy(update={"cost": prices.get(node.id, 0.0), "price": None}) for node in problem.nodes)
     anchors = tuple(block for block in problem.anchors if block.cost is None)
     relations = tuple(block for block in problem.relations if block.cost is None)
     changed = {"nodes": nodes, "anchors": anchors, "relations": relations, "rules": (), "tiers": ()}
@@ -76,7 +95,9 @@ def on_sale(problem: Problem, prices: Mapping[str, float]) -> Problem:
 
 
 def askable(problem: Problem) -> Problem:
-    """Nodes without a prompt can't be asked again: their answers are given, and stay what they are."""
+    """Nodes without a prompt can't be asked again: their answers are given, and stay what they
+    are.
+    """
     if all(node.again is None or node.prompt is not None for node in problem.nodes):
         return problem
     nodes = tuple(node.model_copy(update={"again": None}) if node.prompt is None else node for node in problem.nodes)
@@ -86,8 +107,8 @@ def askable(problem: Problem) -> Problem:
 def owning(problem: Problem, names: Collection[str]) -> Problem:
     """The problem after these purchases: rows stay, and so does the bill of everything else.
 
-    What a tier or a rule has left after them stays with it: a tier goes on at the price it has reached, a rule counts
-    what is there already.
+    What a tier or a rule has left after them stays with it: a tier goes on at the price it has
+    reached, a rule counts what is there already.
     """
     bought = {name for name in names if name in problem.node_by_id or name in problem.block_by_id}
     if not bought:
@@ -124,8 +145,8 @@ def _is_value(problem: Problem, name: str, value: tuple[float, ...]) -> bool:
 def realised(problem: Problem, *, failed: Collection[str], values: Mapping[str, tuple[float, ...]]) -> Problem:
     """The problem as it turned out: failed parts left out, bought anchor values filled in.
 
-    Members that are left out of a family would make the others heavier (w/m); the weight is scaled so that every
-    row that stays is exactly the row the margin was computed with.
+    Members that are left out of a family would make the others heavier (w/m); the weight is scaled
+    so that every row that stays is exactly the row the margin was computed with.
     """
     gone = set(failed)
     if not gone and all(_is_value(problem, name, value) for name, value in values.items()):
@@ -177,7 +198,9 @@ def realised(problem: Problem, *, failed: Collection[str], values: Mapping[str, 
 
 
 def with_classes(example: Problem, nodes: frozenset[str], count: int) -> Problem:
-    """The example with fibers for so many classes at its open nodes; InputError where a relation could not carry a class."""
+    """The example with fibers for so many classes at its open nodes; InputError where a relation
+    could not carry a class.
+    """
     for block in example.blocks:
         if not nodes.intersection(block.nodes):
             continue
@@ -191,7 +214,8 @@ def with_classes(example: Problem, nodes: frozenset[str], count: int) -> Problem
             or not nodes.issuperset(block.nodes)
         ):
             raise InputError(
-                f"{block.title}: answers that are classes can only be the same as others of their kind; leave out change"
+                f"{block.title}: answers that are classes can only be the same as others of their kind; leave out"
+                " change"
             )
     if count == 1:
         return example
@@ -200,7 +224,9 @@ def with_classes(example: Problem, nodes: frozenset[str], count: int) -> Problem
 
 
 def _shares(problem: Problem, kept: Collection[Relation | Anchor]) -> dict[str, Fraction]:
-    """What the weight of each block that stays is multiplied with, since less of its noise is shared among fewer."""
+    """What the weight of each block that stays is multiplied with, since less of its noise is
+    shared among fewer.
+    """
     sizes = Counter(block.family_name for block in kept)
     names = {block.id for block in kept}
     result = {}
@@ -226,3 +252,130 @@ def _noise_among(problem: Problem, entry: SharedNoise, names: Collection[str]) -
         there = [place for place, name in enumerate(owner) if name in names]
         covariance = tuple(tuple(covariance[i][j] for j in there) for i in there)
     return entry.model_copy(update={"blocks": left, "covariance": covariance})
+
+
+def joined_problem(problem: Problem, select: Selection = None) -> tuple[Problem, tuple[str, ...]]:
+    """The problem in which held blocks of one `[[noise]]` covariance are one owned block, called
+    like the entry; and what else is selected.
+
+    One that is held alone keeps its name and loses what covered the others' noise. Entries with a
+    correlation say no covariance and stay as they are. Rules and tiers are gone: the selection is
+    made.
+
+    >>> import rrf_design as rrf
+    >>> labels = [{"id": f"label {x}", "node": x, "sigma": 1.0} for x in "ab"]
+    >>> noise = [[1.0, 0.6], [0.6, 1.0]]
+    >>> shared = {"id": "annotator", "blocks": ["label a", "label b"], "covariance": noise}
+    >>> same = {"id": "same", "tail": "a", "head": "b", "transport": {"scale": -1.0}}
+    >>> nodes = [{"id": "a"}, {"id": "b"}]
+    >>> problem = rrf.Problem(nodes=nodes, anchors=labels, relations=[same], noise=[shared])
+    >>> together, _ = joined(problem)
+    >>> [round(p.margin().value, 3) for p in (problem, together)]
+    [0.791, 1.581]
+    """
+    design = problem.design(select)
+    held = set(design.operator.block_ids)
+    merged: dict[str, Relation | Anchor] = {}
+    left: list[SharedNoise] = []
+    gone: set[str] = set()
+    for entry in problem.noise:
+        there = [name for name in entry.blocks if name in held]
+        if entry.covariance is None or not there:
+            left.append(entry)
+        elif len(there) == 1:  # by itself its noise is its own
+            gone.update(name for name in entry.blocks if name not in there)
+        else:
+            merged[entry.id] = _one_block(problem, entry, there)
+            gone.update(entry.blocks)
+    if not gone:
+        return problem, problem.resolve(select)
+    bare = {"requires": (), "excludes": ()}
+    kept = [block.model_copy(update=bare) for block in problem.blocks if block.id not in gone]
+    made = [*kept, *merged.values()]
+    changed: dict[str, Any] = {
+        "relations": tuple(block for block in made if isinstance(block, Relation)),
+        "anchors": tuple(block for block in made if isinstance(block, Anchor)),
+        "noise": tuple(left),
+        "rules": (),
+        "tiers": (),
+    }
+    opened = [node.id for node in problem.nodes if node.cost is not None and node.id in design.opened]
+    bought = [name for name in design.selected if name in problem.block_by_id and name not in gone]
+    return problem.model_copy(update=changed), tuple(dict.fromkeys([*opened, *bought]))
+
+
+def shared_words(problem: Problem, held: Collection[str], *, verb: str = "certify") -> str:
+    """What is to be said of a margin for which held blocks share a covariance, and which verb gives
+    the one without loss; nothing where none do.
+
+    >>> import rrf_design as rrf
+    >>> shared = {"id": "annotator", "blocks": ["a", "b"], "covariance": [[1.0, 0.6], [0.6, 1.0]]}
+    >>> anchors = [{"id": name, "node": "x", "sigma": 1.0} for name in "ab"]
+    >>> problem = rrf.Problem(nodes=[{"id": "x"}], anchors=anchors, noise=[shared])
+    >>> print(shared_words(problem, {"a", "b"}))
+    a and b share noise (annotator): this margin is a lower bound that holds whatever else is
+    bought; certify --jointly gives that of just this selection.
+    """
+    there = {
+        entry.id: [name for name in entry.blocks if name in held]
+        for entry in problem.noise
+        if entry.covariance is not None
+    }
+    shared = [_sharing(entry, names) for entry, names in there.items() if names]
+    if not shared:
+        return ""
+    if verb == "certify":
+        bound = (
+            "this margin is a lower bound that holds whatever else is bought; certify --jointly gives that of just this"
+            " selection."
+        )
+    else:
+        bound = (
+            f"margins are lower bounds here, and what is best for them need not be best; {verb} --jointly tries every"
+            " selection with its joint noise."
+        )
+    return f"{'; '.join(shared)}: {bound}"
+
+
+def _sharing(entry: str, names: list[str]) -> str:
+    if len(names) == 1:
+        return f"{names[0]} shares noise with what is not held ({entry})"
+    return f"{' and '.join(names)} share noise ({entry})"
+
+
+def _one_block(problem: Problem, entry: SharedNoise, held: list[str]) -> Relation | Anchor:
+    """The held blocks of an entry as one, with the part of the covariance that is theirs."""
+    from rrf_design.premise import Premise
+
+    blocks = [problem.block_by_id[name] for name in held]
+    suspects = Premise.of(problem).suspects
+    for block in blocks:
+        if block.weight != 1.0 or block.uncertainty > 0.0 or block.id in suspects:
+            raise InputError(
+                f"noise {entry.id!r}: {block.title} has a weight, is uncertain or may be wrong by itself, so its rows"
+                " can't be one block with others; the margin with raised variances holds"
+            )
+    if entry.id in problem.block_by_id or entry.id in problem.node_by_id:
+        raise InputError(f"noise {entry.id!r}: a node or block has the same id; rename the entry")
+    heights = {name: block_height(problem, problem.block_by_id[name]) for name in entry.blocks}
+    owner = [name for name in entry.blocks for _ in range(heights[name])]
+    rows = [place for place, name in enumerate(owner) if name in held]
+    covariance = np.array(entry.covariance)[np.ix_(rows, rows)].tolist()
+    nodes = tuple(dict.fromkeys(name for block in blocks for name in block.nodes))
+    parts: dict[str, list[list[float]]] = {name: [] for name in nodes}
+    target: list[float] = []
+    for block in blocks:
+        own, height = block_rows(problem, block), heights[block.id]
+        for name in nodes:
+            part = own.get(name, np.zeros((height, problem.node_by_id[name].dim)))
+            parts[name].extend(part.tolist())
+        target.extend(bare_target(block, height))
+    noise: dict[str, Any] = {"id": entry.id, "covariance": covariance, "estimated_from": entry.estimated_from}
+    known = not np.isnan(target).any()
+    if all(isinstance(block, Anchor) for block in blocks):
+        together = np.hstack([np.array(parts[name]) for name in nodes]).tolist()
+        return Anchor(nodes=nodes, rows=together, value=tuple(target) if known else None, **noise)
+    if not known:
+        raise InputError(f"noise {entry.id!r}: an anchor beside relations has no value yet; give one")
+    rows_of = {name: tuple(map(tuple, part)) for name, part in parts.items()}
+    return Relation(rows=rows_of, offset=tuple(target), **noise)

@@ -1,8 +1,9 @@
 """A design: the blocks that are there and the nodes that were asked, as a slice of a structure.
 
-Every room that speaks of a design (planning, acquisition, repair, certificates, pages) takes its rows, its margin, its price
-and its standing from here, so that they can't differ. A node that was asked and whose answer could not be read stays in the
-field with its rows, and is known to say nothing: the margin is the one that a repair rests on (`rrf_design.unread`).
+Every room that speaks of a design (planning, acquisition, repair, certificates, pages) takes its
+rows, its margin, its price and its standing from here, so that they can't differ. A node that was
+asked and whose answer could not be read stays in the field with its rows, and is known to say
+nothing: the margin is the one that a repair rests on (`rrf_design.premise`).
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rrf_design._margin import DesignMargin, check_k, name_margin
 from rrf_design.errors import InputError
 from rrf_design.goal import Goal, Standing
-from rrf_design.margins import DesignMargin, check_k, name_margin
 from rrf_design.noise import Noise, Radius, radius_of
 
 if TYPE_CHECKING:
@@ -29,19 +30,24 @@ if TYPE_CHECKING:
 
 def standing_of(problem: Problem, margin: DesignMargin, *, goal: Goal | None = None) -> Standing:
     """Where a design stands whose margin is known; see `Design.standing`."""
-    from rrf_design.planning.robust import robust_floor
+    from rrf_design.planning.supports import robust_floor
 
     robust = robust_floor(margin.operator, k=margin.k, lower=margin.lower, unread=bool(margin.unread))
-    wish = Goal.of(problem) if goal is None else goal
-    return Standing(wish, margin.k, margin.lower, robust, radius_of(problem, margin.operator))
+    wanted = Goal.of(problem) if goal is None else goal
+    return Standing(wanted, margin.k, margin.lower, robust, radius_of(problem, margin.operator))
 
 
-NOTHING = 1e-12
-"""A node with less of a direction's squared length than this carries none of it; what rounding leaves is far below."""
+NEGLIGIBLE = 1e-12
+"""A node with less of a direction's squared length than this carries none of it; what rounding
+leaves is far below.
+"""
 
 
 class Design:
-    """What is held of a structure. Compared and remembered by its masks; never changes after construction."""
+    """What is held of a structure.
+
+    Compared and remembered by its masks; never changes after construction.
+    """
 
     def __init__(
         self,
@@ -74,11 +80,15 @@ class Design:
         return np.packbits(np.concatenate([self.nodes, self.blocks, self.unread])).tobytes()
 
     def of(self, structure: Structure) -> Design:
-        """The same nodes and blocks of another structure with the same names: the problem with or without its noise."""
+        """The same nodes and blocks of another structure with the same names: the problem with or
+        without its noise.
+        """
         return Design(structure, self.nodes, self.blocks, unread=self.unread, selected=self._selected)
 
     def over(self, nodes: Mask) -> Design:
-        """The design over some of its nodes only, with the rows that it has there: blocks stay that reach beyond them."""
+        """The design over some of its nodes only, with the rows that it has there: blocks stay that
+        reach beyond them.
+        """
         result = Design(self.structure, self.nodes, self.blocks, unread=self.unread & nodes)
         result.nodes = self.nodes & nodes
         result.nodes.setflags(write=False)
@@ -86,7 +96,9 @@ class Design:
 
     @cached_property
     def operator(self) -> Operator:
-        """The rows and columns of the design, without targets that mean anything (`slice` has those of a problem)."""
+        """The rows and columns of the design, without targets that mean anything (`slice` has those
+        of a problem).
+        """
         return self.structure.operator.restrict(self.blocks, self.nodes)
 
     @cached_property
@@ -105,12 +117,16 @@ class Design:
         return self.nodes | self.structure.node_mask(missing) if missing else self.nodes
 
     def slice(self, problem: Problem) -> Operator:
-        """The operator of a problem of this structure, its own targets included, over what `promised` is over."""
+        """The operator of a problem of this structure, its own targets included, over what
+        `promised` is over.
+        """
         return problem.whole.restrict(self.blocks, self._columns)
 
     @property
     def selected(self) -> tuple[str, ...]:
-        """What was chosen, or else what of the design was on sale: nodes, then blocks, in file order."""
+        """What was chosen, or else what of the design was on sale: nodes, then blocks, in file
+        order.
+        """
         structure = self.structure
         if self._selected is not None:
             return self._selected
@@ -131,7 +147,9 @@ class Design:
         return market.cost(market.mask(self.selected))
 
     def margin(self, k: int | None = None, **options: Any) -> DesignMargin:
-        """γ_k of the design under the problem's premise. Solved once for all items of the structure when no option changes how.
+        """γ_k of the design under the problem's premise.
+
+        Solved once for all items of the structure when no option changes how.
 
         A delivered node that was not asked is not delivered by this design: the margin is 0 there.
         """
@@ -152,8 +170,7 @@ class Design:
         return name_margin(self.promised, solved, selected=self.selected, unread=unread)
 
     def _solve(self, k: int, options: dict[str, Any]) -> Protected:
-        from rrf_design.premise import protected
-        from rrf_design.unread import protected_unread
+        from rrf_design.premise import protected, protected_unread
 
         if not self.unread.any():
             return protected(self.promised, k, **options)
@@ -162,8 +179,10 @@ class Design:
         return protected_unread(self.promised, k, unread=gone.tolist(), **means)
 
     def robust_lower(self, margin: DesignMargin) -> float:
-        """What is certain of the margin when every uncertain block is off by its radius: min over supports of σ_min(B_S) − η_S."""
-        from rrf_design.planning.robust import robust_floor
+        """What is certain of the margin when every uncertain block is off by its radius: min over
+        supports of σ_min(B_S) − η_S.
+        """
+        from rrf_design.planning.supports import robust_floor
 
         known = ("robust", self.key, margin.k)
         if known not in self.structure.solved:
@@ -183,17 +202,21 @@ class Design:
         goal: Goal | None = None,
         noise: Noise | None = None,
     ) -> Standing:
-        """Where the design stands against a goal (the problem's own by default), before any answer is seen."""
+        """Where the design stands against a goal (the problem's own by default), before any answer
+        is seen.
+        """
         found = self.margin() if margin is None else margin
-        wish = Goal.of(problem) if goal is None else goal
-        return Standing(wish, found.k, found.lower, self.robust_lower(found), self.radius(problem, noise))
+        wanted = Goal.of(problem) if goal is None else goal
+        return Standing(wanted, found.k, found.lower, self.robust_lower(found), self.radius(problem, noise))
 
     def energies(self, direction: Mapping[str, Collection[float]]) -> dict[str, float]:
         """‖C_j h‖² of every block of the structure, held or not; see `Structure.energies`."""
         return self.structure.energies(direction)
 
     def shares(self, direction: Mapping[str, Collection[float]]) -> dict[str, float]:
-        """How much of a direction's squared length each node carries that carries any; adds up to 1."""
+        """How much of a direction's squared length each node carries that carries any; adds up to
+        1.
+        """
         raw = {name: self.structure.operator.length(name, part) ** 2 for name, part in direction.items()}
         total = sum(raw.values())
-        return {name: value / total for name, value in raw.items() if value > NOTHING * total} if total > 0 else {}
+        return {name: value / total for name, value in raw.items() if value > NEGLIGIBLE * total} if total > 0 else {}

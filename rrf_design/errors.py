@@ -1,16 +1,23 @@
-"""One root for every error a caller can act on; each subclass is named for the caller's next step."""
+"""One root for every error a caller can act on; each subclass is named for the caller's next
+step.
+"""
 
 from __future__ import annotations
 
 
 class RRFError(Exception):
-    """Root of all errors raised on purpose. The command line prints it as one line, never a traceback."""
+    """Root of all errors raised on purpose.
+
+    The command line prints it as one line, never a traceback.
+    """
 
     exit_code = 2
 
 
 class InputError(RRFError, ValueError):
-    """Fix the input: the message says what is wrong, in which entry of which file, and what to do."""
+    """Fix the input: the message says what is wrong, in which entry of which file, and what to
+    do.
+    """
 
 
 class BudgetError(RRFError):
@@ -23,7 +30,9 @@ class BudgetError(RRFError):
 
 
 class RetryLater(RRFError):
-    """Try again later: something outside (a model server, a database, a disk) did not answer this time."""
+    """Try again later: something outside (a model server, a database, a disk) did not answer this
+    time.
+    """
 
 
 class MissingDependency(RRFError):
@@ -31,4 +40,6 @@ class MissingDependency(RRFError):
 
 
 class Refused(RRFError):
-    """Give up on this call: it would break a promise (another problem's plan, a second process on a run)."""
+    """Give up on this call: it would break a promise (another problem's plan, a second process on a
+    run).
+    """

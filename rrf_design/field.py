@@ -1,7 +1,8 @@
 """The field: nodes, one per transformed query, each with a fiber its parsed answer lives in.
 
-A node is the atomic unit of corruption (paper, "Finite-dimensional fibers and direct sums"): a wrong answer is
-one wrong node, however many coordinates or tokens it changes. Everything in this module is plain checked data.
+A node is the atomic unit of corruption (paper, "Finite-dimensional fibers and direct sums"): a
+wrong answer is one wrong node, however many coordinates or tokens it changes. Everything in this
+module is plain checked data.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ DEEPEST = 32
 
 
 def _plain(value: Any, depth: int = 0) -> Any:
-    """What TOML and JSON can both write, and no more: text, whole and finite numbers, true and false, lists, tables."""
+    """What TOML and JSON can both write, and no more: text, whole and finite numbers, true and
+    false, lists, tables.
+    """
     if depth > DEEPEST:
         raise ValueError(f"nested more than {DEEPEST} deep")
     if isinstance(value, dict):
@@ -82,20 +85,34 @@ class Node(Entry):
     cost: NonNegative | None = None
     """Present: the query is not asked yet, and asking it costs this. Absent: asked already."""
     price: NonNegative | None = None
-    """What asking it costs a live run although it is asked in any case: booked, and nothing to plan."""
+    """What asking it costs a live run although it is asked in any case: booked, and nothing to
+    plan.
+    """
     sigma: Positive | None = None
-    """How much its answer scatters when it is asked again: the standard deviation of every coordinate, wrong or right."""
+    """How much its answer scatters when it is asked again: the standard deviation of every
+    coordinate, wrong or right.
+    """
     estimated_from: Annotated[int, Field(strict=True, ge=2)] | None = None
-    """How many repeats sigma was estimated from: it is then raised by what so few may have missed. In a file also the name of a log."""
+    """How many repeats sigma was estimated from: it is then raised by what so few may have missed.
+
+    In a file also the name of a log.
+    """
     repeats: Annotated[int, Field(strict=True, ge=1)] = 1
-    """How often it is asked; its answer is the mean, and scatters less. A wrong answer stays wrong."""
+    """How often it is asked; its answer is the mean, and scatters less. A wrong answer stays
+    wrong.
+    """
     again: NonNegative | None = None
     """Present: what asking it once more costs; a plan may buy that instead of a larger margin."""
     most_repeats: Annotated[int, Field(strict=True, ge=1, le=100)] = 9
     metric: Positive | Matrix | None = None
-    """Positive definite W_i: lengths in this fiber are sqrt(hᵀ W_i h). A number means that multiple of the identity."""
+    """Positive definite W_i: lengths in this fiber are sqrt(hᵀ W_i h).
+
+    A number means that multiple of the identity.
+    """
     range: tuple[Real, Real] | None = None
-    """Plausible answers, least and largest, of every coordinate: what a relation's uncertainty can amount to."""
+    """Plausible answers, least and largest, of every coordinate: what a relation's uncertainty can
+    amount to.
+    """
     model: Text | None = None
     """Which of the run's models is asked; the first one by default."""
     prompt: Text | None = None

@@ -1,7 +1,17 @@
 """Problem files: TOML for people, JSON for programs, one schema, a round trip without loss.
 
-Every fault is one line: the file, the entry by its id, what is wrong, and the nearest known key where one was
-mistyped. Files are written to a temporary neighbour and renamed, so that nothing is ever half-written.
+Every fault is one line: the file, the entry by its id, what is wrong, and the nearest known key
+where one was mistyped. Files are written to a temporary neighbour and renamed, so that nothing is
+ever half-written.
+
+Noise may be estimated from a log of repeats that a file names in `estimated_from` instead of a
+number. The log has rows `id node repeat value`, where `node` is a node whose answers the block
+compares, or the block itself. What the block's rows say in one repeat is one draw of their noise
+and of a truth that stays the same for one id. So the covariance is that of the draws around the
+mean of their id, Σ̂ = Σ (v − v̄)(v − v̄)ᵀ/ν with ν draws more than ids, and counts as estimated
+from ν + 1 repeats: `rrf_design.rows` raises it accordingly. Of a node, the draws are its own
+answers, and σ² the largest variance of any direction of them. The file's own digest, plans and
+certificates hold the numbers.
 """
 
 from __future__ import annotations
@@ -11,25 +21,25 @@ import hashlib
 import json
 import os
 import re
-import secrets
-import shutil
 import tomllib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Mapping, Sequence
+from math import sqrt
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import BaseModel, ValidationError
 
-from rrf_design.blocks import Anchor, Relation, Rule, SharedNoise, Tier, Transport
+from rrf_design.blocks import Anchor, Nonlinear, Relation, Rule, SharedNoise, Tier, Transport
+from rrf_design.documents import reason, write_text
 from rrf_design.errors import InputError
 from rrf_design.field import Node
-from rrf_design.logged import names_a_log, with_estimates
-from rrf_design.nonlinearities import Nonlinear
 from rrf_design.problem import Problem
-from rrf_design.texts import whole
 
+OF_RECIPES = ("data", "answer", "ask", "check")
+"""Sections that only a recipe has: it speaks of the rows of a table."""
 SECTIONS: Mapping[str, type[BaseModel]] = {
     "nodes": Node,
     "relations": Relation,
@@ -44,9 +54,17 @@ SETTINGS = tuple(name for name in Problem.model_fields if name not in (*SECTIONS
 
 
 def load(path: str | os.PathLike[str]) -> Problem:
-    """Read a problem file (.toml or .json).
+    """Read a problem file.
 
-    InputError names the file, the entry and the key that does not fit, and the nearest known one.
+    Parameters
+    ----------
+    path
+        A .toml or .json file.
+
+    Returns
+    -------
+    The `Problem`. InputError names the file, the entry and the key that does not fit, and the
+    nearest known one.
 
     >>> import pathlib, tempfile
     >>> import rrf_design as rrf
@@ -59,11 +77,16 @@ def load(path: str | os.PathLike[str]) -> Problem:
     text = read_source(path)
     try:
         document = parse_text(text, path.suffix.lower())
-        if names_a_log(document):
-            document = with_estimates(document, path.parent)
+        if _names_a_log(document):
+            document = _with_estimates(document, path.parent)
         return from_document(document)
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
+
+
+def load_unless_recipe(path: Path) -> Problem | None:
+    """The problem of a file; None where the file is a recipe."""
+    return None if is_recipe(parse_text(read_source(path), path.suffix.lower())) else load(path)
 
 
 def read_source(path: Path) -> str:
@@ -75,11 +98,22 @@ def read_source(path: Path) -> str:
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: not UTF-8 text (at byte {error.start})") from None
     except (OSError, ValueError) as error:
-        raise InputError(f"{path}: can't be read ({_reason(error)})".replace("\0", "\\0")) from None
+        raise InputError(f"{path}: can't be read ({reason(error)})".replace("\0", "\\0")) from None
 
 
 def loads(text: str, kind: str = "toml") -> Problem:
-    """The same from a string; kind is "toml" or "json".
+    """Read a problem from the text of its file.
+
+    Parameters
+    ----------
+    text
+        What the file would hold.
+    kind
+        "toml" or "json".
+
+    Returns
+    -------
+    The `Problem`; InputError as `load` has it.
 
     >>> import rrf_design as rrf
     >>> rrf.loads('{"nodes": [{"id": "a"}]}', "json").k
@@ -89,9 +123,14 @@ def loads(text: str, kind: str = "toml") -> Problem:
 
 
 def save(problem: Problem, path: str | os.PathLike[str]) -> None:
-    """Write a problem file; the ending (.toml or .json) chooses the form.
+    """Write a problem file, whole or not at all; `load` gives an equal problem back.
 
-    Written whole or not at all; `load` gives an equal problem back.
+    Parameters
+    ----------
+    problem
+        What is written.
+    path
+        Where; the ending (.toml or .json) chooses the form.
 
     >>> import pathlib, tempfile
     >>> import rrf_design as rrf
@@ -104,7 +143,18 @@ def save(problem: Problem, path: str | os.PathLike[str]) -> None:
 
 
 def dumps(problem: Problem, kind: str = "toml") -> str:
-    """The text of a problem file; kind is "toml" or "json".
+    """The text of a problem file.
+
+    Parameters
+    ----------
+    problem
+        What is written.
+    kind
+        "toml" or "json".
+
+    Returns
+    -------
+    The text; `loads` gives an equal problem back.
 
     >>> import rrf_design as rrf
     >>> print(rrf.dumps(rrf.Problem(k=2, nodes=[{"id": "a"}])).strip())
@@ -123,6 +173,11 @@ def dumps(problem: Problem, kind: str = "toml") -> str:
     return "\n".join(parts)
 
 
+def is_recipe(document: Any) -> bool:
+    """Whether the content of a file is a recipe by itself, rather than a plain problem."""
+    return isinstance(document, dict) and any(key in document for key in OF_RECIPES)
+
+
 def from_document(document: Any) -> Problem:
     """Problem from the parsed content of a file."""
     if not isinstance(document, dict):
@@ -131,7 +186,7 @@ def from_document(document: Any) -> Problem:
     if not isinstance(settings, dict):
         raise InputError("problem: must be a table")
     for key in document:
-        if key in ("data", "answer", "ask", "check"):
+        if key in OF_RECIPES:
             raise InputError(
                 f"[{key}] makes this a recipe, which speaks of the rows of a table; give the table with --data"
             )
@@ -149,8 +204,10 @@ def from_document(document: Any) -> Problem:
 
 
 def to_document(problem: Problem) -> dict[str, Any]:
-    """What `from_document` reads back to an equal problem: plain lists, tables, strings and numbers. Who is asked in a live run
-    is no part of it: a design, its plans and its certificates stay the same whoever answers."""
+    """What `from_document` reads back to an equal problem: plain lists, tables, strings and
+    numbers. Who is asked in a live run is no part of it: a design, its plans and its certificates
+    stay the same whoever answers.
+    """
     dumped = problem.model_dump(mode="python", exclude_defaults=True, by_alias=True)
     document = {"problem": {key: dumped[key] for key in SETTINGS if key in dumped}}
     document["problem"].setdefault("k", problem.k)
@@ -160,7 +217,16 @@ def to_document(problem: Problem) -> dict[str, Any]:
 
 
 def digest(problem: Problem) -> str:
-    """SHA-256 of the canonical JSON: plans, certificates and runs name the problem they belong to by it.
+    """The name by which plans, certificates and runs refer to the problem they belong to.
+
+    Parameters
+    ----------
+    problem
+        Two equal problems have the same digest, whatever their files look like.
+
+    Returns
+    -------
+    The SHA-256 of its canonical JSON, in hexadecimal.
 
     >>> import rrf_design as rrf
     >>> len(rrf.digest(rrf.Problem(nodes=[{"id": "a"}])))
@@ -173,51 +239,6 @@ def canonical_digest(document: Any) -> str:
     """SHA-256 of a document's canonical JSON."""
     canonical = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return hashlib.sha256(canonical.encode()).hexdigest()
-
-
-def write_text(path: str | os.PathLike[str], text: str) -> None:
-    """Write a file whole or not at all; nothing is left behind when it fails."""
-    write_bytes(path, whole(text).encode())
-
-
-def write_bytes(path: str | os.PathLike[str], content: bytes) -> None:
-    """The same for bytes."""
-    with writing(path) as stream:
-        stream.write(content)
-
-
-@contextmanager
-def writing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """A stream to a file that is there, whole, when the block ends, and not at all when it fails."""
-    temporary: Path | None = None
-    try:
-        target = Path(os.path.realpath(path))  # through a link, not over it
-        given = Path(path)
-        if given.exists() and not given.is_file() and not given.is_dir():
-            with given.open("wb") as device:  # a pipe or a device can't be replaced, and a pipe's link leads nowhere
-                yield device
-            return
-        temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
-        with temporary.open("xb") as stream:
-            yield stream
-            stream.flush()
-            os.fsync(stream.fileno())
-        if target.exists():
-            shutil.copymode(target, temporary)
-        os.replace(temporary, target)
-        temporary = None
-    except InputError:  # the block's own, which is a ValueError too
-        raise
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path}: can't be written ({_reason(error)})".replace("\0", "\\0")) from None
-    finally:
-        if temporary is not None:
-            with suppress(OSError):  # it may never have come to be
-                temporary.unlink()
-
-
-def _reason(error: Exception) -> str:
-    return str(getattr(error, "strerror", None) or error).lower()
 
 
 def suggestion(word: str, known: Iterable[str]) -> str:
@@ -241,7 +262,8 @@ def one_line(
 ) -> str:
     """The first fault of a failed validation as one line that names the entry by its id.
 
-    `lists` are the sections that are lists of entries, `tables` those that are one; `top` has all of them for fields.
+    `lists` are the sections that are lists of entries, `tables` those that are one; `top` has all
+    of them for fields.
     """
     first = _most_telling(error.errors())
     location = _location(first)
@@ -285,7 +307,9 @@ _WORDS = {
 
 
 def _most_telling(errors: list[Any]) -> Any:
-    """Of the first faulty key's errors (a union reports one per arm): the one that got furthest into the value."""
+    """Of the first faulty key's errors (a union reports one per arm): the one that got furthest
+    into the value.
+    """
     place = _location(errors[0])[:3]
     same = [error for error in errors if _location(error)[:3] == place]
     return max(same, key=lambda error: (not error["type"].endswith("_type"), len(_location(error))))
@@ -306,7 +330,9 @@ def _entry_name(section: str, index: int, data: Mapping[str, Any]) -> str:
 
 
 def toml_entry(entry: dict[str, Any]) -> str:
-    """One entry as key = value lines; tables inside it stay on their line, so that [[...]] is never broken up."""
+    """One entry as key = value lines; tables inside it stay on their line, so that [[...]] is never
+    broken up.
+    """
     return "".join(f"{_toml_key(key)} = {_toml_value(value)}\n" for key, value in entry.items())
 
 
@@ -320,7 +346,8 @@ def _toml_value(value: Any) -> str:
         return f"{{ {inside} }}" if inside else "{}"
     if isinstance(value, list):
         return f"[{', '.join(map(_toml_value, value))}]"
-    # JSON's strings, numbers and booleans are TOML's too; only DEL must be escaped there and need not be here
+    # JSON's strings, numbers and booleans are TOML's too; only DEL must be escaped there and need
+    # not be here
     return json.dumps(value, ensure_ascii=False, allow_nan=False).replace("\x7f", "\\u007f")
 
 
@@ -372,3 +399,181 @@ def _plain(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]
     return value + 0.0 if isinstance(value, float) else value  # -0.0 is 0.0: equal problems have one digest
+
+
+Array = NDArray[np.float64]
+Draws = Mapping[tuple[str, int], Mapping[str, tuple[float, ...]]]
+"""By id and repeat: what each name said."""
+WITH_NOISE = ("nodes", "relations", "anchors", "noise")
+
+
+def _names_a_log(document: Any) -> bool:
+    """Whether some block or noise of a problem file's content is to be estimated from a log."""
+    return isinstance(document, dict) and any(True for _ in _entries(document))
+
+
+def _entries(document: dict[str, Any]) -> list[dict[str, Any]]:
+    listed = [document.get(section) for section in WITH_NOISE]
+    entries = [entry for section in listed if isinstance(section, list) for entry in section]
+    return [e for e in entries if isinstance(e, dict) and isinstance(e.get("estimated_from"), str)]
+
+
+def _with_estimates(document: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """The content of a problem file with covariances and numbers of repeats where it names logs,
+    which lie beside it.
+    """
+    bare = {**document}
+    for section in WITH_NOISE:
+        if isinstance(document.get(section), list):
+            strip = _without_scatter if section == "nodes" else _without_log
+            bare[section] = [strip(entry) for entry in document[section]]
+    bare.pop("noise", None)
+    problem = from_document(bare)  # shapes only: what the blocks' rows are
+    changes: dict[str, dict[str, Any]] = {}
+    logs: dict[str, Draws] = {}
+    for entry in _entries(document):
+        given = [key for key in ("sigma", "covariance", "metric", "correlation") if key in entry]
+        where = f"{entry.get('id')!r}: estimated_from {entry['estimated_from']!r}"
+        names = [str(entry.get("id"))] if "blocks" not in entry else [str(name) for name in entry["blocks"]]
+        if given:
+            raise InputError(f"{where}: the log says what the noise is; leave {given[0]} out")
+        for name in names:
+            if name not in problem.block_by_id and not ("blocks" not in entry and name in problem.node_by_id):
+                raise InputError(f"{where}: unknown block {name!r}")
+            if name in changes:
+                raise InputError(f"{where}: the noise of {name!r} is estimated twice")
+        path = folder / entry["estimated_from"]
+        draws = logs.setdefault(str(path), _read_log(problem, path))
+        try:
+            changes |= _changes(problem, entry, names, draws)
+        except InputError as error:
+            raise InputError(f"{where}: {error}") from None
+    filled = {**document}
+    for section in WITH_NOISE:
+        if isinstance(document.get(section), list):
+            filled[section] = [
+                _without_log(e) | changes.get(str(e.get("id")), {}) if isinstance(e, dict) else e
+                for e in document[section]
+            ]
+    return filled
+
+
+def _without_log(entry: Any) -> Any:
+    if isinstance(entry, dict) and isinstance(entry.get("estimated_from"), str):
+        return {key: value for key, value in entry.items() if key != "estimated_from"}
+    return entry
+
+
+def _without_scatter(entry: Any) -> Any:
+    """A node without what speaks of a σ that is not known yet."""
+    bare = _without_log(entry)
+    return bare if bare is entry else {key: value for key, value in bare.items() if key not in ("again", "repeats")}
+
+
+def _changes(problem: Problem, entry: dict[str, Any], names: Sequence[str], draws: Draws) -> dict[str, dict[str, Any]]:
+    """What is put into each block or node, and into the entry where it speaks of several."""
+    if names[0] in problem.node_by_id:
+        return {names[0]: _scatter(problem.node_by_id[names[0]], draws)}
+    blocks = [problem.block_by_id[name] for name in names]
+    parts = {name: _rows_said(problem, block, draws) for name, block in zip(names, blocks, strict=True)}
+    common = [place for place in draws if all(place in part for part in parts.values())]
+    covariance, repeats = estimate({place: np.concatenate([parts[n][place] for n in names]) for place in common})
+    result: dict[str, dict[str, Any]] = {}
+    start = 0
+    for name in names:
+        height = len(parts[name][common[0]])
+        own = covariance[start : start + height, start : start + height]
+        noise = {"sigma": sqrt(float(own[0, 0]))} if height == 1 else {"covariance": own.tolist()}
+        result[name] = {**noise, "estimated_from": repeats}
+        start += height
+    if "blocks" in entry:
+        result[str(entry.get("id"))] = {"covariance": covariance.tolist(), "estimated_from": repeats}
+    return result
+
+
+def _scatter(node: Node, draws: Draws) -> dict[str, Any]:
+    """σ of a node's answers: the root of the largest variance of any direction of its
+    coordinates.
+    """
+    said = {place: np.array(part[node.id]) for place, part in draws.items() if node.id in part}
+    for (item, _), value in said.items():
+        if len(value) != node.dim:
+            raise InputError(f"item {item!r}: {node.id!r} has {len(value)} numbers, not {node.dim}")
+    covariance, repeats = estimate(said)
+    return {"sigma": sqrt(float(np.linalg.eigvalsh(covariance)[-1])), "estimated_from": repeats}
+
+
+def _read_log(problem: Problem, path: Path) -> Draws:
+    """The readable answers of a log by id and repeat; texts are read by the parser of their
+    node.
+    """
+    from rrf_design.questions.answers import logged_answers
+    from rrf_design.responses import parsers
+
+    result: dict[tuple[str, int], dict[str, tuple[float, ...]]] = {}
+    known = {*problem.node_by_id, *problem.block_by_id}
+    for item, name, repeat, answer in logged_answers(path):
+        if name not in known:
+            raise InputError(f"{path}: item {item!r}: {name!r} is neither a node nor a block of the problem")
+        value = answer.value
+        if value is None and answer.text is not None and name in problem.node_by_id:
+            spec = problem.node_by_id[name].parser
+            if spec is None:
+                raise InputError(f"{path}: item {item!r}: the answer of {name!r} is text, but the node names no parser")
+            value = parsers.get(spec).parse(answer.text).value
+        if value is not None:
+            result.setdefault((item, repeat), {})[name] = tuple(value)
+    return result
+
+
+def _rows_said(problem: Problem, block: Relation | Anchor, draws: Draws) -> dict[tuple[str, int], Array]:
+    """What the rows of a block said in each repeat that has all of it: its own values, or its rows
+    times the answers of its nodes.
+    """
+    from rrf_design.rows import block_rows
+
+    try:
+        parts = block_rows(problem, block)
+    except ValueError as error:
+        raise InputError(f"{block.title}: {error}") from None
+    height = len(next(iter(parts.values())))
+    result = {}
+    for place, said in draws.items():
+        if block.id in said:
+            value = np.array(said[block.id])
+        elif all(name in said for name in block.nodes):
+            for name in block.nodes:
+                if len(said[name]) != problem.node_by_id[name].dim:
+                    raise InputError(
+                        f"item {place[0]!r}: {name!r} has {len(said[name])} numbers, not {problem.node_by_id[name].dim}"
+                    )
+            value = sum((parts[name] @ np.array(said[name]) for name in parts), np.zeros(height))
+        else:
+            continue
+        if len(value) != height:
+            raise InputError(f"item {place[0]!r}: {block.id!r} has {len(value)} numbers, not {height}")
+        result[place] = value
+    return result
+
+
+def estimate(draws: Mapping[tuple[str, int], Array]) -> tuple[Array, int]:
+    """Σ̂ around the mean of each id, and the number of repeats of one id that would say as much (ν
+    + 1).
+    """
+    groups: dict[str, list[Array]] = {}
+    for (item, _), value in draws.items():
+        groups.setdefault(item, []).append(value)
+    degrees = sum(len(group) - 1 for group in groups.values())
+    if degrees < 1:
+        raise InputError(
+            "the log holds no id with two repeats of it that could be read; noise can't be estimated from it"
+        )
+    order = len(next(iter(draws.values())))
+    total = np.zeros((order, order))
+    for group in groups.values():
+        away = np.array(group) - np.mean(group, axis=0)
+        total += away.T @ away
+    covariance = total / degrees
+    if not np.all(np.diag(covariance) > 0.0):
+        raise InputError("its repeats never differ, which says nothing about noise; declare it, or leave it out")
+    return np.asarray((covariance + covariance.T) / 2), degrees + 1

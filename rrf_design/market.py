@@ -1,25 +1,28 @@
 """What may be bought together, and what it costs: the one place where both are decided.
 
-Items are the queries and the blocks on sale, in the order of `Problem.resolve("all")`; a design is a boolean mask over
-them. Buying a block pays for the queries it needs, once. Prices are decimals as written in the file, so sums are exact:
-three blocks at 0.1 fit into a budget of 0.3.
+Items are the queries and the blocks on sale, in the order of `Problem.resolve("all")`; a design is
+a boolean mask over them. Buying a block pays for the queries it needs, once. Prices are decimals as
+written in the file, so sums are exact: three blocks at 0.1 fit into a budget of 0.3.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from math import lcm
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rrf_design.errors import InputError
+from rrf_design.field import Node
 
 if TYPE_CHECKING:
+    from rrf_design.blocks import Anchor, Relation
     from rrf_design.problem import Problem
 
 Mask = NDArray[np.bool_]
@@ -27,8 +30,15 @@ Mask = NDArray[np.bool_]
 
 @lru_cache(maxsize=4096, typed=True)
 def exact(amount: float | int | str | Fraction) -> Fraction:
-    """Money as the decimal number that was written: 0.1 three times is 0.3, and a budget of 0.3 allows it."""
+    """Money as the decimal number that was written: 0.1 three times is 0.3, and a budget of 0.3
+    allows it.
+    """
     return amount if isinstance(amount, Fraction) else Fraction(str(amount))
+
+
+def declared(entry: Node | Relation | Anchor) -> Fraction:
+    """What one entry costs by the file, alone: a node its cost and its price, a block its cost."""
+    return exact(entry.cost or 0.0) + (exact(entry.price or 0.0) if isinstance(entry, Node) else 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +59,9 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class FurtherAsk:
-    """A node asked once more: no item of a design, since it raises no margin; a purchase all the same."""
+    """A node asked once more: no item of a design, since it raises no margin; a purchase all the
+    same.
+    """
 
     node: str
     price: Fraction
@@ -65,8 +77,12 @@ class Market:
         self.items = problem.resolve("all")
         self.index = {name: i for i, name in enumerate(self.items)}
         self.node_items = sum(1 for name in self.items if name in problem.node_by_id)
-        listed = {entry.id: entry.cost for entry in (*problem.nodes, *problem.blocks)}
-        self.prices = tuple(exact(listed[name] or 0.0) for name in self.items)
+        listed = {entry.id: declared(entry) for entry in (*problem.nodes, *problem.blocks)}
+        self.booked = {node.id: listed[node.id] for node in problem.nodes if node.cost is None and node.price}
+        """What asking each node costs that is asked in any case: no plan decides it, every run pays
+        it.
+        """
+        self.prices = tuple(listed[name] for name in self.items)
         self.rules = tuple(self._rules(problem))
         self.tiers = tuple(self._tiers(problem))
         self.tiered = np.zeros(len(self.items), dtype=bool)
@@ -114,14 +130,17 @@ class Market:
             for i in members:
                 if int(i) in owner:
                     raise InputError(
-                        f"tier {tier.id!r}: {self.items[i]!r} is priced by tier {owner[int(i)]!r} already; a block has one price"
+                        f"tier {tier.id!r}: {self.items[i]!r} is priced by tier {owner[int(i)]!r} already; a block has"
+                        " one price"
                     )
                 owner[int(i)] = tier.id
             result.append(Group(tier.id, members, prices=tuple(exact(p) for p in tier.prices)))
         return result
 
     def _needs(self, problem: Problem) -> tuple[tuple[int, ...], ...]:
-        """Items that come with each item: the queries a block needs and the blocks it requires, all the way down."""
+        """Items that come with each item: the queries a block needs and the blocks it requires, all
+        the way down.
+        """
         direct: list[tuple[int, ...]] = [()] * self.node_items
         for name in self.items[self.node_items :]:
             block = problem.block_by_id[name]
@@ -163,7 +182,9 @@ class Market:
 
     @cached_property
     def unbound(self) -> Mask:
-        """Items that no rule, tier, requirement or exclusion speaks of: they can be exchanged freely."""
+        """Items that no rule, tier, requirement or exclusion speaks of: they can be exchanged
+        freely.
+        """
         free = ~self.tiered & ~self.banned
         for rule in self.rules:
             free[rule.items] = False
@@ -245,7 +266,9 @@ class Market:
 
     @cached_property
     def units(self) -> tuple[Fraction, NDArray[Any]]:
-        """A common unit of all single prices, and these in it (0 in a tier); Python's whole numbers where 64 bits could overflow."""
+        """A common unit of all single prices, and these in it (0 in a tier); Python's whole numbers
+        where 64 bits could overflow.
+        """
         denominator = lcm(*(price.denominator for price in self.prices), 1)
         whole = [p.numerator * (denominator // p.denominator) for p in self.prices]
         for i in np.flatnonzero(self.tiered):
@@ -269,8 +292,19 @@ class Market:
             return np.array([int(price / unit) for price in prices], dtype=object), unit
         return masks.astype(whole.dtype) @ whole, unit
 
+    def spent(self, names: Iterable[str], recorded: Mapping[str, float | None] = MappingProxyType({})) -> Fraction:
+        """What entries cost that were asked or bought: as it was recorded, else as it is declared.
+
+        Declared is what an entry costs in the file: a node its cost and its price, a block its cost
+        or the next price of its tier, one more ask of a node the price of asking again. Every verb
+        that says what something cost, or will cost, takes it from here or from `extra`.
+        """
+        names = tuple(dict.fromkeys(names))
+        paid = {name: exact(cost) for name in names if (cost := recorded.get(name)) is not None}
+        return sum(paid.values(), Fraction(0)) + self.extra((name for name in names if name not in paid), ())
+
     def extra(self, names: Iterable[str], held: Collection[str]) -> Fraction:
-        """What some items add to the bill of what is held, without a mask over all; names that are not on sale are free."""
+        """What asking or buying `names` adds to the bill of what is held; `spent` from nothing."""
         names = tuple(names)
         fresh = [self.index[name] for name in dict.fromkeys(names) if name not in held and name in self.index]
         total = sum((self.prices[i] for i in fresh if not self.tiered[i]), Fraction(0))
@@ -280,10 +314,16 @@ class Market:
         if self.asks:
             further = [name for name in dict.fromkeys(names) if name in self.asks and name not in held]
             total += sum((self.asks[name].price for name in further), Fraction(0))
+        if self.booked:
+            total += sum(
+                (self.booked[n] for n in dict.fromkeys(names) if n in self.booked and n not in held), Fraction(0)
+            )
         return total
 
     def offer(self, name: str, held: Collection[str]) -> tuple[tuple[str, ...], Fraction]:
-        """What has to be bought so that `name` counts (queries first), and what that adds to the bill of what is held."""
+        """What has to be bought so that `name` counts (queries first), and what that adds to the
+        bill of what is held.
+        """
         item = self.index[name]
         names = tuple(self.items[i] for i in (*self.needs[item], item) if self.items[i] not in held)
         return names, self.extra(names, held)

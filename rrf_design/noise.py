@@ -1,24 +1,26 @@
 """How far what is measured may be from what is true: one radius, for every verb and for the loop.
 
-With the true operator B + E, (B + E) z* = c + ν and responses y = z* + e, what is computed is s = B y − c = B e + ν − E z*. So
-the radius that a decoder meets has two parts (docs/algorithms.md, facts 16 and 17). ‖ν‖ ≤ ε is the noise of the rows:
-declared for all of them (`epsilon`), or from a standard deviation, the problem's or that of the blocks that declare one, at a
-confidence. ‖E z*‖ ≤ √Σ η_b² ‖z*_{T_b}‖² is what uncertain blocks add, each on all the nodes it names: it grows with the
-*field*, also where no answer is wrong. Without a bound on the field nothing can be promised about it beforehand. And where all
-answers may be off a little (`tail`: e = e_k + r, ‖r‖ ≤ τ), ‖B r‖ ≤ ‖B‖τ acts as noise, and τ itself is added to every error bound.
+With the true operator B + E, (B + E) z* = c + ν and responses y = z* + e, what is computed is s = B
+y − c = B e + ν − E z*. So the radius that a decoder meets has two parts (docs/algorithms.md, facts
+16 and 17). ‖ν‖ ≤ ε is the noise of the rows: declared for all of them (`epsilon`), or from a
+standard deviation, the problem's or that of the blocks that declare one, at a confidence. ‖E z*‖ ≤
+√Σ η_b² ‖z*_{T_b}‖² is what uncertain blocks add, each on all the nodes it names: it grows with the
+*field*, also where no answer is wrong. Without a bound on the field nothing can be promised about
+it beforehand. And where all answers may be off a little (`tail`: e = e_k + r, ‖r‖ ≤ τ), ‖B r‖ ≤
+‖B‖τ acts as noise, and τ itself is added to every error bound.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
-from math import fsum, inf, log, sqrt
+from math import fsum, hypot, inf, log, sqrt
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rrf_design.certificates.checker.noise import AnswerNoise, NoiseKind, NoiseRadius, joint_confidence, radius
+from rrf_design.checker.noise import AnswerNoise, NoiseKind, NoiseRadius, joint_confidence, radius
 from rrf_design.errors import InputError
 from rrf_design.rows import estimate_confidence, raised_scatter
 
@@ -28,10 +30,10 @@ if TYPE_CHECKING:
 
 DENSE = 400
 """Coordinates up to which the norm of B is taken from its eigenvalues."""
-SURELY = 1.0 + 1e-9
-"""The same where a formula has several steps; the verifier holds it against exact arithmetic."""
-UP = 1.0 + 1e-12
+ROUND_UP = 1.0 + 1e-12
 """Sums of squares in floats are rounded up by this, so that a bound stays a bound."""
+ROUND_UP_STEPS = 1.0 + 1e-9
+"""The same where a formula has several steps; the verifier holds it against exact arithmetic."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +66,57 @@ class Noise:
 
 
 @dataclass(frozen=True, slots=True)
+class _DeclaredField:
+    """What is declared of the true field on the nodes of uncertain blocks, where a radius rests on
+    it: an assumption like any other, so it is named, and a field that breaks it contradicts it.
+    """
+
+    nodes: tuple[str, ...]
+    amplitude: float | None = None
+    ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+
+    def words(self) -> str:
+        where, parts = "on the nodes of uncertain blocks", []
+        if self.amplitude is not None:
+            parts.append(f"{where} the true field is at most {self.amplitude:g} long")
+        if self.ranges:
+            parts.append(f"{where} the true values lie in their ranges")
+        return ", ".join(parts)
+
+    def broken(
+        self,
+        operator: Operator,
+        values: Mapping[str, tuple[float, ...]],
+        *,
+        bound: float,
+        bounds: Mapping[str, float],
+        slack: float,
+    ) -> str:
+        """Why no field so near to these values keeps to what is declared, in words; "" where one
+        may.
+
+        `bound` is of the whole error of `values`, in the metrics; `bounds` of each, in its own
+        units; `slack` is what rounding may hide.
+        """
+        known = [name for name in self.nodes if name in values]
+        long = hypot(*(operator.length(name, values[name]) for name in known))
+        if self.amplitude is not None and long - bound > self.amplitude + slack:
+            return (
+                f"the repaired field is {long:.4g} long on the nodes of uncertain blocks, and amplitude ="
+                f" {self.amplitude:g} is declared"
+            )
+        for name in known:
+            if name not in self.ranges:
+                continue
+            low, high = self.ranges[name]
+            off = hypot(*(max(low - x, x - high, 0.0) for x in values[name]))
+            if off > bounds[name] + slack:
+                shown = ", ".join(f"{x:.6g}" for x in values[name])
+                return f"the repaired value of {name} is {shown}, and range = [{low:g}, {high:g}] is declared"
+        return ""
+
+
+@dataclass(frozen=True, slots=True)
 class Radius:
     """What a design meets: the radius of its rows, and what its uncertain blocks add to it."""
 
@@ -78,6 +131,8 @@ class Radius:
     """Where answers scatter: what that adds to the rows, and to the values themselves."""
     estimates: float | None = None
     """Where noise was estimated from repeats: the probability that no estimate is too small."""
+    field: _DeclaredField | None = None
+    """What `spread` rests on; None where nothing is uncertain, or nothing bounds the field."""
 
     @property
     def declared(self) -> bool:
@@ -85,20 +140,23 @@ class Radius:
 
     @property
     def epsilon(self) -> float:
-        """Of the rows, with what small errors on all answers add; 0 where neither is declared: relations and anchors are then
-        taken at their word."""
-        return (self.rows.epsilon or 0.0) + self.image * UP
+        """Of the rows, with what small errors on all answers add; 0 where neither is declared:
+        relations and anchors are then taken at their word.
+        """
+        return (self.rows.epsilon or 0.0) + self.image * ROUND_UP
 
     @property
     def total(self) -> float | None:
         """ε' = ε + ‖E z*‖; None where nothing bounds the field."""
-        return None if self.spread is None else (self.epsilon + self.spread) * (UP if self.spread else 1.0)
+        return None if self.spread is None else (self.epsilon + self.spread) * (ROUND_UP if self.spread else 1.0)
 
     def bound(self, lower: float) -> float | None:
-        """2ε'/γ and the tail itself: no repair is further off; None where there is no radius or no proven margin."""
+        """2ε'/γ and the tail itself: no repair is further off; None where there is no radius or no
+        proven margin.
+        """
         if self.total is None or lower <= 0.0:
             return None
-        return (apart(self.total, lower) + self.tail) * (UP if self.tail else 1.0)
+        return (recovery_bound(self.total, lower) + self.tail) * (ROUND_UP if self.tail else 1.0)
 
     @property
     def confidence(self) -> float | None:
@@ -107,7 +165,9 @@ class Radius:
         return joint_confidence(self.rows.confidence, scatter, self.estimates)
 
     def words(self, *, others: bool = False) -> str:
-        """The premise about noise as part of a sentence; `others`: of the checks that are not wrong altogether."""
+        """The premise about noise as part of a sentence; `others`: of the checks that are not wrong
+        altogether.
+        """
         if not self.declared:
             said = "all other relations and checks hold exactly" if others else "relations and checks hold exactly"
             said += "" if self.spread == 0.0 else ", up to the uncertainty that is declared for some"
@@ -117,15 +177,17 @@ class Radius:
             said = f"the noise is as declared (with probability {self.confidence:g})"
         if self.tail and self.answers is None:
             said += f", all other answers together are off by at most {self.tail:g}"
-        if self.spread == 0.0 or not self.declared:
-            return said
-        return f"{said}, relations are off by no more than their declared uncertainty"
+        if self.spread != 0.0 and self.declared:
+            said += ", relations are off by no more than their declared uncertainty"
+        return said if self.field is None else f"{said}, {self.field.words()}"
 
 
-def apart(epsilon: float, lower: float) -> float:
-    """2ε/γ, rounded up: two explanations that both leave at most ε, each with at most k wrong answers, are no further apart.
+def recovery_bound(epsilon: float, lower: float) -> float:
+    """2ε/γ, rounded up: two explanations that both leave at most ε, each with at most k wrong
+    answers, are no further apart.
 
-    Here and nowhere else: for a radius known beforehand (`Radius.bound`), one found with the answers, and a local one.
+    Here and nowhere else: for a radius known beforehand (`Radius.bound`), one found with the
+    answers, and a local one.
     """
     return 2.0 * epsilon / lower * (1 + 4e-16 if epsilon else 1.0)
 
@@ -133,18 +195,19 @@ def apart(epsilon: float, lower: float) -> float:
 def radius_of(problem: Problem, operator: Operator, noise: Noise | None = None) -> Radius:
     """The radius of one design: what is given, else what the problem declares.
 
-    A problem's epsilon, or its sigma at its confidence, speaks of all rows; where it declares neither, the blocks that
-    declare sigma or covariance carry that noise and the others none.
+    A problem's epsilon, or its sigma at its confidence, speaks of all rows; where it declares
+    neither, the blocks that declare sigma or covariance carry that noise and the others none.
     """
     given = noise or Noise()
-    spread = field_spread(problem, operator, amplitude=given.amplitude)
+    spread = _field_spread(problem, operator, amplitude=given.amplitude)
+    bounds = _declared_field(problem, operator, given.amplitude)
     answers = _answers(problem, operator, given)
     rows = _rows(problem, operator, given, scattered=answers is not None)
     estimates = _estimates(problem, operator)
     if answers is not None:  # small errors on all answers, with a probability
-        return Radius(rows, spread, answers.own, answers.image, answers, estimates)
-    image = problem.tail * largest_gain(operator) if problem.tail else 0.0
-    return Radius(rows, spread, problem.tail, image, None, estimates)
+        return Radius(rows, spread, answers.own, answers.image, answers, estimates, bounds)
+    image = problem.tail * _largest_gain(operator) if problem.tail else 0.0
+    return Radius(rows, spread, problem.tail, image, None, estimates, bounds)
 
 
 def _estimates(problem: Problem, operator: Operator) -> float | None:
@@ -178,8 +241,8 @@ def _answers(problem: Problem, operator: Operator, given: Noise) -> AnswerNoise 
     missed = (1.0 - _level(problem, given)) * 2.0 / 3.0
     confidence = 1.0 - (missed if _estimates(problem, operator) is None else missed / 2.0)  # half is for estimates
     t = 2.0 * log(2.0 / (1.0 - confidence))
-    image = (sqrt(squares) + sqrt(t * norm2)) * SURELY
-    alone = (sqrt(fsum(d * v for d, v in own)) + sqrt(t * max((v for _, v in own), default=0.0))) * SURELY
+    image = (sqrt(squares) + sqrt(t * norm2)) * ROUND_UP_STEPS
+    alone = (sqrt(fsum(d * v for d, v in own)) + sqrt(t * max((v for _, v in own), default=0.0))) * ROUND_UP_STEPS
     return AnswerNoise(deviations, image, alone, confidence)
 
 
@@ -240,9 +303,11 @@ def _shape(asked: NoiseKind | str | None, *, shared: bool) -> NoiseKind:
 
 
 def _deviation(problem: Problem, block: str) -> float:
-    """The largest standard deviation that any direction of a block's rows has, alone or with others.
+    """The largest standard deviation that any direction of a block's rows has, alone or with
+    others.
 
-    Whitened rows have variance 1, and w/m of it after weighting; where noise is shared, w in the worst direction of all rows together.
+    Whitened rows have variance 1, and w/m of it after weighting; where noise is shared, w in the
+    worst direction of all rows together.
     """
     from rrf_design.rows import family_scale
 
@@ -251,11 +316,13 @@ def _deviation(problem: Problem, block: str) -> float:
     return scale * (1 + 1e-15)
 
 
-def field_spread(problem: Problem, operator: Operator, *, amplitude: float | None = None) -> float | None:
-    """A bound on ‖E z*‖ before any answer is seen; None where blocks are uncertain and nothing bounds the field.
+def _field_spread(problem: Problem, operator: Operator, *, amplitude: float | None = None) -> float | None:
+    """A bound on ‖E z*‖ before any answer is seen; None where blocks are uncertain and nothing
+    bounds the field.
 
-    Σ_b η_b² ‖z_{T_b}‖² = Σ_i w_i ‖z_i‖² with w_i = Σ η_b² over the uncertain blocks that name node i. With ranges every
-    ‖z_i‖ is bounded; with an amplitude R the sum is at most R² max w_i. The smaller of the two holds.
+    Σ_b η_b² ‖z_{T_b}‖² = Σ_i w_i ‖z_i‖² with w_i = Σ η_b² over the uncertain blocks that name node
+    i. With ranges every ‖z_i‖ is bounded; with an amplitude R the sum is at most R² max w_i. The
+    smaller of the two holds.
     """
     weights = node_weights(operator)
     if not weights:
@@ -265,13 +332,26 @@ def field_spread(problem: Problem, operator: Operator, *, amplitude: float | Non
     sizes = {name: largest_norm(problem, operator, name) for name in weights}
     if all(size is not None for size in sizes.values()):
         bounds.append(sqrt(fsum(w * (sizes[name] or 0.0) ** 2 for name, w in weights.items())))
-    return min(bounds) * UP if bounds else None
+    return min(bounds) * ROUND_UP if bounds else None
 
 
-def largest_gain(operator: Operator) -> float:
-    """A bound on ‖B‖: from the largest eigenvalue of BᵀB where that is small, else from sums of rows and columns."""
+def _declared_field(problem: Problem, operator: Operator, amplitude: float | None = None) -> _DeclaredField | None:
+    """What `_field_spread` uses of what is declared: an amplitude, and ranges where every node of
+    an uncertain block has one.
+    """
+    nodes = tuple(node_weights(operator))
+    reach = problem.amplitude if amplitude is None else amplitude
+    ranges = {name: found for name in nodes if (found := problem.node_by_id[name].range) is not None}
+    ranges = ranges if len(ranges) == len(nodes) else {}
+    return _DeclaredField(nodes, reach, ranges) if nodes and (ranges or reach is not None) else None
+
+
+def _largest_gain(operator: Operator) -> float:
+    """A bound on ‖B‖: from the largest eigenvalue of BᵀB where that is small, else from sums of
+    rows and columns.
+    """
     sizes = abs(operator.matrix)
-    rough = sqrt(float(sizes.sum(axis=0).max(initial=0.0)) * float(sizes.sum(axis=1).max(initial=0.0))) * UP
+    rough = sqrt(float(sizes.sum(axis=0).max(initial=0.0)) * float(sizes.sum(axis=1).max(initial=0.0))) * ROUND_UP
     if operator.shape[1] > DENSE or not operator.shape[0]:
         return rough
     gram = (operator.matrix.T @ operator.matrix).toarray()
@@ -281,11 +361,13 @@ def largest_gain(operator: Operator) -> float:
 def spread_at(operator: Operator, field: Mapping[str, Any]) -> float:
     """√Σ η_b² ‖z_{T_b}‖² of one field, given by node id: N of fact 18."""
     weights = node_weights(operator)
-    return sqrt(fsum(w * operator.length(name, field[name]) ** 2 for name, w in weights.items())) * UP
+    return sqrt(fsum(w * operator.length(name, field[name]) ** 2 for name, w in weights.items())) * ROUND_UP
 
 
 def node_weights(operator: Operator) -> dict[str, float]:
-    """w_i = Σ η_b² over the uncertain blocks that name node i; only nodes that some uncertain block names."""
+    """w_i = Σ η_b² over the uncertain blocks that name node i; only nodes that some uncertain block
+    names.
+    """
     result: dict[str, float] = {}
     for block, nodes in operator.uncertain.items():
         square = float(operator.radii[operator.block_index[block]]) ** 2
@@ -295,10 +377,12 @@ def node_weights(operator: Operator) -> dict[str, float]:
 
 
 def largest_norm(problem: Problem, operator: Operator, node: str) -> float | None:
-    """The largest length, in the node's metric, of an answer within its declared range; None without a range."""
+    """The largest length, in the node's metric, of an answer within its declared range; None
+    without a range.
+    """
     entry = problem.node_by_id[node]
     if entry.range is None:
         return None
     side = max(abs(entry.range[0]), abs(entry.range[1])) * sqrt(entry.dim)
     factor = operator.fiber_factors.get(node)
-    return side if factor is None else side * float(np.linalg.norm(factor, 2)) * UP
+    return side if factor is None else side * float(np.linalg.norm(factor, 2)) * ROUND_UP

@@ -1,9 +1,11 @@
 """The operator B of a design, assembled from its blocks, with the way back to nodes and blocks.
 
-`whole` builds the rows of every block over every node, once per problem; this is also what checks their shapes. A
-design is a slice of it (`restrict`, the only slicer), so designs of one problem agree to the last bit. Coordinates: with fiber metrics W_i = L Lᵀ the columns stand for h̃_i = Lᵀ h_i, so that plain Euclidean length is
-length in the metric (γ^(W) of the paper). Rows are multiplied by sqrt(w/m) and whitened. The target c has
-residual B z − c = 0 for a valid field z; it is NaN for anchors whose value is not known yet.
+`whole` builds the rows of every block over every node, once per problem; this is also what checks
+their shapes. A design is a slice of it (`restrict`, the only slicer), so designs of one problem
+agree to the last bit. Coordinates: with fiber metrics W_i = L Lᵀ the columns stand for h̃_i = Lᵀ
+h_i, so that plain Euclidean length is length in the metric (γ^(W) of the paper). Rows are
+multiplied by sqrt(w/m) and whitened. The target c has residual B z − c = 0 for a valid field z; it
+is NaN for anchors whose value is not known yet.
 """
 
 from __future__ import annotations
@@ -103,7 +105,9 @@ class Operator:
 
     @cached_property
     def longest_units(self) -> Mapping[str, float]:
-        """For nodes with a metric LLᵀ: how long h = L⁻ᵀh̃ can be, in the node's own units, for h̃ of length 1."""
+        """For nodes with a metric LLᵀ: how long h = L⁻ᵀh̃ can be, in the node's own units, for h̃
+        of length 1.
+        """
         factors = self.fiber_factors.items()
         return {name: 1.0 / float(np.linalg.svd(factor, compute_uv=False)[-1]) for name, factor in factors}
 
@@ -143,7 +147,9 @@ class Operator:
         )
 
     def aiming(self, target: Array) -> Operator:
-        """The same rows with other targets: what was derived from the rows is kept, so that many fields can share it."""
+        """The same rows with other targets: what was derived from the rows is kept, so that many
+        fields can share it.
+        """
         result = replace(self, target=_read_only(target))
         result.__dict__.update({name: self.__dict__[name] for name in _OF_ROWS if name in self.__dict__})
         return result
@@ -201,7 +207,9 @@ class Operator:
 
 
 def whole(problem: Problem) -> Operator:
-    """The rows of every block over every node, weighted, whitened and in the metrics; InputError names what doesn't fit."""
+    """The rows of every block over every node, weighted, whitened and in the metrics; InputError
+    names what doesn't fit.
+    """
     offsets = _offsets([node.dim for node in problem.nodes])
     starts = offsets.tolist()
     place = {node.id: range(starts[i], starts[i + 1]) for i, node in enumerate(problem.nodes)}

@@ -1,7 +1,7 @@
 """The problem: a field, its row blocks, what they cost, and what is wanted of them.
 
-`Problem` is plain frozen data that has been checked as a whole; every fault is one line naming the entry.
-What it means as a matrix is in `operator`, how it is read and written in `files`.
+`Problem` is plain frozen data that has been checked as a whole; every fault is one line naming the
+entry. What it means as a matrix is in `operator`, how it is read and written in `files`.
 """
 
 from __future__ import annotations
@@ -13,23 +13,28 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field, ValidationError
 
-from rrf_design.blocks import Anchor, Block, Relation, Rule, SharedNoise, Tier
+from rrf_design.blocks import Anchor, Block, Nonlinear, Relation, Rule, SharedNoise, Tier
 from rrf_design.errors import InputError
 from rrf_design.field import Entry, Models, Node, NonNegative, Positive, Text
-from rrf_design.nonlinearities import Nonlinear
 
 if TYPE_CHECKING:
+    from rrf_design._margin import DesignMargin
     from rrf_design.design import Design
-    from rrf_design.margins import DesignMargin
     from rrf_design.operators import Operator
     from rrf_design.structure import Structure
+    from solvers.result import Progress
 
 Selection = Iterable[str] | str | None
-"""Ids of blocks (and nodes) on sale to add to what is owned; None for nothing, "all" for everything."""
+"""Ids of blocks (and nodes) on sale to add to what is owned; None for nothing, "all" for
+everything.
+"""
 
 
 class Problem(Entry):
-    """A design problem. Build it from keywords, `rrf_design.load`, a networkx graph, or a matrix with groups."""
+    """A design problem.
+
+    Build it from keywords, `rrf_design.load`, a networkx graph, or a matrix with groups.
+    """
 
     name: Text = "unnamed"
     k: Annotated[int, Field(strict=True, ge=1)] = 1
@@ -43,11 +48,15 @@ class Problem(Entry):
     delta: Positive | None = None
     """The recovery error that is acceptable."""
     amplitude: Positive | None = None
-    """A bound on the norm of the true field on the nodes of uncertain blocks, where one is known."""
+    """A bound on the norm of the true field on the nodes of uncertain blocks, where one is
+    known.
+    """
     tail: NonNegative = 0.0
     """A bound on the norm of small errors on all answers, beside the k units that are wrong."""
     local_radius: Positive | None = None
-    """With nonlinear relations: how far the truth may be from the repaired values for what is promised of them."""
+    """With nonlinear relations: how far the truth may be from the repaired values for what is
+    promised of them.
+    """
     deliver: tuple[Text, ...] | None = None
     """Ids of the nodes whose values must be right; every one by default."""
     wrong_checks: Annotated[int, Field(strict=True, ge=0)] = 0
@@ -78,11 +87,15 @@ class Problem(Entry):
         _check(self)
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Problem:
-        """A copy with other fields, checked like any problem (pydantic's own would keep what is cached here)."""
+        """A copy with other fields, checked like any problem (pydantic's own would keep what is
+        cached here).
+        """
         return Problem(**{**{name: getattr(self, name) for name in Problem.model_fields}, **(update or {})})
 
     def __getstate__(self) -> dict[Any, Any]:
-        """Pickles hold the data alone; what is derived from it is derived again where it is needed."""
+        """Pickles hold the data alone; what is derived from it is derived again where it is
+        needed.
+        """
         state = super().__getstate__()
         return {**state, "__dict__": {name: getattr(self, name) for name in Problem.model_fields}}
 
@@ -105,8 +118,10 @@ class Problem(Entry):
 
     @cached_property
     def dilation(self) -> Mapping[str, float]:
-        """By how much the variance of each block must be raised so that shared noise counts as independent; 1 is left out."""
-        from rrf_design.covariance import dilations
+        """By how much the variance of each block must be raised so that shared noise counts as
+        independent; 1 is left out.
+        """
+        from rrf_design.rows import dilations
 
         return dilations(self)
 
@@ -147,7 +162,9 @@ class Problem(Entry):
         return canonical_digest(to_document(self))
 
     def resolve(self, select: Selection = None) -> tuple[str, ...]:
-        """The selected ids in file order (nodes, then blocks); InputError for what is unknown or not on sale."""
+        """The selected ids in file order (nodes, then blocks); InputError for what is unknown or
+        not on sale.
+        """
         purchasable = [node.id for node in self.nodes if node.cost is not None] + list(self.on_sale)
         if select is None:
             return ()
@@ -172,13 +189,15 @@ class Problem(Entry):
 
     @cached_property
     def structure(self) -> Structure:
-        """What this problem shares with every other that differs in texts, offsets and values only."""
+        """What this problem shares with every other that differs in texts, offsets and values
+        only.
+        """
         from rrf_design.structure import Structure
 
         if self.nonlinear:
             raise InputError(
-                f"{self.nonlinear[0].title}: margins, plans and certificates speak of all fields, and nonlinear relations hold"
-                " locally only; ask repair, which says so"
+                f"{self.nonlinear[0].title}: margins, plans and certificates speak of all fields, and nonlinear"
+                " relations hold locally only; ask repair, which says so"
             )
         return Structure(self)
 
@@ -186,9 +205,21 @@ class Problem(Entry):
         """What is owned plus what is selected."""
         return self.structure.selecting(select)
 
-    def margin(self, select: Selection = None, *, k: int | None = None, **options: Any) -> DesignMargin:
-        """γ_k of what is owned plus what is selected, with the witness named by node id."""
-        return self.design(select).margin(k, **options)
+    def margin(
+        self,
+        select: Selection = None,
+        *,
+        k: int | None = None,
+        method: str = "auto",
+        n_jobs: int | None = None,
+        time_limit: float | None = None,
+        progress: Progress | None = None,
+    ) -> DesignMargin:
+        """γ_k of what is owned plus what is selected, with the witness named by node id; the
+        parameters are those of `rrf_design.margin`.
+        """
+        options: dict[str, Any] = {} if method == "auto" else {"method": method}
+        return self.design(select).margin(k, n_jobs=n_jobs, time_limit=time_limit, progress=progress, **options)
 
 
 def _check(problem: Problem) -> None:
@@ -205,13 +236,13 @@ def _check(problem: Problem) -> None:
         first = family.setdefault(block.family_name, block)
         if first.weight != block.weight:
             raise InputError(
-                f"{block.title}: weight {block.weight!r} differs from the weight {first.weight!r} of {first.id!r} in the"
-                f" same family {block.family!r}; a family has one weight"
+                f"{block.title}: weight {block.weight!r} differs from the weight {first.weight!r} of {first.id!r} in"
+                f" the same family {block.family!r}; a family has one weight"
             )
         if first.correlation != block.correlation:
             raise InputError(
-                f"{block.title}: correlation {block.correlation!r} differs from {first.correlation!r} of {first.id!r} in the"
-                f" same family {block.family!r}; a family has one correlation"
+                f"{block.title}: correlation {block.correlation!r} differs from {first.correlation!r} of {first.id!r}"
+                f" in the same family {block.family!r}; a family has one correlation"
             )
         for key in ("requires", "excludes"):
             for name in getattr(block, key):
@@ -228,7 +259,8 @@ def _check(problem: Problem) -> None:
         raise InputError("[problem]: give epsilon or sigma, not both")
     if problem.delta is not None and problem.tail >= problem.delta:
         raise InputError(
-            f"[problem]: delta = {problem.delta:g} can't be promised with errors of up to tail = {problem.tail:g} on answers that count as right"
+            f"[problem]: delta = {problem.delta:g} can't be promised with errors of up to tail = {problem.tail:g} on"
+            " answers that count as right"
         )
     if problem.tail and any(node.sigma is not None for node in problem.nodes):
         raise InputError(
@@ -266,8 +298,8 @@ def _check_noise(problem: Problem) -> None:
                 raise InputError(f"{where}: {block.title} declares no noise of its own; give it sigma or covariance")
             if entry.covariance is not None and block.estimated_from != entry.estimated_from:
                 raise InputError(
-                    f"{where}: {block.title} is estimated_from repeats, and the covariance of all is not, or from others; give all of"
-                    " them the same estimated_from, or a correlation instead of the covariance"
+                    f"{where}: {block.title} is estimated_from repeats, and the covariance of all is not, or from"
+                    " others; give all of them the same estimated_from, or a correlation instead of the covariance"
                 )
             if problem.family_size[block.family_name] > 1:
                 raise InputError(f"{where}: {block.title} has a family; give the family a correlation instead")
@@ -287,7 +319,8 @@ def _check_nonlinear(problem: Problem) -> None:
         given = [key for key in ("cost", "metric", "sigma") if getattr(node, key) is not None]
         if node.dim != 1 or given:
             raise InputError(
-                f"node {node.id!r}: beside nonlinear relations nodes are plain numbers; leave out {given[0] if given else 'dim'}"
+                f"node {node.id!r}: beside nonlinear relations nodes are plain numbers; leave out"
+                f" {given[0] if given else 'dim'}"
             )
     for block in problem.blocks:
         given = [key for key in ("cost", "sigma", "covariance", "rate") if getattr(block, key) is not None]

@@ -1,8 +1,10 @@
-"""How much of a margin rests on declared covariances: the same design under more and more shrinkage τ.
+"""How much of a margin rests on declared covariances: the same design under more and more shrinkage
+τ.
 
-Σ_τ = (1 − τ)Σ + τ·tr(Σ)/m·I, from what is declared to equal and independent variances. A margin that moves a lot rests on
-correlations that somebody estimated; it is told beside a certificate and is none of its claims. So is what estimates from few repeats
-cost: by how much each variance was raised, and the margin if they were taken at their word.
+Σ_τ = (1 − τ)Σ + τ·tr(Σ)/m·I, from what is declared to equal and independent variances. A margin
+that moves a lot rests on correlations that somebody estimated; it is told beside a certificate and
+is none of its claims. So is what estimates from few repeats cost: by how much each variance was
+raised, and the margin if they were taken at their word.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from rrf_design.derive import shared_words
 from rrf_design.errors import InputError
 from rrf_design.rows import raised, raised_scatter
 
@@ -25,7 +28,9 @@ TAUS = (0.0, 0.05, 0.1, 0.25, 0.5, 1.0)
 
 @dataclass(frozen=True, slots=True)
 class Shrunk:
-    """One τ: the proven margin of the design, and the error bound that goes with it (None where there is none)."""
+    """One τ: the proven margin of the design, and the error bound that goes with it (None where
+    there is none).
+    """
 
     tau: float
     lower: float
@@ -39,12 +44,14 @@ class Shrunk:
 def sensitivity(
     problem: Problem, select: Selection = None, *, k: int | None = None, taus: Sequence[float] = TAUS
 ) -> tuple[Shrunk, ...]:
-    """The margin and the error bound of what is owned plus selected, for each shrinkage τ instead of the problem's.
+    """The margin and the error bound of what is owned plus selected, for each shrinkage τ instead
+    of the problem's.
 
     InputError where no block declares a covariance: then there is nothing to shrink.
 
     >>> import rrf_design as rrf
-    >>> labels = {"id": "labels", "nodes": ["x", "y"], "rows": [[1.0, 0.0], [0.0, 1.0]], "covariance": [[1.0, 0.8], [0.8, 1.0]]}
+    >>> eye, noise = [[1.0, 0.0], [0.0, 1.0]], [[1.0, 0.8], [0.8, 1.0]]
+    >>> labels = {"id": "labels", "nodes": ["x", "y"], "rows": eye, "covariance": noise}
     >>> problem = rrf.Problem(nodes=[{"id": "x"}, {"id": "y"}], anchors=[labels])
     >>> [(row.tau, round(row.lower, 3)) for row in sensitivity(problem, taus=(0.0, 0.5, 1.0))]
     [(0.0, 0.745), (0.5, 0.845), (1.0, 1.0)]
@@ -67,7 +74,9 @@ def sensitivity(
 
 @dataclass(frozen=True, slots=True)
 class RaisedNoise:
-    """A block or node whose noise was estimated: from how many repeats, and what its variance is multiplied with for that."""
+    """A block or node whose noise was estimated: from how many repeats, and what its variance is
+    multiplied with for that.
+    """
 
     name: str
     repeats: int
@@ -82,7 +91,8 @@ def raised_noise(problem: Problem, select: Selection = None) -> tuple[RaisedNois
 
     >>> import rrf_design as rrf
     >>> label = {"id": "label", "node": "x", "sigma": 1.0, "estimated_from": 60}
-    >>> [(one.name, round(one.inflation, 2)) for one in raised_noise(rrf.Problem(nodes=[{"id": "x"}], anchors=[label]))]
+    >>> problem = rrf.Problem(nodes=[{"id": "x"}], anchors=[label])
+    >>> [(one.name, round(one.inflation, 2)) for one in raised_noise(problem)]
     [('label', 1.56)]
     """
     if not problem.estimated:
@@ -101,7 +111,9 @@ def raised_noise(problem: Problem, select: Selection = None) -> tuple[RaisedNois
 
 
 def raised_words(problem: Problem, select: Selection = None, *, k: int | None = None) -> str:
-    """What estimates from so few repeats cost this design, in sentences; nothing where none is used."""
+    """What estimates from so few repeats cost this design, in sentences; nothing where none is
+    used.
+    """
     found = raised_noise(problem, select)
     if not found:
         return ""
@@ -125,3 +137,20 @@ def _known(entries: Any) -> Any:
         entry if entry.estimated_from is None else entry.model_copy(update={"estimated_from": None})
         for entry in entries
     )
+
+
+def beside_certificate(
+    problem: Problem, select: Selection = None, *, k: int | None = None, sweep: bool = False
+) -> dict[str, Any]:
+    """What is told beside a certificate and is none of its claims, by key: with `sweep` the margin
+    under shrinkage (`sensitivity`), shared noise, and variances that were only estimated.
+    """
+    told: dict[str, Any] = {}
+    if sweep:
+        told["sensitivity"] = [row.to_json() for row in sensitivity(problem, select, k=k)]
+    if shared := shared_words(problem, problem.design(select).operator.block_ids):
+        told["shared_noise"] = shared
+    if guessed := raised_words(problem, select, k=k):
+        told["estimated"] = [one.to_json() for one in raised_noise(problem, select)]
+        told["estimated_words"] = guessed
+    return told

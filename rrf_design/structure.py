@@ -1,8 +1,10 @@
-"""What equal items share: the operator of everything, the market, the index arrays, k, and the margins solved so far.
+"""What equal items share: the operator of everything, the market, the index arrays, k, and the
+margins solved so far.
 
-Items of one recipe differ in prompts, values and offsets, seldom in B, prices and rules (docs/algorithms.md, fact 21). Whatever
-depends on those alone is computed once here, and `share` gives equal items one object, told by one key.
-A design (`rrf_design.design`) is what is held of a structure.
+Items of one recipe differ in prompts, values and offsets, seldom in B, prices and rules
+(docs/algorithms.md, fact 21). Whatever depends on those alone is computed once here, and `share`
+gives equal items one object, told by one key. A design (`rrf_design.design`) is what is held of a
+structure.
 """
 
 from __future__ import annotations
@@ -25,7 +27,9 @@ if TYPE_CHECKING:
 
 Mask = NDArray[np.bool_]
 BLIND = 1e-18
-"""A block whose energy is below this part of its own squared norm does not see a direction; that is far above rounding."""
+"""A block whose energy is below this part of its own squared norm does not see a direction; that is
+far above rounding.
+"""
 OWN = {
     "problem": ("name",),
     "nodes": ("prompt", "system", "parser", "max_tokens", "variables"),
@@ -36,12 +40,17 @@ OWN = {
 
 
 class Structure:
-    """A problem without what is its own: names, texts, offsets and values. Never changes after construction."""
+    """A problem without what is its own: names, texts, offsets and values.
+
+    Never changes after construction.
+    """
 
     def __init__(self, problem: Problem) -> None:
         self._example = problem
         self.operator: Operator = problem.whole
-        """Everything that is owned or on sale. Its targets are the example's and mean nothing here."""
+        """Everything that is owned or on sale. Its targets are the example's and mean nothing
+        here.
+        """
         self.k = problem.k
         self.given: Mask = _frozen([node.cost is None for node in problem.nodes])
         """(nodes,): asked already."""
@@ -72,9 +81,11 @@ class Structure:
         return structure_key(self._example)
 
     def energies(self, direction: Mapping[str, Collection[float]]) -> dict[str, float]:
-        """‖C_j h‖² of every block, owned or not, for a direction given by node id and zero elsewhere.
+        """‖C_j h‖² of every block, owned or not, for a direction given by node id and zero
+        elsewhere.
 
-        What rounding leaves of nothing (below 1e-18 of ‖C_j‖²) is 0: that block is blind to the direction.
+        What rounding leaves of nothing (below 1e-18 of ‖C_j‖²) is 0: that block is blind to the
+        direction.
         """
         full = self.operator
         sizes = np.diff(full.node_offsets)
@@ -99,7 +110,10 @@ class Structure:
         return _mask(names, self.operator.block_index)
 
     def holding(self, held: Collection[str] = (), failed: Collection[str] = ()) -> Design:
-        """The design of what is really there: holding a block does not ask its nodes. Nodes that failed are unread, blocks that did are gone."""
+        """The design of what is really there: holding a block does not ask its nodes.
+
+        Nodes that failed are unread, blocks that did are gone.
+        """
         from rrf_design.design import Design
 
         nodes = self.given | self.node_mask(held)
@@ -107,7 +121,9 @@ class Structure:
         return Design(self, nodes, blocks, unread=self.node_mask(failed))
 
     def selecting(self, select: Selection = None) -> Design:
-        """The design of what is owned plus what is selected, with the queries that the selected blocks need."""
+        """The design of what is owned plus what is selected, with the queries that the selected
+        blocks need.
+        """
         from rrf_design.design import Design
 
         selected = self._example.resolve(select)
@@ -123,7 +139,9 @@ class Structure:
 
 
 def structure_key(problem: Problem) -> str:
-    """SHA-256 of everything that B, prices, rules, noise and goal are made from: equal for items that share a structure."""
+    """SHA-256 of everything that B, prices, rules, noise and goal are made from: equal for items
+    that share a structure.
+    """
     from rrf_design.files import canonical_digest, to_document
 
     document = to_document(problem)

@@ -1,7 +1,9 @@
-"""Conformance suites for parts of your own: what every margin solver, planner and model adapter must do.
+"""Conformance suites for parts of your own: what every margin solver, planner and model adapter
+must do.
 
-Each `check_` function tries a part on small problems whose answers are known and raises AssertionError with one line about the
-first promise that is broken; it returns nothing when all are kept. They need no test framework:
+Each `check_` function tries a part on small problems whose answers are known and raises
+AssertionError with one line about the first promise that is broken; it returns nothing when all are
+kept. They need no test framework:
 
     from rrf_design.testing import check_planner
 
@@ -30,7 +32,9 @@ TOLERANCE = 1e-7
 
 
 def check_solver(solve: Callable[..., Any]) -> None:
-    """A margin solver: `solve(B, groups, k=k)` with the result of `solvers.margin`, held to plain enumeration."""
+    """A margin solver: `solve(B, groups, k=k)` with the result of `solvers.margin`, held to plain
+    enumeration.
+    """
     import numpy as np
 
     from solvers import margin
@@ -61,21 +65,24 @@ def check_solver(solve: Callable[..., Any]) -> None:
 
 
 def check_planner(planner: Planner) -> None:
-    """A planner: within budget, rules kept, the margin as the solver has it, and a bound that nothing beats."""
+    """A planner: within budget, rules kept, the margin as the solver has it, and a bound that
+    nothing beats.
+    """
     from rrf_design.planning import Order, plan
-    from rrf_design.planning.arena import Arena
+    from rrf_design.planning.evaluator import Evaluator
 
     problem = _market()
     for budget in (0.0, 2.0, 5.0, 50.0):
         best = plan(problem, budget=budget, method="optimal")
-        arena = Arena(problem)
-        found = planner.plan(arena, Order(budget=budget))
+        evaluator = Evaluator(problem)
+        found = planner.plan(evaluator, Order(budget=budget))
         here = f"{planner.name}, budget {budget:g}"
-        mask = arena.market.mask(found.selected)
-        broken = arena.market.broken(mask)
+        mask = evaluator.market.mask(found.selected)
+        broken = evaluator.market.broken(mask)
         _require(broken == "", f"{here}: {broken}")
         _require(
-            found.cost == float(arena.market.cost(mask)), f"{here}: the cost {found.cost} is not that of the selection"
+            found.cost == float(evaluator.market.cost(mask)),
+            f"{here}: the cost {found.cost} is not that of the selection",
         )
         _require(found.cost <= budget, f"{here}: spends {found.cost}")
         margin = problem.margin(found.selected)
@@ -92,7 +99,9 @@ def check_planner(planner: Planner) -> None:
 
 
 def check_model(model: Model, request: Request | None = None) -> None:
-    """A model adapter: everything that a run must keep, order, identity, and answers that repeat when decoding is greedy."""
+    """A model adapter: everything that a run must keep, order, identity, and answers that repeat
+    when decoding is greedy.
+    """
     from rrf_design.errors import InputError
     from rrf_design.models import Outcome, Reply, Request
 
@@ -131,7 +140,9 @@ def _require(holds: bool, words: str) -> None:
 
 
 def _fields() -> Iterator[tuple[str, Any, list[int], int]]:
-    """Small fields of every kind: dense, a graph, nodes of several dimensions, margin zero, more columns than rows."""
+    """Small fields of every kind: dense, a graph, nodes of several dimensions, margin zero, more
+    columns than rows.
+    """
     import numpy as np
 
     rng = np.random.default_rng(0)
@@ -147,7 +158,9 @@ def _fields() -> Iterator[tuple[str, Any, list[int], int]]:
 
 
 def _market() -> Problem:
-    """Six questions; relations, anchors and one more question on sale, with a rule and a link between two of them."""
+    """Six questions; relations, anchors and one more question on sale, with a rule and a link
+    between two of them.
+    """
     from rrf_design.problem import Problem
 
     names = "abcdef"

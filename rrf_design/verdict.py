@@ -1,8 +1,9 @@
-"""What may be believed: one verdict for everything that speaks about answers, decided here and nowhere else.
+"""What may be believed: one verdict for everything that speaks about answers, decided here and
+nowhere else.
 
-`certified` needs three things together: a proven error bound that reaches the goal, answers that were asked and read, and
-an explanation of what was measured with at most k wrong units. `repair` brings the evidence, `acquire` and the
-delivered table repeat the verdict, and exit codes follow it.
+`certified` needs three things together: a proven error bound that reaches the goal, answers that
+were asked and read, and an explanation of what was measured with at most k wrong units. `repair`
+brings the evidence, `acquire` and the delivered table repeat the verdict, and exit codes follow it.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from rrf_design.certificates.checker.wording import assumption
+from rrf_design.checker.wording import assumption
 from rrf_design.goal import Goal
 
 if TYPE_CHECKING:
@@ -21,12 +22,16 @@ if TYPE_CHECKING:
 
 
 class Verdict(StrEnum):
-    """From what may be relied on to what must not; a data set is as good as the worst of its items."""
+    """From what may be relied on to what must not; a data set is as good as the worst of its
+    items.
+    """
 
     CERTIFIED = "certified"
     """Every delivered value is within the bound if what is assumed holds."""
     AMBIGUOUS = "ambiguous"
-    """The data fit, but more than one explanation remains; values are given only where all explanations agree."""
+    """The data fit, but more than one explanation remains; values are given only where all
+    explanations agree.
+    """
     INCOMPLETE = "incomplete"
     """What was really bought and read does not reach the goal, or a limit ended the search."""
     CONTRADICTED = "contradicted"
@@ -47,7 +52,9 @@ class Explained(StrEnum):
     NOT = "not"
     """Nothing within the assumptions does: proven."""
     OPEN = "open"
-    """Not decided: a limit ended the search, rounding hides the answer, or the method promises nothing."""
+    """Not decided: a limit ended the search, rounding hides the answer, or the method promises
+    nothing.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,16 +68,20 @@ class Evidence:
     robust_lower: float
     """The same with the uncertainty of relations taken off."""
     bound: float | None
-    """Proven bound on the error of the values, noise and uncertainty included; None where there is none."""
+    """Proven bound on the error of the values, noise and uncertainty included; None where there is
+    none.
+    """
     exact: bool = False
     """The bound is no more than rounding: explanations that differ have the same values."""
     blank: tuple[str, ...] = ()
     """Values that are wanted and that nothing determines."""
+    broken: bool = False
+    """No field within the bound keeps to what is declared of the true one."""
 
 
 def decide(evidence: Evidence) -> Verdict:
     """The verdict; see the table in docs/concepts.md."""
-    if evidence.explained is Explained.NOT:
+    if evidence.explained is Explained.NOT or evidence.broken:
         return Verdict.CONTRADICTED
     if evidence.explained is Explained.OPEN:
         return Verdict.INCOMPLETE
@@ -90,12 +101,14 @@ _TROUBLES = (Verdict.CONTRADICTED, Verdict.AMBIGUOUS, Verdict.INCOMPLETE, Verdic
 
 
 def dispute(verdict: Verdict, misfit: float, blamed: int) -> tuple[int, float, int]:
-    """The order of disputes among items that cost the same to settle; smaller comes first, for money and for people alike.
+    """The order of disputes among items that cost the same to settle; smaller comes first, for
+    money and for people alike.
 
-    Where something is surely wrong, then what is open, then what was hardly asked; among those the ones whose answers are furthest from
-    any explanation (to nine digits: rounding is no reason), then those of which more answers are found wrong.
+    Where something is surely wrong, then what is open, then what was hardly asked; among those the
+    ones whose answers are furthest from any explanation (to nine digits: rounding is no reason),
+    then those of which more answers are found wrong.
     """
-    return _TROUBLES.index(verdict), -float(f"{misfit:.9g}"), -blamed
+    return _TROUBLES.index(verdict), -float(f"{misfit:.9g}") if misfit > 1e-9 else 0.0, -blamed
 
 
 def worst(verdicts: Iterable[Verdict]) -> Verdict | None:
@@ -110,7 +123,9 @@ def counted(verdicts: Iterable[Verdict]) -> dict[str, int]:
 
 
 def assumed(operator: Operator, k: int, noise: str = "", *, unread: Collection[str] = ()) -> str:
-    """The premise of a design: units are counted over what was asked and read, checks over those that may be wrong."""
+    """The premise of a design: units are counted over what was asked and read, checks over those
+    that may be wrong.
+    """
     premise = operator.premise
     read = [name for name in operator.node_ids if name not in unread]
     checks = sum(name in premise.suspects for name in operator.block_ids)

@@ -1,8 +1,10 @@
-"""Work shared out over processes or machines by joblib, in order; a piece of work that keeps killing its worker is an error, not a wait.
+"""Work shared out over processes or machines by joblib, in order; a piece of work that keeps
+killing its worker is an error, not a wait.
 
-On a Dask cluster it goes through the cluster's client (`solvers.cluster`), which hears of lost work. Pieces may
-run twice there: nothing that costs money may be one. What all pieces need is sent once to each worker, also to one that comes later:
-data that is scattered would be lost with the worker that holds it, and what travels with every piece is sent as often as there are pieces.
+On a Dask cluster it goes through the cluster's client (`solvers.tasks`), which hears of lost
+work. Pieces may run twice there: nothing that costs money may be one. What all pieces need is sent
+once to each worker, also to one that comes later: data that is scattered would be lost with the
+worker that holds it, and what travels with every piece is sent as often as there are pieces.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rrf_design.errors import RetryLater
-from solvers.cluster import PATIENCE, LostWorkError, active_client, through_client
+from solvers.tasks import PATIENCE, LostWorkError, active_client, through_client
 
 _SUPPLIES: dict[str, Any] = {}
 """What this process was sent, by name."""
@@ -22,7 +24,9 @@ _SUPPLIES: dict[str, Any] = {}
 
 @dataclass(frozen=True, slots=True)
 class Supply:
-    """What all pieces of work need: small to send on a cluster, because the value is there already."""
+    """What all pieces of work need: small to send on a cluster, because the value is there
+    already.
+    """
 
     name: str
     value: Any = None
@@ -34,7 +38,9 @@ class Supply:
 
 @contextlib.contextmanager
 def supplied(value: Any) -> Iterator[Supply]:
-    """Send a value to every worker of the cluster, once; without a cluster it travels with the work."""
+    """Send a value to every worker of the cluster, once; without a cluster it travels with the
+    work.
+    """
     name = uuid.uuid4().hex
     client = active_client()
     if client is None:
@@ -49,7 +55,9 @@ def supplied(value: Any) -> Iterator[Supply]:
 
 
 def _register(client: Any, plugin: Any, name: str) -> None:
-    """A worker that goes away just now is no reason to give up: the others, and those that come later, are told."""
+    """A worker that goes away just now is no reason to give up: the others, and those that come
+    later, are told.
+    """
     for left in reversed(range(5)):
         try:
             client.register_plugin(plugin, name=name)
@@ -85,14 +93,18 @@ def forget(name: str) -> None:
 
 
 def is_serial(n_jobs: int | None) -> bool:
-    """Whether work stays in this process: nobody asked for more, here or by `joblib.parallel_config`."""
+    """Whether work stays in this process: nobody asked for more, here or by
+    `joblib.parallel_config`.
+    """
     from joblib import effective_n_jobs
 
     return active_client() is None and effective_n_jobs(n_jobs) == 1
 
 
 def shared_out(tasks: Iterable[Any], *, n_jobs: int | None, patience: float = PATIENCE) -> Iterator[Any]:
-    """Results of joblib tasks in their order; RetryLater when a cluster can't finish one, or has no worker for so many seconds."""
+    """Results of joblib tasks in their order; RetryLater when a cluster can't finish one, or has no
+    worker for so many seconds.
+    """
     from joblib import Parallel
 
     client = active_client()

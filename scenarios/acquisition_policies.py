@@ -1,29 +1,38 @@
-"""Beyond the paper: policies head to head on recorded answers. Does buying by witness save real calls?
+"""Beyond the paper: policies head to head on recorded answers.
 
-Every logged item becomes a small market: nine recorded answers at one call each, relations that are free once both answers are there, and
-checks of an answer by an external evaluator at the price of eight calls. What is bought is decided by the product's own acquisition loop
-(`rrf_design.acquisition.Acquirer`, ask and tell) with each of its methods, until the certified error bound is reached (γ_k at least the target). Answers come from the
-log; nothing is asked. Self-consistency voting spends its four calls and certifies nothing.
+Does buying by witness save real calls?
+
+Every logged item becomes a small market: nine recorded answers at one call each, relations that are
+free once both answers are there, and checks of an answer by an external evaluator at the price of
+eight calls. What is bought is decided by the product's own acquisition loop
+(`rrf_design.acquisition.Acquirer`, ask and tell) with each of its methods, until the certified
+error bound is reached (γ_k at least the target). Answers come from the log; nothing is asked.
+Self-consistency voting spends its four calls and certifies nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from scenarios.base import ConditionVerdict, Context, Done, Expectation, Part, Scenario, ScenarioOutcome, Table
+import numpy as np
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from scenarios.real.market import Play
-    from scenarios.statistics import Interval
+from rrf_design.errors import InputError
+from scenarios.kit.association import Interval, cluster_bootstrap
+from scenarios.kit.report import Report
+from scenarios.kit.scenario import Context, Done, Part, Scenario
+from scenarios.real_model import fields, work
+from scenarios.real_model.fields import same
+from scenarios.real_model.market import QUERIES, Play, answer, buy, vote, vote_play
 
 POLICIES = ("optimal", "greedy", "adaptive", "random", "degree", "logdet", "eopt")
 LABELS = {"adaptive": "adaptive witness", "logdet": "D-optimal", "eopt": "E-optimal"}
 VOTING = "self-consistency voting"
 EPSILON = 0.01
-"""Right integers satisfy their relations exactly; this leaves room for rounding, and 2ε/γ stays far below half an integer."""
+"""Right integers satisfy their relations exactly; this leaves room for rounding, and 2ε/γ stays far
+below half an integer.
+"""
 
 
 def parts(context: Context) -> list[Part]:
@@ -33,9 +42,6 @@ def parts(context: Context) -> list[Part]:
 
 def run(context: Context, part: Part) -> list[dict[str, Any]]:
     """One item, every policy and budget k."""
-    from scenarios.real import fields, work
-    from scenarios.real.market import QUERIES, answer, buy, vote, vote_play
-
     item = work.item_of(part["task"], part["index"], seed=context["seed"])
     log = work.asker("", _log(context), context.directory).log
     found = {(c.role, c.number): c.value for c in fields.read(item, log, seed=context["seed"])}
@@ -55,8 +61,6 @@ def run(context: Context, part: Part) -> list[dict[str, Any]]:
 
 
 def _row(play: Play, value: Sequence[float] | None, truth: Sequence[float], k: int, target: float) -> dict[str, Any]:
-    from scenarios.real.fields import same
-
     wrong = sum(v is not None and not same(v, truth) for v in play.asked.values())
     return {
         "cost": play.cost,
@@ -73,8 +77,6 @@ def _row(play: Play, value: Sequence[float] | None, truth: Sequence[float], k: i
 
 def _log(context: Context) -> str:
     """The recorded answers: as told, else those that real-model left beside this run."""
-    from rrf_design.errors import InputError
-
     beside = context.directory.parent / "real-model" / "answers.jsonl.gz"
     path = context["answers"] or (str(beside) if beside.is_file() else None)
     if path is None:
@@ -84,8 +86,8 @@ def _log(context: Context) -> str:
     return str(path)
 
 
-def report(context: Context, done: Sequence[Done]) -> ScenarioOutcome:
-    from scenarios.plots import bars
+def report(context: Context, done: Sequence[Done]) -> Report:
+    from scenarios.kit.plots import bars
 
     rows = [row for part in done for row in part.value]
     policies = list(dict.fromkeys(row["policy"] for row in rows))
@@ -109,34 +111,27 @@ def report(context: Context, done: Sequence[Done]) -> ScenarioOutcome:
     )
     broken = [r for r in rows if r["certified"] and r["within_budget"] and not r["right"]]
     voting = [s["certified"] for s in summary if s["policy"] == VOTING]
-    return ScenarioOutcome(
-        answer=_answer(context, first),
-        verdicts=[
-            ConditionVerdict.of("optimal", not always, _cheaper(always))
-            if sure
-            else ConditionVerdict.open(
-                "optimal", "no policy certifies every item: of some items not one answer can be read"
-            ),
-            ConditionVerdict.of("as-often", not as_often, _cheaper(as_often)),
-            ConditionVerdict.open("witness", f"{gains} (quick size)")
-            if context.quick
-            else ConditionVerdict.of("witness", all(gain > 0 for gain, _ in saved), gains),
-            ConditionVerdict.of(
-                "promise", not broken, f"{len(broken)} certified answers wrong although at most k answers were"
-            ),
-            ConditionVerdict.of(
-                "voting", max(voting) == 0.0, f"voting reaches the certified bound on {max(voting):.0%} of items"
-            ),
-        ],
-        tables=[
-            Table.of(
-                "summary",
-                summary,
-                caption="Calls to reach the certified bound, with 95 % intervals over items. A promise holds where at most k of the answers are wrong.",
-            ),
-            Table.of("plays", rows, caption="Every item and policy.", shown=14),
-        ],
-        figures=[
+    page = Report()
+    page.answer = _answer(context, first)
+    page.check(
+        "optimal",
+        not always,
+        _cheaper(always),
+        unless=not sure and "no policy certifies every item: of some items not one answer can be read",
+    )
+    page.check("as-often", not as_often, _cheaper(as_often))
+    page.check("witness", all(gain > 0 for gain, _ in saved), gains, unless=context.quick and f"{gains} (quick size)")
+    page.check("promise", not broken, f"{len(broken)} certified answers wrong although at most k answers were")
+    page.check("voting", max(voting) == 0.0, f"voting reaches the certified bound on {max(voting):.0%} of items")
+    page.table(
+        "summary",
+        summary,
+        "Calls to reach the certified bound, with 95 % intervals over items. A promise holds where at most"
+        " k of the answers are wrong.",
+    )
+    page.table("plays", rows, "Every item and policy.", shown=14)
+    page.figures.extend(
+        [
             bars(
                 f"cost-k{k}",
                 policies,
@@ -145,9 +140,11 @@ def report(context: Context, done: Sequence[Done]) -> ScenarioOutcome:
                 caption=f"Mean cost to the certified bound at k = {k}; voting spends four calls and certifies nothing.",
             )
             for k in context["k"]
-        ],
-        notes=[_scope(context, first), _unread(context, rows)],
+        ]
     )
+    page.notes.append(_scope(context, first))
+    page.notes.append(_unread(context, rows))
+    return page
 
 
 def _cheaper(found: Sequence[tuple[int, str]]) -> str:
@@ -156,8 +153,6 @@ def _cheaper(found: Sequence[tuple[int, str]]) -> str:
 
 
 def _summary(rows: Sequence[Mapping[str, Any]], k: int, policy: str, draws: int) -> dict[str, Any]:
-    import numpy as np
-
     group = [r for r in rows if (r["k"], r["policy"]) == (k, policy)]
     kept = [r for r in group if r["certified"] and r["within_budget"]]
     costs = np.array([r["cost"] for r in group])
@@ -178,8 +173,6 @@ def _summary(rows: Sequence[Mapping[str, Any]], k: int, policy: str, draws: int)
 
 
 def _interval(values: NDArray[Any], draws: int) -> Interval:
-    from scenarios.statistics import cluster_bootstrap
-
     return cluster_bootstrap(lambda i: float(values[i].mean()), range(len(values)), draws=draws)
 
 
@@ -188,7 +181,8 @@ def _answer(context: Context, first: Mapping[tuple[int, str], Mapping[str, Any]]
     where = " and ".join(f"k = {k}" for k in saving)
     lead = f"saves calls against buying at random at {where}" if saving else "saves no calls against buying at random"
     pieces = [
-        f"at k = {k}, {_costs(first[k, 'greedy'], ' reach the bound', ' a right answer')} against {_costs(first[k, 'random'])}, and {_cheapest(first, k)}"
+        f"at k = {k}, {_costs(first[k, 'greedy'], ' reach the bound', ' a right answer')} against"
+        f" {_costs(first[k, 'random'])}, and {_cheapest(first, k)}"
         for k in context["k"]
     ]
     items = first[context["k"][0], "greedy"]["items"]
@@ -201,7 +195,9 @@ def _costs(entry: Mapping[str, Any], reached: str = "", right: str = "") -> str:
 
 
 def _cheapest(first: Mapping[tuple[int, str], Mapping[str, Any]], k: int) -> str:
-    """The cheapest policies that certify at least as often as the witness greedy, those that tie named together."""
+    """The cheapest policies that certify at least as often as the witness greedy, those that tie
+    named together.
+    """
     witness = first[k, "greedy"]
     rest = [s for (at, _), s in first.items() if at == k and s["certified"] >= witness["certified"]]
     best = min(rest, key=lambda s: (s["mean_cost"], -s["right"]))
@@ -217,8 +213,9 @@ def _scope(context: Context, first: Mapping[tuple[int, str], Mapping[str, Any]])
         for k in context["k"]
     ]
     return (
-        f"The promise holds only where at most k of the bought answers are wrong: for the optimal plan {' and '.join(pieces)}. "
-        "This model is wrong more often than that, and no number of answers bought from it mends it; policies that buy a check are told the truth for its price."
+        "The promise holds only where at most k of the bought answers are wrong: for the optimal plan"
+        f" {' and '.join(pieces)}. This model is wrong more often than that, and no number of answers bought from it"
+        " mends it; policies that buy a check are told the truth for its price."
     )
 
 
@@ -231,49 +228,14 @@ def _unread(context: Context, rows: Sequence[Mapping[str, Any]]) -> str:
         rest = [row["cost"] for row in plays if row["unreadable"]]
         means = [f"{sum(costs) / len(costs):.2f} calls on average" if costs else "none" for costs in (read, rest)]
         pieces.append(
-            f"at k = {k} {len(read)} items with every bought answer read ({means[0]}), {len(rest)} with an unread one ({means[1]})"
+            f"at k = {k} {len(read)} items with every bought answer read ({means[0]}), {len(rest)} with an unread one"
+            f" ({means[1]})"
         )
     return (
-        f"The optimal plan by what could be read: {'; '.join(pieces)}. An item is certified only when the unread answers' values follow too; once one "
-        "is unread the loop looks for the cheapest purchases that reach the goal from there. No plan knows beforehand which answers can't be read."
+        f"The optimal plan by what could be read: {'; '.join(pieces)}. An item is certified only when the unread"
+        " answers' values follow too; once one is unread the loop looks for the cheapest purchases that reach the goal"
+        " from there. No plan knows beforehand which answers can't be read."
     )
 
 
-SCENARIO = Scenario(
-    name="acquisition-policies",
-    title="Acquisition policies on recorded answers",
-    question="What does it cost to reach a certified error bound, and does buying by witness save real calls?",
-    about="""Recorded answers of the real-model protocol. An answer costs one call, an external check of an answer eight. Samples of one prompt share one weight
-    (copies of one comparison), which is why voting on them certifies so little.""",
-    full={
-        "answers": None,
-        "mathematics": 128,
-        "code": 64,
-        "ours": 64,
-        "k": [1, 2],
-        "targets": [0.7, 0.35],
-        "epsilon": EPSILON,
-        "bootstrap": 1000,
-        "seed": 0,
-    },
-    quick={"mathematics": 2, "code": 1, "ours": 3, "bootstrap": 50},
-    expected=(
-        Expectation("optimal", "no policy that always certifies is cheaper on average than the optimal plan"),
-        Expectation(
-            "as-often",
-            "no policy that certifies as often is cheaper on average than the optimal plan",
-            revised="added beside the condition above after a first result, in which no policy always certified",
-        ),
-        Expectation("witness", "buying by witness costs fewer calls than buying at random"),
-        Expectation(
-            "promise",
-            "a certified answer is right whenever at most k of the bought answers are wrong",
-            revised="the repair's noise radius was 0.25 at first, for which 2ε/γ exceeds half an integer and the theorem promises nothing; it is "
-            f"{EPSILON:g} now, with which it does",
-        ),
-        Expectation("voting", "self-consistency voting never reaches the certified bound"),
-    ),
-    parts=parts,
-    run=run,
-    report=report,
-)
+SCENARIO = Scenario.declared("acquisition-policies", parts, run, report)

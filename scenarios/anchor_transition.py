@@ -1,4 +1,6 @@
-"""S2: the margin jumps from zero when the last component is anchored (paper, "Experiment S2: anchor phase transition")."""
+"""S2: the margin jumps from zero when the last component is anchored (paper, "Experiment S2: anchor
+phase transition").
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,21 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
-from scenarios.base import ConditionVerdict, Context, Done, Expectation, Part, Scenario, ScenarioOutcome, Table
+import numpy as np
+
+from scenarios.kit.report import Report
+from scenarios.kit.scenario import Context, Done, Part, Scenario
+from scenarios.kit.typed_fields import (
+    CONVEX_SUCCESS,
+    EXACT_SUCCESS,
+    calibrate,
+    convex,
+    corrupt,
+    exact,
+    generator,
+    measure,
+    sample_field,
+)
 
 EXPERIMENT = "S2"
 PAIRS = 6
@@ -16,8 +32,6 @@ SCHEDULE = (0, 2, 4, 6, 8, 10, 1, 3)
 
 
 def _instance(master: int, stage: str, seed: int) -> Any:
-    from scenarios.synthetic import corrupt, generator, sample_field
-
     field = sample_field(generator(master, EXPERIMENT, f"{stage} graph", seed), [2] * PAIRS)
     return field, corrupt(generator(master, EXPERIMENT, f"{stage} corruption", seed), field, 1)
 
@@ -29,8 +43,6 @@ def _edges() -> list[tuple[int, int]]:
 @cache
 def calibrated_penalty(master: int, fields: int) -> float:
     """λ from fields that no test instance shares a seed with, all six pairs anchored."""
-    from scenarios.synthetic import calibrate
-
     cases = []
     for seed in range(fields):
         field, wrong = _instance(master, "calibration", seed)
@@ -45,9 +57,6 @@ def parts(context: Context) -> list[Part]:
 
 def run(context: Context, part: Part) -> list[dict[str, Any]]:
     """One row per number of anchors; field and corruption stay the same while anchors are added."""
-    from scenarios.synthetic import convex, exact, measure
-    from scenarios.synthetic.decoders import CONVEX_SUCCESS, EXACT_SUCCESS
-
     penalty = calibrated_penalty(part["master"], context["calibration"])
     field, wrong = _instance(part["master"], "test", part["seed"])
     rows = []
@@ -84,9 +93,9 @@ def run(context: Context, part: Part) -> list[dict[str, Any]]:
 
 
 def _convex(converged: Sequence[dict[str, Any]], fields: int) -> dict[str, Any]:
-    """The convex decoder on the fields where it converged; the others are counted and compared with nothing."""
-    import numpy as np
-
+    """The convex decoder on the fields where it converged; the others are counted and compared with
+    nothing.
+    """
     means = {
         name: float(np.mean([r[name] for r in converged])) if converged else None
         for name in ("convex_success", "convex_localization", "convex_error")
@@ -94,11 +103,7 @@ def _convex(converged: Sequence[dict[str, Any]], fields: int) -> dict[str, Any]:
     return {**means, "convex_unconverged": fields - len(converged)}
 
 
-def report(context: Context, done: Sequence[Done]) -> ScenarioOutcome:
-    import numpy as np
-
-    from scenarios.plots import lines
-
+def report(context: Context, done: Sequence[Done]) -> Report:
     rows = [row for part in done for row in part.value]
     by_count = {count: [r for r in rows if r["anchors"] == count] for count in range(MOST_ANCHORS + 1)}
     summary = [
@@ -121,46 +126,39 @@ def report(context: Context, done: Sequence[Done]) -> ScenarioOutcome:
     success_after = min(s["exact_success"] for s in summary if s["anchors"] >= PAIRS)
     bad = sum(not r["witness_ok"] for r in rows)
     counts = [s["anchors"] for s in summary]
-    return ScenarioOutcome(
-        answer=_answer(by_count[PAIRS], before, (success_before, success_after)),
-        verdicts=[
-            ConditionVerdict.of(
-                "transition",
-                before == 0.0 and min(at) > 0.0,
-                f"largest γ₁ before the sixth anchor {before:g}, least at it {min(at):.4g}",
-            ),
-            ConditionVerdict.of(
-                "exact-repair",
-                success_after == 1.0 > success_before,
-                f"exact success at most {success_before:.3f} before, at least {success_after:.3f} from the sixth anchor",
-            ),
-            ConditionVerdict.of(
-                "size", 0.4 <= float(np.median(at)) <= 0.618, f"median γ₁ at the sixth anchor {np.median(at):.4f}"
-            ),
-            ConditionVerdict.of("witnesses", bad == 0, f"{bad} of {len(rows)} witnesses fail"),
-        ],
-        tables=[
-            Table.of("summary", summary, caption="By number of anchors, over all seeds."),
-            Table.of("instances", rows, caption="Every instance.", shown=9),
-        ],
-        figures=[
-            lines(
-                "transition",
-                {
-                    "median γ₁": (counts, [s["median_gamma_1"] for s in summary]),
-                    "exact success": (counts, [s["exact_success"] for s in summary]),
-                    "convex success": (counts, [s["convex_success"] for s in summary]),
-                },
-                x="anchors",
-                y="margin, share of fields",
-                caption="The margin leaves zero at the sixth anchor; from there on exact repair never fails.",
-            )
-        ],
-        notes=[
-            "Convex repair is diagnostic: a positive margin certifies exact repair only. Its penalty was chosen on calibration "
-            f"fields and frozen ({sorted({r['penalty'] for r in rows})} of the λ that shrinks everything to zero)."
-        ],
+    page = Report()
+    page.answer = _answer(by_count[PAIRS], before, (success_before, success_after))
+    page.check(
+        "transition",
+        before == 0.0 and min(at) > 0.0,
+        f"largest γ₁ before the sixth anchor {before:g}, least at it {min(at):.4g}",
     )
+    page.check(
+        "exact-repair",
+        success_after == 1.0 > success_before,
+        f"exact success at most {success_before:.3f} before, at least {success_after:.3f} from the sixth anchor",
+    )
+    page.check("size", 0.4 <= float(np.median(at)) <= 0.618, f"median γ₁ at the sixth anchor {np.median(at):.4f}")
+    page.check("witnesses", bad == 0, f"{bad} of {len(rows)} witnesses fail")
+    page.table("summary", summary, "By number of anchors, over all seeds.")
+    page.table("instances", rows, "Every instance.", shown=9)
+    page.lines(
+        "transition",
+        {
+            "median γ₁": (counts, [s["median_gamma_1"] for s in summary]),
+            "exact success": (counts, [s["exact_success"] for s in summary]),
+            "convex success": (counts, [s["convex_success"] for s in summary]),
+        },
+        x="anchors",
+        y="margin, share of fields",
+        caption="The margin leaves zero at the sixth anchor; from there on exact repair never fails.",
+    )
+    page.notes.append(
+        "Convex repair is diagnostic: a positive margin certifies exact repair only. Its penalty was chosen on"
+        f" calibration fields and frozen ({sorted({r['penalty'] for r in rows})} of the λ that shrinks everything"
+        " to zero)."
+    )
+    return page
 
 
 def _answer(last: Sequence[dict[str, Any]], before: float, success: tuple[float, float]) -> str:
@@ -176,29 +174,10 @@ def _answer(last: Sequence[dict[str, Any]], before: float, success: tuple[float,
     zero = "up to " if before else ""
     after = "all" if success[1] == 1.0 else f"at least {success[1]:.1%}"
     return (
-        f"{lead}: over {len(last)} fields the margin γ₁ is {zero}{before:g} while any of the {PAIRS} components has no anchor and {min(margins):.3f} to {max(margins):.3f} once all have one, "
-        f"and exact repair is right on at most {success[0]:.1%} of fields before and on {after} after."
+        f"{lead}: over {len(last)} fields the margin γ₁ is {zero}{before:g} while any of the {PAIRS} components has no"
+        f" anchor and {min(margins):.3f} to {max(margins):.3f} once all have one, and exact repair is right on at most"
+        f" {success[0]:.1%} of fields before and on {after} after."
     )
 
 
-SCENARIO = Scenario(
-    name="anchor-transition",
-    title="S2: the anchor phase transition",
-    question="Does the margin, and with it exact repair, switch on when the last component is anchored?",
-    about="""Six disjoint two-node components, k = 1. Full anchors are added so that every component is covered before any
-    gets a second one. The component criterion predicts γ₁ = 0 for fewer than six anchors. With orthogonal transports γ₁
-    would then be sqrt((3 - √5)/2) = 0.618 (the closed two-node form); the typed maps lower it.""",
-    full={"masters": [0, 1, 2, 3, 4], "seeds": 30, "calibration": 8},
-    quick={"masters": [0], "seeds": 3, "calibration": 2},
-    expected=(
-        Expectation(
-            "transition", "γ₁ = 0 before the sixth anchor and positive from it on, on every seed", "at the sixth"
-        ),
-        Expectation("exact-repair", "exact repair changes with it: always right from six anchors on, not before"),
-        Expectation("size", "the median γ₁ at the sixth anchor is of the published size", "0.524"),
-        Expectation("witnesses", "every witness passes the direct check"),
-    ),
-    parts=parts,
-    run=run,
-    report=report,
-)
+SCENARIO = Scenario.declared("anchor-transition", parts, run, report)

@@ -1,8 +1,10 @@
 """Beyond the paper: are recorded answers of real models read as a careful person reads them?
 
-Two standards. The table of written forms was made by hand; every row must be read, or refused, as it says. Recorded answers come as a
-folder of long rows (`item node text value`) with another reading of each text beside it (`value`) and a table with the truth: where that
-other reading is the truth and ours is another answer, ours is a misreading, whoever is right elsewhere. Only figures are published, never a text.
+Two standards. The table of written forms was made by hand; every row must be read, or refused, as
+it says. Recorded answers come as a folder of long rows (`item node text value`) with another
+reading of each text beside it (`value`) and a table with the truth: where that other reading is the
+truth and ours is another answer, ours is a misreading, whoever is right elsewhere. Only figures are
+published, never a text.
 """
 
 from __future__ import annotations
@@ -15,7 +17,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from scenarios.base import ConditionVerdict, Context, Done, Expectation, Figure, Part, Scenario, ScenarioOutcome, Table
+from rrf_design.errors import InputError
+from rrf_design.responses import parsers
+from rrf_design.responses.parsers import written_forms
+from scenarios.kit.report import ConditionVerdict, Figure, Report, Table
+from scenarios.kit.scenario import Context, Done, Part, Scenario
 
 _SHARE, _MISREAD = 0.99, 0.001
 
@@ -71,8 +77,6 @@ def run(context: Context, part: Part) -> dict[str, Any]:
 
 
 def _forms() -> dict[str, Any]:
-    from rrf_design.responses.forms import written_forms
-
     found = [(form, form.reading()) for form in written_forms()]
     kinds = Counter(form.kind for form, _ in found)
     refused = Counter(form.kind for form, reading in found if not reading[-1:].isdigit())
@@ -83,9 +87,9 @@ def _forms() -> dict[str, Any]:
 
 
 def _recorded(entry: Recorded, folder: Path, most: int | None) -> dict[str, Any]:
-    """Counts over the texts of a set; `right` and `other_right` count answers that are the truth, by our reading and by the other."""
-    from rrf_design.responses import parsers
-
+    """Counts over the texts of a set; `right` and `other_right` count answers that are the truth,
+    by our reading and by the other.
+    """
     parser = parsers.get({key: value for key, value in entry.parser.items() if key != "as"})
     truth = {row["id"]: _canonical(row["gold"], entry) for row in _rows(folder / f"{entry.truth}.table.jsonl.gz")}
     counts: Counter[str] = Counter()
@@ -127,8 +131,6 @@ def _canonical(value: Any, entry: Recorded) -> str | float:
     if entry.truth == "gsm8k":
         return float(value)
     if entry.name == "crux":
-        from rrf_design.responses import parsers
-
         return parsers.get("literal").parse(str(value)).label or str(value)
     return str(value)
 
@@ -140,8 +142,6 @@ def _same(one: str | float, other: str | float) -> bool:
 
 
 def _rows(path: Path) -> Iterator[dict[str, Any]]:
-    from rrf_design.errors import InputError
-
     try:
         with gzip.open(path, "rt", encoding="utf-8") as stream:
             for line in stream:
@@ -150,7 +150,7 @@ def _rows(path: Path) -> Iterator[dict[str, Any]]:
         raise InputError(f"answer-readings: {path.name} of the folder of answers can't be read ({error})") from None
 
 
-def report(context: Context, done: Sequence[Done]) -> ScenarioOutcome:
+def report(context: Context, done: Sequence[Done]) -> Report:
     values = {entry.part["set"]: entry.value for entry in done}
     kinds = values.pop("forms")["kinds"]
     forms, wrong = sum(row[1] for row in kinds), sum(row[4] for row in kinds)
@@ -166,26 +166,42 @@ def report(context: Context, done: Sequence[Done]) -> ScenarioOutcome:
     else:
         reason = "no recorded answers were given: --set answers=FOLDER"
         verdicts += [ConditionVerdict.open("share", reason), ConditionVerdict.open("misread", reason)]
-    return ScenarioOutcome(
-        verdicts,
-        answer=_answer(forms, wrong, judged, [value for name, value in values.items() if not SETS[name].judged]),
-        tables=(
-            Table("forms", ("kind", "forms", "read", "refused", "otherwise"), tuple(map(tuple, kinds)),
-                  caption="Written forms by kind: read, refused, and read otherwise than the table says."),
-            Table("sets", COLUMNS, rows,
-                  caption="Recorded answers. readable: texts that the folder's own reading could read; refused: of these, the ones we refuse; "
-                  "only_ours: read by us alone; differ: read differently; right, other_right: the truth, by our reading and by the other; "
-                  "misread: the other reading is the truth and ours is not."),
-        ),
-        figures=[_figure(forms, wrong, values)],
-        notes=(
-            "Sources of the recorded answers: WildEval/ZeroEval (gsm8k, crux), openai/grade-school-math and microsoft/ToRA (gsm8k-2021), "
-            "TIGER-AI-Lab/MMLU-Pro, princeton-nlp/LLMBar.",
-            "The conditions are about numbers and literals. The two sets of choices are shown without a verdict: the texts of mmlu-pro are the "
-            "last 120 characters of longer ones, which the other reading saw whole, and for one judge of llmbar the other reading took another "
-            "rule than the last verdict of the text.",
-        ),
-    )  # fmt: skip
+    page = Report(verdicts)
+    page.answer = _answer(forms, wrong, judged, [value for name, value in values.items() if not SETS[name].judged])
+    page.tables.append(
+        Table(
+            "forms",
+            ("kind", "forms", "read", "refused", "otherwise"),
+            tuple(map(tuple, kinds)),
+            caption="Written forms by kind: read, refused, and read otherwise than the table says.",
+        )
+    )
+    page.tables.append(
+        Table(
+            "sets",
+            COLUMNS,
+            rows,
+            caption="Recorded answers. readable: texts that the folder's own reading could read; refused: of "
+            "these, the ones we refuse; "
+            "only_ours: read by us alone; differ: read differently; right, other_right: the truth, by our reading "
+            "and by the other; "
+            "misread: the other reading is the truth and ours is not.",
+        )
+    )
+    page.figures.append(_figure(forms, wrong, values))
+    page.notes.append(
+        "Sources of the recorded answers: WildEval/ZeroEval (gsm8k, crux), openai/grade-school-math and "
+        "microsoft/ToRA (gsm8k-2021), "
+        "TIGER-AI-Lab/MMLU-Pro, princeton-nlp/LLMBar."
+    )
+    page.notes.append(
+        "The conditions are about numbers and literals. The two sets of choices are shown without a verdict: the "
+        "texts of mmlu-pro are the "
+        "last 120 characters of longer ones, which the other reading saw whole, and for one judge of llmbar the "
+        "other reading took another "
+        "rule than the last verdict of the text."
+    )
+    return page
 
 
 def _answer(forms: int, wrong: int, judged: Sequence[Mapping[str, Any]], choices: Sequence[Mapping[str, Any]]) -> str:
@@ -199,13 +215,14 @@ def _answer(forms: int, wrong: int, judged: Sequence[Mapping[str, Any]], choices
     fewest, most = _extremes(choices)
     rest = f"; of choices (shown without a verdict) at least {fewest:.1%} and at most {100 * most:.2g}%"
     return (
-        f"Numbers and literals are {lead} read as a careful person reads them: {hand}, and in every set of recorded ones at least {share:.1%} of the texts that another reading could read are read "
-        f"and at most {100 * misread:.2g}% of readings miss a truth that it found{rest if choices else ''}."
+        f"Numbers and literals are {lead} read as a careful person reads them: {hand}, and in every set of recorded"
+        f" ones at least {share:.1%} of the texts that another reading could read are read and at most"
+        f" {100 * misread:.2g}% of readings miss a truth that it found{rest if choices else ''}."
     )
 
 
 def _figure(forms: int, wrong: int, values: Mapping[str, Mapping[str, Any]]) -> Figure:
-    from scenarios.plots import bars
+    from scenarios.kit.plots import bars
 
     missed = {f"written forms ({forms})": 100 * wrong / max(1, forms)}
     for name, value in values.items():
@@ -217,29 +234,19 @@ def _figure(forms: int, wrong: int, values: Mapping[str, Mapping[str, Any]]) -> 
         list(missed),
         list(missed.values()),
         y="percent refused or misread",
-        caption="Of the texts that another reading could read (in brackets), those that we refuse or misread; choices of mmlu-pro are cut texts.",
+        caption=(
+            "Of the texts that another reading could read (in brackets), those that we refuse or misread; choices of"
+            " mmlu-pro are cut texts."
+        ),
     )
 
 
 def _extremes(sets: Sequence[Mapping[str, Any]]) -> tuple[float, float]:
-    """The least share of readable texts that were read, and the largest share of readings that were misreadings."""
+    """The least share of readable texts that were read, and the largest share of readings that were
+    misreadings.
+    """
     share = min((1 - value["refused"] / max(1, value["readable"]) for value in sets), default=1.0)
     return share, max((value["misread"] / max(1, value["read"]) for value in sets), default=0.0)
 
 
-SCENARIO = Scenario(
-    name="answer-readings",
-    title="Reading what models write",
-    question="Are real answers read as a careful person reads them, and never otherwise?",
-    full={"answers": "", "most": None},
-    quick={"most": 500},
-    expected=(
-        Expectation("forms", "at least 200 written forms of numbers are each read, or refused, as the table made by hand says"),
-        Expectation("share", "in every set of numbers and literals, at least 99 % of the texts that another reading could read are read"),
-        Expectation("misread", "in every set of numbers and literals, at most one reading in 1,000 differs from another reading that is the truth"),
-    ),
-    parts=parts,
-    run=run,
-    report=report,
-    about="Recorded answers of public models are read with the product's parsers (the decimal mark declared, except in the row that says otherwise).",
-)  # fmt: skip
+SCENARIO = Scenario.declared("answer-readings", parts, run, report)

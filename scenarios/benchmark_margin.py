@@ -1,41 +1,36 @@
-"""How fast the exact margin is: against the paper's loop (an SVD of every support), against batched eigenvalues, and against itself.
+"""How fast the exact margin is: against the paper's loop (an SVD of every support), against batched
+eigenvalues, and against itself.
 
-Both sides of a ratio start from the same bare matrix and run in turns in one process on one thread (but for the figure about two
-cores). A baseline that would take hours does a random sample of its supports of the largest size, and the rest is
-extrapolated; smaller supports, which the paper's loop visits too, are left out in its favour.
+Both sides of a ratio start from the same bare matrix and run in turns in one process on one thread
+(but for the figure about two cores). A baseline that would take hours does a random sample of its
+supports of the largest size, and the rest is extrapolated; smaller supports, which the paper's loop
+visits too, are left out in its favour.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import comb
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from scenarios.base import ConditionVerdict, Context, Done, Expectation, Part, Scenario, ScenarioOutcome, Table
-from scenarios.large_supports import large_rows, large_verdicts, measured, regular_graph
-from scenarios.timing import Benchmark, benchmark_figure, benchmark_table, seconds, side_by_side
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+from scenarios.kit.large_supports import gaussian, large_rows, large_verdicts, measured, regular_graph
+from scenarios.kit.report import ConditionVerdict, Report
+from scenarios.kit.scenario import Context, Done, Part, Scenario
+from scenarios.kit.timing import Benchmark, benchmark_figure, benchmark_table, seconds, side_by_side
+from solvers import margin, support_margin
 
 LOOP = "the paper's loop: an SVD of every support"
 BATCH = "batched eigvalsh over all supports"
 
 
-def gaussian(rows: int, nodes: int, dim: int, seed: int) -> NDArray[np.float64]:
-    """Gaussian columns of unit length."""
-    import numpy as np
-
-    matrix = np.random.default_rng([seed, rows, nodes, dim]).standard_normal((rows, nodes * dim))
-    return np.asarray(matrix / np.linalg.norm(matrix, axis=0))
-
-
 def sparse_field(nodes: int, seed: int) -> Any:
-    """A ring with two random chords per node (three relations a node) and an anchor on one node in twenty."""
-    import numpy as np
-    from scipy import sparse
-
+    """A ring with two random chords per node (three relations a node) and an anchor on one node in
+    twenty.
+    """
     rng = np.random.default_rng([seed, nodes])
     tails = np.concatenate([np.arange(nodes), rng.integers(0, nodes, 2 * nodes)])
     heads = np.concatenate([(np.arange(nodes) + 1) % nodes, rng.integers(0, nodes, 2 * nodes)])
@@ -53,8 +48,6 @@ def loop_sample(
     matrix: NDArray[np.float64], nodes: int, dim: int, size: int, count: int
 ) -> tuple[Callable[[], object], float]:
     """The paper's loop on a random sample of supports, and the factor from the sample to all."""
-    import numpy as np
-
     chosen = _random_columns(nodes, dim, size, count)
 
     def loop() -> None:
@@ -67,9 +60,9 @@ def loop_sample(
 def batch_sample(
     matrix: NDArray[np.float64], nodes: int, dim: int, size: int, count: int
 ) -> tuple[Callable[[], object], float]:
-    """Smallest eigenvalues of Gram blocks, thousands at a time: what a careful NumPy user would write."""
-    import numpy as np
-
+    """Smallest eigenvalues of Gram blocks, thousands at a time: what a careful NumPy user would
+    write.
+    """
     chosen = _random_columns(nodes, dim, size, min(count, comb(nodes, size)))
 
     def batch() -> None:
@@ -82,8 +75,6 @@ def batch_sample(
 
 
 def _random_columns(nodes: int, dim: int, size: int, count: int) -> NDArray[np.int64]:
-    import numpy as np
-
     rng = np.random.default_rng([nodes, size])
     supports = np.sort(np.argpartition(rng.random((count, nodes)), size, axis=1)[:, :size], axis=1)
     return (supports[:, :, None] * dim + np.arange(dim)).reshape(count, size * dim)
@@ -116,8 +107,6 @@ def run(context: Context, part: Part) -> dict[str, Any]:
 
 
 def _dense(context: Context, part: Part) -> dict[str, Any]:
-    from solvers import support_margin
-
     nodes, dim, size = part["nodes"], part.get("dim", 1), part["size"]
     rows = part.get("rows") or 2 * nodes * dim // 3
     matrix = gaussian(rows, nodes, dim, context["seed"])
@@ -145,8 +134,6 @@ def _dense(context: Context, part: Part) -> dict[str, Any]:
 
 
 def _growth(context: Context, part: Part) -> dict[str, Any]:
-    from solvers import margin
-
     fields = [sparse_field(n, context["seed"]) for n in (part["nodes"], 2 * part["nodes"])]
     ratio = side_by_side(lambda: margin(fields[0], k=2), lambda: margin(fields[1], k=2), rounds=context["rounds"])
     found = margin(fields[0], k=2)
@@ -162,24 +149,14 @@ def _growth(context: Context, part: Part) -> dict[str, Any]:
 
 
 def _million(context: Context, part: Part) -> dict[str, Any]:
-    from solvers import margin
-
     field = sparse_field(part["nodes"], context["seed"])
     results: list[Any] = []
     spent = seconds(lambda: results.append(margin(field, k=2)))
     found = results[-1]
-    return {
-        **part,
-        "gamma": found.value,
-        "status": str(found.status),
-        "seconds": spent,
-        "megabytes": _peak_megabytes(),
-    }
+    return {**part, "gamma": found.value, "status": str(found.status), "seconds": spent, "megabytes": _peak_megabytes()}
 
 
 def _cores(context: Context, part: Part) -> dict[str, Any]:
-    from solvers import support_margin
-
     nodes, size = part["nodes"], part["size"]
     matrix = gaussian(2 * nodes // 3, nodes, 1, context["seed"])
     results: dict[int, Any] = {}
@@ -209,7 +186,9 @@ def _large(context: Context, part: Part) -> dict[str, Any]:
 
 
 def _spin_twice(jobs: int) -> None:
-    """Two independent loops of plain arithmetic: what two processes of this machine can do at best."""
+    """Two independent loops of plain arithmetic: what two processes of this machine can do at
+    best.
+    """
     from joblib import Parallel, delayed
 
     Parallel(n_jobs=jobs)(delayed(_spin)(40_000_000) for _ in range(2))
@@ -226,7 +205,7 @@ def _peak_megabytes() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-def report(context: Context, done: Sequence[Done]) -> ScenarioOutcome:
+def report(context: Context, done: Sequence[Done]) -> Report:
     everything = [part.value for part in done]
     rows = [row for row in everything if row["kind"] != "large"]
     large = [row for row in everything if row["kind"] == "large"]
@@ -256,24 +235,21 @@ def report(context: Context, done: Sequence[Done]) -> ScenarioOutcome:
         for row in rows
         if row["kind"] in ("dense", "published")
     ]
-    return ScenarioOutcome(
-        verdicts=verdicts,
-        answer=_answer(rows, sum(exact)),
-        figures=[benchmark_figure(figures)],
-        tables=[
-            benchmark_table(
-                figures, caption="Exact margins with rigorous bounds, against what a user could run instead."
-            ),
-            Table.of(
-                "dense", table, caption="Unit Gaussian columns; baselines are extrapolated from a sample of supports."
-            ),
-            Table.of(
-                "large",
-                large_rows(large),
-                caption="Large supports under a time limit, beside the search for small supports (`before`), which is their oracle where it can follow. No bound: nothing was proven in time.",
-            ),
-        ],
+    page = Report()
+    page.verdicts.extend(verdicts)
+    page.answer = _answer(rows, sum(exact))
+    page.figures.append(benchmark_figure(figures))
+    page.tables.append(
+        benchmark_table(figures, caption="Exact margins with rigorous bounds, against what a user could run instead.")
     )
+    page.table("dense", table, "Unit Gaussian columns; baselines are extrapolated from a sample of supports.")
+    page.table(
+        "large",
+        large_rows(large),
+        "Large supports under a time limit, beside the search for small supports (`before`), which is their"
+        " oracle where it can follow. No bound: nothing was proven in time.",
+    )
+    return page
 
 
 def _answer(rows: Sequence[dict[str, Any]], exact: int) -> str:
@@ -284,9 +260,9 @@ def _answer(rows: Sequence[dict[str, Any]], exact: int) -> str:
         if any(row["kind"] == kind for row in rows)
     ]
     return (
-        f"The exact engine is {' and '.join(ahead) or 'not compared'} over all supports of dense fields, timed on a sample of them;"
-        f" on sparse fields twice the nodes take {growth['ratio']['median']:.2g} times the time, {million['nodes']:,} nodes take"
-        f" {million['seconds']:.2g} s, and {exact} of {len(rows)} margins are exact."
+        f"The exact engine is {' and '.join(ahead) or 'not compared'} over all supports of dense fields, timed on a"
+        f" sample of them; on sparse fields twice the nodes take {growth['ratio']['median']:.2g} times the time,"
+        f" {million['nodes']:,} nodes take {million['seconds']:.2g} s, and {exact} of {len(rows)} margins are exact."
     )
 
 
@@ -302,8 +278,7 @@ def _cores_verdict(figures: Sequence[Benchmark], rows: Sequence[dict[str, Any]],
     machine = next(row for row in rows if row["kind"] == "cores")["machine"]["median"]
     if machine < 1.8 and not figure.met:
         return ConditionVerdict.open(
-            "cores",
-            f"{figure.value:.3g} × seen, but two independent loops reach only {machine:.3g} × on this machine",
+            "cores", f"{figure.value:.3g} × seen, but two independent loops reach only {machine:.3g} × on this machine"
         )
     return figure.verdict(quick=quick)
 
@@ -316,10 +291,15 @@ def _dense_figures(rows: Sequence[dict[str, Any]]) -> list[Benchmark]:
         loop = row["kind"] == "dense"
         figures.append(
             Benchmark(
-                key=f"{row['rows']}x{row['nodes']}x{row['dim']}-{row['size']}"
-                if row.get("required") is None
-                else row["key"],
-                work=f"exact margin, {row['rows']}×{row['nodes']} nodes of dimension {row['dim']}, supports of {row['size']}",
+                key=(
+                    f"{row['rows']}x{row['nodes']}x{row['dim']}-{row['size']}"
+                    if row.get("required") is None
+                    else row["key"]
+                ),
+                work=(
+                    f"exact margin, {row['rows']}×{row['nodes']} nodes of dimension {row['dim']}, supports of"
+                    f" {row['size']}"
+                ),
                 against=LOOP if loop else BATCH,
                 value=row["ratio"]["median"],
                 required=row.get("required"),
@@ -366,103 +346,12 @@ def _sparse_figures(rows: Sequence[dict[str, Any]]) -> list[Benchmark]:
             against="one process",
             value=cores["ratio"]["median"],
             required=1.7,
-            detail=f"{cores['ratio']['baseline_seconds']:.3g} s on one core; two loops that share nothing: {cores['machine']['median']:.3g} ×",
+            detail=(
+                f"{cores['ratio']['baseline_seconds']:.3g} s on one core; two loops that share nothing:"
+                f" {cores['machine']['median']:.3g} ×"
+            ),
         ),
     ]
 
 
-SCENARIO = Scenario(
-    name="benchmark-margin",
-    title="The exact margin, timed",
-    question="How far ahead of enumeration is the exact engine, and how does it grow?",
-    about="Every ratio is measured side by side in one process, on one thread unless said otherwise.",
-    full={
-        "seed": 0,
-        "rounds": 5,
-        "core_rounds": 3,
-        "at_least": 0.2,
-        "sample": 20_000,
-        "dense": [
-            {"key": "dense-128", "nodes": 128, "size": 4, "required": 20_000.0},
-            {"key": "dense-64", "nodes": 64, "size": 6, "required": 5_000.0},
-            {"key": "dense-48", "nodes": 48, "dim": 4, "size": 4, "required": 1_000.0},
-        ],
-        "published": [
-            {"rows": 15, "nodes": 30, "size": 5},
-            {"rows": 25, "nodes": 35, "size": 4},
-            {"rows": 30, "nodes": 40, "size": 3},
-            {"nodes": 100, "size": 6},
-            {"nodes": 300, "size": 5},
-        ],
-        "sparse": 100_000,
-        "million": 1_000_000,
-        "cores": {"nodes": 320, "size": 6},
-        "large": [
-            {"rows": 30, "nodes": 40, "size": 10, "limit": 50.0, "unlimited": True},
-            {"nodes": 200, "degree": 3, "size": 16, "limit": 50.0, "unlimited": True},
-            {"nodes": 64, "degree": 4, "size": 14, "limit": 50.0, "unlimited": True},
-            {"rows": 42, "nodes": 64, "size": 10, "limit": 120.0, "n_jobs": 2},
-            {"rows": 66, "nodes": 100, "size": 8, "limit": 50.0, "n_jobs": 2},
-            {"nodes": 10_000, "degree": 3, "size": 14, "limit": 50.0, "n_jobs": 2},
-            {"nodes": 10_000, "degree": 3, "size": 16, "limit": 50.0, "n_jobs": 2},
-            *(
-                {**field, "limit": 30.0, "n_jobs": 2, "exact": False, "oracle": False}  # beyond what is asked for
-                for field in (
-                    {"nodes": 1_000, "degree": 4, "size": 14},
-                    {"rows": 66, "nodes": 100, "size": 10},
-                    {"nodes": 10_000, "degree": 3, "size": 18},
-                    {"nodes": 10_000, "degree": 3, "size": 20},
-                )
-            ),
-            *(
-                {**field, "dim": dim, "size": size, "limit": 15.0, "n_jobs": 2, "exact": False}
-                for dim in (4, 8)
-                for size in (8, 10)
-                for field in ({"nodes": 200, "degree": 3}, {"rows": 16 * dim, "nodes": 24})
-            ),
-        ],
-    },
-    quick={
-        "rounds": 1,
-        "core_rounds": 1,
-        "at_least": 0.0,
-        "sample": 50,
-        "dense": [
-            {"key": "dense-128", "nodes": 24, "size": 4, "required": 20_000.0},
-            {"key": "dense-64", "nodes": 16, "size": 6, "required": 5_000.0},
-            {"key": "dense-48", "nodes": 10, "dim": 4, "size": 4, "required": 1_000.0},
-        ],
-        "published": [{"rows": 15, "nodes": 20, "size": 3}],
-        "sparse": 1_000,
-        "million": 2_000,
-        "cores": {"nodes": 40, "size": 5},
-        "large": [
-            {"rows": 12, "nodes": 16, "size": 8, "limit": 30.0, "unlimited": True},
-            {"nodes": 20, "degree": 3, "size": 8, "limit": 30.0},
-            {"nodes": 12, "degree": 3, "dim": 2, "size": 7, "limit": 30.0, "exact": False},
-            {"nodes": 30, "degree": 3, "size": 9, "limit": 30.0, "exact": False, "oracle": False},
-        ],
-    },
-    expected=(
-        Expectation("dense-128", "dense Gaussian, n = 128, d = 1, k = 2: at least 20,000 times the paper's loop"),
-        Expectation("dense-64", "dense, n = 64, d = 1, k = 3: at least 5,000 times"),
-        Expectation("dense-48", "dense, n = 48, d = 4, k = 2: at least 1,000 times"),
-        Expectation(
-            "growth", "sparse field, 100,000 nodes, 300,000 relations, k = 2: twice the nodes cost under 2.3 times"
-        ),
-        Expectation("memory", "and it stays under 2 GB"),
-        Expectation(
-            "cores",
-            "two cores: at least 1.7 times one, on a field of some ten seconds",
-            revised="at first a smaller field; now a larger one, and not judged where two independent loops gain nothing either",
-        ),
-        Expectation("exact", "every margin of the benchmark is exact, the one at 1,000,000 nodes included"),
-        Expectation("large", "large supports: every field that is asked to be is exact within its limit (k = 4 to 8)"),
-        Expectation("limit", "a time limit that is not reached costs at most 10 %"),
-        Expectation("same", "one and two processes give the same answer"),
-    ),
-    parts=parts,
-    run=run,
-    report=report,
-    serial=True,
-)
+SCENARIO = Scenario.declared("benchmark-margin", parts, run, report, serial=True)

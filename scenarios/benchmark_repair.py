@@ -1,9 +1,11 @@
-"""How much faster exact repair is than the loop it replaces: least squares over every support (paper, "The ideal residual decoder").
+"""How much faster exact repair is than the loop it replaces: least squares over every support
+(paper, "The ideal residual decoder").
 
-Both sides answer the same question from the same matrix, in turns, in one process and on one thread: which at most k nodes explain the
-syndrome? The support search starts from the bare matrix each time (that figure is judged; what it takes with the design
-prepared is published beside it) and also proves in exact arithmetic that no other support explains it; the loop only
-finds the best one. Where the loop would take hours it does a fair sample of its supports.
+Both sides answer the same question from the same matrix, in turns, in one process and on one
+thread: which at most k nodes explain the syndrome? The support search starts from the bare matrix
+each time (that figure is judged; what it takes with the design prepared is published beside it) and
+also proves in exact arithmetic that no other support explains it; the loop only finds the best one.
+Where the loop would take hours it does a fair sample of its supports.
 """
 
 from __future__ import annotations
@@ -12,14 +14,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations, islice
 from math import comb
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from scenarios.base import ConditionVerdict, Context, Done, Expectation, Part, Scenario, ScenarioOutcome, Table
-from scenarios.timing import Benchmark, benchmark_figure, benchmark_table, side_by_side
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+from rrf_design.problem import Problem
+from rrf_design.repairing import repair, repair_many
+from scenarios.kit.report import ConditionVerdict, Report
+from scenarios.kit.scenario import Context, Done, Part, Scenario
+from scenarios.kit.timing import Benchmark, benchmark_figure, benchmark_table, side_by_side
+from solvers.decoding import SupportDecoder
 
 K = 2
 NOISE = 1e-3
@@ -40,10 +46,9 @@ class DecodingInstance:
 
 
 def sample(family: str, nodes: int, seed: int) -> DecodingInstance:
-    """Random graph of degree 6 with 5 % anchors (scalar, or dimension 4), or unit Gaussian columns on 2n/3 rows."""
-    import numpy as np
-    from scipy import sparse
-
+    """Random graph of degree 6 with 5 % anchors (scalar, or dimension 4), or unit Gaussian columns
+    on 2n/3 rows.
+    """
     rng = np.random.default_rng([seed, FAMILIES.index(family)])
     dim = 4 if family == "typed" else 1
     if family == "dense":
@@ -79,8 +84,6 @@ class Loop:
     stride: int
 
     def __call__(self) -> tuple[int, ...]:
-        import numpy as np
-
         best = float(np.linalg.norm(self.syndrome))
         found: tuple[int, ...] = ()
         for size in range(1, K + 1):
@@ -107,10 +110,6 @@ def run(context: Context, part: Part) -> dict[str, Any]:
 
 
 def _decode(context: Context, part: Part) -> dict[str, Any]:
-    import numpy as np
-
-    from solvers.decoding import SupportDecoder
-
     instance = sample(part["family"], part["nodes"], context["seed"])
     dense = instance.matrix if isinstance(instance.matrix, np.ndarray) else instance.matrix.toarray()
     groups = np.split(np.arange(dense.shape[1]), part["nodes"])
@@ -148,9 +147,6 @@ def _decode(context: Context, part: Part) -> dict[str, Any]:
 
 def _batch(context: Context, count: int) -> dict[str, Any]:
     """Many fields of one design in one call, against one call each."""
-    from rrf_design.problem import Problem
-    from rrf_design.repairing import repair, repair_many
-
     edges = [(a, b) for a in range(4) for b in range(a + 1, 4)]
     problem = Problem(
         nodes=[{"id": f"n{i}"} for i in range(4)],
@@ -168,7 +164,7 @@ def _batch(context: Context, count: int) -> dict[str, Any]:
     return {"family": "batch", "nodes": count, "cold": ratio.document(), "guaranteed": batch.guaranteed}
 
 
-def report(context: Context, done: Sequence[Done]) -> ScenarioOutcome:
+def report(context: Context, done: Sequence[Done]) -> Report:
     rows = {part.value["family"]: part.value for part in done}
     figures = [_figure(name, rows[name]) for name in FAMILIES]
     batch = rows["batch"]
@@ -189,7 +185,8 @@ def report(context: Context, done: Sequence[Done]) -> ScenarioOutcome:
         ConditionVerdict.of(
             "right",
             right == len(decoded) and all(compared),
-            f"{right} of {len(decoded)} errors found and proved unique; the loop agrees on {sum(compared)} of {len(compared)}",
+            f"{right} of {len(decoded)} errors found and proved unique; the loop agrees on {sum(compared)} of"
+            f" {len(compared)}",
         )
     )
     table = [
@@ -209,19 +206,15 @@ def report(context: Context, done: Sequence[Done]) -> ScenarioOutcome:
         }
         for row in decoded
     ]
-    return ScenarioOutcome(
-        verdicts=verdicts,
-        answer=_answer(decoded, right),
-        figures=[benchmark_figure(figures)],
-        tables=[
-            benchmark_table(
-                figures, caption="Exact repair against the loop over supports, alternating in one process."
-            ),
-            Table.of(
-                "fields", table, caption="Both sides at k = 2; `prepared` reuses the factorisation of the design."
-            ),
-        ],
+    page = Report()
+    page.verdicts.extend(verdicts)
+    page.answer = _answer(decoded, right)
+    page.figures.append(benchmark_figure(figures))
+    page.tables.append(
+        benchmark_table(figures, caption="Exact repair against the loop over supports, alternating in one process.")
     )
+    page.table("fields", table, "Both sides at k = 2; `prepared` reuses the factorisation of the design.")
+    return page
 
 
 def _answer(rows: Sequence[dict[str, Any]], right: int) -> str:
@@ -229,9 +222,10 @@ def _answer(rows: Sequence[dict[str, Any]], right: int) -> str:
     sampled = sum(row["sampled"] < row["supports"] for row in rows)
     loop = f" (extrapolated from a sample of supports on {sampled} of {len(rows)} fields)" if sampled else ""
     return (
-        f"Exact repair of {K} wrong nodes, proof included, is {min(ratios):,.15g} to {max(ratios):,.15g} times as fast as least squares"
-        f" over every support{loop} on fields of {min(row['nodes'] for row in rows):,} to {max(row['nodes'] for row in rows):,} nodes,"
-        f" and {right} of {len(rows)} errors were found and proved to be the only explanation."
+        f"Exact repair of {K} wrong nodes, proof included, is {min(ratios):,.15g} to {max(ratios):,.15g} times as fast"
+        f" as least squares over every support{loop} on fields of {min(row['nodes'] for row in rows):,} to"
+        f" {max(row['nodes'] for row in rows):,} nodes, and {right} of {len(rows)} errors were found and proved to be"
+        " the only explanation."
     )
 
 
@@ -251,36 +245,4 @@ def _figure(name: str, row: dict[str, Any]) -> Benchmark:
     )
 
 
-SCENARIO = Scenario(
-    name="benchmark-repair",
-    question="How much faster is exact repair than least squares over every support?",
-    title="Benchmark: exact repair",
-    about=__doc__ or "",
-    full={
-        "nodes": 200,
-        "large": 2000,
-        "fields": 10_000,
-        "rounds": 5,
-        "at_least": 0.3,
-        "seed": 0,
-        "strides": {"graph": 1, "dense": 1, "typed": 20, "large graph": 20_000},
-    },
-    quick={
-        "nodes": 30,
-        "large": 200,
-        "fields": 200,
-        "rounds": 1,
-        "at_least": 0.0,
-        "strides": {"graph": 1, "dense": 1, "typed": 1, "large graph": 500},
-    },
-    expected=(
-        Expectation("graph", "at least 500 times the loop on a random graph, 200 scalar nodes, k = 2"),
-        Expectation("typed", "at least 500 times the loop on a random graph, 200 nodes of dimension 4, k = 2"),
-        Expectation("dense", "at least 500 times the loop on a dense field, 200 scalar nodes, k = 2"),
-        Expectation("right", "every planted error is found and proved to be the only explanation, and the loop agrees"),
-    ),
-    parts=parts,
-    run=run,
-    report=report,
-    serial=True,
-)
+SCENARIO = Scenario.declared("benchmark-repair", parts, run, report, about=__doc__ or "", serial=True)

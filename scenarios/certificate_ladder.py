@@ -1,11 +1,21 @@
-"""The ladder of lower certificates: time and tightness of every rung against the exact value, over sizes, d and k."""
+"""The ladder of lower certificates: time and tightness of every rung against the exact value, over
+sizes, d and k.
+"""
 
 from __future__ import annotations
 
+import statistics
+import time
 from collections.abc import Sequence
+from statistics import median
 from typing import Any
 
-from scenarios.base import ConditionVerdict, Context, Done, Expectation, Part, Scenario, ScenarioOutcome, Table
+import numpy as np
+
+import rrf_design as rrf
+from rrf_design.builders import from_graph, from_matrix
+from scenarios.kit.report import Report
+from scenarios.kit.scenario import Context, Done, Part, Scenario
 
 RUNGS = ("exact", "branch-and-bound", "mixed-integer", "mixed-integer (pulp)", "semidefinite", "dominance")
 MOST = {"mixed-integer": 24, "mixed-integer (pulp)": 24, "semidefinite": 150}
@@ -13,12 +23,10 @@ MOST = {"mixed-integer": 24, "mixed-integer (pulp)": 24, "semidefinite": 150}
 
 
 def problem(kind: str, nodes: int, dim: int, seed: int) -> Any:
-    """Graph: a random graph of mean degree six, identity or orthogonal transports, a tenth of the nodes anchored, the
-    others weakly. Dense: unit Gaussian columns, twice as many rows as columns."""
+    """Graph: a random graph of mean degree six, identity or orthogonal transports, a tenth of the
+    nodes anchored, the others weakly. Dense: unit Gaussian columns, twice as many rows as columns.
+    """
     import networkx as nx
-    import numpy as np
-
-    from rrf_design.builders import from_graph, from_matrix
 
     rng = np.random.default_rng([seed, nodes, dim])
     if kind == "dense":
@@ -46,11 +54,9 @@ def parts(context: Context) -> list[Part]:
 
 
 def run(context: Context, part: Part) -> list[dict[str, Any]]:
-    """One row per rung: certified bound relative to the exact value, time to certify and to verify."""
-    import time
-
-    import rrf_design as rrf
-
+    """One row per rung: certified bound relative to the exact value, time to certify and to
+    verify.
+    """
     made = problem(part["kind"], part["nodes"], part["dim"], part["seed"])
     truth = made.margin(k=part["k"])
     rows = []
@@ -84,11 +90,7 @@ def run(context: Context, part: Part) -> list[dict[str, Any]]:
     return rows
 
 
-def report(context: Context, done: Sequence[Done]) -> ScenarioOutcome:
-    import statistics
-
-    from scenarios.plots import bars
-
+def report(context: Context, done: Sequence[Done]) -> Report:
     rows = [row for part in done for row in part.value]
     summary = []
     for kind, nodes, dim, k in context["fields"]:
@@ -119,81 +121,41 @@ def report(context: Context, done: Sequence[Done]) -> ScenarioOutcome:
     pairs = [row["tightness"] for row in rows if (row["rung"], row["dim"], row["k"]) == ("dominance", 1, 1)]
     mean = {rung: statistics.mean(row["tightness"] for row in rows if row["rung"] == rung) for rung in RUNGS
             if any(row["rung"] == rung for row in rows)}  # fmt: skip
-    return ScenarioOutcome(
-        answer=_answer(context, rows, mean, unsound),
-        verdicts=[
-            ConditionVerdict.of("sound", unsound == 0, f"{unsound} of {len(rows)} bounds above the exact value"),
-            ConditionVerdict.of("verified", refused == 0, f"{refused} of {len(rows)} certificates refused"),
-            ConditionVerdict.of("exact", least >= 1 - 1e-9, f"the exact rung keeps at least {least!r} of the value"),
-            ConditionVerdict.of(
-                "pairs", min(pairs) >= 0.99, f"dominance keeps at least {min(pairs):.6f} for pairs of scalars"
-            ),
-        ],
-        tables=[
-            Table.of(
-                "summary", summary, caption="Proven lower bound relative to the exact margin, by rung.", shown=None
-            ),
-            Table.of("instances", rows, caption="Every field and rung.", shown=12),
-        ],
-        figures=[
-            bars(
-                "tightness",
-                list(mean),
-                list(mean.values()),
-                y="mean of lower / exact",
-                caption="What each rung keeps of the exact margin, over the fields it was tried on.",
-            )
-        ],
-        notes=[
-            "Times are those of this run, certificate and all; the early-stopped search had "
-            f"{context['early']:g} s, the others at most {context['seconds']:g} s. The mixed-integer rung is limited to "
-            f"{MOST['mixed-integer']} coordinates and the semidefinite one to {MOST['semidefinite']}.",
-        ],
+    page = Report()
+    page.answer = _answer(context, rows, mean, unsound)
+    page.check("sound", unsound == 0, f"{unsound} of {len(rows)} bounds above the exact value")
+    page.check("verified", refused == 0, f"{refused} of {len(rows)} certificates refused")
+    page.check("exact", least >= 1 - 1e-9, f"the exact rung keeps at least {least!r} of the value")
+    page.check("pairs", min(pairs) >= 0.99, f"dominance keeps at least {min(pairs):.6f} for pairs of scalars")
+    page.table("summary", summary, "Proven lower bound relative to the exact margin, by rung.", shown=None)
+    page.table("instances", rows, "Every field and rung.", shown=12)
+    page.bars(
+        "tightness",
+        list(mean),
+        list(mean.values()),
+        y="mean of lower / exact",
+        caption="What each rung keeps of the exact margin, over the fields it was tried on.",
     )
+    page.notes.append(
+        f"Times are those of this run, certificate and all; the early-stopped search had {context['early']:g}"
+        f" s, the others at most {context['seconds']:g} s. The mixed-integer rung is limited to"
+        f" {MOST['mixed-integer']} coordinates and the semidefinite one to {MOST['semidefinite']}."
+    )
+    return page
 
 
 def _answer(context: Context, rows: Sequence[dict[str, Any]], mean: dict[str, float], unsound: int) -> str:
     """What every rung keeps and takes, the tightest first."""
-    from statistics import median
-
     early = f" stopped after {context['early']:g} s"
     pieces = []
     for rung in sorted(mean, key=lambda name: -mean[name]):
         seconds = median(row["seconds"] for row in rows if row["rung"] == rung)
         pieces.append(f"{rung}{early * (rung == 'branch-and-bound')} {mean[rung]:.1%} in {seconds:.3g} s")
     return (
-        f"On average over the fields it was tried on, each kind of certificate proves this share of the exact margin, in this median time: {'; '.join(pieces)}; "
-        f"{unsound or 'none'} of {len(rows)} bounds claim{'s' * (unsound < 2)} more than the exact value."
+        "On average over the fields it was tried on, each kind of certificate proves this share of the exact margin,"
+        f" in this median time: {'; '.join(pieces)}; {unsound or 'none'} of {len(rows)} bounds"
+        f" claim{'s' * (unsound < 2)} more than the exact value."
     )
 
 
-SCENARIO = Scenario(
-    name="certificate-ladder",
-    title="The ladder of lower certificates",
-    question="How tight is every rung, and what does it cost?",
-    about="""Random graph fields (identity transports for scalars, orthogonal ones for vectors) and dense fields. Every rung
-    certifies the same field; its proven bound is divided by the exact margin, and its certificate is verified. Relaxations
-    made for the largest sparse eigenvalue are known to be loose on the smallest: this table decides which stay.""",
-    full={
-        "fields": [
-            ["graph", 12, 1, 1], ["graph", 12, 1, 2], ["graph", 24, 1, 1], ["graph", 24, 1, 2], ["graph", 64, 1, 1],
-            ["graph", 64, 1, 2], ["graph", 64, 1, 3], ["graph", 16, 4, 1], ["graph", 16, 4, 2], ["graph", 1000, 1, 1],
-            ["graph", 1000, 1, 2], ["dense", 12, 1, 1], ["dense", 12, 1, 2], ["dense", 24, 1, 1], ["dense", 24, 1, 2],
-            ["dense", 48, 1, 1], ["dense", 48, 1, 2], ["dense", 48, 1, 3], ["dense", 12, 4, 1], ["dense", 12, 4, 2],
-        ],
-        "seeds": 2,
-        "seconds": 10.0,
-        "early": 0.05,
-    },
-    quick={"fields": [["graph", 8, 1, 1], ["dense", 6, 1, 1]], "seeds": 1, "seconds": 2.0},
-    expected=(
-        Expectation("sound", "no rung's proven bound is above the exact value"),
-        Expectation("verified", "every certificate verifies"),
-        Expectation("exact", "the exact rung gives the margin up to 1e-9"),
-        Expectation("pairs", "dominance with optimal scaling is nearly exact for pairs of scalar nodes"),
-    ),
-    parts=parts,
-    run=run,
-    report=report,
-    serial=True,
-)  # fmt: skip
+SCENARIO = Scenario.declared("certificate-ladder", parts, run, report, serial=True)

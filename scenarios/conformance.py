@@ -1,4 +1,5 @@
-"""The conformance suite of scenarios: what the runner and the pages rely on, tried at the quick size.
+"""The conformance suite of scenarios: what the runner and the pages rely on, tried at the quick
+size.
 
 from scenarios.conformance import check_scenario
 
@@ -12,14 +13,17 @@ import json
 import re
 from pathlib import Path
 
-from scenarios.base import ConditionStatus, Scenario
-from scenarios.runner import run_scenario
+from scenarios.kit.report import ConditionStatus
+from scenarios.kit.runner import run_scenario
+from scenarios.kit.scenario import Scenario
 
 __all__ = ["check_scenario"]
 
 
 def check_scenario(scenario: Scenario, folder: str | Path) -> None:
-    """Run it at its quick size in `folder`, twice; AssertionError names the first promise that is broken."""
+    """Run it at its quick size in `folder`, twice; AssertionError names the first promise that is
+    broken.
+    """
     _require(bool(re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", scenario.name)), f"name: {scenario.name!r} is no plain name")
     _require(scenario.question.strip().endswith("?"), "question: should be one, with its question mark")
     keys = [item.key for item in scenario.expected]

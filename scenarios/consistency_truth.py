@@ -1,11 +1,17 @@
-"""S1: a field can be perfectly consistent and wrong (paper, "Experiment S1: consistency–truth separation")."""
+"""S1: a field can be perfectly consistent and wrong (paper, "Experiment S1: consistency–truth
+separation").
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-from scenarios.base import ConditionVerdict, Context, Done, Expectation, Part, Scenario, ScenarioOutcome, Table
+import numpy as np
+
+from scenarios.kit.report import Report
+from scenarios.kit.scenario import Context, Done, Part, Scenario
+from scenarios.kit.typed_fields import complete, generator, sample_field
 
 EXPERIMENT = "S1"
 DEFECT_LIMIT = 1e-10
@@ -20,10 +26,6 @@ def parts(context: Context) -> list[Part]:
 
 def run(context: Context, part: Part) -> list[dict[str, Any]]:
     """One row per seed and kind of field."""
-    import numpy as np
-
-    from scenarios.synthetic import complete, generator, sample_field
-
     rows = []
     for seed in range(context["seeds"]):
         n = context["nodes"][seed % len(context["nodes"])]
@@ -50,11 +52,7 @@ def run(context: Context, part: Part) -> list[dict[str, Any]]:
     return rows
 
 
-def report(context: Context, done: Sequence[Done]) -> ScenarioOutcome:
-    import numpy as np
-
-    from scenarios.plots import points
-
+def report(context: Context, done: Sequence[Done]) -> Report:
     rows = [row for part in done for row in part.value]
     of = {kind: [r for r in rows if r["field"] == kind] for kind in dict.fromkeys(r["field"] for r in rows)}
     shared, independent = of["shared hallucination"], of["independent errors"]
@@ -72,57 +70,33 @@ def report(context: Context, done: Sequence[Done]) -> ScenarioOutcome:
         }
         for kind, group in of.items()
     ]
-    return ScenarioOutcome(
-        answer=_answer(shared, independent),
-        verdicts=[
-            ConditionVerdict.of("blind", worst_shared < DEFECT_LIMIT, f"largest defect {worst_shared:.3g}"),
-            ConditionVerdict.of("wrong", least_error > 0, f"least truth error {least_error:.3g}"),
-            ConditionVerdict.of("visible", least_defect > DEFECT_LIMIT, f"least defect {least_defect:.3g}"),
-        ],
-        tables=[
-            Table.of("summary", summary, caption="Relative defect ‖Dz‖/‖z‖ and relative truth error by kind of field."),
-            Table.of("fields", rows, caption="Every field.", shown=12),
-        ],
-        figures=[
-            points(
-                "defect-and-truth",
-                {kind: ([max(r["defect"], 1e-17) for r in g], [r["truth_error"] for r in g]) for kind, g in of.items()},
-                x="relative relation defect (values below 1e-17 drawn there)",
-                y="relative truth error",
-                log_x=True,
-                caption="The shared hallucination sits where only truth should: no defect, large error.",
-            )
-        ],
+    page = Report()
+    page.answer = _answer(shared, independent)
+    page.check("blind", worst_shared < DEFECT_LIMIT, f"largest defect {worst_shared:.3g}")
+    page.check("wrong", least_error > 0, f"least truth error {least_error:.3g}")
+    page.check("visible", least_defect > DEFECT_LIMIT, f"least defect {least_defect:.3g}")
+    page.table("summary", summary, "Relative defect ‖Dz‖/‖z‖ and relative truth error by kind of field.")
+    page.table("fields", rows, "Every field.", shown=12)
+    page.points(
+        "defect-and-truth",
+        {kind: ([max(r["defect"], 1e-17) for r in g], [r["truth_error"] for r in g]) for kind, g in of.items()},
+        x="relative relation defect (values below 1e-17 drawn there)",
+        y="relative truth error",
+        log_x=True,
+        caption="The shared hallucination sits where only truth should: no defect, large error.",
     )
+    return page
 
 
 def _answer(shared: Sequence[dict[str, Any]], independent: Sequence[dict[str, Any]]) -> str:
-    import numpy as np
-
     blind = [r for r in shared if r["defect"] < DEFECT_LIMIT and r["truth_error"] > 0]
     seen = sum(r["defect"] > DEFECT_LIMIT for r in independent)
     defect, error = (np.median([r[name] for r in shared]) for name in ("defect", "truth_error"))
     return (
-        f"{'Yes' if blind else 'No'}: a hallucination that all nodes share satisfies every relation and is wrong on {len(blind)} of {len(shared)} fields (median defect {defect:.2g} "
-        f"at a median error of {error:.0%} of the truth's size), while independent errors at {WRONG_NODES} nodes show on {seen} of {len(independent)}."
+        f"{'Yes' if blind else 'No'}: a hallucination that all nodes share satisfies every relation and is wrong on"
+        f" {len(blind)} of {len(shared)} fields (median defect {defect:.2g} at a median error of {error:.0%} of the"
+        f" truth's size), while independent errors at {WRONG_NODES} nodes show on {seen} of {len(independent)}."
     )
 
 
-SCENARIO = Scenario(
-    name="consistency-truth",
-    title="S1: consistency is not truth",
-    question="Can a wrong field satisfy every relation?",
-    about="""One complete component without anchors. Three fields are compared: the truth, a shared hallucination
-    z_i + M_i v (in the kernel of D by construction), and independent errors at three nodes. Both inequalities have to hold on every seed,
-    not only on average.""",
-    full={"masters": [0, 1, 2, 3, 4], "seeds": 40, "nodes": [12, 16]},
-    quick={"masters": [0], "seeds": 6},
-    expected=(
-        Expectation("blind", "shared hallucinations have a defect below 1e-10 on every seed", "2.5e-16"),
-        Expectation("wrong", "their truth error is positive on every seed", "0.877"),
-        Expectation("visible", "independent errors have a positive defect on every seed"),
-    ),
-    parts=parts,
-    run=run,
-    report=report,
-)
+SCENARIO = Scenario.declared("consistency-truth", parts, run, report)

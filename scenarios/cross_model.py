@@ -1,47 +1,53 @@
-"""The paper's headline test over several models at once: replay of authentic errors from any number of answer logs.
+"""The paper's headline test over several models at once: replay of authentic errors from any number
+of answer logs.
 
-Strata are model and task. Every stratum is held against its own shuffles, all of them are pooled, the sign is looked at domain by domain; and natural fields,
-which may break the premise, are put to the same statistic. Logs are read as they are: nothing is asked.
+Strata are model and task. Every stratum is held against its own shuffles, all of them are pooled,
+the sign is looked at domain by domain; and natural fields, which may break the premise, are put to
+the same statistic. Logs are read as they are: nothing is asked.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
-from scenarios.base import ConditionVerdict, Context, Done, Expectation, Figure, Part, Scenario, ScenarioOutcome, Table
+import numpy as np
+
+from scenarios.kit.association import cluster_bootstrap, within_item_permutation
+from scenarios.kit.designs import DESIGNS, prepared
+from scenarios.kit.report import ConditionVerdict, Figure, Report
+from scenarios.kit.scenario import Context, Done, Part, Scenario
+from scenarios.premise_on_real_answers.prediction import association
+from scenarios.real_model import logs, work
+from scenarios.real_model.audits import disagreement
+from scenarios.real_model.inference import cells, margins, primary_tests, question
 
 NAME = "cross-model"
 ENOUGH = 5
 """Below this many replayed questions a stratum is shown and decides nothing."""
 NOTHING = {**dict.fromkeys(("spearman", "low", "high"), math.nan), "p": 1.0, "largest_shuffled": math.nan}
 NO_REPLAY = "no item of any log has both a right answer and a wrong one that can be told from it"
-REVISED = "at first enough was counted in items; four code items share one question and its greedy answers"
 
 
 def parts(context: Context) -> list[Part]:
-    from scenarios.real import logs
-
     files = logs.paths(context["answers"], context.directory, NAME)
     log = {n: logs.read(path) for n, path in enumerate(files)}
     return [
         {"log": n, "model": logs.model(path), "task": task, "index": item.index}
         for n, path in enumerate(files)
         for task in logs.COUNTS
-        for item in logs.covered(log[n], task, seed=context["seed"], most=context["most"])
+        for item in logs.covered(log[n], task, seed=logs.seed(path), most=context["most"])
     ]
 
 
 def run(context: Context, part: Part) -> dict[str, Any]:
     """Replay rows of one item, and its natural field under the ten designs."""
-    from scenarios.real import logs, work
-    from scenarios.real.audits import disagreement
-    from scenarios.real.designs import DESIGNS, prepared
-
-    log = logs.read(logs.paths(context["answers"], context.directory, NAME)[part["log"]])
-    item = work.item_of(part["task"], part["index"], seed=context["seed"])
-    found = work.process(item, log, seed=context["seed"], budgets=(1,))
+    path = logs.paths(context["answers"], context.directory, NAME)[part["log"]]
+    log, drawn = logs.read(path), logs.seed(path)
+    item = work.item_of(part["task"], part["index"], seed=drawn)
+    found = work.process(item, log, seed=drawn, budgets=(1,), replays=context["seed"])
     stratum = f"{part['task']}, {part['model']}"
     dim = len(found["truth"])
     shape = {design.name: design for design in DESIGNS}
@@ -74,14 +80,6 @@ def run(context: Context, part: Part) -> dict[str, Any]:
 
 def _tested(context: Context, rows: Sequence[Mapping[str, Any]], name: str) -> dict[str, Any]:
     """One group of rows: association, interval over questions, and its own shuffles."""
-    from functools import partial
-
-    import numpy as np
-
-    from scenarios.premise.prediction import association
-    from scenarios.real.inference import margins, question
-    from scenarios.statistics import cluster_bootstrap, within_item_permutation
-
     if not rows:
         return {"group": name, **dict.fromkeys(("items", "questions", "fields", "rows"), 0), **NOTHING}
     gamma, error = margins(rows), np.array([row["error"] for row in rows])
@@ -121,9 +119,7 @@ def _grouped(context: Context, rows: Sequence[Mapping[str, Any]]) -> list[dict[s
     return [_tested(context, group, name) for name, group in {**groups, "pooled": list(rows)}.items()]
 
 
-def report(context: Context, done: Sequence[Done]) -> ScenarioOutcome:
-    from scenarios.real.inference import cells, primary_tests
-
+def report(context: Context, done: Sequence[Done]) -> Report:
     found = [d.value for d in done]
     rows = [row for value in found for row in value["replay"]]
     recalled = [row for value in found if value["recall"] for row in value["natural"]]
@@ -142,47 +138,55 @@ def report(context: Context, done: Sequence[Done]) -> ScenarioOutcome:
     ]
     strata = [_stratum(found, rows, name) for name in dict.fromkeys(value["stratum"] for value in found)]
     models = len({d.part["model"] for d in done})
-    return ScenarioOutcome(
-        answer=_answer(replayed, open_fields, models=models, errors=len(rows) // 10),
-        verdicts=_verdicts(context, replayed, open_fields, tests),
-        tables=[
-            Table.of(
-                "replay-association",
-                replayed,
-                caption="γ₁ against negative error by stratum, by domain and pooled; each with a 95 % interval that resamples questions (programs: functions, whose four items share their prompts), and against shuffles of its own, alike in all fields of a question.",
-            ),
-            Table.of("strata", strata, caption="What each stratum consists of; one without a replayed error is empty."),
-            *([] if tests is None else [tests.table]),
-            Table.of(
-                "natural-association",
-                open_fields,
-                caption="The same for natural fields with at least one right and one wrong answer (opportunity cases); the outcome is the error of the answer returned, and more than one answer may be wrong.",
-            ),
-            Table.of(
-                "recall-association",
-                known_fields,
-                caption="The same for all natural fields with a right answer among the four (candidate-recall cases).",
-            ),
-            *regressions,
-            cells(rows),
-        ],
-        figures=[_figure(replayed, open_fields)] if rows else [],
-        notes=[
-            "What a replay gives depends on where its error stands and not on the model that made it (paper-audit, model-free): agreement of its strata is a check of the machinery, and evidence across models can come from natural fields alone.",
-            "The controls of the grouped regression are stratum, numbers of relations and anchors, and observable disagreement. Its coefficient is set by the ridge penalty, because every design with positive margin recovers (paper-audit); "
-            "only its sign is used.",
-            "Natural fields, where more than one answer may be wrong: "
-            + ", ".join(f"{row['group']} {_signed(row['spearman'])} ({row['items']} items)" for row in open_fields)
-            + ". The theorem speaks of replayed errors only.",
-            f"Strata with fewer than {ENOUGH} replayed questions decide nothing by themselves: "
-            f"{', '.join(row['stratum'] for row in strata if row['replayed_questions'] < ENOUGH) or 'none'}.",
-        ],
+    page = Report()
+    page.answer = _answer(replayed, open_fields, models=models, errors=len(rows) // 10)
+    page.verdicts.extend(_verdicts(context, replayed, open_fields, tests))
+    page.table(
+        "replay-association",
+        replayed,
+        "γ₁ against negative error by stratum, by domain and pooled; each with a 95 % interval that"
+        " resamples questions (programs: functions, whose four items share their prompts), and against"
+        " shuffles of its own, alike in all fields of a question.",
     )
+    page.table("strata", strata, "What each stratum consists of; one without a replayed error is empty.")
+    page.tables.extend([] if tests is None else [tests.table])
+    page.table(
+        "natural-association",
+        open_fields,
+        "The same for natural fields with at least one right and one wrong answer (opportunity cases); the"
+        " outcome is the error of the answer returned, and more than one answer may be wrong.",
+    )
+    page.table(
+        "recall-association",
+        known_fields,
+        "The same for all natural fields with a right answer among the four (candidate-recall cases).",
+    )
+    page.tables.extend(regressions)
+    page.tables.append(cells(rows))
+    page.figures.extend([_figure(replayed, open_fields)] if rows else [])
+    page.notes.append(
+        "What a replay gives depends on where its error stands and not on the model that made it (paper-audit,"
+        " model-free): agreement of its strata is a check of the machinery, and evidence across models can come"
+        " from natural fields alone."
+    )
+    page.notes.append(
+        "The controls of the grouped regression are stratum, numbers of relations and anchors, and observable"
+        " disagreement. Its coefficient is set by the ridge penalty, because every design with positive margin"
+        " recovers (paper-audit); only its sign is used."
+    )
+    page.notes.append(
+        "Natural fields, where more than one answer may be wrong: "
+        + ", ".join(f"{row['group']} {_signed(row['spearman'])} ({row['items']} items)" for row in open_fields)
+        + ". The theorem speaks of replayed errors only."
+    )
+    page.notes.append(
+        f"Strata with fewer than {ENOUGH} replayed questions decide nothing by themselves: "
+        f"{', '.join(row['stratum'] for row in strata if row['replayed_questions'] < ENOUGH) or 'none'}."
+    )
+    return page
 
 
 def _stratum(found: Sequence[Mapping[str, Any]], rows: Sequence[Mapping[str, Any]], name: str) -> dict[str, Any]:
-    from scenarios.real.inference import question
-
     own = [value for value in found if value["stratum"] == name]
     replayed = [row for row in rows if row["stratum"] == name]
     return {
@@ -210,8 +214,9 @@ def _answer(
         return f"Nothing can be said: {NO_REPLAY}."
     word = "Yes" if pooled["low"] > 0 and pooled["p"] < 0.05 else "No"
     told = (
-        f"over {models} models and {errors} errors larger margins go with smaller repair errors (rank correlation {pooled['spearman']:.3f}, {pooled['low']:.3f} to {pooled['high']:.3f}, p = {pooled['p']:.4f}; "
-        f"{_signs(replayed)})"
+        f"over {models} models and {errors} errors larger margins go with smaller repair errors (rank correlation"
+        f" {pooled['spearman']:.3f}, {pooled['low']:.3f} to {pooled['high']:.3f}, p = {pooled['p']:.4f};"
+        f" {_signs(replayed)})"
     )
     if not open_["items"]:
         return f"{word} for replayed errors, one wrong answer in four: {told}."
@@ -245,17 +250,21 @@ def _verdicts(
         ConditionVerdict.of(
             "pooled", pooled["p"] < 0.05 and pooled["low"] > 0, f"ρ = {pooled['spearman']:.3f}, p = {pooled['p']:.5f}"
         ),
-        ConditionVerdict.of(
-            "shuffles", not weak, "; ".join(weak) or f"p < 0.05 in all {len(strata)} strata with enough questions"
-        )
-        if strata
-        else ConditionVerdict.open("shuffles", f"no stratum has {ENOUGH} replayed questions"),
+        (
+            ConditionVerdict.of(
+                "shuffles", not weak, "; ".join(weak) or f"p < 0.05 in all {len(strata)} strata with enough questions"
+            )
+            if strata
+            else ConditionVerdict.open("shuffles", f"no stratum has {ENOUGH} replayed questions")
+        ),
         ConditionVerdict.of("signs", not turned, ", ".join(turned) or _signs(replayed)),
-        ConditionVerdict.of(
-            "natural", not against, "; ".join(against) or f"positive in all {len(own)} strata with enough questions"
-        )
-        if own
-        else ConditionVerdict.open("natural", f"no stratum has {ENOUGH} questions with a right and a wrong answer"),
+        (
+            ConditionVerdict.of(
+                "natural", not against, "; ".join(against) or f"positive in all {len(own)} strata with enough questions"
+            )
+            if own
+            else ConditionVerdict.open("natural", f"no stratum has {ENOUGH} questions with a right and a wrong answer")
+        ),
     ]
     if tests.prediction is None:
         return [*verdicts, ConditionVerdict.open("prediction", "too few replayed items for five folds")]
@@ -267,7 +276,7 @@ def _verdicts(
 
 
 def _figure(replayed: Sequence[Mapping[str, Any]], natural: Sequence[Mapping[str, Any]]) -> Figure:
-    from scenarios.plots import bars
+    from scenarios.kit.plots import bars
 
     rows = [
         *((f"{row['group']} ({row['items']})", row) for row in replayed),
@@ -279,35 +288,11 @@ def _figure(replayed: Sequence[Mapping[str, Any]], natural: Sequence[Mapping[str
         [label for label, _ in shown],
         [value for _, value in shown],
         y="rank correlation ρ",
-        caption="Margin and repair error, replayed errors first, then natural fields: by stratum, by domain and pooled; in brackets the items. Above 0: larger margins go with smaller errors.",
+        caption=(
+            "Margin and repair error, replayed errors first, then natural fields: by stratum, by domain and pooled; in"
+            " brackets the items. Above 0: larger margins go with smaller errors."
+        ),
     )
 
 
-SCENARIO = Scenario(
-    name=NAME,
-    title="Several models in one test",
-    question="Does the margin order repair error across models and tasks, each stratum against its own shuffles?",
-    about="""The real-model protocol writes one answer log per model. This analysis takes any number of them (--set answers=A.jsonl.gz,B.jsonl.gz; default: those published beside this page), treats model and task as strata and never mixes them:
-    replayed errors, one of four nodes wrong, under ten designs; then natural fields under the same designs, where the premise may be false.""",
-    full={"answers": None, "most": None, "permutations": 2000, "bootstrap": 1000, "seed": 0},
-    quick={"most": 4, "permutations": 100, "bootstrap": 20},
-    expected=(
-        Expectation(
-            "pooled", "the pooled association is positive, by its interval and against within-item shuffles", "0.449"
-        ),
-        Expectation(
-            "shuffles", "every stratum with enough questions rejects its own shuffles (p < 0.05)", revised=REVISED
-        ),
-        Expectation("signs", "the association is positive in every domain"),
-        Expectation(
-            "natural", "on natural fields it has the same sign in every stratum with enough questions", revised=REVISED
-        ),
-        Expectation(
-            "prediction", "γ₁ adds to the grouped prediction of recovery beyond the controls", "AUC gain 0.033"
-        ),
-    ),
-    parts=parts,
-    run=run,
-    report=report,
-    serial=True,
-)
+SCENARIO = Scenario.declared("cross-model", parts, run, report, serial=True)

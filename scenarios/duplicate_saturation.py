@@ -1,28 +1,30 @@
-"""S3: copies of a relation add nothing, independent relations may (paper, "Experiment S3: duplicate saturation")."""
+"""S3: copies of a relation add nothing, independent relations may (paper, "Experiment S3: duplicate
+saturation").
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from scenarios.base import ConditionVerdict, Context, Done, Expectation, Part, Scenario, ScenarioOutcome, Table
+import numpy as np
 
-if TYPE_CHECKING:
-    from rrf_design.problem import Problem
-    from scenarios.synthetic import SyntheticField
+from rrf_design.problem import Problem
+from scenarios.kit.report import Report
+from scenarios.kit.scenario import Context, Done, Part, Scenario
+from scenarios.kit.typed_fields import SyntheticField, complete, generator, measure, path, sample_field
 
 EXPERIMENT = "S3"
 NODES = 12
 K = 2
-COPIES = (1, 2, 4, 8, 16)
 TOLERANCE = 1e-10
 
 
 def duplicated(field: SyntheticField, edges: Sequence[tuple[int, int]], copies: int) -> Problem:
-    """Every relation stated `copies` times in one family: the library divides the family's weight among them."""
-    from rrf_design.problem import Problem
-
+    """Every relation stated `copies` times in one family: the library divides the family's weight
+    among them.
+    """
     relations = [
         {
             "id": f"r{number}.{copy}",
@@ -43,10 +45,6 @@ def parts(context: Context) -> list[Part]:
 
 
 def run(context: Context, part: Part) -> list[dict[str, Any]]:
-    import numpy as np
-
-    from scenarios.synthetic import complete, generator, measure, path, sample_field
-
     field = sample_field(generator(part["master"], EXPERIMENT, "graph", part["seed"]), [NODES])
     base = path(range(NODES))
     rows = []
@@ -79,11 +77,7 @@ def run(context: Context, part: Part) -> list[dict[str, Any]]:
     return rows
 
 
-def report(context: Context, done: Sequence[Done]) -> ScenarioOutcome:
-    import numpy as np
-
-    from scenarios.plots import lines
-
+def report(context: Context, done: Sequence[Done]) -> Report:
     rows = [row for part in done for row in part.value]
     spread, drops = 0.0, 0.0
     for part in done:
@@ -108,76 +102,44 @@ def report(context: Context, done: Sequence[Done]) -> ScenarioOutcome:
     one = [r["gamma_2"] for r in rows if r["kind"] == "copies" and r["amount"] == 1]
     grown = [s["median_gamma_2"] for s in summary if s["kind"] == "independent chords"]
     bad = sum(not r["witness_ok"] for r in rows)
-    return ScenarioOutcome(
-        answer=_answer(context, spread, float(np.median(one)), grown),
-        verdicts=[
-            ConditionVerdict.of("copies", spread < TOLERANCE, f"largest change over all copies and seeds {spread:.3g}"),
-            ConditionVerdict.of(
-                "chords", drops <= TOLERANCE, f"largest fall when a chord is added {max(drops, 0.0):.3g}"
-            ),
-            ConditionVerdict.of("gain", grown[-1] > grown[0], f"median γ₂ from {grown[0]:.3f} to {grown[-1]:.3f}"),
-            ConditionVerdict.of(
-                "size", 0.25 <= float(np.median(one)) <= 0.35, f"median γ₂ of one copy {np.median(one):.4f}"
-            ),
-            ConditionVerdict.of("witnesses", bad == 0, f"{bad} of {len(rows)} witnesses fail"),
-        ],
-        tables=[
-            Table.of(
-                "summary",
-                summary,
-                caption="Three quantities that must not be confused: relations, rank, normalised γ₂.",
-            ),
-            Table.of("instances", rows, caption="Every operator.", shown=11),
-        ],
-        figures=[
-            lines(
-                "saturation",
-                {
-                    f"{kind}: {label}": (
-                        [s["relations"] for s in summary if s["kind"] == kind],
-                        [s[column] for s in summary if s["kind"] == kind],
-                    )
-                    for kind, label, column in (
-                        ("copies", "normalised", "median_gamma_2"),
-                        ("copies", "raw", "median_raw_gamma_2"),
-                        ("independent chords", "normalised", "median_gamma_2"),
-                    )
-                },
-                x="relations",
-                y="γ₂",
-                log_x=True,
-                caption="Copies raise the raw singular values only; independent chords raise the normalised margin.",
+    page = Report()
+    page.answer = _answer(context, spread, float(np.median(one)), grown)
+    page.check("copies", spread < TOLERANCE, f"largest change over all copies and seeds {spread:.3g}")
+    page.check("chords", drops <= TOLERANCE, f"largest fall when a chord is added {max(drops, 0.0):.3g}")
+    page.check("gain", grown[-1] > grown[0], f"median γ₂ from {grown[0]:.3f} to {grown[-1]:.3f}")
+    page.check("size", 0.25 <= float(np.median(one)) <= 0.35, f"median γ₂ of one copy {np.median(one):.4f}")
+    page.check("witnesses", bad == 0, f"{bad} of {len(rows)} witnesses fail")
+    page.table("summary", summary, "Three quantities that must not be confused: relations, rank, normalised γ₂.")
+    page.table("instances", rows, "Every operator.", shown=11)
+    page.lines(
+        "saturation",
+        {
+            f"{kind}: {label}": (
+                [s["relations"] for s in summary if s["kind"] == kind],
+                [s[column] for s in summary if s["kind"] == kind],
             )
-        ],
+            for kind, label, column in (
+                ("copies", "normalised", "median_gamma_2"),
+                ("copies", "raw", "median_raw_gamma_2"),
+                ("independent chords", "normalised", "median_gamma_2"),
+            )
+        },
+        x="relations",
+        y="γ₂",
+        log_x=True,
+        caption="Copies raise the raw singular values only; independent chords raise the normalised margin.",
     )
+    return page
 
 
 def _answer(context: Context, spread: float, one: float, grown: Sequence[float]) -> str:
     lead = "No" if spread < TOLERANCE else "They do not say the same"
     verb = "raise" if grown[-1] > grown[0] else "do not raise"
     return (
-        f"{lead}: up to {max(context['copies'])} copies of every relation change the margin γ₂ (median {one:.3f}) by at most {spread:.2g}, "
-        f"while up to {max(context['chords'])} independent relations {verb} its median ({grown[0]:.3f} before, {grown[-1]:.3f} after)."
+        f"{lead}: up to {max(context['copies'])} copies of every relation change the margin γ₂ (median {one:.3f}) by at"
+        f" most {spread:.2g}, while up to {max(context['chords'])} independent relations {verb} its median"
+        f" ({grown[0]:.3f} before, {grown[-1]:.3f} after)."
     )
 
 
-SCENARIO = Scenario(
-    name="duplicate-saturation",
-    title="S3: duplicate saturation",
-    question="Do sixteen copies of every relation say more than one?",
-    about="""A path of twelve typed nodes, one family per relation. Every relation is repeated m times in its family, which the library
-    weighs w/m each, and the margin of the whole enlarged operator is computed again; beside it stand chords that are new
-    facts, with unit weights. Raw copies, without the division, would be rewarded by the square root of m.""",
-    full={"masters": [0, 1, 2, 3, 4], "seeds": 6, "copies": list(COPIES), "chords": [0, 1, 2, 4, 8, 16, 32]},
-    quick={"masters": [0], "seeds": 2, "copies": [1, 4, 16], "chords": [0, 4, 16]},
-    expected=(
-        Expectation("copies", "literal duplication changes the normalised γ₂ by less than 1e-10", "constant"),
-        Expectation("chords", "independent rows never lower the margin"),
-        Expectation("gain", "independent chords raise the median margin"),
-        Expectation("size", "γ₂ of one copy is of the published size", "0.309"),
-        Expectation("witnesses", "every witness passes the direct check"),
-    ),
-    parts=parts,
-    run=run,
-    report=report,
-)
+SCENARIO = Scenario.declared("duplicate-saturation", parts, run, report)

@@ -1,31 +1,32 @@
-"""Judges with a rate, answers that scatter, noise that was estimated, and what units cost: each held to its definition.
+"""Judges with a rate, answers that scatter, noise that was estimated, and what units cost: each
+held to its definition.
 
-Rates: every outcome of a few judges is enumerated in rationals, and the margin with every choice of checks taken away. Scatter: answers are
-drawn, and the plan that weighs repeats is held against every choice of repeats and blocks. Estimates: logs of repeats are drawn, and the
-truth is held against what was made of them. Costs: fields of units and plain ones with as many columns, groups of the same size and the same
-neighbours, in turns.
+Rates: every outcome of a few judges is enumerated in rationals, and the margin with every choice of
+checks taken away. Scatter: answers are drawn, and the plan that weighs repeats is held against
+every choice of repeats and blocks. Estimates: logs of repeats are drawn, and the truth is held
+against what was made of them. Costs: fields of units and plain ones with as many columns, groups of
+the same size and the same neighbours, in turns.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from itertools import combinations, product
 from math import prod
 from typing import Any
 
-from scenarios.base import (
-    ConditionStatus,
-    ConditionVerdict,
-    Context,
-    Done,
-    Expectation,
-    Part,
-    Scenario,
-    ScenarioOutcome,
-    Table,
-)
-from scenarios.plots import bars
+import numpy as np
+from scipy import sparse
+
+from rrf_design.derive import asking
+from rrf_design.errors import InputError
+from rrf_design.planning import plan
+from rrf_design.problem import Problem
+from scenarios.kit.report import ConditionStatus, ConditionVerdict, Report
+from scenarios.kit.scenario import Context, Done, Part, Scenario
+from solvers import delivered_margin, margin
 
 BATCH = 250
 WHAT = ("rates", "scatter", "estimates")
@@ -34,10 +35,6 @@ DRAWS = 200
 
 def rates(seed: int) -> dict[str, Any]:
     """How many judges may be wrong, and the margin that they leave, against enumeration."""
-    import numpy as np
-
-    from rrf_design.problem import Problem
-
     rng = np.random.default_rng([31, seed])
     listed = [round(float(rng.uniform(0.01, 0.4)), 2) for _ in range(int(rng.integers(1, 6)))]
     level = float(rng.choice([0.8, 0.9, 0.95, 0.99]))
@@ -62,17 +59,19 @@ def rates(seed: int) -> dict[str, Any]:
 
 
 def scatter(seed: int, *, plans: bool) -> dict[str, Any]:
-    """Drawn answers against both radii; where asked for, the plan against every choice of repeats and blocks."""
-    import numpy as np
-
-    from rrf_design.problem import Problem
-
+    """Drawn answers against both radii; where asked for, the plan against every choice of repeats
+    and blocks.
+    """
     rng = np.random.default_rng([37, seed])
     nodes = [
-        {"id": f"n{i}", "sigma": round(float(rng.uniform(0.02, 0.2)), 2), "again": round(float(rng.uniform(0.05, 0.5)), 2)}
-        | {"most_repeats": int(rng.integers(2, 4))}
+        {
+            "id": f"n{i}",
+            "sigma": round(float(rng.uniform(0.02, 0.2)), 2),
+            "again": round(float(rng.uniform(0.05, 0.5)), 2),
+            "most_repeats": int(rng.integers(2, 4)),
+        }
         for i in range(2)
-    ]  # fmt: skip
+    ]
     prices = [{}, *({"cost": round(float(rng.uniform(0.2, 1.0)), 2)} for _ in range(2))]
     anchors = [{"id": f"a{i}", "node": f"n{i % 2}", "value": 1.0, **price} for i, price in enumerate(prices)]
     problem = Problem(
@@ -90,11 +89,9 @@ def scatter(seed: int, *, plans: bool) -> dict[str, Any]:
 
 
 def _cheapest_agrees(problem: Any) -> bool:
-    """No choice of repeats and blocks that reaches the goal is cheaper than a plan called optimal, or than its proven bound."""
-    from rrf_design.derive import asking
-    from rrf_design.errors import InputError
-    from rrf_design.planning import plan
-
+    """No choice of repeats and blocks that reaches the goal is cheaper than a plan called optimal,
+    or than its proven bound.
+    """
     best: float | None = None
     names = [node.id for node in problem.nodes]
     for times in product(*(range(1, node.most_repeats + 1) for node in problem.nodes)):
@@ -119,11 +116,9 @@ def _cheapest_agrees(problem: Any) -> bool:
 
 
 def estimates(seed: int) -> dict[str, Any]:
-    """A log of Gaussian repeats: is the true covariance at most what the rows were whitened with?"""
-    import numpy as np
-
-    from rrf_design.problem import Problem
-
+    """A log of Gaussian repeats: is the true covariance at most what the rows were whitened
+    with?
+    """
     rng = np.random.default_rng([41, seed])
     rows = int(rng.integers(1, 4))
     half = rng.standard_normal((rows, rows)) + np.eye(rows)
@@ -137,16 +132,11 @@ def estimates(seed: int) -> dict[str, Any]:
 
 
 def costs(columns: int, k: int, seed: int) -> dict[str, Any]:
-    """Seconds of the processor for units, for what is delivered, and for plain nodes: as many columns, groups of two, the same neighbours.
+    """Seconds of the processor for units, for what is delivered, and for plain nodes: as many
+    columns, groups of two, the same neighbours.
 
     In turns, the best of seven each: what else a machine does is in no ratio.
     """
-    import time
-
-    import numpy as np
-
-    from solvers import delivered_margin, margin
-
     rng = np.random.default_rng([43, seed])
     pairs = columns // 2
     chords = {(i, (i + 1) % pairs) for i in range(pairs)}
@@ -173,10 +163,9 @@ def costs(columns: int, k: int, seed: int) -> dict[str, Any]:
 
 
 def _united(chords: Sequence[tuple[int, int]], pairs: int, rng: Any) -> tuple[Any, list[Any]]:
-    """Scalar nodes in units of two: ties between members of neighbouring units, one inside each, columns in any order."""
-    import numpy as np
-    from scipy import sparse
-
+    """Scalar nodes in units of two: ties between members of neighbouring units, one inside each,
+    columns in any order.
+    """
     ends = [(2 * a + rng.integers(2), 2 * b + rng.integers(2)) for a, b in chords for _ in range(2)]
     ends += [(2 * u, 2 * u + 1) for u in range(pairs)]
     rows = np.repeat(np.arange(len(ends)), 2)
@@ -192,9 +181,6 @@ def _united(chords: Sequence[tuple[int, int]], pairs: int, rng: Any) -> tuple[An
 
 def _plain(chords: Sequence[tuple[int, int]], pairs: int, rng: Any) -> tuple[Any, list[Any]]:
     """Nodes of dimension two on the same graph, each relation a rotation."""
-    import numpy as np
-    from scipy import sparse
-
     rows, columns, values = [], [], []
     for number, (a, b) in enumerate(chords):
         angle = rng.uniform(0, 2 * np.pi)
@@ -235,9 +221,7 @@ def run(context: Context, part: Part) -> dict[str, Any]:
     return {"what": part["what"], "fields": len(found), **{key: sum(row[key] for row in found) for key in found[0]}}
 
 
-def report(context: Context, done: Sequence[Done]) -> ScenarioOutcome:
-    import numpy as np
-
+def report(context: Context, done: Sequence[Done]) -> Report:
     fields = []
     for what in WHAT:
         mine = [item.value for item in done if item.part.get("what") == what]
@@ -262,61 +246,39 @@ def report(context: Context, done: Sequence[Done]) -> ScenarioOutcome:
         ),
         ConditionVerdict.of("estimates", missed <= 0.025, f"{missed:.4f} of {logs['fields']} logs"),
         *(
-            ConditionVerdict.open(name, f"{told[name]} (quick size)")
-            if context.quick
-            else ConditionVerdict.of(name, median[name] <= 1.3, told[name])
+            (
+                ConditionVerdict.open(name, f"{told[name]} (quick size)")
+                if context.quick
+                else ConditionVerdict.of(name, median[name] <= 1.3, told[name])
+            )
             for name in ratios
         ),
     ]
     promises = verdicts[: -len(ratios)]
-    return ScenarioOutcome(
-        verdicts=verdicts,
-        answer=f"{sum(v.status is ConditionStatus.MET for v in promises)} of {len(promises)} promises hold ({judged['wrong']} of {judged['fields']} fields with judges and"
-        f" {scattered['wrong']} of {min(context['plans'], context['fields'])} plans with repeats differ from enumeration, {share:.2%} of drawn answers"
-        f" leave their radius, {missed:.2%} of estimates fall short of the truth), and units cost {median['units']:.2f} times what plain nodes do.",
-        tables=[
-            Table.of("fields", fields, caption="Small random fields and logs, each against its definition."),
-            Table.of(
-                "costs",
-                clocks,
-                caption="Processor seconds of one margin: units of two nodes; plain nodes of dimension two; of these with every second coordinate"
-                " delivered, and with everything.",
-            ),
-        ],
-        figures=[
-            bars(
-                "costs",
-                ["units of two nodes", "half of all values delivered", "all values delivered"],
-                [median[name] for name in ratios],
-                y="processor time, of that of plain nodes",
-                caption=f"What protection costs, as the median of {len(clocks)} fields; 1.3 is the most that was allowed.",
-            )
-        ],
+    page = Report()
+    page.verdicts.extend(verdicts)
+    page.answer = (
+        f"{sum(v.status is ConditionStatus.MET for v in promises)} of {len(promises)} promises hold"
+        f" ({judged['wrong']} of {judged['fields']} fields with judges and {scattered['wrong']} of"
+        f" {min(context['plans'], context['fields'])} plans with repeats differ from enumeration, {share:.2%} of"
+        f" drawn answers leave their radius, {missed:.2%} of estimates fall short of the truth), and units cost"
+        f" {median['units']:.2f} times what plain nodes do."
     )
+    page.table("fields", fields, "Small random fields and logs, each against its definition.")
+    page.table(
+        "costs",
+        clocks,
+        "Processor seconds of one margin: units of two nodes; plain nodes of dimension two; of these with"
+        " every second coordinate delivered, and with everything.",
+    )
+    page.bars(
+        "costs",
+        ["units of two nodes", "half of all values delivered", "all values delivered"],
+        [median[name] for name in ratios],
+        y="processor time, of that of plain nodes",
+        caption=f"What protection costs, as the median of {len(clocks)} fields; 1.3 is the most that was allowed.",
+    )
+    return page
 
 
-SCENARIO = Scenario(
-    name="judges-and-scatter",
-    title="Judges with a rate, answers that scatter, estimated noise, and what units cost",
-    question="Do these promises hold on every small field, and do units cost what plain nodes of the same size do?",
-    about="""Judges that are wrong at known rates: every outcome is enumerated in rationals, and the margin over every choice of checks taken
-    away. Answers that scatter are drawn and held against their radii, and plans that weigh repeats against every choice. Logs of repeats are
-    drawn, and the true covariance is held against the raised estimate. Margins of units, and of what is delivered, are timed in turns with those of
-    plain fields that have as many columns, groups of the same size and the same neighbours; in processor time.""",
-    full={"fields": 2000, "plans": 25, "sizes": [[2000, 1], [2000, 2], [20000, 2]], "draws": 3},
-    quick={"fields": 10, "plans": 2, "sizes": [[200, 1]], "draws": 1},
-    expected=(
-        Expectation("rates", "the number of judges that may be wrong, and the margin, are the enumerated ones"),
-        Expectation("scatter", "no more than 5 % of drawn answers leave a radius"),
-        Expectation("plans", "no plan costs less than the cheapest choice, or is called optimal and costs more"),
-        Expectation("estimates", "the truth exceeds the raised estimate in no more than 2.5 % of logs"),
-        Expectation("units", "units cost at most 1.3 times the plain margin, in the median"),
-        Expectation(
-            "half", "with half of all coordinates delivered, at most 1.3 times the plain margin, in the median"
-        ),
-        Expectation("everything", "with everything delivered, at most 1.3 times the plain margin, in the median"),
-    ),
-    parts=parts,
-    run=run,
-    report=report,
-)
+SCENARIO = Scenario.declared("judges-and-scatter", parts, run, report)

@@ -1,7 +1,7 @@
 """Four audits that must come out negative (paper, "Negative controls and falsification checks").
 
-The replay table of the fourth control is the one that `published-replay` deduces from the paper's own cells: real placements,
-no model needed.
+The replay table of the fourth control is the one that `published-replay` deduces from the paper's
+own cells: real placements, no model needed.
 """
 
 from __future__ import annotations
@@ -9,18 +9,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from scenarios.base import (
-    ConditionStatus,
-    ConditionVerdict,
-    Context,
-    Done,
-    Expectation,
-    Figure,
-    Part,
-    Scenario,
-    ScenarioOutcome,
-    Table,
-)
+import numpy as np
+
+from scenarios.anchor_transition import SCHEDULE
+from scenarios.duplicate_saturation import duplicated
+from scenarios.kit.association import grouped_prediction, spearman
+from scenarios.kit.designs import DESIGNS
+from scenarios.kit.report import ConditionStatus, ConditionVerdict, Figure, Report, Table
+from scenarios.kit.scenario import Context, Done, Part, Scenario
+from scenarios.kit.typed_fields import EXACT_SUCCESS, complete, corrupt, exact, generator, measure, path, sample_field
+from scenarios.published_replay import implied_rows
 
 EXPERIMENT = "controls"
 KINDS = {"as they are": "", "shuffled": "shuffled_"}
@@ -42,10 +40,6 @@ def run(context: Context, part: Part) -> dict[str, Any]:
 
 def _consistency(context: Context, seed: int) -> dict[str, Any]:
     """A decoder that sees only D must return the transported common error untouched."""
-    import numpy as np
-
-    from scenarios.synthetic import complete, exact, generator, sample_field
-
     field = sample_field(generator(seed, EXPERIMENT, "consistency"), [12])
     D = field.operator(complete(range(12)))
     error = field.maps @ np.full(field.dim, 0.8)
@@ -55,11 +49,9 @@ def _consistency(context: Context, seed: int) -> dict[str, Any]:
 
 
 def _uncovered(context: Context, seed: int) -> dict[str, Any]:
-    """One pair without an anchor: repair must fail for some corruption inside it, and never outside."""
-    from scenarios.anchor_transition import SCHEDULE
-    from scenarios.synthetic import corrupt, exact, generator, measure, sample_field
-    from scenarios.synthetic.decoders import EXACT_SUCCESS
-
+    """One pair without an anchor: repair must fail for some corruption inside it, and never
+    outside.
+    """
     field = sample_field(generator(seed, EXPERIMENT, "uncovered"), [2] * 6)
     B = field.operator([(2 * p, 2 * p + 1) for p in range(6)], SCHEDULE[:5])
     inside: list[bool] = []
@@ -78,11 +70,6 @@ def _uncovered(context: Context, seed: int) -> dict[str, Any]:
 
 
 def _duplicates(context: Context, seed: int) -> dict[str, Any]:
-    import numpy as np
-
-    from scenarios.duplicate_saturation import duplicated
-    from scenarios.synthetic import generator, path, sample_field
-
     field = sample_field(generator(seed, EXPERIMENT, "duplicates"), [8])
     single, many = (duplicated(field, path(range(8)), copies) for copies in (1, 16))
     one, sixteen = (p.operator().matrix.toarray() for p in (single, many))
@@ -95,13 +82,9 @@ def _duplicates(context: Context, seed: int) -> dict[str, Any]:
 
 
 def _shuffled(context: Context, seed: int) -> dict[str, Any]:
-    """The predictive gain of γ on replay rows, and on the same rows with margins shuffled inside items."""
-    import numpy as np
-
-    from scenarios.published_replay import implied_rows
-    from scenarios.real.designs import DESIGNS
-    from scenarios.statistics import grouped_prediction, spearman
-
+    """The predictive gain of γ on replay rows, and on the same rows with margins shuffled inside
+    items.
+    """
     replay = implied_rows()
     gamma, error, success, items = (replay[name] for name in ("gamma", "error", "success", "item"))
     table = np.array(replay["controls"], dtype=np.float64)
@@ -119,7 +102,7 @@ def _shuffled(context: Context, seed: int) -> dict[str, Any]:
     }
 
 
-def report(context: Context, done: Sequence[Done]) -> ScenarioOutcome:
+def report(context: Context, done: Sequence[Done]) -> Report:
     rows = {
         name: [{"seed": d.part["seed"], **d.value} for d in done if d.part["control"] == name]
         for name in ("consistency", "uncovered", "duplicates", "shuffled")
@@ -153,17 +136,22 @@ def report(context: Context, done: Sequence[Done]) -> ScenarioOutcome:
         ),
     ]
     silent = sum(verdict.status is ConditionStatus.MET for verdict in verdicts)
-    return ScenarioOutcome(
-        answer=f"The machinery stays silent as it must in {silent} of {len(verdicts)} controls: relations alone leave {fooled} of {len(rows['consistency'])} shared errors untouched, repair inside a pair without an anchor succeeds {inside[1]} of {inside[0]} times "
-        f"(elsewhere {outside[1]} of {outside[0]}), copies of relations change the margin by {change:.1g}, and shuffled margins add {shuffle['shuffled_auc_gain']:.3f} to the prediction of recovery (AUC) where the real ones add {shuffle['auc_gain']:.3f}.",
-        verdicts=verdicts,
-        tables=[Table.of(name, group, caption=f"Control: {name}.", shown=10) for name, group in rows.items()],
-        figures=[_figure(shuffle)],
+    page = Report()
+    page.answer = (
+        f"The machinery stays silent as it must in {silent} of {len(verdicts)} controls: relations alone leave"
+        f" {fooled} of {len(rows['consistency'])} shared errors untouched, repair inside a pair without an anchor"
+        f" succeeds {inside[1]} of {inside[0]} times (elsewhere {outside[1]} of {outside[0]}), copies of relations"
+        f" change the margin by {change:.1g}, and shuffled margins add {shuffle['shuffled_auc_gain']:.3f} to the"
+        f" prediction of recovery (AUC) where the real ones add {shuffle['auc_gain']:.3f}."
     )
+    page.verdicts.extend(verdicts)
+    page.tables.extend([Table.of(name, group, caption=f"Control: {name}.", shown=10) for name, group in rows.items()])
+    page.figures.append(_figure(shuffle))
+    return page
 
 
 def _figure(shuffle: Mapping[str, Any]) -> Figure:
-    from scenarios.plots import bars
+    from scenarios.kit.plots import bars
 
     labels = {"spearman": "Spearman", "auc_gain": "gain in AUC"}
     pairs = [(f"{label}, {kind}", prefix + key) for key, label in labels.items() for kind, prefix in KINDS.items()]
@@ -176,19 +164,4 @@ def _figure(shuffle: Mapping[str, Any]) -> Figure:
     )
 
 
-SCENARIO = Scenario(
-    name="negative-controls",
-    title="The four negative controls",
-    question="Does the machinery stay silent where it must?",
-    full={"seeds": 20},
-    quick={"seeds": 3},
-    expected=(
-        Expectation("consistency", "relation-only repair leaves a transported common error untouched, every time"),
-        Expectation("uncovered", "with one pair unanchored, γ₁ = 0 and recovery fails inside that pair only"),
-        Expectation("duplicates", "normalised duplicates change neither BᵀB nor the margin"),
-        Expectation("shuffled", "shuffling margins inside items destroys the association and the predictive gain"),
-    ),
-    parts=parts,
-    run=run,
-    report=report,
-)
+SCENARIO = Scenario.declared("negative-controls", parts, run, report)

@@ -6,9 +6,12 @@ from collections.abc import Sequence
 from statistics import mean
 from typing import Any
 
+import numpy as np
+
 from rrf_design.planning import plan
 from rrf_design.problem import Problem
-from scenarios.base import ConditionVerdict, Context, Done, Expectation, Figure, Part, Scenario, ScenarioOutcome, Table
+from scenarios.kit.report import Figure, Report
+from scenarios.kit.scenario import Context, Done, Part, Scenario
 
 METHODS = ("greedy", "lookahead", "local", "margin", "logdet", "eopt", "trace", "rank", "qr", "degree", "random")
 CLASSICAL = ("logdet", "eopt", "trace", "rank", "qr")
@@ -17,8 +20,6 @@ REACHED = 1 - 1e-6  # of the optimum counts as the optimum
 
 def random_field(seed: int, *, nodes: int, chords: int, anchors: int, k: int, budget: float | None = None) -> Problem:
     """Two thirds of a random tree owned; chords and anchors on sale at one to three."""
-    import numpy as np
-
     rng = np.random.default_rng(seed)
     tree = [(int(rng.integers(i)), i) for i in range(1, nodes)]
     owned = [tree[t] for t in rng.permutation(len(tree))[: len(tree) * 2 // 3]]
@@ -35,7 +36,9 @@ def random_field(seed: int, *, nodes: int, chords: int, anchors: int, k: int, bu
 
 
 def counterexample(name: str) -> Problem:
-    """The paper's three: degree fails on clique and pair, single gains on complementary anchors, anything but coverage on pairs."""
+    """The paper's three: degree fails on clique and pair, single gains on complementary anchors,
+    anything but coverage on pairs.
+    """
     if name == "clique and pair":
         nodes = [f"c{i}" for i in range(10)] + ["p0", "p1"]
         edges = [(a, b) for a in nodes[:10] for b in nodes[:10] if a < b] + [("p0", "p1")]
@@ -79,6 +82,8 @@ def parts(context: Context) -> list[Part]:
 
 def run(context: Context, part: Part) -> dict[str, Any]:
     """The proven optimum, and every planner's margin on the same problem."""
+    from scenarios.kit import planner_baselines as planner_baselines  # adds its planners to those of `plan`
+
     if part["example"]:
         problem = counterexample(part["cell"])
     else:
@@ -95,7 +100,7 @@ def run(context: Context, part: Part) -> dict[str, Any]:
     return {"optimum": best.gamma, "bound": best.upper_bound, "status": str(best.status), "margins": margins}
 
 
-def report(context: Context, done: Sequence[Done]) -> ScenarioOutcome:
+def report(context: Context, done: Sequence[Done]) -> Report:
     cells = list(dict.fromkeys(d.part["cell"] for d in done))
     summary = []
     for method in METHODS:
@@ -128,27 +133,23 @@ def report(context: Context, done: Sequence[Done]) -> ScenarioOutcome:
         "complementary anchors": examples["complementary anchors"]["margins"]["greedy"],
     }
     solved = all(value["optimum"] > 0 for value in examples.values())
-    return ScenarioOutcome(
-        answer=_answer(done),
-        verdicts=[
-            ConditionVerdict.of("bound", above == 0, f"{above} margins above the proven bound"),
-            ConditionVerdict.of("proved", not unproven, f"{len(done) - len(unproven)} of {len(done)} proven optimal"),
-            ConditionVerdict.of(
-                "counterexamples",
-                solved and not any(fooled.values()),
-                f"optimum positive on all three: {solved}; margin of the fooled planner {fooled}",
-            ),
-        ],
-        figures=[_figure(done)],
-        tables=[
-            Table.of(
-                "summary",
-                summary,
-                caption="Margin relative to the proven optimum where that is positive: mean (worst), and how often it is reached.",
-            ),
-            Table.of("instances", instances, caption="Every problem.", shown=12),
-        ],
+    page = Report()
+    page.answer = _answer(done)
+    page.check("bound", above == 0, f"{above} margins above the proven bound")
+    page.check("proved", not unproven, f"{len(done) - len(unproven)} of {len(done)} proven optimal")
+    page.check(
+        "counterexamples",
+        solved and not any(fooled.values()),
+        f"optimum positive on all three: {solved}; margin of the fooled planner {fooled}",
     )
+    page.figures.append(_figure(done))
+    page.table(
+        "summary",
+        summary,
+        "Margin relative to the proven optimum where that is positive: mean (worst), and how often it is reached.",
+    )
+    page.table("instances", instances, "Every problem.", shown=12)
+    return page
 
 
 def _answer(done: Sequence[Done]) -> str:
@@ -164,14 +165,17 @@ def _answer(done: Sequence[Done]) -> str:
     worst, best = min(CLASSICAL, key=share.__getitem__), max(CLASSICAL, key=share.__getitem__)
     proven = sum(value["status"] == "optimal" for value in random)
     return (
-        f"On {len(random)} random fields (best possible margin proven for {proven}), buying greedily against the weakest spot ends on average at {share['greedy']:.0%} of the best margin and reaches it {hits['greedy']} times, "
-        f"local search at {share['local']:.0%} ({hits['local']} times), greedy on the margin itself at {share['margin']:.0%}, and classical design criteria at {share[worst]:.0%} ({worst}) to {share[best]:.0%} ({best})."
+        f"On {len(random)} random fields (best possible margin proven for {proven}), buying greedily against the"
+        f" weakest spot ends on average at {share['greedy']:.0%} of the best margin and reaches it {hits['greedy']}"
+        f" times, local search at {share['local']:.0%} ({hits['local']} times), greedy on the margin itself at"
+        f" {share['margin']:.0%}, and classical design criteria at {share[worst]:.0%} ({worst}) to {share[best]:.0%}"
+        f" ({best})."
     )
 
 
 def _figure(done: Sequence[Done]) -> Figure:
     """Every planner's mean share of the optimum over the random fields that have a positive one."""
-    from scenarios.plots import bars
+    from scenarios.kit.plots import bars
 
     random = [d.value for d in done if not d.part["example"] and d.value["optimum"] > 0]
     shares = [mean([value["margins"][method] / value["optimum"] for value in random] or [0.0]) for method in METHODS]
@@ -184,25 +188,4 @@ def _figure(done: Sequence[Done]) -> Figure:
     )
 
 
-SCENARIO = Scenario(
-    name="planner-comparison",
-    title="Planners against the proven optimum",
-    question="How far from the best possible margin do greedy rules and classical design criteria end?",
-    about="""The paper's counterexamples and random fields: two thirds of a random tree are owned, chords and one anchor per
-    node are on sale at prices of one to three. Every planner gets the same budget and rules; the optimum is proven by
-    witness cuts. A planner's margin is published relative to it.""",
-    full={"nodes": 24, "chords": 40, "draws": 10, "cells": [[1, 8], [1, 14], [2, 8], [2, 14]], "seconds": 600.0},
-    quick={"nodes": 10, "chords": 12, "draws": 2, "cells": [[1, 8]]},
-    expected=(
-        Expectation("bound", "no planner exceeds the bound that the optimal planner proves"),
-        Expectation("proved", "every optimum is proven"),
-        Expectation(
-            "counterexamples",
-            "degree anchoring ends at zero on clique and pair, and the greedy on complementary anchors; the optimum does not",
-            "both stated in the design appendix",
-        ),
-    ),
-    parts=parts,
-    run=run,
-    report=report,
-)
+SCENARIO = Scenario.declared("planner-comparison", parts, run, report)

@@ -1,8 +1,11 @@
-"""What the paper's replay table must say whatever the model: margins, recovered placements, and the statistics they imply.
+"""What the paper's replay table must say whatever the model: margins, recovered placements, and the
+statistics they imply.
 
-A replayed field has one wrong node. Whether a design repairs it depends on the node alone (and on which of several equal
-explanations a decoder takes first): the table's percentages are therefore counts of placements. Four of its cells determine how many
-errors stood at each node; all other cells, the rank correlations and the pooled statistics then follow, and are compared with what is printed.
+A replayed field has one wrong node. Whether a design repairs it depends on the node alone (and on
+which of several equal explanations a decoder takes first): the table's percentages are therefore
+counts of placements. Four of its cells determine how many errors stood at each node; all other
+cells, the rank correlations and the pooled statistics then follow, and are compared with what is
+printed.
 """
 
 from __future__ import annotations
@@ -10,17 +13,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from scenarios.base import ConditionVerdict, Context, Done, Expectation, Figure, Part, Scenario, ScenarioOutcome, Table
+import numpy as np
 
-# Published (paper, "Real-error replay by task, model, and operator design"): per stratum the number of fields, then percent exact and
-# error of one_relation, paired_relations and three_node_chain, and Spearman's rho. The other designs repeat these or read 100 and 0.
+from scenarios.kit.association import cluster_bootstrap, grouped_prediction, spearman, within_item_permutation
+from scenarios.kit.designs import DESIGNS, prepared, recovered_placements
+from scenarios.kit.report import Figure, Report
+from scenarios.kit.scenario import Context, Done, Part, Scenario
+
+# Published (paper, "Real-error replay by task, model, and operator design"): per stratum the number
+# of fields, then percent exact and
+# error of one_relation, paired_relations and three_node_chain, and Spearman's rho. The other
+# designs repeat these or read 100 and 0.
 PUBLISHED: dict[str, tuple[int, tuple[float, float], tuple[float, float], tuple[float, float], float]] = {
     "code, Phi-3-mini": (22, (31.8, 0.738), (68.2, 0.450), (81.8, 0.182), 0.397),
     "code, Qwen-0.5B": (65, (21.5, 0.906), (40.0, 0.849), (69.2, 0.308), 0.506),
     "mathematics, Phi-3-mini": (126, (22.2, 0.880), (51.6, 0.685), (76.2, 0.238), 0.460),
     "mathematics, Qwen-0.5B": (56, (30.4, 0.837), (55.4, 0.631), (89.3, 0.107), 0.385),
 }
-# Of these strata, from the statistics table. The main table prints 0.451 beside 3,660 fields of eight strata, four of which have no printed cells.
+# Of these strata, from the statistics table. The main table prints 0.451 beside 3,660 fields of
+# eight strata, four of which have no printed cells.
 POOLED_RHO = 0.449
 LIKE_CHAIN = ("three_node_chain", "triangle_plus_isolate", "triangle_anchor_component")
 
@@ -33,7 +44,9 @@ def published_cell(stratum: str, design: str) -> tuple[float, float]:
 
 
 def placements(stratum: str) -> tuple[int, int, int, int]:
-    """How many wrong answers stood at nodes 0..3: the first decoder's choice repairs node 0 of a pair, a chain misses node 3."""
+    """How many wrong answers stood at nodes 0..3: the first decoder's choice repairs node 0 of a
+    pair, a chain misses node 3.
+    """
     n, one, paired, chain, _ = PUBLISHED[stratum]
     first = round(n * one[0] / 100)
     third = round(n * paired[0] / 100) - first
@@ -42,9 +55,9 @@ def placements(stratum: str) -> tuple[int, int, int, int]:
 
 
 def implied_rows() -> dict[str, list[Any]]:
-    """The replay rows behind the printed table as columns: one item per printed field, ten designs each."""
-    from scenarios.real.designs import DESIGNS, prepared, recovered_placements
-
+    """The replay rows behind the printed table as columns: one item per printed field, ten designs
+    each.
+    """
     errors = {d.name: recovered_placements(d.name) for d in DESIGNS}
     columns: dict[str, list[Any]] = {n: [] for n in ("gamma", "error", "success", "item", "stratum", "controls")}
     for stratum in PUBLISHED:
@@ -66,10 +79,6 @@ def implied_rows() -> dict[str, list[Any]]:
 
 def statistics(context: Context) -> list[dict[str, Any]]:
     """The paper's statistics on the implied rows, beside what it prints."""
-    import numpy as np
-
-    from scenarios.statistics import cluster_bootstrap, grouped_prediction, spearman, within_item_permutation
-
     rows = implied_rows()
     gamma, error = np.array(rows["gamma"]), np.array(rows["error"])
     shuffle = within_item_permutation(gamma, error, rows["item"], draws=context["permutations"], seed=context["seed"])
@@ -99,8 +108,6 @@ def parts(context: Context) -> list[Part]:
 
 def run(context: Context, part: Part) -> list[dict[str, Any]]:
     """Margins and errors by placement, from the designs alone."""
-    from scenarios.real.designs import DESIGNS, prepared, recovered_placements
-
     rows = []
     for design in DESIGNS:
         errors = recovered_placements(design.name, part["dim"])
@@ -120,11 +127,7 @@ def run(context: Context, part: Part) -> list[dict[str, Any]]:
     return rows
 
 
-def report(context: Context, done: Sequence[Done]) -> ScenarioOutcome:
-    import numpy as np
-
-    from scenarios.statistics import spearman
-
+def report(context: Context, done: Sequence[Done]) -> Report:
     designs = [row for part in done for row in part.value]
     scalar = [row for row in designs if row["dim"] == context["dims"][0]]
     cells: list[dict[str, Any]] = []
@@ -163,7 +166,8 @@ def report(context: Context, done: Sequence[Done]) -> ScenarioOutcome:
                 "published_spearman": rho,
             }
         )
-        # Margins of scalar and eight-dimensional fibers are equal; computed separately they differ in the last digits.
+        # Margins of scalar and eight-dimensional fibers are equal; computed separately they differ
+        # in the last digits.
         pooled["gamma"] += gammas
         pooled["apart"] += [g + 1e-12 if g > 0 and stratum.startswith("code") else g for g in gammas]
         pooled["error"] += errors
@@ -186,61 +190,51 @@ def report(context: Context, done: Sequence[Done]) -> ScenarioOutcome:
     blind = [r["design"] for r in designs if r["gamma_1"] > 0 and max(r[f"error_at_{n}"] for n in range(4)) > 1e-9]
     lucky = [r["design"] for r in designs if r["gamma_1"] == 0 and max(r[f"error_at_{n}"] for n in range(4)) <= 1e-9]
     no_anchor = max(r["gamma_2"] for r in designs if not r["anchors"])
-    return ScenarioOutcome(
-        answer=_answer(designs, cells, strata[:-1], tests),
-        verdicts=[
-            ConditionVerdict.of("margins", far <= 0.00051, f"largest difference to the printed margins {far:.2g}"),
-            ConditionVerdict.of(
-                "recovers", not blind, f"positive-margin designs that miss a placement: {blind or 'none'}"
-            ),
-            ConditionVerdict.of(
-                "misses", not lucky, f"zero-margin designs that recover every placement: {lucky or 'none'}"
-            ),
-            ConditionVerdict.of("cells", not wrong, f"{len(cells) - len(wrong)} of {len(cells)} printed cells agree"),
-            ConditionVerdict.of(
-                "spearman", off <= 0.00051, f"largest difference to the four printed correlations {off:.2g}"
-            ),
-            ConditionVerdict.of(
-                "pooled",
-                abs(apart - POOLED_RHO) <= 0.00051,
-                f"{apart:.4f} when rounding tells the margins of the two fibers apart, {together:.4f} when equal margins are tied",
-            ),
-            ConditionVerdict.of(
-                "permutation",
-                by_name["within-item permutation p"] < 0.05,
-                f"p = {by_name['within-item permutation p']:.5f}",
-            ),
-            ConditionVerdict.of(
-                "prediction",
-                by_name["grouped AUC gain"] > 0 and by_name["standardised γ₁ coefficient"] > 0,
-                f"gain {by_name['grouped AUC gain']:.3f}, coefficient {by_name['standardised γ₁ coefficient']:.2f}",
-            ),
-            ConditionVerdict.of("budget", no_anchor == 0.0, f"largest γ₂ of a relation-only design {no_anchor:g}"),
-        ],
-        tables=[
-            Table.of(
-                "designs", designs, caption="Margins, and the normalised error after repair by the node that is wrong."
-            ),
-            Table.of(
-                "strata", strata, caption="Placements that the printed cells imply, and the correlations that follow."
-            ),
-            Table.of(
-                "statistics",
-                tests,
-                caption="The statistics on the implied rows. The paper's raw errors, one of its controls, are not printed, so the AUCs can only be near. The coefficient says how strong "
-                "the ridge penalty is: the likelihood has no maximum, because every design with positive margin recovers (paper-audit).",
-            ),
-            Table.of("cells", cells, caption="Every cell of the printed replay table, computed from the placements."),
-        ],
-        figures=[_figure(cells)],
-        notes=[
-            "Where a pair of nodes has no other relation, both of its nodes explain a disagreement. The printed percentages are those of a "
-            "decoder that takes the first of equal explanations; which of the two it is can't be known from the data, and that is what "
-            "a zero margin says.",
-            "The pooled correlation printed for these strata, 0.449, follows when the margins of the scalar and of the eight-dimensional fibers, which are equal but were computed separately, are told "
-            "apart by their last digits. The other one, 0.451, is printed beside 3,660 fields of eight strata, four of which have no printed cells; that these strata give it with equal margins tied is no replication of it.",
-        ],
+    page = Report()
+    page.answer = _answer(designs, cells, strata[:-1], tests)
+    page.check("margins", far <= 0.00051, f"largest difference to the printed margins {far:.2g}")
+    page.check("recovers", not blind, f"positive-margin designs that miss a placement: {blind or 'none'}")
+    page.check("misses", not lucky, f"zero-margin designs that recover every placement: {lucky or 'none'}")
+    page.check("cells", not wrong, f"{len(cells) - len(wrong)} of {len(cells)} printed cells agree")
+    page.check("spearman", off <= 0.00051, f"largest difference to the four printed correlations {off:.2g}")
+    page.check(
+        "pooled",
+        abs(apart - POOLED_RHO) <= 0.00051,
+        f"{apart:.4f} when rounding tells the margins of the two fibers apart, {together:.4f} when equal"
+        " margins are tied",
     )
+    page.check(
+        "permutation", by_name["within-item permutation p"] < 0.05, f"p = {by_name['within-item permutation p']:.5f}"
+    )
+    page.check(
+        "prediction",
+        by_name["grouped AUC gain"] > 0 and by_name["standardised γ₁ coefficient"] > 0,
+        f"gain {by_name['grouped AUC gain']:.3f}, coefficient {by_name['standardised γ₁ coefficient']:.2f}",
+    )
+    page.check("budget", no_anchor == 0.0, f"largest γ₂ of a relation-only design {no_anchor:g}")
+    page.table("designs", designs, "Margins, and the normalised error after repair by the node that is wrong.")
+    page.table("strata", strata, "Placements that the printed cells imply, and the correlations that follow.")
+    page.table(
+        "statistics",
+        tests,
+        "The statistics on the implied rows. The paper's raw errors, one of its controls, are not printed,"
+        " so the AUCs can only be near. The coefficient says how strong the ridge penalty is: the"
+        " likelihood has no maximum, because every design with positive margin recovers (paper-audit).",
+    )
+    page.table("cells", cells, "Every cell of the printed replay table, computed from the placements.")
+    page.figures.append(_figure(cells))
+    page.notes.append(
+        "Where a pair of nodes has no other relation, both of its nodes explain a disagreement. The printed"
+        " percentages are those of a decoder that takes the first of equal explanations; which of the two it is"
+        " can't be known from the data, and that is what a zero margin says."
+    )
+    page.notes.append(
+        "The pooled correlation printed for these strata, 0.449, follows when the margins of the scalar and of"
+        " the eight-dimensional fibers, which are equal but were computed separately, are told apart by their"
+        " last digits. The other one, 0.451, is printed beside 3,660 fields of eight strata, four of which have"
+        " no printed cells; that these strata give it with equal margins tied is no replication of it."
+    )
+    return page
 
 
 def _answer(
@@ -254,13 +248,15 @@ def _answer(
     gain = next(row for row in tests if row["statistic"] == "grouped AUC gain")
     agree = sum(cell["agrees"] for cell in cells)
     return (
-        f"From the designs alone follow {margins} of {len(designs)} margins as printed; once three printed columns tell where the errors stood, so do {agree} of {len(cells)} cells of the replay table and {ranks} of {len(strata)} "
-        f"rank correlations, while the gain in prediction (AUC {gain['value']:.3f}, printed {gain['published']:.3f}) needs data that are not printed, so it can't be held to the last digit."
+        f"From the designs alone follow {margins} of {len(designs)} margins as printed; once three printed columns tell"
+        f" where the errors stood, so do {agree} of {len(cells)} cells of the replay table and {ranks} of {len(strata)}"
+        f" rank correlations, while the gain in prediction (AUC {gain['value']:.3f}, printed {gain['published']:.3f})"
+        " needs data that are not printed, so it can't be held to the last digit."
     )
 
 
 def _figure(cells: Sequence[dict[str, Any]]) -> Figure:
-    from scenarios.plots import points
+    from scenarios.kit.plots import points
 
     series = {
         stratum: (
@@ -278,34 +274,4 @@ def _figure(cells: Sequence[dict[str, Any]]) -> Figure:
     )
 
 
-SCENARIO = Scenario(
-    name="published-replay",
-    title="The published replay table, without a model",
-    question="Which parts of the paper's replay results follow from the designs alone, and do they?",
-    about="""The ten designs are computed for scalar and eight-dimensional fibers; each is given one wrong answer at each of the four nodes. From the printed
-    percentages of three designs the number of errors at each node is deduced, and every other printed cell is recomputed.""",
-    full={"dims": [1, 8], "permutations": 2000, "bootstrap": 1000, "seed": 0},
-    quick={"permutations": 200, "bootstrap": 50},
-    expected=(
-        Expectation(
-            "margins", "the ten margins agree with the printed ones", "0, 0, 0, .765, 0, 1.414, .835, 0, 1.000, 1.414"
-        ),
-        Expectation("recovers", "designs with positive margin recover the error at every node", "100 %"),
-        Expectation("misses", "designs with zero margin miss it at some node", "below 100 %"),
-        Expectation("cells", "all forty printed cells (percent exact, error) follow from the placements"),
-        Expectation("spearman", "the four printed rank correlations follow from them", "0.397, 0.506, 0.460, 0.385"),
-        Expectation(
-            "pooled",
-            "the pooled rank correlation printed for these strata follows from them",
-            "0.449",
-            revised="at first either of two printed values was expected, then both; the other one, 0.451, belongs to fields that can't be recomputed, "
-            "and this one follows only if rounding tells equal margins apart",
-        ),
-        Expectation("permutation", "the within-item permutation test rejects chance on them", "0.00050"),
-        Expectation("prediction", "γ₁ adds to the grouped prediction of recovery", "gain 0.033, coefficient 3.653"),
-        Expectation("budget", "at k = 2 every relation-only design has margin zero"),
-    ),
-    parts=parts,
-    run=run,
-    report=report,
-)
+SCENARIO = Scenario.declared("published-replay", parts, run, report)

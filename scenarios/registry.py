@@ -1,10 +1,13 @@
-"""Scenarios by name. A module is imported only when its scenario is asked for; the order here is that of the index."""
+"""Scenarios by name.
+
+A module is imported only when its scenario is asked for; the order here is that of the index.
+"""
 
 from __future__ import annotations
 
 from importlib import import_module
 
-from scenarios.base import Scenario
+from scenarios.kit.scenario import Scenario
 
 NAMES: tuple[str, ...] = (
     "consistency-truth",

@@ -1,22 +1,27 @@
 """Beyond the paper: what it costs to take relations for exact when they are not.
 
-The truth satisfies z_j = T z_i. Some declared transports are T + E with ‖E‖ = η, as a mistaken unit factor or a loose paraphrase would be.
-One answer is wrong besides. A certificate that ignores relation error promises 2ε/γ; the honest one declares η for every relation and a bound R
-on the true field, and promises 2ε'/γ with ε' = ε + √w η R, because a wrong transport acts on the field and not on the error; w is the largest number of relations at a node. Both are held against the error that repair really leaves.
+The truth satisfies z_j = T z_i. Some declared transports are T + E with ‖E‖ = η, as a mistaken unit
+factor or a loose paraphrase would be. One answer is wrong besides. A certificate that ignores
+relation error promises 2ε/γ; the honest one declares η for every relation and a bound R on the true
+field, and promises 2ε'/γ with ε' = ε + √w η R, because a wrong transport acts on the field and not
+on the error; w is the largest number of relations at a node. Both are held against the error that
+repair really leaves.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from scenarios.base import ConditionVerdict, Context, Done, Expectation, Part, Scenario, ScenarioOutcome, Table
+import numpy as np
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from rrf_design.problem import Problem
-    from scenarios.synthetic import SyntheticField
+from rrf_design import Noise, certify
+from rrf_design.problem import Problem
+from scenarios.kit.report import Report
+from scenarios.kit.scenario import Context, Done, Part, Scenario
+from scenarios.kit.typed_fields import SyntheticField, complete, corrupt, generator, random_tree, sample_field
+from solvers.decoding import SupportDecoder
 
 EXPERIMENT = "relation error"
 NODES = 8
@@ -28,8 +33,6 @@ def declared(
     field: SyntheticField, edges: Sequence[tuple[int, int]], faults: Sequence[NDArray[Any]], radius: float
 ) -> Problem:
     """The problem as its author wrote it: faulty transports, exact anchors at nodes 0 and 4."""
-    from rrf_design.problem import Problem
-
     relations = [
         {
             "id": f"r{number}",
@@ -50,11 +53,6 @@ def parts(context: Context) -> list[Part]:
 
 
 def run(context: Context, part: Part) -> dict[str, Any]:
-    import numpy as np
-
-    from rrf_design import Claims, Noise, certify
-    from scenarios.synthetic import complete, corrupt, generator, random_tree, sample_field
-
     eta, seed = part["eta"], part["seed"]
     rng = generator(context["seed"], EXPERIMENT, "graph", seed)
     field = sample_field(rng, [NODES], dim=DIM)
@@ -70,10 +68,11 @@ def run(context: Context, part: Part) -> dict[str, Any]:
     noise *= EPSILON / np.linalg.norm(noise)
     size = float(np.linalg.norm(field.truth))
     naive_problem, honest_problem = (declared(field, edges, faults, radius) for radius in (0.0, eta))
-    naive = certify(naive_problem, noise=Noise(EPSILON), claims=Claims(budgets=()))
-    honest = certify(honest_problem, noise=Noise(EPSILON, amplitude=size), claims=Claims(budgets=()))
+    naive = certify(naive_problem, noise=Noise(EPSILON), budgets=())
+    honest = certify(honest_problem, noise=Noise(EPSILON, amplitude=size), budgets=())
     effective = honest.document["error"]["effective_epsilon"]
-    # What is promised is about the declared operator, which is the one that repair uses: its margin, and the radius that covers ‖E z*‖.
+    # What is promised is about the declared operator, which is the one that repair uses: its
+    # margin, and the radius that covers ‖E z*‖.
     bounds = {"naive": naive.error_bound, "honest": honest.error_bound}
     left = {
         "naive": _repair_error(naive_problem, field, wrong.error, noise, EPSILON),
@@ -97,11 +96,9 @@ def run(context: Context, part: Part) -> dict[str, Any]:
 def _repair_error(
     problem: Problem, field: SyntheticField, error: NDArray[Any], noise: NDArray[Any], epsilon: float
 ) -> tuple[float, tuple[int, ...]]:
-    """Exact repair with the declared operator at radius ε: the error it leaves, and the node it blames."""
-    import numpy as np
-
-    from solvers.decoding import SupportDecoder
-
+    """Exact repair with the declared operator at radius ε: the error it leaves, and the node it
+    blames.
+    """
     operator = problem.operator()
     y = (field.truth + error).ravel()
     syndrome = operator.matrix @ y - operator.target + noise
@@ -109,11 +106,7 @@ def _repair_error(
     return float(np.linalg.norm(np.asarray(found.error) - error.ravel())), tuple(found.support)
 
 
-def report(context: Context, done: Sequence[Done]) -> ScenarioOutcome:
-    import numpy as np
-
-    from scenarios.plots import lines
-
+def report(context: Context, done: Sequence[Done]) -> Report:
     rows = [part.value for part in done]
     summary = []
     for eta in context["radii"]:
@@ -140,70 +133,44 @@ def report(context: Context, done: Sequence[Done]) -> ScenarioOutcome:
     faulty = [s for s in summary if s["eta"] > 0.0]
     broken = sum(s["naive_broken"] for s in faulty)
     held = sum(s["honest_broken"] for s in summary)
-    return ScenarioOutcome(
-        answer=f"A promise that takes faulty relations for exact is broken in {broken} of {sum(s['fields'] for s in faulty)} fields; the promise that declares their error, for a "
-        f"field of known size, in {held} of {sum(s['honest_promises'] for s in summary)}, and it is up to "
-        f"{max((s['honest_bound'] or 0) / s['naive_bound'] for s in summary):.0f} times as large.",
-        verdicts=[
-            ConditionVerdict.of(
-                "exact",
-                all(s["naive_broken"] == 0 for s in exact),
-                f"{sum(s['naive_broken'] for s in exact)} broken at η = 0",
-            ),
-            ConditionVerdict.of(
-                "ignored", broken > 0, f"{broken} of {sum(s['fields'] for s in faulty)} promises broken"
-            ),
-            ConditionVerdict.of(
-                "declared", held == 0, f"{held} of {sum(s['honest_promises'] for s in summary)} promises broken"
-            ),
-        ],
-        tables=[
-            Table.of(
-                "summary",
-                summary,
-                caption="By relation error η. Medians; `broken` counts repairs whose error exceeds the promise.",
-            ),
-            Table.of("fields", rows, caption="Every field.", shown=10),
-        ],
-        figures=[
-            lines(
-                "price",
-                {
-                    "promise that ignores η": ([s["eta"] for s in summary], [s["naive_bound"] for s in summary]),
-                    "promise that declares η": (
-                        [s["eta"] for s in summary if s["honest_bound"]],
-                        [s["honest_bound"] for s in summary if s["honest_bound"]],
-                    ),
-                    "largest error seen": ([s["eta"] for s in summary], [s["largest_error"] for s in summary]),
-                },
-                x="relation error η",
-                y="‖ẑ − z*‖",
-                log_y=True,
-                caption="What is promised, and what repair really leaves.",
-            )
-        ],
-        notes=[
-            "The honest promise is large because it covers every operator within the radii and every field up to the declared norm; both are the worst case, and most faults are "
-            "milder. The robust margin (`median_robust`) is what remains of γ for any operator within the radii; the error bound does not need it, because repair uses the declared operator."
-        ],
+    page = Report()
+    page.answer = (
+        f"A promise that takes faulty relations for exact is broken in {broken} of"
+        f" {sum(s['fields'] for s in faulty)} fields; the promise that declares their error, for a field of known"
+        f" size, in {held} of {sum(s['honest_promises'] for s in summary)}, and it is up to"
+        f" {max((s['honest_bound'] or 0) / s['naive_bound'] for s in summary):.0f} times as large."
     )
+    page.check(
+        "exact", all(s["naive_broken"] == 0 for s in exact), f"{sum(s['naive_broken'] for s in exact)} broken at η = 0"
+    )
+    page.check("ignored", broken > 0, f"{broken} of {sum(s['fields'] for s in faulty)} promises broken")
+    page.check("declared", held == 0, f"{held} of {sum(s['honest_promises'] for s in summary)} promises broken")
+    page.table(
+        "summary", summary, "By relation error η. Medians; `broken` counts repairs whose error exceeds the promise."
+    )
+    page.table("fields", rows, "Every field.", shown=10)
+    page.lines(
+        "price",
+        {
+            "promise that ignores η": ([s["eta"] for s in summary], [s["naive_bound"] for s in summary]),
+            "promise that declares η": (
+                [s["eta"] for s in summary if s["honest_bound"]],
+                [s["honest_bound"] for s in summary if s["honest_bound"]],
+            ),
+            "largest error seen": ([s["eta"] for s in summary], [s["largest_error"] for s in summary]),
+        },
+        x="relation error η",
+        y="‖ẑ − z*‖",
+        log_y=True,
+        caption="What is promised, and what repair really leaves.",
+    )
+    page.notes.append(
+        "The honest promise is large because it covers every operator within the radii and every field up to the"
+        " declared norm; both are the worst case, and most faults are milder. The robust margin (`median_robust`)"
+        " is what remains of γ for any operator within the radii; the error bound does not need it, because repair"
+        " uses the declared operator."
+    )
+    return page
 
 
-SCENARIO = Scenario(
-    name="relation-error",
-    title="The price of ignoring relation error",
-    question="What happens to a certificate when some relations are not quite true?",
-    about="""Fields of eight nodes with two coordinates and exact anchors at two of them; a share of the declared transports is off by η in spectral norm, one answer is wrong, and the
-    rows carry noise of norm ε. The naive promise is 2ε/γ. The honest one declares the radius η for every relation and the norm R of the true field: 2ε'/γ with γ the margin of the
-    declared operator and ε' = ε + √w η R, where w is the largest number of relations at one node.""",
-    full={"seed": 0, "seeds": 60, "radii": [0.0, 0.003, 0.01, 0.03, 0.1], "faulty": 0.4},
-    quick={"seeds": 4, "radii": [0.0, 0.01, 0.1]},
-    expected=(
-        Expectation("exact", "with exact relations the plain promise 2ε/γ is never broken"),
-        Expectation("ignored", "with faulty relations the promise that ignores them is broken at least once"),
-        Expectation("declared", "the promise that declares the relation error is never broken"),
-    ),
-    parts=parts,
-    run=run,
-    report=report,
-)
+SCENARIO = Scenario.declared("relation-error", parts, run, report)

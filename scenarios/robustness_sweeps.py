@@ -1,6 +1,8 @@
-"""Noise, operator perturbations, decoder outcomes and zero tolerances (paper, "Robustness sweeps, decoder comparisons, and validation criteria").
+"""Noise, operator perturbations, decoder outcomes and zero tolerances (paper, "Robustness sweeps,
+decoder comparisons, and validation criteria").
 
-The fields are those of S4 (random components, chords, anchors, budgets), drawn from seeds of their own.
+The fields are those of S4 (random components, chords, anchors, budgets), drawn from seeds of their
+own.
 """
 
 from __future__ import annotations
@@ -8,7 +10,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from scenarios.base import ConditionVerdict, Context, Done, Expectation, Part, Scenario, ScenarioOutcome, Table
+import numpy as np
+
+from scenarios.kit.report import Report, Table
+from scenarios.kit.scenario import Context, Done, Part, Scenario
+from scenarios.kit.typed_fields import (
+    CONVEX_SUCCESS,
+    EXACT_SUCCESS,
+    PENALTIES,
+    calibrate,
+    convex,
+    corrupt,
+    exact,
+    generator,
+    measure,
+    sample_field,
+)
+from scenarios.spectral_difficulty import design, draw_edges
 
 EXPERIMENT = "sweeps"
 NOISE = (0.0, 1e-4, 1e-3, 1e-2, 1e-1)
@@ -19,9 +37,6 @@ UNCONVERGED = "convex did not converge"
 
 
 def _instance(context: Context, master: int, stage: str, index: int) -> Any:
-    from scenarios.spectral_difficulty import design, draw_edges
-    from scenarios.synthetic import corrupt, generator, sample_field
-
     rng = generator(master, EXPERIMENT, f"{stage} graph", index)
     nodes = context["nodes"][index % len(context["nodes"])]
     sizes, chords, anchors = design(rng, nodes)
@@ -51,10 +66,6 @@ def run(context: Context, part: Part) -> dict[str, list[dict[str, Any]]]:
 
 def _noise(master: int, index: int, field: Any, B: Any, k: int, wrong: Any) -> list[dict[str, Any]]:
     """Exact repair at growing noise radius, the direction of the noise held fixed."""
-    import numpy as np
-
-    from scenarios.synthetic import exact, generator, measure
-
     direction = generator(master, EXPERIMENT, "noise", index).normal(size=B.shape[0])
     direction /= np.linalg.norm(direction)
     gamma = measure(B, field.groups, k).gamma
@@ -77,11 +88,9 @@ def _noise(master: int, index: int, field: Any, B: Any, k: int, wrong: Any) -> l
 
 
 def _operator(master: int, index: int, field: Any, B: Any, k: int, wrong: Any) -> list[dict[str, Any]]:
-    """The decoder is given B + E with ‖E‖ = δ while the data come from B: margin and error against their bounds."""
-    import numpy as np
-
-    from scenarios.synthetic import exact, generator, measure
-
+    """The decoder is given B + E with ‖E‖ = δ while the data come from B: margin and error against
+    their bounds.
+    """
     E = generator(master, EXPERIMENT, "operator", index).normal(size=B.shape)
     E /= np.linalg.norm(E, 2)
     gamma = measure(B, field.groups, k).gamma
@@ -112,10 +121,9 @@ def _operator(master: int, index: int, field: Any, B: Any, k: int, wrong: Any) -
 
 
 def _decoders(context: Context, master: int, field: Any, B: Any, k: int, wrong: Any) -> dict[str, Any]:
-    """Three outcomes: both succeed, exact alone succeeds, exact fails; a convex run that has not converged is none of them."""
-    from scenarios.synthetic import convex, exact, measure
-    from scenarios.synthetic.decoders import CONVEX_SUCCESS, EXACT_SUCCESS
-
+    """Three outcomes: both succeed, exact alone succeeds, exact fails; a convex run that has not
+    converged is none of them.
+    """
     penalty = _penalty(context, master)
     syndrome = B @ wrong.error.ravel()
     known: dict[str, Any] = {"k": k, "truth": field.truth, "error": wrong.error}
@@ -135,9 +143,6 @@ def _decoders(context: Context, master: int, field: Any, B: Any, k: int, wrong: 
 
 def _penalties(field: Any, B: Any, k: int, wrong: Any) -> list[dict[str, Any]]:
     """The penalised decoder over the whole grid of λ: how much its outcome owes to the choice."""
-    from scenarios.synthetic import convex, measure
-    from scenarios.synthetic.decoders import CONVEX_SUCCESS, PENALTIES
-
     gamma = measure(B, field.groups, k).gamma
     rows = []
     for penalty in PENALTIES:
@@ -158,9 +163,9 @@ def _penalties(field: Any, B: Any, k: int, wrong: Any) -> list[dict[str, Any]]:
 
 
 def _grid(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """By λ and by whether the margin is positive: converged runs only, with how many were left out."""
-    import numpy as np
-
+    """By λ and by whether the margin is positive: converged runs only, with how many were left
+    out.
+    """
     found = []
     for penalty in sorted({row["penalty"] for row in rows}, reverse=True):
         for positive in (True, False):
@@ -187,8 +192,6 @@ def _penalty(context: Context, master: int) -> float:
     """λ chosen on calibration fields, once per process; no test field shares a seed with them."""
     key = (master, context["calibration"])
     if key not in _PENALTY:
-        from scenarios.synthetic import calibrate, measure
-
         cases = []
         for index in range(context["calibration"]):
             field, B, k, wrong = _instance(context, master, "calibration", index)
@@ -199,8 +202,6 @@ def _penalty(context: Context, master: int) -> float:
 
 
 def _tolerances(field: Any, B: Any, k: int) -> dict[str, Any]:
-    from scenarios.synthetic import measure
-
     found = {zero: measure(B, field.groups, k, zero=zero) for zero in TOLERANCES}
     value = found[TOLERANCES[0]]
     return {
@@ -211,11 +212,7 @@ def _tolerances(field: Any, B: Any, k: int) -> dict[str, Any]:
     }
 
 
-def report(context: Context, done: Sequence[Done]) -> ScenarioOutcome:
-    import numpy as np
-
-    from scenarios.plots import lines
-
+def report(context: Context, done: Sequence[Done]) -> Report:
     rows: dict[str, list[dict[str, Any]]] = {
         name: [row for part in done for row in part.value[name]]
         for name in ("noise", "operator", "decoders", "tolerances", "penalties")
@@ -243,74 +240,48 @@ def report(context: Context, done: Sequence[Done]) -> ScenarioOutcome:
     medians = [float(np.median([r["error"] for r in noisy if r["epsilon"] == e])) for e in levels]
     bounds = [float(np.median([r["bound"] for r in noisy if r["epsilon"] == e])) for e in levels]
     trials, broken = len(noisy) + 2 * len(rows["operator"]), outside + moved + far
-    return ScenarioOutcome(
-        answer=f"{trials - broken:,} of {trials:,} repairs and margins under noise or with a wrong operator stay within their bounds ({outside} noisy repairs, {moved} margins and {far} repairs with a wrong operator do not), "
-        f"and {differ or 'none'} of {len(rows['tolerances'])} classifications of a margin as zero depend{'s' * (differ < 2)} on the numerical tolerance.",
-        verdicts=[
-            ConditionVerdict.of("noise", outside == 0, f"{outside} of {len(noisy)} repairs outside 2ε/γ"),
-            ConditionVerdict.of(
-                "perturbation", moved == 0, f"{moved} of {len(rows['operator'])} margins move by more than δ"
-            ),
-            ConditionVerdict.of(
-                "perturbed-repair", far == 0, f"{far} of {len(rows['operator'])} repairs outside 2δ‖e‖/γ"
-            ),
-            ConditionVerdict.of("decoders", lost == 0, f"exact repair fails on {lost} positive-margin fields"),
-            ConditionVerdict.of(
-                "tolerances",
-                differ == 0,
-                f"{differ} of {len(rows['tolerances'])} classifications change; least positive margin {min(positive):.3g}, "
-                f"largest residual of a zero {max(zero, default=0.0):.1g}",
-            ),
-            ConditionVerdict.of("witnesses", bad == 0, f"{bad} of {len(rows['tolerances'])} witnesses fail"),
-        ],
-        tables=[
-            Table.of(
-                "outcomes",
-                outcomes,
-                caption="Exact against convex repair, without noise. Convex runs that did not converge are counted by themselves and compared with nothing.",
-            ),
-            Table.of(
-                "penalty-grid",
-                _grid(rows["penalties"]),
-                caption="The convex decoder over a logarithmic grid of λ, relative to the λ at which everything is shrunk to zero.",
-            ),
-            *(
-                Table.of(name, group, caption=f"Every row of the {name} sweep.", shown=10)
-                for name, group in rows.items()
-            ),
-        ],
-        figures=[
-            lines(
-                "noise-sweep",
-                {"median error": (levels, medians), "median bound 2ε/γ": (levels, bounds)},
-                x="noise radius ε",
-                y="‖ẑ − z*‖",
-                log_x=True,
-                log_y=True,
-                caption="Repair error of positive-margin fields under growing noise, and the bound of the stability theorem.",
-            )
-        ],
+    page = Report()
+    page.answer = (
+        f"{trials - broken:,} of {trials:,} repairs and margins under noise or with a wrong operator stay within"
+        f" their bounds ({outside} noisy repairs, {moved} margins and {far} repairs with a wrong operator do not),"
+        f" and {differ or 'none'} of {len(rows['tolerances'])} classifications of a margin as zero"
+        f" depend{'s' * (differ < 2)} on the numerical tolerance."
     )
+    page.check("noise", outside == 0, f"{outside} of {len(noisy)} repairs outside 2ε/γ")
+    page.check("perturbation", moved == 0, f"{moved} of {len(rows['operator'])} margins move by more than δ")
+    page.check("perturbed-repair", far == 0, f"{far} of {len(rows['operator'])} repairs outside 2δ‖e‖/γ")
+    page.check("decoders", lost == 0, f"exact repair fails on {lost} positive-margin fields")
+    page.check(
+        "tolerances",
+        differ == 0,
+        f"{differ} of {len(rows['tolerances'])} classifications change; least positive margin"
+        f" {min(positive):.3g}, largest residual of a zero {max(zero, default=0.0):.1g}",
+    )
+    page.check("witnesses", bad == 0, f"{bad} of {len(rows['tolerances'])} witnesses fail")
+    page.table(
+        "outcomes",
+        outcomes,
+        "Exact against convex repair, without noise. Convex runs that did not converge are counted by"
+        " themselves and compared with nothing.",
+    )
+    page.table(
+        "penalty-grid",
+        _grid(rows["penalties"]),
+        "The convex decoder over a logarithmic grid of λ, relative to the λ at which everything is shrunk to zero.",
+    )
+    page.tables.extend(
+        (Table.of(name, group, caption=f"Every row of the {name} sweep.", shown=10) for name, group in rows.items())
+    )
+    page.lines(
+        "noise-sweep",
+        {"median error": (levels, medians), "median bound 2ε/γ": (levels, bounds)},
+        x="noise radius ε",
+        y="‖ẑ − z*‖",
+        log_x=True,
+        log_y=True,
+        caption="Repair error of positive-margin fields under growing noise, and the bound of the stability theorem.",
+    )
+    return page
 
 
-SCENARIO = Scenario(
-    name="robustness-sweeps",
-    title="Sweeps: noise, operator error, decoders, tolerances",
-    question="Do the stability and perturbation bounds hold, and does anything depend on the numerical zero?",
-    about="""Noise: a random direction in observation space scaled to ε. Operator: a Gaussian E scaled to spectral norm δ, given to decoder and margin
-    instead of the true operator. Decoders: exact search against the group-proximal method whose penalty was frozen on calibration fields. Tolerances: the
-    zero classification repeated at 1e-8, 1e-10 and 1e-12. Penalties: the convex decoder again at every λ of a logarithmic grid.""",
-    full={"masters": [0, 1, 2, 3, 4], "instances": 40, "nodes": [12, 16], "calibration": 12},
-    quick={"masters": [0], "instances": 4, "calibration": 3},
-    expected=(
-        Expectation("noise", "the repair error stays within 2ε/γ_k at every noise level"),
-        Expectation("perturbation", "the margin moves by at most δ, so γ − δ is a valid certificate"),
-        Expectation("perturbed-repair", "repair with the perturbed operator stays within its own stability bound"),
-        Expectation("decoders", "exact repair never fails on a noiseless field with positive margin"),
-        Expectation("tolerances", "no classification as zero depends on the tolerance"),
-        Expectation("witnesses", "every witness passes the direct check"),
-    ),
-    parts=parts,
-    run=run,
-    report=report,
-)
+SCENARIO = Scenario.declared("robustness-sweeps", parts, run, report)

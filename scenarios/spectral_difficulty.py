@@ -1,22 +1,36 @@
-"""S4: larger margins, smaller errors, on random designs (paper, "Experiment S4: spectral difficulty prediction")."""
+"""S4: larger margins, smaller errors, on random designs (paper, "Experiment S4: spectral difficulty
+prediction").
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from scenarios.base import ConditionVerdict, Context, Done, Expectation, Part, Scenario, ScenarioOutcome, Table
+import numpy as np
 
-if TYPE_CHECKING:
-    import numpy as np
-
-    from scenarios.synthetic import SyntheticField
+from scenarios.kit.association import cluster_bootstrap, logistic_slope, pearson, spearman
+from scenarios.kit.report import Report
+from scenarios.kit.scenario import Context, Done, Part, Scenario
+from scenarios.kit.typed_fields import (
+    EXACT_SUCCESS,
+    SyntheticField,
+    complete,
+    corrupt,
+    exact,
+    generator,
+    measure,
+    random_tree,
+    sample_field,
+)
 
 EXPERIMENT = "S4"
 
 
 def design(rng: np.random.Generator, nodes: int) -> tuple[list[int], Any, Any]:
-    """Random component sizes (at least two nodes each), chord count and anchor count; edges follow once the field is there."""
+    """Random component sizes (at least two nodes each), chord count and anchor count; edges follow
+    once the field is there.
+    """
     components = int(rng.integers(1, nodes // 2))
     cuts = sorted(int(c) for c in rng.choice(nodes // 2 - 1, size=components - 1, replace=False) + 1)
     sizes = [2 * (b - a) for a, b in zip([0, *cuts], [*cuts, nodes // 2], strict=True)]
@@ -26,9 +40,9 @@ def design(rng: np.random.Generator, nodes: int) -> tuple[list[int], Any, Any]:
 def draw_edges(
     rng: np.random.Generator, field: SyntheticField, chords: int, anchors: int
 ) -> tuple[list[tuple[int, int]], list[int]]:
-    """A random tree in every component, independent chords inside components, anchors at random nodes."""
-    from scenarios.synthetic import complete, random_tree
-
+    """A random tree in every component, independent chords inside components, anchors at random
+    nodes.
+    """
     components = [field.members(c) for c in dict.fromkeys(field.component)]
     edges = [edge for members in components for edge in random_tree(rng, members)]
     spare = [edge for members in components for edge in complete(members) if edge not in edges]
@@ -51,11 +65,6 @@ def run(context: Context, part: Part) -> list[dict[str, Any]]:
 
 
 def _instance(context: Context, master: int, index: int) -> dict[str, Any]:
-    import numpy as np
-
-    from scenarios.synthetic import corrupt, exact, generator, measure, sample_field
-    from scenarios.synthetic.decoders import EXACT_SUCCESS
-
     rng = generator(master, EXPERIMENT, "graph", index)
     nodes = context["nodes"][index % len(context["nodes"])]
     sizes, chords, anchors = design(rng, nodes)
@@ -96,10 +105,6 @@ def _instance(context: Context, master: int, index: int) -> dict[str, Any]:
 
 def associations(rows: Sequence[dict[str, Any]], *, draws: int, seed: int) -> dict[str, Any]:
     """γ against negative error and success, with intervals that resample whole instances."""
-    import numpy as np
-
-    from scenarios.statistics import cluster_bootstrap, logistic_slope, pearson, spearman
-
     gamma = np.array([r["gamma"] for r in rows])
     better = -np.array([r["error"] for r in rows])
     places = np.array([r["localization"] for r in rows])
@@ -116,8 +121,7 @@ def associations(rows: Sequence[dict[str, Any]], *, draws: int, seed: int) -> di
     }
 
 
-def report(context: Context, done: Sequence[Done]) -> ScenarioOutcome:
-    from scenarios.plots import points
+def report(context: Context, done: Sequence[Done]) -> Report:
 
     rows = [row for part in done for row in part.value]
     options = {"draws": context["draws"], "seed": 0}
@@ -132,46 +136,36 @@ def report(context: Context, done: Sequence[Done]) -> ScenarioOutcome:
     bad = sum(not r["witness_ok"] for r in rows)
     by_master = [entry for entry in table if entry["rows"].startswith("master")]
     least = min(entry["spearman"] for entry in by_master)
-    return ScenarioOutcome(
-        answer=_answer(table[0], rows),
-        verdicts=[
-            ConditionVerdict.of(
-                "association",
-                table[0]["spearman"] > 0,
-                f"Spearman {table[0]['spearman']:.3f} [{table[0]['spearman_low']:.3f}, {table[0]['spearman_high']:.3f}]",
-            ),
-            ConditionVerdict.of("masters", least > 0, f"least Spearman over master seeds {least:.3f}"),
-            ConditionVerdict.of("logistic", table[0]["logistic_slope"] > 0, f"slope {table[0]['logistic_slope']:.3f}"),
-            ConditionVerdict.of(
-                "stability", worst <= 2.0 + 1e-6, f"largest γ‖ẑ − z*‖/ε {worst:.4f} over {len(positive)} fields"
-            ),
-            ConditionVerdict.of(
-                "identifiable", failed == 0, f"{failed} of {len(positive)} positive-margin fields not recovered"
-            ),
-            ConditionVerdict.of("witnesses", bad == 0, f"{bad} of {len(rows)} witnesses fail"),
-        ],
-        tables=[
-            Table.of("associations", table, caption="Association of γ_k with negative relative error; 95 % intervals."),
-            Table.of("instances", rows, caption="Every instance, zero margins included.", shown=15),
-        ],
-        figures=[
-            points(
-                "difficulty",
-                {
-                    f"k = {k}": (
-                        [r["gamma"] for r in rows if r["k"] == k],
-                        [max(r["error"], 1e-6) for r in rows if r["k"] == k],
-                    )
-                    for k in (1, 2)
-                },
-                x="γ_k",
-                y="relative field error",
-                log_y=True,
-                caption="All instances; zero-margin failures are not suppressed.",
-            )
-        ],
-        notes=[f"The decoder found a support within ε in all but {infeasible} of {len(rows)} instances."],
+    page = Report()
+    page.answer = _answer(table[0], rows)
+    page.check(
+        "association",
+        table[0]["spearman"] > 0,
+        f"Spearman {table[0]['spearman']:.3f} [{table[0]['spearman_low']:.3f}, {table[0]['spearman_high']:.3f}]",
     )
+    page.check("masters", least > 0, f"least Spearman over master seeds {least:.3f}")
+    page.check("logistic", table[0]["logistic_slope"] > 0, f"slope {table[0]['logistic_slope']:.3f}")
+    page.check("stability", worst <= 2.0 + 1e-6, f"largest γ‖ẑ − z*‖/ε {worst:.4f} over {len(positive)} fields")
+    page.check("identifiable", failed == 0, f"{failed} of {len(positive)} positive-margin fields not recovered")
+    page.check("witnesses", bad == 0, f"{bad} of {len(rows)} witnesses fail")
+    page.table("associations", table, "Association of γ_k with negative relative error; 95 % intervals.")
+    page.table("instances", rows, "Every instance, zero margins included.", shown=15)
+    page.points(
+        "difficulty",
+        {
+            f"k = {k}": (
+                [r["gamma"] for r in rows if r["k"] == k],
+                [max(r["error"], 1e-6) for r in rows if r["k"] == k],
+            )
+            for k in (1, 2)
+        },
+        x="γ_k",
+        y="relative field error",
+        log_y=True,
+        caption="All instances; zero-margin failures are not suppressed.",
+    )
+    page.notes.append(f"The decoder found a support within ε in all but {infeasible} of {len(rows)} instances.")
+    return page
 
 
 def _answer(whole: dict[str, Any], rows: Sequence[dict[str, Any]]) -> str:
@@ -180,29 +174,10 @@ def _answer(whole: dict[str, Any], rows: Sequence[dict[str, Any]]) -> str:
     groups = [[r["success"] for r in rows if (r["gamma"] > 0) is positive] for positive in (True, False)]
     positive, zero = (f"{sum(group)} of {len(group)}" for group in groups)
     return (
-        f"{lead}: over {len(rows)} random designs γ_k and smaller errors have a rank correlation of {whole['spearman']:.2f} (95 % interval {low:.2f} to {high:.2f}), "
-        f"and without noise {positive} fields with a positive margin are recovered exactly, and {zero} with margin zero."
+        f"{lead}: over {len(rows)} random designs γ_k and smaller errors have a rank correlation of"
+        f" {whole['spearman']:.2f} (95 % interval {low:.2f} to {high:.2f}), and without noise {positive} fields with a"
+        f" positive margin are recovered exactly, and {zero} with margin zero."
     )
 
 
-SCENARIO = Scenario(
-    name="spectral-difficulty",
-    title="S4: the margin as a measure of difficulty",
-    question="Do designs with larger γ_k have smaller repair errors, before anything else is known about them?",
-    about="""Random component counts, anchors, independent chords, budgets k ∈ {1, 2} and amplitudes. γ_k is computed before repair. The
-    stability theorem bounds the normalised error γ_k‖ẑ − z*‖/ε by 2 for every feasible support estimate of at most k nodes. Success is exact
-    recovery of the same instance without noise.""",
-    full={"masters": [0, 1, 2, 3, 4], "instances": 200, "batch": 20, "nodes": [12, 16], "epsilon": 0.01, "draws": 1000},
-    quick={"masters": [0], "instances": 24, "batch": 12, "draws": 100},
-    expected=(
-        Expectation("association", "γ_k and negative error are positively associated (interval reported)", "positive"),
-        Expectation("masters", "the sign is the same for every master seed"),
-        Expectation("logistic", "success is positively associated with γ_k"),
-        Expectation("stability", "the normalised error never exceeds 2 where γ_k > 0"),
-        Expectation("identifiable", "every noiseless field with γ_k > 0 is recovered exactly"),
-        Expectation("witnesses", "every witness passes the direct check"),
-    ),
-    parts=parts,
-    run=run,
-    report=report,
-)
+SCENARIO = Scenario.declared("spectral-difficulty", parts, run, report)

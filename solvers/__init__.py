@@ -1,15 +1,18 @@
 """Matrices in, bounds and witnesses out. Knows nothing of language models, files or money.
 
-The one quantity: γ(s) = min over node sets S of size at most s of σ_min(B_S), with s = 2k for a corruption
-budget of k nodes; always with a rigorous lower and upper bound and the witness that attains the upper one. Two variants ask
-only for what is delivered (`delivered_margin`), and allow checks to be wrong as well (`suspect_margin`, `wrong_check_margin`).
+The one quantity: γ(s) = min over node sets S of size at most s of σ_min(B_S), with s = 2k for a
+corruption budget of k nodes; always with a rigorous lower and upper bound and the witness that
+attains the upper one. Two variants ask only for what is delivered (`delivered_margin`), and allow
+checks to be wrong as well (`suspect_margin`, `wrong_check_margin`).
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from solvers.ambiguous_pair import RivalPair, rival_pair
 from solvers.delivered import delivered_margin, delivered_supports_below, delivered_worst_supports
+from solvers.faulty_checks import SuspectMargin, suspect_margin, wrong_check_margin
 from solvers.gamma import (
     SupportsBelow,
     margin,
@@ -21,9 +24,7 @@ from solvers.gamma import (
 from solvers.groups import NodeColumns, column_groups
 from solvers.minimiser import Interrupted
 from solvers.result import LowerFrom, Margin, Status, SupportValue
-from solvers.rivals import RivalPair, rival_pair
 from solvers.structure import Gauge, Spark, gauge_directions, group_spark
-from solvers.suspects import SuspectMargin, suspect_margin, wrong_check_margin
 
 if TYPE_CHECKING:
     from solvers.tracker import MarginTracker

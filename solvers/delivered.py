@@ -1,13 +1,18 @@
-"""γ_{k,D}: how well what is delivered is protected, whatever happens to the rest (docs/algorithms.md, fact 30).
+"""γ_{k,D}: how well what is delivered is protected, whatever happens to the rest
+(docs/algorithms.md, fact 30).
 
-γ_{k,D}(B) = min { ‖Bh‖ : h on at most 2k units, ‖h_D‖ = 1 }, with D some columns of B. Two explanations of the same
-measurements within ε differ by at most 2ε/γ_{k,D} on D. Three facts make it cheap:
+γ_{k,D}(B) = min { ‖Bh‖ : h on at most 2k units, ‖h_D‖ = 1 }, with D some columns of B. Two
+explanations of the same measurements within ε differ by at most 2ε/γ_{k,D} on D. Three facts make
+it cheap:
 
-- More units never raise it (an h on S is one on every larger S'), so only the largest supports matter.
-- Let h fall into parts h_c on non-adjacent unit sets. Then ‖Bh‖² = Σ‖Bh_c‖² and ‖h_D‖² = Σ‖(h_c)_D‖², so a part with
-  (h_c)_D ≠ 0 has no larger ratio than h: only connected supports matter, and only those that meet D. They all lie within
-  2k − 1 steps of D, and nothing else of the field is looked at.
-- "‖Bh‖² ≥ θ‖h_D‖² on S" is G_SS − θP_D ⪰ 0: the threshold question of `solvers.search`, with θ on D only.
+- More units never raise it (an h on S is one on every larger S'), so only the largest supports
+  matter.
+- Let h fall into parts h_c on non-adjacent unit sets. Then ‖Bh‖² = Σ‖Bh_c‖² and ‖h_D‖² =
+  Σ‖(h_c)_D‖², so a part with
+  (h_c)_D ≠ 0 has no larger ratio than h: only connected supports matter, and only those that meet
+  D. They all lie within 2k − 1 steps of D, and nothing else of the field is looked at.
+- "‖Bh‖² ≥ θ‖h_D‖² on S" is G_SS − θP_D ⪰ 0: the threshold question of `solvers.search`, with θ on D
+  only.
 
 G_SS may be singular outside D; such supports are decided in rationals (`solvers.schur`).
 """
@@ -15,23 +20,19 @@ G_SS may be singular outside D; such supports are decided in rationals (`solvers
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
-from solvers.exact import scaled_above, scaled_below, sqrt_below
-from solvers.fronts import Front
+from solvers.components import Support
 from solvers.gamma import SupportsBelow, check_call, support_margin
-from solvers.gram import Field
-from solvers.large import FRACTIONS, SMALL, large_fronts
-from solvers.minimiser import ALWAYS, EXACT_GAP, ZERO, Interrupted, is_interrupt
+from solvers.minimiser import ALWAYS, ExactSearch
 from solvers.neighbourhood import LocalField, delivered_columns, neighbourhood_of
-from solvers.parts import Support
-from solvers.result import LowerFrom, Margin, Progress, Status, SupportValue
+from solvers.result import Margin, Progress, Status, SupportValue
+from solvers.root_batches import FRACTIONS, SMALL, Front, large_fronts
 from solvers.schur import Hidden, hidden, near_vector, proves_hidden_at_least
-from solvers.search import ULP_ROOM, Found, Search, without_search
+from solvers.search import ULP_ROOM, Search
 
 MOST = 1 << 18  # supports that floating point can't decide, before the search gives up
 STARTS = 8  # delivered units that the local search starts from; one in fifty where there are many
@@ -54,12 +55,15 @@ def delivered_margin(
     method: str = "auto",
     progress: Progress | None = None,
 ) -> Margin:
-    """γ_{k,D}(B) = min ‖Bh‖/‖h_D‖ over h on at most 2k units with h_D ≠ 0, exactly, with the witness.
+    """γ_{k,D}(B) = min ‖Bh‖/‖h_D‖ over h on at most 2k units with h_D ≠ 0, exactly, with the
+    witness.
 
-    B and groups as for `margin` (groups are the units); `deliver` are the columns D of B, at least one. A unit may hold
-    delivered columns and others. The result's direction has ‖h_D‖ = 1, so its own norm may be larger; `value` is 0.0
-    exactly where some h on 2k units is invisible (Bh = 0, or numerically so) and h_D ≠ 0. It is never below γ_k. method="search" goes through
-    supports one by one whatever their size, "completion" bounds all completions at once wherever it can (auto: as for `margin`).
+    B and groups as for `margin` (groups are the units); `deliver` are the columns D of B, at least
+    one. A unit may hold delivered columns and others. The result's direction has ‖h_D‖ = 1, so its
+    own norm may be larger; `value` is 0.0 exactly where some h on 2k units is invisible (Bh = 0, or
+    numerically so) and h_D ≠ 0. It is never below γ_k. method="search" goes through supports one by
+    one whatever their size, "completion" bounds all completions at once wherever it can (auto: as
+    for `margin`).
 
     >>> import numpy as np
     >>> from solvers import delivered_margin
@@ -104,14 +108,17 @@ def delivered_supports_below(
     limit: int = 4096,
     n_jobs: int | None = None,
 ) -> SupportsBelow:
-    """Every connected support of `size` units (or whole smaller component) that meets D with a minimum below `threshold`.
+    """Every connected support of `size` units (or whole smaller component) that meets D with a
+    minimum below `threshold`.
 
-    Each with the vector that attains it, ‖h_D‖ = 1: a planner's cut is ‖B(x)h‖² ≥ t for it as it stands.
+    Each with the vector that attains it, ‖h_D‖ = 1: a planner's cut is ‖B(x)h‖² ≥ t for it as it
+    stands.
 
     >>> import numpy as np
     >>> from solvers import delivered_supports_below
     >>> B = np.array([[1.0, -1.0, 0.0], [0.0, 1.0, -1.0], [1.0, 0.0, 0.0]])
-    >>> [found.support for found in delivered_supports_below(B, None, [2], size=2, threshold=0.9).supports]
+    >>> below = delivered_supports_below(B, None, [2], size=2, threshold=0.9)
+    >>> [found.support for found in below.supports]
     [(1, 2)]
     """
     check_call(size, n_jobs)
@@ -121,7 +128,7 @@ def delivered_supports_below(
     search = Search(near.field, size, wanted=near.wanted.astype(np.float64))
     scaled = math.ldexp(threshold, -near.field.exponent)
     found = search.below(scaled * scaled, limit=max(limit, MOST >> 4), n_jobs=n_jobs)
-    values = [v for v in (evaluate_delivered(near, s) for s in found.supports) if v.value < threshold]
+    values = [v for v in (_evaluate_delivered(near, s) for s in found.supports) if v.value < threshold]
     values.sort(key=lambda v: (v.value, v.support))
     return SupportsBelow(supports=tuple(values[:limit]), complete=found.complete and len(values) <= limit)
 
@@ -129,7 +136,8 @@ def delivered_supports_below(
 def delivered_worst_supports(
     B: Any, groups: Any = None, deliver: Iterable[int] = (), *, size: int, count: int = 32, n_jobs: int | None = None
 ) -> tuple[SupportValue, ...]:
-    """The `count` connected supports of `size` units that meet D with the least minimum, worst first; ‖h_D‖ = 1 in each.
+    """The `count` connected supports of `size` units that meet D with the least minimum, worst
+    first; ‖h_D‖ = 1 in each.
 
     >>> import numpy as np
     >>> from solvers import delivered_worst_supports
@@ -146,7 +154,7 @@ def delivered_worst_supports(
     values: list[SupportValue] = []
     for _ in range(40):
         found = solver.search.below(theta, limit=max(64 * count, MOST >> 8), n_jobs=n_jobs)
-        values = sorted((evaluate_delivered(near, s) for s in found.supports), key=lambda v: (v.value, v.support))
+        values = sorted((_evaluate_delivered(near, s) for s in found.supports), key=lambda v: (v.value, v.support))
         if len(values) >= count or theta >= top:
             break
         theta = min(theta * 1.5, top)
@@ -155,8 +163,10 @@ def delivered_worst_supports(
     return tuple(values[:count])
 
 
-def evaluate_delivered(near: LocalField, support: Support) -> SupportValue:
-    """The minimum on one support of the neighbourhood, from B itself, in the caller's units and names."""
+def _evaluate_delivered(near: LocalField, support: Support) -> SupportValue:
+    """The minimum on one support of the neighbourhood, from B itself, in the caller's units and
+    names.
+    """
     found = hidden(near.field.restrict(support), near.wanted_in(support))
     return SupportValue(
         support=near.names(support),
@@ -165,56 +175,51 @@ def evaluate_delivered(near: LocalField, support: Support) -> SupportValue:
     )
 
 
-class DeliveredMinimiser:
-    """One computation of γ over supports of `size` units: the search, the incumbent and the best proven bound while it runs."""
+class DeliveredMinimiser(ExactSearch):
+    """One computation of γ over supports of `size` units for what is delivered."""
 
-    def __init__(
-        self,
-        near: LocalField,
-        size: int,
-        *,
-        n_jobs: int | None = None,
-        time_limit: float | None = None,
-        progress: Progress | None = None,
-    ) -> None:
+    def __init__(self, near: LocalField, size: int, **options: Any) -> None:
+        super().__init__(near.field, size, wanted=near.wanted.astype(np.float64), **options)
         self.near = near
-        self.field: Field = near.field
-        self.size = size
-        self.n_jobs = n_jobs
-        self.deadline = None if time_limit is None else time.time() + time_limit
-        self.progress = progress
-        self.search = Search(near.field, size, wanted=near.wanted.astype(np.float64))
-        self.proven = 0.0  # θ proven so far
-        self.tested = 0
         self._known: dict[Content, Hidden] = {}  # by content of the block: copies of one small field are evaluated once
         first = (int(near.units[0]),)
         self.support: Support = first
         self.best: Hidden = self._evaluate(first)
 
+    @property
+    def sigma(self) -> float:
+        return self.best.sigma
+
+    @property
+    def top(self) -> float:
+        return self.best.upper
+
     def solve(self, *, method: str = "auto") -> Margin:
-        try:
-            for support in self._first_supports():
-                self._offer(support)
-            return self._result(complete=self._is_zero() or (not self._late() and self._finish(method)))
-        except (KeyboardInterrupt, SystemError) as fault:
-            if not is_interrupt(fault):
-                raise
-            raise Interrupted(self._result(complete=False)) from None
+        return self._guarded(lambda: self._solved(method))
+
+    def _solved(self, method: str) -> bool:
+        """Whether the search is complete."""
+        for support in self._first_supports():
+            self._offer(support)
+        return self._is_zero() or (not self._late() and self._finish(method))
 
     def _finish(self, method: str) -> bool:
-        """Prove the incumbent, or find better ones until there is none; False when time or precision ran out."""
+        """Prove the incumbent, or find better ones until there is none; False when time or
+        precision ran out.
+        """
         if method != "search" and self.search.size > SMALL and not self.field.extreme:
             fronts = large_fronts(self.search.parts, self.n_jobs, always=method == "completion")
             proved = None if fronts is None else self._finish_large(fronts)
             if proved is not None:
                 return proved
-        below = () if self.deadline is None or self._fits(1.0 - ULP_ROOM) or not self.search.thin else FRACTIONS
+        fits = self.deadline is None or self._fits(self.best.sigma**2 * (1.0 - ULP_ROOM))
+        below = () if fits or not self.search.thin else FRACTIONS
         for share in (*below, 1.0 - ULP_ROOM, 1.0 - 1e-6, 1.0 - 1e-3, 0.5):
             last = share not in below
-            if not last and (self.proven > 0.0 or not self._fits(share)):
+            if not last and (self.proven > 0.0 or not self._fits(self.best.sigma**2 * share)):
                 continue
             start = self.best.sigma**2 * share
-            found = self._below(start, adapt=last)
+            found = self._below(start, adapt=last, limit=MOST)
             for support in self.search.lowest(found.supports):
                 self._offer(support)
             if self._is_zero():
@@ -240,12 +245,7 @@ class DeliveredMinimiser:
         """The same root by root; None where floating point can't tell and rationals must."""
         while not self._is_zero():
             best = self.best.sigma
-            theta = best**2 * (1.0 - ULP_ROOM)
-            found: list[Support] = []
-            for front in fronts:
-                found += front.run(theta, deadline=self.deadline, progress=self._report())
-            self.tested = sum(front.total_visited for front in fronts)
-            self.proven = max(self.proven, min(theta, *(front.floor for front in fronts)))
+            theta, found = self._by_roots(fronts)
             if not found:
                 return self.proven >= theta
             for support in found:
@@ -256,32 +256,12 @@ class DeliveredMinimiser:
                 return None  # met, but not below θ, or without anything delivered
         return True
 
-    def _fits(self, share: float) -> bool:
-        """Whether, by a sample of the roots, the pass at this share of the incumbent's λ will end in time."""
-        assert self.deadline is not None
-        found, fits = self.search.foretell(self.best.sigma**2 * share, deadline=self.deadline, n_jobs=self.n_jobs)
-        for support in self.search.lowest(found.supports):
-            self._offer(support)
-        return fits
-
-    def _report(self) -> Callable[[float], None] | None:
-        if self.progress is None:
-            return None
-        callback, scale, upper = self.progress, math.ldexp(1.0, self.field.exponent), self.best.upper
-        return lambda fraction: callback(fraction, (math.sqrt(self.proven) * scale, upper * scale), "")
-
-    def _below(self, theta: float, *, adapt: bool) -> Found:
-        found = self.search.below(
-            theta, limit=MOST, adapt=adapt, n_jobs=self.n_jobs, deadline=self.deadline, progress=self._report()
-        )
-        self.tested += found.tested
-        return found
-
     def _first_supports(self) -> list[Support]:
-        """A local search for what is delivered from the weakest delivered units, and supports grown from the very weakest of them.
+        """A local search for what is delivered from the weakest delivered units, and supports grown
+        from the very weakest of them.
 
-        Columns that are not delivered, times `AWAY`, weigh next to nothing in ‖h‖: what is left of it is ‖h_D‖, and the plain
-        local search finds supports that are low for what is delivered.
+        Columns that are not delivered, times `AWAY`, weigh next to nothing in ‖h‖: what is left of
+        it is ‖h_D‖, and the plain local search finds supports that are low for what is delivered.
         """
         from solvers.kernels.local import delivered_scores, local_search
 
@@ -303,7 +283,9 @@ class DeliveredMinimiser:
         return [first, *(self._grown((int(start),)) for start in starts[:GROWN])]
 
     def _grown(self, start: Support) -> Support:
-        """From one unit or a few, each time by the neighbour that takes most off ‖Bh‖ when h stays as it is elsewhere."""
+        """From one unit or a few, each time by the neighbour that takes most off ‖Bh‖ when h stays
+        as it is elsewhere.
+        """
         field = self.field
         owner = np.repeat(np.arange(field.n), field.dims)
         couplings, support = field.couplings, list(start)
@@ -346,33 +328,14 @@ class DeliveredMinimiser:
             settled.add(key)
         return True
 
-    def _is_zero(self) -> bool:
-        scale = float(np.max(self.field.column_norms, initial=0.0))
-        return self.best.sigma <= ZERO * scale and math.ldexp(self.best.sigma, self.field.exponent) <= ZERO
-
-    def _late(self) -> bool:
-        return self.deadline is not None and time.time() >= self.deadline
-
     def _result(self, *, complete: bool) -> Margin:
-        zero, upper, scale = self._is_zero(), self.best.upper, self.field.exponent
-        source = LowerFrom.SEARCH if zero or self.proven > 0.0 else LowerFrom.NOTHING
-        if not (zero or complete) and self.field.n <= ALWAYS:
-            static, which = without_search(self.search)
-            if static > self.proven:
-                self.proven, source = static, which
-        lower = 0.0 if zero else min(sqrt_below(self.proven), upper)
-        closed = zero or (complete and upper - lower <= EXACT_GAP * upper)
-        value = 0.0 if zero else min(max(self.best.sigma, lower), upper)
-        return Margin(
-            value=math.ldexp(value, scale),
-            lower=scaled_below(lower, scale),
-            upper=scaled_above(upper, scale),
+        return self._bounded(
+            self.best.upper,
+            zero=self._is_zero(),
+            static=not complete and self.field.n <= ALWAYS,
+            sure=complete,
+            groups=self.near.groups,
             support=self.near.names(self.support),
             direction=self.near.embed(self.support, self.best.vector),
-            status=Status.EXACT if closed else Status.BOUNDED,
             method="delivered",
-            support_size=self.size,
-            groups=self.near.groups,
-            tested=self.tested,
-            lower_from=source,
         )

@@ -1,11 +1,20 @@
-"""Proofs where floating point can't decide: ball arithmetic on one support at a time (python-flint).
+"""Proofs where floating point can't decide: ball arithmetic on one support at a time
+(python-flint).
 
 Also the upper bound: the witness's own ‖Bh‖/‖h‖, evaluated with error bars and rounded up.
+
+Spans are decided in rationals: every double is one, so a small Gram matrix can be eliminated
+exactly.
+
+dist(s, span A)² is what is left of ‖s‖² after eliminating AᵀA from the bordered Gram matrix of [A
+s]. That matrix is positive semidefinite, so a pivot of exactly zero means a column that depends on
+those before it.
 """
 
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -18,7 +27,9 @@ LEAST = 1e-140  # squares of smaller numbers leave the range of doubles
 
 
 def proves_at_least(block: NDArray[np.float64], theta: float) -> bool:
-    """True only if λ_min(BᵀB) > θ in exact arithmetic, for B the (rows, columns) block as it stands."""
+    """True only if λ_min(BᵀB) > θ in exact arithmetic, for B the (rows, columns) block as it
+    stands.
+    """
     import flint
 
     for bits in PRECISIONS:
@@ -30,8 +41,8 @@ def proves_at_least(block: NDArray[np.float64], theta: float) -> bool:
 
 
 def null_vector(block: NDArray[np.float64]) -> NDArray[np.float64] | None:
-    """A unit vector in the kernel of the block, if its columns are dependent in exact arithmetic; None: they are not,
-    or there are too many to say.
+    """A unit vector in the kernel of the block, if its columns are dependent in exact arithmetic;
+    None: they are not, or there are too many to say.
 
     The vector is the exact one, rounded entry by entry: it does not depend on the machine.
     """
@@ -62,13 +73,17 @@ def _whole_numbers(row: list[float]) -> list[int]:
 
 
 def zero_witness(block: NDArray[np.float64], vector: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
-    """A witness of a zero margin with its upper bound: exactly 0 where that can be decided, else the vector's own residual."""
+    """A witness of a zero margin with its upper bound: exactly 0 where that can be decided, else
+    the vector's own residual.
+    """
     exact = null_vector(block)
     return (vector, norm_ratio_above(block, vector)) if exact is None else (exact, 0.0)
 
 
 def norm_ratio_above(block: NDArray[np.float64], vector: NDArray[np.float64]) -> float:
-    """A double not below ‖Bv‖/‖v‖: in floating point with its error bound where that is tight, else in balls."""
+    """A double not below ‖Bv‖/‖v‖: in floating point with its error bound where that is tight, else
+    in balls.
+    """
     rows, columns = block.shape
     unit = (rows + columns + 8) * 2.0**-52
     image = float(np.linalg.norm(block @ vector))
@@ -103,7 +118,9 @@ def float_above(ball: Any) -> float:
 
 
 def scaled_below(value: float, exponent: int) -> float:
-    """A double not above value·2^exponent; scaling is exact except where the result is subnormal."""
+    """A double not above value·2^exponent; scaling is exact except where the result is
+    subnormal.
+    """
     result = math.ldexp(value, exponent)
     return math.nextafter(result, -math.inf) if math.ldexp(result, -exponent) > value else result
 
@@ -136,7 +153,9 @@ def _gram(block: NDArray[np.float64]) -> list[list[Any]]:
 
 
 def _definite(lower: list[list[Any]], theta: Any) -> bool | None:
-    """Whether the symmetric matrix minus θI is positive definite; None when the balls are too wide to say."""
+    """Whether the symmetric matrix minus θI is positive definite; None when the balls are too wide
+    to say.
+    """
     n = len(lower)
     work = [row[:] for row in lower]
     for i in range(n):
@@ -150,3 +169,67 @@ def _definite(lower: list[list[Any]], theta: Any) -> bool | None:
             for j in range(p + 1, i + 1):
                 work[i][j] = work[i][j] - factor * work[j][p]
     return True
+
+
+Array = NDArray[np.float64]
+
+RATIONAL_COLUMNS = 40
+"""Columns up to which an elimination in rationals takes less than a second or two."""
+
+
+def span_within(columns: Array, s: Array, radius: float) -> bool | None:
+    """Whether dist(s, span of columns) ≤ radius, exactly, for (rows, count) floats as they stand;
+    None: too large.
+    """
+    if columns.shape[1] > RATIONAL_COLUMNS:
+        return None
+    left, unit = _eliminated(np.column_stack([columns, s]))[1]
+    return left * unit**2 <= Fraction(radius) ** 2
+
+
+def exact_rank(columns: Array) -> int | None:
+    """Exact rank of the floats as they stand; None when they are too many."""
+    return (
+        _eliminated(np.column_stack([columns, np.zeros(len(columns))]))[0]
+        if columns.shape[1] <= RATIONAL_COLUMNS
+        else None
+    )
+
+
+def _eliminated(bordered: Array) -> tuple[int, tuple[Fraction, Fraction]]:
+    """Rank of all columns but the last, and what is left of the last one's square, with its
+    unit.
+    """
+    entries = [_integers(column) for column in bordered.T]
+    size = len(entries) - 1
+    gram = [[Fraction(_sparse_product(entries[i][0], entries[j][0])) for j in range(i + 1)] for i in range(size + 1)]
+    pivots = 0
+    for p in range(size):
+        pivot = gram[p][p]
+        if not pivot:
+            continue
+        pivots += 1
+        for i in range(p + 1, size + 1):
+            factor = gram[i][p] / pivot
+            if factor:
+                for j in range(p + 1, i + 1):
+                    gram[i][j] -= factor * gram[j][p]
+    return pivots, (gram[size][size], entries[size][1])
+
+
+def _integers(column: Array) -> tuple[dict[int, int], Fraction]:
+    """Nonzero entries by row as integers, and the power of two they are multiples of; spans don't
+    depend on it.
+    """
+    rows = np.flatnonzero(column)
+    mantissas, exponents = np.frexp(column[rows])
+    exponents = exponents - 53
+    low = int(exponents.min(initial=0))
+    whole = [int(m) << int(e - low) for m, e in zip(np.ldexp(mantissas, 53), exponents, strict=True)]
+    return dict(zip(rows.tolist(), whole, strict=True)), Fraction(2) ** low
+
+
+def _sparse_product(a: dict[int, int], b: dict[int, int]) -> int:
+    if len(b) < len(a):
+        a, b = b, a
+    return sum(value * b[row] for row, value in a.items() if row in b)

@@ -1,4 +1,6 @@
-"""γ as one asks for it: validate, minimise (`solvers.minimiser`), translate; and the supports below a threshold or near the least."""
+"""γ as one asks for it: validate, minimise (`solvers.minimiser`), translate; and the supports below
+a threshold or near the least.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from solvers.exact import norm_ratio_above, scaled_above, scaled_below, zero_witness
+from solvers.components import Support
+from solvers.exact import norm_ratio_above, zero_witness
 from solvers.gram import Field, make_field
 from solvers.groups import NodeColumns
-from solvers.minimiser import EXACT_GAP, ZERO, Minimiser
+from solvers.minimiser import ZERO, Minimiser
 from solvers.oracle import enumerate_supports, smallest_singular_pair
-from solvers.parts import Support
-from solvers.result import Margin, Progress, Status, SupportValue
+from solvers.result import Bounds, Margin, Progress, SupportValue
 from solvers.search import LIMIT, Search
 
 METHODS = ("auto", "search", "completion", "enumerate")
@@ -34,12 +36,13 @@ def margin(
 ) -> Margin:
     """γ_k(B) = min over |S| ≤ 2k of σ_min(B_S), exactly, with the witness.
 
-    B is an (rows, coordinates) array or scipy.sparse matrix; groups the columns of every node (lists of indices, or
-    sizes of consecutive runs; default one column each). `time_limit` seconds after which the bounds proven so far are
-    returned with status "bounded". `n_jobs` processes through joblib; every number gives the same answer. `warm` are
-    supports worth looking at first. method="search" goes through supports one by one whatever their size, "completion" bounds all
-    completions at once wherever it can (auto: where supports have more than six nodes and are too many); "enumerate" is
-    the paper's loop over all supports.
+    B is an (rows, coordinates) array or scipy.sparse matrix; groups the columns of every node
+    (lists of indices, or sizes of consecutive runs; default one column each). `time_limit` seconds
+    after which the bounds proven so far are returned with status "bounded". `n_jobs` processes
+    through joblib; every number gives the same answer. `warm` are supports worth looking at first.
+    method="search" goes through supports one by one whatever their size, "completion" bounds all
+    completions at once wherever it can (auto: where supports have more than six nodes and are too
+    many); "enumerate" is the paper's loop over all supports.
 
     >>> import numpy as np
     >>> from solvers import margin
@@ -66,7 +69,8 @@ def support_margin(
     progress: Progress | None = None,
     warm: Iterable[Support] = (),
 ) -> Margin:
-    """min σ_min(B_S) over supports S of at most `size` nodes, odd sizes included: γ_k is that of size 2k.
+    """min σ_min(B_S) over supports S of at most `size` nodes, odd sizes included: γ_k is that of
+    size 2k.
 
     Parameters and result as for `margin`.
 
@@ -89,7 +93,8 @@ def support_margin(
 
 
 def margins(B: Any, groups: Any = None, *, k: int, **options: Any) -> tuple[Margin, ...]:
-    """γ_1, …, γ_k in one call, each started from the witness of the one before; `options` are those of `margin`.
+    """γ_1, …, γ_k in one call, each started from the witness of the one before; `options` are those
+    of `margin`.
 
     >>> import numpy as np
     >>> from solvers import margins
@@ -110,7 +115,8 @@ def margins(B: Any, groups: Any = None, *, k: int, **options: Any) -> tuple[Marg
 def worst_supports(
     B: Any, groups: Any = None, *, size: int, count: int = 32, n_jobs: int | None = None
 ) -> tuple[SupportValue, ...]:
-    """The `count` supports of `size` nodes (connected ones, and whole smaller components) with the least σ_min, worst first.
+    """The `count` supports of `size` nodes (connected ones, and whole smaller components) with the
+    least σ_min, worst first.
 
     Each has its `support`, its `value` σ_min(B_S) and the `direction` that attains it.
 
@@ -150,10 +156,11 @@ def supports_below(
     joined: Iterable[Iterable[int]] = (),
     n_jobs: int | None = None,
 ) -> SupportsBelow:
-    """Every support of `size` nodes (connected, or a whole smaller component) whose σ_min is below `threshold`.
+    """Every support of `size` nodes (connected, or a whole smaller component) whose σ_min is below
+    `threshold`.
 
-    `joined` are sets of nodes that count as adjacent, beside those that share a row. Returns them with whether the list is complete:
-    at most `limit` are listed.
+    `joined` are sets of nodes that count as adjacent, beside those that share a row. Returns them
+    with whether the list is complete: at most `limit` are listed.
 
     >>> import numpy as np
     >>> from solvers import supports_below
@@ -182,7 +189,10 @@ def check_call(size: Any, n_jobs: Any) -> None:
 
 @dataclass(frozen=True, slots=True)
 class SupportsBelow:
-    """Supports below a threshold, worst first. Incomplete: there are more than the limit, and these are some of them."""
+    """Supports below a threshold, worst first.
+
+    Incomplete: there are more than the limit, and these are some of them.
+    """
 
     supports: tuple[SupportValue, ...]
     complete: bool
@@ -203,17 +213,22 @@ def _enumerated(field: Field, size: int) -> Margin:
     block = field.restrict(found.support)
     error = 100.0 * max(field.matrix.shape) * 2.0**-53 * float(np.linalg.norm(field.column_norms))
     zero = found.value <= ZERO and math.ldexp(found.value, field.exponent) <= ZERO
-    lower = 0.0 if zero else max(0.0, found.value - error)
     vector, upper = zero_witness(block, vector) if zero else (vector, norm_ratio_above(block, vector))
-    lower = min(lower, upper)
-    value = 0.0 if zero else min(max(found.value, lower), upper)
+    told = Bounds.settled(
+        found.value,
+        max(0.0, found.value - error),
+        upper,
+        zero=zero,
+        scale=float(np.max(field.column_norms, initial=0.0)),
+        exponent=field.exponent,
+    )
     return Margin(
-        value=math.ldexp(value, field.exponent),
-        lower=scaled_below(lower, field.exponent),
-        upper=scaled_above(upper, field.exponent),
+        value=told.value,
+        lower=told.lower,
+        upper=told.upper,
         support=found.support,
         direction=field.embed(found.support, vector),
-        status=Status.EXACT if zero or upper - lower <= EXACT_GAP * upper else Status.BOUNDED,
+        status=told.status,
         method="enumerate",
         support_size=size,
         groups=field.groups,

@@ -1,16 +1,19 @@
-"""From B to what the kernels read: the Gram matrix by nodes, its graph, and room for every rounding error.
+"""From B to what the kernels read: the Gram matrix by nodes, its graph, and room for every rounding
+error.
 
-Exactness. Let Ĝ = fl(BᵀB), d_i = sqrt(Ĝ_ii). Every error on the way to a verdict about a support S of q coordinates
-is bounded entrywise by a multiple of d_i d_j: forming Ĝ (γ_m with m the most nonzeros in a column, by Cauchy–Schwarz),
-the elimination (γ_{q+1}, the classical componentwise backward error of Cholesky), the whitening of blocks. And
-|Δ_ij| ≤ c·d_i d_j gives xᵀΔx ≤ c·q·Σ d_i² x_i². So the kernels run on Ĝ with its diagonal multiplied by 1 − c·q:
-whatever then eliminates with positive pivots has λ_min(G_SS) ≥ θ in exact arithmetic (Rump's verification of
-positive definiteness, in a form that does not mind bad scaling).
+Exactness. Let Ĝ = fl(BᵀB), d_i = sqrt(Ĝ_ii). Every error on the way to a verdict about a support S
+of q coordinates is bounded entrywise by a multiple of d_i d_j: forming Ĝ (γ_m with m the most
+nonzeros in a column, by Cauchy–Schwarz), the elimination (γ_{q+1}, the classical componentwise
+backward error of Cholesky), the whitening of blocks. And |Δ_ij| ≤ c·d_i d_j gives xᵀΔx ≤ c·q·Σ d_i²
+x_i². So the kernels run on Ĝ with its diagonal multiplied by 1 − c·q: whatever then eliminates with
+positive pivots has λ_min(G_SS) ≥ θ in exact arithmetic (Rump's verification of positive
+definiteness, in a form that does not mind bad scaling).
 
-Adjacency is a question about B, not about Ĝ: two nodes are adjacent when a row of B has entries at both. An entry of Ĝ
-that cancelled to zero is kept as a zero, since a pair that is never tested would be a false proof. And the argument
-above needs products that do not underflow: where columns differ by more than 2¹⁰⁰ in size (`extreme`), no float is
-trusted, and every support is decided in ball arithmetic.
+Adjacency is a question about B, not about Ĝ: two nodes are adjacent when a row of B has entries at
+both. An entry of Ĝ that cancelled to zero is kept as a zero, since a pair that is never tested
+would be a false proof. And the argument above needs products that do not underflow: where columns
+differ by more than 2¹⁰⁰ in size (`extreme`), no float is trusted, and every support is decided in
+ball arithmetic.
 """
 
 from __future__ import annotations
@@ -37,7 +40,9 @@ WIDEST_SPREAD = (
 
 @dataclass(frozen=True)
 class Field:
-    """B in node order, scaled by a power of two so that its largest entry is near 1 (which is exact)."""
+    """B in node order, scaled by a power of two so that its largest entry is near 1 (which is
+    exact).
+    """
 
     matrix: sparse.csc_array  # (rows, coordinates), columns sorted by node
     exponent: int  # caller's matrix = matrix · 2**exponent
@@ -85,7 +90,9 @@ class Field:
 
     @cached_property
     def couplings(self) -> sparse.csr_array:
-        """Ĝ off its diagonal: an entry for every pair of coordinates that shares a row of B, also where it cancelled to zero."""
+        """Ĝ off its diagonal: an entry for every pair of coordinates that shares a row of B, also
+        where it cancelled to zero.
+        """
         return self._with_joined(self._assembled[0]) if self.joined else self._assembled[0]
 
     def _with_joined(self, couplings: sparse.csr_array) -> sparse.csr_array:
@@ -107,12 +114,12 @@ class Field:
     def _assembled(self) -> tuple[sparse.csr_array, NDArray[np.float64]]:
         """A dense matrix product where B is dense: its rounding is covered all the same."""
         if self.dense is not None:
-            return without_diagonal(_dense_couplings(self.dense, self.dense_gram)), self.dense_gram.diagonal().copy()
+            return _without_diagonal(_dense_couplings(self.dense, self.dense_gram)), self.dense_gram.diagonal().copy()
         rows = self.matrix.tocsr() if self.rows is None else self.rows
         products = float(np.sum(np.diff(rows.indptr).astype(np.float64) ** 2))
         if products > MOST_PRODUCTS * rows.nnz:
             gram = _on_pattern(rows, (self.matrix.T @ rows).tocsr())
-            return without_diagonal(gram), np.asarray(gram.diagonal())
+            return _without_diagonal(gram), np.asarray(gram.diagonal())
         from solvers.kernels.assemble import couplings_of_rows, squared_norms
 
         ends = np.zeros(rows.shape[1] + 1, np.int32 if products < 2**31 else np.int64)
@@ -135,7 +142,9 @@ class Field:
 
     @cached_property
     def graph(self) -> sparse.csr_array:
-        """Node adjacency (no loops): which nodes share a row of B. Entries say where, not how much."""
+        """Node adjacency (no loops): which nodes share a row of B. Entries say where, not how
+        much.
+        """
         if self.scalar:
             return self.couplings
         entries = self.couplings.tocoo()
@@ -150,7 +159,9 @@ class Field:
 
     @cached_property
     def full(self) -> bool:
-        """Whether every pair of coordinates is coupled: one component, and nothing to gain from sparsity."""
+        """Whether every pair of coordinates is coupled: one component, and nothing to gain from
+        sparsity.
+        """
         order = len(self.diagonal)
         return bool(self.couplings.nnz == order * (order - 1))
 
@@ -169,7 +180,9 @@ class Field:
         return tuple(np.split(by_label, cuts))
 
     def shrink(self, size: int) -> float:
-        """1 − c·q for supports of `size` nodes: what the diagonal is multiplied by before a proof."""
+        """1 − c·q for supports of `size` nodes: what the diagonal is multiplied by before a
+        proof.
+        """
         widest = int(self.dims.max())
         q = min(size * widest, int(self.offsets[-1]))
         return 1.0 - 1.01 * q * (self.column_nonzeros + 4 * q * widest + 64) * UNIT
@@ -206,7 +219,7 @@ def within(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.arange(ends[-1] if len(ends) else 0) - np.repeat(ends - sizes, sizes)
 
 
-def compressed_rows(dense: NDArray[Any]) -> sparse.csr_array:
+def _compressed_rows(dense: NDArray[Any]) -> sparse.csr_array:
     """The CSR form of an array; at once where no entry is zero."""
     if dense.size == 0 or not dense.all():
         return sparse.csr_array(dense)
@@ -219,7 +232,7 @@ def compressed_rows(dense: NDArray[Any]) -> sparse.csr_array:
 def _dense_couplings(matrix: NDArray[np.float64], gram: NDArray[np.float64]) -> sparse.csr_array:
     """Ĝ in CSR form, with an entry for every two columns that share a row of the matrix."""
     if gram.all():
-        return compressed_rows(gram)
+        return _compressed_rows(gram)
     held = (matrix != 0.0).astype(np.float32)
     shared = held.T @ held > 0.0  # sums of ones: no rounding makes them zero
     pointer = np.append(0, np.cumsum(shared.sum(axis=1)))
@@ -227,7 +240,9 @@ def _dense_couplings(matrix: NDArray[np.float64], gram: NDArray[np.float64]) -> 
 
 
 def _on_pattern(rows: sparse.csr_array, gram: sparse.csr_array) -> sparse.csr_array:
-    """Ĝ with an entry for every two columns that share a row, whatever the product did with sums that cancelled."""
+    """Ĝ with an entry for every two columns that share a row, whatever the product did with sums
+    that cancelled.
+    """
     ones = sparse.csr_array((np.ones(rows.nnz, np.float32), rows.indices, rows.indptr), shape=rows.shape)
     pattern = (ones.T @ ones).tocsr()
     for matrix in (pattern, gram):
@@ -243,7 +258,7 @@ def _on_pattern(rows: sparse.csr_array, gram: sparse.csr_array) -> sparse.csr_ar
     return sparse.csr_array((data, pattern.indices, pattern.indptr), shape=gram.shape)
 
 
-def without_diagonal(gram: sparse.csr_array) -> sparse.csr_array:
+def _without_diagonal(gram: sparse.csr_array) -> sparse.csr_array:
     """The off-diagonal entries of a CSR matrix."""
     from solvers.kernels.assemble import off_diagonal
 
@@ -297,7 +312,7 @@ def make_field(B: Any, groups: Any) -> Field:
             raise ValueError(f"B: must hold numbers, not {dense.dtype}")
         if dense.dtype == np.float16:  # which scipy does not take
             dense = dense.astype(np.float64)
-        matrix = compressed_rows(dense.T).T
+        matrix = _compressed_rows(dense.T).T
     if np.iscomplexobj(matrix.data):
         raise ValueError("B: must be real; stack real and imaginary parts as rows")
     if matrix.shape[1] == 0:

@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, slots=True)
 class NodeColumns(Sequence[NDArray[np.int64]]):
-    """The columns of node i are order[offsets[i]:offsets[i + 1]]; reads like a list of index arrays."""
+    """The columns of node i are order[offsets[i]:offsets[i + 1]]; reads like a list of index
+    arrays.
+    """
 
     order: NDArray[np.int64]
     offsets: NDArray[np.int64]
@@ -53,8 +55,9 @@ class NodeColumns(Sequence[NDArray[np.int64]]):
 def column_groups(groups: Sequence[Any] | None, columns: int) -> NodeColumns:
     """Column indices of every node.
 
-    `groups` is a list of index lists, one per node (they must part the columns), or a list of sizes of consecutive
-    runs; None gives every column a node of its own. ValueError says which entry doesn't fit.
+    `groups` is a list of index lists, one per node (they must part the columns), or a list of sizes
+    of consecutive runs; None gives every column a node of its own. ValueError says which entry
+    doesn't fit.
 
     >>> from solvers import column_groups
     >>> [own.tolist() for own in column_groups([1, 2], 3)]

@@ -1,8 +1,17 @@
-"""The part of a field that supports through the delivered columns can reach: all that γ_{k,D} depends on.
+"""The part of a field that supports through the delivered columns can reach: all that γ_{k,D}
+depends on.
 
-A connected support of s units that meets D lies within s − 1 steps of D. So a field of a million nodes is never put in
-order, squared or scaled: a few passes over the indices of B find the units nearby, and their columns (with every row that
-touches them) become the field that is searched. A component larger than s units still shows at least s of them.
+A connected support of s units that meets D lies within s − 1 steps of D. So a field of a million
+nodes is never put in order, squared or scaled: a few passes over the indices of B find the units
+nearby, and their columns (with every row that touches them) become the field that is searched. A
+component larger than s units still shows at least s of them.
+
+Some units can stand for each other: for what is delivered, one of each kind is enough. Let u and v
+be units without delivered columns whose columns are equal up to sign, one by one. B_u and B_v span
+the same space, so a support with both hides no more than without u, and one with u alone no more
+than with v in its place. A sum of a hundred parts (one row, a hundred equal columns) then has one
+part to look at instead of every pair, triple and so on of them, none of which floating point could
+decide: two equal columns are an exactly singular Gram matrix.
 """
 
 from __future__ import annotations
@@ -15,10 +24,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from solvers.components import Support
 from solvers.gram import Field, make_field, within
 from solvers.groups import NodeColumns, column_groups
-from solvers.parts import Support
-from solvers.twins import superfluous
 
 SMALL = 2_000  # columns up to which the whole field is taken
 
@@ -75,9 +83,11 @@ def _marked(places: NDArray[Any], count: int) -> NDArray[np.int64]:
 
 
 def neighbourhood_of(B: Any, groups: Any, deliver: Any, *, radius: int, thin: bool = True) -> LocalField:
-    """All units within `radius` steps of the delivered columns, as a field; ValueError for what is no field or no D.
+    """All units within `radius` steps of the delivered columns, as a field; ValueError for what is
+    no field or no D.
 
-    `thin` leaves out units that a twin stands for (`solvers.twins`): right for a minimum, wrong for a list of supports.
+    `thin` leaves out units that a twin stands for (`solvers.neighbourhood`): right for a minimum,
+    wrong for a list of supports.
     """
     near = _surroundings(B, groups, deliver, radius)
     return _thinned(near) if thin else near
@@ -112,7 +122,7 @@ def _whole(field: Field, inside: NDArray[np.int64]) -> LocalField:
 
 def _thinned(near: LocalField) -> LocalField:
     """Without units that a twin stands for."""
-    dropped = superfluous(near.field, near.wanted)
+    dropped = _superfluous(near.field, near.wanted)
     if not len(dropped):
         return near
     kept = np.setdiff1d(np.arange(near.field.n), dropped)
@@ -174,7 +184,9 @@ def _entries(matrix: Any, lines: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _columns_of(matrix: Any, columns: NDArray[np.int64]) -> tuple[Any, NDArray[np.int64]]:
-    """The columns with every row that touches them (and no other), and the numbers of these rows."""
+    """The columns with every row that touches them (and no other), and the numbers of these
+    rows.
+    """
     if matrix.format == "csc":
         part = matrix[:, columns].tocsr()
         rows = np.flatnonzero(np.diff(part.indptr) > 0)
@@ -185,3 +197,52 @@ def _columns_of(matrix: Any, columns: NDArray[np.int64]) -> tuple[Any, NDArray[n
     entries = np.flatnonzero(at >= 0)
     rows, row = np.unique(np.searchsorted(matrix.indptr, entries, side="right") - 1, return_inverse=True)
     return sparse.csr_array((matrix.data[entries], (row, at[entries])), shape=(len(rows), len(columns))), rows
+
+
+def _superfluous(field: Field, wanted: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Units without wanted columns that have a twin of lower number."""
+    matrix, offsets = field.matrix, field.offsets
+    if not matrix.nnz:
+        return np.zeros(0, np.int64)
+    candidates = np.flatnonzero(~np.logical_or.reduceat(wanted, offsets[:-1]))
+    if len(candidates) < 2:
+        return np.zeros(0, np.int64)
+    prints = _fingerprints(field)
+    ordered = np.sort(prints[candidates])
+    if not (ordered[1:] == ordered[:-1]).any():  # as in most fields
+        return np.zeros(0, np.int64)
+    order = candidates[np.argsort(prints[candidates], kind="stable")]
+    equal = np.flatnonzero(prints[order][1:] == prints[order][:-1])
+    dropped: list[int] = []
+    kept: dict[bytes, int] = {}
+    for unit in np.unique(np.concatenate([order[equal], order[equal + 1]])):
+        name = b"".join(_name(field, int(c)) for c in range(offsets[unit], offsets[unit + 1]))
+        if kept.setdefault(name, int(unit)) != unit:
+            dropped.append(int(unit))
+    return np.array(dropped, np.int64)
+
+
+def _fingerprints(field: Field) -> NDArray[np.float64]:
+    """One number per unit, equal for twins (and for few others): each column against one fixed
+    random vector.
+    """
+    matrix = field.matrix
+    rng = np.random.default_rng(0)
+    sums = np.zeros(matrix.shape[1])
+    filled = np.flatnonzero(np.diff(matrix.indptr))
+    products = matrix.data * rng.random(matrix.shape[0])[matrix.indices]
+    sums[filled] = np.abs(np.add.reduceat(products, matrix.indptr[:-1][filled]))
+    weights = rng.random(int(field.dims.max()))
+    return np.asarray(np.add.reduceat(sums * weights[within(field.dims)], field.offsets[:-1]))
+
+
+def _name(field: Field, column: int) -> bytes:
+    """A column up to sign, as bytes that start with its length (0.0 never occurs, so −x and x
+    differ in sign only).
+    """
+    span = slice(int(field.matrix.indptr[column]), int(field.matrix.indptr[column + 1]))
+    data = field.matrix.data[span]
+    if len(data) and data[0] < 0.0:
+        data = -data
+    rows: NDArray[np.int64] = field.matrix.indices[span].astype(np.int64)
+    return len(data).to_bytes(8, "big") + rows.tobytes() + bytes(data.tobytes())

@@ -1,5 +1,6 @@
-"""The definition, computed as it is written: an SVD of every support of size 1..s (paper, Algorithm "Exact
-group-sparse margin and witness"). Slow and obvious; everything else is tested against it."""
+"""The definition, computed as it is written: an SVD of every support of size 1..s (paper, Algorithm
+"Exact group-sparse margin and witness"). Slow and obvious; everything else is tested against it.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +17,9 @@ SWEEPS = 40  # of Jacobi rotations; a handful is enough as a rule
 
 
 def enumerate_supports(matrix: NDArray[np.float64], groups: NodeColumns, size: int) -> SupportValue:
-    """Smallest σ_min(B_S) over all 1 ≤ |S| ≤ size, the first support that attains it, and its direction."""
+    """Smallest σ_min(B_S) over all 1 ≤ |S| ≤ size, the first support that attains it, and its
+    direction.
+    """
     best = np.inf
     best_support: tuple[int, ...] = ()
     best_vector = np.zeros(0)
@@ -48,9 +51,11 @@ def smallest_singular_pair(block: NDArray[np.float64]) -> tuple[float, NDArray[n
 
 
 def _by_jacobi(block: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]] | None:
-    """The same by one-sided Jacobi rotations, whose error does not depend on how the columns are scaled against each other.
+    """The same by one-sided Jacobi rotations, whose error does not depend on how the columns are
+    scaled against each other.
 
-    A bidiagonalising SVD errs by 1e-16 of the largest column, which can be more than all of σ_min. None: no convergence.
+    A bidiagonalising SVD errs by 1e-16 of the largest column, which can be more than all of σ_min.
+    None: no convergence.
     """
     from solvers.kernels.linalg import orthogonalise
 

@@ -1,10 +1,12 @@
-"""What one support can hide from the delivered values: min ‖Bh‖ over h with ‖h_D‖ = 1, evaluated, bounded and proven.
+"""What one support can hide from the delivered values: min ‖Bh‖ over h with ‖h_D‖ = 1, evaluated,
+bounded and proven.
 
-For a support with columns B = [B_D | B_N], the square of that minimum is λ_min of M = G_DD − G_DN G_NN⁺ G_ND, and the
-largest θ with G − θP_D ⪰ 0 (P_D keeps the delivered coordinates). Blind directions inside N are harmless, but whether a
-direction is blind is a yes-or-no question: moving an entry of B_N by its last bit can make it visible, and the minimum
-falls by as much as one likes. So where B_N is not plainly of full rank, its rank is decided in exact rationals: N' ⊂ N
-are columns that span the same space, and M = G_DD − G_DN' G_N'N'⁻¹ G_N'D has no pseudo-inverse left.
+For a support with columns B = [B_D | B_N], the square of that minimum is λ_min of M = G_DD − G_DN
+G_NN⁺ G_ND, and the largest θ with G − θP_D ⪰ 0 (P_D keeps the delivered coordinates). Blind
+directions inside N are harmless, but whether a direction is blind is a yes-or-no question: moving
+an entry of B_N by its last bit can make it visible, and the minimum falls by as much as one likes.
+So where B_N is not plainly of full rank, its rank is decided in exact rationals: N' ⊂ N are columns
+that span the same space, and M = G_DD − G_DN' G_N'N'⁻¹ G_N'D has no pseudo-inverse left.
 """
 
 from __future__ import annotations
@@ -22,12 +24,16 @@ from solvers.oracle import smallest_singular_pair
 PLAIN_RANK = 1e-6
 """Singular values of B_N (unit columns) above this share of the largest are no rounding errors."""
 PLAIN_VALUE = 1e-5
-"""Minima above this share of ‖B_D‖ have ten digits in floating point; smaller ones, zeros among them, are found in rationals."""
+"""Minima above this share of ‖B_D‖ have ten digits in floating point; smaller ones, zeros among
+them, are found in rationals.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Hidden:
-    """The minimum for one support: σ in floating point, the vector that attains it (‖h_D‖ = 1), and a proven upper bound."""
+    """The minimum for one support: σ in floating point, the vector that attains it (‖h_D‖ = 1), and
+    a proven upper bound.
+    """
 
     sigma: float
     vector: NDArray[np.float64]
@@ -35,11 +41,13 @@ class Hidden:
 
 
 def hidden(block: NDArray[np.float64], wanted: NDArray[np.bool_]) -> Hidden:
-    """min ‖Bh‖/‖h_D‖ for the (rows, columns) block of one support; `wanted` marks its delivered columns, at least one."""
+    """min ‖Bh‖/‖h_D‖ for the (rows, columns) block of one support; `wanted` marks its delivered
+    columns, at least one.
+    """
     plain = _in_floats(block, wanted)
     if plain is not None:
         sigma, vector = plain
-        return Hidden(sigma, vector, ratio_above(block, vector, wanted))
+        return Hidden(sigma, vector, _ratio_above(block, vector, wanted))
     return _in_rationals(block, wanted)
 
 
@@ -57,7 +65,9 @@ def near_vector(block: NDArray[np.float64], wanted: NDArray[np.bool_]) -> NDArra
 
 
 def _in_floats(block: NDArray[np.float64], wanted: NDArray[np.bool_]) -> tuple[float, NDArray[np.float64]] | None:
-    """σ and vector by projection off the span of B_N; None where its rank or the digits of σ are in doubt."""
+    """σ and vector by projection off the span of B_N; None where its rank or the digits of σ are in
+    doubt.
+    """
     free = block[:, ~wanted]
     residual = block[:, wanted]
     vector = np.zeros(block.shape[1])
@@ -81,8 +91,10 @@ def _in_floats(block: NDArray[np.float64], wanted: NDArray[np.bool_]) -> tuple[f
     return sigma, vector / np.linalg.norm(own)
 
 
-def ratio_above(block: NDArray[np.float64], vector: NDArray[np.float64], wanted: NDArray[np.bool_]) -> float:
-    """A double not below ‖Bv‖/‖v_D‖: in floating point with its error bound where that is tight, else in balls."""
+def _ratio_above(block: NDArray[np.float64], vector: NDArray[np.float64], wanted: NDArray[np.bool_]) -> float:
+    """A double not below ‖Bv‖/‖v_D‖: in floating point with its error bound where that is tight,
+    else in balls.
+    """
     import flint
 
     rows, columns = block.shape
@@ -102,7 +114,9 @@ def ratio_above(block: NDArray[np.float64], vector: NDArray[np.float64], wanted:
 
 
 def proves_hidden_at_least(block: NDArray[np.float64], wanted: NDArray[np.bool_], theta: float) -> bool:
-    """True only if ‖Bh‖² > θ‖h_D‖² for every h with h_D ≠ 0, in exact arithmetic, for the block as it stands."""
+    """True only if ‖Bh‖² > θ‖h_D‖² for every h with h_D ≠ 0, in exact arithmetic, for the block as
+    it stands.
+    """
     import flint
 
     complement = _complement(block, wanted).matrix
@@ -116,7 +130,9 @@ def proves_hidden_at_least(block: NDArray[np.float64], wanted: NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class _Complement:
-    """M in rationals, and the way back: h_N' = −lift·h_D on the independent columns, 0 on the others."""
+    """M in rationals, and the way back: h_N' = −lift·h_D on the independent columns, 0 on the
+    others.
+    """
 
     matrix: Any  # fmpq_mat (delivered, delivered)
     lift: Any  # fmpq_mat (independent, delivered)
@@ -152,16 +168,19 @@ def _in_rationals(block: NDArray[np.float64], wanted: NDArray[np.bool_]) -> Hidd
     if found.independent:
         vector[found.independent] = -scale * _doubles(found.lift * column)
     best = _root_above(image / length)
-    written = ratio_above(block, vector, wanted)
-    # Writing the vector down in doubles can cost more than the bound allows; the rational one it stands for proves it then.
+    written = _ratio_above(block, vector, wanted)
+    # Writing the vector down in doubles can cost more than the bound allows; the rational one it
+    # stands for proves it then.
     upper = written if zero or written <= best * (1.0 + 1e-12) else best
     return Hidden(0.0 if zero else best, vector, upper)
 
 
 def _least_vector(matrix: Any) -> tuple[Any, bool]:
-    """A rational column next to the eigenvector of λ_min of a positive semidefinite matrix, and whether λ_min is exactly 0.
+    """A rational column next to the eigenvector of λ_min of a positive semidefinite matrix, and
+    whether λ_min is exactly 0.
 
-    From the inverse, whose largest eigenvalue has all its digits however small λ_min is, and sharpened by one exact step.
+    From the inverse, whose largest eigenvalue has all its digits however small λ_min is, and
+    sharpened by one exact step.
     """
     from flint import fmpq, fmpq_mat
 
@@ -182,22 +201,13 @@ def _least_vector(matrix: Any) -> tuple[Any, bool]:
     return inverse * _rationals(guess[:, None]) / largest, False
 
 
-def least_delivered(gram: NDArray[np.float64], wanted: NDArray[np.float64]) -> float:
-    """λ_min of the Schur complement on the wanted coordinates of a Gram block, in plain floating point: a guess for ordering."""
-    inside = np.flatnonzero(wanted > 0.0)
-    if not len(inside):
-        return math.inf
-    outside = np.flatnonzero((wanted <= 0.0) & (gram.diagonal() < 1e300))
-    complement = gram[np.ix_(inside, inside)]
-    if len(outside):
-        cross = gram[np.ix_(outside, inside)]
-        inverse = np.linalg.pinv(gram[np.ix_(outside, outside)], rcond=1e-11, hermitian=True)
-        complement = complement - cross.T @ inverse @ cross
-    return float(np.linalg.eigvalsh(complement)[0])
-
-
 def all_least_delivered(grams: NDArray[np.float64], wanted: NDArray[np.float64]) -> NDArray[np.float64]:
-    """`least_delivered` of many blocks of one order: those whose wanted coordinates stand at the same places go through at once."""
+    """λ_min of the Schur complement on the wanted coordinates of each Gram block, in plain floating
+    point: guesses for ordering.
+
+    Blocks have one order; those whose wanted coordinates stand at the same places go through at
+    once. Diagonal entries of 1e300 mark empty places.
+    """
     inside = wanted > 0.0
     there = np.diagonal(grams, axis1=1, axis2=2) < 1e300
     kinds, kind = np.unique(inside + 2 * (~inside & there), axis=0, return_inverse=True)
@@ -218,7 +228,9 @@ def all_least_delivered(grams: NDArray[np.float64], wanted: NDArray[np.float64])
 
 
 def _definite(matrix: Any, theta: Any) -> bool | None:
-    """Whether a rational matrix minus θI is positive definite; None when the balls are too wide to say."""
+    """Whether a rational matrix minus θI is positive definite; None when the balls are too wide to
+    say.
+    """
     import flint
 
     order = matrix.nrows()

@@ -1,7 +1,8 @@
 """One question, asked of the whole field: which supports can't be proven to have λ_min(G_SS) ≥ θ?
 
-`Search` sends each part of the field (`solvers.parts`) to its kernel, and splits the roots into tasks that never depend
-on how many processes run them, so that every n_jobs gives the same answer.
+`Search` sends each part of the field (`solvers.components`) to its kernel, and splits the roots
+into tasks that never depend on how many processes run them, so that every n_jobs gives the same
+answer.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from solvers.components import Part, Support, delivered_parts, parts_of
 from solvers.gram import Field
-from solvers.parts import Part, Support, delivered_parts, parts_of
 from solvers.result import LowerFrom
 from solvers.tasks import Stop, processes, run_tasks, stopping_at
 
@@ -27,7 +28,9 @@ ULP_ROOM = 2e-10  # θ = λ(1 − this): room for the proof below the incumbent,
 
 @dataclass(frozen=True)
 class Found:
-    """What one task saw: supports not proven at θ, the θ it ended with, and whether it finished its roots."""
+    """What one task saw: supports not proven at θ, the θ it ended with, and whether it finished its
+    roots.
+    """
 
     supports: tuple[Support, ...]
     theta: float
@@ -36,7 +39,9 @@ class Found:
 
 
 class Search:
-    """The threshold question for one field and support size; arrays are prepared once and used for every θ."""
+    """The threshold question for one field and support size; arrays are prepared once and used for
+    every θ.
+    """
 
     def __init__(self, field: Field, size: int, *, wanted: NDArray[np.float64] | None = None) -> None:
         self.field = field
@@ -58,8 +63,8 @@ class Search:
     ) -> Found:
         """All supports (of full size) not proven to have λ_min ≥ θ.
 
-        With `adapt`, a task that finds a really lower support lowers θ to it and goes on: for finding the minimum. A `sample`
-        looks at one root in TASKS only.
+        With `adapt`, a task that finds a really lower support lowers θ to it and goes on: for
+        finding the minimum. A `sample` looks at one root in TASKS only.
         """
         jobs = []
         for part in self.parts:
@@ -97,7 +102,9 @@ class Search:
 
     @property
     def thin(self) -> bool:
-        """Whether all of the field is sparse: there a lower threshold is proven sooner, elsewhere it is not."""
+        """Whether all of the field is sparse: there a lower threshold is proven sooner, elsewhere
+        it is not.
+        """
         return all(part.kind.startswith("sparse") for part in self.parts)
 
     def split(self, supports: Sequence[Support]) -> list[tuple[Part, list[Support]]]:
@@ -131,14 +138,16 @@ class Search:
 
 def without_search(search: Search) -> tuple[float, LowerFrom]:
     """The better of the two bounds on λ that need no search, and what proved it."""
-    couplings, whole = gershgorin(search), whole_field(search)
+    couplings, whole = _gershgorin(search), _whole_field(search)
     if max(couplings, whole) <= 0.0:
         return 0.0, LowerFrom.NOTHING
     return (whole, LowerFrom.MATRIX) if whole >= couplings else (couplings, LowerFrom.COUPLINGS)
 
 
-def gershgorin(search: Search) -> float:
-    """The largest θ (by bisection) at which no node can be a centre: a rigorous bound that needs no search at all."""
+def _gershgorin(search: Search) -> float:
+    """The largest θ (by bisection) at which no node can be a centre: a rigorous bound that needs no
+    search at all.
+    """
     low, high = 0.0, float(search.field.diagonal.min())
     for _ in range(30):
         middle = 0.5 * (low + high)
@@ -149,10 +158,13 @@ def gershgorin(search: Search) -> float:
     return low
 
 
-def whole_field(search: Search) -> float:
-    """λ_min of all of G, from below: σ_min(B) bounds every margin. 0 where a component is too large, or singular.
+def _whole_field(search: Search) -> float:
+    """λ_min of all of G, from below: σ_min(B) bounds every margin.
 
-    Where only some coordinates are wanted, θ is on those: the least θ with G − θ·diag(wanted) ⪰ 0, by the Schur complement onto them.
+    0 where a component is too large, or singular.
+
+    Where only some coordinates are wanted, θ is on those: the least θ with G − θ·diag(wanted) ⪰ 0,
+    by the Schur complement onto them.
     """
     field = search.field
     if field.extreme:
@@ -181,7 +193,9 @@ def whole_field(search: Search) -> float:
 
 
 def _least_onto(gram: NDArray[np.float64], wanted: NDArray[np.bool_]) -> float:
-    """λ_min of the Schur complement onto what is wanted, in plain floating point; 0 where the rest is singular."""
+    """λ_min of the Schur complement onto what is wanted, in plain floating point; 0 where the rest
+    is singular.
+    """
     if wanted.all():
         return float(np.linalg.eigvalsh(gram)[0])
     rest = ~wanted

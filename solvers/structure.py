@@ -1,4 +1,6 @@
-"""What a field can't see, structurally: its group spark, and the gauge directions of every component."""
+"""What a field can't see, structurally: its group spark, and the gauge directions of every
+component.
+"""
 
 from __future__ import annotations
 
@@ -31,9 +33,11 @@ class Spark:
 
 
 def group_spark(B: Any, groups: Any = None, *, at_most: int | None = None, n_jobs: int | None = None) -> Spark:
-    """Group spark of B: the fewest nodes whose columns are dependent, searched up to `at_most` (default: all).
+    """Group spark of B: the fewest nodes whose columns are dependent, searched up to `at_most`
+    (default: all).
 
-    γ_k > 0 exactly when it exceeds 2k. `value` is infinite where all columns are independent, None where the search ended before.
+    γ_k > 0 exactly when it exceeds 2k. `value` is infinite where all columns are independent, None
+    where the search ended before.
 
     >>> import numpy as np
     >>> from solvers import group_spark
@@ -65,7 +69,9 @@ def _injective(field: Any) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Gauge:
-    """A basis of the null space of one component: (coordinates, dimension), orthonormal columns over all coordinates."""
+    """A basis of the null space of one component: (coordinates, dimension), orthonormal columns
+    over all coordinates.
+    """
 
     nodes: tuple[int, ...]
     basis: NDArray[np.float64]
@@ -78,13 +84,14 @@ class Gauge:
 def gauge_directions(D: Any, groups: Any = None, *, tolerance: float = 1e-10) -> tuple[Gauge, ...]:
     """ker D by connected component: the fields that no relation can tell from zero.
 
-    Transports that don't close around a cycle (holonomy) shrink the null space; it is computed from D itself, so that
-    is taken into account. A node without any row is a component of its own and free. Components with more than 4,000
-    coordinates are refused.
+    Transports that don't close around a cycle (holonomy) shrink the null space; it is computed from
+    D itself, so that is taken into account. A node without any row is a component of its own and
+    free. Components with more than 4,000 coordinates are refused.
 
     >>> import numpy as np
     >>> from solvers import gauge_directions
-    >>> len(gauge_directions(np.array([[1.0, -1.0, 0.0], [0.0, 1.0, -1.0]])))  # all three may be off by the same
+    >>> B = np.array([[1.0, -1.0, 0.0], [0.0, 1.0, -1.0]])
+    >>> len(gauge_directions(B))  # all three may be off by the same
     1
     """
     field = make_field(D, groups)
@@ -99,7 +106,7 @@ def gauge_directions(D: Any, groups: Any = None, *, tolerance: float = 1e-10) ->
         if block.shape[0] == 0:
             local = np.eye(block.shape[1])
         else:
-            _, values, right = linalg.svd(block, full_matrices=True)
+            _, values, right = linalg.svd(block, full_matrices=block.shape[0] < block.shape[1])
             rank = int((values > tolerance * max(scale, 1e-300)).sum())
             local = right[rank:].T
         basis = np.zeros((len(field.groups.order), local.shape[1]))

@@ -1,10 +1,12 @@
-"""The margin of a field that grows by row blocks: after a purchase only what it touches is looked at again.
+"""The margin of a field that grows by row blocks: after a purchase only what it touches is looked
+at again.
 
-New rows change only supports that meet them, and only upward. So the tracker keeps a pool: every connected support
-whose λ lay below a level θ when the field was last searched. What is not in the pool stays at or above θ, with one
-exception: rows that join nodes which were not adjacent make supports connected that were none before; those are
-searched for in the neighbourhood of the new rows. The margin is the least pool value until that passes θ; only then
-the whole field is searched again.
+New rows change only supports that meet them, and only upward. So the tracker keeps a pool: every
+connected support whose λ lay below a level θ when the field was last searched. What is not in the
+pool stays at or above θ, with one exception: rows that join nodes which were not adjacent make
+supports connected that were none before; those are searched for in the neighbourhood of the new
+rows. The margin is the least pool value until that passes θ; only then the whole field is searched
+again.
 """
 
 from __future__ import annotations
@@ -17,21 +19,19 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from solvers.components import Support
 from solvers.exact import (
     norm_ratio_above,
     proves_at_least,
-    scaled_above,
-    scaled_below,
     sqrt_below,
     zero_witness,
 )
 from solvers.gram import SMALLEST, UNIT, Field, make_field
 from solvers.groups import NodeColumns
 from solvers.kernels.gather import proven
-from solvers.minimiser import EXACT_GAP, ZERO, Minimiser
+from solvers.minimiser import ZERO, Minimiser
 from solvers.oracle import smallest_singular_pair
-from solvers.parts import Support
-from solvers.result import Margin, Status
+from solvers.result import Bounds, Margin
 from solvers.search import ULP_ROOM, Search
 
 LARGEST = 8_000  # supports in the pool; a level that holds more is lowered
@@ -43,8 +43,9 @@ ENOUGH = 256  # a level that holds fewer is raised, so that a refresh lasts
 class MarginTracker:
     """γ over supports of at most `size` nodes, under added rows.
 
-    The tracker owns its state: `add_rows` takes effect at once, `margin` returns a frozen result and may be asked as
-    often as one likes. `refreshes` counts the searches of the whole field that were needed.
+    The tracker owns its state: `add_rows` takes effect at once, `margin` returns a frozen result
+    and may be asked as often as one likes. `refreshes` counts the searches of the whole field that
+    were needed.
     """
 
     def __init__(self, B: Any, groups: Any = None, *, size: int, n_jobs: int | None = None) -> None:
@@ -53,7 +54,9 @@ class MarginTracker:
         self.refreshes = 0
         self._field = make_field(B, groups)
         self._added: list[tuple[sparse.csr_array, NDArray[np.int64], NDArray[np.float64]]] = []
-        """Rows added since the last refresh: in the field's scale and order, and as (columns, dense part)."""
+        """Rows added since the last refresh: in the field's scale and order, and as (columns, dense
+        part).
+        """
         self._added_at: dict[int, list[int]] = {}
         self._pool = _Pool(self._field, self.size)
         held = np.abs(self._field.matrix.data)
@@ -89,7 +92,9 @@ class MarginTracker:
             self._search_near(touched)
 
     def _check_range(self, sizes: NDArray[np.float64]) -> None:
-        """Rows far from the field's own size are left to the next search of the whole field; ValueError beyond all bounds."""
+        """Rows far from the field's own size are left to the next search of the whole field;
+        ValueError beyond all bounds.
+        """
         if not len(sizes):
             return
         smallest, largest = min(sizes.min(), self._range[0]), max(sizes.max(), self._range[1])
@@ -112,24 +117,32 @@ class MarginTracker:
         vector, upper = zero_witness(block, vector) if zero else (vector, norm_ratio_above(block, vector))
         theta = min(sigma * sigma * (1.0 - ULP_ROOM), self._level)
         sure = not zero and all(proves_at_least(self._restrict(s), theta) for s in self._pool.doubtful(theta))
-        lower = min(sqrt_below(theta), upper) if sure else 0.0
-        exponent = self._field.exponent
+        told = Bounds.settled(
+            sigma,
+            sqrt_below(theta) if sure else 0.0,
+            upper,
+            zero=zero,
+            scale=float(np.max(self._field.column_norms, initial=0.0)),
+            exponent=self._field.exponent,
+        )
         return Margin(
-            value=0.0 if zero else math.ldexp(min(max(sigma, lower), upper), exponent),
-            lower=scaled_below(lower, exponent),
-            upper=scaled_above(upper, exponent),
+            value=told.value,
+            lower=told.lower,
+            upper=told.upper,
             support=best,
             direction=self._field.embed(best, vector),
-            status=Status.EXACT if zero or upper - lower <= EXACT_GAP * upper else Status.BOUNDED,
+            status=told.status,
             method="tracker",
             support_size=self.size,
             groups=self._field.groups,
         )
 
     def supports_at(self, sigma: float, *, limit: int) -> tuple[Support, ...]:
-        """Supports with σ_min of at most `sigma` (and a rounding error), worst first: up to `limit` of those that are known.
+        """Supports with σ_min of at most `sigma` (and a rounding error), worst first: up to `limit`
+        of those that are known.
 
-        Known are all below the level that the tracker keeps; when too many lie there to keep, only the witness's support.
+        Known are all below the level that the tracker keeps; when too many lie there to keep, only
+        the witness's support.
         """
         if not self._complete:
             return (self._solved.support,)
@@ -137,7 +150,9 @@ class MarginTracker:
         return self._pool.at_most(scaled * scaled, limit)
 
     def _refresh(self) -> None:
-        """Search the whole field and fill the pool up to a level that holds a few hundred supports."""
+        """Search the whole field and fill the pool up to a level that holds a few hundred
+        supports.
+        """
         self.refreshes += 1
         warm = [self._pool.best] if len(self._pool) else []
         if self._added:
@@ -175,7 +190,9 @@ class MarginTracker:
             self._pool.take(members, part.blocks(members))
 
     def _join(self, touched: NDArray[np.int64]) -> bool:
-        """Record that the touched nodes are adjacent now; whether any two of them were not before."""
+        """Record that the touched nodes are adjacent now; whether any two of them were not
+        before.
+        """
         graph = self._field.graph
         fresh = False
         for i in touched:
@@ -187,7 +204,9 @@ class MarginTracker:
         return fresh
 
     def _search_near(self, touched: NDArray[np.int64]) -> None:
-        """Supports around the touched nodes that lie below the level and are not in the pool yet."""
+        """Supports around the touched nodes that lie below the level and are not in the pool
+        yet.
+        """
         graph = self._field.graph
         ball = {int(i) for i in touched}
         edge = set(ball)
@@ -233,7 +252,9 @@ class MarginTracker:
 
 
 class _Pool:
-    """Supports with their Gram blocks, their λ, and the λ that is proven of each (proofs survive added rows)."""
+    """Supports with their Gram blocks, their λ, and the λ that is proven of each (proofs survive
+    added rows).
+    """
 
     def __init__(self, field: Field, size: int) -> None:
         self._field = field
@@ -261,7 +282,9 @@ class _Pool:
         return self._supports[int(np.argmin(self._values))]
 
     def at_most(self, level: float, limit: int) -> tuple[Support, ...]:
-        """Supports with λ at or below a level, least first; equal ones by their nodes, so that the order is always the same."""
+        """Supports with λ at or below a level, least first; equal ones by their nodes, so that the
+        order is always the same.
+        """
         room = 4 * self._width * UNIT * np.abs(self._blocks).max(axis=(1, 2), initial=0.0, where=self._blocks < 1e300)
         low = np.flatnonzero(self._values <= level + room)
         rounded = [(float(np.round(self._values[m], 14)), self._supports[m]) for m in low]
@@ -286,7 +309,9 @@ class _Pool:
         self._evaluate(np.arange(first, len(self._supports)))
 
     def add(self, rows: NDArray[np.float64], columns: NDArray[np.int64], touched: NDArray[np.int64]) -> None:
-        """Account for new rows, given on the columns that they touch, on the supports that they meet."""
+        """Account for new rows, given on the columns that they touch, on the supports that they
+        meet.
+        """
         self._rows += len(rows)
         met = np.array(sorted({m for node in touched for m in self._meets.get(int(node), ())}), dtype=np.int64)
         if not len(met):
@@ -310,7 +335,8 @@ class _Pool:
         blocks = self._blocks[which]
         values = np.linalg.eigvalsh(blocks)[:, 0]
         self._values[which] = values
-        # Blocks were shrunk when gathered; what the added rows round is covered by a little more of the same.
+        # Blocks were shrunk when gathered; what the added rows round is covered by a little more of
+        # the same.
         corner = np.arange(self._width)
         blocks[:, corner, corner] *= 1.0 - 2 * (64 + self._rows) * self._width * UNIT
         claims = np.maximum(

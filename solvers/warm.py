@@ -1,7 +1,9 @@
-"""Compile every kernel once, so that the first real question is answered at once: `python -m solvers.warm`.
+"""Compile every kernel once, so that the first real question is answered at once: `python -m
+solvers.warm`.
 
-Kernels are compiled on first use and kept in a cache; cold, that is more than a minute of one core. Small fields of each
-kind (scalar or blocks, dense or sparse) make the compiler meet every signature; two processes share the work.
+Kernels are compiled on first use and kept in a cache; cold, that is more than a minute of one core.
+Small fields of each kind (scalar or blocks, dense or sparse) make the compiler meet every
+signature; two processes share the work.
 """
 
 from __future__ import annotations
@@ -13,15 +15,17 @@ from scipy import sparse
 
 from solvers.decoding import SupportDecoder
 from solvers.delivered import delivered_margin
+from solvers.faulty_checks import suspect_margin
 from solvers.gamma import margin, supports_below, worst_supports
-from solvers.suspects import suspect_margin
 
 KINDS = ((1, False), (1, True), (2, False), (2, True))
 """Dimension of the nodes, and whether the field is sparse."""
 
 
 def small_field(dim: int, thin: bool) -> tuple[Any, list[int]]:
-    """A matrix of this kind with its groups: random rows, or a ring with an anchor at every third node."""
+    """A matrix of this kind with its groups: random rows, or a ring with an anchor at every third
+    node.
+    """
     nodes = 40 if thin else 14
     if not thin:
         return np.random.default_rng(0).normal(size=(nodes * dim + 4, nodes * dim)), [dim] * nodes
@@ -30,7 +34,7 @@ def small_field(dim: int, thin: bool) -> tuple[Any, list[int]]:
     return sparse.csr_array(sparse.kron(sparse.vstack([ring, anchors]), np.eye(dim))), [dim] * nodes
 
 
-def compile_kernels(dim: int, thin: bool) -> None:
+def _compile_kernels(dim: int, thin: bool) -> None:
     """Ask every kind of question of a small field."""
     matrix, groups = small_field(dim, thin)
     for k in (1, 2, 3):
@@ -89,7 +93,9 @@ def _warm_rows(dim: int) -> None:
 
 
 def main(n_jobs: int = 2) -> None:
-    """All kinds, one process per dimension: kernels for blocks and for scalars have nothing in common."""
+    """All kinds, one process per dimension: kernels for blocks and for scalars have nothing in
+    common.
+    """
     from joblib import Parallel, delayed
 
     Parallel(n_jobs=n_jobs)(delayed(_warm_all)(dim) for dim in sorted({dim for dim, _ in KINDS}))
@@ -97,7 +103,7 @@ def main(n_jobs: int = 2) -> None:
 
 def _warm_all(dim: int) -> None:
     for thin in (thin for each, thin in KINDS if each == dim):
-        compile_kernels(dim, thin)
+        _compile_kernels(dim, thin)
 
 
 if __name__ == "__main__":

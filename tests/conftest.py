@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-# small.py: random problems and the definition of a best plan; agreeing.py: problem files on which every verb must agree
+# small.py: random problems and the definition of a best plan; agreeing.py: problem files on which
+# every verb must agree
 for folder in ("solvers", "rrf_design/planning", "rrf_design"):
     sys.path.insert(0, str(Path(__file__).parent / folder))

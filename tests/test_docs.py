@@ -1,8 +1,10 @@
-"""The documentation can't rot: its programs run, its commands print what it says, its links lead somewhere.
+"""The documentation can't rot: its programs run, its commands print what it says, its links lead
+somewhere.
 
-A ```python block runs in a namespace shared by its file; a ```text block right after it is what it prints. In a
-```console block, lines after "$ " are commands and the lines below them their standard output, where "…" stands for the rest of
-a line or, alone, for any lines. A block below a line <!-- file: NAME --> is written to that file.
+A ```python block runs in a namespace shared by its file; a ```text block right after it is what it
+prints. In a ```console block, lines after "$ " are commands and the lines below them their standard
+output, where "…" stands for the rest of a line or, alone, for any lines. A block below a line
+<!-- file: NAME --> is written to that file.
 """
 
 from __future__ import annotations
@@ -82,7 +84,9 @@ def commands(text: str) -> Iterator[tuple[str, list[str]]]:
 
 
 def run(command: str) -> str:
-    """Standard output of one of our own commands; a call that the documentation gets wrong fails here."""
+    """Standard output of one of our own commands; a call that the documentation gets wrong fails
+    here.
+    """
     from rrf_design.cli.output import console
 
     program, *arguments = shlex.split(command, comments=True)
@@ -111,7 +115,9 @@ def tidy(text: str) -> str:
 
 
 def mentioned(page: Path) -> Iterator[str]:
-    """Commands that a page names without running them: in ```text blocks, and in running text between backticks."""
+    """Commands that a page names without running them: in ```text blocks, and in running text
+    between backticks.
+    """
     for block in blocks(page):
         if block.kind == "text":
             yield from (line for line in block.text.splitlines() if line.startswith("rrf-design "))

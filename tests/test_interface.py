@@ -1,4 +1,7 @@
-"""What scripts rely on stays: verbs, options, keys of the JSON, names of Python. Names may be added, and none may go."""
+"""What scripts rely on stays: verbs, options, keys of the JSON, names of Python.
+
+Names may be added, and none may go.
+"""
 
 from __future__ import annotations
 
@@ -85,8 +88,10 @@ OPTIONS = {
     "certify": "--select --plan -o --json --data --item --limit --sample --seed",
     "verify": "--json",
     "repair": "--responses --method --json --data --item --limit --sample --seed -o --require-share",
-    "acquire": "--model --budget --store --resume --json --data --item --limit --sample --seed -o --require-share"
-    " --responses --policy --cache --slots --max-concurrency --prices",
+    "acquire": (
+        "--model --budget --store --resume --json --data --item --limit --sample --seed -o --require-share"
+        " --responses --policy --cache --slots --max-concurrency --prices"
+    ),
     "estimate": "--json --data --item --limit --sample --seed --model",
     "report": "-o --data --item --limit --sample",
     "pilot": "--data --labels --risk --confidence -o --resume --forecast --responses --json",
@@ -132,19 +137,19 @@ def call(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest
 
 
 def test_every_verb_is_there() -> None:
-    wanted = "margin plan frontier certify verify repair acquire runs show report scenario demo compile estimate import cache pilot audit"
+    wanted = (
+        "margin plan frontier certify verify repair acquire runs show report scenario demo compile estimate import"
+        " cache pilot audit"
+    )
     assert set(wanted.split()) <= set(VERBS)
 
 
 def command_of(verb: str) -> Any:
-    from importlib import import_module
-
     import typer
 
-    app = typer.Typer()
-    app.command("other")(lambda: None)  # with a second one, typer keeps the verb's name
-    import_module(f"rrf_design.cli.{VERBS[verb].module}").register(app)
-    return typer.main.get_command(app).commands[verb]  # type: ignore[attr-defined]
+    from rrf_design.cli.app import app
+
+    return typer.main.get_command(app).get_command(None, verb)  # type: ignore[attr-defined,arg-type]
 
 
 def options_of(command: Any) -> set[str]:
@@ -202,6 +207,18 @@ def test_a_wrong_key_is_one_line_that_names_it_and_the_nearest(call: Callable[..
     assert all(words in ran.err for words in ("problem.toml", "r01", "ofset", "offset"))
 
 
+def test_every_name_of_python_is_exported() -> None:
+    promised = (
+        "margin explain plan portfolio frontier certify verify repair acquire pilot audit measure estimate dataset load save"
+        " Problem Node Relation Anchor Rule Tier Transport Noise from_graph from_matrix risk testing"
+        " RRFError InputError BudgetError RetryLater MissingDependency Refused"
+        " DesignMargin Explanation Plan DatasetPlan Portfolio Frontier Certificate Verification Repair Delivery"
+        " Acquisition Pilot Audit Measurement Estimate Dataset ByStructure"
+        " loads dumps digest component_criterion save_operator load_operator Operator"
+    )
+    assert set(promised.split()) <= set(rrf.__all__)
+
+
 def test_names_of_python(call: Callable[..., Ran]) -> None:
     from rrf_design.risk import AuditSequence, bound, choose
     from solvers import margin
@@ -215,7 +232,7 @@ def test_names_of_python(call: Callable[..., Ran]) -> None:
 
     problem = rrf.load("problem.toml")
     assert problem.margin(select=["a3"]).k == problem.k
-    assert {"n_jobs", "time_limit"} <= _taken(rrf.plan)
+    assert {"n_jobs", "time_limit"} <= set(inspect.signature(rrf.plan).parameters)
     plan = rrf.plan(problem, budget=3.0)
     certificate = rrf.certify(problem, plan.selected)
     assert rrf.verify(certificate).valid
@@ -288,16 +305,6 @@ def test_a_table_in_and_a_table_out(call: Callable[..., Ran]) -> None:
     assert call("acquire", *data, "--model", "scripted:model.json", "--require-share", "1", "--json").code == 0
 
 
-def _taken(verb: Any) -> set[str]:
-    """What a public function takes: its own parameters, and those of its bundles by their own names."""
-    from dataclasses import fields
-
-    from rrf_design.bundles import Backend
-
-    own = set(inspect.signature(verb).parameters)
-    return own | {entry.name for entry in fields(Backend)} if "backend" in own else own
-
-
 PROMISE = """
 [promise]
 risk = 0.2
@@ -309,7 +316,9 @@ budget = 400.0
 
 
 def recorded(items: int = 100) -> None:
-    """A table with its truth, and answers that exist already: every tenth total is wrong, the others agree."""
+    """A table with its truth, and answers that exist already: every tenth total is wrong, the
+    others agree.
+    """
     Path("recipe.toml").write_text(RECIPE.replace('id = "no"', 'id = "no"\ngold = "booked"', 1) + PROMISE, "utf-8")
     rows = [f"i{i},text {i},{100 + i}" for i in range(items)]
     Path("table.csv").write_text("\n".join(["no,text,booked", *rows]) + "\n", encoding="utf-8")
@@ -322,7 +331,9 @@ def recorded(items: int = 100) -> None:
 
 
 def test_promises_about_a_whole_data_set(call: Callable[..., Ran]) -> None:
-    """pilot, acquire --policy, audit and verify, from recorded answers: every key, and a policy for another recipe is refused."""
+    """pilot, acquire --policy, audit and verify, from recorded answers: every key, and a policy for
+    another recipe is refused.
+    """
     recorded()
     data, answers = ("recipe.toml", "--data", "table.csv"), ("--responses", "long.jsonl")
     piloted = call("pilot", *data, *answers, "-o", "policy.json", "--json")
@@ -386,13 +397,15 @@ def test_a_data_set_in_python(call: Callable[..., Ran]) -> None:
 def test_parts_of_anybodys_by_entry_points(
     call: Callable[..., Ran], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An installed package that names a planner is found by its name, in Python and by the command."""
+    """An installed package that names a planner is found by its name, in Python and by the
+    command.
+    """
     import sys
 
     (tmp_path / "plugged.py").write_text(
         "from rrf_design.planning import planner\n\n"
         "class Thrifty:\n    name = 'thrifty'\n\n"
-        "    def plan(self, arena, goal):\n        return planner('greedy').plan(arena, goal)\n",
+        "    def plan(self, evaluator, goal):\n        return planner('greedy').plan(evaluator, goal)\n",
         encoding="utf-8",
     )
     info = tmp_path / "plugged-1.0.dist-info"

@@ -1,4 +1,6 @@
-"""The wheel: everything a user needs is in it, nothing else, and it works where only it is installed."""
+"""The wheel: everything a user needs is in it, nothing else, and it works where only it is
+installed.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +59,10 @@ def test_it_works_where_only_the_wheel_is(wheel: Path, tmp_path: Path) -> None:
     site = tmp_path / "site"
     zipfile.ZipFile(wheel).extractall(site)
     (tmp_path / "work").mkdir()
-    code = "import sys; sys.path.insert(0, sys.argv.pop(1)); import rrf_design; from rrf_design.cli import main; assert rrf_design.__file__.startswith(sys.path[0]); main()"
+    code = (
+        "import sys; sys.path.insert(0, sys.argv.pop(1)); import rrf_design; from rrf_design.cli import main; assert"
+        " rrf_design.__file__.startswith(sys.path[0]); main()"
+    )
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     environment["NUMBA_DISABLE_JIT"] = (
         "1"  # a new place means a new kernel cache: a minute of compiling for one tiny field

@@ -1,4 +1,6 @@
-"""Run it live: buy answers, relations and anchors one by one or in batches, and never lose a cent."""
+"""Run it live: buy answers, relations and anchors one by one or in batches, and never lose a
+cent.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,6 @@ from rrf_design.acquisition.loop import Acquirer
 from rrf_design.acquisition.purchases import Buys, Doubt, Purchase, Settlement
 from rrf_design.acquisition.result import Acquisition, Bought, ItemResult, answer_log, read_run
 from rrf_design.acquisition.settings import Mode, Settings, Terms
-from rrf_design.bundles import Limits, Strategy, Surroundings
 
 __all__ = [
     "Acquirer",
@@ -18,13 +19,10 @@ __all__ = [
     "Doubt",
     "ItemResult",
     "Journal",
-    "Limits",
     "Mode",
     "Purchase",
     "Settings",
     "Settlement",
-    "Strategy",
-    "Surroundings",
     "Terms",
     "acquire",
     "answer_log",

@@ -1,8 +1,10 @@
-"""Answers that are classes (labels, literals, calls) in a live run: every class of an item is a coordinate, in the order heard.
+"""Answers that are classes (labels, literals, calls) in a live run: every class of an item is a
+coordinate, in the order heard.
 
-A class means something beside the other answers of its item only. How many there can be is known before the first question (each
-answer and each check names one at most), so the field has room for all of them from the beginning; which one a coordinate
-stands for is told by the texts in the journal, so a resumed run goes on with the same.
+A class means something beside the other answers of its item only. How many there can be is known
+before the first question (each answer and each check names one at most), so the field has room for
+all of them from the beginning; which one a coordinate stands for is told by the texts in the
+journal, so a resumed run goes on with the same.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from rrf_design.derive import with_classes
 from rrf_design.problem import Problem
 
 if TYPE_CHECKING:
-    from rrf_design.acquisition.items import ItemState
+    from rrf_design.acquisition.state import ItemState
     from rrf_design.responses import Parser
 
 
@@ -57,7 +59,9 @@ def open_nodes(problem: Problem) -> frozenset[str]:
 
 
 def with_room(problem: Problem) -> Problem:
-    """The problem with as many coordinates at its open nodes as there can be classes; itself where there are none."""
+    """The problem with as many coordinates at its open nodes as there can be classes; itself where
+    there are none.
+    """
     nodes = open_nodes(problem)
     if not nodes:
         return problem

@@ -1,15 +1,16 @@
-"""What the answers of an item amount to once they are settled: its repair, or the value of a check that decides it."""
+"""What the answers of an item amount to once they are settled: its repair, or the value of a check
+that decides it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from rrf_design.acquisition.items import ItemState
+from rrf_design.acquisition.candidates import Candidates
 from rrf_design.acquisition.purchases import Buys
-from rrf_design.acquisition.shop import Shop
-from rrf_design.acquisition.state import RunState
-from rrf_design.decisive import (
+from rrf_design.acquisition.state import ItemState, RunState
+from rrf_design.checks import (
     agreed,
     agreed_premise,
     decided_premise,
@@ -51,8 +52,10 @@ _STATUS = {
 """How a failed answer is named to the repair, which treats it as an erasure and never as a zero."""
 
 
-def conclude(designs: Mapping[str, Shop], state: RunState, *, waiting: bool = False) -> dict[str, Any]:
-    """Repair every field that is done and has no result yet: what the journal keeps of it. Others may still wait.
+def conclude(designs: Mapping[str, Candidates], state: RunState, *, waiting: bool = False) -> dict[str, Any]:
+    """Repair every field that is done and has no result yet: what the journal keeps of it.
+
+    Others may still wait.
 
     With `waiting`, those that wait for a person too: what is known of them so far.
     """
@@ -65,9 +68,11 @@ def conclude(designs: Mapping[str, Shop], state: RunState, *, waiting: bool = Fa
     return {"repairs": {item: repaired(designs[item], state.items[item], known) for item in new}}
 
 
-def repaired(design: Shop, state: ItemState, known: Known) -> dict[str, Any]:
-    """The document of an item's repair; where a check has decided it, its value is the value. `known` remembers margins
-    and factorisations for items that are alike."""
+def repaired(design: Candidates, state: ItemState, known: Known) -> dict[str, Any]:
+    """The document of an item's repair; where a check has decided it, its value is the value.
+
+    `known` remembers margins and factorisations for items that are alike.
+    """
     found = _repair(design, state, known)
     node = sole_delivered(design.problem)
     if found["verdict"] == Verdict.CERTIFIED or node is None:
@@ -89,7 +94,7 @@ def repaired(design: Shop, state: ItemState, known: Known) -> dict[str, Any]:
     return _by_quorum(design, state, found, node)
 
 
-def stated(design: Shop, state: ItemState) -> dict[str, tuple[float, ...]]:
+def stated(design: Candidates, state: ItemState) -> dict[str, tuple[float, ...]]:
     """What checks said so far, bought or owned."""
     known = {name: tuple(float(x) for x in value) for name, value in state.values(Buys.ANCHOR).items()}
     for anchor in design.problem.anchors:
@@ -98,7 +103,7 @@ def stated(design: Shop, state: ItemState) -> dict[str, tuple[float, ...]]:
     return known
 
 
-def _by_quorum(design: Shop, state: ItemState, found: dict[str, Any], node: str) -> dict[str, Any]:
+def _by_quorum(design: Candidates, state: ItemState, found: dict[str, Any], node: str) -> dict[str, Any]:
     """The document where checks that may be wrong, but not all of them, state one value."""
     problem = design.problem
     told = agreed(problem, stated(design, state), node)
@@ -106,7 +111,10 @@ def _by_quorum(design: Shop, state: ItemState, found: dict[str, Any], node: str)
         return found
     value, asked = told
     others = {other.id: None for other in problem.nodes}
-    why = f"{quorum(problem)} checks of which not all can be wrong state the value; what was answered is {found['verdict']}: {found['reason']}"
+    why = (
+        f"{quorum(problem)} checks of which not all can be wrong state the value; what was answered is"
+        f" {found['verdict']}: {found['reason']}"
+    )
     return {
         **found,
         "verdict": decided_verdict(problem).value,
@@ -120,13 +128,13 @@ def _by_quorum(design: Shop, state: ItemState, found: dict[str, Any], node: str)
     }
 
 
-def _repair(design: Shop, state: ItemState, known: Known) -> dict[str, Any]:
+def _repair(design: Candidates, state: ItemState, known: Known) -> dict[str, Any]:
     from rrf_design.repairing import to_document
-    from rrf_design.repairing.batch import repair_like
+    from rrf_design.repairing.repairs import repair_like
 
     answers = state.values(Buys.ANSWER)
     if not answers:
-        return _nothing("no answer could be read")
+        return _nothing(_unanswered(state))
     problem, selected = finished_problem(design, state)
     failed = state.failed
     silent = {
@@ -141,13 +149,23 @@ def _repair(design: Shop, state: ItemState, known: Known) -> dict[str, Any]:
     return to_document(found)
 
 
+def _unanswered(state: ItemState) -> str:
+    """Why there is no answer: none could be read, or nobody was asked."""
+    if any(entry.buys is Buys.ANSWER and entry.came_about for entry in state.settled.values()):
+        return "no answer could be read"
+    stopped = state.stopped or {"because": "the run is not finished", "detail": ""}
+    return "no question was asked: " + ", ".join(word for word in (stopped["because"], stopped["detail"]) if word)
+
+
 def _nothing(reason: str) -> dict[str, Any]:
     """The document of a field that could not be repaired."""
     return {"repaired": None, "verdict": Verdict.INCOMPLETE.value, "assumes": "", "reason": reason}
 
 
-def finished_problem(design: Shop, state: ItemState) -> tuple[Problem, tuple[str, ...]]:
-    """The problem as it turned out (values filled in, failed anchors gone) and what of it was bought."""
+def finished_problem(design: Candidates, state: ItemState) -> tuple[Problem, tuple[str, ...]]:
+    """The problem as it turned out (values filled in, failed anchors gone) and what of it was
+    bought.
+    """
     failed = {name for name in state.failed if name in design.problem.block_by_id}
     unknown = {a.id for a in design.problem.anchors if a.value is None and a.id not in state.settled and a.owned}
     repeated = design.asked(state.held, state.failed)

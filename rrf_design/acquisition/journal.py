@@ -1,28 +1,37 @@
 """The journal: append-only events per run, from which a run's whole state is folded again.
 
-Every purchase is an *intent* with its reserved price, committed before anything leaves the machine, and a *settled*
-fact committed when the answer is there. A committed event survives a killed process, always. It survives a power cut too
-on PostgreSQL and, on SQLite (WAL), with synchronous=FULL, which is the default; a run where nothing can be charged twice
-(local models and sources only) is content with NORMAL, where a power cut may take the last moments and they are done again.
-The database itself refuses a second settlement of one purchase and a second writer at one position. Rows are linked
-(`chain`): what was changed or lost afterwards is noticed and refused. Texts pass the redactor before they are stored.
+Every purchase is an *intent* with its reserved price, committed before anything leaves the machine,
+and a *settled* fact committed when the answer is there. A committed event survives a killed
+process, always. It survives a power cut too on PostgreSQL and, on SQLite (WAL), with
+synchronous=FULL, which is the default; a run where nothing can be charged twice (local models and
+sources only) is content with NORMAL, where a power cut may take the last moments and they are done
+again. The database itself refuses a second settlement of one purchase and a second writer at one
+position. Texts pass the redactor before they are stored.
+
+Rows are linked, so that a changed, lost, doubled or exchanged row is noticed and never believed:
+each row carries a SHA-256 over the link of the row before it and everything it says itself; the
+first goes back to the run's header, and the header names a digest of the run's problems. What a
+disk, a careless `update` or a merge of two files does to a row breaks its link. This is no
+signature: who knows the recipe can write the whole chain anew. Nor can rows be missed that were cut
+off at the end, because a killed process leaves the same.
 """
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import os
+import re
 import secrets
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from rrf_design.acquisition.chain import damaged, link, texts_digest, with_link, without_link
 from rrf_design.acquisition.redaction import Redactor, password_of, without_password
 from rrf_design.acquisition.stores import no_journal, open_engine, store_address, tables
 from rrf_design.errors import InputError, Refused, RetryLater
@@ -60,7 +69,10 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One line of the journal. `purchase` names what it is about, `attempt` counts repeated intents."""
+    """One line of the journal.
+
+    `purchase` names what it is about, `attempt` counts repeated intents.
+    """
 
     kind: Kind
     body: Mapping[str, Any]
@@ -82,10 +94,12 @@ class RunSummary:
 
 
 class Journal:
-    """An open store. Not for several threads at once: the loop is the only writer, calls run beside it.
+    """An open store.
 
-    `create` makes a run; `holding` makes this process its only writer; `append` commits events in one transaction
-    or raises `RetryLater` with nothing written.
+    Not for several threads at once: the loop is the only writer, calls run beside it.
+
+    `create` makes a run; `holding` makes this process its only writer; `append` commits events in
+    one transaction or raises `RetryLater` with nothing written.
     """
 
     def __init__(
@@ -95,7 +109,9 @@ class Journal:
         redactor: Redactor | None = None,
         make: bool = True,
     ) -> None:
-        """Open the store; with `make=False` only where there is one: who looks for a run must not make a journal."""
+        """Open the store; with `make=False` only where there is one: who looks for a run must not
+        make a journal.
+        """
         missing = None if make else no_journal(store)
         if missing is not None:
             raise InputError(f"{missing}: no journal of runs; `acquire` makes one, --store or RRF_STORE names another")
@@ -107,16 +123,37 @@ class Journal:
         self._engine = open_engine(address, self.path, self.shown)
         self._runs, self._problems, self._events = tables()
         self._tails: dict[str, tuple[int, str]] = {}
-        """How many events a run has and the link of the last one; an empty link in a run without links."""
+        """How many events a run has and the link of the last one; an empty link in a run without
+        links.
+        """
         self._checked = False
         self._mine: set[str] = set()
         self._doing("opened")
         with self._errors("opened"):
             self._connection: Connection = self._engine.connect()
             self._make_tables()
+        self._absolute = None if self.path is None else self.path.absolute()
+        self._file = self._on_disk()
+
+    def _on_disk(self) -> tuple[int, int] | None:
+        """Which file SQLite's database is now; None where there is none at its address."""
+        with contextlib.suppress(OSError):
+            found = None if self._absolute is None else os.stat(self._absolute)
+            return None if found is None else (found.st_dev, found.st_ino)
+        return None
+
+    def _still_there(self, run: str) -> None:
+        """A deleted file takes rows as if nothing had happened, and nobody can read them."""
+        if self._on_disk() != self._file:
+            raise Refused(
+                f"run {run}: its journal {self.shown} was deleted or replaced while the run went on, so nothing of it"
+                " can be shown or resumed; begin the run again"
+            )
 
     def _make_tables(self) -> None:
-        """Another program may make the same journal at this moment: what it was faster with is there at the next look."""
+        """Another program may make the same journal at this moment: what it was faster with is
+        there at the next look.
+        """
         from sqlalchemy.exc import DBAPIError
 
         tables = self._runs.metadata
@@ -148,9 +185,11 @@ class Journal:
             {"run": run, "position": i, "item": column(item), "document": json.dumps(document)}
             for i, (item, document) in enumerate(problems.items())
         ]
-        text = self._json({**header, "stored": texts_digest((str(row["item"]), str(row["document"])) for row in rows)})
-        mark = link("", run, FORMAT, created, text)
-        row = {"run": run, "format": FORMAT, "created": created, "header": with_link(text, mark)}
+        text = self._redactor.json(
+            {**header, "stored": _texts_digest((str(row["item"]), str(row["document"])) for row in rows)}
+        )
+        mark = _link("", run, FORMAT, created, text)
+        row = {"run": run, "format": FORMAT, "created": created, "header": _with_link(text, mark)}
         with self._errors("written"), self._connection.begin():
             self._connection.execute(self._runs.insert(), row)
             self._connection.execute(self._problems.insert(), rows)
@@ -159,26 +198,30 @@ class Journal:
         return run
 
     def append(self, run: str, events: Sequence[Event]) -> None:
-        """Commit the events together; after this returns they survive whatever happens to the process."""
+        """Commit the events together; after this returns they survive whatever happens to the
+        process.
+        """
         if not events:
             return
         if run not in self._tails:
             self.events(run)
         first, mark = self._tails[run]
         rows: list[dict[str, Any]] = []
+        about = [None if event.purchase is None else column(event.purchase) for event in events]
+        bodies = self._redactor.jsons([event.body for event in events])
         for i, event in enumerate(events):
             row: dict[str, Any] = {
                 "run": run,
                 "seq": first + i,
                 "kind": event.kind.value,
-                "purchase": None if event.purchase is None else column(event.purchase),
+                "purchase": about[i],
                 "attempt": event.attempt,
                 "at": float(event.at or time.time()),
-                "body": self._json(event.body),
+                "body": bodies[i],
             }
             if mark:
-                mark = link(mark, *(row[name] for name in _LINKED))
-                row["body"] = with_link(row["body"], mark)
+                mark = _link(mark, *(row[name] for name in _LINKED))
+                row["body"] = _with_link(row["body"], mark)
             rows.append(row)
         self._doing("written")
         from sqlalchemy.exc import IntegrityError
@@ -189,6 +232,7 @@ class Journal:
                     self._connection.execute(self._events.insert(), rows)
             except IntegrityError:
                 raise Refused(f"run {run}: its journal has changed under this process; nothing was written") from None
+        self._still_there(run)
         self._tails[run] = first + len(rows), mark
 
     def events(self, run: str) -> tuple[Event, ...]:
@@ -202,9 +246,9 @@ class Journal:
         for number, row in enumerate(rows):
             where, body = f"run {run}, event {number}", row.body
             if mark:
-                body, said = without_link(str(row.body))
+                body, said = _without_link(str(row.body))
                 cells = [body if name == "body" else getattr(row, name) for name in _LINKED]
-                mark = link(mark, *cells)
+                mark = _link(mark, *cells)
                 if said != mark or row.seq != number:
                     raise damaged(where, "its row is not the one that was written", self.shown)
             try:
@@ -215,8 +259,21 @@ class Journal:
         self._tails[run] = len(rows), mark
         return tuple(events)
 
+    def replay(self, run: str, apply: Callable[[Event], None]) -> None:
+        """Apply all events of a run in order; Refused where one does not follow from those before
+        it.
+        """
+        for number, event in enumerate(self.events(run)):
+            try:
+                apply(event)
+            except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as fault:
+                reason = f"it does not follow from those before it ({type(fault).__name__})"
+                raise damaged(f"run {run}, event {number}", reason, self.shown) from None
+
     def _sound(self, run: str) -> None:
-        """SQLite: a damaged index hides rows, and a run without its last rows would buy them again; so an old run's file is gone through once."""
+        """SQLite: a damaged index hides rows, and a run without its last rows would buy them again;
+        so an old run's file is gone through once.
+        """
         if self._engine.dialect.name != "sqlite" or self._checked or run in self._mine:
             return
         with self._errors("read"):
@@ -235,7 +292,9 @@ class Journal:
             return int(self._connection.execute(query).scalar_one())
 
     def header(self, run: str) -> dict[str, Any]:
-        """The run's header; InputError when its format is newer than this program, Refused when it was changed."""
+        """The run's header; InputError when its format is newer than this program, Refused when it
+        was changed.
+        """
         return self._header(run)[0]
 
     def _header(self, run: str) -> tuple[dict[str, Any], str]:
@@ -246,8 +305,8 @@ class Journal:
             raise InputError(f"{self.shown}: there is no run {run!r}; see `rrf-design runs`")
         if row.format > FORMAT:
             raise InputError(f"run {run}: its format {row.format} is newer than this program, which reads {FORMAT}")
-        text, mark = without_link(str(row.header))
-        if mark != (link("", run, row.format, row.created, text) if row.format > 1 else "") or row.format < 1:
+        text, mark = _without_link(str(row.header))
+        if mark != (_link("", run, row.format, row.created, text) if row.format > 1 else "") or row.format < 1:
             raise damaged(f"run {run}", "its header is not the one that was written", self.shown)
         try:
             header = dict(json.loads(text))
@@ -260,7 +319,7 @@ class Journal:
         query = self._problems.select().where(self._problems.c.run == run).order_by(self._problems.c.position)
         with self._errors("read"), self._connection.begin():
             rows = self._connection.execute(query).all()
-        if stored is not None and stored != texts_digest((str(row.item), str(row.document)) for row in rows):
+        if stored is not None and stored != _texts_digest((str(row.item), str(row.document)) for row in rows):
             raise damaged(f"run {run}", "its problems are not those that were written", self.shown)
         try:
             return {from_column(row.item): json.loads(row.document) for row in rows}
@@ -314,7 +373,9 @@ class Journal:
         )
 
     def survive_power_cuts(self, wanted: bool) -> None:
-        """SQLite: whether every commit waits for the disk. PostgreSQL is told by its own settings."""
+        """SQLite: whether every commit waits for the disk. PostgreSQL is told by its own
+        settings.
+        """
         self._pragma(f"synchronous={'full' if wanted else 'normal'}")
 
     def wait_at_most(self, seconds: float) -> None:
@@ -338,7 +399,7 @@ class Journal:
     @contextlib.contextmanager
     def holding(self, run: str) -> Iterator[None]:
         """Be the only process that works on this run, or be refused."""
-        from rrf_design.acquisition.locks import advisory_lock, file_lock
+        from rrf_design.acquisition.stores import advisory_lock, file_lock
 
         lock: contextlib.AbstractContextManager[None]
         if self.path is not None:
@@ -351,11 +412,10 @@ class Journal:
             self._tails.pop(run, None)
             yield
 
-    def _json(self, document: Mapping[str, Any]) -> str:
-        return self._redactor.json(document)
-
     def _doing(self, what: str) -> None:
-        """A seam for failing doubles: tests let this raise what a full disk or a lost server would."""
+        """A seam for failing doubles: tests let this raise what a full disk or a lost server
+        would.
+        """
 
     @contextlib.contextmanager
     def _errors(self, what: str) -> Iterator[None]:
@@ -382,7 +442,9 @@ class Journal:
 
 
 def _said(text: Any, key: str, otherwise: str) -> Any:
-    """One entry of a stored object, for a list of many runs: one that is damaged must not hide the others."""
+    """One entry of a stored object, for a list of many runs: one that is damaged must not hide the
+    others.
+    """
     try:
         return json.loads(text)[key]
     except (TypeError, ValueError, LookupError, RecursionError):
@@ -391,3 +453,42 @@ def _said(text: Any, key: str, otherwise: str) -> Any:
 
 def _pairs(rows: Iterable[Any]) -> list[tuple[str, Any]]:
     return [(row[0], row[1]) for row in rows]
+
+
+_LINK = re.compile(r'"link":"([0-9a-f]{64})"\}')
+_LENGTH = len('"link":""}') + 64
+
+
+def _link(before: str, *cells: str | int | float | None) -> str:
+    """The link of a row that says `cells` and follows the row with the link `before`."""
+    total = hashlib.sha256(before.encode())
+    for cell in cells:
+        part = b"-" if cell is None else b"=" + str(cell).encode("utf-8", "surrogatepass")
+        total.update(b"\n%d\n" % len(part) + part)
+    return total.hexdigest()
+
+
+def _with_link(text: str, mark: str) -> str:
+    """The text of a JSON object, with its link as the last key."""
+    return f'{text[:-1]}{"," if len(text) > 2 else ""}"link":"{mark}"}}'
+
+
+def _without_link(text: str) -> tuple[str, str]:
+    """The text as it was before it got its link, and the link; an empty link where it has none."""
+    found = _LINK.fullmatch(text, max(0, len(text) - _LENGTH))
+    return (text[: found.start()].removesuffix(",") + "}", found[1]) if found else (text, "")
+
+
+def _texts_digest(rows: Iterable[Sequence[str]]) -> str:
+    """One digest over rows of texts, in order."""
+    mark = ""
+    for row in rows:
+        mark = _link(mark, *row)
+    return mark
+
+
+def damaged(what: str, reason: str, shown: str) -> Refused:
+    return Refused(
+        f"{what}: {reason}; the journal was changed or is damaged, and nothing of the run is believed; restore {shown}"
+        " from a copy"
+    )

@@ -1,7 +1,8 @@
 """What a run may still use: budget, money, calls and time, enforced where a purchase is reserved.
 
-A limit that is looked at between rounds is no limit: by then the round has been asked. Here everything under way counts
-as used until it is settled, repeated calls included, so no limit is ever exceeded, also one that was lowered on resume.
+A limit that is looked at between rounds is no limit: by then the round has been asked. Here
+everything under way counts as used until it is settled, repeated calls included, so no limit is
+ever exceeded, also one that was lowered on resume.
 """
 
 from __future__ import annotations
@@ -35,7 +36,9 @@ class Ledger:
         return self._state.seconds_before + self._clock() - self._state.session_at
 
     def affordable(self, price: Fraction, ceiling: Fraction) -> bool:
-        """Whether budget and money allow this at once, with everything under way counted as used."""
+        """Whether budget and money allow this at once, with everything under way counted as
+        used.
+        """
         return not (self._over_budget(price) or self._over_money(ceiling))
 
     def shortage(self, price: Fraction, terms: Terms) -> Stop | None:

@@ -1,7 +1,10 @@
-"""`acquire`: the loop with a real model behind it. Calls run side by side, the journal has one writer.
+"""`acquire`: the loop with a real model behind it.
 
-What can go wrong ends in one of three ways, all of them resumable: the model can't be reached (the purchase is released
-and the run pauses), the journal can't be written (`RetryLater`; what is under way is in doubt), the process dies (same).
+Calls run side by side, the journal has one writer.
+
+What can go wrong ends in one of three ways, all of them resumable: the model can't be reached (the
+purchase is released and the run pauses), the journal can't be written (`RetryLater`; what is under
+way is in doubt), the process dies (same).
 """
 
 from __future__ import annotations
@@ -10,71 +13,158 @@ import contextlib
 import gc
 import json
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from rrf_design import files
 from rrf_design.acquisition import review
-from rrf_design.acquisition.batching import BatchDriver
+from rrf_design.acquisition.batch_driver import BatchDriver
 from rrf_design.acquisition.classes import with_room
 from rrf_design.acquisition.concluding import conclude
-from rrf_design.acquisition.driving import Driver
-from rrf_design.acquisition.fetching import Fetcher
-from rrf_design.acquisition.header import header_of, same_models
+from rrf_design.acquisition.driver import Driver
+from rrf_design.acquisition.fetch import Fetcher
 from rrf_design.acquisition.journal import Journal
 from rrf_design.acquisition.loop import Acquirer
+from rrf_design.acquisition.progress import ProgressReport
 from rrf_design.acquisition.purchases import Doubt
 from rrf_design.acquisition.redaction import HIDDEN, Redactor, password_of, secret_name
 from rrf_design.acquisition.result import Acquisition, collect
-from rrf_design.acquisition.settings import Mode, Settings
-from rrf_design.acquisition.sources import Toolbox
-from rrf_design.acquisition.stopping import Because, default, hard_limits, limited, restore, summary
+from rrf_design.acquisition.settings import Mode, Settings, header_of, same_models
+from rrf_design.acquisition.stopping import default, hard_limits, limited, restore, summary
 from rrf_design.acquisition.stores import store_address
-from rrf_design.acquisition.telling import Teller
-from rrf_design.bundles import Limits, Strategy, Surroundings, bundled
+from rrf_design.arguments import is_dataset
 from rrf_design.derive import askable
 from rrf_design.errors import InputError, Refused
-from rrf_design.itemwise import for_each_item
 from rrf_design.models.cache import AnswerCache
 from rrf_design.models.roster import FIRST, Roster, line_up
 from rrf_design.problem import Problem
 
 if TYPE_CHECKING:
-    from rrf_design.models import Model, Price, PriceTable
+    from rrf_design.acquisition.stopping import StoppingRule
+    from rrf_design.models import Model, PriceTable
     from rrf_design.models.spending import Spending
+    from rrf_design.questions import Dataset
+    from solvers.result import Progress
 
-Problems = Problem | Mapping[str, Problem]
-YOUNG = 50_000
-"""Objects that may be allocated during a run before Python looks among them for cycles; some megabytes."""
+_YOUNG = 50_000
+"""Objects that may be allocated during a run before Python looks among them for cycles; some
+megabytes.
+"""
 
 
-@bundled(limits=Limits, strategy=Strategy, surroundings=Surroundings)
-@for_each_item("rrf_design.handover", "acquire_dataset")
 def acquire(
-    problem: Problems | None = None,
+    problem: Problem | Mapping[str, Problem] | Dataset | None = None,
     model: str | Model | Mapping[str, Any] | None = None,
     *,
     budget: float | None = None,
+    money: float | None = None,
+    calls: int | None = None,
+    seconds: float | None = None,
+    gain: float | None = None,
+    mode: str | None = None,
+    batch: int = 1,
+    stop: StoppingRule | None = None,
+    method: str = "auto",
+    time_limit: float | None = None,
+    seed: int = 0,
+    responses: Any = None,
+    reviews: str | os.PathLike[str] | None = None,
+    review_file: str | os.PathLike[str] | None = None,
     store: str | os.PathLike[str] | None = None,
     resume: str | None = None,
-    limits: Limits | None = None,
-    strategy: Strategy | None = None,
-    surroundings: Surroundings | None = None,
+    doubt: str | None = None,
+    cache: str | os.PathLike[str] | None = None,
+    prices: str | os.PathLike[str] | Mapping[str, Any] | PriceTable | None = None,
+    consent: Callable[[Spending, bool], bool] | None = None,
+    model_options: Mapping[str, Any] | None = None,
+    batch_api: bool = False,
+    constrained: bool = False,
+    allow_commands: bool = False,
+    isolation: str = "seccomp",
+    progress: Progress | None = None,
+    title: str | None = None,
 ) -> Acquisition:
-    """Buy until a stopping rule fires, then repair; the run is in the journal and can be resumed at any moment.
+    """Buy answers and checks until a stopping rule fires, then repair.
 
-    `problem` is one problem or a mapping from item names to problems (a data set under one budget). `model` is a name
-    (default: the recipe's models, else "embedded"; when resuming, what the run began with), an adapter object, or several by name, as in a recipe's `[models]`: nodes say which of them is asked, the first one by default. `budget` counts the costs of the problem file (default: the problem's own). With `resume`
-    the problem is read from the journal, and so are budget, money, prices and the stopping rule where they are not given again. `limits` are on calls, seconds,
-    gain and real money; they replace those of the same kind and leave the rest of the rule as it is. `strategy` says how it is decided
-    (mode, batch, stop, method, doubt, seed), `surroundings` what there is beside the model: recorded `responses`, `reviews`, `prices`, a `cache` of answers,
-    what may be executed, and `progress`, which is told how far the run is. Prices come with the package; `prices` go over them. `consent` is asked before anything is
-    bought: it is told what the run will take and whether a limit was set, and its False ends the call.
-    `strategy.batch_api` hands the questions in through the provider's batch interface: the call ends while they are pending, and `resume` collects them.
+    The run is in the journal, and can be resumed at any moment.
 
-    Returns an `Acquisition`: `verdict` and `verdicts`, `items` with answers and repairs, `purchases`, what was `spent`, and
-    `stopped_because`, which says why buying ended and is no verdict.
+    Parameters
+    ----------
+    problem : Problem, mapping of item names to problems, or Dataset
+        Several problems share one budget. With `resume` it may be left out: the journal has it.
+    model : str, Model, or mapping of names to them
+        Who is asked: a name (default: the recipe's models, else "embedded"; when resuming, what the
+        run began with), an adapter object, or several by name, as in a recipe's `[models]`: nodes
+        say which of them is asked, the first one by default.
+    budget : float, optional
+        In the costs of the problem file; default: the problem's own.
+    money : float, optional
+        What the calls may really cost, by the price table.
+    calls, seconds, gain : optional
+        The run ends after so many calls, after so much working time, or when a round gains less
+        margin per cost. Each replaces a limit of its kind and leaves the rest of the rule as it is.
+    mode : {"agnostic", "adaptive", "triage"}, optional
+        "agnostic" (default of problems): the schedule is fixed before any answer. "adaptive":
+        residuals may steer. "triage" (default of a data set): what is missing or disputed, over all
+        items, people last.
+    batch : int
+        Purchases of one item that are decided on together.
+    stop : StoppingRule, optional
+        When it is enough; default: `rrf_design.acquisition.stopping.default`.
+    method : str
+        How a schedule is made: a method of `plan`, or "witness" for the paper's rule.
+    time_limit : float, optional
+        Seconds for each planning.
+    seed : int
+        Of the questions, where it is not 0.
+    responses : optional
+        Answers that exist already, by node (of several problems: by item, then by node). Of a data
+        set: recorded answers, rows `id node ... value|text|status`; then nobody is asked for what
+        they lack, unless a model is given too.
+    reviews : path, optional
+        A review file that was filled in.
+    review_file : path, optional
+        Where open reviews are written.
+    store : path or address, optional
+        Where the journal is; default: RRF_STORE, else `rrf-runs.sqlite`.
+    resume : str, optional
+        The run to go on with: its name, the beginning of it, or "last". Budget, money, prices and
+        stopping rule are the run's own where they are not given again.
+    doubt : {"again", "skip"}, optional
+        After a crash, what becomes of a paid call without outcome; default: "again".
+    cache : path, optional
+        A folder in which answers of models that are not local are kept across runs, and of a data
+        set what people said about equal rows; None: nothing is kept.
+    prices : path, mapping or PriceTable, optional
+        Prices that go over those that come with the package.
+    consent : callable, optional
+        Asked before anything is bought: told what the run will take and whether a limit was set.
+        False ends the call.
+    model_options : mapping, optional
+        For the models that are named without options of their own.
+    batch_api : bool
+        Questions go through the provider's batch interface: the call ends while they are pending,
+        and `resume` collects them.
+    constrained : bool
+        Answers are bound to the grammar of their parser.
+    allow_commands : bool
+        Sources may run programs of the recipe.
+    isolation : str
+        How strictly programs of models are shut in.
+    progress : callable, optional
+        Told how far the run is; a run of one problem tells its story.
+    title : str, optional
+        What `rrf-design runs` calls it; default: the name of the problem, or how many items there
+        are.
 
+    Returns
+    -------
+    Acquisition
+        `verdict` and `verdicts`, `items` with answers and repairs, `purchases`, what was `spent`,
+        and `stopped_because`, which says why buying ended and is no verdict.
+
+    Examples
+    --------
     >>> import pathlib, tempfile
     >>> import rrf_design as rrf
     >>> from rrf_design.models.scripted import ScriptedModel
@@ -88,58 +178,52 @@ def acquire(
     >>> run.verdict.value, run.spent, dict(run.repaired)
     ('certified', 1.0, {'a': [42.0], 'b': [42.0]})
     """
-    plan, around = strategy or Strategy(), surroundings or Surroundings()
+    table = problem if is_dataset(problem) else None
+    if table is not None:
+        from rrf_design.tables.runs import recorded_run
+
+        mode = mode or Mode.TRIAGE.value
+        problem, model, responses = recorded_run(table, model, responses=responses, cache=cache, resume=resume)
     redactor = Redactor(password_of(store_address(store)))
-    with seldom_collected(), contextlib.ExitStack() as stack:
+    with _seldom_collected(), contextlib.ExitStack() as stack:
         journal = stack.enter_context(Journal(store, redactor=redactor, make=resume is None))
-        run, problems, before = _problems(journal, problem, resume)
-        settings = _settings(problems, before, budget, limits or Limits(), plan)
-        table = _prices(around.prices if around.prices is not None or before is None else before.get("prices"))
-        entries = entries_of(model, around.model_options, before, _own(problems))
-        entries |= {name: {"use": name} for name in judges_among(problems, entries)}
-        for entry in entries.values():
-            redactor.add(str(value) for name, value in entry.items() if secret_name(name))
-            redactor.add(part for value in entry.values() if isinstance(value, str) for part in password_of(value))
-        roster = Roster.start(entries, stack)
-        redactor.add(value for name, value in os.environ.items() if secret_name(name))  # also of a .env file
-        for _, adapter in roster.items():
-            redactor.add(getattr(adapter, "secrets", ()))
-        known = _responses(problems, around.responses)
-        seed = before.get("seed", plan.seed) if before else plan.seed
-        tools = Toolbox(
-            model=lambda name: roster[roster.called(name)],
-            options=lambda name: roster.options(roster.called(name)),
-            price=lambda adapter, usage: fetcher.money(adapter, usage),
-            allow_commands=around.allow_commands,
-            isolation=around.isolation,
+        run, problems, before = _begun(journal, problem, resume)
+        limits = {"calls": calls, "seconds": seconds, "gain": gain}
+        settings = _settings(
+            problems,
+            before,
+            stop=stop,
+            limits=limits,
+            mode=mode,
+            doubt=doubt,
+            budget=budget,
+            money=money,
+            batch=batch,
+            method=method,
+            time_limit=time_limit,
+            batch_api=batch_api,
         )
+        entries = entries_of(model, model_options, before, _own(problems), problems)
+        roster = _roster(entries, redactor, stack)
+        known = _responses(problems, responses)
         fields = {item: askable(with_room(p)) for item, p in problems.items()}
         fetcher = Fetcher(
             fields,
             roster,
             known=known,
-            seed=seed,
-            tools=tools,
-            constrained=around.constrained,
-            cache=_cache(around.cache, roster, stack),
+            seed=before.get("seed", seed) if before else seed,
+            constrained=constrained,
+            allow_commands=allow_commands,
+            isolation=isolation,
+            cache=_cache(cache, roster, stack),
             batch_api=settings.batch_api,
         )
-        if settings.batch_api and all(adapter.batches() is None for _, adapter in roster.items()):
-            raise InputError(
-                "none of the run's models has a batch interface (openai:NAME and anthropic:NAME have one); leave --batch-api out"
-            )
         documents = {item: files.to_document(p) for item, p in problems.items()}
         _no_secret_inside(documents, redactor)
-        fetcher.prices = table = _priced(
-            fetcher,
-            problems,
-            given=table,
-            settings=settings,
-            consent=around.consent if before is None else None,
-            fresh=before is None,
-        )
+        given = _price_table(prices if prices is not None or before is None else before.get("prices"))
+        fetcher.prices = _priced(fetcher, problems, given, settings, consent=consent, fresh=before is None)
         if before is None:
-            header = header_of(problems, roster, settings, seed, entries=entries, prices=table, title=around.title)
+            header = header_of(problems, roster, settings, seed, entries=entries, prices=fetcher.prices, title=title)
             run = journal.create(header, documents)
         else:
             same_models(run, before, roster)
@@ -152,45 +236,48 @@ def acquire(
             run=run,
             terms=fetcher.terms,
             instant=fetcher.instant,
-            watch=None if around.progress is None else Teller(around.progress),
+            watch=None if progress is None else ProgressReport(progress),
         )
         fetcher.state = acquirer.state
         driver = (BatchDriver if settings.batch_api else Driver)(acquirer, fetcher, redactor)
         for item, field in fields.items():
             fetcher.recall(item, field, acquirer.state.items[item])
-        for item, given in known.items():
-            acquirer.give(fetcher.numbers(item, fields[item], given), item, flush=False)
+        for item, said in known.items():
+            acquirer.give(fetcher.numbers(item, fields[item], said), item, flush=False)
         for item, field in fields.items():  # what earlier runs were answered is not bought again
             acquirer.give(fetcher.kept(item, field), item, flush=False)
-        if around.reviews is not None:
-            acquirer.tell(*review.read_queue(around.reviews, acquirer, fetcher))
+        if reviews is not None:
+            acquirer.tell(*review.read_queue(reviews, acquirer, fetcher))
         driver.run()
         acquirer.conclude(conclude(acquirer.designs, acquirer.state, waiting=settings.mode is Mode.TRIAGE))
-        if around.review_file is not None:
-            review.write_queue(around.review_file, review.queue(acquirer, fetcher))
-        because, detail = summary(acquirer.stops), ""
-        if driver.paused:
-            because, detail = Because.PAUSED.value, driver.paused
-        elif isinstance(driver, BatchDriver) and driver.pending:
-            because, detail = Because.PENDING.value, driver.pending
+        if review_file is not None:
+            review.write_queue(review_file, review.queue(acquirer, fetcher))
+        because, detail = driver.ending or (summary(acquirer.stops), "")
         acquirer.end(because, detail)
-        return collect(run, acquirer.designs, acquirer.state, journal.header(run), because=because, detail=detail)
+        result = collect(run, acquirer.designs, acquirer.state, journal.header(run), because=because, detail=detail)
+    if table is not None:
+        from rrf_design.tables.runs import keep_labels
+
+        keep_labels(table, result, cache)
+    return result
 
 
 @contextlib.contextmanager
-def seldom_collected() -> Iterator[None]:
-    """While a run goes on, Python looks for reference cycles less often: a run keeps what it allocates (states, events, fields), and going
-    through all of it again and again took a fifth of the processor time of a call."""
+def _seldom_collected() -> Iterator[None]:
+    """While a run goes on, Python looks for reference cycles less often: a run keeps what it
+    allocates (states, events, fields), and going through all of it again and again took a fifth of
+    the processor time of a call.
+    """
     before = gc.get_threshold()
-    gc.set_threshold(max(YOUNG, before[0]), *before[1:]) if before[0] else None
+    gc.set_threshold(max(_YOUNG, before[0]), *before[1:]) if before[0] else None
     try:
         yield
     finally:
         gc.set_threshold(*before)
 
 
-def _problems(
-    journal: Journal, problem: Problems | None, resume: str | None
+def _begun(
+    journal: Journal, problem: Problem | Mapping[str, Problem] | None, resume: str | None
 ) -> tuple[str, dict[str, Problem], dict[str, Any] | None]:
     """The run's name, its problems, and its header if it is an old one."""
     given = None if problem is None else {"": problem} if isinstance(problem, Problem) else dict(problem)
@@ -209,40 +296,52 @@ def _problems(
 def _settings(
     problems: Mapping[str, Problem],
     before: Mapping[str, Any] | None,
-    budget: float | None,
-    limits: Limits,
-    plan: Strategy,
+    *,
+    stop: StoppingRule | None,
+    limits: Mapping[str, Any],
+    mode: str | None,
+    doubt: str | None,
+    **given: Any,
 ) -> Settings:
+    """What is given, and where a run is resumed what it began with: all of that but its limits
+    stays.
+    """
     old = before["settings"] if before else {}
-    if budget is None:
-        own = [p.budget for p in problems.values() if p.budget is not None]
-        budget = old.get("budget", sum(own) if len(own) == len(problems) else None)
+    own = [p.budget for p in problems.values() if p.budget is not None]
+    stated = sum(own) if len(own) == len(problems) else None
+    for name, otherwise in (("budget", stated), ("money", None)):
+        if given[name] is None:
+            given[name] = old.get(name, otherwise)
+    given |= {name: old[name] for name in ("batch", "method") if name in old}
+    if before:
+        given["batch_api"] = old.get("batch_api", False)
     try:
-        chosen = Mode(old.get("mode", plan.mode or Mode.AGNOSTIC))
-        policy = Doubt(plan.doubt) if plan.doubt is not None else None
+        chosen = Mode(old.get("mode", mode or Mode.AGNOSTIC))
+        policy = None if doubt is None else Doubt(doubt)
     except ValueError as error:
         raise InputError(f"{error}; modes are agnostic, adaptive and triage, doubt is again or skip") from None
-    stop = plan.stop
-    if stop is None and "rule" in old:
-        stop = restore(old["rule"])
-    if limits != Limits():
-        stop = limited(default() if stop is None else stop, limits)
     if policy is Doubt.SAME:
         raise InputError("doubt: 'same' is chosen by the program where nothing can be charged twice; use again or skip")
-    return Settings(
-        budget=budget,
-        money=old.get("money") if limits.money is None else limits.money,
-        mode=chosen,
-        batch=old.get("batch", plan.batch),
-        stop=stop,
-        method=old.get("method", plan.method),
-        doubt=policy,
-        time_limit=plan.time_limit,
-        batch_api=old.get("batch_api", False) if before else plan.batch_api,
-    )
+    if stop is None and "rule" in old:
+        stop = restore(old["rule"])
+    if any(limit is not None for limit in limits.values()):
+        stop = limited(stop or default(), **limits)
+    return Settings(mode=chosen, stop=stop, doubt=policy, **given)
 
 
-def _prices(given: Any) -> PriceTable | None:
+def _roster(entries: Mapping[str, Mapping[str, Any]], redactor: Redactor, stack: contextlib.ExitStack) -> Roster:
+    """The models, started; their keys and passwords are hidden from now on."""
+    for entry in entries.values():
+        redactor.add(str(value) for name, value in entry.items() if secret_name(name))
+        redactor.add(part for value in entry.values() if isinstance(value, str) for part in password_of(value))
+    roster = Roster.start(entries, stack)
+    redactor.add(value for name, value in os.environ.items() if secret_name(name))  # also of a .env file
+    for _, adapter in roster.items():
+        redactor.add(getattr(adapter, "secrets", ()))
+    return roster
+
+
+def _price_table(given: Any) -> PriceTable | None:
     from rrf_design.models import PriceTable
 
     return given if given is None or isinstance(given, PriceTable) else PriceTable.load(given)
@@ -251,25 +350,32 @@ def _prices(given: Any) -> PriceTable | None:
 def _priced(
     fetcher: Fetcher,
     problems: Mapping[str, Problem],
-    *,
     given: PriceTable | None,
     settings: Settings,
+    *,
     consent: Callable[[Spending, bool], bool] | None,
     fresh: bool,
 ) -> PriceTable:
-    """The prices of the run's models, for calls as large as it can make. The user agrees to what a new run may spend and its servers
-    are looked at, or nothing is bought."""
+    """The prices of the run's models, for calls as large as it can make.
+
+    The user agrees to what a new run may spend and its servers are looked at, or nothing is bought.
+    """
+    from rrf_design.models.batches import DISCOUNT
     from rrf_design.models.prices import REMEDY, PriceTable, price_of
     from rrf_design.models.spending import Spending
 
     tallies = fetcher.tallies(problems)
     found = {model.name: price_of(model, given, tallies[model.name].largest) for model in fetcher.models}
-    if settings.batch_api:  # the list has the price of a call on its own; a table of the user's is taken as it is
-        found |= {
-            m.name: _discounted(found[m.name])
-            for m in fetcher.models
-            if m.listed and m.batches() and not (given and given.counted(m))
-        }
+    batching = {m.name: m for m in fetcher.models if settings.batch_api and m.batches() is not None}
+    if settings.batch_api and not batching:
+        raise InputError(
+            "none of the run's models has a batch interface (openai:NAME and anthropic:NAME have one); leave"
+            " --batch-api out"
+        )
+    for name, one in batching.items():  # the list has the price of a call on its own; a user's table is taken as it is
+        price = found[name]
+        if one.listed and price is not None and not (given and given.counted(one)):
+            found[name] = price.times(DISCOUNT)
     unknown = tuple(name for name, price in found.items() if price is None)
     if settings.money is not None and unknown:
         raise InputError(
@@ -279,7 +385,7 @@ def _priced(
     loose = [model.name for model in fetcher.models if not model.bounded]
     if settings.money is not None and loose:
         raise InputError(f"model {loose[0]} is asked without a limit on its answers, so no money budget can be kept")
-    if consent is not None:
+    if fresh and consent is not None:
         calls, _ = hard_limits(settings.rule)
         said = any(limit is not None for limit in (settings.budget, settings.money, calls))
         asked = {name: tally for name, tally in tallies.items() if tally.most.calls}
@@ -293,33 +399,38 @@ def _priced(
     return PriceTable(known, "the run's prices" if given is None else given.source, unknown)
 
 
-def _discounted(price: Price | None) -> Price | None:
-    from rrf_design.models.batches import DISCOUNT
-    from rrf_design.models.prices import Price
-
-    return None if price is None else Price(price.input * DISCOUNT, price.output * DISCOUNT, price.call * DISCOUNT)
-
-
 def entries_of(
     model: str | Model | Mapping[str, Any] | None,
     options: Mapping[str, Any] | None,
     before: Mapping[str, Any] | None,
     own: Mapping[str, Any],
+    problems: Mapping[str, Problem],
 ) -> dict[str, dict[str, Any]]:
-    """The run's models with their options, by name; when resuming without a word on them, as the run began. `options` go to
-    the models that are named without any."""
+    """The run's models with their options, by name; when resuming without a word on them, as the
+    run began. `options` go to the models that are named without any.
+
+    Models that the verifiers of the problems name and that are not among them join them under
+    their own names.
+    """
     given = dict(options or {})
     if model is None and before is not None:
-        return {name: {**entry, **given} for name, entry in _before(before, given).items()}
-    chosen = line_up(model, own) or {FIRST: "embedded"}
-    return {
-        str(name): {**given, **entry} if isinstance(entry, Mapping) else {"use": entry, **given}
-        for name, entry in chosen.items()
-    }
+        entries = {name: {**entry, **given} for name, entry in _before(before, given).items()}
+    else:
+        entries = {
+            str(name): {**given, **entry} if isinstance(entry, Mapping) else {"use": entry, **given}
+            for name, entry in (line_up(model, own) or {FIRST: "embedded"}).items()
+        }
+    used = (entry.get("use") for entry in entries.values())
+    known = {*entries, *(getattr(use, "name", use) for use in used)}
+    sources = (anchor.source for problem in problems.values() for anchor in problem.anchors)
+    judges = (source.get("verifier") for source in sources if isinstance(source, Mapping))
+    return entries | {name: {"use": name} for name in judges if isinstance(name, str) and name not in known}
 
 
 def _own(problems: Mapping[str, Problem]) -> Mapping[str, Any]:
-    """The `[models]` of the problem files; several files name the same ones, or one of them does."""
+    """The `[models]` of the problem files; several files name the same ones, or one of them
+    does.
+    """
     found: Mapping[str, Any] = {}
     for item, problem in problems.items():
         if problem.models and found and problem.models != found:
@@ -330,17 +441,11 @@ def _own(problems: Mapping[str, Problem]) -> Mapping[str, Any]:
     return found
 
 
-def judges_among(problems: Mapping[str, Problem], entries: Mapping[str, Mapping[str, Any]]) -> Iterable[str]:
-    """The models that verifiers name and that are not among the run's: they join them under their own names."""
-    used = (entry.get("use") for entry in entries.values())
-    known = {*entries, *(getattr(use, "name", use) for use in used)}
-    sources = (anchor.source for problem in problems.values() for anchor in problem.anchors)
-    named = (source.get("verifier") for source in sources if isinstance(source, Mapping))
-    return dict.fromkeys(name for name in named if isinstance(name, str) and name not in known)
-
-
 def _before(before: Mapping[str, Any], given: Collection[str]) -> dict[str, dict[str, Any]]:
-    """The models that a run began with; runs of older versions had one. What was never kept must be among the options `given` again."""
+    """The models that a run began with; runs of older versions had one.
+
+    What was never kept must be among the options `given` again.
+    """
     found = {}
     kept = before.get("models") or {FIRST: {"use": before["spec"], **before["options"]}}
     for name, entry in kept.items():

@@ -1,33 +1,33 @@
 """Ask and tell: the acquisition loop without any model in it, for everyone's own infrastructure.
 
-`ask` hands out purchases whose intents are already committed to the journal; the caller fetches them however it likes and
-`tell`s what came of them. One item works in rounds: it decides on what is settled, asks for up to `batch` things at
-once, and decides again when all of them are back. Where items share a budget, what goes beyond their schedules is decided
-for all together when everything is back. So the order in which answers arrive never changes a choice.
+`ask` hands out purchases whose intents are already committed to the journal; the caller fetches
+them however it likes and `tell`s what came of them. One item works in rounds: it decides on what is
+settled, asks for up to `batch` things at once, and decides again when all of them are back. Where
+items share a budget, what goes beyond their schedules is decided for all together when everything
+is back. So the order in which answers arrive never changes a choice.
 """
 
 from __future__ import annotations
 
+import heapq
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from enum import Enum, auto
 from typing import Any
 
-from rrf_design.acquisition.chain import replay
-from rrf_design.acquisition.deciding import Decider
+from rrf_design._margin import DesignMargin
+from rrf_design.acquisition.candidates import Candidates
+from rrf_design.acquisition.decider import Decider
 from rrf_design.acquisition.journal import Event, Journal, Kind
 from rrf_design.acquisition.ledger import Ledger
-from rrf_design.acquisition.lineup import Lineup
 from rrf_design.acquisition.purchases import Buys, Doubt, Purchase, Settlement
 from rrf_design.acquisition.settings import Mode, Settings, Terms
-from rrf_design.acquisition.shop import Shop
 from rrf_design.acquisition.sources import NOTHING, Attempted
 from rrf_design.acquisition.state import RunState
 from rrf_design.acquisition.stopping import Because, Stop
 from rrf_design.blocks import Anchor
+from rrf_design.checks import rows_of
 from rrf_design.errors import InputError, Refused
-from rrf_design.known import rows_of
-from rrf_design.margins import DesignMargin
 from rrf_design.problem import Problem
 from rrf_design.structure import share
 
@@ -40,15 +40,18 @@ class _Step(Enum):
     LEFT = auto()
     """It stopped, or waits for its answers or for the others: it has left the queue."""
     WAIT = auto()
-    """It needs money that purchases under way may release; what comes after it waits too, so that it is not overtaken."""
+    """It needs money that purchases under way may release; what comes after it waits too, so that
+    it is not overtaken.
+    """
 
 
 class Acquirer:
     """One run over one or many fields: the ledger, the rounds, and when to stop.
 
-    Owns the run's state and, with a journal, writes every step to it before it takes effect outside. Single-threaded:
-    whoever fetches in parallel does so between `ask` and `tell`. After an error while writing, the object is dead
-    and the run is resumed from the journal, where the truth is.
+    Owns the run's state and, with a journal, writes every step to it before it takes effect
+    outside. Single-threaded: whoever fetches in parallel does so between `ask` and `tell`. After an
+    error while writing, the object is dead and the run is resumed from the journal, where the truth
+    is.
     """
 
     def __init__(
@@ -70,7 +73,7 @@ class Acquirer:
         agnostic = self.settings.mode is Mode.AGNOSTIC
         structures = share(named) if len(named) > 1 else [problem.structure for problem in named.values()]
         self.designs = {
-            item: Shop(problem, incremental=agnostic, structure=structure)
+            item: Candidates(problem, incremental=agnostic, structure=structure)
             for (item, problem), structure in zip(named.items(), structures, strict=True)
         }
         self.state = RunState(named)
@@ -82,17 +85,17 @@ class Acquirer:
         self._decider = Decider(self.designs, self.state, self.settings, ledger=self.ledger, terms=self._terms)
         self._buffer: list[Event] = []
         self._dead = False
-        self._lineup = Lineup(named)
+        self._queue = _ItemQueue(named)
         self._gathered: dict[str, None] = {}
         """Items that wait until everything under way is back, to decide with the others."""
         if journal is not None:
-            replay(journal.events(run), self._apply, run=run, shown=journal.shown)
+            journal.replay(run, self._apply)
         self._emit(Event(Kind.SESSION, self._session()))
         for purchase in self.state.pending:
             if not purchase.deferred and purchase.id not in self.state.in_batch:
                 self._doubt(purchase)
         for item in named:
-            self._lineup.join(item)
+            self._queue.join(item)
         self._flush()
 
     @property
@@ -117,8 +120,9 @@ class Acquirer:
     def give(self, responses: Mapping[str, Any], item: str = "", *, flush: bool = True) -> None:
         """Responses that exist already: recorded at no price, never asked.
 
-        A response is a number or a list of them, or a table with `value`, or with the `status` of what could not be read, and
-        perhaps the `text` that was answered, or more `evidence`. What people said about checks may be given, too.
+        A response is a number or a list of them, or a table with `value`, or with the `status` of
+        what could not be read, and perhaps the `text` that was answered, what it did `cost`, or
+        more `evidence`. What people said about checks may be given, too.
         """
         problem, state, asks = self.designs[item].problem, self.state.items[item], self.designs[item].asks
         for name, value in responses.items():
@@ -130,10 +134,14 @@ class Acquirer:
             if name in state.settled or (check is not None and name in state.pending):
                 continue
             buys = Buys.ANSWER if check is None else Buys.ANCHOR
-            purchase = Purchase(item, name, buys, 0.0, again_of=node if name in asks else "")
+            attempt = state.attempts.get(name, 0)  # a killed session may have begun to ask for it
+            purchase = Purchase(item, name, buys, 0.0, attempt=attempt, again_of=node if name in asks else "")
             said = dict(value) if isinstance(value, Mapping) else {"value": value}
             evidence = said.get("evidence") or ({"reply": {"text": said["text"]}} if "text" in said else {})
+            evidence = evidence | ({"recorded_cost": said["cost"]} if said.get("cost") is not None else {})
             if said.get("status") is not None:
+                if name in state.pending:
+                    continue
                 self._emit(purchase.intent())
                 self._emit(Settlement(purchase, str(said["status"]), ok=False, evidence=evidence).event())
                 continue
@@ -142,13 +150,17 @@ class Acquirer:
             wanted = problem.node_by_id[node].dim if check is None else rows_of(problem, check)
             if len(numbers) != wanted:
                 raise InputError(f"responses: {'node' if check is None else 'anchor'} {name!r} needs {wanted} numbers")
+            if name in state.pending:  # in a batch, which has its answer
+                continue
             self._emit(purchase.intent())
             source = "" if check is None else "person"
             outcome = str(said.get("outcome", "given"))
             self._emit(Settlement(purchase, outcome, numbers, evidence=evidence, source=source).event())
             for other, ask in asks.items():  # a response to a node that is asked several times is their mean
-                if ask.included and ask.node == name and outcome == "given" and other not in state.settled:
-                    further = Purchase(item, other, buys, 0.0, again_of=name)
+                open_still = other not in state.settled and other not in state.pending
+                if ask.included and ask.node == name and outcome == "given" and open_still:
+                    attempt = state.attempts.get(other, 0)
+                    further = Purchase(item, other, buys, 0.0, attempt=attempt, again_of=name)
                     self._emit(further.intent(), Settlement(further, outcome, numbers).event())
         if flush:
             self._flush()
@@ -156,13 +168,14 @@ class Acquirer:
     def ask(self, count: int = 1) -> tuple[Purchase, ...]:
         """Up to `count` purchases to fetch now; their intents are committed when this returns.
 
-        What needs no fetching (relations, values in the file) is settled on the way, intent and fact in one commit. An
-        empty answer means: wait for what is under way, or, if `finished`, that the run has stopped.
+        What needs no fetching (relations, values in the file) is settled on the way, intent and
+        fact in one commit. An empty answer means: wait for what is under way, or, if `finished`,
+        that the run has stopped.
         """
         self._alive()
         result: list[Purchase] = []
         while len(result) < count:
-            item = self._lineup.first(self._busy)
+            item = self._queue.first(self._busy)
             if item is None:
                 if self.state.under_way or not self._gathered:
                     break
@@ -179,8 +192,8 @@ class Acquirer:
     def tell(self, *settlements: Settlement, flush: bool = True) -> None:
         """Commit what came of purchases; after this returns nothing of it can be lost.
 
-        `flush=False` leaves the commit to the next `ask`, one transaction for both, which `ask` makes before it decides
-        anything that takes time: right where that `ask` follows at once.
+        `flush=False` leaves the commit to the next `ask`, one transaction for both, which `ask`
+        makes before it decides anything that takes time: right where that `ask` follows at once.
         """
         self._alive()
         for settlement in settlements:
@@ -189,9 +202,19 @@ class Acquirer:
         if flush:
             self._flush()
 
+    def tell_unanswered(self, purchase: Purchase, reason: str, used: Attempted) -> None:
+        """Nobody answers this question, as often as it is asked; the commit is left to the next
+        `ask`.
+        """
+        evidence: dict[str, Any] = {"unanswered": reason} | ({"doubtful": used.doubtful} if used.doubtful else {})
+        settlement = Settlement(purchase, "unreachable", None, False, used.money, used.calls, evidence)
+        self.tell(settlement, flush=False)
+
     def again(self, purchase: Purchase, tried: int, *, flush: bool = True) -> bool:
-        """Reserve one more call for a purchase under way, after so many attempts that count; False if a limit forbids it.
-        It may be made once that is committed: with `flush=False`, after the next `commit`."""
+        """Reserve one more call for a purchase under way, after so many attempts that count; False
+        if a limit forbids it. It may be made once that is committed: with `flush=False`, after the
+        next `commit`.
+        """
         self._alive()
         self._pending(purchase)
         if not self.ledger.allows_another_call():
@@ -207,12 +230,14 @@ class Acquirer:
         self._flush()
 
     def release(self, purchase: Purchase, reason: str, *, used: Attempted = NOTHING, flush: bool = True) -> None:
-        """Nobody answered, so nothing was got: the reservation ends and the purchase can be made later. What the attempts
-        used up is booked. `flush` as for `tell`."""
+        """Nobody answered, so nothing was got: the reservation ends and the purchase can be made
+        later. What the attempts used up is booked. `flush` as for `tell`.
+        """
         self._give_back(Kind.RELEASED, purchase, reason, used.document(), flush=flush)
 
     def abandon(self, purchase: Purchase, reason: str) -> None:
-        """Nobody waits for it any more: what was reserved counts as lost, and the purchase can be made again.
+        """Nobody waits for it any more: what was reserved counts as lost, and the purchase can be
+        made again.
 
         Where nothing can be charged (a local model), nothing is lost.
         """
@@ -277,7 +302,7 @@ class Acquirer:
         self._flush()  # deciding may take its time, and what was told must not be lost meanwhile
         waiting, self._gathered = list(self._gathered), {}
         going = []
-        for item in self._lineup.sorted(waiting):
+        for item in self._queue.sorted(waiting):
             stop = self._decider.check(item, planned=False)
             if stop is not None:
                 self._stop(item, stop)
@@ -290,12 +315,14 @@ class Acquirer:
             if item in chosen or not chosen:
                 ready, short = self._decider.ready(item)
                 self._proceed(item, ready, short, None)
-                self._lineup.join(item)
+                self._queue.join(item)
             else:
                 self._gathered[item] = None
 
     def _buy(self, item: str, result: list[Purchase]) -> _Step:
-        """Reserve the next purchase of an item's round and hand it out, or settle it at once if nobody has to be asked."""
+        """Reserve the next purchase of an item's round and hand it out, or settle it at once if
+        nobody has to be asked.
+        """
         state, stop = self.state.items[item], None
         for name in list(state.round):
             buys, terms = self._kind(item, name)
@@ -358,7 +385,9 @@ class Acquirer:
         self._emit(Event(Kind.STOPPED, body))
 
     def _doubt(self, purchase: Purchase) -> None:
-        """An intent without an outcome, found on resume: the policy decides, the journal says so."""
+        """An intent without an outcome, found on resume: the policy decides, the journal says
+        so.
+        """
         policy = Doubt.SAME
         terms = self._terms(purchase.item, purchase.name)
         # What goes in batches leaves the machine only after its batch is written down.
@@ -370,7 +399,9 @@ class Acquirer:
         self._emit(Event(Kind.DOUBT, body, purchase.id, purchase.attempt))
 
     def _used_up(self, purchase: Purchase, terms: Terms) -> bool:
-        """Whether it had all the attempts that a purchase has: whoever kills a run does not get more of them."""
+        """Whether it had all the attempts that a purchase has: whoever kills a run does not get
+        more of them.
+        """
         return bool(terms.attempts) and self.state.attempted(purchase) >= terms.attempts
 
     def _give_back(
@@ -390,10 +421,8 @@ class Acquirer:
             self._flush()
 
     def _pending(self, purchase: Purchase) -> None:
-        known = (
-            self.state.items[purchase.item].pending.get(purchase.name) if purchase.item in self.state.items else None
-        )
-        if known != purchase:
+        item = self.state.items.get(purchase.item)
+        if item is None or item.pending.get(purchase.name) != purchase:
             raise Refused(f"purchase {purchase.id!r} is not under way; it was settled before, or never asked for")
 
     def _alive(self) -> None:
@@ -401,7 +430,9 @@ class Acquirer:
             raise Refused(f"run {self.run}: its journal could not be written; resume it instead of going on")
 
     def _busy(self, item: str) -> bool:
-        """It may have something to do: not stopped, not waiting for its own answers, not for the other items."""
+        """It may have something to do: not stopped, not waiting for its own answers, not for the
+        other items.
+        """
         state = self.state.items[item]
         idle = not state.round and bool(state.waiting)
         return state.stopped is None and not idle and item not in self._gathered
@@ -412,7 +443,7 @@ class Acquirer:
             self._apply(timed)
             self._buffer.append(timed)
             if timed.kind in (Kind.SETTLED, Kind.RELEASED, Kind.ABANDONED, Kind.DOUBT):
-                self._lineup.join(timed.body["item"])
+                self._queue.join(timed.body["item"])
 
     def _apply(self, event: Event) -> None:
         self.state.apply(event)
@@ -430,3 +461,36 @@ class Acquirer:
         if self._watch is not None:
             for event in events:
                 self._watch(event)
+
+
+class _ItemQueue:
+    """A queue of names in a fixed order, none twice.
+
+    `join` is cheap, `first` skips and drops those that are not busy.
+    """
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self._names = tuple(names)
+        self._places = {name: place for place, name in enumerate(self._names)}
+        self._heap: list[int] = []
+        self._waiting: set[int] = set()
+
+    def join(self, name: str) -> None:
+        place = self._places[name]
+        if place not in self._waiting:
+            self._waiting.add(place)
+            heapq.heappush(self._heap, place)
+
+    def first(self, busy: Callable[[str], bool]) -> str | None:
+        """The first name that is busy, which stays; those before it that are not leave until they
+        join again.
+        """
+        while self._heap:
+            name = self._names[self._heap[0]]
+            if busy(name):
+                return name
+            self._waiting.discard(heapq.heappop(self._heap))
+        return None
+
+    def sorted(self, names: Iterable[str]) -> list[str]:
+        return sorted(names, key=self._places.__getitem__)

@@ -1,6 +1,8 @@
-"""What is bought and what came of it, as the journal has it: an intent with what is reserved, then a settlement, or a doubt.
+"""What is bought and what came of it, as the journal has it: an intent with what is reserved, then
+a settlement, or a doubt.
 
-A purchase is written down before it is made, so that whatever happens the books know of it; what a batch holds is written down too.
+A purchase is written down before it is made, so that whatever happens the books know of it; what a
+batch holds is written down too.
 """
 
 from __future__ import annotations
@@ -25,16 +27,25 @@ class Doubt(StrEnum):
     """What becomes of an intent that a crash left without an outcome."""
 
     SAME = "same"
-    """Made again under the same reservation: nothing left this machine that could have been charged."""
+    """Made again under the same reservation: nothing left this machine that could have been
+    charged.
+    """
     AGAIN = "again"
     """Made again and paid again; the first reservation stays counted as lost."""
     SKIP = "skip"
     """Given up; its price stays counted as spent."""
 
 
+_SAID_IF_SET = ("ceiling", "deferred", "calls", "model", "tried", "attempts", "again_of")
+"""What an intent says of a purchase only where it is not nothing."""
+
+
 @dataclass(frozen=True, slots=True)
 class Purchase:
-    """One thing to fetch, with what is reserved for it. Hand it back to `tell` with what came of it."""
+    """One thing to fetch, with what is reserved for it.
+
+    Hand it back to `tell` with what came of it.
+    """
 
     item: str
     name: str
@@ -64,37 +75,21 @@ class Purchase:
     def intent(self) -> Event:
         """What is written down before it is made; `of` reads it back."""
         body = {"item": self.item, "name": self.name, "buys": self.buys.value, "price": self.price}
-        more: dict[str, Any] = {"ceiling": self.ceiling} if self.ceiling else {}
-        more |= {"deferred": True} if self.deferred else {}
-        more |= {"calls": self.calls} if self.calls else {}
-        more |= {"model": self.model} if self.model else {}
-        more |= {"tried": self.tried} if self.tried else {}
-        more |= {"attempts": self.attempts} if self.attempts and self.ceiling else {}
-        more |= {"again_of": self.again_of} if self.again_of else {}
+        more = {name: said for name in _SAID_IF_SET if (said := getattr(self, name))}
         return Event(Kind.INTENT, body | more, self.id, self.attempt)
 
     @classmethod
     def of(cls, event: Event) -> Purchase:
         body = event.body
-        return cls(
-            body["item"],
-            body["name"],
-            Buys(body["buys"]),
-            body["price"],
-            body.get("ceiling", 0.0),
-            event.attempt,
-            body.get("deferred", False),
-            body.get("calls", 0),
-            body.get("model", ""),
-            body.get("tried", 0),
-            body.get("attempts", 0),
-            again_of=body.get("again_of", ""),
-        )
+        more = {name: body[name] for name in _SAID_IF_SET if name in body}
+        return cls(body["item"], body["name"], Buys(body["buys"]), body["price"], attempt=event.attempt, **more)
 
 
 @dataclass(frozen=True, slots=True)
 class Settlement:
-    """What came of a purchase: a value, or the name of a failure. `evidence` is kept word for word."""
+    """What came of a purchase: a value, or the name of a failure. `evidence` is kept word for
+    word.
+    """
 
     purchase: Purchase
     outcome: str
@@ -145,6 +140,13 @@ class Settled:
     """Who said so, for an anchor: the kind of its source."""
     again_of: str = ""
     """The node that was asked once more."""
+    recorded: float | None = None
+    """What a response that exists already is said to have cost; the run did not pay it."""
+
+    @property
+    def came_about(self) -> bool:
+        """Somebody was asked, or it was bought: not a response that is only known to be missing."""
+        return bool(self.price) or self.recorded is not None or self.outcome != "missing"
 
     @classmethod
     def of(cls, event: Event, purchase: Purchase) -> Settled:
@@ -163,6 +165,7 @@ class Settled:
             event.at,
             body.get("source", ""),
             purchase.again_of,
+            body["evidence"].get("recorded_cost"),
         )
 
     @classmethod
@@ -184,7 +187,10 @@ class Settled:
 
 @dataclass(frozen=True, slots=True)
 class BatchRecord:
-    """Purchases that are handed in together. `batch` is the provider's name for it; None until that is written down."""
+    """Purchases that are handed in together.
+
+    `batch` is the provider's name for it; None until that is written down.
+    """
 
     token: str
     model: str

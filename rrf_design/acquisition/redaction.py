@@ -1,7 +1,9 @@
-"""Keys and passwords never leave the process: every text that is stored, printed or raised passes through here.
+"""Keys and passwords never leave the process: every text that is stored, printed or raised passes
+through here.
 
-What counts as a secret: the value of an environment variable whose name says so, the password of a store address,
-what an adapter declares in `secrets`, and strings in the shape of a bearer token or provider key, wherever from.
+What counts as a secret: the value of an environment variable whose name says so, the password of a
+store address, what an adapter declares in `secrets`, and strings in the shape of a bearer token or
+provider key, wherever from.
 """
 
 from __future__ import annotations
@@ -21,10 +23,14 @@ _COUNTS = re.compile(r"(?:^|_)(?:max|min|num|n)_(?:\w+_)?tokens$", re.IGNORECASE
 """How many tokens: a number that a run must keep, and no secret."""
 _SHAPES = re.compile(r"\b(?:sk|pk|hf|gsk|xai|ghp)[-_][A-Za-z0-9_\-]{12,}|(?<=[Bb]earer )[A-Za-z0-9._~+/\-]{8,}=*")
 _SIGNS = ("earer ", *(f"{name}{dash}" for name in ("sk", "pk", "hf", "xai", "ghp") for dash in "-_"))
-"""A text without any of these has nothing in those shapes; looking for them is ten times faster than the pattern is."""
+"""A text without any of these has nothing in those shapes; looking for them is ten times faster
+than the pattern is.
+"""
 _SETTING = re.compile(r"([^?&=]+)=([^&]*)")
 _SHORTEST = 6
-"""Shorter values are words ("none", "yes") rather than secrets, and hiding them would garble every text."""
+"""Shorter values are words ("none", "yes") rather than secrets, and hiding them would garble every
+text.
+"""
 
 
 def secret_name(name: str) -> bool:
@@ -58,15 +64,23 @@ class Redactor:
         return text
 
     def json(self, document: Any) -> str:
-        """A document as JSON text without secrets; they are looked for in the text, escaped as JSON would have them."""
-        return self.text(json_text(document, separators=(",", ":")))
+        """A document as JSON text without secrets; they are looked for in the text, escaped as JSON
+        would have them.
+        """
+        return self.jsons([document])[0]
+
+    def jsons(self, documents: Iterable[Any]) -> list[str]:
+        """Each document as `json` has it."""
+        texts = [json_text(document, separators=(",", ":")) for document in documents]
+        return [self.text(text) for text in texts]
 
 
 def password_of(address: str) -> tuple[str, ...]:
-    """The passwords inside an address (a store, a server), as they are written and as they are meant.
+    """The passwords inside an address (a store, a server), as they are written and as they are
+    meant.
 
-    Everything after the user's name up to the last "@" counts, also where a careless "/" or "#" makes it no good address; and every
-    setting behind "?" whose name says so.
+    Everything after the user's name up to the last "@" counts, also where a careless "/" or "#"
+    makes it no good address; and every setting behind "?" whose name says so.
     """
     _, _, rest = address.partition("://")
     written = set()

@@ -1,4 +1,6 @@
-"""What a run leaves behind: purchases, margin, repair; one document, the same live and read back from the journal."""
+"""What a run leaves behind: purchases, margin, repair; one document, the same live and read back
+from the journal.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +10,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from rrf_design import files
-from rrf_design.acquisition.chain import replay
+from rrf_design.acquisition.candidates import Candidates
 from rrf_design.acquisition.classes import with_room
 from rrf_design.acquisition.concluding import conclude
 from rrf_design.acquisition.journal import Journal, Kind
 from rrf_design.acquisition.purchases import Buys, Settled
-from rrf_design.acquisition.shop import Shop
-from rrf_design.acquisition.state import RunState
+from rrf_design.acquisition.state import ItemState, RunState
 from rrf_design.acquisition.stopping import Because
 from rrf_design.derive import realised
 from rrf_design.design import standing_of
@@ -78,7 +79,9 @@ class ItemResult:
     goal: float | None
     """The margin that the problem's goal makes of this design; None without one."""
     reached: bool
-    """The design, as it was bought and read, reaches the goal; without one, its margin is positive."""
+    """The design, as it was bought and read, reaches the goal; without one, its margin is
+    positive.
+    """
     selected: tuple[str, ...]
     answers: Mapping[str, tuple[float, ...]]
     failed: Mapping[str, str]
@@ -86,22 +89,29 @@ class ItemResult:
     anchors: Mapping[str, tuple[float, ...]]
     trajectory: tuple[Mapping[str, Any], ...]
     repair: Mapping[str, Any] | None
-    """The repair's own document; None while the run is unfinished, or when there was nothing to repair from."""
+    """The repair's own document; None while the run is unfinished, or when there was nothing to
+    repair from.
+    """
     nodes: tuple[str, ...]
     """Every question of the field."""
     problem: Problem
-    """The field as it turned out: anchor values filled in, everything that gave no value left out."""
+    """The field as it turned out: anchor values filled in, everything that gave no value left
+    out.
+    """
     texts: Mapping[str, str] = field(default_factory=dict)
     """What was answered, word for word, by node."""
     cost: float = 0.0
-    """What was spent on it, in the problem's unit."""
+    """What its answers and checks cost, in the problem's unit; recorded ones as they were recorded.
+    """
     repeats: Mapping[str, int] = field(default_factory=dict)
     """Nodes whose answer is the mean of several, and how many could be read."""
 
     def certify(self, **options: Any) -> Certificate:
-        """The certificate of what was read, without the rows of what was not; `options` go to `rrf_design.certify`.
+        """The certificate of what was read, without the rows of what was not; `options` go to
+        `rrf_design.certify`.
 
-        Where answers could not be read the verdict rests on more: on rows that touch them, too (`rrf_design.unread`).
+        Where answers could not be read the verdict rests on more: on rows that touch them, too
+        (`rrf_design.premise`).
         """
         from rrf_design.certificates import certify
 
@@ -163,7 +173,10 @@ class ItemResult:
 
 @dataclass(frozen=True, slots=True)
 class Acquisition:
-    """A run, finished or paused. For a single problem the figures are its own, for a data set the worst of its items."""
+    """A run, finished or paused.
+
+    For a single problem the figures are its own, for a data set the worst of its items.
+    """
 
     run: str
     stopped_because: str
@@ -175,8 +188,11 @@ class Acquisition:
     money: float
     calls: int
     doubtful: Mapping[str, int]
-    """Of the calls, by purchase: those that broke off before a byte came back. They are in the books; the provider, who may
-    never have seen them, has at most so many calls less for each of these purchases, and none less for any other."""
+    """Of the calls, by purchase: those that broke off before a byte came back.
+
+    They are in the books; the provider, who may never have seen them, has at most so many calls
+    less for each of these purchases, and none less for any other.
+    """
     gamma_lower: float
     purchases: tuple[Bought, ...]
     items: tuple[ItemResult, ...]
@@ -235,7 +251,13 @@ class Acquisition:
 
 
 def collect(
-    run: str, designs: Mapping[str, Shop], state: RunState, header: Mapping[str, Any], *, because: str, detail: str
+    run: str,
+    designs: Mapping[str, Candidates],
+    state: RunState,
+    header: Mapping[str, Any],
+    *,
+    because: str,
+    detail: str,
 ) -> Acquisition:
     """The run as a document."""
     items = tuple(_item(item, design, state) for item, design in designs.items())
@@ -262,19 +284,25 @@ def read_run(run: str, *, store: str | os.PathLike[str] | None = None) -> Acquis
     with Journal(store, make=False) as journal:
         run = journal.find(run)
         header = journal.header(run)
-        designs = {item: Shop(with_room(files.from_document(doc))) for item, doc in journal.problems(run).items()}
+        designs = {item: Candidates(with_room(files.from_document(doc))) for item, doc in journal.problems(run).items()}
         state = RunState(designs)
-        replay(journal.events(run), state.apply, run=run, shown=journal.shown)
+        journal.replay(run, state.apply)
     state.results.update(conclude(designs, state)["repairs"])  # a run that is under way, or was killed, is shown too
     ended = state.ended or {"because": "unfinished", "detail": ""}
     return collect(run, designs, state, header, because=ended["because"], detail=ended["detail"])
 
 
 def answer_log(run: str, *, store: str | os.PathLike[str] | None = None) -> list[dict[str, Any]]:
-    """The raw answers of a run as records that the replay model reads, each with its item and node."""
+    """The raw answers of a run as records that the replay model reads, each with its item and
+    node; what a check was told has its `source`.
+    """
     with Journal(store, make=False) as journal:
         return [
-            {**event.body["evidence"], "item": event.body["item"], "node": event.body["name"]}
+            {
+                **event.body["evidence"],
+                **{"item": event.body["item"], "node": event.body["name"]},
+                **({"source": event.body["source"]} if event.body.get("source") else {}),
+            }
             for event in journal.events(journal.find(run))
             if event.kind is Kind.SETTLED and event.body["evidence"].get("format") == "rrf-answer"
         ]
@@ -296,7 +324,7 @@ def _bought(item: str, entry: Settled) -> Bought:
     )
 
 
-def _item(item: str, design: Shop, run: RunState) -> ItemResult:
+def _item(item: str, design: Candidates, run: RunState) -> ItemResult:
     state, problem = run.items[item], design.problem
     try:
         missing = design.included.difference(state.settled)  # a limit may end a run before all of the field was asked
@@ -332,9 +360,14 @@ def _item(item: str, design: Shop, run: RunState) -> ItemResult:
         nodes=tuple(node.id for node in problem.nodes),
         problem=realised(asked, failed=state.failed, values=state.values(Buys.ANCHOR)) if answers else problem,
         texts={name: entry.text for name, entry in state.settled.items() if entry.text},
-        cost=float(sum(entry.price for entry in state.settled.values())),
+        cost=_cost(design, state),
         repeats={name: n for name, n in design.repeats(state.held, state.failed).items() if n > 1 and name in answers},
     )
+
+
+def _cost(design: Candidates, state: ItemState) -> float:
+    settled = {name: entry.recorded for name, entry in state.settled.items() if entry.came_about}
+    return float(design.structure.market.spent(settled, settled))
 
 
 def _plain(value: Any) -> Any:

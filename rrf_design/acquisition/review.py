@@ -1,7 +1,9 @@
-"""People as a source: a review queue to fill in (CSV or JSONL), ordered by certified gain per cost, and read back.
+"""People as a source: a review queue to fill in (CSV or JSONL), ordered by certified gain per cost,
+and read back.
 
-The gain is certified: the proven lower bound of the margin with the answer minus the proven upper bound without it. Where it
-is zero for all (two reviews can be worth nothing alone and everything together), the witness rule orders.
+The gain is certified: the proven lower bound of the margin with the answer minus the proven upper
+bound without it. Where it is zero for all (two reviews can be worth nothing alone and everything
+together), the witness rule orders.
 """
 
 from __future__ import annotations
@@ -11,20 +13,20 @@ import io
 import json
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rrf_design.acquisition.choosing import present_margin
-from rrf_design.acquisition.purchases import Buys, Purchase, Settlement, purchase_id
-from rrf_design.acquisition.sources.person import Person
+from rrf_design.acquisition.purchases import Buys, Settlement, purchase_id
+from rrf_design.acquisition.selection import Position
+from rrf_design.acquisition.sources.stated import Person
+from rrf_design.documents import csv_rows, loads, text_lines, write_text
 from rrf_design.errors import InputError
-from rrf_design.files import write_text
-from rrf_design.texts import json_text, sheet_text
+from rrf_design.responses.parsers import check_review
+from rrf_design.texts import json_text, sheet_text, showable
 from rrf_design.verdict import Verdict, dispute
 
 if TYPE_CHECKING:
-    from rrf_design.acquisition.fetching import Fetcher
+    from rrf_design.acquisition.fetch import Fetcher
     from rrf_design.acquisition.loop import Acquirer
 
 COLUMNS = (
@@ -42,82 +44,46 @@ COLUMNS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Review:
-    """One question for a person. `value` is left empty for them."""
-
-    purchase: Purchase
-    node: str
-    question: str
-    prompt: str
-    model_answer: str
-    rows: int
-    gain_per_cost: float
-    sees: float
-
-    def row(self) -> dict[str, Any]:
-        return {
-            "id": self.purchase.id,
-            "item": self.purchase.item,
-            "anchor": self.purchase.name,
-            "node": self.node,
-            "question": self.question,
-            "prompt": self.prompt,
-            "model_answer": self.model_answer,
-            "rows": self.rows,
-            "gain_per_cost": self.gain_per_cost,
-            "cost": self.purchase.price,
-            "value": "",
-        }
-
-
-def queue(acquirer: Acquirer, fetcher: Fetcher) -> list[Review]:
-    """Open reviews of the run, the most valuable first, none twice."""
-    reviews = []
+def queue(acquirer: Acquirer, fetcher: Fetcher) -> list[dict[str, Any]]:
+    """Open reviews of the run as rows with an empty `value`, the most valuable first, none
+    twice.
+    """
+    reviews: list[tuple[tuple[Any, ...], dict[str, Any]]] = []
     for item, state in acquirer.state.items.items():
         if not any(purchase.deferred for purchase in state.pending.values()):
             continue
         design = acquirer.designs[item]
-        now = present_margin(design, state.held, state.failed)
+        there = Position(design, state.held, state.failed)
+        now = there.margin
         energy = {} if now is None else design.energies(now.witness)
+        found = acquirer.state.results.get(item) or {}
+        verdict = Verdict(found.get("verdict", Verdict.INCOMPLETE))
+        order = dispute(verdict, float(found.get("residual") or 0.0), len(found.get("support") or ()))
         for name, purchase in state.pending.items():
             source = fetcher.sources.get((item, name))
             if not purchase.deferred or not isinstance(source, Person):
                 continue
             node = design.problem.node_by_id[source.anchor.nodes[0]]
-            then = present_margin(design, {*state.held, name}, state.failed)
-            gain = 0.0 if now is None or then is None else max(0.0, then.lower - now.upper)
-            answer = state.settled.get(node.id)
+            then = there.after([name]).margin
             price = max(purchase.price, 1e-12)
-            reviews.append(
-                Review(
-                    purchase=purchase,
-                    node=node.id,
-                    question=source.question or f"What is the right answer to the prompt of {node.id!r}?",
-                    prompt=node.prompt or "",
-                    model_answer="" if answer is None else answer.text,
-                    rows=source.rows,
-                    gain_per_cost=gain / price,
-                    sees=energy.get(name, 0.0) / price,
-                )
-            )
-
-    def urgency(review: Review) -> tuple[Any, ...]:
-        """Among reviews that gain the same: the order of disputes, then what the witness shows."""
-        found = acquirer.state.results.get(review.purchase.item) or {}
-        verdict = Verdict(found.get("verdict", Verdict.INCOMPLETE))
-        order = dispute(verdict, float(found.get("residual") or 0.0), len(found.get("support") or ()))
-        return (-review.gain_per_cost, order, -review.sees, review.purchase.id)
-
-    return sorted(reviews, key=urgency)
+            gain = 0.0 if now is None or then is None else max(0.0, then.lower - now.upper) / price
+            question = source.question or f"What is the right answer to the prompt of {node.id!r}?"
+            answer = state.settled[node.id].text if node.id in state.settled else ""
+            about = (purchase.id, item, name, node.id, question, node.prompt or "", answer)
+            row = dict(zip(COLUMNS, (*about, source.rows, gain, purchase.price, ""), strict=True))
+            # Among those that gain the same: the order of disputes, then what the witness shows.
+            reviews.append(((-gain, order, -energy.get(name, 0.0) / price, purchase.id), row))
+    return [row for _, row in sorted(reviews, key=lambda review: review[0])]
 
 
-def write_queue(path: str | os.PathLike[str], reviews: list[Review]) -> None:
-    """Write the queue; .csv or .jsonl by its ending. What was filled in there and is still open stays: nobody has read it back yet."""
+def write_queue(path: str | os.PathLike[str], reviews: list[dict[str, Any]]) -> None:
+    """Write the queue; .csv or .jsonl by its ending.
+
+    What was filled in there and is still open stays: nobody has read it back yet.
+    """
     form = _form(path)
     there = {row.get("id"): row.get("value") for _, row in _rows(Path(path))} if Path(path).is_file() else {}
-    rows = [review.row() for review in reviews]
-    rows = [row | {"value": there.get(row["id"]) or ""} for row in rows]
+    rows = [row | {"value": there.get(row["id"]) or ""} for row in reviews]
     if form == ".jsonl":
         write_text(path, "".join(json_text(row) + "\n" for row in rows))
         return
@@ -125,13 +91,15 @@ def write_queue(path: str | os.PathLike[str], reviews: list[Review]) -> None:
     writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
     writer.writeheader()
     writer.writerows(
-        row | {key: sheet_text(row[key]) for key in ("question", "prompt", "model_answer")} for row in rows
+        row | {key: sheet_text(showable(row[key])) for key in ("question", "prompt", "model_answer")} for row in rows
     )
     write_text(path, text.getvalue())
 
 
 def read_queue(path: str | os.PathLike[str], acquirer: Acquirer, fetcher: Fetcher) -> list[Settlement]:
-    """The filled-in reviews that are still open; empty values stay open, a value twice must be the same one."""
+    """The filled-in reviews that are still open; empty values stay open, a value twice must be the
+    same one.
+    """
     given: dict[str, Any] = {}
     for number, row in _rows(Path(path)):
         where = f"{path}, entry {number}"
@@ -142,6 +110,10 @@ def read_queue(path: str | os.PathLike[str], acquirer: Acquirer, fetcher: Fetche
             name = purchase_id(name, row["check"])
         if value in (None, "", []):
             continue
+        try:
+            check_review(value)
+        except InputError as error:
+            raise InputError(f"{where}: {name!r}: {error}") from None
         if given.setdefault(name, value) != value:
             raise InputError(f"{where}: {name!r} has two different values in this file")
     open_reviews = {p.id: p for s in acquirer.state.items.values() for p in s.pending.values() if p.deferred}
@@ -174,17 +146,19 @@ def _rows(path: Path) -> list[tuple[int, Mapping[str, Any]]]:
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: can't be read as a review file ({error})") from None
     if form == ".csv":
-        return list(enumerate(csv.DictReader(io.StringIO(text)), start=1))
+        try:
+            return [(number, row) for number, (_, row) in enumerate(csv_rows(text)[1], start=1)]
+        except InputError as error:
+            raise InputError(f"{path}, {error}") from None
     rows: list[tuple[int, Mapping[str, Any]]] = []
-    for number, line in enumerate(text.splitlines(), start=1):
-        if line.strip():
-            try:
-                row = json.loads(line)
-            except ValueError as error:
-                raise InputError(f"{path}, line {number}: not JSON ({error})") from None
-            if not isinstance(row, dict):
-                raise InputError(f"{path}, line {number}: not an object")
-            rows.append((number, row))
+    for number, line in text_lines(text):
+        try:
+            row = loads(line)
+        except ValueError as error:
+            raise InputError(f"{path}, line {number}: not JSON ({error})") from None
+        if not isinstance(row, dict):
+            raise InputError(f"{path}, line {number}: not an object")
+        rows.append((number, row))
     return rows
 
 
@@ -195,7 +169,9 @@ def _said(value: Any) -> str:
 
 
 def label_studio_rows(path: Path) -> Iterator[dict[str, Any]]:
-    """The tasks of a Label Studio file, each with the value of its last annotation that was not cancelled."""
+    """The tasks of a Label Studio file, each with the value of its last annotation that was not
+    cancelled.
+    """
     try:
         tasks = json.loads(path.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:

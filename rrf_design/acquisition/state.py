@@ -1,26 +1,27 @@
 """The state of a run: a fold over its journal, and nothing else changes it.
 
-`RunState.apply` is the only way the state moves, live and on resume alike; so a resumed run stands exactly where the
-journal says. Money is counted three ways that add up to what is committed: settled, reserved by purchases under way,
-and lost to purchases that a crash left in doubt, or that a user did not wait for, and that can be made again.
+`RunState.apply` is the only way the state moves, live and on resume alike; so a resumed run stands
+exactly where the journal says. Money is counted three ways that add up to what is committed:
+settled, reserved by purchases under way, and lost to purchases that a crash left in doubt, or that
+a user did not wait for, and that can be made again.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
+from math import fsum
 from typing import Any, NamedTuple
 
-from rrf_design.acquisition.items import ItemState
 from rrf_design.acquisition.journal import Event, Kind
 from rrf_design.acquisition.purchases import BatchRecord, Buys, Doubt, Purchase, Settled
 from rrf_design.market import exact
 
 
 @dataclass(slots=True)
-class Used:
+class _Used:
     """What one model of the run was asked for, and what it took."""
 
     answers: int = 0
@@ -35,7 +36,9 @@ class Used:
 
 
 class _Attempted(NamedTuple):
-    """What was begun for a purchase: calls beyond the first, and attempts that count, those of earlier sessions too."""
+    """What was begun for a purchase: calls beyond the first, and attempts that count, those of
+    earlier sessions too.
+    """
 
     calls: int
     tried: int
@@ -51,7 +54,7 @@ class RunState:
         self.lost_price = Fraction(0)
         self.lost_money = Fraction(0)
         self.calls = 0
-        self.used: defaultdict[str, Used] = defaultdict(Used)
+        self.used: defaultdict[str, _Used] = defaultdict(_Used)
         """By model; what older journals do not say whom they asked for is under ""."""
         self.batches: dict[str, BatchRecord] = {}
         """By token: batches with purchases that are still under way."""
@@ -60,14 +63,21 @@ class RunState:
         self._left_in: dict[str, int] = {}
         self.calls_reserved = 0
         self.doubtful: Counter[str] = Counter()
-        """Calls in the books that the other side may never have seen, by purchase: a connection or a session ended before a
-        byte of an answer came back."""
+        """Calls in the books that the other side may never have seen, by purchase: a connection or
+        a session ended before a byte of an answer came back.
+        """
+        self.heard: set[str] = set()
+        """Models of which a call was answered."""
+        self.key_refused = False
+        """A session ended because a server did not take the key (status 401)."""
         self.under_way = 0
         """Purchases that the run waits for."""
         self.sessions = 0
         self.ended: Mapping[str, Any] | None = None
         self.results: dict[str, Mapping[str, Any]] = {}
-        """Repairs by item, as they were concluded; what is bought later makes an item's repair void."""
+        """Repairs by item, as they were concluded; what is bought later makes an item's repair
+        void.
+        """
         self.seconds_before = 0.0
         self.session_at = 0.0
         self._last_at = 0.0
@@ -138,7 +148,9 @@ class RunState:
         self.calls_reserved += 1
 
     def attempted(self, purchase: Purchase) -> int:
-        """How many attempts at a purchase under way count if it ends now: those before, and the one that was begun last."""
+        """How many attempts at a purchase under way count if it ends now: those before, and the one
+        that was begun last.
+        """
         _, tried = self.items[purchase.item].repeated.get(purchase.name, (0, purchase.tried))
         return tried + 1
 
@@ -163,7 +175,10 @@ class RunState:
             self.settled_money += exact(body["money"])
         self.calls += body["calls"]
         said = body["evidence"]
-        usage = (said.get("reply") or {}).get("usage")
+        reply = said.get("reply") or {}
+        usage = reply.get("usage")
+        if reply.get("attempts") and (body["ok"] or reply.get("text")):  # not what an earlier run was answered
+            self.heard.add(purchase.model)
         self._in_doubt(event, said.get("doubtful") or (usage or {}).get("doubtful", 0))
         if purchase.model or body["calls"] or body["money"]:
             self._use(purchase, body["calls"], exact(body["money"]), usage, answers=1)
@@ -174,6 +189,7 @@ class RunState:
         self.calls += calls  # attempts that nobody answered
         self.lost_money += money
         self._in_doubt(event, event.body.get("doubtful", 0))
+        self.key_refused |= event.body.get("status") == 401
         if calls or money:
             self._use(purchase, calls, money)
         item = self.items[purchase.item]
@@ -201,8 +217,9 @@ class RunState:
         self._lose(purchase, attempted)
 
     def _lose(self, purchase: Purchase, attempted: _Attempted, *, given_up: bool = False) -> Fraction:
-        """It may have been charged: what was reserved for the attempts that were begun counts as spent, and nothing was got
-        for it. Says how much money that is."""
+        """It may have been charged: what was reserved for the attempts that were begun counts as
+        spent, and nothing was got for it. Says how much money that is.
+        """
         calls = (purchase.calls or int(purchase.buys is Buys.ANSWER)) + attempted.calls
         money = exact(purchase.ceiling)
         if purchase.attempts:
@@ -268,3 +285,90 @@ class RunState:
             if not self._left_in[token]:
                 del self.batches[token]
         return purchase, _Attempted(calls, tried + 1)
+
+
+@dataclass(slots=True)
+class ItemState:
+    """One field of the run."""
+
+    schedule: list[str] = field(default_factory=list)
+    planned: bool = False
+    """A schedule was made, be it empty."""
+    planned_without: frozenset[str] = frozenset()
+    """What had failed when the schedule was made."""
+    bound: float | None = None
+    """The planner's proof: no affordable design has a margin above this."""
+    round: list[str] = field(default_factory=list)
+    """Names of the present round that have not been asked for yet."""
+    taken: set[str] = field(default_factory=set)
+    pending: dict[str, Purchase] = field(default_factory=dict)
+    settled: dict[str, Settled] = field(default_factory=dict)
+    attempts: dict[str, int] = field(default_factory=dict)
+    tried: dict[str, int] = field(default_factory=dict)
+    """Calls for a purchase that sessions made which ended before its outcome came: they count as
+    attempts at it.
+    """
+    repeated: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """Of what is pending: how many calls were reserved beyond the first, and how many attempts
+    counted before the last.
+    """
+    trajectory: list[Mapping[str, Any]] = field(default_factory=list)
+    """One entry per round: names, what was committed before it, and the margin it started from."""
+    stopped: Mapping[str, Any] | None = None
+
+    @property
+    def held(self) -> frozenset[str]:
+        """Bought, whatever became of it."""
+        return frozenset(self.settled)
+
+    @property
+    def failed(self) -> frozenset[str]:
+        """What gave no value.
+
+        Of a node that is asked several times only as many asks count as failed as could not be
+        read, the last ones: the node itself fails where none could.
+        """
+        failed = frozenset(name for name, entry in self.settled.items() if not entry.ok)
+        for asks in self._asked_again() if failed else ():
+            lost = len(failed.intersection(asks))
+            failed = failed.difference(asks).union(asks[len(asks) - lost :])
+        return failed
+
+    def _asked_again(self) -> list[list[str]]:
+        """The settled asks of every node that was asked more than once, in order."""
+        asks: dict[str, list[str]] = {}
+        for name, entry in dict(self.settled).items():  # also read by threads that fetch
+            if entry.again_of:
+                asks.setdefault(entry.again_of, []).append(name)
+        return [[node, *names] if node in self.settled else names for node, names in asks.items()]
+
+    @property
+    def waiting(self) -> dict[str, Purchase]:
+        """Pending purchases that the run waits for."""
+        return {name: purchase for name, purchase in self.pending.items() if not purchase.deferred}
+
+    @property
+    def unplanned(self) -> frozenset[str]:
+        """What failed after the schedule was made, which therefore counts on it."""
+        return self.failed - self.planned_without
+
+    @property
+    def done(self) -> bool:
+        """Nothing of it is under way or waits for a person: it has its result."""
+        return self.stopped is not None and not self.waiting and self.stopped["because"] != "waiting for review"
+
+    def values(self, buys: Buys) -> dict[str, tuple[float, ...]]:
+        """What was read, by name; of a node that was asked several times, the mean of what could be
+        read.
+        """
+        found = {
+            name: entry.value
+            for name, entry in dict(self.settled).items()  # also read by threads that fetch
+            if entry.buys is buys and entry.ok and entry.value is not None
+        }
+        for asks in self._asked_again() if buys is Buys.ANSWER else ():
+            read = [found.pop(name) for name in asks if name in found]
+            if read:
+                node = self.settled[asks[-1]].again_of
+                found[node] = tuple(fsum(part) / len(read) for part in zip(*read, strict=True))
+        return found

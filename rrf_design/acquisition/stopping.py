@@ -1,7 +1,8 @@
 """When to stop (paper, "Stopping rules"): a proof that the goal is met, or an honest "can't".
 
-Rules compose with `&` and `|`. There is deliberately no rule on the relation defect: answers that agree with each
-other have defect zero also when all of them are wrong together, as long as the margin is zero.
+Rules compose with `&` and `|`. There is deliberately no rule on the relation defect: answers that
+agree with each other have defect zero also when all of them are wrong together, as long as the
+margin is zero.
 """
 
 from __future__ import annotations
@@ -12,13 +13,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from rrf_design.bundles import Limits
 from rrf_design.design import standing_of
 from rrf_design.errors import InputError
-from rrf_design.goal import Goal
+from rrf_design.goal import CERTAIN, Goal
 
 if TYPE_CHECKING:
-    from rrf_design.margins import DesignMargin
+    from rrf_design._margin import DesignMargin
     from rrf_design.problem import Problem
 
 
@@ -43,7 +43,10 @@ class Because(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """A rule that fired, with its figures. `again`: going on later may make sense (time, calls, money)."""
+    """A rule that fired, with its figures.
+
+    `again`: going on later may make sense (time, calls, money).
+    """
 
     because: Because
     detail: str
@@ -52,28 +55,41 @@ class Stop:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What a rule may look at, when an item has nothing under way. Functions are computed when they are called."""
+    """What a rule may look at, when an item has nothing under way.
+
+    Functions are computed when they are called.
+    """
 
     problem: Problem
     margin: Callable[[], DesignMargin | None]
-    """γ of the field as it is; None while it is empty, so that nothing is promised about anything."""
+    """γ of the field as it is; None while it is empty, so that nothing is promised about
+    anything.
+    """
     ceiling: Callable[[], float]
     """No affordable purchase lifts the margin above this; see `Design.ceiling`."""
     left: Callable[[], tuple[int, int]]
-    """What could still be bought with the money that is left, and with all the money in the world."""
+    """What could still be bought with the money that is left, and with all the money in the
+    world.
+    """
     planned: bool
-    """Whether the schedule has purchases left; then proving that nothing helps is not worth its time."""
+    """Whether the schedule has purchases left; then proving that nothing helps is not worth its
+    time.
+    """
     history: tuple[tuple[float, float], ...]
     """(committed cost, certified lower bound) at the start of each round so far, and now."""
     read: tuple[int, int]
     """Answers that could be read, and answers, over the whole run."""
     recalled: tuple[int, int]
-    """Directly anchored answers that agree with their anchor, and all of them, over the whole run."""
+    """Directly anchored answers that agree with their anchor, and all of them, over the whole
+    run.
+    """
     committed_money: float
     calls: int
     seconds: float
     certified: Callable[[], str | None] = lambda: None
-    """What a repair assumes that is certified already although the margin alone does not promise it; None where none is."""
+    """What a repair assumes that is certified already although the margin alone does not promise
+    it; None where none is.
+    """
 
 
 class StoppingRule(ABC):
@@ -124,24 +140,26 @@ class AnyOf(StoppingRule):
 class Target(StoppingRule):
     """The goal is reached: by default the problem's own (`rrf_design.goal`).
 
-    By the margin, before any answer is looked at; for the problem's own goal also where a repair is certified without it.
+    By the margin, before any answer is looked at; for the problem's own goal also where a repair is
+    certified without it.
     """
 
     def __init__(self, margin: float | None = None) -> None:
         self.wanted = margin
 
     def check(self, view: View) -> Stop | None:
-        wish = Goal.of(view.problem) if self.wanted is None else Goal(self.wanted)
-        if not wish.named:
+        goal = Goal.of(view.problem) if self.wanted is None else Goal(self.wanted)
+        if not goal.named:
             return None
         margin = view.margin()
-        standing = None if margin is None else standing_of(view.problem, margin, goal=wish)
+        standing = None if margin is None else standing_of(view.problem, margin, goal=goal)
         if standing is None or not standing.reached:
             assumed = view.certified() if self.wanted is None else None
             return None if assumed is None else Stop(Because.TARGET, f"certified, assuming that {assumed}")
-        what = f"certified margin {standing.robust_lower:.6g} is at least {standing.wanted or 0.0:.6g}"
-        if wish.delta is not None and standing.error_bound is not None:
-            what = f"certified error bound {standing.error_bound:.6g} is at most {wish.delta:.6g}"
+        figure = "certified margin" + (f", {CERTAIN}," if standing.robust_lower < standing.lower else "")
+        what = f"{figure} {standing.robust_lower:.6g} is at least {goal.target or 0.0:.6g}"
+        if goal.delta is not None and standing.error_bound is not None:
+            what = f"certified error bound {standing.error_bound:.6g} is at most {goal.delta:.6g}"
         return Stop(Because.TARGET, what)
 
     def describe(self) -> str:
@@ -165,7 +183,9 @@ class Validity(StoppingRule):
 
 
 class Recall(StoppingRule):
-    """Too few anchored answers are right: the model does not produce the truth often enough to be repaired."""
+    """Too few anchored answers are right: the model does not produce the truth often enough to be
+    repaired.
+    """
 
     def __init__(self, at_least: float = 0.05, *, after: int = 20) -> None:
         self.at_least, self.after = at_least, after
@@ -183,7 +203,8 @@ class Recall(StoppingRule):
 class Gain(StoppingRule):
     """The last round raised the certified margin by less than this per unit of cost.
 
-    It waits while the margin is zero: there two purchases can be worth nothing alone and everything together.
+    It waits while the margin is zero: there two purchases can be worth nothing alone and everything
+    together.
     """
 
     def __init__(self, below: float) -> None:
@@ -205,7 +226,9 @@ class Gain(StoppingRule):
 
 
 class Exhausted(StoppingRule):
-    """No affordable purchase can raise the margin: nothing is left to buy, or a bound over all of it proves it."""
+    """No affordable purchase can raise the margin: nothing is left to buy, or a bound over all of
+    it proves it.
+    """
 
     def check(self, view: View) -> Stop | None:
         if view.planned:
@@ -266,12 +289,16 @@ class Seconds(StoppingRule):
 
 
 def default() -> StoppingRule:
-    """A proof that the goal is met, or that the bottleneck is elsewhere, or that nothing affordable helps."""
+    """A proof that the goal is met, or that the bottleneck is elsewhere, or that nothing affordable
+    helps.
+    """
     return Target() | Validity() | Recall() | Exhausted()
 
 
 def hard_limits(rule: StoppingRule) -> tuple[int | None, float | None]:
-    """The calls and seconds that no run under this rule may exceed, whatever else happens: those that end it alone."""
+    """The calls and seconds that no run under this rule may exceed, whatever else happens: those
+    that end it alone.
+    """
     parts = rule.rules if isinstance(rule, AnyOf) else (rule,)
     calls: list[int] = []
     seconds: list[float] = []
@@ -287,22 +314,28 @@ def hard_limits(rule: StoppingRule) -> tuple[int | None, float | None]:
     return min(calls, default=None), min(seconds, default=None)
 
 
-def limited(rule: StoppingRule, limits: Limits) -> StoppingRule:
+def limited(
+    rule: StoppingRule, *, calls: int | None = None, seconds: float | None = None, gain: float | None = None
+) -> StoppingRule:
     """The rule with a user's limits; each replaces a limit of its kind, and the others stay."""
-    if limits.calls is not None:
-        rule = _without(rule, Calls) | Calls(limits.calls)
-    if limits.seconds is not None:
-        rule = _without(rule, Seconds) | Seconds(limits.seconds)
-    return rule if limits.gain is None else _without(rule, Gain) | Gain(limits.gain)
+    if calls is not None:
+        rule = _without(rule, Calls) | Calls(calls)
+    if seconds is not None:
+        rule = _without(rule, Seconds) | Seconds(seconds)
+    return rule if gain is None else _without(rule, Gain) | Gain(gain)
 
 
 def between_rounds(rule: StoppingRule) -> StoppingRule:
-    """The rule without its hard limit on calls, which counts where a call is reserved: what needs no call may still be bought."""
+    """The rule without its hard limit on calls, which counts where a call is reserved: what needs
+    no call may still be bought.
+    """
     return _without(rule, Calls)
 
 
 def for_triage(rule: StoppingRule) -> StoppingRule:
-    """The rule where verdicts decide: limits and readability stay, what looks at margins alone or at chosen checks goes."""
+    """The rule where verdicts decide: limits and readability stay, what looks at margins alone or
+    at chosen checks goes.
+    """
     for kind in (Target, Recall, Exhausted, Gain, Calls):
         rule = _without(rule, kind)
     return rule
@@ -327,7 +360,9 @@ _KINDS: Mapping[str, type[StoppingRule]] = {
 
 
 def record(rule: StoppingRule) -> dict[str, Any]:
-    """A rule as the journal keeps it, so that a resumed run stops where the run would have; see `restore`."""
+    """A rule as the journal keeps it, so that a resumed run stops where the run would have; see
+    `restore`.
+    """
     if isinstance(rule, AllOf | AnyOf):
         return {"all" if isinstance(rule, AllOf) else "any": [record(part) for part in rule.rules]}
     name = next((name for name, kind in _KINDS.items() if type(rule) is kind), None)

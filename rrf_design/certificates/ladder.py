@@ -1,9 +1,21 @@
-"""The ladder of lower certificates: which rung carries the bound, chosen by size and time, and said out loud.
+"""The ladder of lower certificates: which rung carries the bound, chosen by size and time, and said
+out loud.
 
-A bound of branch and bound or of a relaxation is one that the verifier's own proof has confirmed, or zero; that of a finished exact
-search is rigorous as it stands, and `verify` re-proves it. A relaxation's floating-point value is
-lowered until its proof goes through; a mixed-integer bound is re-proved by enumeration at its value. What can't be
-proven is an estimate, and an estimate is never a certificate.
+A bound of branch and bound or of a relaxation is one that the verifier's own proof has confirmed,
+or zero; that of a finished exact search is rigorous as it stands, and `verify` re-proves it. A
+relaxation's floating-point value is lowered until its proof goes through; a mixed-integer bound is
+re-proved by enumeration at its value. What can't be proven is an estimate, and an estimate is never
+a certificate.
+
+Under a premise the margin comes from the solver that the premise asks for, and the `protection`
+section says what was proved; `checker.protection` re-proves it and shares no code with the
+solvers.
+
+`rivals_section` writes the pair of explanations that nobody can tell apart, made from the witness
+of the margin at distance min(R, 2ε/γ). `solvers.rival_pair` makes it in floating point; what is
+written has been measured in rational arithmetic by the formulas of the checker, and shortened where
+rounding would have carried it beyond ε. Where margins are zero and nothing bounds an error, the two
+are shown at distance 1: any multiple does as well.
 """
 
 from __future__ import annotations
@@ -11,17 +23,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rrf_design.certificates.checker.exact import Verdict
-from rrf_design.certificates.checker.proofs import Proof, prove_floor
-from rrf_design.certificates.checker.record import OperatorRecord
-from rrf_design.certificates.checker.relaxations import prove_dominance, prove_dual
+from rrf_design.checker.exact import ProofOutcome, sqrt_down, sqrt_up, squared_norm
+from rrf_design.checker.premises import Premises, measure
+from rrf_design.checker.proofs import Proof, prove_dominance, prove_dual, prove_floor
+from rrf_design.checker.record import OperatorRecord
 from rrf_design.errors import InputError, Refused
+from rrf_design.premise import Protected, protected
 
 if TYPE_CHECKING:
+    from rrf_design.checker.noise import NoiseRadius
+    from rrf_design.operators import Operator
+    from solvers import RivalPair
     from solvers.result import Progress
 
 SLACKS = (1e-9, 1e-7, 1e-5, 1e-3, 1e-2, 0.1)  # by how much a float bound is lowered, in turn, until its proof holds
@@ -44,7 +61,9 @@ class Rung(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Proven:
-    """A proven lower bound, the rung it stands on and the data of its proof; the best witness and its value."""
+    """A proven lower bound, the rung it stands on and the data of its proof; the best witness and
+    its value.
+    """
 
     lower: float
     rung: str
@@ -64,7 +83,9 @@ def climb(
     front_end: str = "ortools",
     progress: Progress | None = None,
 ) -> Proven:
-    """Lower bound by the asked rung, or by the best that size and time allow; the upper side always from the search."""
+    """Lower bound by the asked rung, or by the best that size and time allow; the upper side always
+    from the search.
+    """
     from solvers import margin
 
     groups = record.node_sizes.tolist()
@@ -106,7 +127,7 @@ def climb(
 def _confirmed(record: OperatorRecord, size: int, lower: float, time_limit: float | None) -> bool:
     """Does the verifier's own search reach this bound in the same time?"""
     try:
-        return prove_floor(record, size, floor=lower, time_limit=time_limit).verdict is Verdict.PROVED
+        return prove_floor(record, size, floor=lower, time_limit=time_limit).outcome is ProofOutcome.PROVED
     except Refused:
         return False
 
@@ -135,7 +156,8 @@ def _relaxation(
     notes.append(f"{found.method}: floating point suggests {found.estimate!r}")
     if found.estimate <= 0.0:
         notes.append(
-            f"{found.method}: useless here, {'the relaxation' if found.finished else 'what time allowed of it'} says nothing"
+            f"{found.method}: useless here, {'the relaxation' if found.finished else 'what time allowed of it'} says"
+            " nothing"
         )
         return 0.0, str(rung), {"kind": "none"}
     for slack in SLACKS:
@@ -147,7 +169,7 @@ def _relaxation(
         except Refused as refusal:  # beyond the checker's limits
             notes.append(f"{found.method}: {refusal}")
             break
-        if proof.verdict is Verdict.PROVED:
+        if proof.outcome is ProofOutcome.PROVED:
             kind: dict[str, Any] = {"kind": "enumeration"}
             if rung is Rung.DOMINANCE:
                 kind = {"kind": "dominance", "weights": _floats(found.data)}
@@ -167,8 +189,10 @@ def _prove(record: OperatorRecord, size: int, rung: Rung, floor: float, data: An
 
 
 def listed(record: OperatorRecord, supports: Sequence[Sequence[str]]) -> tuple[float, tuple[int, ...], Any]:
-    """Exact relative to a family of supports: proven lower bound over it, the worst of them and its direction."""
-    from rrf_design.certificates.checker.proofs import prove_listed
+    """Exact relative to a family of supports: proven lower bound over it, the worst of them and its
+    direction.
+    """
+    from rrf_design.checker.proofs import prove_listed
 
     chosen = []
     for names in supports:
@@ -184,15 +208,168 @@ def listed(record: OperatorRecord, supports: Sequence[Sequence[str]]) -> tuple[f
     for support in chosen:
         part = record.dense_part(support)
         padded = np.vstack([part, np.zeros((max(0, part.shape[1] - part.shape[0]), part.shape[1]))])
-        _, sigma, right = np.linalg.svd(padded)
+        _, sigma, right = np.linalg.svd(padded, full_matrices=False)
         if sigma[-1] < value:
             worst, value, vector = support, float(sigma[-1]), right[-1]
     for slack in (1e-14, 1e-12, *SLACKS):
         floor = value * (1 - slack)
-        if floor >= LEAST and prove_listed(record, chosen, floor=floor).verdict is Verdict.PROVED:
+        if floor >= LEAST and prove_listed(record, chosen, floor=floor).outcome is ProofOutcome.PROVED:
             return floor, worst, vector
     return 0.0, worst, vector
 
 
 def _floats(values: Any) -> list[float]:
     return [float(x) for x in np.asarray(values)]
+
+
+RUNGS = (Rung.AUTO, Rung.EXACT, Rung.BRANCH_AND_BOUND)
+
+
+def climb_protected(
+    operator: Operator, k: int, *, rung: Rung, time_limit: float | None, n_jobs: int | None, progress: Progress | None
+) -> tuple[Proven, Protected]:
+    """The margin under the operator's premise, as a rung of the ladder; relaxations know nothing of
+    a premise.
+    """
+    if rung not in RUNGS:
+        raise InputError(
+            f"rung {rung}: relaxations know nothing of units, delivered values and suspect checks; ask for auto"
+        )
+    found = protected(operator, k, time_limit=time_limit, n_jobs=n_jobs, progress=progress)
+    solved = found.solved
+    reached = "exact" if solved.status == "exact" else "branch-and-bound"
+    if rung is Rung.EXACT and reached != "exact":
+        raise InputError(
+            f"rung exact: the search did not finish in {time_limit:g} s; raise the time limit or ask for auto"
+        )
+    lower = float(solved.lower) if solved.lower >= LEAST else 0.0
+    proof = {"kind": "enumeration"} if lower else {"kind": "none"}
+    notes = (f"search: {solved.method}, {solved.status}",)
+    return Proven(lower, reached if lower else "none", proof, found.nodes, solved.direction, notes), found
+
+
+def protection_section(operator: Operator, found: Protected, k: int, lower: float) -> dict[str, Any]:
+    """The premise by names, what is set aside for the witness, and where relations are uncertain
+    the margin of everything.
+    """
+    premise = operator.premise
+    field_lower: float | None = None
+    if premise.deliver is not None and operator.uncertain:
+        field_lower = min(lower, float(protected(operator, k, premise=premise.whole).solved.lower))
+    rates = {}
+    if premise.sure is not None:
+        rates["rates"] = {"rates": list(premise.rates), "most": premise.rated, "confidence": premise.sure}
+    return {
+        **rates,
+        "units": list(premise.partition(operator.node_ids).values()),
+        "deliver": list(premise.wanted(operator.node_ids)),
+        "wrong_checks": premise.wrong_checks,
+        "suspects": [name for name in operator.block_ids if name in premise.suspects],
+        "wrong": list(found.wrong),
+        "field_lower": field_lower,
+    }
+
+
+def protected_witness(
+    record: OperatorRecord, section: dict[str, Any], found: Protected
+) -> tuple[dict[str, Any], Fraction, float]:
+    """The witness by node, ‖Bh‖² exactly, and ‖Bh‖/‖h_D‖ rounded up."""
+    nodes = [int(i) for i in found.nodes]
+    starts = record.node_starts
+    parts = [[float(x) for x in np.asarray(found.solved.direction)[starts[i] : starts[i + 1]]] for i in nodes]
+    image2, length2 = Premises.read(section, record).quotient(nodes, [x for part in parts for x in part])
+    named = {"support": [record.node_ids[i] for i in nodes], "direction": parts}
+    return named, image2, sqrt_up(image2 / length2)
+
+
+def unwhitened_protected(bare: Operator, k: int, time_limit: float | None) -> dict[str, Any]:
+    """The margin in the units of the problem file: told, not certified."""
+    found = protected(bare, k, time_limit=time_limit)
+    names = [bare.node_ids[i] for i in found.nodes]
+    return {"lower": float(found.solved.lower), "upper": float(found.solved.upper), "support": names}
+
+
+FARTHEST = 1e100
+"""Errors beyond this are no answers to anything."""
+SHORTER = (1.0, 1.0 - 1e-9, 1.0 - 1e-6)
+"""Rounding may carry a pair beyond ε: then it is drawn a little closer."""
+
+
+def rivals_section(
+    operator: Operator,
+    record: OperatorRecord,
+    found: Protected,
+    *,
+    noise: NoiseRadius,
+    largest_error: float | None,
+    protection: dict[str, Any] | None,
+) -> dict[str, Any] | None:
+    """The section, or None where no pair is admissible: there is no noise to hide in, or rows
+    without noise see the witness.
+    """
+    from solvers import rival_pair
+
+    margin = found.solved if found.suspected is None else found.suspected
+    epsilon = noise.epsilon or 0.0
+    if not epsilon and margin.value > 0.0:
+        return None
+    reach = FARTHEST if margin.value > 0.0 else 1.0
+    heights = np.diff(operator.block_offsets).tolist()
+    pair = rival_pair(
+        operator.matrix, margin, epsilon=epsilon, radius=largest_error or reach, blocks=heights if found.wrong else None
+    )
+    premises = None if protection is None else Premises.read(protection, record)
+    noisy = None if noise.blocks is None else list(noise.blocks)
+    shown = next((x for x in (*pair.first, *pair.first_disturbance) if x), 1.0)
+    for share in SHORTER:
+        claim = _claim(operator, pair, share if shown > 0 else -share)  # the first error upwards, on every machine
+        apart = measure(claim, record, premises, noisy)
+        claim["residual"] = sqrt_up(apart.image2 / 4)
+        claim["distance"] = sqrt_down(apart.delivered2)
+        sizes = [squared_norm([x for part in claim[side]["direction"] for x in part]) for side in ("first", "second")]
+        small = largest_error is None or max(sizes) <= Fraction(largest_error) ** 2
+        if claim["residual"] <= epsilon and apart.quiet2 == 0 and claim["distance"] > 0.0 and small:
+            return claim
+    return None
+
+
+def plain_witness(operator: Operator, support: Sequence[int], direction: Any, *, value: float, k: int) -> Protected:
+    """The witness of a margin that any rung of the ladder found, as a margin under no premise."""
+    from solvers import Margin, Status
+
+    solved = Margin(
+        value=value,
+        lower=0.0,
+        upper=value,
+        support=tuple(int(i) for i in support),
+        direction=np.array(direction, dtype=np.float64),
+        status=Status.BOUNDED,
+        method="witness",
+        support_size=2 * k,
+        groups=operator.groups,
+    )
+    return Protected(solved, solved.support, tuple(operator.node_ids[i] for i in solved.support))
+
+
+def _claim(operator: Operator, pair: RivalPair, share: float) -> dict[str, Any]:
+    return {
+        "first": _side(operator, share * pair.first, share * pair.first_disturbance),
+        "second": _side(operator, share * pair.second, share * pair.second_disturbance),
+    }
+
+
+def _side(operator: Operator, error: Any, disturbance: Any) -> dict[str, Any]:
+    parts = {name: error[operator.groups[i]].tolist() for i, name in enumerate(operator.node_ids)}
+    cuts = operator.block_offsets
+    rows = {name: disturbance[cuts[j] : cuts[j + 1]].tolist() for j, name in enumerate(operator.block_ids)}
+    wrong, checks = _nonzero(parts), _nonzero(rows)
+    return {
+        "support": list(wrong),
+        "direction": list(wrong.values()),
+        "checks": list(checks),
+        "disturbance": list(checks.values()),
+    }
+
+
+def _nonzero(parts: dict[str, list[float]]) -> dict[str, list[float]]:
+    return {name: part for name, part in parts.items() if any(part)}

@@ -1,12 +1,15 @@
-"""The local certificate for nonlinear relations and parsers: a margin of the tangent problem minus what curvature costs.
+"""The local certificate for nonlinear relations and parsers: a margin of the tangent problem minus
+what curvature costs.
 
-With the Jacobian J at a candidate field, ‖J − J(z*)‖ ≤ δ_J and second-order remainder at most (L/2)‖h‖² for 2k-sparse h of
-norm at most r: if γ_k(J) > δ_J + Lr/2, the measurements tell z* from every z* + h in that ball, and two fields that fit
-within ε are at most 2ε/(γ_k(J) − δ_J − Lr/2) apart. It says nothing about fields outside the ball: local, not global.
+With the Jacobian J at a candidate field, ‖J − J(z*)‖ ≤ δ_J and second-order remainder at most
+(L/2)‖h‖² for 2k-sparse h of norm at most r: if γ_k(J) > δ_J + Lr/2, the measurements tell z* from
+every z* + h in that ball, and two fields that fit within ε are at most 2ε/(γ_k(J) − δ_J − Lr/2)
+apart. It says nothing about fields outside the ball: local, not global.
 
-Where only D is delivered, let Q be the coordinates along which rows bend: remainder and δ_J see h_Q alone. With γ' the margin of D ∪ Q,
-‖h_{D∪Q}‖ ≤ ρ = min(r, 2ε/(γ' − δ_J − Lr/2)), and ‖h_D‖ ≤ min(ρ, (2ε + δ_J ρ + Lρ²/2)/γ_{k,D}). Units and checks that may be wrong
-are in both margins: k counts units, and any 2a suspect blocks are taken away.
+Where only D is delivered, let Q be the coordinates along which rows bend: remainder and δ_J see h_Q
+alone. With γ' the margin of D ∪ Q, ‖h_{D∪Q}‖ ≤ ρ = min(r, 2ε/(γ' − δ_J − Lr/2)), and ‖h_D‖ ≤ min(ρ,
+(2ε + δ_J ρ + Lρ²/2)/γ_{k,D}). Units and checks that may be wrong are in both margins: k counts
+units, and any 2a suspect blocks are taken away.
 """
 
 from __future__ import annotations
@@ -20,13 +23,16 @@ from typing import Any
 import numpy as np
 from flint import arb
 
-from rrf_design.certificates.checker.exact import float_down, float_up, sqrt_up
+from rrf_design.checker.exact import float_down, float_up, sqrt_up
 from rrf_design.errors import InputError
 
 
 @dataclass(frozen=True, slots=True)
 class LocalCertificate:
-    """γ_k(J) > δ_J + Lr/2, or not (γ_k of D ∪ Q, where only D is delivered). `effective` is the difference, proven; it holds inside the radius and only there."""
+    """γ_k(J) > δ_J + Lr/2, or not (γ_k of D ∪ Q, where only D is delivered).
+
+    `effective` is the difference, proven; it holds inside the radius and only there.
+    """
 
     gamma_lower: float
     jacobian_error: float
@@ -55,8 +61,11 @@ def local_certificate(
     epsilon: float | None = None,
     time_limit: float | None = None,
 ) -> LocalCertificate:
-    """The certificate at a candidate. `curvature` (L) and `jacobian_error` (δ_J) must be bounds: analytic ones, or from
-    `curvature_bound`; they have no default, because zero would be a claim."""
+    """The certificate at a candidate.
+
+    `curvature` (L) and `jacobian_error` (δ_J) must be bounds: analytic ones, or from
+    `curvature_bound`; they have no default, because zero would be a claim.
+    """
     from solvers import margin
 
     for name, value in (("radius", radius), ("curvature", curvature), ("jacobian_error", jacobian_error)):
@@ -75,8 +84,9 @@ def certificate_of(
     jacobian_error: float,
     epsilon: float | None = None,
 ) -> LocalCertificate:
-    """The certificate from proven tangent margins: `gamma` of all that is delivered and all that bends, `delivered` of D alone, where
-    that is less than everything."""
+    """The certificate from proven tangent margins: `gamma` of all that is delivered and all that
+    bends, `delivered` of D alone, where that is less than everything.
+    """
     spare = Fraction(gamma) - Fraction(jacobian_error)
     effective = spare - Fraction(curvature) * Fraction(radius) / 2
     reach = float("inf") if curvature == 0.0 else max(0.0, float_down(2 * spare / Fraction(curvature)))
@@ -104,9 +114,10 @@ def curvature_bound(
 ) -> float:
     """L for all fields within `radius` of `center`, by interval evaluation.
 
-    `hessians` gets one ball per coordinate and returns the Hessian matrix of every row of the measurement map, in ball
-    arithmetic (flint's arb; plain numbers are fine where a second derivative is constant). The bound is the root of the
-    sum of squared Frobenius norms, rounded up: ‖D²M(z)[h, h]‖ ≤ L‖h‖². With ‖z̃ − z*‖ ≤ ρ inside that ball, δ_J ≤ Lρ.
+    `hessians` gets one ball per coordinate and returns the Hessian matrix of every row of the
+    measurement map, in ball arithmetic (flint's arb; plain numbers are fine where a second
+    derivative is constant). The bound is the root of the sum of squared Frobenius norms, rounded
+    up: ‖D²M(z)[h, h]‖ ≤ L‖h‖². With ‖z̃ − z*‖ ≤ ρ inside that ball, δ_J ≤ Lρ.
     """
     if not 0.0 <= radius < float("inf"):
         raise InputError(f"curvature bound: radius must be a number of at least 0, not {radius!r}")
@@ -126,10 +137,11 @@ def curvature_bound(
 def held_out_curvature(
     residual: Callable[[Any], Any], center: Any, *, radius: float, samples: int = 64, seed: int = 0
 ) -> tuple[float, float]:
-    """L and δ_J as held-out perturbations show them: the largest ‖J(x) − J(y)‖/‖x − y‖ and ‖J(x) − J(z̃)‖ among random fields
-    within the radius. Estimates, never bounds: what was not drawn may be worse. (0, 0) where no drawn field could be differentiated.
+    """L and δ_J as held-out perturbations show them: the largest ‖J(x) − J(y)‖/‖x − y‖ and ‖J(x) −
+    J(z̃)‖ among random fields within the radius. Estimates, never bounds: what was not drawn may be
+    worse. (0, 0) where no drawn field could be differentiated.
     """
-    from rrf_design.repairing.autodiff import value_and_jacobian
+    from rrf_design.autodiff import value_and_jacobian
 
     rng = np.random.default_rng(seed)
     middle = np.asarray(center, dtype=np.float64)

@@ -1,4 +1,5 @@
-"""The command line: one file per verb, each a thin wrapper that reads, calls the library and prints.
+"""The command line: one file per verb, each a thin wrapper that reads, calls the library and
+prints.
 
 `main` is the entry point: it turns every error a user can act on into one line and an exit code.
 """

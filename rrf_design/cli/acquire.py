@@ -2,27 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from rrf_design.cli.items import (
-    Data,
-    ItemId,
-    Limit,
-    Outputs,
-    RequireShare,
-    ReviewFile,
-    Sample,
-    describe_delivery,
-    is_dataset,
-    one_document,
-    one_of,
-    only_with_tables,
-    open_dataset,
-    share_holds,
-)
+from rrf_design.cli import options
 from rrf_design.cli.live_models import (
     AllowCommands,
     MaxCalls,
@@ -33,12 +20,17 @@ from rrf_design.cli.live_models import (
     chosen_models,
     named_models,
 )
-from rrf_design.cli.output import DEFAULT_FILE, AsJson, Quiet, Seed, default_file, print_json, say
-from rrf_design.cli.run_results import certify_all, deliver, describe, tell_next, write_document, write_page
-
-
-def register(app: typer.Typer) -> None:
-    app.command("acquire")(acquire_verb)
+from rrf_design.cli.output import describe_delivery, note, print_json, say, share_holds
+from rrf_design.cli.run_results import (
+    certify_all,
+    deliver,
+    describe,
+    exit_code,
+    tell_next,
+    write_document,
+    write_page,
+)
+from rrf_design.errors import InputError
 
 
 def acquire_verb(
@@ -63,16 +55,19 @@ def acquire_verb(
     resume: Annotated[
         str | None, typer.Option("--resume", help="Go on with this run (or the beginning of its name, or last).")
     ] = None,
-    data: Data = None,
-    item: ItemId = None,
-    limit: Limit = None,
-    sample: Sample = None,
+    data: options.Data = None,
+    item: options.ItemId = None,
+    limit: options.Limit = None,
+    sample: options.Sample = None,
     mode: Annotated[
         str | None,
         typer.Option(
             "--mode",
-            help="agnostic (default for problems): schedule fixed before any answer; adaptive: residuals may steer; triage"
-            " (default for tables): what is missing or disputed, over all items, people last.",
+            help=(
+                "agnostic (default for problems): schedule fixed before any answer; adaptive: residuals may steer;"
+                " triage"
+                " (default for tables): what is missing or disputed, over all items, people last."
+            ),
         ),
     ] = None,
     batch: Annotated[int, typer.Option("--batch", help="Purchases decided on together.")] = 1,
@@ -92,7 +87,7 @@ def acquire_verb(
     min_gain: Annotated[
         float | None, typer.Option("--min-gain", help="Stop when a round gains less margin per cost.")
     ] = None,
-    base_url: Annotated[str | None, typer.Option("--base-url", help="Server of an openai: model.")] = None,
+    base_url: options.BaseUrl = None,
     slots: Annotated[
         int | None, typer.Option("--slots", "--max-concurrency", help="Questions in flight at once.")
     ] = None,
@@ -119,13 +114,10 @@ def acquire_verb(
         Path | None, typer.Option("--certificate", help="Certify the result: a file, or a folder for a data set.")
     ] = None,
     report: Annotated[Path | None, typer.Option("--report", help="Write the run's page here (.html).")] = None,
-    outputs: Outputs = None,
-    review: ReviewFile = None,
-    require_share: RequireShare = None,
-    junit: Annotated[
-        Path | None,
-        typer.Option("--junit", help="Write the verdicts as JUnit XML: a field that is not certified fails."),
-    ] = None,
+    outputs: options.Outputs = None,
+    review: options.ReviewFile = None,
+    require_share: options.RequireShare = None,
+    junit: options.JunitVerdicts = None,
     policy: Annotated[
         Path | None, typer.Option("--policy", help="Run a pilot's policy on the other items of a recipe's table.")
     ] = None,
@@ -138,30 +130,31 @@ def acquire_verb(
     yes: Annotated[
         bool, typer.Option("--yes", help="Spend without being asked, where neither --budget nor --money says how much.")
     ] = False,
-    seed: Seed = 0,
-    quiet: Quiet = False,
-    as_json: AsJson = False,
+    seed: options.Seed = 0,
+    quiet: options.Quiet = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Run the loop, live: buy answers and checks until a stopping rule fires, then repair.
 
-    With a recipe, over every row of its table under one budget; --responses takes recorded answers instead of a model.
+    With a recipe, over every row of its table under one budget; --responses takes recorded answers
+    instead of a model.
 
     Example: rrf-design acquire problem.toml --model embedded --budget 5
 
-    Example: rrf-design acquire recipe.toml --data table.csv --responses answers.jsonl --budget 60 -o delivered.csv
+    Example: rrf-design acquire recipe.toml --data table.csv --responses answers.jsonl --budget 60
+    -o delivered.csv
     """
-    from rrf_design.acquisition import Limits, Strategy, Surroundings
     from rrf_design.acquisition import acquire as run_loop
     from rrf_design.cli.run_progress import RunEvents, RunProgress
-    from rrf_design.handover.outputs import check_outputs, spare_inputs
     from rrf_design.models.cache import folder_of
+    from rrf_design.tables.delivered import check_outputs, spare_inputs
 
     if policy is not None:
         from rrf_design.cli.under_policy import acquire_under_policy, refuse_other_options
 
         refuse_other_options(context, files or [])
         acquire_under_policy(
-            (files or [default_file()])[0],
+            (files or [options.default_file()])[0],
             policy,
             data=data,
             responses=responses,
@@ -187,19 +180,20 @@ def acquire_verb(
         )
     files = files or _own_file(resume, data, responses, review, require_share, *_not_json(outputs))
     table_of = None
-    if files and len(files) == 1 and is_dataset(files[0], data):
-        table_of = open_dataset(files[0], data, item=item, limit=limit, sample=sample, seed=seed)
+    if files and len(files) == 1 and options.is_dataset(files[0], data):
+        table_of = options.open_dataset(files[0], data, item=item, limit=limit, sample=sample, seed=seed)
         check_outputs(outputs or [])
         spare_inputs(outputs or [], table_of, files[0], data, responses)
     else:
-        only_with_tables(data=data, item=item, limit=limit, sample=sample, review=review, require_share=require_share)
-    out = one_document(outputs) if table_of is None else None
+        options.only_with_tables(
+            data=data, item=item, limit=limit, sample=sample, review=review, require_share=require_share
+        )
+    out = options.one_document(outputs) if table_of is None else None
     problem: Any = table_of
     known: Any = responses
     if table_of is None:
         problem, known = _problems(files or [], responses)
-    chosen = mode or ("agnostic" if table_of is None else "triage")
-    options: dict[str, Any] = {"base_url": base_url, "slots": slots}
+    of_model: dict[str, Any] = {"base_url": base_url, "slots": slots}
     progress = None if quiet else RunEvents() if as_json else RunProgress()
     result = run_loop(
         problem,
@@ -207,20 +201,26 @@ def acquire_verb(
         budget=budget,
         store=store,
         resume=resume,
-        limits=Limits(max_calls, max_seconds, min_gain, money),
-        strategy=Strategy(chosen, batch, method=method, doubt=doubt, seed=seed, batch_api=batch_api),
-        surroundings=Surroundings(
-            responses=known,
-            reviews=one_of(reviews, "--reviews"),
-            review_file=review_file,
-            prices=prices,
-            cache=folder_of(cache),
-            model_options={name: value for name, value in options.items() if value is not None},
-            allow_commands=allow_commands,
-            isolation=require_isolation,
-            consent=lambda spending, said: agreed(spending, said=said or yes, quiet=quiet),
-            progress=progress,
-        ),
+        calls=max_calls,
+        seconds=max_seconds,
+        gain=min_gain,
+        money=money,
+        mode=mode,
+        batch=batch,
+        method=method,
+        doubt=doubt,
+        seed=seed,
+        batch_api=batch_api,
+        responses=known,
+        reviews=options.one_of(reviews, "--reviews"),
+        review_file=review_file,
+        prices=prices,
+        cache=folder_of(cache),
+        model_options={name: value for name, value in of_model.items() if value is not None},
+        allow_commands=allow_commands,
+        isolation=require_isolation,
+        consent=lambda spending, said: agreed(spending, said=said or yes, quiet=quiet),
+        progress=progress,
     )
     if progress is not None:
         progress.close()
@@ -229,28 +229,41 @@ def acquire_verb(
     if report is not None:
         write_page(result, report, store)
     if junit is not None:
-        from rrf_design.documents.junit import run_cases, write_junit
+        from rrf_design.documents import run_cases, write_junit
 
         write_junit(junit, "rrf-design acquire", run_cases(result.to_json()))
     if table_of is not None:
         delivery = deliver(table_of, result, outputs or [], review, store=store, quiet=quiet)
+        of_table = {"--data": data, "--item": item, "--limit": limit, "--sample": sample, "--responses": responses}
+        of_table |= {"--seed": seed if sample is not None else None}
+        files_of = _table_words(files or [], of_table, outputs or [])
         if as_json:
             print_json(result.to_json())
+            tell_next(result, store=store, review_file=review_file, table_of=files_of, tell=note)
         else:
             say(
-                f"run {result.run}: spent {result.spent:g}; {result.calls} model calls; {result.open_reviews} open reviews"
+                f"run {result.run}: spent {result.spent:g}; {result.calls} model calls; {result.open_reviews} open"
+                " reviews"
             )
             describe_delivery(delivery)
-            tell_next(result, store=store, review_file=review_file, of_table=True)
-        raise typer.Exit(0 if result.finished and share_holds(delivery, require_share) else 1)
+            tell_next(result, store=store, review_file=review_file, table_of=files_of)
+        raise typer.Exit(exit_code(result, well=result.finished and share_holds(delivery, require_share)))
     if out is not None:
         write_document(out, result)
     if as_json:
         print_json(result.to_json())
+        tell_next(result, store=store, review_file=review_file, tell=note)
     else:
         describe(result)
         tell_next(result, store=store, review_file=review_file)
-    raise typer.Exit(0 if result.certified else 1)
+    raise typer.Exit(exit_code(result, well=result.certified))
+
+
+def _table_words(files: list[Path], given: Mapping[str, Any], outputs: list[Path]) -> str:
+    """The files of a run over a table and what was chosen of it, as they were given."""
+    said = [(option, value) for option, value in given.items() if value is not None]
+    said += [("-o", path) for path in outputs]
+    return shlex.join([*map(str, files), *(str(word) for pair in said for word in pair)])
 
 
 def _not_json(outputs: list[Path] | None) -> list[Path]:
@@ -258,22 +271,21 @@ def _not_json(outputs: list[Path] | None) -> list[Path]:
 
 
 def _own_file(resume: str | None, *of_table: Any) -> list[Path]:
-    """The folder's own file where none is named: a run is resumed from its journal alone, unless something of the table is asked for."""
+    """The folder's own file where none is named: a run is resumed from its journal alone, unless
+    something of the table is asked for.
+    """
     asked = [option for option in of_table if option is not None]
     if resume is not None and not asked:
         return []
-    if resume is not None and not DEFAULT_FILE.is_file():
-        from rrf_design.errors import InputError
-
+    if resume is not None and not options.DEFAULT_FILE.is_file():
         raise InputError(
             f"{asked[0]}: a run is resumed from its journal, which has no table; name the run's own FILE too"
             " (of a single problem -o is its JSON document: .json)"
         )
-    return [default_file()]
+    return [options.default_file()]
 
 
 def _problems(files: list[Path], responses: Path | None) -> tuple[Any, Any]:
-    from rrf_design.errors import InputError
     from rrf_design.files import load
 
     if len(files) == 1:
@@ -289,7 +301,6 @@ def _problems(files: list[Path], responses: Path | None) -> tuple[Any, Any]:
 
 
 def _responses(problem: Any, path: Path) -> dict[str, Any]:
-    from rrf_design.errors import InputError
     from rrf_design.repairing import read_responses
 
     fields = read_responses(problem, path)

@@ -1,4 +1,7 @@
-"""All verbs in one typer application. A verb's module is imported when the verb is called, so that `--help` is instant."""
+"""All verbs in one typer application.
+
+A verb's module is imported when the verb is called, so that `--help` is instant.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +13,16 @@ from typer.core import TyperGroup
 
 
 class Verb(NamedTuple):
-    """Where a verb lives, and its line in `rrf-design --help`: the first paragraph of its own help (a test says so)."""
+    """Where a verb lives, and its line in `rrf-design --help`: the first paragraph of its own help
+    (a test says so).
+    """
 
     module: str
     line: str
 
 
-# Order here is the order in --help. Each module has `register(app)`, which adds its verb (or verbs).
+# Order here is the order in --help. A verb is the function NAME_verb of its module, or the module's
+# `group` of several.
 VERBS = {
     "init": Verb(
         "init",
@@ -48,11 +54,13 @@ VERBS = {
     "acquire": Verb("acquire", "Run the loop, live: buy answers and checks until a stopping rule fires, then repair."),
     "pilot": Verb(
         "pilot",
-        "How should the table be run: the cheapest policy that is proven to keep the risk, on random items with known truth.",
+        "How should the table be run: the cheapest policy that is proven to keep the risk, on random items with known"
+        " truth.",
     ),
     "audit": Verb(
         "audit",
-        "How many of the delivered values are wrong, at most: items drawn at random and checked, a bound that holds at any stop.",
+        "How many of the delivered values are wrong, at most: items drawn at random and checked, a bound that holds at"
+        " any stop.",
     ),
     "measure": Verb(
         "measure",
@@ -85,7 +93,9 @@ Every verb has --help with an example, and --json for programs."""
 
 
 class Verbs(TyperGroup):
-    """All verbs; Ctrl-C in any of them tells the best bounds so far before the process ends with exit code 130."""
+    """All verbs; Ctrl-C in any of them tells the best bounds so far before the process ends with
+    exit code 130.
+    """
 
     def list_commands(self, ctx: Any) -> list[str]:
         return list(VERBS)
@@ -96,8 +106,12 @@ class Verbs(TyperGroup):
                 self.get_command(ctx, known)
             return None
         if cmd_name not in self.commands:
+            module = import_module(f"rrf_design.cli.{VERBS[cmd_name].module}")
             local = typer.Typer(rich_markup_mode=None)
-            import_module(f"rrf_design.cli.{VERBS[cmd_name].module}").register(local)
+            if group := getattr(module, "group", None):
+                local.add_typer(group, name=cmd_name)
+            else:
+                local.command(cmd_name)(getattr(module, f"{cmd_name}_verb"))
             self.commands.update(typer.main.get_group(local).commands)
         return self.commands[cmd_name]
 

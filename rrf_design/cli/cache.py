@@ -9,21 +9,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rrf_design.cli.output import AsJson, Quiet, print_json, say, table
+from rrf_design.cli.options import AsJson, Quiet
+from rrf_design.cli.output import print_json, say, table
+from rrf_design.errors import InputError
 
 if TYPE_CHECKING:
     from rrf_design.models.cache import Kept
 
 Folder = Annotated[str | None, typer.Option("--cache", help="Folder of the kept answers; default: your cache folder.")]
-
-
-def register(app: typer.Typer) -> None:
-    group = typer.Typer(
-        no_args_is_help=True, help="Answers kept across runs: list them, or forget them.", rich_markup_mode=None
-    )
-    group.command("list")(list_answers)
-    group.command("clear")(clear)
-    app.add_typer(group, name="cache")
 
 
 def list_answers(folder: Folder = None, quiet: Quiet = False, as_json: AsJson = False) -> None:
@@ -71,7 +64,6 @@ def clear(
 
 
 def _folder(given: str | None) -> Path:
-    from rrf_design.errors import InputError
     from rrf_design.models.cache import folder_of
 
     place = folder_of(given)
@@ -82,3 +74,10 @@ def _folder(given: str | None) -> Path:
 
 def _day(at: float) -> str:
     return f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d}"
+
+
+group = typer.Typer(
+    no_args_is_help=True, help="Answers kept across runs: list them, or forget them.", rich_markup_mode=None
+)
+group.command("list")(list_answers)
+group.command("clear")(clear)

@@ -2,51 +2,24 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rrf_design.amounts import rounded_up
-from rrf_design.cli.items import (
-    Cluster,
-    Data,
-    ItemId,
-    Limit,
-    Sample,
-    describe_structures,
-    many_items,
-    on_cluster,
-    one_item,
-)
-from rrf_design.cli.output import (
-    AsJson,
-    Jobs,
-    ProblemFile,
-    Quiet,
-    Seed,
-    Select,
-    TimeLimit,
-    ceiling,
-    floor,
-    print_json,
-    progress_bar,
-    proven_range,
-    say,
-    split_ids,
-    table,
-)
+from rrf_design.cli import options
+from rrf_design.cli.output import ceiling, floor, print_json, progress_bar, proven_range, say, table, weakest
+from rrf_design.errors import InputError
+from rrf_design.texts import rounded_up
 
 if TYPE_CHECKING:
     from rrf_design.certificates import Certificate
-
-
-def register(app: typer.Typer) -> None:
-    app.command("certify")(certify_verb)
+    from rrf_design.questions import Dataset
 
 
 def certify_verb(
-    file: ProblemFile,
+    file: options.ProblemFile,
     output: Annotated[
         Path,
         typer.Option(
@@ -56,10 +29,10 @@ def certify_verb(
             show_default=False,
         ),
     ],
-    select: Select = None,
-    everything: Annotated[bool, typer.Option("--all", help="Add everything that is on sale.")] = False,
+    select: options.Select = None,
+    everything: options.Everything = False,
     plan: Annotated[Path | None, typer.Option("--plan", help="Plan document: certify what it selected.")] = None,
-    k: Annotated[int | None, typer.Option("--k", help="Corruption budget; default: the problem's.")] = None,
+    k: options.Corruptions = None,
     rung: Annotated[
         str, typer.Option("--rung", help="auto, exact, branch-and-bound, mixed-integer, semidefinite or dominance.")
     ] = "auto",
@@ -67,7 +40,7 @@ def certify_verb(
     require: Annotated[
         float | None, typer.Option("--require", help="Exit code 1 unless this margin is proven, uncertainty included.")
     ] = None,
-    epsilon: Annotated[float | None, typer.Option("--epsilon", help="Noise radius; default: the problem's.")] = None,
+    epsilon: options.Epsilon = None,
     sigma: Annotated[float | None, typer.Option("--sigma", help="Noise per row, instead of a radius.")] = None,
     confidence: Annotated[float | None, typer.Option("--confidence", help="Of the radius made from sigma.")] = None,
     noise: Annotated[str | None, typer.Option("--noise", help="chi (default), gaussian or subgaussian.")] = None,
@@ -85,7 +58,10 @@ def certify_verb(
         Path | None,
         typer.Option(
             "--calibration",
-            help="Calibration data by block id (.json, .jsonl, .csv): repeated estimates, or parser errors; sets the radii.",
+            help=(
+                "Calibration data by block id (.json, .jsonl, .csv): repeated estimates, or parser errors; sets the"
+                " radii."
+            ),
         ),
     ] = None,
     calibration_confidence: Annotated[
@@ -120,17 +96,17 @@ def certify_verb(
             "--check", help="Re-prove what was written at once, as `verify` does; takes a few times the search."
         ),
     ] = False,
-    junit: Annotated[Path | None, typer.Option("--junit", help="Write the outcome as JUnit XML.")] = None,
-    data: Data = None,
-    item: ItemId = None,
-    limit: Limit = None,
-    sample: Sample = None,
-    cluster: Cluster = None,
-    jobs: Jobs = 1,
-    time_limit: TimeLimit = 60.0,
-    seed: Seed = 0,
-    quiet: Quiet = False,
-    as_json: AsJson = False,
+    junit: options.Junit = None,
+    data: options.Data = None,
+    item: options.ItemId = None,
+    limit: options.Limit = None,
+    sample: options.Sample = None,
+    cluster: options.Cluster = None,
+    jobs: options.Jobs = 1,
+    time_limit: options.TimeLimit = 60.0,
+    seed: options.Seed = 0,
+    quiet: options.Quiet = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Prove a lower bound on the margin, and write the proof down for anybody to check.
 
@@ -138,137 +114,145 @@ def certify_verb(
 
     Example: rrf-design certify problem.toml --select a3 -o certificate.json --require 0.4
     """
-    import time
+    from rrf_design import Noise, Problem
+    from rrf_design import certify as prove
+    from rrf_design.shrinkage import beside_certificate
 
-    from rrf_design.bundles import Backend, Claims
-    from rrf_design.certificates import certify as prove
-    from rrf_design.errors import InputError
-    from rrf_design.noise import Noise
-
-    if sum([select is not None, everything, plan is not None]) > 1:
-        raise InputError("give one of --select, --all and --plan, not several")
-    many = many_items(file, data, item, limit=limit, sample=sample, seed=seed)
-    if many is not None and (plan is not None or calibration is not None):
-        raise InputError("--plan and --calibration speak of one problem; name an item with --item")
-    if pilot is not None and item is None and many is None:
-        raise InputError(
-            "--pilot speaks of items drawn from a table; certify a recipe with --data, or an item of it with --item"
-        )
-    problem = one_item(file, data, item) if many is None else None
-    whole: Any = problem if many is None else many
-    chosen: Any = "all" if everything else split_ids(select)
-    if plan is not None and problem is not None:
-        from rrf_design.derive import asking
-        from rrf_design.planning import read_plan
-
-        planned = read_plan(plan, problem)
-        chosen = list(planned.selected)
-        whole = problem = asking(problem, planned.repeats)
-    if jointly:
-        from rrf_design.joined import joined_problem
-
-        if problem is None:
-            raise InputError("--jointly speaks of one selection; name an item with --item")
-        whole, chosen = joined_problem(problem, chosen)
-        problem = whole
-    if shrinkages and problem is None:
-        raise InputError("--sensitivity speaks of one problem; name an item with --item")
-    told: list[dict[str, Any]] = []
-    if shrinkages and problem is not None:
-        from rrf_design.shrinkage import sensitivity
-
-        told = [row.to_json() for row in sensitivity(problem, chosen, k=k)]
-    spread = None
-    if calibration is not None and problem is not None:
-        from rrf_design.certificates import read_calibration
-
-        spread = read_calibration(problem, calibration, confidence=calibration_confidence, seed=seed)
     began = time.monotonic()
-    with on_cluster(cluster), progress_bar("margin", quiet=quiet) as progress:
+    given = options.problem_or_dataset(file, data, item, limit=limit, sample=sample, seed=seed)
+    many = not isinstance(given, Problem)
+    _refuse(many=many, item=item, plan=plan, calibration=calibration, of_one=(jointly, shrinkages), pilot=pilot)
+    given, chosen = _design(given, select, everything=everything, plan=plan, jointly=jointly)
+    beside = {} if many else beside_certificate(given, chosen, k=k, sweep=shrinkages)
+    with options.on_cluster(cluster), progress_bar("margin", quiet=quiet) as progress:
         proven: Any = prove(
-            whole,
+            given,
             chosen,
             k=k,
             rung=rung,
             require=require,
             noise=Noise(epsilon, sigma, confidence, noise, amplitude),
-            claims=Claims(
-                largest_error=largest_error,
-                uncertainty=spread,
-                supports=None if not support else [split_ids(names) or [] for names in support],
-                budgets=_whole_numbers(budgets),
-            ),
-            backend=Backend(-1 if cluster else jobs, time_limit, front_end, progress=progress),
+            largest_error=largest_error,
+            uncertainty=_calibrated(given, calibration, calibration_confidence, seed),
+            supports=None if not support else [options.split_ids(names) or [] for names in support],
+            budgets=_whole_numbers(budgets),
+            n_jobs=-1 if cluster else jobs,
+            time_limit=time_limit,
+            front_end=front_end,
+            progress=progress,
         )
-    premise: dict[str, Any] = {}
-    if pilot is not None and many is None:
-        proven = _sampled(proven, pilot, file, data, item)
-    elif pilot is not None:
-        from rrf_design.cli.items import open_dataset
-        from rrf_design.documents import read
-        from rrf_design.promises.certifying import premise_summary, with_pilot_of_table
-
-        proven = with_pilot_of_table(proven, read(pilot, what="policy"), whole=open_dataset(file, data))
-        premise = {"premise": premise_summary(proven)}
-    if many is None:
-        proven = proven.save(output)
-        results = [(problem.name if problem else "", proven)]
-    else:
-        from rrf_design.handover import save_certificates
-
-        proven, _ = save_certificates(proven, output)
-        results = [(f"items like {one.item}", one.result) for one in proven.speakers]
-    refused = _refused([one for _, one in results], quiet=quiet) if check else None
-    result: Certificate = results[0][1] if many is None else proven.worst.result
+    if pilot is not None:
+        proven = _with_premise(proven, pilot, options.open_dataset(file, data), item, beside)
+    proven, cases = _saved(proven, output, None if many else given.name)
+    refused = _refused([one for _, one in cases], quiet=quiet) if check else None
     if junit is not None:
-        from rrf_design.documents.junit import write_junit
+        from rrf_design.documents import write_junit
 
-        seconds = (time.monotonic() - began) / len(results)
-        cases = [(f"{name}: margin", seconds, _fault(one, require)) for name, one in results]
-        cases += [("re-proved", 0.0, refused)] if check else []
-        write_junit(junit, "rrf-design certify", cases)
-    from rrf_design.joined import shared_words
-    from rrf_design.shrinkage import raised_noise, raised_words
-
-    shared = "" if problem is None else shared_words(problem, problem.design(chosen).operator.block_ids)
-    guessed = "" if problem is None else raised_words(problem, chosen, k=k)
+        seconds = (time.monotonic() - began) / len(cases)
+        told = [(f"{name}: margin", seconds, _fault(one, require)) for name, one in cases]
+        write_junit(junit, "rrf-design certify", [*told, *([("re-proved", 0.0, refused)] if check else [])])
     if as_json:
-        more: dict[str, Any] = {"sensitivity": told} if shrinkages else {}
-        more |= {"shared_noise": shared} if shared else {}
-        if guessed and problem is not None:
-            more |= {"estimated": [one.to_json() for one in raised_noise(problem, chosen)], "estimated_words": guessed}
-        more |= {"verified": refused is None, "refused": refused} if check else {}
-        print_json(proven.to_json() | premise | more)
+        print_json(proven.to_json() | beside | ({"verified": refused is None, "refused": refused} if check else {}))
     else:
-        if many is not None:
-            describe_structures(proven)
-        _describe(results[0][0] if many is None else proven.worst.item, result)
-        if shared:
-            say(shared)
-        if guessed:
-            say(guessed)
-        if told:
-            rows = [
-                (
-                    f"{row['tau']:g}",
-                    floor(row["lower"]),
-                    "none" if row["error_bound"] is None else ceiling(row["error_bound"], 6),
-                )
-                for row in told
-            ]
-            table("", ["shrinkage τ (not certified)", "margin", "error bound"], rows, right=[0, 1, 2])
-        if premise and len(results) > 1:
-            say(premise["premise"]["sentence"])
-        if len(results) > 1:
-            say(f"{len(results)} certificates, one for each structure, are in {output}.")
+        problem, one = weakest(given, proven)
+        _describe(proven.worst.item if many else problem.name, one)
+        _describe_beside(beside, several=len(cases) > 1)
+        if len(cases) > 1:
+            say(f"{len(cases)} certificates, one for each structure, are in {output}.")
         if check:
             say("Re-proved from what was written." if refused is None else f"REFUSED: {refused}")
-    raise typer.Exit(0 if refused is None and all(one.met for _, one in results) else 1)
+    raise typer.Exit(0 if refused is None and all(one.met for _, one in cases) else 1)
+
+
+def _refuse(
+    *,
+    many: bool,
+    item: str | None,
+    plan: Path | None,
+    calibration: Path | None,
+    pilot: Path | None,
+    of_one: tuple[bool, bool],
+) -> None:
+    """InputError for what speaks of one problem and is given with a table, or the other
+    way round.
+    """
+    if many and (plan is not None or calibration is not None):
+        raise InputError("--plan and --calibration speak of one problem; name an item with --item")
+    if pilot is not None and item is None and not many:
+        raise InputError(
+            "--pilot speaks of items drawn from a table; certify a recipe with --data, or an item of it with --item"
+        )
+    if many and of_one[0]:
+        raise InputError("--jointly speaks of one selection; name an item with --item")
+    if many and of_one[1]:
+        raise InputError("--sensitivity speaks of one problem; name an item with --item")
+
+
+def _design(given: Any, select: str | None, *, everything: bool, plan: Path | None, jointly: bool) -> tuple[Any, Any]:
+    """What is certified, a problem or a table, and the selection."""
+    from rrf_design.derive import asking, joined_problem
+    from rrf_design.planning import read_plan
+
+    if sum([select is not None, everything, plan is not None]) > 1:
+        raise InputError("give one of --select, --all and --plan, not several")
+    chosen: Any = options.added(select, everything=everything)
+    if plan is not None:
+        planned = read_plan(plan, given)
+        given, chosen = asking(given, planned.repeats), list(planned.selected)
+    return joined_problem(given, chosen) if jointly else (given, chosen)
+
+
+def _calibrated(problem: Any, calibration: Path | None, confidence: float, seed: int) -> Any:
+    from rrf_design.certificates import read_calibration
+
+    return None if calibration is None else read_calibration(problem, calibration, confidence=confidence, seed=seed)
+
+
+def _with_premise(proven: Any, pilot: Path, dataset: Dataset, item: str | None, beside: dict[str, Any]) -> Any:
+    """What is proven with what a pilot says of its premise, which of a table is told beside it."""
+    from rrf_design.documents import read
+    from rrf_design.promises.premise import premise_summary, with_premise
+
+    proven = with_premise(proven, read(pilot, what="policy"), dataset, item=item)
+    if item is None:
+        beside["premise"] = premise_summary(proven)
+    return proven
+
+
+def _saved(proven: Any, output: Path, name: str | None) -> tuple[Any, list[tuple[str, Certificate]]]:
+    """What was written, of a problem of this name or of a table, and each certificate by name."""
+    from rrf_design.tables import save_certificates
+
+    if name is not None:
+        proven = proven.save(output)
+        return proven, [(name, proven)]
+    proven, _ = save_certificates(proven, output)
+    return proven, [(f"items like {one.item}", one.result) for one in proven.speakers]
+
+
+def _describe_beside(beside: dict[str, Any], *, several: bool) -> None:
+    for key in ("shared_noise", "estimated_words"):
+        if key in beside:
+            say(beside[key])
+    if "sensitivity" in beside:
+        rows = [
+            (
+                f"{row['tau']:g}",
+                floor(row["lower"]),
+                "none" if row["error_bound"] is None else ceiling(row["error_bound"], 6),
+            )
+            for row in beside["sensitivity"]
+        ]
+        table("", ["shrinkage τ (not certified)", "margin", "error bound"], rows, right=[0, 1, 2])
+    if "premise" in beside and several:
+        say(beside["premise"]["sentence"])
 
 
 def _refused(written: list[Certificate], *, quiet: bool) -> str | None:
-    """Why a certificate, read from its file by the checker, is refused; None where all are re-proved."""
-    from rrf_design.certificates.checker import verify
+    """Why a certificate, read from its file by the checker, is refused; None where all are
+    re-proved.
+    """
+    from rrf_design.checker import verify
 
     with progress_bar("verification", quiet=quiet) as progress:
         for one in written:
@@ -288,23 +272,7 @@ def _fault(result: Certificate, require: float | None) -> str | None:
     return None if result.standing is None else result.standing.words()
 
 
-def _sampled(result: Certificate, pilot: Path, file: Path, data: Path | None, item: str | None) -> Certificate:
-    """The certificate with what a pilot of the same recipe says about its premise, from items of the same structure."""
-    from rrf_design.cli.items import open_dataset
-    from rrf_design.documents import read
-    from rrf_design.promises.certifying import with_pilot
-    from rrf_design.promises.drawing import Population
-
-    dataset = open_dataset(file, data)
-    structure = {entry.id: entry.structure for entry in dataset.items_in_order()}
-    like = None if item is None else {name for name, key in structure.items() if key == structure[item]}
-    policy, population = read(pilot, what="policy"), Population.of(dataset)
-    return with_pilot(result, policy, recipe_digest=dataset.recipe.digest, population=population, item=item, like=like)
-
-
 def _whole_numbers(text: str | None) -> list[int] | None:
-    from rrf_design.errors import InputError
-
     try:
         return None if text is None else [int(part) for part in text.split(",") if part.strip()]
     except ValueError:
@@ -353,7 +321,8 @@ def _describe(name: str, result: Certificate) -> None:
         )
     else:
         say(
-            f"Hardest to see: an error on {nodes}; {document['audit']['sensitivity']:.4g} units of it move the residual by one."
+            f"Hardest to see: an error on {nodes}; {document['audit']['sensitivity']:.4g} units of it move the residual"
+            " by one."
         )
     if document["rivals"] is not None:
         from rrf_design.reporting.certificates import rivals_words

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import typer
 
-from rrf_design.cli.items import Data, ItemId, open_dataset
-from rrf_design.cli.output import AsJson, ProblemFile, Quiet, print_json
+from rrf_design.cli import options
+from rrf_design.cli.output import print_json
 
 
-def register(app: typer.Typer) -> None:
-    app.command("compile")(compile_recipe)
-
-
-def compile_recipe(
-    file: ProblemFile, data: Data = None, item: ItemId = None, quiet: Quiet = False, as_json: AsJson = False
+def compile_verb(
+    file: options.ProblemFile,
+    data: options.Data = None,
+    item: options.ItemId = None,
+    quiet: options.Quiet = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Print the long form of a recipe, or the whole problem of one of its items.
 
-    With --item, prompts and numbers are filled in from the row, and the output is a problem file; without, texts stay
-    templates, and the output is the same recipe in its long form. With --data and no --item, every row is checked first.
+    With --item, prompts and numbers are filled in from the row, and the output is a problem file;
+    without, texts stay templates, and the output is the same recipe in its long form. With --data
+    and no --item, every row is checked first.
 
     Example: rrf-design compile rrf.toml --item 007
     """
@@ -26,13 +27,13 @@ def compile_recipe(
     from rrf_design.questions import dumps_recipe, load_recipe
 
     if item is not None:
-        problem = open_dataset(file, data).item(item).problem
+        problem = options.open_dataset(file, data).item(item).problem
         if as_json:
             print_json(to_document(problem))
         else:
             typer.echo(dumps(problem), nl=False)
         return
-    recipe = load_recipe(file) if data is None else open_dataset(file, data).recipe
+    recipe = load_recipe(file) if data is None else options.open_dataset(file, data).recipe
     if as_json:
         print_json(recipe.document())
     else:

@@ -8,17 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rrf_design.cli.output import AsJson, Quiet, console, print_json, say, table, tell_compiling
+from rrf_design.cli.options import AsJson, Quiet
+from rrf_design.cli.output import console, print_json, say, table, tell_compiling
+from rrf_design.errors import InputError
 
 if TYPE_CHECKING:
     from rrf_design.acquisition import Acquisition
     from rrf_design.demo import Grade, Topic
 
 BUDGET = 16.0
-
-
-def register(app: typer.Typer) -> None:
-    app.command("demo")(demo_verb)
 
 
 def demo_verb(
@@ -32,14 +30,14 @@ def demo_verb(
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
-    """Ask a very small model easy questions in several wordings, and find out which answers are wrong.
+    """Ask a very small model easy questions in several wordings, and find out which answers are
+    wrong.
 
     Example: rrf-design demo
     """
     from rrf_design import models
     from rrf_design.cli.run_results import certify_all
     from rrf_design.demo import judge, topics
-    from rrf_design.errors import InputError
 
     models.get(model)  # what is missing is said now, not after the planning
     if not quiet:
@@ -65,7 +63,8 @@ def demo_verb(
         _results(run, judgement, questions)
         say(_summary(run, judgement, proofs, seconds, budget))
         say(
-            f"\nThe report: {page}   The journal: {out / 'runs.sqlite'} (rrf-design show last --store {out / 'runs.sqlite'})"
+            f"\nThe report: {page}   The journal: {out / 'runs.sqlite'} (rrf-design show last --store"
+            f" {out / 'runs.sqlite'})"
         )
     raise typer.Exit(0 if judgement.kept and all(proofs.values()) else 1)
 
@@ -74,11 +73,11 @@ def _opening(questions: dict[str, Topic]) -> str:
     from rrf_design.demo.questions import ATLAS, CALCULATOR, WORDING, K
 
     return (
-        f"{len(questions)} easy questions, and a model that is too small for them.\n"
-        f"Each is asked in four wordings. Two more wordings ({WORDING:g} each) and one check are for sale (a calculator or a test"
-        f" run {CALCULATOR:g}, a person with an atlas {ATLAS:g}).\n"
-        f"Up to k = {K} answers per question may be wrong and must not be able to hide. With four wordings alone they can: all"
-        " four may be wrong together, and nothing would show it (margin 0)."
+        f"{len(questions)} easy questions, and a model that is too small for them.\nEach is asked in four wordings. Two"
+        f" more wordings ({WORDING:g} each) and one check are for sale (a calculator or a test run {CALCULATOR:g}, a"
+        f" person with an atlas {ATLAS:g}).\nUp to k = {K} answers per question may be wrong and must not be able to"
+        " hide. With four wordings alone they can: all four may be wrong together, and nothing would show it"
+        " (margin 0)."
     )
 
 
@@ -95,9 +94,9 @@ def _plan(questions: dict[str, Topic], budget: float) -> str:
     wordings = [s.name for s in found.shares if s.selected and "check" not in s.selected]
     left = [s.name for s in found.shares if not s.reached]
     lines = [
-        f"\nThe plan for a budget of {budget:g} ({found.status}, found and proved in {taken:.1f} s):"
-        f" {len(checks)} checks and {len(wordings)} further wordings bring {found.value:g} of {len(problems)} questions to a margin of at"
-        f" least {TARGET:g}; no other way to spend {budget:g} protects more."
+        f"\nThe plan for a budget of {budget:g} ({found.status}, found and proved in {taken:.1f} s): {len(checks)}"
+        f" checks and {len(wordings)} further wordings bring {found.value:g} of {len(problems)} questions to a margin"
+        f" of at least {TARGET:g}; no other way to spend {budget:g} protects more."
     ]
     if left:
         lines.append(f"There is no money left for: {', '.join(left)}. Nothing will be promised there.")
@@ -107,18 +106,17 @@ def _plan(questions: dict[str, Topic], budget: float) -> str:
 def _acquire(
     questions: dict[str, Topic], out: Path, *, model: str, budget: float, slots: int, quiet: bool
 ) -> Acquisition:
-    from rrf_design.acquisition import Strategy, Surroundings, acquire
+    from rrf_design.acquisition import acquire
     from rrf_design.acquisition.stopping import Exhausted, Target
 
     problems = {name: topic.problem for name, topic in questions.items()}
     options = {"slots": slots} if model == "embedded" or model.endswith(".gguf") else {}
-    given: dict[str, Any] = {"budget": budget, "store": out / "runs.sqlite"}
-    given["strategy"] = Strategy(stop=Target() | Exhausted())
+    given: dict[str, Any] = {"budget": budget, "store": out / "runs.sqlite", "stop": Target() | Exhausted()}
     if quiet:
-        return acquire(problems, model, surroundings=Surroundings(model_options=options), **given)
+        return acquire(problems, model, model_options=options, **given)
     say("\nNow the model answers …")
     with _Progress() as progress:
-        return acquire(problems, model, surroundings=Surroundings(model_options=options, progress=progress), **given)
+        return acquire(problems, model, model_options=options, progress=progress, **given)
 
 
 class _Progress:
@@ -147,7 +145,9 @@ class _Progress:
 
 
 def _verified(paths: list[Path]) -> dict[str, bool]:
-    """Every certificate re-proved from its file by a search that shares nothing with the one that found its margin."""
+    """Every certificate re-proved from its file by a search that shares nothing with the one that
+    found its margin.
+    """
     from rrf_design.certificates import verify
 
     return {path.name: verify(path).valid for path in paths}
@@ -156,7 +156,7 @@ def _verified(paths: list[Path]) -> dict[str, bool]:
 def _report(run: Acquisition, out: Path, questions: dict[str, Topic]) -> Path:
     import json
 
-    from rrf_design.files import write_text
+    from rrf_design.documents import write_text
     from rrf_design.reporting import write_report
 
     write_text(out / "run.json", json.dumps(run.to_json(), ensure_ascii=False, indent=1) + "\n")
@@ -207,12 +207,16 @@ def _summary(run: Acquisition, judgement: Grade, proofs: dict[str, bool], second
     right = judgement.asked - judgement.wrong - judgement.unread
     lines = [
         "",
-        f"{judgement.asked} answers: {right} right, {judgement.wrong} wrong, {judgement.unread} could not be read."
-        f" {judgement.repaired} of the wrong ones were found and replaced by the right value.",
-        f"{judgement.within} of {count} questions had at most two wrong answers, which is what the design is for;"
-        f" {count - judgement.within} had more, or no answer that could be read.",
-        f"Guarantee: {certified} of {count} fields are certified, and {sum(proofs.values())} of {len(proofs)} certificates were"
-        " re-proved by the verifier. "
+        (
+            f"{judgement.asked} answers: {right} right, {judgement.wrong} wrong, {judgement.unread} could not be read."
+            f" {judgement.repaired} of the wrong ones were found and replaced by the right value."
+        ),
+        (
+            f"{judgement.within} of {count} questions had at most two wrong answers, which is what the design is for;"
+            f" {count - judgement.within} had more, or no answer that could be read."
+        ),
+        f"Guarantee: {certified} of {count} fields are certified, and {sum(proofs.values())} of {len(proofs)}"
+        " certificates were re-proved by the verifier. "
         + ("No promise was broken." if judgement.kept else "A PROMISE WAS BROKEN: this is a bug, please report it."),
     ]
     failed = [
@@ -234,7 +238,9 @@ def _why(verdict: Any) -> str:
 
     return {
         V.NOTICED: " (more than two answers are wrong, and no two changes explain what was measured)",
-        V.FOOLED: " (more than two answers are wrong and agree with each other; only a larger k or more checks would see it)",
+        V.FOOLED: (
+            " (more than two answers are wrong and agree with each other; only a larger k or more checks would see it)"
+        ),
         V.UNCERTAIN: " (no check was bought, or too few answers could be read)",
     }.get(verdict, "")
 

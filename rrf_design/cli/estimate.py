@@ -7,29 +7,25 @@ from typing import Annotated
 
 import typer
 
-from rrf_design.cli.items import Data, ItemId, Limit, Sample, open_dataset
+from rrf_design.cli import options
 from rrf_design.cli.live_models import named_models
-from rrf_design.cli.output import AsJson, ProblemFile, Quiet, Seed, note, print_json, say, table
-
-
-def register(app: typer.Typer) -> None:
-    app.command("estimate")(estimate_verb)
+from rrf_design.cli.output import note, print_json, say, table
 
 
 def estimate_verb(
-    file: ProblemFile,
-    data: Data = None,
-    item: ItemId = None,
-    limit: Limit = None,
-    sample: Sample = None,
+    file: options.ProblemFile,
+    data: options.Data = None,
+    item: options.ItemId = None,
+    limit: options.Limit = None,
+    sample: options.Sample = None,
     model: Annotated[
         list[str] | None,
         typer.Option("--model", help="Who is asked, as in acquire: one model, or several as NAME=SPEC."),
     ] = None,
     prices: Annotated[Path | None, typer.Option("--prices", help="Price table (.toml or .json).")] = None,
-    seed: Seed = 0,
-    quiet: Quiet = False,
-    as_json: AsJson = False,
+    seed: options.Seed = 0,
+    quiet: options.Quiet = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Calls, tokens and money of a run over a table, before the first call.
 
@@ -37,9 +33,9 @@ def estimate_verb(
 
     Example: rrf-design estimate recipe.toml --data table.csv --model openai:gpt-4.1-mini
     """
-    from rrf_design.handover import estimate as estimated
+    from rrf_design.tables import estimate as estimated
 
-    chosen = open_dataset(file, data, item=item, limit=limit, sample=sample, seed=seed)
+    chosen = options.open_dataset(file, data, item=item, limit=limit, sample=sample, seed=seed)
     found = estimated(chosen, named_models(model or []), prices=prices)
     if as_json:
         print_json(found.to_json())

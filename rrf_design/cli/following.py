@@ -1,7 +1,9 @@
-"""`report RUN --follow`: the page is written anew whenever the run's journal has grown, until the run is finished.
+"""`report RUN --follow`: the page is written anew whenever the run's journal has grown, until the
+run is finished.
 
-The page loads itself anew meanwhile. However following ends (the run is finished, the time is up, Ctrl-C, SIGTERM), the last page that is
-written does not: it claims no freshness that nobody keeps up. A run that waits for people is not finished: that is said, and waited for.
+The page loads itself anew meanwhile. However following ends (the run is finished, the time is up,
+Ctrl-C, SIGTERM), the last page that is written does not: it claims no freshness that nobody keeps
+up. A run that waits for people is not finished: that is said, and waited for.
 """
 
 from __future__ import annotations
@@ -44,7 +46,8 @@ def follow(
                 people = 0 if _going_on(source) else int(source.data["open_reviews"])
                 if people and people != told:
                     tell(
-                        f"(the run waits for people, {people} question{'s' * (people > 1)}; followed until they have answered)"
+                        f"(the run waits for people, {people} question{'s' * (people > 1)}; followed until they have"
+                        " answered)"
                     )
                 told = people
                 _write(out, replace(source, refresh=EVERY))
@@ -84,7 +87,7 @@ def ended_politely() -> Iterator[None]:
 
 
 def _write(out: Path, source: PageSource) -> None:
-    from rrf_design.files import write_text
+    from rrf_design.documents import write_text
     from rrf_design.reporting.documents import render
 
     write_text(out, render(source))

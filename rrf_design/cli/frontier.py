@@ -7,53 +7,39 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rrf_design.cli.output import (
-    AsJson,
-    Jobs,
-    ProblemFile,
-    Quiet,
-    Seed,
-    TimeLimit,
-    note,
-    print_json,
-    progress_bar,
-    say,
-    table,
-)
-from rrf_design.cli.plan import SYMBOLS, Corruptions, Jointly, ObjectiveOption, Solver
+from rrf_design.cli import options
+from rrf_design.cli.output import note, print_json, progress_bar, say, table
+from rrf_design.cli.plan import SYMBOLS, Jointly, ObjectiveOption, Solver
 
 if TYPE_CHECKING:
     from rrf_design.planning import Frontier, Point
 
 
-def register(app: typer.Typer) -> None:
-    app.command("frontier")(frontier_verb)
-
-
 def frontier_verb(
-    file: ProblemFile,
+    file: options.ProblemFile,
     budget: Annotated[float | None, typer.Option("--budget", help="Stop the curve at this cost.")] = None,
     objective: ObjectiveOption = None,
-    k: Corruptions = None,
+    k: options.Corruptions = None,
     solver: Solver = "ortools",
     jointly: Jointly = False,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Write the curve as a JSON document.")] = None,
-    jobs: Jobs = 1,
-    time_limit: TimeLimit = None,
-    seed: Seed = 0,
-    quiet: Quiet = False,
-    as_json: AsJson = False,
+    jobs: options.Jobs = 1,
+    time_limit: options.TimeLimit = None,
+    seed: options.Seed = 0,
+    quiet: options.Quiet = False,
+    as_json: options.AsJson = False,
 ) -> None:
-    """How does the best margin grow with money: every cost at which a larger margin becomes possible.
+    """How does the best margin grow with money: every cost at which a larger margin becomes
+    possible.
 
-    Where nodes may be asked `again`: every cost at which a smaller error can be promised, by purchases and repeats together.
+    Where nodes may be asked `again`: every cost at which a smaller error can be promised, by
+    purchases and repeats together.
 
     Example: rrf-design frontier problem.toml --time-limit 60
     """
-    from rrf_design.bundles import Backend, Measure
+    from rrf_design.derive import shared_words
     from rrf_design.documents import sealed, write
     from rrf_design.files import load
-    from rrf_design.joined import shared_words
     from rrf_design.planning import frontier as make_frontier
 
     problem = load(file)
@@ -61,8 +47,14 @@ def frontier_verb(
         result = make_frontier(
             problem,
             budget=budget,
-            measure=Measure(k, objective, jointly),
-            backend=Backend(jobs, time_limit, solver, seed, progress),
+            k=k,
+            objective=objective,
+            jointly=jointly,
+            n_jobs=jobs,
+            time_limit=time_limit,
+            front_end=solver,
+            seed=seed,
+            progress=progress,
         )
     held = {name for point in result.points for name in problem.design(point.selected).operator.block_ids}
     shared = "" if jointly else shared_words(problem, held, verb="frontier")
@@ -87,7 +79,9 @@ def frontier_verb(
 
 
 def _say_errors(result: Frontier) -> None:
-    """The curve where asking again is on sale: what is promised, and which way each point takes to it."""
+    """The curve where asking again is on sale: what is promised, and which way each point takes to
+    it.
+    """
     say(f"{result.problem}: the smallest error for k = {result.k} that each amount of money promises")
     rows = []
     for p in result.points:

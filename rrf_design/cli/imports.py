@@ -8,43 +8,49 @@ from typing import Annotated
 
 import typer
 
-from rrf_design.cli.output import AsJson, Quiet, print_json, say
+from rrf_design.cli.options import AsJson, Quiet
+from rrf_design.cli.output import print_json, say
+from rrf_design.errors import InputError
 
 
-def register(app: typer.Typer) -> None:
-    app.command("import")(import_logs)
-
-
-def import_logs(
+def import_verb(
     logs: Annotated[list[Path], typer.Argument(help="Logs of another tool.", show_default=False)],
     out: Annotated[Path, typer.Option("--out", "-o", help="The rows to write (.jsonl).", show_default=False)],
-    tool: Annotated[str, typer.Option("--from", help="inspect, promptfoo, lm-eval, openai-batch or auto.")] = "auto",
+    tool: Annotated[
+        str, typer.Option("--from", help="inspect, promptfoo, lm-eval, openai-batch, rrf-design or auto.")
+    ] = "auto",
     item: Annotated[str | None, typer.Option("--item", help="Where in a record the item's id stands: vars.no.")] = None,
     node: Annotated[
         str | None, typer.Option("--node", help="Where the wording's name stands: metadata.wording; =total for all.")
+    ] = None,
+    names: Annotated[
+        list[str] | None,
+        typer.Option("--node-names", help="Other names for nodes: old=new,...; may be given several times."),
     ] = None,
     answer: Annotated[str | None, typer.Option("--answer", help="Where the answer's text stands.")] = None,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
-    """Read answers that exist already from another tool's log into rows that repair and acquire take.
+    """Read answers that exist already from another tool's log into rows that repair and acquire
+    take.
 
-    Each row has an id, a node, a repeat, the model, and a text or the status that says why there is none. No call is made.
+    Each row has an id, a node, a repeat, the model, and a text or the status that says why there is
+    none. No call is made.
 
     Example: rrf-design import log.eval --from inspect --item metadata.invoice -o answers.jsonl
     """
-    from rrf_design.errors import InputError
-    from rrf_design.files import writing
-    from rrf_design.responses.imports import read_logs, row_line
+    from rrf_design.documents import writing
+    from rrf_design.responses.imports import node_names, read_logs, row_line
     from rrf_design.responses.imports.records import RecordPaths
 
     if out.suffix.lower() != ".jsonl":
         raise InputError(f"{out}: the rows are written as .jsonl")
+    renamed = node_names(names or ())
     items: set[str] = set()
     nodes: Counter[str] = Counter()
     unanswered = 0
     with writing(out) as stream:
-        for row in read_logs(logs, tool, where=RecordPaths(item, node, answer)):
+        for row in read_logs(logs, tool, where=RecordPaths(item, node, answer), names=renamed):
             stream.write((row_line(row) + "\n").encode())
             items.add(row.id)
             nodes[row.node] += 1

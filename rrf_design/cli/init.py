@@ -1,4 +1,6 @@
-"""rrf-design init: a commented problem file, or a recipe with its table and recorded answers, to start from."""
+"""rrf-design init: a commented problem file, or a recipe with its table and recorded answers, to
+start from.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,9 @@ from typing import Annotated
 
 import typer
 
-from rrf_design.cli.output import AsJson, Quiet, print_json, say, table
+from rrf_design.cli.options import AsJson, Quiet
+from rrf_design.cli.output import print_json, say, table
+from rrf_design.errors import InputError
 
 SITUATIONS = {
     "paraphrase": "one question in several wordings, a calculator to check with",
@@ -26,10 +30,6 @@ RECIPES = {
 """Folders with rrf.toml, a small table and recorded answers."""
 
 
-def register(app: typer.Typer) -> None:
-    app.command("init")(init_verb)
-
-
 def init_verb(
     situation: Annotated[
         str | None,
@@ -44,21 +44,25 @@ def init_verb(
         typer.Option(
             "--out",
             "-o",
-            help="The file to write, problem.toml by default; of a recipe the folder, by default called like the situation.",
+            help=(
+                "The file to write, problem.toml by default; of a recipe the folder, by default called like the"
+                " situation."
+            ),
         ),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite what is there.")] = False,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
-    """Write a commented problem file, or a recipe with a table, for a common situation; without one, list them.
+    """Write a commented problem file, or a recipe with a table, for a common situation; without
+    one, list them.
 
     Example: rrf-design init paraphrase -o problem.toml
 
     Example: rrf-design init documents -o invoices
     """
-    from rrf_design.errors import InputError
-    from rrf_design.files import suggestion, write_text
+    from rrf_design.documents import write_text
+    from rrf_design.files import suggestion
 
     known = {**SITUATIONS, **RECIPES}
     if situation is None:
@@ -87,8 +91,7 @@ def init_verb(
 
 
 def _write_folder(situation: str, folder: Path, *, force: bool) -> list[str]:
-    from rrf_design.errors import InputError
-    from rrf_design.files import write_text
+    from rrf_design.documents import write_text
 
     texts = recipe_files(situation)
     _refuse_existing([folder / name for name in texts], force=force)
@@ -102,8 +105,6 @@ def _write_folder(situation: str, folder: Path, *, force: bool) -> list[str]:
 
 
 def _refuse_existing(files: list[Path], *, force: bool) -> None:
-    from rrf_design.errors import InputError
-
     for file in files:
         if file.exists() and not force:
             raise InputError(f"{file}: is there already; choose another name with --out, or overwrite it with --force")

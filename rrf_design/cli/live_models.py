@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rrf_design.cli.output import note
+from rrf_design.errors import InputError
 
 if TYPE_CHECKING:
     from rrf_design.models.spending import Spending
@@ -72,7 +73,10 @@ def chosen_models(
     running: Running | None = None,
     responses: Path | None = None,
 ) -> LiveModels:
-    """Who is asked, and the limits of it. `responses`: answers are there already, so that limits would bind nothing."""
+    """Who is asked, and the limits of it.
+
+    `responses`: answers are there already, so that limits would bind nothing.
+    """
     from rrf_design.cli.run_progress import RunEvents, RunProgress
     from rrf_design.models.cache import folder_of
     from rrf_design.promises.buying import LiveModels
@@ -103,8 +107,6 @@ def finish(live: LiveModels) -> None:
 
 def _nobody_is_asked(**options: Any) -> None:
     """InputError for an option that says how models are asked, where answers are there already."""
-    from rrf_design.errors import InputError
-
     for name, value in options.items():
         if value is not None:
             option = f"--{name.replace('_', '-')}"
@@ -114,8 +116,6 @@ def _nobody_is_asked(**options: Any) -> None:
 
 
 def _check_limits(may: Running, responses: Path | None, money: float | None = None) -> None:
-    from rrf_design.errors import InputError
-
     for option, value in (("--budget", may.budget), ("--max-calls", may.max_calls), ("--money", money)):
         if value is not None and not value >= 0:
             raise InputError(f"{option} {value}: should be a number that is 0 or more")
@@ -126,8 +126,9 @@ def _check_limits(may: Running, responses: Path | None, money: float | None = No
 
 
 def agreed(spending: Spending, *, said: bool, quiet: bool) -> bool:
-    """Whether a run may begin: it costs nothing, a limit was set, or the user says so now, at a terminal."""
-    from rrf_design.errors import InputError
+    """Whether a run may begin: it costs nothing, a limit was set, or the user says so now, at a
+    terminal.
+    """
     from rrf_design.models.prices import REMEDY
 
     if not quiet:
@@ -145,8 +146,6 @@ def agreed(spending: Spending, *, said: bool, quiet: bool) -> bool:
 
 def named_models(given: Sequence[str]) -> str | dict[str, str] | None:
     """What `--model` means: one model, or several by name."""
-    from rrf_design.errors import InputError
-
     if len(given) == 1 and not _NAMED.match(given[0]):
         return given[0]
     found: dict[str, str] = {}

@@ -4,54 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import inf
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from rrf_design.cli.items import Data, ItemId, Limit, Sample, describe_structures, many_items, one_item
-from rrf_design.cli.output import (
-    AsJson,
-    Jobs,
-    ProblemFile,
-    Quiet,
-    Seed,
-    Select,
-    TimeLimit,
-    print_json,
-    progress_bar,
-    proven_range,
-    say,
-    split_ids,
-    table,
-    unit_numbers,
-)
+from rrf_design.cli import options
+from rrf_design.cli.output import print_json, progress_bar, proven_range, say, table, unit_numbers, weakest
 
 if TYPE_CHECKING:
-    from rrf_design.margins import DesignMargin
+    from rrf_design._margin import DesignMargin
     from rrf_design.problem import Problem
 
 SHOWN = 12
 """Rows of a table."""
 
 
-def register(app: typer.Typer) -> None:
-    app.command("margin")(margin_verb)
-
-
 def margin_verb(
-    file: ProblemFile,
-    k: Annotated[int | None, typer.Option("--k", help="Corruption budget; default: the problem's.")] = None,
-    select: Select = None,
-    everything: Annotated[bool, typer.Option("--all", help="Add everything that is on sale.")] = False,
-    data: Data = None,
-    item: ItemId = None,
-    limit: Limit = None,
-    sample: Sample = None,
-    seed: Seed = 0,
-    jobs: Jobs = 1,
-    time_limit: TimeLimit = None,
-    quiet: Quiet = False,
-    as_json: AsJson = False,
+    file: options.ProblemFile,
+    k: options.Corruptions = None,
+    select: options.Select = None,
+    everything: options.Everything = False,
+    data: options.Data = None,
+    item: options.ItemId = None,
+    limit: options.Limit = None,
+    sample: options.Sample = None,
+    seed: options.Seed = 0,
+    jobs: options.Jobs = 1,
+    time_limit: options.TimeLimit = None,
+    quiet: options.Quiet = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """How observable is a design: its margin γ_k, and the witness that is hardest to see.
 
@@ -59,44 +40,33 @@ def margin_verb(
 
     Example: rrf-design margin problem.toml --select a3
     """
-    from rrf_design.errors import InputError
+    from rrf_design import margin
 
-    if select is not None and everything:
-        raise InputError("give --select or --all, not both")
-    many = many_items(file, data, item, limit=limit, sample=sample, seed=seed)
-    problem = one_item(file, data, item) if many is None else None
-    chosen = "all" if everything else split_ids(select)
+    chosen = options.added(select, everything=everything)
+    given = options.problem_or_dataset(file, data, item, limit=limit, sample=sample, seed=seed)
     with progress_bar("margin", quiet=quiet) as progress:
-
-        def solve(one: Problem) -> DesignMargin:
-            return one.margin(chosen, k=k, n_jobs=jobs, time_limit=time_limit, progress=progress)
-
-        if many is not None:
-            from rrf_design.handover import by_structure
-
-            found = by_structure(many, solve, lambda margin: margin.value)
-            problem, result = found.worst.problem, found.worst.result
-        else:
-            assert problem is not None
-            result = solve(problem)
+        found: Any = margin(given, chosen, k=k, n_jobs=jobs, time_limit=time_limit, progress=progress)
     if as_json:
-        print_json(result.to_json() if many is None else found.to_json())
+        print_json(found.to_json())
     else:
-        if many is not None:
-            describe_structures(found)
-        _describe(problem, result)
+        _describe(*weakest(given, found))
     raise typer.Exit(0)
 
 
 UNSEARCHED = {
-    "nothing": "Nothing is proven from below: the search was not done in its time, and no bound without a search says anything here.",
+    "nothing": (
+        "Nothing is proven from below: the search was not done in its time, and no bound without a search says anything"
+        " here."
+    ),
     "the whole matrix": "The search was not done in its time and proved no more than what bounds the whole matrix.",
-    "couplings": "The search was not done in its time and proved no more than what the couplings of single nodes allow.",
+    "couplings": (
+        "The search was not done in its time and proved no more than what the couplings of single nodes allow."
+    ),
 }
 
 
 def _describe(problem: Problem, found: DesignMargin) -> None:
-    from rrf_design.joined import shared_words
+    from rrf_design.derive import shared_words
 
     say(
         f"{problem.name}: γ_{found.k} = {found.value:.6g}"
@@ -126,7 +96,9 @@ def _describe(problem: Problem, found: DesignMargin) -> None:
 
 
 def _offers(problem: Problem, found: DesignMargin, energy: Mapping[str, float]) -> None:
-    """What is on sale and would see the witness, most energy per cost first (the paper's witness greedy)."""
+    """What is on sale and would see the witness, most energy per cost first (the paper's witness
+    greedy).
+    """
     market = problem.structure.market
     held = {*found.selected, *found.operator.node_ids, *found.operator.block_ids}
     offers = []
@@ -146,15 +118,15 @@ def _offers(problem: Problem, found: DesignMargin, energy: Mapping[str, float]) 
 
 def _meaning(found: DesignMargin, carriers: Sequence[str]) -> str:
     nodes = ", ".join(carriers[:SHOWN])
-    from rrf_design.explaining import wrong_units
+    from rrf_design._explain import wrong_units
 
     answers = wrong_units(found)
     if found.wrong:
         nodes += f" (where {', '.join(found.wrong)} may be wrong)"
-    if found.value == 0.0:
+    if found.value == 0.0 and found.status == "exact":
         return (
-            f"No method can guarantee to find {answers}: an error on {nodes} along the witness changes nothing that this"
-            " design measures."
+            f"No method can guarantee to find {answers}: an error on {nodes} along the witness changes nothing that"
+            " this design measures."
         )
     if found.lower == 0.0:
         return (
@@ -164,12 +136,13 @@ def _meaning(found: DesignMargin, carriers: Sequence[str]) -> str:
     deliver = found.operator.premise.deliver
     if deliver is not None:
         return (
-            f"Whatever {answers} {'say' if found.k > 1 else 'says'}, {', '.join(sorted(deliver))} can be told; noise of size ε can move it by up"
-            f" to 2ε/γ_{found.k} = {2 / found.lower:.4g} ε, most easily with an error on {nodes}."
+            f"Whatever {answers} {'say' if found.k > 1 else 'says'}, {', '.join(sorted(deliver))} can be told; noise of"
+            f" size ε can move it by up to 2ε/γ_{found.k} = {2 / found.lower:.4g} ε, most easily with an error on"
+            f" {nodes}."
         )
     return (
-        f"Any {answers} can be found; noise of size ε can hide an error of up to 2ε/γ_{found.k} = {2 / found.lower:.4g} ε, most"
-        f" easily on {nodes}."
+        f"Any {answers} can be found; noise of size ε can hide an error of up to 2ε/γ_{found.k} = {2 / found.lower:.4g}"
+        f" ε, most easily on {nodes}."
     )
 
 

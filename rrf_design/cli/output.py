@@ -1,4 +1,5 @@
-"""What every verb prints: with --json exactly one object on standard output, otherwise a text for people.
+"""What every verb prints: with --json exactly one object on standard output, otherwise a text for
+people.
 
 Progress and messages go to standard error, colour only to terminals.
 """
@@ -11,55 +12,19 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from rrf_design.amounts import rounded_down, rounded_up
-from rrf_design.texts import json_text, showable
+from rrf_design.texts import json_text, rounded_down, rounded_up, showable
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-DEFAULT_FILE = Path("rrf.toml")
+    from rrf_design.problem import Problem
+    from rrf_design.questions import Dataset
+    from rrf_design.tables import Delivery
 
-
-def default_file() -> Path:
-    """The problem or recipe that a verb means when none is named: rrf.toml in this folder."""
-    if not DEFAULT_FILE.is_file():
-        from rrf_design.errors import InputError
-
-        raise InputError(f"there is no {DEFAULT_FILE} in this folder; name a FILE, or write one with rrf-design init")
-    return DEFAULT_FILE
-
-
-def there(context: typer.Context, parameter: typer.CallbackParam, file: Any) -> Any:
-    """The file that is named; the folder's own, if none is. Completion asks for nothing."""
-    source = context.get_parameter_source(parameter.name or "")
-    if source is not None and source.name == "DEFAULT" and not context.resilient_parsing:
-        default_file()
-    return file
-
-
-ProblemFile = Annotated[
-    Path,
-    typer.Argument(
-        help="Problem file or recipe (.toml or .json); rrf.toml by default.",
-        show_default=False,
-        default_factory=lambda: DEFAULT_FILE,
-        callback=there,
-    ),
-]
-AsJson = Annotated[bool, typer.Option("--json", help="Print exactly one JSON object on standard output.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="The answer only: no progress, no messages.")]
-Jobs = Annotated[int, typer.Option("--jobs", "-j", help="Processes to use; -1 for all cores.")]
-TimeLimit = Annotated[
-    float | None, typer.Option("--time-limit", help="Seconds after which the best bounds so far are returned.")
-]
 NUMERICAL_ZERO = 1e-9
 """A margin whose witness leaves less than this is shown as zero (the paper's rule)."""
-Seed = Annotated[int, typer.Option("--seed", help="Seed for everything random.")]
-Select = Annotated[str | None, typer.Option("--select", help="Comma-separated ids of what to add to the owned blocks.")]
 
 
 @cache
@@ -70,7 +35,9 @@ def console(*, stderr: bool = False) -> Console:
 
 
 def print_json(document: dict[str, Any]) -> None:
-    """One object, full precision, and nothing else; NaN and infinities are not JSON, so they are null."""
+    """One object, full precision, and nothing else; NaN and infinities are not JSON, so they are
+    null.
+    """
     sys.stdout.write(json_text(_finite(document), allow_nan=False) + "\n")
 
 
@@ -98,9 +65,11 @@ def note(text: str) -> None:
 
 
 class Progress:
-    """A bar on standard error: how far, how long still, and the bounds so far, which are also told when interrupted.
+    """A bar on standard error: how far, how long still, and the bounds so far, which are also told
+    when interrupted.
 
-    Where nobody can say what share is done, the time limit says how far it is. Not on a terminal it only remembers.
+    Where nobody can say what share is done, the time limit says how far it is. Not on a terminal it
+    only remembers.
     """
 
     def __init__(self, what: str, *, time_limit: float | None, shown: bool) -> None:
@@ -153,7 +122,9 @@ def progress_bar(what: str, *, quiet: bool = False, time_limit: float | None = N
 
 @contextmanager
 def _interrupts() -> Iterator[None]:
-    """Ctrl-C inside a compiled kernel comes out as a SystemError with the interrupt as its cause; make it one again."""
+    """Ctrl-C inside a compiled kernel comes out as a SystemError with the interrupt as its cause;
+    make it one again.
+    """
     try:
         yield
     except SystemError as fault:
@@ -175,7 +146,9 @@ def ceiling(value: float, digits: int = 9) -> str:
 
 
 def proven_range(lower: float, upper: float) -> str:
-    """What a margin is proven to lie between; a zero is shown as zero, without the digits of its rounding."""
+    """What a margin is proven to lie between; a zero is shown as zero, without the digits of its
+    rounding.
+    """
     if lower == upper == 0.0:
         return "0"
     if upper <= NUMERICAL_ZERO:
@@ -240,7 +213,8 @@ def tell_interrupted(stop: BaseException) -> None:
     margin, notes = getattr(stop, "margin", None), getattr(stop, "__notes__", [])
     if margin is not None and not notes:
         note(
-            f"interrupted; so far the margin at k = {margin.k} is proven between {floor(margin.lower)} and {ceiling(margin.upper)}"
+            f"interrupted; so far the margin at k = {margin.k} is proven between {floor(margin.lower)} and"
+            f" {ceiling(margin.upper)}"
         )
     else:
         note("; ".join(["interrupted", *notes]))
@@ -253,10 +227,6 @@ def unit_numbers(values: Sequence[float], most: int = 6) -> str:
     return shown + (", …" if len(values) > most else "")
 
 
-def split_ids(select: str | None) -> list[str] | None:
-    return None if select is None else [part.strip() for part in select.split(",") if part.strip()]
-
-
 def _finite(value: Any) -> Any:
     if isinstance(value, dict):
         return {str(key): _finite(item) for key, item in value.items()}
@@ -265,3 +235,79 @@ def _finite(value: Any) -> Any:
     if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
         return None
     return value
+
+
+SHOWN = 12
+"""Items of a table that are listed."""
+
+
+def results(found: Any) -> list[Any]:
+    """What was found of a problem, or of each structure of a table."""
+    from rrf_design.tables import ByStructure
+
+    return [one.result for one in found.speakers] if isinstance(found, ByStructure) else [found]
+
+
+def weakest(given: Problem | Dataset, found: Any) -> tuple[Problem, Any]:
+    """A problem and what was found of it; of a table those of its weakest structure, once a line
+    has said which items are like it.
+    """
+    from rrf_design.problem import Problem
+
+    if isinstance(given, Problem):
+        return given, found
+    worst, count = found.worst, len(found.speakers)
+    total = f"{given.recipe.name}: {len(given)} items of {count} structure{'s' if count > 1 else ''}"
+    say(
+        f"{total}; this is that of item {worst.item}{f' and {worst.count - 1} more, the weakest' if count > 1 else ''}."
+    )
+    return worst.problem, worst.result
+
+
+def hand_over(delivery: Delivery, outputs: Sequence[Path], *, review: Path | None, quiet: bool) -> None:
+    """Write everything that was asked for; endings are looked at before anything is written."""
+    from rrf_design.tables import write_output, write_reviews
+    from rrf_design.tables.delivered import check_outputs, spare_inputs
+
+    check_outputs(outputs)
+    spare_inputs(outputs, delivery.dataset)
+    for path in outputs:
+        write_output(path, delivery)
+        if not quiet:
+            note(f"written to {path}")
+    if review is not None:
+        count = write_reviews(review, delivery)
+        if not quiet:
+            note(f"{count} question{'s' * (count != 1)} for people, first things first, written to {review}")
+
+
+def describe_delivery(delivery: Delivery) -> None:
+    """A table of items for people: what may be handed over, and what they should look at first."""
+    say(f"{delivery.dataset.recipe.name}: {delivery.sentence()}")
+    mended: list[tuple[str, ...]] = []
+    open_items: list[tuple[int, tuple[str, ...]]] = []
+    for _, row, rank in delivery.ranked():
+        if rank is not None and rank <= SHOWN:
+            open_items.append((rank, (str(rank), row.id, _short(row.raw), row.verdict.value, _short(row.reason, 70))))
+        elif row.changed and len(mended) <= SHOWN:
+            mended.append((row.id, _short(row.raw), _short(row.answer), ", ".join(row.wrong)))
+    if mended:
+        table("", ["item", "answered", "is", "wrong"], mended[:SHOWN])
+        if len(mended) > SHOWN:
+            say("and more with wrong answers; -o delivered.csv has them all")
+    if open_items:
+        table("", ["look at", "item", "answered", "verdict", "why"], [row for _, row in sorted(open_items)], right=[0])
+        if len(delivery.ranks) > SHOWN:
+            say(f"and {len(delivery.ranks) - SHOWN} more; --review review.csv has them all")
+
+
+def share_holds(delivery: Delivery, share: float | None) -> bool:
+    """Whether what was required of a data set holds; without a requirement, being complete is
+    enough.
+    """
+    return share is None or delivery.certified_share >= share
+
+
+def _short(value: Any, most: int = 40) -> str:
+    text = "" if value is None else str(value).replace("\n", " ")
+    return text if len(text) <= most else f"{text[: most - 1]}…"

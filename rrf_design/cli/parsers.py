@@ -8,7 +8,9 @@ from typing import Annotated, Any
 
 import typer
 
-from rrf_design.cli.output import AsJson, Quiet, print_json, say, table
+from rrf_design.cli.options import AsJson, Quiet
+from rrf_design.cli.output import print_json, say, table
+from rrf_design.errors import InputError
 
 Log = Annotated[
     Path | None,
@@ -26,27 +28,6 @@ Specs = Annotated[
 Forms = Annotated[
     bool, typer.Option("--forms", help="How numbers are read as people write them: several hundred written forms.")
 ]
-
-WORDS = {
-    "integer": "the whole number that the answer is: marked as such, or the only one",
-    "integer-strict": "the whole answer is one integer",
-    "integer-last": "the last number, which must be whole: by its place, not by its meaning",
-    "integer-first": "the first number, which must be whole",
-    "rational": "the number that the answer is: a fraction, an integer or a decimal, exactly",
-    "decimal": "the number that the answer is; `decimal` says which mark its decimals have",
-    "yes-no": "yes is 1, no is 0; as many as `count` says",
-    "json": "the number at `field` of a JSON object, or `dim` of them; or what the parser `of` reads there",
-    "choice": "one of `options`, as a one and zeros; with `letters`, also by A, B, C",
-    "literal": "a Python literal as a class, compared by value; with `bare`, unquoted text is a string",
-    "label": "a short text as a class, reduced by what `normalise` lists",
-    "call": "a function call with literal arguments as a class",
-    "mathematics": "LaTeX or a formula as a class (extra `mathematics`)",
-    "code": "a Python function `entry`, run in the sandbox on `tests`: one integer each",
-}
-
-
-def register(app: typer.Typer) -> None:
-    app.command("parsers")(parsers_verb)
 
 
 def parsers_verb(
@@ -66,9 +47,9 @@ def parsers_verb(
         raise typer.Exit(_forms(as_json))
     if file is None:
         if as_json:
-            print_json({"parsers": list(known.names()), "reads": {name: _words(name) for name in known.names()}})
+            print_json({"parsers": list(known.names()), "reads": {name: known.reads(name) for name in known.names()}})
         else:
-            table("", ["parser", "reads"], [(name, _words(name)) for name in known.names()])
+            table("", ["parser", "reads"], [(name, known.reads(name)) for name in known.names()])
             say('In a problem file: parser = "decimal", or with options: parser = { name = "json", field = "total" }')
         raise typer.Exit(0)
     from rrf_design.responses import sensitivity
@@ -91,17 +72,13 @@ def parsers_verb(
     raise typer.Exit(1 if result.disagreements else 0)
 
 
-def _words(name: str) -> str:
-    return WORDS.get(name, "(of another package)")
-
-
 def _answer(parsed: Any) -> Any:
     return parsed.value if parsed.label is None else parsed.label
 
 
 def _forms(as_json: bool) -> int:
     """Print the table of written forms; 1 if the program reads one of them otherwise."""
-    from rrf_design.responses.forms import written_forms
+    from rrf_design.responses.parsers import written_forms
 
     found = [(form, form.reading()) for form in written_forms()]
     wrong = [form for form, reading in found if reading != form.reads]
@@ -113,15 +90,14 @@ def _forms(as_json: bool) -> int:
         table("", ["kind", "written", "declared decimal", "read as"], rows_shown)
         refused = sum(not reading[-1:].isdigit() for _, reading in found)
         say(
-            f"{len(found)} forms: {len(found) - refused} read, {refused} refused, {len(wrong)} otherwise than they should be."
+            f"{len(found)} forms: {len(found) - refused} read, {refused} refused, {len(wrong)} otherwise than they"
+            " should be."
         )
     return 1 if wrong else 0
 
 
 def read_texts(file: Path) -> list[str]:
     """Answers of a log, or the lines of a text file."""
-    from rrf_design.errors import InputError
-
     if file.suffix == ".jsonl":
         from rrf_design.models import read_records
 
@@ -139,14 +115,12 @@ def read_texts(file: Path) -> list[str]:
 
 
 def _spec(text: str) -> Any:
-    from rrf_design.errors import InputError
-
     if not text.lstrip().startswith("{"):
         return text
     try:
         return json.loads(text)
-    except json.JSONDecodeError as error:
-        raise InputError(f"--parser {text}: not valid JSON ({error})") from None
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"--parser {text:.80}: not valid JSON ({error})") from None
 
 
 def _short(text: str) -> str:

@@ -1,4 +1,6 @@
-"""What `pilot` prints: the sentence, how items are run and what that costs, what was proven, what was measured."""
+"""What `pilot` prints: the sentence, how items are run and what that costs, what was proven, what
+was measured.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,10 @@ SHOWN = 8
 
 
 def describe_pilot(document: dict[str, Any], *, budget: float | None = None, quiet: bool = False) -> None:
-    """The first screen is for whoever has to decide; what follows is for whoever asks why. `budget`: what the recipe promises to keep."""
+    """The first screen is for whoever has to decide; what follows is for whoever asks why.
+
+    `budget`: what the recipe promises to keep.
+    """
     say(document["sentence"])
     if document["ladder"] is not None:
         say(f"Policy: {document['policy']} ({document['because']})")
@@ -23,7 +28,7 @@ def describe_pilot(document: dict[str, Any], *, budget: float | None = None, qui
     if document.get("stopped_because"):
         say(f"Stopped after {len(document['drawn']):,} labels: {document['stopped_because']}.")
     _proven(document)
-    from rrf_design.promises.stronger import in_words
+    from rrf_design.promises.forecast import in_words
 
     for words in in_words(document["stronger"], document):
         say(words)
@@ -34,7 +39,7 @@ def describe_pilot(document: dict[str, Any], *, budget: float | None = None, qui
 
 def in_figures(document: dict[str, Any]) -> str:
     """What the policy did with the items of the pilot."""
-    from rrf_design.risk.sentences import percent_about
+    from rrf_design.checker.promise_words import percent_about
 
     ladder = document["ladder"]
     if ladder is None:
@@ -44,11 +49,17 @@ def in_figures(document: dict[str, Any]) -> str:
     if ladder["last"] != "person":
         priced = "an item that is withheld counted at its price ([ladder] withheld)"
         return f"On the pilot it delivers {percent_about(kept)} and withholds the rest, {cost}, {priced}."
-    return f"On the pilot it delivers {percent_about(kept)} without a person, {cost}; a check by a person costs {document['check_cost']:,.4g}."
+    return (
+        f"On the pilot it delivers {percent_about(kept)} without a person, {cost}; a check by a person costs"
+        f" {document['check_cost']:,.4g}."
+    )
 
 
 def expected(document: dict[str, Any], budget: float | None) -> list[str]:
-    """What the rest of the table would come to, if it is like the pilot; against checking it all. Nothing where nobody could: the price of what is withheld is not paid."""
+    """What the rest of the table would come to, if it is like the pilot; against checking it all.
+
+    Nothing where nobody could: the price of what is withheld is not paid.
+    """
     rest = document["population"]["size"] - len(document["drawn"])
     cost = rest * document["cost_per_item"]
     if not rest or document["ladder"] is None or document["ladder"]["last"] != "person":
@@ -67,7 +78,8 @@ def _proven(document: dict[str, Any]) -> None:
     rows = [(e["policy"], f"{e['wrong']:,} of {e['counted']:,}", f"{e['cost']:,.4g}", "proven") for e in chosen[:SHOWN]]
     count = len(document["policies"])
     say(
-        f"{count:,} {'policy' if count == 1 else 'policies'}, {len(chosen):,} proven; order of tests: {document['choice']['ordered_by']}"
+        f"{count:,} {'policy' if count == 1 else 'policies'}, {len(chosen):,} proven; order of tests:"
+        f" {document['choice']['ordered_by']}"
     )
     if rows:
         table("", ["policy", "wrong", "cost", ""], rows, right=[1, 2])
@@ -77,7 +89,7 @@ def _proven(document: dict[str, Any]) -> None:
 
 
 def _measured(document: dict[str, Any]) -> None:
-    from rrf_design.risk.sentences import plain_percent
+    from rrf_design.checker.promise_words import plain_percent
 
     if document["measured"]["proposals"]:
         sure, rests = plain_percent(document["confidence"]), document["measured"].get("basis")
@@ -92,16 +104,19 @@ def _warnings(document: dict[str, Any]) -> None:
     if disputed:
         are = "1 truth is" if len(disputed) == 1 else f"{len(disputed):,} truths are"
         say(
-            f"{are} disputed by strong agreement of the answers; look again at {', '.join(disputed[:SHOWN])}{' …' if len(disputed) > SHOWN else ''}"
+            f"{are} disputed by strong agreement of the answers; look again at"
+            f" {', '.join(disputed[:SHOWN])}{' …' if len(disputed) > SHOWN else ''}"
         )
     for entry in document["leaks"]:
         note(
-            f"column {entry['column']!r} may show the truth of {_items(len(entry['items']))} of the pilot: {entry['how']}"
+            f"column {entry['column']!r} may show the truth of {_items(len(entry['items']))} of the pilot:"
+            f" {entry['how']}"
         )
     if document["twins"]:
         ask = "asks" if len(document["twins"]) == 1 else "ask"
         note(
-            f"{_items(len(document['twins']))} outside the pilot {ask} what an item of the pilot asks (but for id, case and spacing)"
+            f"{_items(len(document['twins']))} outside the pilot {ask} what an item of the pilot asks (but for id, case"
+            " and spacing)"
         )
 
 

@@ -3,39 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rrf_design.cli.items import (
-    Cluster,
-    Data,
-    ItemId,
-    Limit,
-    Sample,
-    is_dataset,
-    on_cluster,
-    one_item,
-    only_with_tables,
-    open_dataset,
-)
-from rrf_design.cli.output import (
-    AsJson,
-    Jobs,
-    ProblemFile,
-    Quiet,
-    Seed,
-    TimeLimit,
-    note,
-    print_json,
-    progress_bar,
-    say,
-    table,
-)
+from rrf_design.cli import options
+from rrf_design.cli.output import note, print_json, progress_bar, say, table
+from rrf_design.errors import InputError
 
 if TYPE_CHECKING:
-    from rrf_design.handover import DatasetPlan
     from rrf_design.planning import Plan
+    from rrf_design.tables import DatasetPlan
 
 NODES_SHOWN = 6
 SYMBOLS = {"gamma": "γ", "gamma_sigma": "γ_Σ", "robust": "γ − η"}
@@ -57,7 +35,7 @@ Method = Annotated[
     str,
     typer.Option(
         "--method",
-        help="auto, greedy, optimal; also lookahead, local, witness-cuts, and the baselines margin, random, degree, rank, trace, logdet, eopt, qr.",
+        help=("auto, greedy, optimal; also lookahead, local, witness-cuts, and planners of other packages."),
     ),
 ]
 ObjectiveOption = Annotated[
@@ -69,67 +47,58 @@ Jointly = Annotated[
     bool,
     typer.Option(
         "--jointly",
-        help="Whiten held blocks of one [[noise]] covariance together and try every selection: exact, for few purchases.",
+        help=(
+            "Whiten held blocks of one [[noise]] covariance together and try every selection: exact, for few purchases."
+        ),
     ),
 ]
-Corruptions = Annotated[int | None, typer.Option("--k", help="Corruption budget; default: the problem's.")]
-
-
-def register(app: typer.Typer) -> None:
-    app.command("plan")(plan_verb)
 
 
 def plan_verb(
-    file: ProblemFile,
+    file: options.ProblemFile,
     budget: Annotated[float | None, typer.Option("--budget", help="What may be spent.")] = None,
     target: Annotated[float | None, typer.Option("--target", help="The margin to reach, at least cost.")] = None,
     method: Method = "auto",
     objective: ObjectiveOption = None,
-    k: Corruptions = None,
+    k: options.Corruptions = None,
     solver: Solver = "ortools",
     jointly: Jointly = False,
     explain: Annotated[bool, typer.Option("--explain", help="Show the witness behind every purchase.")] = False,
-    data: Data = None,
-    item: ItemId = None,
-    limit: Limit = None,
-    sample: Sample = None,
-    cluster: Cluster = None,
+    data: options.Data = None,
+    item: options.ItemId = None,
+    limit: options.Limit = None,
+    sample: options.Sample = None,
+    cluster: options.Cluster = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Write the plan as a JSON document.")] = None,
-    jobs: Jobs = 1,
-    time_limit: TimeLimit = None,
-    seed: Seed = 0,
-    quiet: Quiet = False,
-    as_json: AsJson = False,
+    jobs: options.Jobs = 1,
+    time_limit: options.TimeLimit = None,
+    seed: options.Seed = 0,
+    quiet: options.Quiet = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """What should I buy: the largest margin for a budget, or the cheapest design for a target.
 
-    With a recipe, one budget is spent over all items of its table (or each reaches the goal at least cost).
+    With a recipe, one budget is spent over all items of its table (or each reaches the goal at
+    least cost).
 
     Example: rrf-design plan problem.toml --budget 3 --explain -o plan.json
 
     Example: rrf-design plan recipe.toml --data table.csv --budget 400 --json
     """
-    from rrf_design.bundles import Backend, Measure
     from rrf_design.documents import write
-    from rrf_design.errors import InputError
-    from rrf_design.handover import plan_dataset
     from rrf_design.planning import plan as make_plan
     from rrf_design.planning import write_plan
-    from rrf_design.planning.document import to_document
+    from rrf_design.planning.contract import to_document
     from rrf_design.planning.registry import AUTO_SECONDS, asked
+    from rrf_design.problem import Problem
 
-    if item is None and is_dataset(file, data):
+    given = options.problem_or_dataset(file, data, item, limit=limit, sample=sample, seed=seed)
+    call: dict[str, Any] = {"budget": budget, "target": target, "k": k, "objective": objective, "seed": seed}
+    if not isinstance(given, Problem):
         if method not in ("auto", "optimal") or explain or jointly:
             raise InputError("--method, --jointly and --explain go with one problem; name an item with --item")
-        found = open_dataset(file, data, limit=limit, sample=sample, seed=seed)
-        with on_cluster(cluster):
-            whole = plan_dataset(
-                found,
-                budget=budget,
-                target=target,
-                measure=Measure(k, objective),
-                backend=Backend(-1 if cluster else jobs, time_limit, seed=seed),
-            )
+        with options.on_cluster(cluster):
+            whole = make_plan(given, n_jobs=-1 if cluster else jobs, time_limit=time_limit, **call)
         document = whole.to_json() if output is not None or as_json else {}
         if output is not None:
             write(output, document)
@@ -139,19 +108,12 @@ def plan_verb(
             describe_items(whole)
         # Like one problem's: a budget alone asks for the best it can do, and has it.
         raise typer.Exit(0 if whole.reached or (budget is not None and target is None) else 1)
-    only_with_tables(limit=limit, sample=sample, cluster=cluster)
-    problem = one_item(file, data, item)
-    what = "margin" if asked(problem, budget, target)[1] is None else "cost"
+    options.only_with_tables(cluster=cluster)
+    what = "margin" if asked(given, budget, target)[1] is None else "cost"
     seconds = AUTO_SECONDS if time_limit is None and method == "auto" else time_limit
+    call |= {"method": method, "jointly": jointly, "front_end": solver, "n_jobs": jobs, "time_limit": time_limit}
     with progress_bar(what, quiet=quiet, time_limit=seconds) as progress:
-        result = make_plan(
-            problem,
-            budget=budget,
-            target=target,
-            method=method,
-            measure=Measure(k, objective, jointly),
-            backend=Backend(jobs, time_limit, solver, seed, progress),
-        )
+        result = make_plan(given, progress=progress, **call)
     if output is not None:
         write_plan(result, output)
         if not quiet:
@@ -175,7 +137,9 @@ def describe_items(result: DatasetPlan) -> None:
 
 
 def describe(result: Plan, *, explain: bool) -> None:
-    """A plan for people: what to buy first, why, what it does to the margin, and how far from the best it is."""
+    """A plan for people: what to buy first, why, what it does to the margin, and how far from the
+    best it is.
+    """
     say(f"{result.problem}: {headline(result)}")
     rows = []
     for number, step in enumerate(result.trajectory, start=1):
@@ -200,7 +164,7 @@ def headline(result: Plan) -> str:
     value = f"{SYMBOLS[objective]}_{result.k} = {result.value:.6g}"
     spent = f"for {result.cost:g}" + (f" of {result.budget:g}" if result.budget is not None else "")
     goal = "" if result.target is None else f", target {result.target:g}"
-    found = PLANNERS.get(result.method, f"the {result.method} baseline")
+    found = PLANNERS.get(result.method, f"the planner {result.method}")
     return f"{value} {spent}{goal} ({_sure(result)}; found by {found}; objective {objective}: {MEANINGS[objective]})"
 
 

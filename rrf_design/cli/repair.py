@@ -2,186 +2,129 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from rrf_design.amounts import digits
-from rrf_design.cli.items import (
-    Cluster,
-    Data,
-    ItemId,
-    Limit,
-    Outputs,
-    RequireShare,
-    ReviewFile,
-    ReviewsBack,
-    Sample,
-    describe_delivery,
-    hand_over,
-    is_dataset,
-    on_cluster,
-    one_document,
-    only_with_tables,
-    open_dataset,
-    share_holds,
-)
-from rrf_design.cli.output import (
-    AsJson,
-    Jobs,
-    ProblemFile,
-    Quiet,
-    Seed,
-    Select,
-    TimeLimit,
-    print_json,
-    progress_bar,
-    say,
-    split_ids,
-    table,
-)
+from rrf_design.cli import options
+from rrf_design.cli.output import describe_delivery, hand_over, print_json, progress_bar, say, share_holds, table
+from rrf_design.errors import InputError
+from rrf_design.texts import digits
 
 if TYPE_CHECKING:
-    from rrf_design.problem import Problem
     from rrf_design.repairing import Repair, RepairBatch
 
 
-def register(app: typer.Typer) -> None:
-    app.command("repair")(repair_verb)
-
-
 def repair_verb(
-    file: ProblemFile,
+    file: options.ProblemFile,
     responses: Annotated[
         Path,
         typer.Option("--responses", "-r", help="Responses by node id (.json, .jsonl or .csv).", show_default=False),
     ],
-    method: Annotated[
-        str, typer.Option("--method", help="auto, exact, convex, discrete, min-sum, majority, median or mode.")
-    ] = "auto",
-    k: Annotated[int | None, typer.Option("--k", help="Corruption budget; default: the problem's.")] = None,
-    epsilon: Annotated[float | None, typer.Option("--epsilon", help="Noise radius; default: the problem's.")] = None,
-    select: Select = None,
-    everything: Annotated[bool, typer.Option("--all", help="Add everything that is on sale.")] = False,
+    method: Annotated[str, typer.Option("--method", help="auto, exact, convex, discrete or min-sum.")] = "auto",
+    k: options.Corruptions = None,
+    epsilon: options.Epsilon = None,
+    select: options.Select = None,
+    everything: options.Everything = False,
     truth: Annotated[
         Path | None,
         typer.Option("--truth", help="True values by node id: names the kind of failure, changes nothing else."),
     ] = None,
     penalty: Annotated[float | None, typer.Option("--penalty", help="λ of the penalised convex form.")] = None,
-    data: Data = None,
-    item: ItemId = None,
-    limit: Limit = None,
-    sample: Sample = None,
-    outputs: Outputs = None,
-    review: ReviewFile = None,
-    reviews: ReviewsBack = None,
+    data: options.Data = None,
+    item: options.ItemId = None,
+    limit: options.Limit = None,
+    sample: options.Sample = None,
+    outputs: options.Outputs = None,
+    review: options.ReviewFile = None,
+    reviews: options.ReviewsBack = None,
     resume: Annotated[
         Path | None, typer.Option("--resume", help="Of a table: keep rows here as they come, and go on where they end.")
     ] = None,
-    require_share: RequireShare = None,
-    cluster: Cluster = None,
-    junit: Annotated[
-        Path | None,
-        typer.Option("--junit", help="Write the verdicts as JUnit XML: a field that is not certified fails."),
-    ] = None,
-    jobs: Jobs = 1,
-    time_limit: TimeLimit = None,
-    seed: Seed = 0,
-    quiet: Quiet = False,
-    as_json: AsJson = False,
+    require_share: options.RequireShare = None,
+    cluster: options.Cluster = None,
+    junit: options.JunitVerdicts = None,
+    jobs: options.Jobs = 1,
+    time_limit: options.TimeLimit = None,
+    seed: options.Seed = 0,
+    quiet: options.Quiet = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Which responses were wrong, by how much, what they become, and how sure that is.
 
-    Exit code 0 when the verdict is certified; 1 when it is ambiguous, incomplete or contradicted. With a recipe every row
-    of its table is repaired; then 0 means that all of it is done, and that --require-share holds.
+    Exit code 0 when the verdict is certified; 1 when it is ambiguous, incomplete or contradicted.
+    With a recipe every row of its table is repaired; then 0 means that all of it is done, and that
+    --require-share holds.
 
     Example: rrf-design repair problem.toml --responses answers.json
 
-    Example: rrf-design repair recipe.toml --data table.csv --responses answers.jsonl -o delivered.csv --review review.csv
+    Example: rrf-design repair recipe.toml --data table.csv --responses answers.jsonl -o
+    delivered.csv --review review.csv
     """
-    from rrf_design.bundles import Backend, Given
-    from rrf_design.documents import write
-    from rrf_design.errors import InputError
-    from rrf_design.files import load
-    from rrf_design.handover import repair_dataset
-    from rrf_design.noise import Noise
-    from rrf_design.repairing import read_responses
-    from rrf_design.repairing import repair as repair_one
+    from rrf_design import Noise, repair
 
-    if select is not None and everything:
-        raise InputError("give --select or --all, not both")
-    chosen = "all" if everything else split_ids(select)
-    settings: dict[str, Any] = {"select": chosen, "method": method, "k": k, "noise": Noise(epsilon)}
-    means = Backend(
-        -1 if cluster else jobs, time_limit, seed=seed, options={} if penalty is None else {"penalty": penalty}
-    )
-    if is_dataset(file, data):
+    settings: dict[str, Any] = {"select": options.added(select, everything=everything), "method": method, "k": k}
+    settings |= {"noise": Noise(epsilon), "n_jobs": -1 if cluster else jobs, "time_limit": time_limit, "seed": seed}
+    settings["options"] = {} if penalty is None else {"penalty": penalty}
+    if options.is_dataset(file, data):
         if truth is not None:
             raise InputError("--truth goes with one problem; a recipe names the column of the truth as gold in [data]")
-        table_of = open_dataset(file, data, item=item, limit=limit, sample=sample, seed=seed)
-        with on_cluster(cluster), progress_bar("repair", quiet=quiet) as progress:
-            delivery = repair_dataset(
-                table_of,
-                responses,
-                given=Given(reviews=reviews, resume=resume),
-                backend=replace(means, progress=progress),
-                **settings,
-            )
+        dataset = options.open_dataset(file, data, item=item, limit=limit, sample=sample, seed=seed)
+        settings |= {"reviews": reviews, "resume": resume}
+        with options.on_cluster(cluster), progress_bar("repair", quiet=quiet) as progress:
+            delivery = repair(dataset, responses, progress=progress, **settings)
             hand_over(delivery, outputs or [], review=review, quiet=quiet)
         if as_json:
             print_json(delivery.to_json())
         else:
             describe_delivery(delivery)
         raise typer.Exit(0 if share_holds(delivery, require_share) else 1)
-    only_with_tables(
+    options.only_with_tables(
         item=item, limit=limit, sample=sample, review=review, reviews=reviews, resume=resume, cluster=cluster
     )
-    output = one_document(outputs)
+    from rrf_design.documents import repair_cases, write, write_junit
+
+    output = options.one_document(outputs)
+    with progress_bar("repair", quiet=quiet) as progress:
+        found = _repaired(file, responses, truth, settings | {"progress": progress})
+    if output is not None:
+        write(output, found.document)
+    if junit is not None:
+        write_junit(junit, "rrf-design repair", repair_cases(found.document, found.name))
+    if as_json:
+        print_json(found.document)
+    else:
+        found.describe()
+    raise typer.Exit(0 if found.guaranteed else 1)
+
+
+class _Repaired(NamedTuple):
+    """One field of a problem, or several, repaired: the document, and how people are told."""
+
+    name: str
+    document: dict[str, Any]
+    guaranteed: bool
+    describe: Callable[[], None]
+
+
+def _repaired(file: Path, responses: Path, truth: Path | None, settings: dict[str, Any]) -> _Repaired:
+    from rrf_design import load, repair
+    from rrf_design.documents import sealed
+    from rrf_design.repairing import read_responses, repair_many, to_document
+
     problem = load(file)
-    nodes = problem.whole.node_ids if problem.nonlinear else problem.operator(chosen).node_ids
+    nodes = problem.whole.node_ids if problem.nonlinear else problem.operator(settings["select"]).node_ids
     fields = read_responses(problem, responses, nodes=nodes)
     truths = None if truth is None else read_responses(problem, truth, nodes=nodes)
-    if len(fields) > 1:
-        written = (output, junit)
-        raise typer.Exit(
-            _many(problem, fields, truths, settings | {"backend": means}, outputs=written, quiet=quiet, as_json=as_json)
-        )
-    if truths is not None and len(truths) != 1:
-        raise InputError(f"{truth}: holds {len(truths)} fields, but {responses} holds one")
-    known = None if truths is None else truths[0].values
-    with progress_bar("repair", quiet=quiet) as progress:
-        result = repair_one(
-            problem, fields[0], given=Given(truth=known), backend=replace(means, progress=progress), **settings
-        )
-    document = _document(result)
-    if output is not None:
-        write(output, document)
-    _junit(junit, document, problem.name)
-    if as_json:
-        print_json(document)
-    else:
-        _describe(problem.name, result, fields[0].values)
-    raise typer.Exit(0 if result.guaranteed else 1)
-
-
-def _many(
-    problem: Problem,
-    fields: Sequence[Any],
-    truths: Any,
-    options: dict[str, Any],
-    *,
-    outputs: tuple[Path | None, Path | None],
-    quiet: bool,
-    as_json: bool,
-) -> int:
-    from rrf_design.bundles import Given
-    from rrf_design.documents import sealed, write
-    from rrf_design.errors import InputError
-    from rrf_design.repairing import repair_many
-
+    if len(fields) == 1:
+        if truths is not None and len(truths) != 1:
+            raise InputError(f"{truth}: holds {len(truths)} fields, but {responses} holds one")
+        result = repair(problem, fields[0], truth=None if truths is None else truths[0].values, **settings)
+        tell = partial(_describe, problem.name, result, fields[0].values)
+        return _Repaired(problem.name, to_document(result), result.guaranteed, tell)
     known = None
     if truths is not None:
         by_name = {item.name: item.values for item in truths}
@@ -189,39 +132,16 @@ def _many(
         if missing:
             raise InputError(f"--truth: no field {missing[0]!r}")
         known = [by_name[item.name] for item in fields]
-    with progress_bar("repair", quiet=quiet) as progress:
-        options |= {"backend": replace(options["backend"], progress=progress)}
-        batch = repair_many(problem, fields, given=Given(truth=known), **options)
+    batch = repair_many(problem, fields, truth=known, **settings)
     names = [item.name for item in fields]
     content = {
         "verdict": str(batch.verdict),
         "verdicts": batch.counts(),
         "failures": batch.failures() if known is not None else {},
-        "items": [{"field": name, **_document(item)} for name, item in zip(names, batch.items, strict=True)],
+        "items": [{"field": name, **to_document(item)} for name, item in zip(names, batch.items, strict=True)],
     }
-    document = sealed("rrf-repair-batch", content)
-    output, junit = outputs
-    if output is not None:
-        write(output, document)
-    _junit(junit, document, problem.name)
-    if as_json:
-        print_json(document)
-    else:
-        _describe_many(problem.name, names, batch)
-    return 0 if batch.guaranteed else 1
-
-
-def _junit(path: Path | None, document: dict[str, Any], name: str) -> None:
-    if path is not None:
-        from rrf_design.documents.junit import repair_cases, write_junit
-
-        write_junit(path, "rrf-design repair", repair_cases(document, name))
-
-
-def _document(result: Repair) -> dict[str, Any]:
-    from rrf_design.repairing import to_document
-
-    return to_document(result)
+    tell = partial(_describe_many, problem.name, names, batch)
+    return _Repaired(problem.name, sealed("rrf-repair-batch", content), batch.guaranteed, tell)
 
 
 def _describe(name: str, result: Repair, values: Any) -> None:
@@ -255,7 +175,8 @@ def _describe(name: str, result: Repair, values: Any) -> None:
     if result.wrong_checks:
         many = len(result.wrong_checks) > 1
         say(
-            f"{', '.join(result.wrong_checks)} contradict{'' if many else 's'} the rest: {'these checks are' if many else 'this check is'} wrong"
+            f"{', '.join(result.wrong_checks)} contradict{'' if many else 's'} the rest:"
+            f" {'these checks are' if many else 'this check is'} wrong"
         )
     say(f"Verdict: {result.verdict}, assuming that {result.assumes} ({result.certainty}: {result.reason})")
     if result.alternatives:
@@ -272,9 +193,10 @@ def _describe(name: str, result: Repair, values: Any) -> None:
             say(f"and {len(result.alternatives) - 12} more")
     bound = "none" if result.error_bound is None else f"{result.error_bound:.4g}"
     say(
-        f"γ_{result.k} = {result.gamma:.6g}, residual {result.residual:.4g} (relations {result.diagnostics.relation_residual:.4g},"
-        f" anchors {result.diagnostics.anchor_residual:.4g}), ε = {result.epsilon:g} (rounding {result.tolerance:.1g}),"
-        f" error bound {bound}, method {result.method}, {result.diagnostics.seconds:.3g} s"
+        f"γ_{result.k} = {result.gamma:.6g}, residual {result.residual:.4g} (relations"
+        f" {result.diagnostics.relation_residual:.4g}, anchors {result.diagnostics.anchor_residual:.4g}), ε ="
+        f" {result.epsilon:g} (rounding {result.tolerance:.1g}), error bound {bound}, method {result.method},"
+        f" {result.diagnostics.seconds:.3g} s"
     )
     recall = result.diagnostics.details.get("candidate_recall")
     if recall is not None:
@@ -287,7 +209,9 @@ def _describe(name: str, result: Repair, values: Any) -> None:
 
 
 def _claim(result: Repair) -> str:
-    """How the first line speaks of who is wrong; that the values are within a bound is another matter."""
+    """How the first line speaks of who is wrong; that the values are within a bound is another
+    matter.
+    """
     if result.certainty == "unique":
         return ""
     if result.certainty == "bounded":

@@ -8,39 +8,25 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rrf_design.cli.items import Data, ItemId, Limit, Sample, is_dataset, many_items, one_item, only_with_tables
-from rrf_design.cli.output import (
-    DEFAULT_FILE,
-    AsJson,
-    Jobs,
-    Quiet,
-    Seed,
-    Select,
-    TimeLimit,
-    note,
-    print_json,
-    progress_bar,
-    say,
-    split_ids,
-    there,
-)
+from rrf_design.cli import options
+from rrf_design.cli.output import note, print_json, progress_bar, say
+from rrf_design.errors import InputError
 
 if TYPE_CHECKING:
     from rrf_design.reporting.documents import PageSource
-
-
-def register(app: typer.Typer) -> None:
-    app.command("report")(report_verb)
 
 
 def report_verb(
     what: Annotated[
         str,
         typer.Argument(
-            help="A problem file, a result document (.json), a scenario's directory, or the name of a run; rrf.toml by default.",
+            help=(
+                "A problem file, a result document (.json), a scenario's directory, or the name of a run; rrf.toml by"
+                " default."
+            ),
             show_default=False,
-            default_factory=lambda: str(DEFAULT_FILE),
-            callback=there,
+            default_factory=lambda: str(options.DEFAULT_FILE),
+            callback=options.there,
         ),
     ],
     out: Annotated[Path, typer.Option("--out", "-o", help="The page to write.", show_default=False)],
@@ -48,28 +34,28 @@ def report_verb(
     store: Annotated[
         str | None, typer.Option("--store", help="The journal a run is in; default rrf-runs.sqlite here.")
     ] = None,
-    select: Select = None,
+    select: options.Select = None,
     compare: Annotated[
         str | None, typer.Option("--compare", help="Another design (problem file or plan) to set beside it.")
     ] = None,
     compare_select: Annotated[
         str | None, typer.Option("--compare-select", help="Ids of what the other design adds.")
     ] = None,
-    data: Data = None,
-    item: ItemId = None,
-    limit: Limit = None,
-    sample: Sample = None,
-    seed: Seed = 0,
+    data: options.Data = None,
+    item: options.ItemId = None,
+    limit: options.Limit = None,
+    sample: options.Sample = None,
+    seed: options.Seed = 0,
     following: Annotated[
         bool, typer.Option("--follow", help="Keep a run's page fresh while it goes on; Ctrl-C ends that.")
     ] = False,
     follow_seconds: Annotated[
         float, typer.Option("--follow-seconds", help="Follow at most so long.", min=0.0)
     ] = 86400.0,
-    jobs: Jobs = 1,
-    time_limit: TimeLimit = None,
-    quiet: Quiet = False,
-    as_json: AsJson = False,
+    jobs: options.Jobs = 1,
+    time_limit: options.TimeLimit = None,
+    quiet: options.Quiet = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Write one self-contained HTML page that works offline and prints well.
 
@@ -79,9 +65,10 @@ def report_verb(
 
     A run while it goes on: rrf-design report last --follow -o run.html
 
-    Two designs side by side: rrf-design report problem.toml --select a3 --compare-select a1,a2 -o both.html
+    Two designs side by side: rrf-design report problem.toml --select a3 --compare-select a1,a2 -o
+    both.html
     """
-    from rrf_design.files import write_text
+    from rrf_design.documents import write_text
     from rrf_design.reporting.documents import read, render
 
     if following:
@@ -117,25 +104,23 @@ FIELDLESS = ("rrf-scenario", "rrf-policy", "rrf-policy-run", "rrf-audit")
 def _of_table(
     what: str, data: Path | None, item: str | None, *, limit: int | None, sample: int | None, seed: int
 ) -> PageSource | None:
-    """The design of one item of a recipe, or of the weakest structure of its table; None for anything else."""
+    """The design of one item of a recipe, or of the weakest structure of its table; None for
+    anything else.
+    """
+    from rrf_design import Problem, margin
     from rrf_design.reporting.documents import read
 
     file = Path(what)
-    if not (file.is_file() and file.suffix.lower() in (".toml", ".json") and is_dataset(file, data)):
-        only_with_tables(data=data, item=item, limit=limit, sample=sample)
+    if not (file.is_file() and file.suffix.lower() in (".toml", ".json") and options.is_dataset(file, data)):
+        options.only_with_tables(data=data, item=item, limit=limit, sample=sample)
         return None
-    many = many_items(file, data, item, limit=limit, sample=sample, seed=seed)
-    if many is None:
-        return read(one_item(file, data, item))
-    from rrf_design.handover import by_structure
-
-    return read(by_structure(many, lambda problem: problem.margin(), lambda margin: margin.value).worst.problem)
+    given = options.problem_or_dataset(file, data, item, limit=limit, sample=sample, seed=seed)
+    return read(given if isinstance(given, Problem) else margin(given).worst.problem)
 
 
 def _follow(what: str, out: Path, store: str | None, seconds: float, *, as_json: bool, quiet: bool) -> None:
     from rrf_design.acquisition import Journal
     from rrf_design.cli.following import ended_politely, follow
-    from rrf_design.errors import InputError
 
     if _is_path(what):
         raise InputError(f"--follow: goes with a run of the journal, not with a file ({what})")
@@ -161,10 +146,11 @@ def _is_path(what: str) -> bool:
 
 
 def _source(what: str, problem: Path | None, store: str | None) -> PageSource:
-    """A path, or else a run of the journal, with the problems it was run on and the answers it was given."""
+    """A path, or else a run of the journal, with the problems it was run on and the answers it was
+    given.
+    """
     from dataclasses import replace
 
-    from rrf_design.errors import InputError
     from rrf_design.reporting.documents import read
 
     if _is_path(what):
@@ -183,13 +169,15 @@ def _source(what: str, problem: Path | None, store: str | None) -> PageSource:
 
 
 def _redone(source: PageSource) -> PageSource:
-    """A policy or an audit with what redoing its tests says: no page shows a promise that they refuse as if it held."""
+    """A policy or an audit with what redoing its tests says: no page shows a promise that they
+    refuse as if it held.
+    """
     from dataclasses import replace
 
+    from rrf_design.checker.promises import prove_audit, prove_policy
     from rrf_design.errors import Refused
-    from rrf_design.promises import prove_audit_document, prove_policy
 
-    prove: dict[str, Callable[[Any], object]] = {"rrf-policy": prove_policy, "rrf-audit": prove_audit_document}
+    prove: dict[str, Callable[[Any], object]] = {"rrf-policy": prove_policy, "rrf-audit": prove_audit}
     if source.kind not in prove:
         return source
     try:
@@ -202,18 +190,18 @@ def _redone(source: PageSource) -> PageSource:
 def _selecting(source: PageSource, select: str) -> PageSource:
     from dataclasses import replace
 
-    from rrf_design.errors import InputError
-
     if source.kind != "problem" or source.problem is None:
         raise InputError(f"--select: chooses what a problem file's design adds; a {source.kind} has its own selection")
-    return replace(source, data={"selected": source.problem.resolve(split_ids(select))})
+    return replace(source, data={"selected": source.problem.resolve(options.split_ids(select))})
 
 
 def _explained(source: PageSource, means: dict[str, Any], *, k: int | None = None, mend: bool = True) -> PageSource:
-    """The design that a document speaks of, as an explanation of its own: what the page of a design is made from."""
+    """The design that a document speaks of, as an explanation of its own: what the page of a design
+    is made from.
+    """
     from dataclasses import replace
 
-    from rrf_design.explaining import explain
+    from rrf_design._explain import explain
     from rrf_design.reporting.documents import selected_of
 
     selected = selected_of(source)
@@ -223,7 +211,7 @@ def _explained(source: PageSource, means: dict[str, Any], *, k: int | None = Non
 
 
 def _comparison(first: PageSource, second: PageSource, means: dict[str, Any]) -> str:
-    from rrf_design.reporting.comparison import comparison_page
+    from rrf_design.reporting.designs import comparison_page
 
     explained = _explained(first, means, mend=False)
     pair = (explained, _explained(second, means, k=explained.data["k"], mend=False))

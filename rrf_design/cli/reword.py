@@ -1,4 +1,6 @@
-"""rrf-design reword: have a model write other wordings of a recipe's questions, once, into a file for review."""
+"""rrf-design reword: have a model write other wordings of a recipe's questions, once, into a file
+for review.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +9,9 @@ from typing import Annotated, Any
 
 import typer
 
-from rrf_design.cli.output import AsJson, Quiet, default_file, print_json, say
-
-
-def register(app: typer.Typer) -> None:
-    app.command("reword")(reword_verb)
+from rrf_design.cli.options import AsJson, BaseUrl, Quiet, default_file
+from rrf_design.cli.output import print_json, say
+from rrf_design.errors import InputError
 
 
 def reword_verb(
@@ -20,21 +20,20 @@ def reword_verb(
         "rewordings.toml"
     ),
     model: Annotated[str, typer.Option("--model", help="Who writes them.")] = "embedded",
-    base_url: Annotated[str | None, typer.Option("--base-url", help="Server of an openai: model.")] = None,
+    base_url: BaseUrl = None,
     count: Annotated[int, typer.Option("--count", help="Wordings of each question.", min=1)] = 3,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
     """Have a model write other wordings of a recipe's questions, once, into a file for review.
 
-    Each is checked: numbers, placeholders, option letters and JSON keys must survive. The recipe uses those that somebody marks as reviewed
-    once [answer] says rewordings = "FILE".
+    Each is checked: numbers, placeholders, option letters and JSON keys must survive. The recipe
+    uses those that somebody marks as reviewed once [answer] says rewordings = "FILE".
 
     Example: rrf-design reword rrf.toml --model embedded -o rewordings.toml
     """
     from rrf_design import models
-    from rrf_design.errors import InputError
-    from rrf_design.files import write_text
+    from rrf_design.documents import write_text
     from rrf_design.questions.recipe import RecipeFile
     from rrf_design.questions.rewording import dumps_rewordings, write_rewordings
 
@@ -59,9 +58,10 @@ def reword_verb(
 
 
 def _checked(path: Path, output: Path) -> Any:
-    """The recipe's document; every fault of it is said before anybody is asked. It may name the file that is written here, which
-    is not there yet."""
-    from rrf_design.errors import InputError
+    """The recipe's document; every fault of it is said before anybody is asked.
+
+    It may name the file that is written here, which is not there yet.
+    """
     from rrf_design.files import parse_text, read_source
     from rrf_design.questions.recipe import recipe_from_document
 

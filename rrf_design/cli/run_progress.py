@@ -1,7 +1,8 @@
-"""A run's progress on standard error: on a terminal its state is one line, written over itself; in a log a line a minute.
+"""A run's progress on standard error: on a terminal its state is one line, written over itself; in
+a log a line a minute.
 
-What has no share is news, and is told at once: the story of a single field. For programs (`--json`) it is an event: one JSON object a
-line on standard error, every few seconds and at the end.
+What has no share is news, and is told at once: the story of a single field. For programs (`--json`)
+it is an event: one JSON object a line on standard error, every few seconds and at the end.
 """
 
 from __future__ import annotations
@@ -54,7 +55,9 @@ class RunProgress:
 
 
 class RunEvents:
-    """The same for programs; `event` takes the state of a run as its teller has it, `close` says the last one."""
+    """The same for programs; `event` takes the state of a run as its teller has it, `close` says
+    the last one.
+    """
 
     def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rrf_design.amounts import digits
-from rrf_design.cli.items import hand_over
-from rrf_design.cli.output import note, say, table
+from rrf_design.cli.output import hand_over, note, say, table
+from rrf_design.errors import InputError
+from rrf_design.texts import digits
 
 if TYPE_CHECKING:
     from rrf_design.acquisition import Acquisition
-    from rrf_design.handover import Delivery
     from rrf_design.questions import Dataset
+    from rrf_design.tables import Delivery
 
 
 def describe(result: Acquisition) -> None:
@@ -75,20 +75,37 @@ def _vector(value: Any) -> str:
     return "" if value is None else ", ".join(map(digits, value))
 
 
+def exit_code(result: Acquisition, *, well: bool) -> int:
+    """130 where the user ended the session, as everywhere; else whether all is well."""
+    from rrf_design.acquisition.driver import INTERRUPTED
+
+    if result.stopped_because == "paused" and result.detail == INTERRUPTED:
+        return 130
+    return 0 if well else 1
+
+
 def tell_next(
-    result: Acquisition, *, store: str | None, review_file: Path | None = None, of_table: bool = False
+    result: Acquisition,
+    *,
+    store: str | None,
+    review_file: Path | None = None,
+    table_of: str = "",
+    tell: Callable[[str], None] = say,
 ) -> None:
-    """How to go on with a run that is not over: what is still asked, who is waited for, what has to be given again."""
-    again = f"rrf-design acquire {'... ' if of_table else ''}--resume {result.run}{_where(store)}{_given_again(result)}"
-    if result.stopped_because in ("paused", "pending") and not of_table:
-        say(f"Go on with: {again}")
+    """How to go on with a run that is not over: what is still asked, who is waited for, what has to
+    be given again. `table_of` names a table's files as the command line does.
+    """
+    words = f"{table_of} " if table_of else ""
+    again = f"rrf-design acquire {words}--resume {result.run}{_where(store)}{_given_again(result)}"
+    if result.stopped_because in ("paused", "pending"):
+        tell(f"Go on with: {again}")
     if not result.open_reviews:
         return
     many = f"{result.open_reviews} question{'s wait' if result.open_reviews > 1 else ' waits'} for people: "
     if review_file is None:
-        say(f"{many}write them with --review-file, then go on with: {again} --reviews FILE")
+        tell(f"{many}write them with --review-file, then go on with: {again} --reviews FILE")
     else:
-        say(f"{many}they are in {review_file}; when it is filled in, go on with: {again} --reviews {review_file}")
+        tell(f"{many}they are in {review_file}; when it is filled in, go on with: {again} --reviews {review_file}")
 
 
 def _where(store: str | None) -> str:
@@ -108,7 +125,7 @@ def _given_again(result: Acquisition) -> str:
 
 
 def write_document(path: Path, result: Acquisition) -> None:
-    from rrf_design.files import write_text
+    from rrf_design.documents import write_text
     from rrf_design.texts import json_text
 
     write_text(path, json_text(result.to_json(), indent=1) + "\n")
@@ -123,8 +140,10 @@ def deliver(
     store: str | None,
     quiet: bool,
 ) -> Delivery:
-    """Hand over what a run over a table came to; `.json` is the run's own document, `.html` its page."""
-    from rrf_design.handover import delivery_of
+    """Hand over what a run over a table came to; `.json` is the run's own document, `.html` its
+    page.
+    """
+    from rrf_design.tables import delivery_of
 
     delivery = delivery_of(table_of, result)
     own = [path for path in outputs if path.suffix.lower() in (".json", ".html")]
@@ -148,9 +167,9 @@ def write_page(result: Acquisition, path: Path, store: str | None) -> None:
 
 
 def certify_all(result: Acquisition, path: Path) -> list[Path]:
-    """Write the certificates of a run's fields: one file for a single problem, a folder for a data set."""
-    from rrf_design.errors import InputError
-
+    """Write the certificates of a run's fields: one file for a single problem, a folder for a data
+    set.
+    """
     if len(result.items) == 1 and result.items[0].item == "":
         result.items[0].certify().save(path)
         return [path]

@@ -8,13 +8,9 @@ from typing import Annotated
 import typer
 
 from rrf_design.cli.live_models import Store
-from rrf_design.cli.output import AsJson, Quiet, print_json, say, table
+from rrf_design.cli.options import AsJson, Quiet
+from rrf_design.cli.output import print_json, say, table
 from rrf_design.cli.run_results import describe
-
-
-def register(app: typer.Typer) -> None:
-    app.command("runs")(runs_verb)
-    app.command("show")(show)
 
 
 def runs_verb(store: Store = None, quiet: Quiet = False, as_json: AsJson = False) -> None:
@@ -54,13 +50,16 @@ def runs_verb(store: Store = None, quiet: Quiet = False, as_json: AsJson = False
         table("", ["run", "began (UTC)", "name", "purchases", "stopped because"], cells, right=[3])
 
 
-def show(
+def show_verb(
     run: Annotated[str, typer.Argument(help="A run, the beginning of its name, or last.")],
     store: Store = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Write its document here (.json).")] = None,
     answers: Annotated[
         Path | None,
-        typer.Option("--answers", help="Write its raw answers here (.jsonl); `--model replay:FILE` reads them."),
+        typer.Option(
+            "--answers",
+            help="Write its raw answers here (.jsonl): `--responses`, `import` and `--model replay:FILE` read them.",
+        ),
     ] = None,
     quiet: Quiet = False,
     as_json: AsJson = False,
@@ -70,9 +69,8 @@ def show(
     Example: rrf-design show last
     """
     from rrf_design.acquisition import answer_log, read_run
-    from rrf_design.amounts import digits
-    from rrf_design.files import write_text
-    from rrf_design.texts import json_text
+    from rrf_design.documents import write_text
+    from rrf_design.texts import digits, json_text
 
     result = read_run(run, store=store)
     if out is not None:

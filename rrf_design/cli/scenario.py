@@ -9,17 +9,9 @@ from typing import Annotated, Any
 
 import typer
 
-from rrf_design.cli.output import AsJson, Jobs, Quiet, note, print_json, say, table
-from rrf_design.errors import MissingDependency, RRFError
-
-
-def register(app: typer.Typer) -> None:
-    group = typer.Typer(
-        no_args_is_help=True, help="Reproduce the paper's experiments, and more.", rich_markup_mode=None
-    )
-    group.command("list")(list_scenarios)
-    group.command("run")(run)
-    app.add_typer(group, name="scenario")
+from rrf_design.cli.options import AsJson, Jobs, Quiet
+from rrf_design.cli.output import note, print_json, say, table
+from rrf_design.errors import InputError, MissingDependency, RRFError
 
 
 def list_scenarios(quiet: Quiet = False, as_json: AsJson = False) -> None:
@@ -76,13 +68,13 @@ def run(
 ) -> None:
     """Run a scenario and write its data, plots and pages to OUT/NAME.
 
-    Exit code 1: it ran, and a condition was violated. 2: it could not run, and one line says why. 3: it crashed. With `all` the others
-    go on, and the worst code counts.
+    Exit code 1: it ran, and a condition was violated. 2: it could not run, and one line says why.
+    3: it crashed. With `all` the others go on, and the worst code counts.
 
     Example: rrf-design scenario run anchor-transition --out results --jobs 2
     """
     import scenarios
-    from scenarios.runner import run_scenario
+    from scenarios.kit.runner import run_scenario
 
     changes = _changes(settings or [])
     if model is not None:
@@ -132,6 +124,25 @@ def run(
     raise typer.Exit(code)
 
 
+def pages(
+    results: Annotated[Path, typer.Argument(help="Where results lie, a folder for each scenario.")] = Path("reports"),
+    out: Annotated[Path, typer.Option("--out", "-o", help="Directory for the pages.")] = Path("pages"),
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+) -> None:
+    """Make HTML pages of results, without running anything.
+
+    Example: rrf-design scenario pages reports --out pages
+    """
+    from scenarios.kit.runner import write_pages
+
+    count = write_pages(results, out)
+    if as_json:
+        print_json({"scenarios": count, "index": str(out / "index.html")})
+    elif not quiet:
+        say(f"{count} scenarios: {out / 'index.html'}")
+
+
 def _summary(documents: list[dict[str, Any]]) -> str:
     bad = [f"{d['name']} {_violated(d)} of {len(d['expectations'])}" for d in documents if _violated(d)]
     listed = f": conditions violated in {', '.join(bad)}" if bad else ", no condition violated"
@@ -143,8 +154,6 @@ def _violated(document: Any) -> int:
 
 
 def _changes(settings: list[str]) -> dict[str, Any]:
-    from rrf_design.errors import InputError
-
     changes: dict[str, Any] = {}
     for setting in settings:
         name, equals, text = setting.partition("=")
@@ -152,13 +161,15 @@ def _changes(settings: list[str]) -> dict[str, Any]:
             raise InputError(f"--set {setting!r}: write it as NAME=VALUE")
         try:
             changes[name] = json.loads(text)
-        except ValueError:
+        except (ValueError, RecursionError):
             changes[name] = text
     return changes
 
 
 def _known(changes: dict[str, Any], name: str, *, among: tuple[str, ...]) -> dict[str, Any]:
-    """With `all`, a change concerns the scenarios that have the parameter; one that nobody has is an error."""
+    """With `all`, a change concerns the scenarios that have the parameter; one that nobody has is
+    an error.
+    """
     import scenarios
 
     if len(among) == 1:
@@ -174,3 +185,9 @@ def _describe(document: Any, directory: Path) -> None:
     table("", ["verdict", "condition", "seen"], rows)
     say(f"Ran: {_violated(document)} of {len(rows)} conditions violated.")
     say(f"Pages, tables and raw data: {directory}")
+
+
+group = typer.Typer(no_args_is_help=True, help="Reproduce the paper's experiments, and more.", rich_markup_mode=None)
+group.command("list")(list_scenarios)
+group.command("run")(run)
+group.command("pages")(pages)

@@ -47,7 +47,9 @@ INSTEAD = {
 
 
 def refuse_other_options(context: typer.Context, files: Sequence[Path]) -> None:
-    """InputError for what the loop takes and a policy does not: the policy has fixed it, and an option that does nothing would mislead."""
+    """InputError for what the loop takes and a policy does not: the policy has fixed it, and an
+    option that does nothing would mislead.
+    """
     from rrf_design.errors import InputError
 
     if len(files) > 1:
@@ -73,22 +75,25 @@ def acquire_under_policy(
     quiet: bool = False,
     as_json: bool = False,
 ) -> None:
-    """Exit code 0 when every item is settled as the policy says (delivered, decided, or withheld where it withholds); 1 while some wait for a person, or where it costs more than [promise] budget."""
-    from rrf_design.cli.items import open_dataset
+    """Exit code 0 when every item is settled as the policy says (delivered, decided, or withheld
+    where it withholds); 1 while some wait for a person, or where it costs more than [promise]
+    budget.
+    """
+    from rrf_design.cli.options import open_dataset
     from rrf_design.documents import checked, read, write
     from rrf_design.errors import InputError
-    from rrf_design.handover.outputs import spare_inputs
     from rrf_design.promises import run_policy
     from rrf_design.promises.reviews import check_review_file, joined_reviews, write_reviews
     from rrf_design.questions.answers import RecordedAnswers
-    from rrf_design.questions.delivery import FORMS, deliver
+    from rrf_design.tables.delivered import FORMS, deliver, spare_inputs
 
     if responses is not None and live.model is not None:
         raise InputError("give --responses or --model, not both: a run under a policy has one source of answers")
     for path in outputs:
         if path.suffix.lower() not in (".json", ".html", *FORMS):
             raise InputError(
-                f"{path}: -o ends in .json (the whole result), .html (the page) or {', '.join(FORMS)} (the delivered table)"
+                f"{path}: -o ends in .json (the whole result), .html (the page) or {', '.join(FORMS)} (the delivered"
+                " table)"
             )
     dataset = open_dataset(file, data)
     spare_inputs(outputs, dataset, file, policy, responses, data, *reviews)
@@ -116,7 +121,7 @@ def acquire_under_policy(
 
             write_report(run.to_json(), path, redone=True)
         else:
-            deliver(path, run.pairs(dataset), dataset.columns)
+            deliver(path, run.delivery.cells(), dataset.columns)
     if review_file is not None:
         write_reviews(review_file, run.reviews)
     if as_json:
@@ -141,7 +146,8 @@ def _describe(run: PolicyRun, review_file: Path | None, *, quiet: bool) -> None:
     if run.disputed:
         told = f"{', '.join(run.disputed[:8])}{' …' if len(run.disputed) > 8 else ''}"
         say(
-            f"Reviews say something else than what the policy delivers without a person, which stays as the policy says: {told}"
+            "Reviews say something else than what the policy delivers without a person, which stays as the policy"
+            f" says: {told}"
         )
     if not quiet:
         say(run.about_pilot)

@@ -7,11 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from rrf_design.cli.output import AsJson, Quiet, TimeLimit, note, print_json, progress_bar, say, table
-
-
-def register(app: typer.Typer) -> None:
-    app.command("verify")(verify_verb)
+from rrf_design.cli.options import AsJson, Quiet, TimeLimit
+from rrf_design.cli.output import note, print_json, progress_bar, say, table
 
 
 def verify_verb(
@@ -28,13 +25,15 @@ def verify_verb(
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
-    """Re-prove a certificate from its operator alone, by a search that shares nothing with the one that found it.
+    """Re-prove a certificate from its operator alone, by a search that shares nothing with the one
+    that found it.
 
-    A policy of `pilot` and a certificate of `audit` are re-proved too: the draw, every count, every test.
+    A policy of `pilot` and a certificate of `audit` are re-proved too: the draw, every count, every
+    test.
 
     Example: rrf-design verify certificate.json
     """
-    from rrf_design.certificates.checker import verify as prove
+    from rrf_design.checker import verify as prove
     from rrf_design.errors import InputError
 
     kind = _promise_kind(certificate)
@@ -50,7 +49,7 @@ def verify_verb(
     if fault is None and require is not None and (result.robust_lower or 0.0) < require:
         fault = f"required {require!r}, proven {result.robust_lower!r}"
     if junit is not None:
-        from rrf_design.documents.junit import write_junit
+        from rrf_design.documents import write_junit
 
         cases = [(check.name, check.seconds, None) for check in result.checks]
         last = (certificate.name, 0.0, fault)
@@ -65,13 +64,16 @@ def verify_verb(
             say(f"Taken on trust: {result.taken_on_trust}.")
         elif not result.checks and not quiet:
             note(
-                "certificates, policies and audits carry proofs; the result of a run does not: verify its policy, or an audit of it"
+                "certificates, policies and audits carry proofs; the result of a run does not: verify its policy, or an"
+                " audit of it"
             )
     raise typer.Exit(0 if fault is None else 1)
 
 
 def _promise_kind(path: Path) -> str | None:
-    """The format of a document about a whole data set; None for certificates of designs and for what can't be read, which its checker refuses."""
+    """The format of a document about a whole data set; None for certificates of designs and for
+    what can't be read, which its checker refuses.
+    """
     from rrf_design.documents import kind_of, read
     from rrf_design.errors import InputError
 
@@ -83,10 +85,10 @@ def _promise_kind(path: Path) -> str | None:
 
 
 def _verify_promise(path: Path, kind: str, delivered: Path | None, *, junit: Path | None, as_json: bool) -> None:
+    from rrf_design.checker.promise_words import policy_words
+    from rrf_design.checker.promises import prove_policy
     from rrf_design.documents import read
     from rrf_design.errors import InputError, Refused
-    from rrf_design.promises import prove_policy
-    from rrf_design.promises.policy_forms import policy_words
 
     if delivered is not None and kind != "rrf-audit":
         raise InputError(f"--delivered is the file that an audit speaks of; {path.name} is a policy")
@@ -95,14 +97,14 @@ def _verify_promise(path: Path, kind: str, delivered: Path | None, *, junit: Pat
         document = read(path)
         if kind == "rrf-policy":
             policy = prove_policy(document)
-            found = f"{len(policy.choice.policies)} tests on {policy.choice.scope.piloted} drawn items redone: {policy.sentence}"
+            found = f"{policy.tests} tests on {policy.drawn} drawn items redone: {policy.sentence}"
             trusted = policy_words(document["seed"])
         else:
             found, trusted, beside = _verify_audit(path, document, delivered)
     except Refused as error:
         fault = str(error)
     if junit is not None:
-        from rrf_design.documents.junit import write_junit
+        from rrf_design.documents import write_junit
 
         write_junit(junit, "rrf-design verify", [(path.name, 0.0, fault)])
     if as_json:
@@ -129,23 +131,29 @@ SAME, CHANGED = "same", "changed"
 
 
 def _verify_audit(path: Path, document: Any, delivered: Path | None) -> tuple[str, str, str | None]:
-    """What was redone, what is taken on trust, and whether the delivered file is what was audited: the one that is given, else the one of that name beside the certificate."""
+    """What was redone, what is taken on trust, and whether the delivered file is what was audited:
+    the one that is given, else the one of that name beside the certificate.
+    """
+    from rrf_design.checker.promise_words import audit_words, percent
+    from rrf_design.checker.promises import prove_audit
     from rrf_design.errors import InputError, Refused
-    from rrf_design.promises import prove_audit_document
-    from rrf_design.promises.audited_files import check_delivered, compared
-    from rrf_design.promises.policy_forms import audit_words
-    from rrf_design.risk.sentences import percent
 
-    audit = prove_audit_document(document)
-    found = f"{audit.drawn:,} draws redone: at most {audit.bound:,} of {audit.population:,} are wrong, confidence {percent(audit.confidence)}"
+    audit = prove_audit(document)
+    found = (
+        f"{audit.drawn:,} draws redone: at most {audit.bound:,} of {audit.population:,} are wrong, confidence"
+        f" {percent(audit.confidence)}"
+    )
     seed = document["record"]["seed"]
+    name = document["table"]
+    near = path.parent / name if Path(name).name == name else None
+    if delivered is None and (near is None or not near.is_file()):
+        return found, audit_words(seed), None
+    from rrf_design.promises.audits import check_delivered, compared
+
     if delivered is not None:
         same = compared(check_delivered(document, delivered))
         return f"{found}; {delivered.name} is what was audited ({same})", audit_words(seed, same=True), SAME
-    name = document["table"]
-    near = path.parent / name if isinstance(name, str) and Path(name).name == name else None
-    if near is None or not near.is_file():
-        return found, audit_words(seed), None
+    assert near is not None
     try:
         same = compared(check_delivered(document, near))
     except (InputError, Refused):

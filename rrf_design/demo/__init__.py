@@ -1,8 +1,9 @@
-"""The demonstration's data: questions at the edge of what a very small model can do, and how its answers are judged."""
+"""The demonstration's data: questions at the edge of what a very small model can do, and how its
+answers are judged.
+"""
 
 from __future__ import annotations
 
-from rrf_design.demo.judging import FieldVerdict, Grade, judge
-from rrf_design.demo.questions import Topic, topics
+from rrf_design.demo.questions import FieldVerdict, Grade, Topic, judge, topics
 
 __all__ = ["FieldVerdict", "Grade", "Topic", "judge", "topics"]

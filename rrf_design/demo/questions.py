@@ -1,21 +1,29 @@
-"""Sums, products, capitals and a small program, each asked in four wordings, with two more and a check for sale.
+"""Sums, products, capitals and a small program, each asked in four wordings, with two more and a
+check for sale; and what a run over them got right.
 
-Numbers come from a seeded generator, not from what the model happens to know. The truth is used in two places only:
-inside an anchor, which the run has to buy, and after the run, to say what it got right.
+Numbers come from a seeded generator, not from what the model happens to know. The truth is used in
+two places only: inside an anchor, which the run has to buy, and after the run, to judge it. The
+theorem promises: where the margin is certified and at most k answers are wrong, the repair is the
+truth. So every field is put into one of the boxes of `FieldVerdict`, and `BROKEN` must stay empty:
+it would be a bug, not bad luck.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from itertools import combinations
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from rrf_design.problem import Problem
-from rrf_design.responses import prompts
-from rrf_design.responses.prompts import Transformation
+from rrf_design.questions.templates import render
+from rrf_design.responses import parsers
+
+if TYPE_CHECKING:
+    from rrf_design.acquisition import Acquisition, ItemResult
 
 K = 2
 """Wrong answers per field that must not be able to hide."""
@@ -25,39 +33,41 @@ WORDING = 2.0
 CALCULATOR = 1.0
 TESTS = 1.0
 ATLAS = 3.0
-"""Prices of a check: a calculator is cheaper than another call, a person with an atlas is dearer."""
+"""Prices of a check: a calculator is cheaper than another call, a person with an atlas is
+dearer.
+"""
 
-_SUM = (
-    ("plain", "Compute {{ a }} + {{ b }}.", prompts.original()),
-    ("swapped", "Compute {{ b }} + {{ a }}.", prompts.paraphrase()),
-    ("worded", "Compute the sum {{ a }} + {{ b }}.", prompts.paraphrase()),
-    ("one more", "Compute {{ a }} + {{ c }}.", prompts.shift(1)),
-    ("plus", "Compute {{ a }} plus {{ b }}.", prompts.paraphrase()),
-    ("add", "Add {{ a }} + {{ b }}.", prompts.paraphrase()),
+_SUM = (  # name, question, and how much more its answer is
+    ("plain", "Compute {{ a }} + {{ b }}.", 0),
+    ("swapped", "Compute {{ b }} + {{ a }}.", 0),
+    ("worded", "Compute the sum {{ a }} + {{ b }}.", 0),
+    ("one more", "Compute {{ a }} + {{ c }}.", 1),
+    ("plus", "Compute {{ a }} plus {{ b }}.", 0),
+    ("add", "Add {{ a }} + {{ b }}.", 0),
 )
 _PRODUCT = (
-    ("plain", "Compute {{ a }} * {{ b }}.", prompts.original()),
-    ("swapped", "Compute {{ b }} * {{ a }}.", prompts.paraphrase()),
-    ("worded", "Compute the product {{ a }} * {{ b }}.", prompts.paraphrase()),
-    ("times", "Compute {{ a }} times {{ b }}.", prompts.paraphrase()),
-    ("question", "What is {{ a }} * {{ b }}?", prompts.paraphrase()),
-    ("multiply", "Multiply {{ a }} * {{ b }}.", prompts.paraphrase()),
+    ("plain", "Compute {{ a }} * {{ b }}.", 0),
+    ("swapped", "Compute {{ b }} * {{ a }}.", 0),
+    ("worded", "Compute the product {{ a }} * {{ b }}.", 0),
+    ("times", "Compute {{ a }} times {{ b }}.", 0),
+    ("question", "What is {{ a }} * {{ b }}?", 0),
+    ("multiply", "Multiply {{ a }} * {{ b }}.", 0),
 )
 _CAPITAL = (
-    ("plain", "What is the capital of {{ x }}?", prompts.original()),
-    ("tell", "Tell me the capital of {{ x }}.", prompts.paraphrase()),
-    ("name", "Name the capital of {{ x }}.", prompts.paraphrase()),
-    ("city", "What is the capital city of {{ x }}?", prompts.paraphrase()),
-    ("which", "Which city is the capital of {{ x }}?", prompts.paraphrase()),
-    ("seat", "In which city does the government of {{ x }} sit?", prompts.paraphrase()),
+    ("plain", "What is the capital of {{ x }}?", 0),
+    ("tell", "Tell me the capital of {{ x }}.", 0),
+    ("name", "Name the capital of {{ x }}.", 0),
+    ("city", "What is the capital city of {{ x }}?", 0),
+    ("which", "Which city is the capital of {{ x }}?", 0),
+    ("seat", "In which city does the government of {{ x }} sit?", 0),
 )
 _PROGRAM = (
-    ("plain", "Write a Python function solve(n) that returns {{ x }}.", prompts.original()),
-    ("define", "Define solve(n) in Python. It returns {{ x }}.", prompts.paraphrase()),
-    ("short", "Python: def solve(n) which returns {{ x }}. Only code.", prompts.paraphrase()),
-    ("please", "Please write the Python function solve(n). It should return {{ x }}.", prompts.paraphrase()),
-    ("one line", "Write solve(n) in one line of Python; it returns {{ x }}.", prompts.paraphrase()),
-    ("code", "Give me the code of a Python function solve(n) returning {{ x }}.", prompts.paraphrase()),
+    ("plain", "Write a Python function solve(n) that returns {{ x }}.", 0),
+    ("define", "Define solve(n) in Python. It returns {{ x }}.", 0),
+    ("short", "Python: def solve(n) which returns {{ x }}. Only code.", 0),
+    ("please", "Please write the Python function solve(n). It should return {{ x }}.", 0),
+    ("one line", "Write solve(n) in one line of Python; it returns {{ x }}.", 0),
+    ("code", "Give me the code of a Python function solve(n) returning {{ x }}.", 0),
 )
 _PLACES: Mapping[str, Sequence[str]] = {
     "Spain": ("Madrid", "Barcelona", "Seville", "Valencia"),
@@ -73,7 +83,9 @@ _PROGRAMS = (("n squared", (4, 9, 49)), ("n plus one", (3, 4, 8)))
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """One field of the demonstration: the problem as the run sees it, and the truth for judging afterwards."""
+    """One field of the demonstration: the problem as the run sees it, and the truth for judging
+    afterwards.
+    """
 
     problem: Problem
     truth: Mapping[str, tuple[float, ...]]
@@ -143,7 +155,7 @@ def topics(
 
 def _topic(
     name: str,
-    wordings: Sequence[tuple[str, str, Transformation]],
+    wordings: Sequence[tuple[str, str, int]],
     variables: Mapping[str, object],
     *,
     parser: str | Mapping[str, Any],
@@ -152,25 +164,142 @@ def _topic(
     check: Mapping[str, Any],
     options: tuple[str, ...] = (),
 ) -> Topic:
-    """Four wordings asked at once and two for sale, every pair compared for nothing, one check for sale."""
-    variants = tuple(prompts.Variant(*wording) for wording in wordings)
-    item = prompts.Item(name, variables, variants, parser=parser, dim=len(truth))
-    nodes: list[dict[str, Any]] = [node | {"max_tokens": tokens} for node in item.nodes()]
+    """Four wordings asked at once and two for sale, every pair compared for nothing, one check for
+    sale.
+    """
+    dim = parsers.get(parser).dim
+    nodes: list[dict[str, Any]] = [
+        {"id": id_, "dim": dim, "prompt": render(text, variables), "parser": parser, "max_tokens": tokens}
+        for id_, text, _ in wordings
+    ]
     for node in nodes[4:]:
         node["cost"] = WORDING
-    nodes[0]["variables"] = dict(variables)
-    nodes[0]["prompt"] = variants[0].template
-    pairs = list(combinations(range(len(variants)), 2))
+    nodes[0] |= {"variables": dict(variables), "prompt": wordings[0][1]}
     problem = Problem(
         name=name,
         k=K,
         target=TARGET,
         nodes=nodes,
-        relations=item.relations(pairs),
+        relations=[
+            {"id": f"{tail}-{head}", "tail": tail, "head": head, "offset": float(more - less)}
+            for (tail, _, less), (head, _, more) in combinations(wordings, 2)
+        ],
         anchors=[{"id": "check", "node": nodes[0]["id"], **check}],
     )
-    values = {
-        variant.name: tuple(float(x) for x in variant.transformation.affine(len(truth)).apply(truth))
-        for variant in variants
-    }
+    values = {id_: tuple(float(x + more) for x in truth) for id_, _, more in wordings}
     return Topic(problem, values, options)
+
+
+class FieldVerdict(StrEnum):
+    CLEAN = "all right"
+    REPAIRED = "repaired, as guaranteed"
+    BROKEN = "PROMISE BROKEN"
+    """Certified, within the corruption budget, and still not the truth. Never to be seen."""
+    LUCKY = "repaired, not guaranteed"
+    NOTICED = "too many wrong, noticed"
+    """More wrong answers than the corruption budget, and no error on so few nodes explains what was
+    measured.
+    """
+    FOOLED = "too many wrong, fooled"
+    """More wrong answers than the corruption budget, and they agree on something false."""
+    UNCERTAIN = "not repaired, nothing promised"
+
+
+@dataclass(frozen=True, slots=True)
+class FieldJudgement:
+    """One field: what was asked, what was wrong, and what became of it."""
+
+    item: str
+    verdict: FieldVerdict
+    asked: int
+    wrong: tuple[str, ...]
+    unread: tuple[str, ...]
+    repaired_wrong: tuple[str, ...]
+    """Wrong answers whose repaired value is the truth."""
+    certified: bool
+    within: bool
+    """There are answers, and at most k of them are wrong (those that could not be read are missing,
+    not wrong).
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class Grade:
+    fields: tuple[FieldJudgement, ...]
+
+    def count(self, *verdicts: FieldVerdict) -> int:
+        return sum(field.verdict in verdicts for field in self.fields)
+
+    @property
+    def within(self) -> int:
+        return sum(field.within for field in self.fields)
+
+    @property
+    def wrong(self) -> int:
+        return sum(len(field.wrong) for field in self.fields)
+
+    @property
+    def repaired(self) -> int:
+        return sum(len(field.repaired_wrong) for field in self.fields)
+
+    @property
+    def unread(self) -> int:
+        return sum(len(field.unread) for field in self.fields)
+
+    @property
+    def asked(self) -> int:
+        return sum(field.asked for field in self.fields)
+
+    @property
+    def kept(self) -> bool:
+        """No promise was broken."""
+        return self.count(FieldVerdict.BROKEN) == 0
+
+
+def judge(run: Acquisition, topics: Mapping[str, Topic]) -> Grade:
+    """Compare every field of a run with the truth."""
+    return Grade(tuple(_field(entry, topics[entry.item]) for entry in run.items))
+
+
+def _field(entry: ItemResult, topic: Topic) -> FieldJudgement:
+    nodes = topic.problem.node_by_id
+    wrong = tuple(name for name, value in entry.answers.items() if not _same(value, topic.truth[name]))
+    unread = tuple(name for name in entry.failed if name in nodes)
+    repair: Mapping[str, Any] = entry.repair or {}
+    repaired: Mapping[str, Any] = repair.get("repaired") or {}
+    # Values that nothing determines are not claimed, so they can't be wrong.
+    given = {name: value for name, value in repaired.items() if value is not None}
+    right = bool(given) and all(_same(value, topic.truth[name]) for name, value in given.items())
+    within = bool(entry.answers) and len(wrong) <= entry.k
+    sure = bool(repair.get("guaranteed"))
+    return FieldJudgement(
+        item=entry.item,
+        verdict=_verdict(right=right, sure=sure, within=within, wrong=bool(wrong), repair=repair),
+        asked=len(entry.answers) + len(unread),
+        wrong=wrong,
+        unread=unread,
+        repaired_wrong=tuple(n for n in wrong if repaired.get(n) is not None and _same(repaired[n], topic.truth[n])),
+        certified=entry.reached,
+        within=within,
+    )
+
+
+def _verdict(*, right: bool, sure: bool, within: bool, wrong: bool, repair: Mapping[str, Any]) -> FieldVerdict:
+    if right and not wrong:
+        return FieldVerdict.CLEAN
+    if right:
+        return FieldVerdict.REPAIRED if sure and within else FieldVerdict.LUCKY
+    if within:
+        return FieldVerdict.BROKEN if sure else FieldVerdict.UNCERTAIN
+    if not repair.get("repaired"):
+        return FieldVerdict.UNCERTAIN
+    return FieldVerdict.FOOLED if _quiet(repair) else FieldVerdict.NOTICED
+
+
+def _quiet(repair: Mapping[str, Any]) -> bool:
+    """The repair gives no sign that something is wrong."""
+    return repair.get("certainty") not in ("unexplained", "ambiguous", "undecided")
+
+
+def _same(value: Sequence[float] | None, truth: Sequence[float]) -> bool:
+    return value is not None and all(abs(x - y) < 1e-6 for x, y in zip(value, truth, strict=True))

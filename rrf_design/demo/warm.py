@@ -1,7 +1,8 @@
-"""Compile everything that the demo and a first problem need: `python -m rrf_design.demo.warm`, at set-up.
+"""Compile everything that the demo and a first problem need: `python -m rrf_design.demo.warm`, at
+set-up.
 
-Solvers, decoders and the verifier keep their kernels in a cache, each compiled on first use. Certifying, verifying and
-repairing a small field meets those that `solvers.warm` can't know of.
+Solvers, decoders and the verifier keep their kernels in a cache, each compiled on first use.
+Certifying, verifying and repairing a small field meets those that `solvers.warm` can't know of.
 """
 
 from __future__ import annotations
@@ -16,11 +17,11 @@ def main(n_jobs: int = 2) -> None:
 
 
 def use_everything() -> None:
-    """Certify, verify and repair six wordings of one question, one answer of them wrong: each takes its usual path.
+    """Certify, verify and repair six wordings of one question, one answer of them wrong: each takes
+    its usual path.
 
     The six all touch each other; a chain is verified along its edges, by another kernel.
     """
-    from rrf_design.bundles import Claims
     from rrf_design.certificates import certify, verify
     from rrf_design.problem import Problem
     from rrf_design.repairing import repair
@@ -41,7 +42,7 @@ def use_everything() -> None:
         anchors=[{"id": f"a{i}", "node": str(i)} for i in range(30)],
     )
     for k in (1, 4):  # large supports have a search of their own
-        verify(certify(chain, k=k, claims=Claims(budgets=[])))
+        verify(certify(chain, k=k, budgets=[]))
     repair(problem, {**dict.fromkeys(names, 42.0), "b": 17.0})
 
 

@@ -1,5 +1,7 @@
-"""Models by name: ``get("embedded")``, a GGUF file, ``openai:NAME``, ``transformers:NAME-OR-PATH``, ``scripted:FILE``,
-``replay:FILE``, or any object that implements :class:`Model`. Adapters are imported when they are asked for."""
+"""Models by name: ``get("embedded")``, a GGUF file, ``openai:NAME``, ``transformers:NAME-OR-PATH``,
+``scripted:FILE``, ``replay:FILE``, or any object that implements :class:`Model`. Adapters are
+imported when they are asked for.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +18,8 @@ from rrf_design.models.base import (
     key,
 )
 from rrf_design.models.prices import Price, PriceTable
-from rrf_design.models.records import read_records, record, write_records
 from rrf_design.models.registry import get, names
+from rrf_design.models.replay import read_records, record, write_records
 from rrf_design.models.roster import Roster
 
 __all__ = [

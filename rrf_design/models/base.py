@@ -1,9 +1,9 @@
 """The adapter contract: a request goes in, exactly one reply with a named outcome comes out.
 
-The paper's black box is a sampler ``y ~ P(. | x)``. Everything a run must be able to prove later travels with the
-answer: the raw request and response, the identity of the backend (the same weights answer differently in another
-runtime), the tokens that were paid for, and how many attempts it took. A time-out, a refusal or an empty text is
-an outcome of its own and never an answer.
+The paper's black box is a sampler ``y ~ P(. | x)``. Everything a run must be able to prove later
+travels with the answer: the raw request and response, the identity of the backend (the same weights
+answer differently in another runtime), the tokens that were paid for, and how many attempts it
+took. A time-out, a refusal or an empty text is an outcome of its own and never an answer.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from rrf_design.models.batches import BatchInterface
     from rrf_design.models.pacing import Pace
 
-# A chat template wraps a prompt in role markers; no template we know adds more than this many tokens.
+# A chat template wraps a prompt in role markers; no template we know adds more than this many
+# tokens.
 TEMPLATE_TOKENS = 256
 
 
@@ -50,14 +51,20 @@ RETRYABLE = frozenset({Outcome.TIMEOUT, Outcome.RATE_LIMITED, Outcome.UNREACHABL
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What was paid for; it adds up over attempts. ``estimated`` marks a ceiling put in for an unknown count."""
+    """What was paid for; it adds up over attempts.
+
+    ``estimated`` marks a ceiling put in for an unknown count.
+    """
 
     input_tokens: int = 0
     output_tokens: int = 0
     calls: int = 0
     estimated: bool = False
     doubtful: int = 0
-    """Of the calls: those that broke before a byte came back. They are paid for here; the other side may never have seen them."""
+    """Of the calls: those that broke before a byte came back.
+
+    They are paid for here; the other side may never have seen them.
+    """
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(
@@ -78,10 +85,12 @@ _USAGE_FIELDS = tuple(entry.name for entry in fields(Usage) if entry.name != "do
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One question, with everything that decides the answer. ``grammar`` is GBNF, for adapters that offer it.
+    """One question, with everything that decides the answer.
 
-    What is None is left to the backend: a server is not told, a local model is greedy. ``repeat`` counts equal questions
-    that are asked for answers of their own.
+    ``grammar`` is GBNF, for adapters that offer it.
+
+    What is None is left to the backend: a server is not told, a local model is greedy. ``repeat``
+    counts equal questions that are asked for answers of their own.
     """
 
     prompt: str
@@ -114,7 +123,9 @@ class Request:
 
     @property
     def sampling(self) -> tuple[float, float, int]:
-        """Temperature, top_p and seed as a local model takes them; each repeat has a seed of its own."""
+        """Temperature, top_p and seed as a local model takes them; each repeat has a seed of its
+        own.
+        """
         return self.temperature or 0.0, 1.0 if self.top_p is None else self.top_p, (self.seed or 0) + self.repeat
 
     def document(self) -> dict[str, Any]:
@@ -127,7 +138,9 @@ class Request:
         return cls(**{**document, "stop": tuple(document.get("stop", ()))})
 
     def ceiling(self) -> Usage:
-        """More than one attempt can use: no tokenizer makes more tokens than a text has UTF-8 bytes."""
+        """More than one attempt can use: no tokenizer makes more tokens than a text has UTF-8
+        bytes.
+        """
         size = len(whole(self.prompt).encode()) + len(whole(self.system or "").encode())
         return Usage(size + TEMPLATE_TOKENS, self.max_tokens, 1, estimated=True)
 
@@ -148,7 +161,10 @@ def key(request: Request, identity: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One call of the backend. ``usage=None`` means that the count is unknown; the ceiling is then assumed."""
+    """One call of the backend.
+
+    ``usage=None`` means that the count is unknown; the ceiling is then assumed.
+    """
 
     outcome: Outcome
     text: str = ""
@@ -157,11 +173,17 @@ class Attempt:
     raw_response: Mapping[str, Any] | None = None
     detail: str = ""
     retry_after: float | None = None
-    """Seconds for which the server wants to be left alone; also beside an answer, where its rate headers say so."""
+    """Seconds for which the server wants to be left alone; also beside an answer, where its rate
+    headers say so.
+    """
     again: bool = False
-    """The call was refused for a reason that the next one does not have: asked again at once, and not as a retry."""
+    """The call was refused for a reason that the next one does not have: asked again at once, and
+    not as a retry.
+    """
     allowance: tuple[int, float] | None = None
-    """How many more requests the server allows, and for how many seconds, where its rate headers say so."""
+    """How many more requests the server allows, and for how many seconds, where its rate headers
+    say so.
+    """
     doubtful: bool = False
     """It broke or timed out before a byte came back: the backend may never have seen it."""
 
@@ -212,7 +234,9 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """Bounded retries: exponential waits with full jitter, or what the server asked for if that is longer."""
+    """Bounded retries: exponential waits with full jitter, or what the server asked for if that is
+    longer.
+    """
 
     attempts: int = 4
     base: float = 0.5
@@ -245,11 +269,11 @@ class NotBegun(Exception):
 class Model(ABC):
     """A black box that answers.
 
-    An adapter implements ``attempt`` (one paid call; a failure of the backend is an outcome, not an exception)
-    and ``identity``; one that can have many calls under way in one thread sets ``asynchronous`` and implements
-    ``attempt_async`` too. Callers use ``ask`` or ``complete``, from as many threads as ``slots`` says, and ``close``
-    the model when done (it is a context manager). An adapter owns its backend and nothing else: prices, budgets
-    and journals belong to the caller.
+    An adapter implements ``attempt`` (one paid call; a failure of the backend is an outcome, not an
+    exception) and ``identity``; one that can have many calls under way in one thread sets
+    ``asynchronous`` and implements ``attempt_async`` too. Callers use ``ask`` or ``complete``, from
+    as many threads as ``slots`` says, and ``close`` the model when done (it is a context manager).
+    An adapter owns its backend and nothing else: prices, budgets and journals belong to the caller.
     """
 
     name: str = "model"
@@ -257,13 +281,20 @@ class Model(ABC):
     supports_grammar: bool = False
     supports_schema: bool = False
     bounded: bool = True
-    """The backend is told how long an answer may be; without that nobody can say what a call costs at most."""
+    """The backend is told how long an answer may be; without that nobody can say what a call costs
+    at most.
+    """
     asynchronous: bool = False
     local: bool = False
-    """Answers on this machine or from paper: asking again charges nobody, so a crash leaves nothing in doubt."""
+    """Answers on this machine or from paper: asking again charges nobody, so a crash leaves nothing
+    in doubt.
+    """
     kept: bool = True
-    """Its answers are kept across runs, by request, repeat index and identity. Not those of a record, which is kept already, nor
-    those of a function, whose identity does not tell what it answers."""
+    """Its answers are kept across runs, by request, repeat index and identity.
+
+    Not those of a record, which is kept already, nor those of a function, whose identity does not
+    tell what it answers.
+    """
     listed: str | None = None
     """``PROVIDER:NAME`` as price lists know it; None for a server of one's own."""
     retry: Retry = Retry()
@@ -271,7 +302,9 @@ class Model(ABC):
     @property
     @abstractmethod
     def identity(self) -> Mapping[str, Any]:
-        """JSON-able description of what answers: adapter, weights, runtime and its version, settings."""
+        """JSON-able description of what answers: adapter, weights, runtime and its version,
+        settings.
+        """
 
     @abstractmethod
     def attempt(self, request: Request) -> Attempt:
@@ -281,18 +314,24 @@ class Model(ABC):
         """Release the backend; further calls are a mistake."""
 
     async def attempt_async(self, request: Request) -> Attempt:
-        """The same call for adapters that are ``asynchronous``; many are under way in one event loop."""
+        """The same call for adapters that are ``asynchronous``; many are under way in one event
+        loop.
+        """
         raise NotImplementedError(f"model {self.name} is not asynchronous")
 
     async def release(self) -> None:  # noqa: B027 - most adapters own nothing that belongs to an event loop
         """Close what belongs to the running event loop, which is about to end."""
 
     def preflight(self) -> None:  # noqa: B027 - most adapters can be asked once they are made
-        """Find out, without buying anything, what would refuse every call: InputError for a wrong key, an unknown model, or an
-        address where nobody answers. What can't be found out is no error."""
+        """Find out, without buying anything, what would refuse every call: InputError for a wrong
+        key, an unknown model, or an address where nobody answers. What can't be found out is no
+        error.
+        """
 
     def batches(self) -> BatchInterface | None:
-        """The provider's batch interface, for adapters that have one; with it come `batch_body` and `batch_reply`."""
+        """The provider's batch interface, for adapters that have one; with it come `batch_body` and
+        `batch_reply`.
+        """
         return None
 
     def batch_body(self, request: Request) -> dict[str, Any]:
@@ -304,9 +343,11 @@ class Model(ABC):
         raise NotImplementedError(f"model {self.name} has no batch interface")
 
     def ask(self, request: Request, *, again: Again | None = None, tried: int = 0) -> Reply:
-        """One reply, after as many paid attempts as ``retry`` allows, and ``again`` where it is given: it is asked
-        before each repeated attempt, and its False makes the last attempt the reply. ``tried`` counts attempts that were made
-        before, in a session that ended without the answer."""
+        """One reply, after as many paid attempts as ``retry`` allows, and ``again`` where it is
+        given: it is asked before each repeated attempt, and its False makes the last attempt the
+        reply. ``tried`` counts attempts that were made before, in a session that ended without the
+        answer.
+        """
         steps = self._asking(request, None, tried)
         try:
             next(steps)
@@ -323,8 +364,11 @@ class Model(ABC):
     async def ask_async(
         self, request: Request, pace: Pace, *, again: AgainAsync | None = None, tried: int = 0
     ) -> Reply:
-        """The same in an event loop. The pace of all calls to this model says when each may start, and how long attempts
-        that cost nothing are repeated while the server is away."""
+        """The same in an event loop.
+
+        The pace of all calls to this model says when each may start, and how long attempts that
+        cost nothing are repeated while the server is away.
+        """
         steps = self._asking(request, pace, tried)
         try:
             done, charged = next(steps)
@@ -342,8 +386,10 @@ class Model(ABC):
             return reply
 
     def _asking(self, request: Request, pace: Pace | None, tried: int) -> Generator[tuple[int, int], Attempt, Reply]:
-        """The rule of repeating, without the calling and waiting: takes attempts, yields how many there were, and how many
-        count. `NotBegun` instead of another attempt makes the last one the reply."""
+        """The rule of repeating, without the calling and waiting: takes attempts, yields how many
+        there were, and how many count. `NotBegun` instead of another attempt makes the last one the
+        reply.
+        """
         self.check(request)
         start = time.perf_counter()
         paid = Usage()

@@ -1,8 +1,10 @@
-"""The batch interfaces of providers: many requests now, their answers within a day, at half the price. One contract, and OpenAI's own form
-of it (also of servers that speak it): a file of requests, a file of answers.
+"""The batch interfaces of providers: many requests now, their answers within a day, at half the
+price. One contract, and OpenAI's own form of it (also of servers that speak it): a file of
+requests, a file of answers.
 
-Nothing here is repeated by itself. A batch is made under a token that the caller chose and wrote down before, so whoever was killed between
-making one and writing its name down finds it again by the token, and never makes it twice.
+Nothing here is repeated by itself. A batch is made under a token that the caller chose and wrote
+down before, so whoever was killed between making one and writing its name down finds it again by
+the token, and never makes it twice.
 """
 
 from __future__ import annotations
@@ -22,7 +24,9 @@ _ENDED = frozenset({"completed", "failed", "expired", "cancelled"})
 
 
 class BatchFault(RRFError):
-    """The interface did not do what was asked; `gone` means that it knows no such batch (any more)."""
+    """The interface did not do what was asked; `gone` means that it knows no such batch (any
+    more).
+    """
 
     def __init__(self, message: str, *, gone: bool = False) -> None:
         super().__init__(message)
@@ -66,7 +70,9 @@ class BatchInterface(ABC):
     """Of one batch."""
 
     def mark(self) -> str:
-        """What tells a batch that is made from now on from all that were there, where a token alone does not."""
+        """What tells a batch that is made from now on from all that were there, where a token alone
+        does not.
+        """
         return ""
 
     @abstractmethod
@@ -82,12 +88,15 @@ class BatchInterface(ABC):
 
     @abstractmethod
     def lines(self, state: BatchState) -> Iterator[dict[str, Any]]:
-        """Answers and failures, in any order, each with its request's name as `custom_id`; a line that is no JSON object is left
-        out, and its request is then missing."""
+        """Answers and failures, in any order, each with its request's name as `custom_id`; a line
+        that is no JSON object is left out, and its request is then missing.
+        """
 
 
 class OpenAIBatches(BatchInterface):
-    """Through an `openai` client whose retries are off. The token travels in the batch's metadata."""
+    """Through an `openai` client whose retries are off. The token travels in the batch's
+    metadata.
+    """
 
     most_lines = 50_000
     most_bytes = 100 * 2**20  # the hosted service takes twice as much
@@ -132,7 +141,7 @@ def objects(lines: Iterable[str]) -> Iterator[dict[str, Any]]:
     for line in lines:
         try:
             entry = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             continue
         if isinstance(entry, dict):
             yield entry

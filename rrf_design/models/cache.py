@@ -1,8 +1,9 @@
 """Answers kept across runs: a question that was answered once is not paid for again.
 
-The key is the request with its repeat index and the identity of the backend, so another wording, temperature, repeat or version of
-the weights is another question. One SQLite file in a folder, JSON inside; several runs may use it at once. Only texts that can be
-parsed are kept: a refusal, a cut or an empty answer may end better the next time.
+The key is the request with its repeat index and the identity of the backend, so another wording,
+temperature, repeat or version of the weights is another question. One SQLite file in a folder, JSON
+inside; several runs may use it at once. Only texts that can be parsed are kept: a refusal, a cut or
+an empty answer may end better the next time.
 """
 
 from __future__ import annotations
@@ -55,8 +56,11 @@ def folder_of(given: str | os.PathLike[str] | None) -> Path | None:
 
 
 class AnswerCache:
-    """An open cache. `keep` only notes an answer and is safe from any thread; `write` stores what was noted, `find` looks up; both
-    belong to the thread that opened it."""
+    """An open cache.
+
+    `keep` only notes an answer and is safe from any thread; `write` stores what was noted, `find`
+    looks up; both belong to the thread that opened it.
+    """
 
     def __init__(self, folder: str | os.PathLike[str], *, make: bool = True) -> None:
         import sqlalchemy as sql

@@ -1,7 +1,8 @@
-"""The default model: SmolLM2-135M-Instruct through llama.cpp, in this process, without account, network or GPU.
+"""The default model: SmolLM2-135M-Instruct through llama.cpp, in this process, without account,
+network or GPU.
 
-Any other GGUF file works by path. One slot and no prompt cache make greedy answers repeatable; several slots answer faster
-but may change a text.
+Any other GGUF file works by path. One slot and no prompt cache make greedy answers repeatable;
+several slots answer faster but may change a text.
 """
 
 from __future__ import annotations
@@ -41,7 +42,10 @@ def digest(path: Path, size: int, modified: int) -> str:
 
 
 class EmbeddedModel(Model):
-    """llama.cpp on a GGUF file. ``slots=1`` is the deterministic mode; ``context`` is what each slot gets."""
+    """llama.cpp on a GGUF file.
+
+    ``slots=1`` is the deterministic mode; ``context`` is what each slot gets.
+    """
 
     local = True
     supports_grammar = True
@@ -59,7 +63,8 @@ class EmbeddedModel(Model):
     ) -> None:
         if slots < 1 or context < 1:
             raise InputError(f"embedded model: slots and context must be at least 1, not {slots} and {context}")
-        # OpenMP reads this when it starts: threads that spin while they wait cost most of the speed of a busy machine.
+        # OpenMP reads this when it starts: threads that spin while they wait cost most of the speed
+        # of a busy machine.
         os.environ.setdefault("OMP_WAIT_POLICY", "passive")
         try:
             import xllamacpp
@@ -121,7 +126,9 @@ class EmbeddedModel(Model):
 
 
 class _Stream:
-    """Collects the pieces of one generation and stops it at the deadline (a true return value cancels it)."""
+    """Collects the pieces of one generation and stops it at the deadline (a true return value
+    cancels it).
+    """
 
     def __init__(self, deadline: float) -> None:
         self.deadline = deadline

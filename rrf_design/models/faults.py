@@ -1,6 +1,8 @@
-"""What a server's refusal means, the same for every adapter that talks to one: statuses, rate headers, and no secret in any of it.
+"""What a server's refusal means, the same for every adapter that talks to one: statuses, rate
+headers, and no secret in any of it.
 
-Only what is certainly free is booked as free: a refusal costs no tokens, silence after the request was sent may have cost them all.
+Only what is certainly free is booked as free: a refusal costs no tokens, silence after the request
+was sent may have cost them all.
 """
 
 from __future__ import annotations
@@ -8,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 import time
+from abc import abstractmethod
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from email.utils import parsedate_to_datetime
@@ -15,16 +18,17 @@ from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 from rrf_design.errors import InputError
-from rrf_design.models.base import Attempt, Outcome, Request, Usage
+from rrf_design.models.base import Attempt, Model, Outcome, Reply, Request, Usage
 
 LONGEST = 500
 """Characters of a server's own words that are kept."""
+REDIRECTED = "the server redirects to another address, which is not followed; correct base_url"
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 def refused(status: int, headers: Mapping[str, str], detail: str, call: Mapping[str, Any]) -> Attempt:
     """What a status other than 200 means; `detail` and `call` hold no secrets any more."""
-    detail = detail[:LONGEST]
+    detail = f"{REDIRECTED} (status {status})" if 300 <= status < 400 else detail[:LONGEST]
     kept = {"error": detail, "status": status}
     if status == 408:
         return Attempt(Outcome.TIMEOUT, "", None, call, kept, detail)
@@ -38,16 +42,20 @@ def refused(status: int, headers: Mapping[str, str], detail: str, call: Mapping[
 
 
 def refuse_beforehand(name: str, attempt: Attempt, *, url: str, key: str) -> None:
-    """InputError where a look at the server shows that it would refuse every call: a wrong key, or nobody there."""
+    """InputError where a look at the server shows that it would refuse every call: a wrong key, or
+    nobody there.
+    """
     status = (attempt.raw_response or {}).get("status")
     if status == 401 and "scope" not in attempt.detail.lower():  # a key may be good for questions and for nothing else
         raise InputError(
             f"model {name}: the server refuses the key in {key or 'the environment'} ({attempt.detail[:200]})"
         )
+    if isinstance(status, int) and 300 <= status < 400:
+        raise InputError(f"model {name}: {attempt.detail}")
     if "CERTIFICATE_VERIFY_FAILED" in attempt.detail:
         raise InputError(
-            f"model {name}: the certificate of {public(url)} is not trusted here{_reason(attempt.detail)}; if it is your own server's,"
-            " name its file in SSL_CERT_FILE"
+            f"model {name}: the certificate of {public(url)} is not trusted here{_reason(attempt.detail)}; if it is"
+            " your own server's, name its file in SSL_CERT_FILE"
         )
     if attempt.outcome is Outcome.UNREACHABLE and attempt.usage == Usage():
         raise InputError(f"model {name}: nobody answers at {public(url)}; start the server there, or correct base_url")
@@ -61,7 +69,9 @@ def web_page(name: str, url: str) -> InputError:
 
 
 def refuse_web_page(name: str, url: str, *, seconds: float) -> None:
-    """InputError where an address that the user gave shows a page: the clients of some providers would take it for a list of models."""
+    """InputError where an address that the user gave shows a page: the clients of some providers
+    would take it for a list of models.
+    """
     import httpx
 
     try:
@@ -80,13 +90,17 @@ def _reason(detail: str) -> str:
 WITHOUT_SCHEMA = "asked without the JSON schema, which the server refused"
 
 
-def response_format(schema: str) -> dict[str, Any]:
-    """A schema as chat completions take it; not strict, so that an answer may say more than what is read."""
+def _response_format(schema: str) -> dict[str, Any]:
+    """A schema as chat completions take it; not strict, so that an answer may say more than what is
+    read.
+    """
     return {"type": "json_schema", "json_schema": {"name": "answer", "schema": json.loads(schema), "strict": False}}
 
 
 class Schemas:
-    """JSON schemas in the calls of one model: a server that refuses one is asked without from then on, and every answer says so."""
+    """JSON schemas in the calls of one model: a server that refuses one is asked without from then
+    on, and every answer says so.
+    """
 
     def __init__(self) -> None:
         self._refused = False
@@ -94,10 +108,12 @@ class Schemas:
     def fields(self, request: Request) -> dict[str, Any]:
         """What a call says about the form of its answer."""
         wanted = request.schema is not None and not self._refused
-        return {"response_format": response_format(request.schema or "")} if wanted else {}
+        return {"response_format": _response_format(request.schema or "")} if wanted else {}
 
     def noted(self, request: Request, attempt: Attempt) -> Attempt:
-        """An attempt as it is to be taken: refused for its schema alone, it is made again without."""
+        """An attempt as it is to be taken: refused for its schema alone, it is made again
+        without.
+        """
         if request.schema is None:
             return attempt
         if "response_format" not in attempt.raw_request:
@@ -108,6 +124,50 @@ class Schemas:
         return replace(attempt, again=True)
 
 
+class ServedModel(Model):
+    """What adapters of servers share: an identity that is fixed, secrets that are cut out of
+    everything, schemas that a server may refuse, and the fields of a chat completion.
+
+    An adapter sets `_identity`, `_secrets` and `_schemas`, and implements `_attempt_async`.
+    """
+
+    _identity: Mapping[str, Any]
+    _secrets: tuple[str, ...]
+    _schemas: Schemas
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        return self._identity
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """What must appear nowhere."""
+        return self._secrets
+
+    async def attempt_async(self, request: Request) -> Attempt:
+        return self._schemas.noted(request, await self._attempt_async(request))
+
+    @abstractmethod
+    async def _attempt_async(self, request: Request) -> Attempt:
+        """One call, whatever its schema."""
+
+    def _fields(self, request: Request) -> dict[str, Any]:
+        """What a request says beside its messages and the limit of its answer."""
+        sampling = {"temperature": request.temperature, "top_p": request.top_p, "seed": request.seed}
+        call: dict[str, Any] = {name: value for name, value in sampling.items() if value is not None}
+        if request.seed is not None and request.repeat:
+            call["seed"] = request.seed + request.repeat
+        return call | ({"stop": list(request.stop)} if request.stop else {})
+
+    def _in_batch(self, request: Request, attempt: Attempt) -> Reply:
+        """The reply that an attempt in a batch amounts to."""
+        attempt = self._schemas.noted(request, attempt)
+        return self._reply(attempt, request.ceiling() if attempt.usage is None else attempt.usage, 0.0, 1)
+
+    def _clean(self, value: Any) -> Any:
+        return cleaned(value, self._secrets)
+
+
 def _refuses_schema(attempt: Attempt) -> bool:
     words = attempt.detail.lower()
     named = any(word in words for word in ("response_format", "json_schema", "output_config", "schema"))
@@ -116,7 +176,9 @@ def _refuses_schema(attempt: Attempt) -> bool:
 
 
 def unreachable(detail: str, usage: Usage | None, call: Mapping[str, Any], *, seen: bool = False) -> Attempt:
-    """Nobody answered; `usage` is None where the request may have arrived, `seen` says that it certainly did."""
+    """Nobody answered; `usage` is None where the request may have arrived, `seen` says that it
+    certainly did.
+    """
     detail = detail[:LONGEST]
     kept = {"error": detail, "status": None}
     return Attempt(Outcome.UNREACHABLE, "", usage, call, kept, detail, doubtful=usage is None and not seen)
@@ -129,7 +191,9 @@ def late(detail: str, call: Mapping[str, Any], *, seen: bool = False) -> Attempt
 
 
 def counted(document: Mapping[str, Any]) -> Usage | None:
-    """Token counts as a chat completion states them; None where it states none, and the ceiling is charged."""
+    """Token counts as a chat completion states them; None where it states none, and the ceiling is
+    charged.
+    """
     counts = document.get("usage")
     if not isinstance(counts, Mapping):
         return None
@@ -159,7 +223,9 @@ def seconds(header: str | None) -> float | None:
 
 
 def later(headers: Mapping[str, str]) -> float | None:
-    """Seconds after which the server wants to be asked again: a number, or the date that HTTP allows too."""
+    """Seconds after which the server wants to be asked again: a number, or the date that HTTP
+    allows too.
+    """
     given = headers.get("retry-after")
     milliseconds = seconds(headers.get("retry-after-ms"))
     if milliseconds is not None:
@@ -174,18 +240,22 @@ def later(headers: Mapping[str, str]) -> float | None:
 
 
 def allowance(headers: Mapping[str, str]) -> tuple[int, float] | None:
-    """How many more requests a server's rate headers allow, and for how many seconds; None where they don't say."""
+    """How many more requests a server's rate headers allow, and for how many seconds; None where
+    they don't say.
+    """
     left, wait = headers.get("x-ratelimit-remaining-requests"), headers.get("x-ratelimit-reset-requests")
     if left is None or not left.isdecimal():
         return None
-    lasting = duration(wait)
+    lasting = _duration(wait)
     return None if lasting is None else (int(left), lasting)
 
 
 def quiet(headers: Mapping[str, str]) -> float | None:
-    """Seconds until a server's rate headers allow another call; None while they allow one now, or say nothing."""
+    """Seconds until a server's rate headers allow another call; None while they allow one now, or
+    say nothing.
+    """
     waits = [
-        duration(headers.get(f"x-ratelimit-reset-{what}"))
+        _duration(headers.get(f"x-ratelimit-reset-{what}"))
         for what in ("requests", "tokens")
         if headers.get(f"x-ratelimit-remaining-{what}") == "0"
     ]
@@ -193,7 +263,7 @@ def quiet(headers: Mapping[str, str]) -> float | None:
     return max(known) if known else None
 
 
-def duration(text: str | None) -> float | None:
+def _duration(text: str | None) -> float | None:
     """Seconds of "6m0.5s", "20ms" or "3"."""
     if not text:
         return None

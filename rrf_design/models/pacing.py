@@ -1,9 +1,11 @@
-"""How many calls to one server are under way at once: as many as are allowed while it answers, half as many when it throttles.
+"""How many calls to one server are under way at once: as many as are allowed while it answers, half
+as many when it throttles.
 
-Additive increase, multiplicative decrease, as between computers on a network: after a 429 the limit is halved, once for all calls that
-were under way together, and grows again with the answers. What the server asks for is obeyed: Retry-After by all, and where its rate
-headers say how many more requests it allows, no more are begun before it allows others. A
-server that does not answer at all is tried by one call at a time, with growing pauses, until patience ends.
+Additive increase, multiplicative decrease, as between computers on a network: after a 429 the limit
+is halved, once for all calls that were under way together, and grows again with the answers. What
+the server asks for is obeyed: Retry-After by all, and where its rate headers say how many more
+requests it allows, no more are begun before it allows others. A server that does not answer at all
+is tried by one call at a time, with growing pauses, until patience ends.
 """
 
 from __future__ import annotations
@@ -23,7 +25,9 @@ AWAY = 8
 LONGEST = 30.0
 """Seconds between two such trials at most; a server that wants more is obeyed, up to PATIENCE."""
 FIRST = 0.25
-"""Seconds of the first pause where the server names none; each further one without an answer is twice as long."""
+"""Seconds of the first pause where the server names none; each further one without an answer is
+twice as long.
+"""
 
 
 class Turn(NamedTuple):
@@ -34,7 +38,10 @@ class Turn(NamedTuple):
 
 
 class Pace:
-    """Belongs to one model and one event loop. With `patient=False` bare calls cost money, so every attempt that arrived counts."""
+    """Belongs to one model and one event loop.
+
+    With `patient=False` bare calls cost money, so every attempt that arrived counts.
+    """
 
     def __init__(self, most: int, *, patient: bool = True, clock: Callable[[], float] = time.monotonic) -> None:
         self.most, self._patient, self._clock = most, patient, clock
@@ -48,19 +55,25 @@ class Pace:
         self._row = self._trials = 0
         self._begun = self._heard_from = 0
         self._last, self._last_until = 0, float("-inf")
-        """The number of the last call that the server's rate headers allow, and until when they speak."""
+        """The number of the last call that the server's rate headers allow, and until when they
+        speak.
+        """
         self._failing_since: float | None = None
         self._waiting: list[asyncio.Future[None]] = []
         self._alarm: asyncio.TimerHandle | None = None
 
     def forgives(self, attempt: Attempt) -> bool:
-        """Attempts that cost nothing are repeated until the server is back; not where it was never there."""
+        """Attempts that cost nothing are repeated until the server is back; not where it was never
+        there.
+        """
         bare = attempt.usage is not None and attempt.usage.calls == 0
         return self.heard and attempt.free and (self._patient or bare)
 
     @property
     def hopeless(self) -> bool:
-        """The server has not answered anybody for longer than patience lasts, or nobody wants to wait any more."""
+        """The server has not answered anybody for longer than patience lasts, or nobody wants to
+        wait any more.
+        """
         since = self._failing_since
         return self.stopped or (since is not None and self._clock() - since > PATIENCE)
 
@@ -94,7 +107,8 @@ class Pace:
             self._failing_since = now if self._failing_since is None else self._failing_since
             self._slow_down(attempt.outcome, turn.at, now)
         if attempt.allowance is not None and turn.number >= self._heard_from:
-            # What was left when this call arrived: all that were begun after it have taken from it since.
+            # What was left when this call arrived: all that were begun after it have taken from it
+            # since.
             self._heard_from, self._last = turn.number, turn.number + attempt.allowance[0]
             self._last_until = now + min(attempt.allowance[1], PATIENCE)
         if attempt.retry_after:
@@ -116,7 +130,10 @@ class Pace:
         self._quiet_until = max(self._quiet_until, now + random.uniform(0.5, 1.0) * pause)
 
     async def call(self, attempt: Callable[[Request], Awaitable[Attempt]], request: Request) -> Attempt:
-        """Wait for a turn, make the attempt, learn from it. `NotBegun` if the session ends before its turn comes."""
+        """Wait for a turn, make the attempt, learn from it.
+
+        `NotBegun` if the session ends before its turn comes.
+        """
         while not self.stopped and not self.room:
             woken = asyncio.get_running_loop().create_future()
             self._waiting.append(woken)

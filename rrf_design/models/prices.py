@@ -1,8 +1,10 @@
-"""What a call costs: the list that comes with the package, a table of the user's over it, and a ceiling to reserve before each call.
+"""What a call costs: the list that comes with the package, a table of the user's over it, and a
+ceiling to reserve before each call.
 
-A budget that is never exceeded needs an upper bound before the answer is there: tokens of the prompt bounded by its
-bytes, the whole output limit, and every retry, because retries are paid for. Where a listed price depends on the length of a call or
-on the hour, the highest that can apply is taken.
+A budget that is never exceeded needs an upper bound before the answer is there: tokens of the
+prompt bounded by its bytes, the whole output limit, and every retry, because retries are paid for.
+Where a listed price depends on the length of a call or on the hour, the highest that can apply is
+taken.
 """
 
 from __future__ import annotations
@@ -28,6 +30,10 @@ class Price:
     output: float = 0.0
     call: float = 0.0
 
+    def times(self, factor: float) -> Price:
+        """Each of them a multiple: what a discount leaves."""
+        return Price(self.input * factor, self.output * factor, self.call * factor)
+
     def of(self, usage: Usage) -> float:
         """Exact in the decimals that the prices are written as, and rounded once."""
         from rrf_design.market import exact
@@ -38,7 +44,9 @@ class Price:
 
 @dataclass(frozen=True, slots=True)
 class PriceTable:
-    """Prices by model name, as in ``[model."openai:NAME"] input = 1e-7, output = 4e-7, call = 0``."""
+    """Prices by model name, as in ``[model."openai:NAME"] input = 1e-7, output = 4e-7, call =
+    0``.
+    """
 
     prices: Mapping[str, Price]
     source: str = "price table"
@@ -57,7 +65,7 @@ class PriceTable:
             raise InputError(f"{path}: can't read the price table ({error.strerror})") from None
         try:
             document = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise InputError(f"{path}: not a price table: {error}") from None
         return cls(_prices(document, str(path)), str(path))
 
@@ -96,7 +104,9 @@ _LISTED_AS = {
 
 
 def price_of(model: Model, given: PriceTable | None, largest: Usage) -> Price | None:
-    """What a model's calls cost, none of them larger than this: by the given table, by the list, or nothing on this machine."""
+    """What a model's calls cost, none of them larger than this: by the given table, by the list, or
+    nothing on this machine.
+    """
     if given is not None and model.name in given.prices:
         return given.prices[model.name]
     if model.local:
@@ -107,9 +117,11 @@ def price_of(model: Model, given: PriceTable | None, largest: Usage) -> Price | 
 
 
 def listed_price(spec: str, *, input_tokens: int = 1, output_tokens: int = 1) -> Price | None:
-    """The price of ``PROVIDER:NAME`` as the package's own list has it; None for a model that is not listed.
+    """The price of ``PROVIDER:NAME`` as the package's own list has it; None for a model that is not
+    listed.
 
-    Where prices depend on the length of a call, or on the hour, the highest that a call up to this size can have.
+    Where prices depend on the length of a call, or on the hour, the highest that a call up to this
+    size can have.
     """
     from genai_prices import Usage as Tokens
     from genai_prices import calc_price

@@ -1,8 +1,15 @@
 """``PROVIDER:NAME``: any provider of the optional extra (``any-llm-sdk``), asked once per attempt.
 
-The library's own retries are off, because an attempt that nobody counted would be money nobody budgeted: a provider whose client
-can't promise that is refused. Keys come from the environment, by the names that the library gives them, and are cut out of
-everything that leaves this file.
+The library's own retries are off, because an attempt that nobody counted would be money nobody
+budgeted: a provider whose client can't promise that is refused. Keys come from the environment, by
+the names that the library gives them, and are cut out of everything that leaves this file.
+
+Anthropic's message batches take all requests in one call and give the answers as one file, at half
+the price. A batch there carries nothing of the caller's but the names of its requests, and those
+are told only with its results. So every name begins with the token, and what was the newest batch
+before is written down: whoever was killed while making one looks through the batches that are newer
+and as large, and waits for those that have not ended. Nothing is made anew while one of them may be
+it.
 """
 
 from __future__ import annotations
@@ -10,17 +17,18 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
 from rrf_design.errors import InputError, MissingDependency
 from rrf_design.files import suggestion
-from rrf_design.models.base import Attempt, Model, Outcome, Reply, Request, Retry, Usage
+from rrf_design.models.base import Attempt, Outcome, Reply, Request, Retry, Usage
+from rrf_design.models.batches import BatchFault, BatchInterface, BatchState, Handed, Undecided, faults, objects
 from rrf_design.models.faults import (
     LONGEST,
     Schemas,
-    cleaned,
+    ServedModel,
     counted,
     late,
     public,
@@ -29,7 +37,6 @@ from rrf_design.models.faults import (
     refused,
     unreachable,
 )
-from rrf_design.models.message_batches import MessageBatches, failed_line
 from rrf_design.models.text import classify
 
 LOOK = 3.0
@@ -51,9 +58,13 @@ def providers() -> tuple[str, ...]:
     return tuple(AnyLLM.get_supported_providers())
 
 
-class ProviderModel(Model):
-    """``PROVIDER:NAME``. ``base_url`` overrides the provider's address, ``json_schema=False`` sends no schemas, ``extra`` goes into every call as the library's own arguments
-    (``reasoning_effort``, ``service_tier`` ...)."""
+class ProviderModel(ServedModel):
+    """``PROVIDER:NAME``.
+
+    ``base_url`` overrides the provider's address, ``json_schema=False`` sends no schemas, ``extra``
+    goes into every call as the library's own arguments (``reasoning_effort``, ``service_tier``
+    ...).
+    """
 
     asynchronous = True
 
@@ -87,7 +98,7 @@ class ProviderModel(Model):
         self._clients: dict[asyncio.AbstractEventLoop, Any] = {}
         self._spare = self._make()  # a missing key or package is found here, while it costs nothing
         self._aside: _Aside | None = None
-        self._batches: MessageBatches | None = None
+        self._batches: _MessageBatches | None = None
         self._lock = threading.Lock()
         self._identity = {
             "adapter": "any-llm",
@@ -96,14 +107,6 @@ class ProviderModel(Model):
             **({"base_url": public(url)} if url else {}),
             **({"extra": self._extra} if self._extra else {}),
         }
-
-    @property
-    def identity(self) -> Mapping[str, Any]:
-        return self._identity
-
-    @property
-    def secrets(self) -> tuple[str, ...]:
-        return self._secrets
 
     def check(self, request: Request) -> None:
         super().check(request)
@@ -119,9 +122,6 @@ class ProviderModel(Model):
             if self._aside is None:
                 self._aside = _Aside()
         return self._aside.call(work)
-
-    async def attempt_async(self, request: Request) -> Attempt:
-        return self._schemas.noted(request, await self._attempt_async(request))
 
     async def _attempt_async(self, request: Request) -> Attempt:
         call = self._call(request)
@@ -152,15 +152,18 @@ class ProviderModel(Model):
             url = self._url or f"the address of {self._provider}"
             refuse_beforehand(self.name, attempt, url=url, key=self._kind.ENV_API_KEY_NAME or "")
 
-    def batches(self) -> MessageBatches | None:
+    def batches(self) -> _MessageBatches | None:
         if self._provider != "anthropic":
             return None
         if self._batches is None:
             import anthropic
 
             key = os.environ.get(self._kind.ENV_API_KEY_NAME or "")
-            client = anthropic.Anthropic(api_key=key, base_url=self._url, timeout=self._timeout, max_retries=0)
-            self._batches = MessageBatches(client, anthropic)
+            http = anthropic.DefaultHttpxClient(follow_redirects=False)
+            client = anthropic.Anthropic(
+                api_key=key, base_url=self._url, timeout=self._timeout, max_retries=0, http_client=http
+            )
+            self._batches = _MessageBatches(client, anthropic)
         return self._batches
 
     def batch_body(self, request: Request) -> dict[str, Any]:
@@ -177,15 +180,14 @@ class ProviderModel(Model):
 
         kept, result = self._clean(self._call(request)), line.get("result") or {}
         if result.get("type") != "succeeded":
-            attempt = failed_line(self._clean(result), kept)
+            attempt = _failed_line(self._clean(result), kept)
         else:
             try:
                 answer = self._kind._convert_completion_response(Message.model_validate(result.get("message")))
                 attempt = self._read(answer, kept)
             except (ValidationError, AttributeError, TypeError, ValueError) as error:
                 attempt = self._garbage(error, kept)
-        attempt = self._schemas.noted(request, attempt)
-        return self._reply(attempt, request.ceiling() if attempt.usage is None else attempt.usage, 0.0, 1)
+        return self._in_batch(request, attempt)
 
     async def release(self) -> None:
         client = self._clients.pop(asyncio.get_running_loop(), None)
@@ -203,7 +205,7 @@ class ProviderModel(Model):
         from any_llm.exceptions import AnyLLMError, MissingApiKeyError
 
         try:
-            return self._kind(api_base=self._url, max_retries=0, unified_exceptions=True)
+            return _staying(self._kind(api_base=self._url, max_retries=0, unified_exceptions=True))
         except MissingApiKeyError as error:
             raise InputError(f"model {self.name}: set {error.env_var_name}, in the environment or in .env") from None
         except (AnyLLMError, ValueError, TypeError) as error:
@@ -220,16 +222,12 @@ class ProviderModel(Model):
 
     def _call(self, request: Request) -> dict[str, Any]:
         call: dict[str, Any] = {"model": self._model, "messages": request.messages(), "max_tokens": request.max_tokens}
-        wishes = {"temperature": request.temperature, "top_p": request.top_p, "seed": request.seed}
-        call |= {name: value for name, value in wishes.items() if value is not None}
-        if request.seed is not None and request.repeat:
-            call["seed"] = request.seed + request.repeat
-        if request.stop:
-            call["stop"] = list(request.stop)
-        return call | self._schemas.fields(request) | self._extra
+        return call | self._fields(request) | self._schemas.fields(request) | self._extra
 
     def _read(self, answer: Any, call: Mapping[str, Any]) -> Attempt:
-        """The answer in a completion; anything that is not shaped like one is garbage, and was paid for."""
+        """The answer in a completion; anything that is not shaped like one is garbage, and was paid
+        for.
+        """
         try:
             document = self._clean(answer.model_dump(mode="json", exclude_none=True, warnings=False))
             choice = document["choices"][0]
@@ -266,9 +264,6 @@ class ProviderModel(Model):
         detail = self._clean(f"not a completion ({type(error).__name__}: {error})".replace("\n", " "))[:LONGEST]
         return Attempt(Outcome.GARBAGE, "", None, call, {"error": detail}, detail)
 
-    def _clean(self, value: Any) -> Any:
-        return cleaned(value, self._secrets)
-
 
 class _Aside:
     """An event loop in a thread of its own, for those who wait for one answer."""
@@ -288,7 +283,9 @@ class _Aside:
 
 
 def _class(provider: str, name: str) -> Any:
-    """The library's class for a provider that can be asked here, or one line about what is missing."""
+    """The library's class for a provider that can be asked here, or one line about what is
+    missing.
+    """
     try:
         from any_llm import AnyLLM
     except ImportError:
@@ -303,16 +300,27 @@ def _class(provider: str, name: str) -> Any:
         found, missing = None, error
     if missing is not None:
         raise MissingDependency(
-            f"model {name}: the client of {provider} is not installed; get it with: pip install 'any-llm-sdk[{provider}]'"
+            f"model {name}: the client of {provider} is not installed; get it with: pip install"
+            f" 'any-llm-sdk[{provider}]'"
         )
     if not found.SUPPORTS_COMPLETION:
         raise InputError(f"model {name}: {provider} answers no questions; choose a provider of chat models")
     if found.MAX_RETRIES_SUPPORT == "unsupported":
         raise InputError(
-            f"model {name}: its client repeats calls that nobody counts, so {provider} can't be used this way; where it has an"
-            " OpenAI-compatible address, use openai:NAME with base_url"
+            f"model {name}: its client repeats calls that nobody counts, so {provider} can't be used this way; where it"
+            " has an OpenAI-compatible address, use openai:NAME with base_url"
         )
     return found
+
+
+def _staying(made: Any) -> Any:
+    """A client of the library that follows no redirects, which would carry a question to another
+    host; where it talks through httpx, as nearly all do.
+    """
+    http: Any = getattr(getattr(made, "client", None), "_client", None)
+    if hasattr(http, "follow_redirects"):
+        http.follow_redirects = False
+    return made
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
@@ -328,3 +336,93 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
 def _headers(error: BaseException) -> Mapping[str, str] | None:
     headers = getattr(getattr(error, "response", None), "headers", None)
     return None if headers is None else {str(name).lower(): str(value) for name, value in headers.items()}
+
+
+_OWN = 16
+"""Characters of the token before each name; a name has 64 at most."""
+_STATUS = {
+    "invalid_request_error": 400,
+    "authentication_error": 401,
+    "billing_error": 402,
+    "permission_error": 403,
+    "not_found_error": 404,
+    "timeout_error": 408,
+    "request_too_large": 413,
+    "rate_limit_error": 429,
+    "api_error": 500,
+    "overloaded_error": 529,
+}
+"""What a failure in a line would have been as the answer to a call of its own; such lines are not
+charged.
+"""
+
+
+class _MessageBatches(BatchInterface):
+    """Through an `anthropic` client whose retries are off."""
+
+    most_lines = 100_000
+    most_bytes = 200 * 2**20  # the service takes 256 MB
+
+    def __init__(self, client: Any, errors: Any) -> None:
+        self._batches, self._errors = client.messages.batches, errors
+
+    def mark(self) -> str:
+        with faults(self._errors):
+            return next((batch.id for batch in self._batches.list(limit=1).data), "")
+
+    def create(self, requests: Iterable[tuple[str, Mapping[str, Any]]], token: str) -> BatchState:
+        lines = [{"custom_id": _own(token) + name, "params": dict(body)} for name, body in requests]
+        with faults(self._errors):
+            return _state(self._batches.create(requests=lines))
+
+    def find(self, handed: Handed) -> BatchState | None:
+        waiting = False
+        with faults(self._errors):
+            for batch in self._batches.list(limit=100):  # the newest first
+                if batch.id == handed.mark:
+                    break
+                if sum(count for _, count in batch.request_counts if isinstance(count, int)) != handed.count:
+                    continue
+                if batch.processing_status != "ended":
+                    waiting = True
+                elif any(line["custom_id"].startswith(_own(handed.token)) for line in self._raw(batch.id)):
+                    return _state(batch)
+        if waiting:
+            raise Undecided
+        return None
+
+    def look(self, batch: str) -> BatchState:
+        with faults(self._errors):
+            return _state(self._batches.retrieve(batch))
+
+    def lines(self, state: BatchState) -> Iterator[dict[str, Any]]:
+        for line in self._raw(state.id):
+            yield {**line, "custom_id": line["custom_id"][_OWN + 1 :]}
+
+    def _raw(self, batch: str) -> Iterator[dict[str, Any]]:
+        try:
+            with faults(self._errors):
+                text = "".join(self._batches.results(batch).http_response.iter_text())
+            found = list(objects(text.split("\n")))  # answers may hold other characters that end a line, as they are
+        except self._errors.AnthropicError:  # the client refuses to ask for results that are no longer kept
+            raise BatchFault("the results of this batch are not kept any more", gone=True) from None
+        return (line for line in found if isinstance(line.get("custom_id"), str))
+
+
+def _failed_line(result: Mapping[str, Any], call: Mapping[str, Any]) -> Attempt:
+    """What a line without an answer means: errored, canceled or expired, and not charged."""
+    error = (result.get("error") or {}).get("error") or {}
+    kind = error.get("type")
+    if result.get("type") != "errored" or not isinstance(kind, str):
+        return unreachable(f"the request is {result.get('type', 'without a result')}", Usage(), call)
+    detail = f"{kind}: {error.get('message', '')}"[:LONGEST]
+    return refused(_STATUS.get(kind, 500), {}, detail, call)
+
+
+def _own(token: str) -> str:
+    return f"{token[:_OWN]}_"
+
+
+def _state(batch: Any) -> BatchState:
+    ended = batch.processing_status == "ended"
+    return BatchState(batch.id, "completed" if ended else batch.processing_status)

@@ -1,7 +1,14 @@
-"""From a name to an adapter; each adapter lives in its own file and is imported only when it is asked for.
+"""From a name to an adapter; each adapter lives in its own file and is imported only when it is
+asked for.
 
-Ours come first, then those of other packages (entry points of the group ``rrf_design.models``: a class or function that takes what
-stands behind the colon, if anything does, and its options), then the providers of the optional extra.
+Ours come first, then those of other packages (entry points of the group ``rrf_design.models``: a
+class or function that takes what stands behind the colon, if anything does, and its options), then
+the providers of the optional extra.
+
+Keys may stand in a `.env` file: lines `NAME=value` in the working folder, for names that the
+environment does not have already. It is read when the first model that may need a key is made. A
+value is never shown, printed or logged:
+not even in the message about a line that can't be read.
 """
 
 from __future__ import annotations
@@ -9,6 +16,7 @@ from __future__ import annotations
 import difflib
 import importlib
 import inspect
+import os
 import re
 from collections.abc import Callable, Mapping
 from functools import cache, partial
@@ -18,7 +26,6 @@ from typing import Any
 
 from rrf_design.errors import InputError
 from rrf_design.models.base import Model
-from rrf_design.models.keys import load_keys
 
 # kind -> (file, class, what stands behind the colon; None: nothing does)
 _ADAPTERS: dict[str, tuple[str, str, str | None]] = {
@@ -60,9 +67,9 @@ def get(spec: str | Model, **options: Any) -> Model:
         if kind == "gguf" and not Path(rest).is_file():
             raise InputError(f"model {spec!r}: there is no such file")
         if kind == "openai":
-            load_keys()
+            _load_keys()
         return _made(adapter(spec), spec, [rest] if form is not None else [], options)
-    load_keys()
+    _load_keys()
     if kind in _offered():
         return _made(_load(kind), spec, [rest] if colon else [], options)
     if not (colon and rest) or not _is_provider(kind):
@@ -111,7 +118,9 @@ def _load(kind: str) -> Callable[..., Model]:
 
 
 def _is_provider(kind: str) -> bool:
-    """A provider of the extra, or, where that is not installed, a word that could be one: its adapter then says what to install."""
+    """A provider of the extra, or, where that is not installed, a word that could be one: its
+    adapter then says what to install.
+    """
     from rrf_design.models.provider import providers
 
     known = providers()
@@ -133,3 +142,49 @@ def _meant(spec: str) -> str:
 
         near = [f"{name}:{rest}" for name in difflib.get_close_matches(kind, providers(), n=1)]
     return f"; did you mean {near[0]!r}?" if near else "."
+
+
+FILE = ".env"
+_LINE = re.compile(r"(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=\s*(.*)")
+_QUOTED = re.compile(r"""'([^']*)'\s*(?:#.*)?|"((?:[^"\\]|\\.)*)"\s*(?:#.*)?""")
+_ESCAPES = {"n": "\n", "t": "\t", '"': '"', "\\": "\\", "$": "$"}
+
+
+def _read_env(path: str | os.PathLike[str]) -> dict[str, str]:
+    """The settings in a file; a line that is none is an error that names its number and nothing of
+    its content.
+    """
+    try:
+        lines = Path(path).read_text(encoding="utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError):
+        raise InputError(f"{path}: can't be read") from None
+    found: dict[str, str] = {}
+    for number, line in enumerate(lines, start=1):
+        text = line.strip()
+        if not text or text.startswith("#"):
+            continue
+        said = _LINE.fullmatch(text)
+        if said is None:
+            raise InputError(f"{path}, line {number}: this is not NAME=value")
+        found[said[1]] = _value(said[2], f"{path}, line {number}")
+    return found
+
+
+def _load_keys() -> None:
+    """Put what `.env` of the working folder says into the environment; what is there already
+    stays.
+    """
+    if Path(FILE).is_file():
+        for name, value in _read_env(FILE).items():
+            os.environ.setdefault(name, value)
+
+
+def _value(text: str, where: str) -> str:
+    if text[:1] in ("'", '"'):
+        quoted = _QUOTED.fullmatch(text)
+        if quoted is None:
+            raise InputError(f"{where}: a quotation mark is not closed on its line")
+        if quoted[1] is not None:
+            return quoted[1]
+        return re.sub(r"\\(.)", lambda match: _ESCAPES.get(match[1], match[0]), quoted[2])
+    return re.sub(r"\s+#.*", "", text).strip()

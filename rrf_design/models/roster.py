@@ -1,7 +1,9 @@
-"""The models of one run, by name: started once, closed together. The first one is asked where nothing is said.
+"""The models of one run, by name: started once, closed together.
 
-An entry is `{ use = "openai:NAME", temperature = 0.7, base_url = ... }`: what a request can say (temperature, top_p, seed, max_tokens)
-goes into every request to it, the rest makes the adapter.
+The first one is asked where nothing is said.
+
+An entry is `{ use = "openai:NAME", temperature = 0.7, base_url = ... }`: what a request can say
+(temperature, top_p, seed, max_tokens) goes into every request to it, the rest makes the adapter.
 """
 
 from __future__ import annotations
@@ -28,8 +30,10 @@ FIRST = "model"
 
 
 def line_up(given: Entry | Mapping[str, Entry] | None, own: Mapping[str, Entry]) -> Mapping[str, Entry]:
-    """The run's models by name: those of the file (`own`), and over them what the call says. A single one without a name stands for
-    the file's only model."""
+    """The run's models by name: those of the file (`own`), and over them what the call says.
+
+    A single one without a name stands for the file's only model.
+    """
     if given is None:
         return own
     if isinstance(given, Mapping):

@@ -1,7 +1,9 @@
-"""Answers from a file or a function: the model for tests, demonstrations and rehearsals, failures included.
+"""Answers from a file or a function: the model for tests, demonstrations and rehearsals, failures
+included.
 
-A script is stateless in the prompt: which rule answers depends on the request alone, so a resumed run hears the same. A
-rule may begin with failures; they are consumed attempt by attempt within one ``ask``, which is what retries are about.
+A script is stateless in the prompt: which rule answers depends on the request alone, so a resumed
+run hears the same. A rule may begin with failures; they are consumed attempt by attempt within one
+``ask``, which is what retries are about.
 """
 
 from __future__ import annotations
@@ -23,10 +25,12 @@ _RULE_KEYS = frozenset({"prompt", "pattern", "text", "outcome", "failures", "det
 
 
 class ScriptedModel(Model):
-    """``scripted:FILE`` with rules, or a function from a request to a text (or a whole :class:`Attempt`).
+    """``scripted:FILE`` with rules, or a function from a request to a text (or a whole
+    :class:`Attempt`).
 
-    The file is JSON: ``{"rules": [{"prompt": exact} or {"pattern": regex}, with "text" or "outcome", and optionally
-    "failures": ["rate_limited", ...]}], "default": text}``. Without a default, a prompt that no rule knows fails.
+    The file is JSON: ``{"rules": [{"prompt": exact} or {"pattern": regex}, with "text" or
+    "outcome", and optionally "failures": ["rate_limited", ...]}], "default": text}``. Without a
+    default, a prompt that no rule knows fails.
     """
 
     local = True
@@ -100,7 +104,7 @@ class ScriptedModel(Model):
                 document = json.loads(Path(script).read_text(encoding="utf-8"))
             except OSError as error:
                 raise InputError(f"{where}: can't read the script ({error.strerror})") from None
-            except ValueError as error:
+            except (ValueError, RecursionError) as error:
                 raise InputError(f"{where}: the script is not JSON ({error})") from None
         if not isinstance(document, dict) or not set(document) <= {"rules", "default"}:
             raise InputError(f"{where}: a script has the keys rules and default")

@@ -1,7 +1,8 @@
-"""What questions will take, before the first of them is asked: calls, tokens and money, expected and at most.
+"""What questions will take, before the first of them is asked: calls, tokens and money, expected
+and at most.
 
-`most` is a bound: retries included, a text has no more tokens than bytes, and an answer no more than its limit. `expected` is a guess
-and says what it assumes.
+`most` is a bound: retries included, a text has no more tokens than bytes, and an answer no more
+than its limit. `expected` is a guess and says what it assumes.
 """
 
 from __future__ import annotations
@@ -53,7 +54,10 @@ class CallTally:
 
 @dataclass(frozen=True, slots=True)
 class Spending:
-    """What all questions together will take. `unknown` are models whose price nobody knows; then neither is the money."""
+    """What all questions together will take.
+
+    `unknown` are models whose price nobody knows; then neither is the money.
+    """
 
     calls: Span
     tokens: Span
@@ -84,8 +88,8 @@ class Spending:
         known = self.money.expected is not None and self.money.most is not None
         money = f"money {self.money.expected:.4g}, at most {self.money.most:.4g}" if known else "money unknown"
         return (
-            f"{self.calls.expected:,.15g} calls expected, at most {self.calls.most:,.15g}; {self.tokens.expected:,.0f} tokens,"
-            f" at most {self.tokens.most:,.0f}; {money}"
+            f"{self.calls.expected:,.15g} calls expected, at most {self.calls.most:,.15g}; {self.tokens.expected:,.0f}"
+            f" tokens, at most {self.tokens.most:,.0f}; {money}"
         )
 
 

@@ -8,7 +8,8 @@ from typing import Any
 
 from rrf_design.models.base import Attempt, Outcome, Usage
 
-# Local models refuse in prose. Only an opening counts, and only if no number or code follows: "I'm sorry, it is 5" answers.
+# Local models refuse in prose. Only an opening counts, and only if no number or code follows: "I'm
+# sorry, it is 5" answers.
 _REFUSAL = re.compile(
     r"\s*(?:i['\u2019]?m sorry|i am sorry|sorry,|i apologi[sz]e|as an ai\b|"
     r"i (?:can(?:no|['\u2019])t|can not|am unable|am not able|won['\u2019]t|will not)\b)",

@@ -1,7 +1,9 @@
-"""Checkpoints in this process through Transformers: on the GPU in half precision when there is one, else on the CPU.
+"""Checkpoints in this process through Transformers: on the GPU in half precision when there is one,
+else on the CPU.
 
-This is how the paper asked its models: the checkpoint's chat template, greedy decoding in batches. The same GGUF file that
-llama.cpp runs can be loaded too (its weights are dequantised), and answers with other text: the runtime is part of the identity.
+This is how the paper asked its models: the checkpoint's chat template, greedy decoding in batches.
+The same GGUF file that llama.cpp runs can be loaded too (its weights are dequantised), and answers
+with other text: the runtime is part of the identity.
 """
 
 from __future__ import annotations
@@ -23,8 +25,8 @@ from rrf_design.models.text import classify
 class TransformersModel(Model):
     """``transformers:NAME-OR-PATH``; a path may be a checkpoint folder or a GGUF file.
 
-    ``slots`` requests are generated as one batch by ``complete``. Sampled requests are generated one by one, so that a seed
-    means the same answer whatever else is asked.
+    ``slots`` requests are generated as one batch by ``complete``. Sampled requests are generated
+    one by one, so that a seed means the same answer whatever else is asked.
     """
 
     local = True
@@ -44,7 +46,8 @@ class TransformersModel(Model):
             import transformers
         except ImportError as error:
             raise MissingDependency(
-                f"model transformers:... needs {error.name}; get it with: pip install torch transformers accelerate gguf"
+                f"model transformers:... needs {error.name}; get it with: pip install torch transformers accelerate"
+                " gguf"
             ) from None
         self.name = f"transformers:{Path(model).name if Path(model).exists() else model}"
         self.slots = slots
@@ -175,8 +178,9 @@ def _device(torch: Any) -> str:
 
 
 def _weights(model: str, network: Any) -> str:
-    """What tells these weights from others of the same name: the digest of the local files, or the hub's commit; "" where neither
-    is known."""
+    """What tells these weights from others of the same name: the digest of the local files, or the
+    hub's commit; "" where neither is known.
+    """
     path = Path(model)
     if not path.exists():
         commit = getattr(network.config, "_commit_hash", None)

@@ -1,26 +1,46 @@
 """What a planner is asked, and what it answers.
 
-The design problem (paper, "Design problem"): choose purchases Q within a budget so that γ_k(B(Q)) is largest, or the
-cheapest Q that reaches a target. Every planner, from random to provably optimal, is one function object with one
-method and returns a `Plan`: the design, its exact margin, and a proven bound on what any design could reach.
+The design problem (paper, "Design problem"): choose purchases Q within a budget so that γ_k(B(Q))
+is largest, or the cheapest Q that reaches a target. Every planner, from random to provably optimal,
+is one function object with one method and returns a `Plan`: the design, its exact margin, and a
+proven bound on what any design could reach.
+
+A plan is written as a document: JSON with a format name, a version and the digest of its problem.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol
 
+from rrf_design.documents import checked, read, sealed, write
+from rrf_design.errors import InputError, Refused
 from rrf_design.goal import REACHED as REACHED
 from rrf_design.goal import reaches
 
 if TYPE_CHECKING:
     from rrf_design.goal import Standing
-    from rrf_design.planning.arena import Arena
+    from rrf_design.planning.evaluator import Evaluator
+    from rrf_design.problem import Problem
     from solvers.result import Progress
 
 OPTIMALITY = 1e-7  # a plan within this relative distance of its bound is called optimal; the gap is always stated
+
+
+def plain(value: Any) -> Any:
+    """A result as JSON holds it: dataclasses and mappings as objects, tuples as lists, enums as
+    their words.
+    """
+    if is_dataclass(value):
+        return {entry.name: plain(getattr(value, entry.name)) for entry in fields(value)}
+    if isinstance(value, Mapping):
+        return {name: plain(part) for name, part in value.items()}
+    if isinstance(value, tuple | list):
+        return [plain(part) for part in value]
+    return str(value) if isinstance(value, StrEnum) else value
 
 
 class PlanStatus(StrEnum):
@@ -36,14 +56,20 @@ class Objective(StrEnum):
     GAMMA = "gamma"
     """γ_k of the rows with their weights, as if every block were equally noisy."""
     GAMMA_SIGMA = "gamma_sigma"
-    """γ_k,Σ: rows whitened by their declared noise, so that the margin is signal relative to noise."""
+    """γ_k,Σ: rows whitened by their declared noise, so that the margin is signal relative to
+    noise.
+    """
     ROBUST = "robust"
-    """min over supports of σ_min(B_S) − η_S, whitened: what is left for certain when blocks are off by their radii."""
+    """min over supports of σ_min(B_S) − η_S, whitened: what is left for certain when blocks are off
+    by their radii.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One purchase: what it cost with the queries it opened, the witness it attacks, and the margin after it."""
+    """One purchase: what it cost with the queries it opened, the witness it attacks, and the margin
+    after it.
+    """
 
     block: str
     cost: float
@@ -51,29 +77,21 @@ class Step:
     support: tuple[str, ...]
     witness: Mapping[str, tuple[float, ...]]
     energy: float
-    """‖C_j h‖² of the witness h before the purchase (over the null space of the worst support at margin zero)."""
+    """‖C_j h‖² of the witness h before the purchase (over the null space of the worst support at
+    margin zero).
+    """
     opened: tuple[str, ...] = ()
     """Queries asked for this block's sake."""
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "block": self.block,
-            "cost": self.cost,
-            "gamma": self.gamma,
-            "support": list(self.support),
-            "witness": {name: list(part) for name, part in self.witness.items()},
-            "energy": self.energy,
-            "opened": list(self.opened),
-        }
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
     """What to buy, how good it is, and how far from the best possible.
 
-    `upper_bound` bounds the objective of every design that the budget and the rules admit; without a budget, of every
-    design. `gap` is (upper_bound − value)/upper_bound; for a cheapest design it is (cost − cost_bound)/cost instead.
-    Zero bounds mean: nothing above the numerical zero of 1e-10 is possible.
+    `upper_bound` bounds the objective of every design that the budget and the rules admit; without
+    a budget, of every design. `gap` is (upper_bound − value)/upper_bound; for a cheapest design it
+    is (cost − cost_bound)/cost instead. Zero bounds mean: nothing above the numerical zero of 1e-10
+    is possible.
     """
 
     selected: tuple[str, ...]
@@ -91,7 +109,9 @@ class Plan:
     budget: float | None = None
     target: float | None = None
     cost_bound: float | None = None
-    """No design that costs less reaches the target; without a target, no cheaper design has the margin of this one."""
+    """No design that costs less reaches the target; without a target, no cheaper design has the
+    margin of this one.
+    """
     gamma_lower: float = 0.0
     gamma_upper: float = 0.0
     support: tuple[str, ...] = ()
@@ -102,35 +122,53 @@ class Plan:
     """Name of the problem, and below its digest: a plan for another problem is refused."""
     digest: str = ""
     wanted: float | None = None
-    """What the problem's goal makes of this design: the margin it must have. The four are `rrf_design.goal.Standing`."""
+    """What the problem's goal makes of this design: the margin it must have.
+
+    The four are `rrf_design.goal.Standing`.
+    """
     epsilon: float | None = None
     robust_lower: float | None = None
     error_bound: float | None = None
     owned_gamma: float | None = None
     """The objective before anything is bought: where the trajectory starts."""
     repeats: Mapping[str, int] = field(default_factory=dict)
-    """Nodes that are asked more often than the problem says, and how often: part of the cost, and of ε."""
+    """Nodes that are asked more often than the problem says, and how often: part of the cost, and
+    of ε.
+    """
     stands: bool | None = None
-    """Whether the design reaches the problem's own goal, or has any margin where it has none; None where that was not asked."""
+    """Whether the design reaches the problem's own goal, or has any margin where it has none; None
+    where that was not asked.
+    """
 
     def with_standing(self, standing: Standing) -> Plan:
-        told = standing.to_json()
-        taken = {name: told[name] for name in ("wanted", "epsilon", "robust_lower", "error_bound")}
-        return replace(self, **taken, stands=standing.reached)
+        return replace(
+            self,
+            wanted=standing.wanted,
+            epsilon=standing.radius.total,
+            robust_lower=standing.robust_lower,
+            error_bound=standing.error_bound,
+            stands=standing.reached,
+        )
 
     @property
     def reached(self) -> bool:
-        """Whether the target is met; for a plan that has none, whether the design reaches the problem's own goal, as every verb says."""
+        """Whether the target is met; for a plan that has none, whether the design reaches the
+        problem's own goal, as every verb says.
+        """
         return self.stands is not False if self.target is None else self.met
 
     @property
     def met(self) -> bool:
-        """Whether the plan is what was ordered: its target is met; without a target there is none to miss."""
+        """Whether the plan is what was ordered: its target is met; without a target there is none
+        to miss.
+        """
         return self.target is None or (self.status is not PlanStatus.INFEASIBLE and reaches(self.value, self.target))
 
     @property
     def least_cost(self) -> bool:
-        """Whether it is proven that nothing cheaper is as good: reaches the target, or has this margin."""
+        """Whether it is proven that nothing cheaper is as good: reaches the target, or has this
+        margin.
+        """
         return self.cost == 0.0 or (self.cost_bound is not None and self.cost_bound >= self.cost)
 
     @property
@@ -138,43 +176,14 @@ class Plan:
         return None if self.budget is None else max(0.0, self.budget - self.cost)
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "selected": list(self.selected),
-            "cost": self.cost,
-            "gamma": self.gamma,
-            "upper_bound": self.upper_bound,
-            "gap": self.gap,
-            "status": str(self.status),
-            "trajectory": [step.to_json() for step in self.trajectory],
-            "value": self.value,
-            "objective": str(self.objective),
-            "k": self.k,
-            "method": self.method,
-            "budget": self.budget,
-            "target": self.target,
-            "cost_bound": self.cost_bound,
-            "least_cost": self.least_cost,
-            "gamma_lower": self.gamma_lower,
-            "gamma_upper": self.gamma_upper,
-            "support": list(self.support),
-            "witness": {name: list(part) for name, part in self.witness.items()},
-            "notes": list(self.notes),
-            "problem": self.problem,
-            "digest": self.digest,
-            "wanted": self.wanted,
-            "reached": self.reached,
-            "stands": self.stands,
-            "epsilon": self.epsilon,
-            "robust_lower": self.robust_lower,
-            "error_bound": self.error_bound,
-            "owned_gamma": self.owned_gamma,
-            "repeats": dict(self.repeats),
-        }
+        return {**plain(self), "least_cost": self.least_cost, "reached": self.reached}
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """The most that may be spent (None: no limit), the margin to reach (None: as large as possible), and the means."""
+    """The most that may be spent (None: no limit), the margin to reach (None: as large as
+    possible), and the means.
+    """
 
     budget: float | None = None
     target: float | None = None
@@ -182,15 +191,84 @@ class Order:
     seed: int = 0
     n_jobs: int | None = None
     progress: Progress | None = None
-    """Told the proven lower and upper bound so far: of the objective, or of the cost where there is a target."""
+    """Told the proven lower and upper bound so far: of the objective, or of the cost where there is
+    a target.
+    """
 
 
 class Planner(Protocol):
-    """One method. A planner keeps no state between calls; whatever it learns (cuts) it leaves in the arena's pool."""
+    """One method.
+
+    A planner keeps no state between calls; whatever it learns (cuts) it leaves in the evaluator's
+    pool.
+    """
 
     @property
     def name(self) -> str: ...
 
-    def plan(self, arena: Arena, goal: Order) -> Plan:
-        """The best design this planner finds for the goal; the arena's problem is never changed."""
+    def plan(self, evaluator: Evaluator, goal: Order) -> Plan:
+        """The best design this planner finds for the goal; the evaluator's problem is never
+        changed."""
         ...
+
+
+def to_document(plan: Plan) -> dict[str, Any]:
+    return sealed("rrf-plan", plan.to_json())
+
+
+def write_plan(plan: Plan, path: str | os.PathLike[str]) -> None:
+    """Write a plan whole or not at all."""
+    write(path, to_document(plan))
+
+
+def read_plan(path: str | os.PathLike[str], problem: Problem | None = None) -> Plan:
+    """Read a plan; with a problem, Refused unless the plan was made for exactly that problem."""
+    document = read(path, what="plan")
+    try:
+        return _from_document(document, problem)
+    except (InputError, Refused) as error:
+        raise type(error)(f"{path}: {error}") from None
+
+
+def _from_document(document: Any, problem: Problem | None = None) -> Plan:
+    try:
+        plan = _plan(dict(checked(document, "rrf-plan", what="plan")))
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise InputError(f"the plan is damaged ({type(error).__name__}: {error})") from None
+    if problem is not None:
+        from rrf_design.files import digest
+
+        if plan.digest != digest(problem):
+            raise Refused(
+                f"the plan was made for {plan.problem!r} with digest {plan.digest[:12]}, not for {problem.name!r} with"
+                f" {digest(problem)[:12]}; plan again"
+            )
+        problem.resolve(plan.selected)
+    return plan
+
+
+def _plan(document: dict[str, Any]) -> Plan:
+    told = {key: value for key, value in document.items() if key not in ("format", "version", "least_cost", "reached")}
+    told["selected"] = tuple(str(name) for name in told["selected"])
+    told["status"] = PlanStatus(told["status"])
+    told["objective"] = Objective(told["objective"])
+    told["trajectory"] = tuple(_step(step) for step in told["trajectory"])
+    told["support"] = tuple(told["support"])
+    told["notes"] = tuple(told["notes"])
+    told["repeats"] = {str(name): int(times) for name, times in told.get("repeats", {}).items()}
+    told["witness"] = {name: tuple(part) for name, part in told["witness"].items()}
+    for key in ("cost", "gamma", "upper_bound", "gap", "value"):
+        told[key] = float(told[key])
+    return Plan(**told)
+
+
+def _step(step: dict[str, Any]) -> Step:
+    return Step(
+        block=step["block"],
+        cost=float(step["cost"]),
+        gamma=float(step["gamma"]),
+        support=tuple(step["support"]),
+        witness={name: tuple(part) for name, part in step["witness"].items()},
+        energy=float(step["energy"]),
+        opened=tuple(step["opened"]),
+    )

@@ -1,9 +1,12 @@
-"""Plans for noise that blocks share, by the margin of each selection with its joint noise: every admissible selection is tried.
+"""Plans for noise that blocks share, by the margin of each selection with its joint noise: every
+admissible selection is tried.
 
-While it is open what is bought, shared noise is covered by raised variances (`rrf_design.covariance`): the plan's margins are
-bounds, and a plan that is best for the bound need not be best for γ_Σ. Whitened together (`rrf_design.joined`), BᵀΣ⁻¹B is no sum over
-blocks, so cuts and hull rows don't apply; it still never falls with a purchase. So selections are gone through one by one, by
-rising price, and what is best or cheapest among them is so by enumeration. More than `MOST` are refused.
+While it is open what is bought, shared noise is covered by raised variances
+(`rrf_design.rows`): the plan's margins are bounds, and a plan that is best for the bound need
+not be best for γ_Σ. Whitened together (`rrf_design.derive`), BᵀΣ⁻¹B is no sum over blocks, so cuts
+and hull rows don't apply; it still never falls with a purchase. So selections are gone through one
+by one, by rising price, and what is best or cheapest among them is so by enumeration. More than
+`MOST` are refused.
 """
 
 from __future__ import annotations
@@ -15,16 +18,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rrf_design._margin import check_k
+from rrf_design.derive import joined_problem
 from rrf_design.errors import InputError
 from rrf_design.goal import Goal, Standing
-from rrf_design.joined import joined_problem
-from rrf_design.margins import check_k
 from rrf_design.market import Mask, exact
 from rrf_design.planning.contract import Objective, Plan, PlanStatus, Step
 from rrf_design.planning.frontiers import STEP, Frontier, Point
 
 if TYPE_CHECKING:
-    from rrf_design.margins import DesignMargin
+    from rrf_design._margin import DesignMargin
     from rrf_design.problem import Problem
 
 MOST = 2048
@@ -43,8 +46,10 @@ class JointDesign:
     standing: Standing
 
 
-def joint_designs(problem: Problem, *, k: int | None = None, budget: float | None = None) -> list[JointDesign]:
-    """Every admissible selection within the budget, by rising price; InputError where they are too many, or nothing is shared."""
+def _joint_designs(problem: Problem, *, k: int | None = None, budget: float | None = None) -> list[JointDesign]:
+    """Every admissible selection within the budget, by rising price; InputError where they are too
+    many, or nothing is shared.
+    """
     if not any(entry.covariance is not None for entry in problem.noise):
         raise InputError(
             "jointly: no blocks share a covariance ([[noise]] with covariance); the plan without it is exact"
@@ -53,8 +58,8 @@ def joint_designs(problem: Problem, *, k: int | None = None, budget: float | Non
     market = problem.structure.market
     if 2 ** len(market.items) > MOST:
         raise InputError(
-            f"jointly: {len(market.items)} purchases are on sale, and all selections of at most {MOST.bit_length() - 1} are gone through;"
-            " plan without it, by the bound, and certify the selection jointly"
+            f"jointly: {len(market.items)} purchases are on sale, and all selections of at most {MOST.bit_length() - 1}"
+            " are gone through; plan without it, by the bound, and certify the selection jointly"
         )
     most = None if budget is None else exact(budget)
     masks = {mask.tobytes(): mask for mask in map(market.close, _all(len(market.items)))}
@@ -80,21 +85,26 @@ def _design(problem: Problem, mask: Mask, k: int) -> JointDesign | None:
     return JointDesign(mask, names, market.cost(mask), margin, design.standing(together, margin=margin))
 
 
-def joint_plan(problem: Problem, *, k: int | None, budget: float | None, wish: Goal | None) -> Plan:
-    """The cheapest selection that reaches the wish, or the one of largest margin within the budget."""
+def joint_plan(
+    problem: Problem, *, k: int | None, objective: Objective | str | None, budget: float | None, goal: Goal | None
+) -> Plan:
+    """The cheapest selection that reaches the goal, or the one of largest margin within the
+    budget.
+    """
     from rrf_design.files import digest
 
-    designs = joint_designs(problem, k=k, budget=budget)
+    _refuse_others(objective)
+    designs = _joint_designs(problem, k=k, budget=budget)
     if not designs:
         raise InputError("jointly: no selection within the budget asks anything")
     best = max(designs, key=lambda one: (one.margin.value, -one.cost))
     sure = PlanStatus.OPTIMAL if _exact(designs) else PlanStatus.FEASIBLE
     chosen, status, wanted = best, sure, None
-    if wish is not None:
-        reaching = [one for one in designs if _reaches(one, wish)]
+    if goal is not None:
+        reaching = [one for one in designs if _reaches(one, goal)]
         out_of_reach = PlanStatus.INFEASIBLE if sure is PlanStatus.OPTIMAL else sure
         chosen, status = (reaching[0], sure) if reaching else (best, out_of_reach)
-        wanted = wish.wanted(chosen.standing.radius)
+        wanted = goal.wanted(chosen.standing.radius)
     margin = chosen.margin
     plan = Plan(
         selected=chosen.selected,
@@ -118,20 +128,27 @@ def joint_plan(problem: Problem, *, k: int | None, budget: float | None, wish: G
         notes=(NOTE,),
         problem=problem.name,
         digest=digest(problem),
-        owned_gamma=None
-        if (held := _design(problem, problem.structure.market.empty(), margin.k)) is None
-        else held.margin.value,
+        owned_gamma=(
+            None
+            if (held := _design(problem, problem.structure.market.empty(), margin.k)) is None
+            else held.margin.value
+        ),
     )
     return plan.with_standing(chosen.standing)
+
+
+def _refuse_others(objective: Objective | str | None) -> None:
+    if objective not in (None, "gamma_sigma"):
+        raise InputError(f"objective: {objective} does not go with jointly, which is about γ_Σ; leave one out")
 
 
 def _exact(designs: list[JointDesign]) -> bool:
     return all(one.margin.status == "exact" for one in designs)
 
 
-def _reaches(one: JointDesign, wish: Goal) -> bool:
+def _reaches(one: JointDesign, goal: Goal) -> bool:
     held = one.standing
-    return wish.reached(lower=held.lower, robust_lower=held.robust_lower, radius=held.radius)
+    return goal.reached(lower=held.lower, robust_lower=held.robust_lower, radius=held.radius)
 
 
 def _steps(problem: Problem, chosen: JointDesign, k: int) -> tuple[Step, ...]:
@@ -161,29 +178,22 @@ def _steps(problem: Problem, chosen: JointDesign, k: int) -> tuple[Step, ...]:
     return tuple(steps)
 
 
-def joint_frontier(problem: Problem, *, k: int | None, budget: float | None) -> Frontier:
+def joint_frontier(
+    problem: Problem, *, k: int | None, objective: Objective | str | None, budget: float | None
+) -> Frontier:
     """Undominated selections by rising price, each with its joint margin."""
     from rrf_design.files import digest
 
+    _refuse_others(objective)
     points: list[Point] = []
-    designs = joint_designs(problem, k=k, budget=budget)
+    designs = _joint_designs(problem, k=k, budget=budget)
     sure = _exact(designs)
     for one in designs:
         if points and not one.margin.value > points[-1].value * (1 + STEP):
             continue
         if points and exact(points[-1].cost) == one.cost:
             points.pop()
-        points.append(
-            Point(
-                cost=float(one.cost),
-                gamma=one.margin.value,
-                selected=one.selected,
-                status=PlanStatus.OPTIMAL if sure else PlanStatus.FEASIBLE,
-                upper_bound=one.margin.upper,
-                value=one.margin.value,
-                gamma_lower=one.margin.lower,
-                witness=one.margin.witness,
-            )
-        )
+        status = PlanStatus.OPTIMAL if sure else PlanStatus.FEASIBLE
+        points.append(Point.of(one.margin, cost=one.cost, selected=one.selected, status=status))
     count = check_k(k, problem.k)
     return Frontier(tuple(points), sure, count, Objective.GAMMA_SIGMA, budget, problem.name, digest(problem))

@@ -1,6 +1,8 @@
-"""From a chosen design to a plan: the exact margin, the order of purchases, the bound, and what a user should know.
+"""From a chosen design to a plan: the exact margin, the order of purchases, the bound, and what a
+user should know.
 
-What a plan says about its design is computed here by the exact engine, whatever the planner believed.
+What a plan says about its design is computed here by the exact engine, whatever the planner
+believed.
 """
 
 from __future__ import annotations
@@ -11,9 +13,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rrf_design.derive import shared_words
 from rrf_design.errors import BudgetError, InputError
 from rrf_design.goal import reaches
-from rrf_design.joined import shared_words
 from rrf_design.market import Mask, exact
 from rrf_design.planning.contract import OPTIMALITY, Objective, Order, Plan, PlanStatus, Step
 from rrf_design.planning.greedy import Pick, witness_greedy
@@ -22,26 +24,28 @@ from rrf_design.planning.proof.master import Answer, OrTools
 from rrf_design.planning.proof.program import MarketRows
 
 if TYPE_CHECKING:
+    from rrf_design._margin import DesignMargin
     from rrf_design.goal import Standing
-    from rrf_design.margins import DesignMargin
-    from rrf_design.planning.arena import Arena
+    from rrf_design.planning.evaluator import Evaluator
 
 ZERO = 1e-10  # the paper's numerical zero, absolute and relative
 ORDERED = 16  # null directions looked at when a large design is put into an order: it has been chosen already
 SHOWN = 4  # notes name at most so many blocks
 
 
-def starting_design(arena: Arena, goal: Order) -> Mask:
-    """The cheapest design that the rules admit: empty, unless something must be bought before anything else.
+def starting_design(evaluator: Evaluator, goal: Order) -> Mask:
+    """The cheapest design that the rules admit: empty, unless something must be bought before
+    anything else.
 
-    InputError when the rules contradict each other, BudgetError when what they demand costs more than may be spent.
+    InputError when the rules contradict each other, BudgetError when what they demand costs more
+    than may be spent.
     """
-    market = arena.market
+    market = evaluator.market
     mask = market.empty()
     if not market.broken(mask) and not market.opens_nothing:
         return mask
     solved = OrTools().solve(
-        MarketRows(arena).program(target=None, budget=None, minimise=True), time_limit=None, seed=0
+        MarketRows(evaluator).program(target=None, budget=None, minimise=True), time_limit=None, seed=0
     )
     if solved.answer is Answer.INFEASIBLE:
         raise InputError(f"rules: no design satisfies them all ({market.broken(mask)}); relax a rule or an exclusion")
@@ -51,32 +55,35 @@ def starting_design(arena: Arena, goal: Order) -> Mask:
     if goal.budget is not None and needed > exact(goal.budget):
         why = market.broken(market.empty()) or "a query must be asked before there is anything to observe"
         raise BudgetError(
-            f"budget: {float(goal.budget):g} is too little; the least that must be bought costs {float(needed):g} ({why})",
+            f"budget: {float(goal.budget):g} is too little; the least that must be bought costs {float(needed):g}"
+            f" ({why})",
             needed=float(needed),
             available=float(goal.budget),
         )
     return mask
 
 
-def trajectory(arena: Arena, mask: Mask, start: Mask) -> list[Pick]:
-    """A design as a sequence of purchases: the witness greedy over its own blocks, then whatever no witness asked for."""
-    from rrf_design.planning.tracked import Tracked, local_to_blocks
+def trajectory(evaluator: Evaluator, mask: Mask, start: Mask) -> list[Pick]:
+    """A design as a sequence of purchases: the witness greedy over its own blocks, then whatever no
+    witness asked for.
+    """
+    from rrf_design.planning.greedy import Tracked, local_to_blocks
 
-    if local_to_blocks(arena):
-        steps = Tracked(arena, Order(), start & mask, allowed=mask, null=ORDERED).run()
+    if local_to_blocks(evaluator):
+        steps = Tracked(evaluator, Order(), start & mask, allowed=mask, null=ORDERED).run()
     else:
-        steps = witness_greedy(arena, Order(), start=start & mask, allowed=mask)
+        steps = witness_greedy(evaluator, Order(), start=start & mask, allowed=mask)
     reached = steps[-1].after if steps else start & mask
     witness = steps[-1].witness if steps else None
     for item in np.flatnonzero(mask & ~reached):
         if not reached[item]:
-            before, reached = reached, arena.market.add(reached, int(item))
-            steps.append(Pick(int(item), before, reached, witness, 0.0, arena.value(reached)))
+            before, reached = reached, evaluator.market.add(reached, int(item))
+            steps.append(Pick(int(item), before, reached, witness, 0.0, evaluator.value(reached)))
     return steps
 
 
 def finish(
-    arena: Arena,
+    evaluator: Evaluator,
     mask: Mask,
     goal: Order,
     *,
@@ -89,15 +96,18 @@ def finish(
     gap: float = OPTIMALITY,
     notes: Sequence[str] = (),
 ) -> Plan:
-    """The plan for a chosen design. Without `upper` the bound comes from the witnesses seen on the way."""
+    """The plan for a chosen design.
+
+    Without `upper` the bound comes from the witnesses seen on the way.
+    """
     from rrf_design.files import digest
 
-    market = arena.market
-    confirmed = arena.confirm(mask, n_jobs=goal.n_jobs)
-    value = arena.confirm_value(mask, confirmed, n_jobs=goal.n_jobs)
+    market = evaluator.market
+    confirmed = evaluator.confirm(mask, n_jobs=goal.n_jobs)
+    value = evaluator.confirm_value(mask, confirmed, n_jobs=goal.n_jobs)
     if upper is None:
-        upper = bound_from_cuts(arena, goal.budget)
-    if value == 0.0 and upper <= ZERO * max(1.0, arena.scale):
+        upper = bound_from_cuts(evaluator, goal.budget)
+    if value == 0.0 and upper <= ZERO * max(1.0, evaluator.scale):
         upper = 0.0
     upper = max(upper, value)
     cost = market.cost(mask)
@@ -114,7 +124,7 @@ def finish(
         if infeasible or (not reached and not reaches(upper, goal.target)):
             status = PlanStatus.INFEASIBLE
         cost_bound = least if reached else cost_bound
-    order = trajectory(arena, mask, start) if steps is None else steps
+    order = trajectory(evaluator, mask, start) if steps is None else steps
     plan = Plan(
         selected=market.names(mask),
         cost=float(cost),
@@ -122,10 +132,10 @@ def finish(
         upper_bound=upper,
         gap=distance,
         status=status,
-        trajectory=_opening(arena, start & mask) + tuple(_step(arena, purchase) for purchase in order),
+        trajectory=_opening(evaluator, start & mask) + tuple(_step(evaluator, purchase) for purchase in order),
         value=value,
-        objective=arena.objective,
-        k=arena.k,
+        objective=evaluator.objective,
+        k=evaluator.k,
         method=method,
         budget=goal.budget,
         target=goal.target,
@@ -134,39 +144,43 @@ def finish(
         gamma_upper=confirmed.upper,
         support=confirmed.support,
         witness=confirmed.witness,
-        notes=(*notes, *_notes(arena, goal, mask, confirmed, status, reached)),
-        problem=arena.original.name,
-        digest=digest(arena.original),
-        owned_gamma=arena.value(market.empty()),
+        notes=(*notes, *_notes(evaluator, goal, mask, confirmed, status, reached)),
+        problem=evaluator.original.name,
+        digest=digest(evaluator.original),
+        owned_gamma=evaluator.value(market.empty()),
     )
-    return plan.with_standing(_standing(arena, mask, confirmed))
+    return plan.with_standing(_standing(evaluator, mask, confirmed))
 
 
-def _standing(arena: Arena, mask: Mask, confirmed: DesignMargin) -> Standing:
-    """The design held against the problem's own goal, in the problem's own units of noise whatever was maximised."""
-    design = arena.design(mask)
-    if arena.original is not arena.problem:
-        design = design.of(arena.original.structure)
-        confirmed = design.margin(arena.k)
-    return design.standing(arena.original, margin=confirmed)
+def _standing(evaluator: Evaluator, mask: Mask, confirmed: DesignMargin) -> Standing:
+    """The design held against the problem's own goal, in the problem's own units of noise whatever
+    was maximised.
+    """
+    design = evaluator.design(mask)
+    if evaluator.original is not evaluator.problem:
+        design = design.of(evaluator.original.structure)
+        confirmed = design.margin(evaluator.k)
+    return design.standing(evaluator.original, margin=confirmed)
 
 
-def _opening(arena: Arena, start: Mask) -> tuple[Step, ...]:
-    """What rules demand before any witness has a say, one entry per block with the queries it opens."""
-    market = arena.market
+def _opening(evaluator: Evaluator, start: Mask) -> tuple[Step, ...]:
+    """What rules demand before any witness has a say, one entry per block with the queries it
+    opens.
+    """
+    market = evaluator.market
     mask, steps = market.empty(), []
     for item in [*np.flatnonzero(start)[::-1]]:  # blocks come after queries in the order of items: let them open those
         if not mask[item]:
             before, mask = mask, market.add(mask, int(item))
-            steps.append(_step(arena, Pick(int(item), before, mask, None, 0.0, arena.value(mask))))
+            steps.append(_step(evaluator, Pick(int(item), before, mask, None, 0.0, evaluator.value(mask))))
     return tuple(steps)
 
 
-def _step(arena: Arena, purchase: Pick) -> Step:
-    market = arena.market
+def _step(evaluator: Evaluator, purchase: Pick) -> Step:
+    market = evaluator.market
     added = purchase.after & ~purchase.before
     added[purchase.item] = False
-    witness = {} if purchase.witness is None else arena.witness_names(purchase.witness)
+    witness = {} if purchase.witness is None else evaluator.witness_names(purchase.witness)
     witness = {name: part for name, part in witness.items() if any(part)}
     return Step(
         block=market.items[purchase.item],
@@ -180,10 +194,10 @@ def _step(arena: Arena, purchase: Pick) -> Step:
 
 
 def _notes(
-    arena: Arena, goal: Order, mask: Mask, confirmed: DesignMargin, status: PlanStatus, reached: bool
+    evaluator: Evaluator, goal: Order, mask: Mask, confirmed: DesignMargin, status: PlanStatus, reached: bool
 ) -> list[str]:
     """What a user would ask next about this plan."""
-    market = arena.market
+    market = evaluator.market
     notes = []
     if not len(market.items):
         notes.append("nothing is on sale: give a block or a query a cost to make it a candidate")
@@ -194,31 +208,31 @@ def _notes(
     blind = [
         name
         for i, name in enumerate(market.items)
-        if i >= market.node_items and not market.banned[i] and _blind(arena, i)
+        if i >= market.node_items and not market.banned[i] and _blind(evaluator, i)
     ]
     if blind:
         notes.append(f"can't help, because all their rows are zero: {_some(blind)}")
     if market.banned.any():
         notes.append(f"can't be bought beside what they exclude: {_some(market.names(market.banned))}")
-    if confirmed.value == 0.0 and len(market.items) and not arena.market.node_items:
-        everything = arena.evaluate(np.ones(len(market.items), dtype=bool), count=1)
+    if confirmed.value == 0.0 and len(market.items) and not evaluator.market.node_items:
+        everything = evaluator.evaluate(np.ones(len(market.items), dtype=bool), count=1)
         if everything.value == 0.0 and everything.witnesses:
-            nodes = [arena.operator.node_ids[i] for i in everything.witnesses[0].support]
+            nodes = [evaluator.operator.node_ids[i] for i in everything.witnesses[0].support]
             notes.append(
                 f"even with everything bought, an error on {_some(nodes)} stays invisible: nothing on sale sees it"
             )
-    if arena.objective is not Objective.GAMMA:
-        held = arena.design(mask).operator.block_ids
-        shared = shared_words(arena.original, held, verb="plan").removesuffix(".")
+    if evaluator.objective is not Objective.GAMMA:
+        held = evaluator.design(mask).operator.block_ids
+        shared = shared_words(evaluator.original, held, verb="plan").removesuffix(".")
         notes += [shared] if shared else []
     if not reached and status is PlanStatus.FEASIBLE:
         notes.append("the target is missed by this plan; whether another design reaches it was not decided")
     return notes
 
 
-def _blind(arena: Arena, item: int) -> bool:
-    a, b = arena.operator.block_offsets[arena.item_block[item] : arena.item_block[item] + 2]
-    return int(arena.operator.matrix.indptr[b] - arena.operator.matrix.indptr[a]) == 0
+def _blind(evaluator: Evaluator, item: int) -> bool:
+    a, b = evaluator.operator.block_offsets[evaluator.item_block[item] : evaluator.item_block[item] + 2]
+    return int(evaluator.operator.matrix.indptr[b] - evaluator.operator.matrix.indptr[a]) == 0
 
 
 def _some(names: Sequence[str]) -> str:

@@ -1,7 +1,8 @@
 """Many fields, one budget: a data set of items (docs/algorithms.md, fact 13: it separates).
 
-For a fixed target the cheapest design of a data set is the cheapest design of every item, so each item is reduced to its
-curve of undominated designs (`curves`), exactly, and one search over the curves spends the money.
+For a fixed target the cheapest design of a data set is the cheapest design of every item, so each
+item is reduced to its curve of undominated designs (`curves`), exactly, and one search over the
+curves spends the money.
 """
 
 from __future__ import annotations
@@ -14,13 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rrf_design.bundles import Backend, Measure, bundled
+from rrf_design.arguments import seconds_of
 from rrf_design.errors import BudgetError, InputError
 from rrf_design.goal import reaches
 from rrf_design.market import Mask, exact
-from rrf_design.planning.arena import Arena
 from rrf_design.planning.contract import REACHED, Objective, Order, PlanStatus
 from rrf_design.planning.curves import Curve, curves_of, shape
+from rrf_design.planning.evaluator import Evaluator
 
 if TYPE_CHECKING:
     from rrf_design.planning.frontiers import Point
@@ -51,8 +52,11 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Portfolio:
-    """One design per item. `value` is the smallest margin or the number of items at the target; no spending of the
-    budget does better than `upper_bound`."""
+    """One design per item.
+
+    `value` is the smallest margin or the number of items at the target; no spending of the budget
+    does better than `upper_bound`.
+    """
 
     shares: tuple[Share, ...]
     cost: float
@@ -80,23 +84,49 @@ class Portfolio:
         }
 
 
-@bundled(measure=Measure, backend=Backend)
 def portfolio(
     problems: Sequence[Problem],
     *,
     budget: float,
     aim: Aim | str = Aim.SMALLEST,
     target: float | None = None,
+    k: int | None = None,
+    objective: Objective | str | None = None,
     n_jobs: int | None = None,
     time_limit: float | None = None,
-    measure: Measure | None = None,
-    backend: Backend | None = None,
+    seed: int = 0,
 ) -> Portfolio:
-    """Spend one budget over many fields, exactly. `time_limit` is for each item that is too large to enumerate.
+    """Spend one budget over many fields, exactly.
 
-    `aim` is "smallest" (the least margin as large as possible) or "count" (as many fields as possible at the target; without a target, at
-    their own `delta`, by purchases and by asking again). `measure` says which margin is meant (k, objective), `backend` how the work is done.
-    Returns a `Portfolio` with one share per field.
+    With designs x_i of the fields and Σ cost(x_i) ≤ budget, max min_i γ_k(B_i(x_i)); or max #{i :
+    γ_k(B_i(x_i)) ≥ target}.
+
+    Parameters
+    ----------
+    problems
+        The fields.
+    budget
+        What may be spent on all of them together.
+    aim
+        "smallest" (the least margin as large as possible) or "count" (as many fields as possible at
+        the target; without a target, at their own `delta`, by purchases and by asking again).
+    target
+        The margin that "count" counts.
+    k
+        How many answers (or units) may be wrong; None: as each problem says.
+    objective
+        "gamma", "gamma_sigma" or "robust"; None: what each problem declares decides.
+    n_jobs
+        Processes, as joblib counts them; the result does not depend on it.
+    time_limit
+        Seconds for each field that is too large to enumerate.
+    seed
+        Of whatever is random in the search.
+
+    Returns
+    -------
+    A `Portfolio` with one share per field: what to buy, its cost and margin, and whether it reaches
+    the target.
 
     >>> import rrf_design as rrf
     >>> anchors = [{"id": "x", "node": "a", "cost": 1.0}]
@@ -108,16 +138,13 @@ def portfolio(
     from joblib import Parallel, delayed
 
     aim = _checked(aim, target, problems, budget)
-    if measure is not None and measure.jointly:
-        raise InputError("portfolio: jointly speaks of one problem; plan it by itself")
+    order = Order(budget=budget, time_limit=seconds_of(time_limit), seed=seed)
     if aim is Aim.COUNT and target is None:
-        means = Backend.of(backend, "portfolio", "n_jobs", "time_limit", "seed", n_jobs=n_jobs, time_limit=time_limit)
-        return _own_goals(problems, budget, measure or Measure(), means)
+        if objective is not None:
+            raise InputError("objective: items' own goals are promised errors, which have one margin; leave it out")
+        return _own_goals(problems, order, k)
     chunks = [problems[i : i + CHUNK] for i in range(0, len(problems), CHUNK)]
-    means = Backend.of(backend, "portfolio", "n_jobs", "time_limit", "seed", n_jobs=n_jobs, time_limit=time_limit)
-    k, objective = (None, None) if measure is None else (measure.k, measure.objective)
-    order = Order(budget=budget, time_limit=means.seconds, seed=means.seed)
-    work = Parallel(n_jobs=means.n_jobs)
+    work = Parallel(n_jobs=n_jobs)
     curves = [c for part in work(delayed(curves_of)(chunk, k, objective, order) for chunk in chunks) for c in part]
     money = exact(budget)
     spending = spend(curves, [1] * len(curves), money, aim=aim, target=target)
@@ -143,19 +170,19 @@ def portfolio(
     )
 
 
-def _own_goals(problems: Sequence[Problem], budget: float, measure: Measure, means: Backend) -> Portfolio:
-    """As many items as possible at their own δ, by purchases and by asking again: items that are alike share one curve."""
+def _own_goals(problems: Sequence[Problem], order: Order, k: int | None) -> Portfolio:
+    """As many items as possible at their own δ, by purchases and by asking again: items that are
+    alike share one curve.
+    """
     from rrf_design.files import digest
-    from rrf_design.planning.promised import goal_curve
+    from rrf_design.planning.curves import goal_curve
 
-    if measure.objective is not None:
-        raise InputError("objective: items' own goals are promised errors, which have one margin; leave it out")
-    order = Order(budget=budget, time_limit=means.seconds, seed=means.seed)
+    budget = order.budget or 0.0
     known: dict[str, tuple[Curve, tuple[Point, ...]]] = {}
     keys = [digest(problem) for problem in problems]
     for key, problem in zip(keys, problems, strict=True):
         if key not in known:
-            known[key] = goal_curve(problem, k=measure.k, order=order)
+            known[key] = goal_curve(problem, k=k, order=order)
     spending = spend([known[key][0] for key in keys], [1] * len(keys), exact(budget), aim=Aim.COUNT, target=1.0)
     shares, cost = [], Fraction(0)
     for key, problem, picked in zip(keys, problems, spending.picks, strict=True):
@@ -172,7 +199,9 @@ def _own_goals(problems: Sequence[Problem], budget: float, measure: Measure, mea
 
 @dataclass(frozen=True, slots=True)
 class Allotment:
-    """For each class of equal items, how many get which design of its curve; no spending does better than `bound`."""
+    """For each class of equal items, how many get which design of its curve; no spending does
+    better than `bound`.
+    """
 
     picks: tuple[dict[int, int], ...]
     bound: float
@@ -181,7 +210,9 @@ class Allotment:
 def spend(
     curves: Sequence[Curve], counts: Sequence[int], money: Fraction, *, aim: Aim, target: float | None
 ) -> Allotment:
-    """One budget over classes of equal items, exactly: a class is as much work as one item, however many it has."""
+    """One budget over classes of equal items, exactly: a class is as much work as one item, however
+    many it has.
+    """
     return (_smallest if aim is Aim.SMALLEST else _count)(curves, counts, money, target)
 
 
@@ -200,7 +231,9 @@ def _checked(aim: Aim | str, target: float | None, problems: Sequence[Problem], 
 
 
 def _smallest(curves: Sequence[Curve], counts: Sequence[int], money: Fraction, target: float | None) -> Allotment:
-    """Largest t such that every item can reach t within the money: a search over all margins that occur."""
+    """Largest t such that every item can reach t within the money: a search over all margins that
+    occur.
+    """
     tops = min((curve.values[-1] for curve in curves if curve.complete), default=float("inf"))
     levels = sorted({v for curve in curves for v in curve.values if v <= tops * (1 + REACHED)})
     chosen = _reaching(curves, counts, levels, money)
@@ -220,7 +253,9 @@ def _smallest(curves: Sequence[Curve], counts: Sequence[int], money: Fraction, t
 def _reaching(
     curves: Sequence[Curve], counts: Sequence[int], levels: Sequence[float], money: Fraction
 ) -> list[int] | None:
-    """The cheapest designs for the highest level that the money reaches; None when it doesn't reach the first."""
+    """The cheapest designs for the highest level that the money reaches; None when it doesn't reach
+    the first.
+    """
     low, high, best = 0, len(levels) - 1, None
     while low <= high:
         middle = (low + high) // 2
@@ -280,15 +315,15 @@ def _confirm(
     known: dict[bytes, Any] = {}
     result = []
     for problem, packed in zip(problems, designs, strict=True):
-        arena = Arena(problem, k=k, objective=objective)
-        mask: Mask = np.unpackbits(np.frombuffer(packed, np.uint8), count=len(arena.market.items)).astype(bool)
-        key = shape(arena) + packed
+        evaluator = Evaluator(problem, k=k, objective=objective)
+        mask: Mask = np.unpackbits(np.frombuffer(packed, np.uint8), count=len(evaluator.market.items)).astype(bool)
+        key = shape(evaluator) + packed
         if key not in known:
-            confirmed = arena.confirm(mask)
-            known[key] = (confirmed.value, arena.confirm_value(mask, confirmed))
+            confirmed = evaluator.confirm(mask)
+            known[key] = (confirmed.value, evaluator.confirm_value(mask, confirmed))
         gamma, value = known[key]
         reached = target is None or reaches(value, target)
         result.append(
-            Share(problem.name, arena.market.names(mask), float(arena.market.cost(mask)), gamma, bool(reached))
+            Share(problem.name, evaluator.market.names(mask), float(evaluator.market.cost(mask)), gamma, bool(reached))
         )
     return result

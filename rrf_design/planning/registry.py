@@ -5,77 +5,47 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from fractions import Fraction
-from functools import cache
+from functools import cache, partial
+from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, overload
 
-from rrf_design.bundles import MEANS, Backend, Measure, bundled, without_infinity
+from rrf_design.arguments import is_dataset, seconds_of
 from rrf_design.errors import InputError
 from rrf_design.goal import Goal
-from rrf_design.itemwise import for_each_item
 from rrf_design.market import exact
-from rrf_design.planning.contract import Order, Plan, Planner
-from rrf_design.planning.reaching import nominal, reach
-from rrf_design.planning.repeats import repeatable, weigh
+from rrf_design.planning.contract import Objective, Order, Plan, Planner
+from rrf_design.planning.goals import nominal, reach, repeatable, weigh
 
 if TYPE_CHECKING:
     from rrf_design.problem import Problem
+    from rrf_design.questions import Dataset
+    from rrf_design.tables import DatasetPlan
+    from solvers.result import Progress
 
 AUTO_SECONDS = 60.0
 
 
-def _greedy() -> Planner:
-    from rrf_design.planning.greedy import Greedy
-
-    return Greedy()
-
-
-def _lookahead() -> Planner:
-    from rrf_design.planning.greedy import Greedy
-
-    return Greedy("lookahead", pairs=True)
+def _made(module: str, name: str, *arguments: Any, **settings: Any) -> Planner:
+    """A planner whose module is imported when somebody asks for it."""
+    made: Planner = getattr(import_module(f"rrf_design.planning.{module}"), name)(*arguments, **settings)
+    return made
 
 
-def _local() -> Planner:
-    from rrf_design.planning.local import Local
-
-    return Local()
-
-
-def _optimal() -> Planner:
-    from rrf_design.planning.optimal import Optimal
-
-    return Optimal()
-
-
-def _witness_cuts() -> Planner:
-    from rrf_design.planning.optimal import Optimal
-
-    return Optimal("witness-cuts", hulls=False)
-
-
-def _baseline(name: str) -> Callable[[], Planner]:
-    def make() -> Planner:
-        from rrf_design.planning.baselines import baseline
-
-        return baseline(name)
-
-    return make
-
-
-PLANNERS: dict[str, Callable[[], Planner]] = {
-    "greedy": _greedy,
-    "lookahead": _lookahead,
-    "local": _local,
-    "optimal": _optimal,
-    "witness-cuts": _witness_cuts,
-    **{name: _baseline(name) for name in ("margin", "random", "degree", "rank", "trace", "logdet", "eopt", "qr")},
+PLANNERS: dict[str, Callable[..., Planner]] = {
+    "greedy": partial(_made, "greedy", "Greedy"),
+    "lookahead": partial(_made, "greedy", "Greedy", "lookahead", pairs=True),
+    "local": partial(_made, "optimal", "Local"),
+    "optimal": partial(_made, "optimal", "Optimal"),
+    "witness-cuts": partial(_made, "optimal", "Optimal", "witness-cuts", hulls=False),
 }
 
 
 @cache
 def _offered() -> Mapping[str, EntryPoint]:
-    """Planners of other packages: entry points of the group ``rrf_design.planners``, each a class or function without arguments."""
+    """Planners of other packages: entry points of the group ``rrf_design.planners``, each a class
+    or function without arguments.
+    """
     return {entry.name: entry for entry in entry_points(group="rrf_design.planners") if entry.name not in PLANNERS}
 
 
@@ -85,11 +55,7 @@ def planner(name: str, *, solver: str = "ortools") -> Planner:
         return _foreign(name)
     if name not in PLANNERS:
         raise InputError(f"method: {name!r} is not one of auto, {', '.join([*PLANNERS, *_offered()])}")
-    if name == "optimal" and solver != "ortools":
-        from rrf_design.planning.optimal import Optimal
-
-        return Optimal(solver=solver)
-    return PLANNERS[name]()
+    return PLANNERS[name](**({"solver": solver} if name == "optimal" else {}))
 
 
 def _foreign(name: str) -> Planner:
@@ -100,29 +66,99 @@ def _foreign(name: str) -> Planner:
     return found
 
 
-@bundled(measure=Measure, backend=Backend)
-@for_each_item("rrf_design.handover", "plan_dataset")
+@overload
 def plan(
     problem: Problem,
     *,
     budget: float | None = None,
     target: float | None = None,
     method: str = "auto",
+    k: int | None = None,
+    objective: Objective | str | None = None,
+    jointly: bool = False,
     n_jobs: int | None = None,
     time_limit: float | None = None,
-    measure: Measure | None = None,
-    backend: Backend | None = None,
-) -> Plan:
-    """What to buy: the largest margin within a budget, or the cheapest design that reaches a target.
+    front_end: str = "ortools",
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> Plan: ...
 
-    Of a data set, for every item under one budget (`plan_dataset`). Without budget and target the problem's own are used: its budget, and the margin that its target and its δ ask for
-    (`rrf_design.goal`). With both, the cheapest design within the budget. method "auto" tries to
-    prove optimality for a minute, or as long as the time limit says, and the plan states how far it came; it is greedy on
-    fields of thousands of coordinates. `measure` says which margin is meant (k, objective), `backend` how the work is done; its
-    `progress` is told the bounds so far: of the margin, or of the cost where there is a target.
 
-    Returns a `Plan`: `selected`, `cost`, `gamma`, a proven `upper_bound` and `gap`, `status` (optimal, feasible, infeasible), and
-    one `trajectory` entry per purchase with the witness it was made for.
+@overload
+def plan(
+    problem: Dataset,
+    *,
+    budget: float | None = None,
+    target: float | None = None,
+    method: str = "auto",
+    k: int | None = None,
+    objective: Objective | str | None = None,
+    jointly: bool = False,
+    n_jobs: int | None = None,
+    time_limit: float | None = None,
+    front_end: str = "ortools",
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> DatasetPlan: ...
+
+
+def plan(
+    problem: Problem | Dataset,
+    *,
+    budget: float | None = None,
+    target: float | None = None,
+    method: str = "auto",
+    k: int | None = None,
+    objective: Objective | str | None = None,
+    jointly: bool = False,
+    n_jobs: int | None = None,
+    time_limit: float | None = None,
+    front_end: str = "ortools",
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> Any:
+    """What to buy: the largest margin within a budget, or the cheapest design that reaches a
+    target.
+
+    Over 0/1 choices x of what is on sale, max γ_k(B(x)) subject to cost(x) ≤ budget; or min cost(x)
+    subject to γ_k(B(x)) ≥ target. Without budget and target the problem's own are used: its budget,
+    and the margin that its target and its δ ask for (`rrf_design.goal`). With both, the cheapest
+    design within the budget.
+
+    Parameters
+    ----------
+    problem
+        A problem; or a data set, for every item under one budget.
+    budget
+        What may be spent; None: no limit, or the problem's.
+    target
+        The margin to reach; None: as large as possible, or what the problem asks for.
+    method
+        "greedy", "optimal", "lookahead", "local", "witness-cuts" or a planner of another package.
+        "auto" tries to prove optimality for a minute, or as long as the time limit says, and the
+        plan states how far it came; it is greedy on fields of thousands of coordinates.
+    k
+        How many answers (or units) may be wrong; None: as the problem says.
+    objective
+        "gamma", "gamma_sigma" or "robust"; None: what the problem declares decides.
+    jointly
+        Whether held blocks of one `[[noise]]` covariance are whitened together in every selection.
+    n_jobs
+        Processes, as joblib counts them; the result does not depend on it.
+    time_limit
+        Seconds; infinite: none.
+    front_end
+        Of mixed-integer programs: "ortools", "pulp" or "pulp:NAME".
+    seed
+        Of whatever is random in a planner.
+    progress
+        Told the bounds so far: of the margin, or of the cost where there is a target.
+
+    Returns
+    -------
+    A `Plan`: `selected`, `cost`, `gamma`, a proven `upper_bound` and `gap`, `status` (optimal,
+    feasible, infeasible), and one `trajectory` entry per purchase with the witness it was made for.
+    Of a data set a `DatasetPlan`.
 
     >>> import rrf_design as rrf
     >>> problem = rrf.Problem(
@@ -139,55 +175,78 @@ def plan(
     >>> found.selected, found.cost, found.status.value
     (('calculator', 'atlas'), 3.0, 'optimal')
     """
-    from rrf_design.files import digest
-    from rrf_design.planning.arena import Arena
-    from rrf_design.planning.proof.weak import DENSE
+    if is_dataset(problem):
+        from rrf_design.tables import plan_dataset
 
-    means = Backend.of(backend, "plan", *MEANS, n_jobs=n_jobs, time_limit=time_limit)
-    which = measure or Measure()
-    objective, time_limit = which.objective, means.time_limit
-    budget, wish = asked(problem, budget, target)
-    if which.jointly:
-        return _jointly(problem, which, method, budget=budget, wish=wish)
-    if objective is None and wish is not None and wish.target is None:
+        return plan_dataset(
+            problem,
+            budget=budget,
+            target=target,
+            method=method,
+            k=k,
+            objective=objective,
+            jointly=jointly,
+            n_jobs=n_jobs,
+            time_limit=time_limit,
+            front_end=front_end,
+            seed=seed,
+            progress=progress,
+        )
+    from rrf_design.files import digest
+    from rrf_design.planning.evaluator import Evaluator
+    from rrf_design.planning.proof.weak_supports import DENSE
+
+    seconds = seconds_of(time_limit)
+    budget, goal = asked(problem, budget, target)
+    if jointly:
+        return _jointly(problem, k, objective, method, budget=budget, goal=goal)
+    if objective is None and goal is not None and goal.target is None:
         objective = nominal(problem)  # an error is held against the nominal margin (docs/algorithms.md, fact 17)
     if method == "auto":
-        method = "optimal" if problem.whole.shape[1] <= DENSE else "greedy"
+        method = "optimal" if problem.whole.matrix.shape[1] <= DENSE else "greedy"
         if method == "optimal" and time_limit is None:
-            time_limit = AUTO_SECONDS
-    chosen = planner(method, solver=means.front_end)
+            seconds = AUTO_SECONDS
+    chosen = planner(method, solver=front_end)
 
     def solve(asked: Problem, paid: Fraction) -> Plan:
         left = None if budget is None else float(exact(budget) - paid)
-        order = Order(left, None, without_infinity(time_limit), means.seed, means.n_jobs, means.progress)
-        return reach(Arena(asked, k=which.k, objective=objective), chosen, order, wish)
+        order = Order(left, None, seconds, seed, n_jobs, progress)
+        return reach(Evaluator(asked, k=k, objective=objective), chosen, order, goal)
 
-    if wish is not None and wish.delta is not None and repeatable(problem):
-        return replace(weigh(problem, wish, solve, budget=budget), problem=problem.name, digest=digest(problem))
+    if goal is not None and goal.delta is not None and repeatable(problem):
+        return replace(weigh(problem, goal, solve, budget=budget), problem=problem.name, digest=digest(problem))
     return solve(problem, Fraction(0))
 
 
-def _jointly(problem: Problem, which: Measure, method: str, *, budget: float | None, wish: Goal | None) -> Plan:
+def _jointly(
+    problem: Problem,
+    k: int | None,
+    objective: Objective | str | None,
+    method: str,
+    *,
+    budget: float | None,
+    goal: Goal | None,
+) -> Plan:
     from rrf_design.planning.jointly import joint_plan
 
     if method not in ("auto", "optimal"):
         raise InputError(f"method: {method!r} does not go with jointly, which tries every selection; leave one out")
-    if which.objective not in (None, "gamma_sigma"):
-        raise InputError(f"objective: {which.objective} does not go with jointly, which is about γ_Σ; leave one out")
-    return joint_plan(problem, k=which.k, budget=budget, wish=wish)
+    return joint_plan(problem, k=k, objective=objective, budget=budget, goal=goal)
 
 
 def asked(problem: Problem, budget: float | None, target: float | None) -> tuple[float | None, Goal | None]:
-    """Budget and goal as asked for, else as the problem says; InputError when neither says anything."""
-    wish = None if target is None else Goal(float(target))
+    """Budget and goal as asked for, else as the problem says; InputError when neither says
+    anything.
+    """
+    goal = None if target is None else Goal(float(target))
     if budget is None and target is None:
-        budget, wish = problem.budget, Goal.of(problem)
-        wish = wish if wish.named else None
-        if budget is None and wish is None:
+        budget, goal = problem.budget, Goal.of(problem)
+        goal = goal if goal.named else None
+        if budget is None and goal is None:
             raise InputError(
                 "plan: neither a budget nor a target is given; pass one (--budget, --target), or declare budget, target"
                 " or delta in [problem]"
             )
     if budget is not None and not (0.0 <= float(budget) < float("inf")):
         raise InputError(f"budget: must be a number of at least 0, not {budget!r}")
-    return budget, wish
+    return budget, goal

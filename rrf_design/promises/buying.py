@@ -1,12 +1,18 @@
-"""What a pilot or a policy asks is bought through the product's own loop: journal, cache, prices, retries.
+"""What a pilot or a policy asks is bought through the product's own loop: journal, cache, prices,
+retries.
 
-A pilot needs every answer of its items, a policy one rung after the other. Either way the questions are known beforehand, so the loop gets problems in which they
-are asked in any case and nothing is on sale: it decides nothing. Checks are fetched afterwards, from problems that hold the answers they are made from.
+A pilot needs every answer of its items, a policy one rung after the other. Either way the questions
+are known beforehand, so the loop gets problems in which they are asked in any case and nothing is
+on sale: it decides nothing. Checks are fetched afterwards, from problems that hold the answers they
+are made from.
 
-An item that asks the same question several times, or several judges, wants answers of their own, in a pilot that buys them together as on rungs that buy one
-after the other. So a problem with one of them holds the others too, as not asked: the loop numbers them as it does in the item's whole problem.
+An item that asks the same question several times, or several judges, wants answers of their own, in
+a pilot that buys them together as on rungs that buy one after the other. So a problem with one of
+them holds the others too, as not asked: the loop numbers them as it does in the item's whole
+problem.
 
-The same command twice buys nothing twice: the journal is looked through for a run of exactly these questions, and that run is gone on with.
+The same command twice buys nothing twice: the journal is looked through for a run of exactly these
+questions, and that run is gone on with.
 """
 
 from __future__ import annotations
@@ -21,13 +27,12 @@ from rrf_design import files
 from rrf_design.blocks import Anchor
 from rrf_design.errors import InputError, RetryLater
 from rrf_design.field import Node
-from rrf_design.market import exact
+from rrf_design.market import declared, exact
 from rrf_design.problem import Problem
 from rrf_design.promises.checks import is_known, machine_checks, shown_to
 from rrf_design.questions.answers import RecordedAnswer
 from rrf_design.questions.datasets import Dataset
-from rrf_design.responses.parsed import Parser
-from rrf_design.responses.statuses import INVALID
+from rrf_design.responses.parsed import INVALID, Parser
 
 _STATUS = {"refused": "refusal", "empty": "missing", "truncated": "error", "in doubt": "error"}
 _LOST = frozenset({"timeout", "rate_limited", "unreachable", "failed", "in doubt"})
@@ -38,8 +43,11 @@ _MISSING = {"status": "missing"}
 
 @dataclass(frozen=True, slots=True)
 class LiveModels:
-    """Who is asked, and how: what `acquire` takes. `model`: a name, several by name, an adapter; None for the recipe's own.
-    `budget`: what answers and checks may cost, in the recipe's prices; nobody is asked for what would go beyond it."""
+    """Who is asked, and how: what `acquire` takes.
+
+    `model`: a name, several by name, an adapter; None for the recipe's own. `budget`: what answers
+    and checks may cost, in the recipe's prices; nobody is asked for what would go beyond it.
+    """
 
     model: Any = None
     store: str | os.PathLike[str] | None = None
@@ -50,19 +58,20 @@ class LiveModels:
 
     def entries(self, dataset: Dataset) -> dict[str, dict[str, Any]]:
         """The models that will be asked, judges among them, by name, with their options."""
-        from rrf_design.acquisition.live import entries_of, judges_among
+        from rrf_design.acquisition.live import entries_of
 
         own = dataset.recipe.models
         if self.model is None and not own:
             raise InputError(
                 f"{dataset.recipe.name}: it names no model; say which is asked with --model, or give --responses"
             )
-        entries = entries_of(self.model, self.options.get("model_options"), None, own)
         examples = {name: one.example for name, one in dataset.structures.items()}
-        return entries | {name: {"use": name} for name in judges_among(examples, entries)}
+        return entries_of(self.model, self.options.get("model_options"), None, own, examples)
 
     def after(self, bought: BoughtAnswers) -> LiveModels:
-        """With so much less to spend, and so many calls less: one limit for all runs of a pilot or policy."""
+        """With so much less to spend, and so many calls less: one limit for all runs of a pilot or
+        policy.
+        """
         money, calls = self.options.get("money"), self.options.get("calls")
         budget = None if self.budget is None else exact(self.budget) - bought.price
         left = {} if money is None else {"money": max(0.0, money - bought.money)}
@@ -106,7 +115,9 @@ NOTHING = BoughtAnswers({}, {})
 def buy_answers(
     dataset: Dataset, ids: Sequence[str], live: LiveModels, *, nodes: Iterable[str] | None = None
 ) -> BoughtAnswers:
-    """Every answer of these items, or those of some nodes; RetryLater where the run paused before it had them all."""
+    """Every answer of these items, or those of some nodes; RetryLater where the run paused before
+    it had them all.
+    """
 
     wanted = None if nodes is None else set(nodes)
     problems: dict[str, Problem] = {}
@@ -119,21 +130,25 @@ def buy_answers(
             others = [node.id for node in problem.nodes if wanted is not None and node.id not in wanted]
             if others:
                 given[item.id] = _not_asked(problem, others)
-            price += sum(exact(node.price or 0.0) for node in problem.nodes if node.id not in others)
+            price += sum(declared(node) for node in problem.nodes if node.id not in others)
     return _bought(dataset, problems, live, given, price=price) if problems else NOTHING
 
 
 def buy_checks(
     dataset: Dataset, ids: Sequence[str], live: LiveModels, answers: BoughtAnswers, checks: Collection[str]
 ) -> BoughtAnswers:
-    """What these checks say of the items that have them, made from the answers at hand; RetryLater as above. What is known is not fetched."""
+    """What these checks say of the items that have them, made from the answers at hand; RetryLater
+    as above. What is known is not fetched.
+    """
     work = checking_work(dataset, ids, answers, checks)
     return _bought(dataset, work.problems, live, work.given, price=work.price) if work.problems else NOTHING
 
 
 @dataclass(frozen=True, slots=True)
 class CheckingWork:
-    """Checks to be made of items, by item: the problem that a run of the loop is given, the answers it begins with, and what all of it costs."""
+    """Checks to be made of items, by item: the problem that a run of the loop is given, the answers
+    it begins with, and what all of it costs.
+    """
 
     problems: Mapping[str, Problem]
     given: Mapping[str, Mapping[str, Any]]
@@ -156,7 +171,8 @@ def checking_work(
             shown = {name for anchor in (*wanted, *others) for name in shown_to(problem, anchor)}
             nodes = [node for node in problem.nodes if node.id in shown]
             given[item.id] = {node.id: _given(said.get(node.id), parsers.get(node.id), node) for node in nodes}
-            price += sum(exact(anchor.cost or 0.0) for anchor in wanted)
+            market = dataset.structures[item.structure].example.structure.market
+            price += market.spent(anchor.id for anchor in wanted)
             given[item.id] |= {anchor.id: dict(_MISSING) for anchor in others}
             held = [anchor for anchor in machine_checks(problem) if anchor in wanted or anchor in others]
             problems[item.id] = _checking(problem, nodes, held, files.canonical_digest(given[item.id]))
@@ -171,13 +187,16 @@ def _bought(
     *,
     price: Fraction,
 ) -> BoughtAnswers:
-    """One run of the loop, or the one that was begun for exactly this; what was given is not bought again."""
+    """One run of the loop, or the one that was begun for exactly this; what was given is not bought
+    again.
+    """
     from rrf_design.acquisition import acquire
     from rrf_design.acquisition.stopping import default
 
     if live.budget is not None and price > exact(live.budget):
         raise InputError(
-            f"the next questions and checks, of {len(problems)} items, cost {float(price):g}, and {float(live.budget):g} of the budget is left; none of them was bought. A larger --budget goes on"
+            f"the next questions and checks, of {len(problems)} items, cost {float(price):g}, and"
+            f" {float(live.budget):g} of the budget is left; none of them was bought. A larger --budget goes on"
         )
     entries = live.entries(dataset)  # the recipe's own models are asked where nobody names others
     resume = _earlier_run(problems, entries, live.store, lambda: identities(dataset, live))
@@ -197,7 +216,8 @@ def _bought(
             more = next((option for word, option in _LIMITS.items() if word in why), None)
             again = "repeat the command" if more is None else f"repeat the command with a larger {more}"
             raise RetryLater(
-                f"run {result.run} ended before everything was answered, {entry.item!r} at {lacking[0]!r} among it ({why}); {again} to go on"
+                f"run {result.run} ended before everything was answered, {entry.item!r} at {lacking[0]!r} among it"
+                f" ({why}); {again} to go on"
             )
         found[entry.item] = answers_of(entry, problems[entry.item], names)
     return BoughtAnswers(found, _identities(result.run, live.store), (result.run,), result.money, result.calls, price)
@@ -207,7 +227,7 @@ def identities(dataset: Dataset, live: LiveModels) -> dict[str, Any]:
     """Who would answer, without asking: what can change an answer of each model."""
     from contextlib import ExitStack
 
-    from rrf_design.acquisition.header import answering
+    from rrf_design.acquisition.settings import answering
     from rrf_design.models.roster import Roster
 
     with ExitStack() as stack:
@@ -216,7 +236,10 @@ def identities(dataset: Dataset, live: LiveModels) -> dict[str, Any]:
 
 
 def _checking(problem: Problem, nodes: Sequence[Node], checks: Sequence[Anchor], shown: str) -> Problem:
-    """Checks that are made in any case, of answers that are there. Its name holds the digest of these: the same checks of other answers are other work."""
+    """Checks that are made in any case, of answers that are there.
+
+    Its name holds the digest of these: the same checks of other answers are other work.
+    """
     held = [node.model_copy(update={"cost": None}) for node in nodes]
     owned = [anchor.model_copy(update={"cost": None, "requires": (), "excludes": ()}) for anchor in checks]
     return Problem(name=f"{problem.name} {shown[:16]}", models=problem.models, nodes=held, anchors=owned)
@@ -224,7 +247,7 @@ def _checking(problem: Problem, nodes: Sequence[Node], checks: Sequence[Anchor],
 
 def _given(answer: RecordedAnswer | None, parser: Parser | None, node: Node) -> dict[str, Any]:
     """An answer as the loop takes it: its value, or why there is none, and its words."""
-    from rrf_design.handover.readings import read_answer
+    from rrf_design.tables.items import read_answer
 
     if answer is None:
         return dict(_MISSING)
@@ -240,22 +263,23 @@ def all_questions(problem: Problem) -> Problem | None:
 
 
 def _questions(problem: Problem, wanted: set[str] | None) -> Problem | None:
-    """Only questions, each asked in any case at its price; with those that equal one of them, though they are not wanted: its name then says which are."""
+    """Only questions, each asked in any case at its price; with those that equal one of them,
+    though they are not wanted: its name then says which are.
+    """
     asked = [node for node in problem.nodes if wanted is None or node.id in wanted]
     kept = [n for n in problem.nodes if wanted is None or n.id in wanted or any(_same_question(n, o) for o in asked)]
     unasked = [node.id for node in kept if node.prompt is None]
     if unasked:
         raise InputError(f"node {unasked[0]!r} has no prompt; a live pilot asks every node")
-    nodes = [
-        node.model_copy(update={"cost": None, "price": node.cost if node.cost is not None else node.price})
-        for node in kept
-    ]
+    nodes = [node.model_copy(update={"cost": None, "price": float(declared(node))}) for node in kept]
     name = problem.name if len(kept) == len(asked) else f"{problem.name} {', '.join(node.id for node in asked)}"
     return Problem(name=name, models=problem.models, nodes=nodes) if nodes else None
 
 
 def _same_question(one: Node, other: Node) -> bool:
-    """Whether the loop may take them for equal, though they name two models: two names may mean one. It says whether they are."""
+    """Whether the loop may take them for equal, though they name two models: two names may mean
+    one. It says whether they are.
+    """
     from rrf_design.questions.templates import render
 
     if one.prompt is None or other.prompt is None:
@@ -280,7 +304,9 @@ def _earlier_run(
     store: Any,
     answering_now: Callable[[], Mapping[str, Any]],
 ) -> str | None:
-    """The newest run of exactly these questions to the same models, asked for in these words: at another address, or of another version, they are others."""
+    """The newest run of exactly these questions to the same models, asked for in these words: at
+    another address, or of another version, they are others.
+    """
     from rrf_design.acquisition import Journal
     from rrf_design.acquisition.stores import no_journal
 
@@ -313,7 +339,7 @@ def _identities(run: str, store: Any) -> dict[str, Any]:
 
 def answered_by(header: Mapping[str, Any]) -> dict[str, Any]:
     """Of a run, by its header: what can change an answer of each of its models."""
-    from rrf_design.acquisition.header import answering
+    from rrf_design.acquisition.settings import answering
 
     return {name: answering(entry["identity"]) for name, entry in (header.get("models") or {}).items()}
 
@@ -334,8 +360,11 @@ def _asked(entry: Any, name: str) -> bool:
 
 
 def _answer(entry: Any, name: str, *, as_read: bool, called: bool) -> RecordedAnswer:
-    """What was said in its own words. `as_read`: as the loop read it: the node was asked several times, and its answer is no single one of these, or it names no parser.
-    `called`: a model was."""
+    """What was said in its own words.
+
+    `as_read`: as the loop read it: the node was asked several times, and its answer is no single
+    one of these, or it names no parser. `called`: a model was.
+    """
     text = entry.texts.get(name)
     if name in entry.failed:
         said = str(entry.failed[name])

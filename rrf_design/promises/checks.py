@@ -1,8 +1,10 @@
-"""Checks that machines make, as rungs of a ladder: which there are, which answers each is shown, and what a policy is bound to by them.
+"""Checks that machines make, as rungs of a ladder: which there are, which answers each is shown,
+and what a policy is bound to by them.
 
-A value of the row and arithmetic are known at once. Tests in the sandbox, commands and judges have to be fetched, each after the answers
-that it is about: an item that climbs to such a rung has them, in the pilot as in the run, so that a check is shown the same both times. People's checks
-are the last rung, and the gold column reaches no check at all (`questions.preflight`).
+A value of the row and arithmetic are known at once. Tests in the sandbox, commands and judges have
+to be fetched, each after the answers that it is about: an item that climbs to such a rung has them,
+in the pilot as in the run, so that a check is shown the same both times. People's checks are the
+last rung, and the gold column reaches no check at all (`questions.preflight`).
 """
 
 from __future__ import annotations
@@ -13,9 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rrf_design.blocks import Anchor
-from rrf_design.decisive import cheapest_first, is_person
+from rrf_design.checks import cheapest_first, is_person, known_value
 from rrf_design.errors import InputError
-from rrf_design.known import known_value
 from rrf_design.problem import Problem
 
 if TYPE_CHECKING:
@@ -23,7 +24,10 @@ if TYPE_CHECKING:
 
 
 def machine_checks(problem: Problem) -> list[Anchor]:
-    """The checks on sale that no person makes, the cheapest first. Of answers that are classes, those whose class the row knows."""
+    """The checks on sale that no person makes, the cheapest first.
+
+    Of answers that are classes, those whose class the row knows.
+    """
     from rrf_design.acquisition.classes import open_nodes
 
     worded = open_nodes(problem)
@@ -48,7 +52,9 @@ def noisy(anchor: Anchor) -> bool:
 
 
 def shown_to(problem: Problem, anchor: Anchor) -> tuple[str, ...]:
-    """The nodes whose answers a check is made from: those it is about, and those that a judge's prompt names. None for what is known at once."""
+    """The nodes whose answers a check is made from: those it is about, and those that a judge's
+    prompt names. None for what is known at once.
+    """
     from rrf_design.questions.templates import template
 
     if is_known(problem, anchor):
@@ -61,28 +67,37 @@ def shown_to(problem: Problem, anchor: Anchor) -> tuple[str, ...]:
 
 
 def may_run(dataset: Dataset, names: Collection[str], *, allowed: bool) -> None:
-    """InputError where a check runs a program of the user's and nobody said that it may, or that is not where it would be run: before anything is bought."""
+    """InputError where a check runs a program of the user's and nobody said that it may, or that is
+    not where it would be run: before anything is bought.
+    """
     for anchor in _every(dataset):
         if anchor.id in names:
             _at_hand(dataset, anchor)
         if anchor.id in names and _command(anchor) and not allowed:
             raise InputError(
-                f'check {anchor.id!r} runs a command, and a ladder may climb to it; say --allow-commands, or keep checks out of ladders: [ladder] check = ""'
+                f"check {anchor.id!r} runs a command, and a ladder may climb to it; say --allow-commands, or keep"
+                ' checks out of ladders: [ladder] check = ""'
             )
 
 
 def _at_hand(dataset: Dataset, anchor: Anchor) -> None:
-    """Commands, like files of models, are found from the folder where the call is made. A file that only the recipe's folder has would never be run, nor bound to the policy."""
+    """Commands, like files of models, are found from the folder where the call is made.
+
+    A file that only the recipe's folder has would never be run, nor bound to the policy.
+    """
     folder = dataset.recipe.folder
     for word in _command(anchor):
         if not Path(word).is_absolute() and not Path(word).exists() and (folder / word).is_file():
             raise InputError(
-                f"check {anchor.id!r}: {word!r} is in {folder}, and commands run in the folder where they are called; call from there, or write the whole path"
+                f"check {anchor.id!r}: {word!r} is in {folder}, and commands run in the folder where they are called;"
+                " call from there, or write the whole path"
             )
 
 
 def refuse_unpriced(dataset: Dataset) -> None:
-    """InputError where a check that has to be fetched has no price: it belongs to every design then, and a ladder has it or climbs to it."""
+    """InputError where a check that has to be fetched has no price: it belongs to every design
+    then, and a ladder has it or climbs to it.
+    """
     from rrf_design.acquisition.classes import open_nodes
 
     for one in dataset.structures.values():
@@ -91,7 +106,8 @@ def refuse_unpriced(dataset: Dataset) -> None:
             free = anchor.cost is None and not is_person(anchor) and worded.isdisjoint(anchor.nodes)
             if free and not is_known(one.example, anchor):
                 raise InputError(
-                    f"check {anchor.id!r}: it has to be fetched, so a ladder climbs to it or not; give it a cost, cost = 0 where it is free"
+                    f"check {anchor.id!r}: it has to be fetched, so a ladder climbs to it or not; give it a cost, cost"
+                    " = 0 where it is free"
                 )
 
 
@@ -101,7 +117,8 @@ def check_names(dataset: Dataset) -> set[str]:
 
 
 def program_digests(dataset: Dataset) -> dict[str, dict[str, str]]:
-    """Of the checks that run programs: every word of the command that is a file, with what the file holds. Other words are in the recipe's digest.
+    """Of the checks that run programs: every word of the command that is a file, with what the file
+    holds. Other words are in the recipe's digest.
 
     Where rows fill in words of a command, those of every row.
     """

@@ -1,4 +1,6 @@
-"""The product's own verdicts on what is held of an item, answers and checks, found for all items together and remembered: what gates and rungs decide by."""
+"""The product's own verdicts on what is held of an item, answers and checks, found for all items
+together and remembered: what gates and rungs decide by.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +8,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from rrf_design.acquisition.classes import with_room
-from rrf_design.decisive import agreed, decides, sole_delivered, states
-from rrf_design.known import known_value
+from rrf_design.checks import agreed, decides, known_value, sole_delivered, states
 from rrf_design.problem import Problem
-from rrf_design.promises.family import LadderPolicy
-from rrf_design.promises.sheets import AnswerSheet, SheetRow
+from rrf_design.promises.policies import LadderPolicy
+from rrf_design.promises.sheets import AnswerSheet, ItemAnswers
 from rrf_design.promises.truths import Said
 from rrf_design.repairing.contract import Repair
 from rrf_design.verdict import Verdict
@@ -28,7 +29,9 @@ _OPEN = _Decision(False, False, None)
 
 @dataclass(frozen=True, slots=True)
 class Climbed:
-    """What came of an item beyond its gate: what was bought, for how much, and the value it led to."""
+    """What came of an item beyond its gate: what was bought, for how much, and the value it
+    led to.
+    """
 
     bought: tuple[str, ...]
     price: float
@@ -38,7 +41,9 @@ class Climbed:
 
 
 class HeldDecisions:
-    """Verdicts on the first t answers of an order at k, found once for all items together and remembered."""
+    """Verdicts on the first t answers of an order at k, found once for all items together and
+    remembered.
+    """
 
     def __init__(self, sheet: AnswerSheet) -> None:
         self._sheet = sheet
@@ -69,7 +74,9 @@ class HeldDecisions:
         return asked, values
 
     def further(self, policy: LadderPolicy, places: Sequence[int], asked: Sequence[int]) -> dict[int, Climbed]:
-        """The further steps of a policy, for these places; items that have none of its checks are left out."""
+        """The further steps of a policy, for these places; items that have none of its checks are
+        left out.
+        """
         steps = {place: self._steps(policy, place, asked[place]) for place in places}
         running = [place for place in places if steps[place]]
         found: dict[int, Climbed] = {}
@@ -85,7 +92,7 @@ class HeldDecisions:
                 for place in members:
                     bought, rest = steps[place][:count], steps[place][count:]
                     row = self._sheet.rows[place]
-                    price = sum(row.price(step) for step in bought)
+                    price = row.spent(bought)
                     value = self._decided(place, held)
                     sure, most = levels[place]
                     decision = self._at(place, held, sure)
@@ -101,8 +108,10 @@ class HeldDecisions:
         return found
 
     def _steps(self, policy: LadderPolicy, place: int, asked: int) -> tuple[str, ...]:
-        """What an item has of the further steps, and does not hold yet; nothing after the last of its checks. Rungs come from several structures: a check that
-        would be shown answers that this item is not asked by then is left out, for the pilot saw it made with them."""
+        """What an item has of the further steps, and does not hold yet; nothing after the last of
+        its checks. Rungs come from several structures: a check that would be shown answers that
+        this item is not asked by then is left out, for the pilot saw it made with them.
+        """
         row, held = self._sheet.rows[place], policy.order[:asked]
         there: list[str] = []
         for step in policy.further:
@@ -117,7 +126,9 @@ class HeldDecisions:
         return tuple(there)
 
     def _level(self, policy: LadderPolicy, place: int, held: Sequence[str], rest: Sequence[str]) -> tuple[int, int]:
-        """How many of the answers at hand may be wrong, whatever those to come say; and if those were all right. Where all may be wrong, nothing is said before a check is there."""
+        """How many of the answers at hand may be wrong, whatever those to come say; and if those
+        were all right. Where all may be wrong, nothing is said before a check is there.
+        """
         row = self._sheet.rows[place]
         unread, answers = self._unread(place, held), sum(step in row.said for step in held)
         if policy.further_k is None:
@@ -127,7 +138,9 @@ class HeldDecisions:
         return policy.further_k - unread - coming, policy.further_k - unread
 
     def _decided(self, place: int, held: Sequence[str]) -> Said | None:
-        """The value that a check decides, or several that are not all wrong; None where none does."""
+        """The value that a check decides, or several that are not all wrong; None where none
+        does.
+        """
         row = self._sheet.rows[place]
         problem, said = row.shape.problem, {step: row.checked[step] for step in held if step in row.checked}
         node = sole_delivered(problem)
@@ -139,16 +152,19 @@ class HeldDecisions:
         quorate = agreed(problem, said, node)
         return None if quorate is None else quorate[0]
 
-    def _may_decide(self, row: SheetRow, rest: Sequence[str]) -> bool:
+    def _may_decide(self, row: ItemAnswers, rest: Sequence[str]) -> bool:
         node = sole_delivered(row.shape.problem)
         return node is not None and any(states(row.shape.checks[s], node) for s in rest if s in row.shape.checks)
 
-    def verdicts(self, held: Sequence[tuple[str, ...]]) -> list[tuple[Verdict, str]]:
-        found: list[tuple[Verdict, str]] = [(Verdict.INCOMPLETE, "No answer could be read.")] * len(self._sheet)
+    def repairs(self, held: Sequence[tuple[str, ...]]) -> list[Repair | None]:
+        """What the product's own repair says of the answers held of each item, at the recipe's own
+        k; None where none could be read.
+        """
+        found: list[Repair | None] = [None] * len(self._sheet)
         readable = [at for at, names in enumerate(held) if self._readable(at, names)]
         rows = [self._sheet.rows[at] for at in readable]
         for at, repaired in zip(readable, self._repairs(rows, [held[at] for at in readable], None), strict=True):
-            found[at] = (repaired.verdict, repaired.reason)
+            found[at] = repaired
         return found
 
     def _unread(self, place: int, held: Sequence[str]) -> int:
@@ -167,7 +183,9 @@ class HeldDecisions:
         return self._known.get((place, held, k), _OPEN) if k >= 0 else _OPEN
 
     def _find(self, held: tuple[str, ...], wanted: Sequence[tuple[int, int]]) -> None:
-        """One batch for each k; no answer is wrong (k = 0) when the repair at k = 1 finds none wrong."""
+        """One batch for each k; no answer is wrong (k = 0) when the repair at k = 1 finds none
+        wrong.
+        """
         by_k: dict[int, list[int]] = {}
         for place, k in wanted:
             if k >= 0 and (place, held, k) not in self._known and self._readable(place, held):
@@ -182,9 +200,10 @@ class HeldDecisions:
         found = self._repairs(rows, [held] * len(rows), max(1, k))
         return [_decision(row, held, repaired, k) for row, repaired in zip(rows, found, strict=True)]
 
-    def _repairs(self, rows: Sequence[SheetRow], held: Sequence[tuple[str, ...]], k: int | None) -> list[Repair]:
-        """Each row with what is held of it; queries that are on sale are part of the design, asked or not."""
-        from rrf_design.bundles import Given
+    def _repairs(self, rows: Sequence[ItemAnswers], held: Sequence[tuple[str, ...]], k: int | None) -> list[Repair]:
+        """Each row with what is held of it; queries that are on sale are part of the design, asked
+        or not.
+        """
         from rrf_design.repairing import repair_many
 
         problems = [self._problem(row) for row in rows]
@@ -199,13 +218,15 @@ class HeldDecisions:
                 [rows[at].answers(held[at]) for at in members],
                 select=select,
                 k=k,
-                given=Given(anchors=[_checks(rows[at], problems[at], held[at]) for at in members]),
+                anchors=[_checks(rows[at], problems[at], held[at]) for at in members],
             )
             done.update(zip(members, batch.items, strict=True))
         return [done[at] for at in range(len(rows))]
 
-    def _problem(self, row: SheetRow) -> Problem:
-        """One problem for all items of a structure whose numbers are the same: the operator is then built once."""
+    def _problem(self, row: ItemAnswers) -> Problem:
+        """One problem for all items of a structure whose numbers are the same: the operator is then
+        built once.
+        """
         shape = row.shape
         if any(block.cost is None and getattr(block, "source", None) is not None for block in shape.problem.blocks):
             return with_room(row.item.problem)  # a check computed from the row's own variables
@@ -215,7 +236,7 @@ class HeldDecisions:
         return self._problems[key]
 
 
-def _decision(row: SheetRow, held: Sequence[str], repaired: Repair, k: int) -> _Decision:
+def _decision(row: ItemAnswers, held: Sequence[str], repaired: Repair, k: int) -> _Decision:
     contradicted = repaired.verdict is Verdict.CONTRADICTED
     value = row.words(repaired.repaired.get(row.shape.node))
     if k == 0:
@@ -226,12 +247,7 @@ def _decision(row: SheetRow, held: Sequence[str], repaired: Repair, k: int) -> _
     return _Decision(sure, contradicted, value if sure else None)
 
 
-def held_verdicts(sheet: AnswerSheet, held: Sequence[tuple[str, ...]]) -> list[tuple[Verdict, str]]:
-    """The product's verdict, with its reason, on the answers held of each item, at the recipe's own k."""
-    return HeldDecisions(sheet).verdicts(held)
-
-
-def _checks(row: SheetRow, problem: Problem, held: Sequence[str]) -> Mapping[str, object]:
+def _checks(row: ItemAnswers, problem: Problem, held: Sequence[str]) -> Mapping[str, object]:
     """Values of the checks that are there without being bought, and of those that were."""
     found: dict[str, object] = {name: list(row.numbers(row.checked[name])) for name in held if name in row.checked}
     labels = row.item.labels if row.shape.room else {}
@@ -249,5 +265,5 @@ def _checks(row: SheetRow, problem: Problem, held: Sequence[str]) -> Mapping[str
     return found
 
 
-def _first_voice(row: SheetRow, held: Sequence[str]) -> Said | None:
+def _first_voice(row: ItemAnswers, held: Sequence[str]) -> Said | None:
     return next((row.implied[node] for node in held if row.implied.get(node) is not None), None)

@@ -1,26 +1,28 @@
-"""Judges measured: how often each is right, or how far off it is, whether it favours a place, and how often two of them agree.
+"""Judges measured: how often each is right, or how far off it is, whether it favours a place, and
+how often two of them agree.
 
-From judgements whose truth is known. Every share has an exact two-sided interval (Clopper and Pearson), every σ an upper limit; each holds
-for itself at the stated confidence. They are proposals for the recipe's author, and nothing takes them silently.
+From judgements whose truth is known. Every share has an exact two-sided interval (Clopper and
+Pearson), every σ an upper limit; each holds for itself at the stated confidence. They are proposals
+for the recipe's author, and nothing takes them silently.
 """
 
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rrf_design.acquisition.sources import calibrate
 from rrf_design.blocks import Anchor
+from rrf_design.checker.promise_words import number_above, percent_about, percent_above, percent_below, plain_percent
 from rrf_design.errors import InputError
 from rrf_design.promises.truths import Said, Truth, place_of, same
 from rrf_design.questions.templates import strict_number
 from rrf_design.risk import best_risk, rate_bound
-from rrf_design.risk.sentences import number_above, percent_about, percent_above, percent_below, plain_percent
 
 if TYPE_CHECKING:
     from rrf_design.acquisition.result import Acquisition, Bought
@@ -32,7 +34,10 @@ FEWEST = 2
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What a judge said of an item, and what is true. `position`: where the right answer stood among those it was shown."""
+    """What a judge said of an item, and what is true.
+
+    `position`: where the right answer stood among those it was shown.
+    """
 
     item: str
     judge: str
@@ -44,15 +49,18 @@ class Judgement:
 
     @classmethod
     def against(cls, truth: Truth, item: str, judge: str, value: Said | None) -> Judgement:
-        """Where several values are true, it is held against the one that it said, else the first."""
+        """Where several values are true, it is held against the one that it said, else the
+        first.
+        """
         own = (one for one in truth.values if value is not None and same(value, one, truth.tolerance))
         return cls(item, judge, value, next(own, truth.values[0]), tolerance=truth.tolerance)
 
 
-def read_judgements(path: str | Path) -> list[Judgement]:
-    """Rows `id judge value truth [position]` of a table; an empty value is one that could not be read."""
-    from rrf_design.questions.faults import RowFaults
-    from rrf_design.questions.tables import open_table
+def read_judgements(path: str | os.PathLike[str]) -> list[Judgement]:
+    """Rows `id judge value truth [position]` of a table; an empty value is one that could not be
+    read.
+    """
+    from rrf_design.questions.tables import RowFaults, open_table
 
     table = open_table(path)
     faults = RowFaults(table.name)
@@ -74,7 +82,9 @@ def read_judgements(path: str | Path) -> list[Judgement]:
 
 
 def judgements_of(run: Acquisition, dataset: Dataset) -> list[Judgement]:
-    """What the verifiers of a run said of delivered values whose truth is known; a judge is called as its check is."""
+    """What the verifiers of a run said of delivered values whose truth is known; a judge is called
+    as its check is.
+    """
     from rrf_design.promises.sheets import Shape
     from rrf_design.promises.truths import GoldRule, read_truth
 
@@ -123,7 +133,9 @@ def measure_judges(judgements: Iterable[Judgement], *, confidence: float = 0.95)
 
 
 def interval(count: int, hits: int, confidence: float) -> list[float]:
-    """The rates that `hits` of `count` do not refute, both sides together (Clopper and Pearson); rounded outwards."""
+    """The rates that `hits` of `count` do not refute, both sides together (Clopper and Pearson);
+    rounded outwards.
+    """
     each = (1 + Fraction(str(confidence))) / 2
     low = 1.0 - rate_bound(count, count - hits, each)
     return [max(0.0, math.nextafter(low, 0.0)), rate_bound(count, hits, each)]
@@ -155,7 +167,9 @@ def _judge(name: str, said: Sequence[Judgement], confidence: float) -> dict[str,
 
 
 def _sigma(errors: Sequence[tuple[float, ...]], unread: int, confidence: float) -> dict[str, Any]:
-    """Of the coordinate that is worst, each at its part of the confidence: errors of one item are no independent ones. `largest` assumes nothing of how errors are distributed, `upper` does."""
+    """Of the coordinate that is worst, each at its part of the confidence: errors of one item are
+    no independent ones. `largest` assumes nothing of how errors are distributed, `upper` does.
+    """
     coordinates = list(zip(*errors, strict=True))
     each = 1.0 - (1.0 - confidence) / len(coordinates)
     worst = max((calibrate(own, unread=unread, confidence=each) for own in coordinates), key=lambda one: one.sigma)
@@ -169,7 +183,9 @@ def _sigma(errors: Sequence[tuple[float, ...]], unread: int, confidence: float) 
 
 
 def _position(read: Sequence[Judgement], confidence: float) -> dict[str, Any]:
-    """How often it is right by where the right answer stood, and how likely such a difference is by chance."""
+    """How often it is right by where the right answer stood, and how likely such a difference is by
+    chance.
+    """
     from scipy.stats import fisher_exact
 
     places = sorted({one.position for one in read if one.position is not None})
@@ -211,16 +227,19 @@ def _proposals(judge: Mapping[str, Any], confidence: float) -> list[str]:
     name, found = judge["judge"], []
     if "sigma" in judge:
         found.append(
-            f"check by {name!r}: sigma = {number_above(judge['sigma']['upper'])} ({plain_percent(confidence)} sure that it is no larger if errors are normal"
-            f" around 0, from {judge['judged'] - judge['unread']} labels; bias {judge['sigma']['bias']:+.4g}). Whatever they are: none was off by more than"
-            f" {number_above(judge['sigma']['largest'])}, and at most {percent_above(Fraction(judge['sigma']['share_beyond']))} of all are"
+            f"check by {name!r}: sigma = {number_above(judge['sigma']['upper'])} ({plain_percent(confidence)} sure that"
+            f" it is no larger if errors are normal around 0, from {judge['judged'] - judge['unread']} labels; bias"
+            f" {judge['sigma']['bias']:+.4g}). Whatever they are: none was off by more than"
+            f" {number_above(judge['sigma']['largest'])}, and at most"
+            f" {percent_above(Fraction(judge['sigma']['share_beyond']))} of all are"
         )
     elif "rate" in judge and judge["right"] < judge["judged"] - judge["unread"]:
         low, high = between(judge["interval"])
         wrong = number_above(math.nextafter(1.0 - judge["interval"][0], 2.0))
         found.append(
-            f"check by {name!r}: rate = {wrong} (how often it is wrong, at most; it is right in {percent_about(judge['rate'])} of its"
-            f" judgements, between {low} and {high}, {plain_percent(confidence)} sure)"
+            f"check by {name!r}: rate = {wrong} (how often it is wrong, at most; it is right in"
+            f" {percent_about(judge['rate'])} of its judgements, between {low} and {high}, {plain_percent(confidence)}"
+            " sure)"
         )
     if judge.get("position", {}).get("biased"):
         found.append(

@@ -1,6 +1,8 @@
-"""Truth from people: a file with one line for each item that somebody has to look at, filled in and read back.
+"""Truth from people: a file with one line for each item that somebody has to look at, filled in and
+read back.
 
-Rows are in the order of the draw; a row says nothing about which answer the policies would accept, so that nobody is led.
+Rows are in the order of the draw; a row says nothing about which answer the policies would accept,
+so that nobody is led.
 """
 
 from __future__ import annotations
@@ -12,20 +14,25 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from rrf_design.documents import write_text
 from rrf_design.errors import InputError
-from rrf_design.files import write_text
 from rrf_design.problem import Problem
-from rrf_design.questions.faults import RowFaults
-from rrf_design.questions.tables import open_table
-from rrf_design.texts import json_text, sheet_text
+from rrf_design.questions.tables import RowFaults, open_table
+from rrf_design.responses.parsers import check_review
+from rrf_design.texts import from_sheet, json_text, sheet_text, showable
 
 COLUMNS = ("id", "question", "text", "value")
+WORDS = ("question", "text")
+"""Columns with the words of others: no formulas in a spreadsheet."""
 
 
 def write_reviews(path: str | os.PathLike[str], rows: Iterable[tuple[str, str, str]]) -> int:
-    """(id, question, text) of each item; `value` is left empty for the reviewer. How many are asked.
+    """(id, question, text) of each item; `value` is left empty for the reviewer.
 
-    What people wrote into the file stays: values, columns of their own, and items that are not asked about any more.
+    How many are asked.
+
+    What people wrote into the file stays: values, columns of their own, and items that are not
+    asked about any more.
     """
     form = check_review_file(path)
     there = _filled(path) if Path(path).is_file() else {}
@@ -40,7 +47,7 @@ def write_reviews(path: str | os.PathLike[str], rows: Iterable[tuple[str, str, s
         writer = csv.DictWriter(text, list(columns), lineterminator="\n", restval="")
         writer.writeheader()
         writer.writerows(
-            {key: sheet_text(str(value)) if key in ("question", "text") else value for key, value in e.items()}
+            {key: sheet_text(showable(str(value))) if key in WORDS else value for key, value in e.items()}
             for e in entries
         )
         write_text(path, text.getvalue())
@@ -50,18 +57,23 @@ def write_reviews(path: str | os.PathLike[str], rows: Iterable[tuple[str, str, s
 def _filled(path: str | os.PathLike[str]) -> dict[str, dict[str, Any]]:
     """The entries of a file in which somebody wrote something, as they stand there."""
     known, found = read_reviews(path), dict[str, dict[str, Any]]()
+    sheet = check_review_file(path) == ".csv"
     table = open_table(path)
     for _, cells, _ in table.rows(RowFaults(table.name)):
         name = str(cells["id"])
         own = {key: value for key, value in cells.items() if key not in COLUMNS and value not in (None, "")}
         if name in known or own:
             blank = dict.fromkeys(COLUMNS, "")
-            found.setdefault(name, {**blank, **cells, "id": name, "value": known.get(name, "")})
+            words = {key: from_sheet(str(cells[key])) for key in WORDS if sheet and key in cells}
+            found.setdefault(name, {**blank, **cells, **words, "id": name, "value": known.get(name, "")})
     return found
 
 
 def read_reviews(path: str | os.PathLike[str], *, only: Sequence[str] | None = None) -> dict[str, Any]:
-    """What people wrote, by item; empty values are left out. InputError for an item that was not asked about (`only`), or one with two values."""
+    """What people wrote, by item; empty values are left out.
+
+    InputError for an item that was not asked about (`only`), or one with two values.
+    """
     check_review_file(path)
     table = open_table(path)
     faults = RowFaults(table.name)
@@ -75,16 +87,29 @@ def read_reviews(path: str | os.PathLike[str], *, only: Sequence[str] | None = N
             raise InputError(f"{table.name}, entry {number}: the column id is missing or empty")
         if value is None or (isinstance(value, str) and not value.strip()):
             continue
-        if wanted is not None and str(name) not in wanted:
-            raise InputError(f"{table.name}, entry {number}: item {str(name)!r} was not asked about")
+        try:
+            check_review(value)
+        except InputError as error:
+            raise InputError(f"{table.name}, entry {number}: item {str(name)!r}: {error}") from None
+        if wanted is not None:
+            refuse_strangers([str(name)], wanted, f"{table.name}, entry {number}: ")
         if found.setdefault(str(name), value) != value:
             raise InputError(f"{table.name}, entry {number}: item {str(name)!r} has two different values")
     faults.refuse(total + faults.unread)
     return found
 
 
+def refuse_strangers(said: Iterable[str], known: Collection[str], where: str = "") -> None:
+    """InputError for an item that people said something about and nobody asked them about."""
+    for name in said:
+        if name not in known:
+            raise InputError(f"{where}item {name!r} was not asked about")
+
+
 def joined_reviews(paths: Sequence[str | os.PathLike[str]], *, only: Sequence[str] | None = None) -> dict[str, Any]:
-    """What people wrote into several files; InputError where two of them say something else of one item, or one speaks of an item that is none (`only`)."""
+    """What people wrote into several files; InputError where two of them say something else of one
+    item, or one speaks of an item that is none (`only`).
+    """
     found: dict[str, Any] = {}
     for path in paths:
         for name, value in read_reviews(path, only=only).items():
@@ -102,7 +127,9 @@ def check_review_file(path: str | os.PathLike[str]) -> str:
 
 
 def row_text(cells: Mapping[str, Any], *, hidden: Collection[str | None] = ()) -> str:
-    """A row for whoever says what is right: what was asked about, and nothing of what was answered."""
+    """A row for whoever says what is right: what was asked about, and nothing of what was
+    answered.
+    """
     return "; ".join(f"{key}: {value}" for key, value in cells.items() if key not in hidden)
 
 

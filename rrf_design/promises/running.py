@@ -1,69 +1,93 @@
-"""A policy run on the items outside its pilot, and the table that it delivers."""
+"""A policy run on the items outside its pilot, and the table that it delivers.
+
+What may be said about a run under a policy: its promise, with the denominator that was tested,
+what went to people, and what it cost.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from hashlib import sha256
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rrf_design.checker.promise_words import average_above, percent, plain_percent
+from rrf_design.checks import worth_of
 from rrf_design.documents import sealed
 from rrf_design.errors import InputError, Refused
 from rrf_design.promises.buying import BoughtAnswers, LiveModels, identities
 from rrf_design.promises.checks import check_names, program_digests
-from rrf_design.promises.climbing import climb
-from rrf_design.promises.drawing import Population
-from rrf_design.promises.family import CHECK_EVERYTHING, LadderPolicy, LastRung
-from rrf_design.promises.outcomes_again import refuse_other_outcomes
-from rrf_design.promises.pilot_plans import last_prices, places_aside, whole_prices
-from rrf_design.promises.piloting import checked_value
-from rrf_design.promises.playing import PlayedPolicy, play
-from rrf_design.promises.policy_proofs import check_applies, prove_policy
-from rrf_design.promises.policy_rows import delivered_row, held_back, looked_up, ranked, truth_of
+from rrf_design.promises.decisions import HeldDecisions
+from rrf_design.promises.pilot_analysis import checked_value
+from rrf_design.promises.pilot_design import Population, last_prices, places_aside, whole_prices
+from rrf_design.promises.play import PlayedPolicy, play
+from rrf_design.promises.policies import CHECK_EVERYTHING, LadderPolicy, LastRung
+from rrf_design.promises.policy_document import check_applies
+from rrf_design.promises.reuse import climb, refuse_other_outcomes
 from rrf_design.promises.reviews import person_question, row_text
-from rrf_design.promises.run_sentences import RunTotals, run_sentence
-from rrf_design.promises.sheets import AnswerSheet, SheetRow, read_sheet
-from rrf_design.promises.truths import GoldRule, Truth, cannot_tell
+from rrf_design.promises.sheets import AnswerSheet, ItemAnswers, read_sheet
+from rrf_design.promises.truths import GoldRule, Truth, cannot_tell, read_truth, shown
 from rrf_design.questions.answers import RecordedAnswers
 from rrf_design.questions.datasets import Dataset
-from rrf_design.risk import Statement
-from rrf_design.risk.sentences import plain_percent
-from rrf_design.verdict import Verdict, counted
+from rrf_design.repairing.contract import Repair
+from rrf_design.risk import Among, Statement
+from rrf_design.tables.delivered import Delivery
+from rrf_design.tables.rows import Row, Value
+from rrf_design.verdict import Verdict
 
 
 @dataclass(frozen=True, slots=True)
 class PolicyRun:
-    """What became of every item. `rows` in the order of the table, as the delivered table has them."""
+    """What became of every item."""
 
     sentence: str
     totals: RunTotals
-    rows: tuple[Mapping[str, Any], ...]
-    ids: tuple[str, ...]
+    delivery: Delivery
+    """A row for each item, in the order of the table."""
     reviews: tuple[tuple[str, str, str], ...]
     """(id, question, text) of the items that wait for a person."""
     document: Mapping[str, Any]
     unlabelled: int = 0
-    """Rows of the pilot whose truth is not at hand, though its tests had it: people said it, in a review file of the pilot."""
+    """Rows of the pilot whose truth is not at hand, though its tests had it: people said it, in a
+    review file of the pilot.
+    """
     pilot_cost: float = 0.0
-    """What the pilot cost, in the recipe's prices: answers and checks of its items, truths that people said; live, also what it bought of the items that made its
-    order of tests beyond what the run has use for. With `cost` that is everything, once."""
+    """What the pilot cost, in the recipe's prices: answers and checks of its items, truths that
+    people said; live, also what it bought of the items that made its order of tests beyond what the
+    run has use for. With `cost` that is everything, once.
+    """
     disputed: tuple[str, ...] = ()
     """Items that the policy delivers by itself, and of which a review says something else."""
 
     @property
     def complete(self) -> bool:
-        """Whether every item is settled as the policy says: delivered, decided by a person, or withheld where the policy withholds."""
+        """Whether every item is settled as the policy says: delivered, decided by a person, or
+        withheld where the policy withholds.
+        """
         return not self.reviews and not self.unlabelled
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        return tuple(self.delivery)
+
+    @property
+    def rows(self) -> tuple[Mapping[str, Any], ...]:
+        """The delivered cells of each item, in the order of the table."""
+        return tuple(cells for _, cells in self.delivery.cells())
 
     @property
     def about_pilot(self) -> str:
         """The rows that the sentence does not speak of."""
         drawn = len(self.document["drawn"])
-        return f"Beside these, the pilot's {drawn:,} items are delivered with their truth; answers, checks and people's truths of the pilot cost {self.pilot_cost:,.2f}."
+        return (
+            f"Beside these, the pilot's {drawn:,} items are delivered with their truth; answers, checks and people's"
+            f" truths of the pilot cost {self.pilot_cost:,.2f}."
+        )
 
     def to_json(self) -> dict[str, Any]:
         totals = self.totals
@@ -84,15 +108,10 @@ class PolicyRun:
                 "cost": totals.cost,
                 "check_everything": totals.check_everything,
                 "budget": totals.budget,
-                "verdicts": counted([Verdict(row["verdict"]) for row in self.rows]),
+                "verdicts": self.delivery.verdicts,
                 "items": [{"id": name, **row} for name, row in zip(self.ids, self.rows, strict=True)],
             },
         )
-
-    def pairs(self, dataset: Dataset) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any]]]:
-        """Input rows beside their results, for `rrf_design.questions.delivery.deliver`."""
-        for item, row in zip(dataset.items_in_order(), self.rows, strict=True):
-            yield item.cells, row
 
 
 def run_policy(
@@ -104,14 +123,14 @@ def run_policy(
 ) -> PolicyRun:
     """Run a policy that still applies, on recorded answers or live, rung after rung.
 
-    Refused when recipe, table or models have changed, or the policy does not prove what it says; before anything is asked.
+    Refused when recipe, table or models have changed, or the policy does not prove what it says;
+    before anything is asked.
     """
     from collections.abc import Mapping as Known
 
     stratify = document.get("stratify") if isinstance(document, Known) else None
     population = Population.of(dataset, stratify=stratify if isinstance(stratify, str) else None)
     models = identities(dataset, answers) if isinstance(answers, LiveModels) else None
-    prove_policy(document)
     data = check_applies(document, dataset.recipe.digest, population, models=models, programs=program_digests(dataset))
     _belongs(data, dataset)
     nodes = tuple(dict.fromkeys(dataset.recipe.nodes.values()))
@@ -126,7 +145,7 @@ def run_policy(
     outside = sheet.only(rest)
     rule = GoldRule.of(dataset.recipe.data)
     said = dict(reviews or {})
-    rows: dict[str, dict[str, Any]] = {}
+    rows: dict[str, Row] = {}
     played: PlayedPolicy | None = None
     if data["policy"] != CHECK_EVERYTHING:
         policy = LadderPolicy.from_json(data["ladder"])
@@ -137,20 +156,23 @@ def run_policy(
             [policy.gates], outside, last=replace(last, withheld=0.0)
         )  # a price to choose by; nobody pays it
         _unanswered(outside, played)
-        verdicts = _verdicts(outside, played)
+        repairs = HeldDecisions(outside).repairs(played.held)
         checked = _drawn_to_check(policy, played, population.digest, data["seed"], rest)
         played = replace(
             played, policy=policy, delivered=played.delivered & ~checked, cost=played.cost + last.check * checked
         )
         for at, row in enumerate(outside.rows):
             if checked[at]:
-                reason = f"{plain_percent(policy.random_checks)} of what the policy accepts is checked by a person, and this item was drawn"
-                rows[row.id] = {**held_back(row, float(played.cost[at]), reason), "verdict": str(verdicts[at][0])}
+                reason = (
+                    f"{plain_percent(policy.random_checks)} of what the policy accepts is checked by a person, and this"
+                    " item was drawn"
+                )
+                rows[row.id] = _held_back(row, float(played.cost[at]), reason, repairs[at])
             else:
-                rows[row.id] = delivered_row(row, played, at, verdicts[at], data)
+                rows[row.id] = _played_row(row, played, at, repairs[at], data)
     else:
         for row in outside.rows:
-            rows[row.id] = held_back(row, last.check, "the pilot proved no policy; a person decides")
+            rows[row.id] = _held_back(row, last.check, "the pilot proved no policy; a person decides")
     waiting, unlabelled = [], 0
     whole = whole_prices(sheet, dataset.recipe.ladder, live=data["models"] is not None)
     pilot_cost = _beside(data, population, outside, played, whole)
@@ -161,20 +183,96 @@ def run_policy(
             cell = _pilot_truth(row, said, rule)
             unlabelled += cell is None
             pilot_cost += whole[row.id] + (last.check if _by_people(row, said, rule) else 0.0)
-            rows[row.id] = {**looked_up(row, cell, rule, "the pilot's truth"), "cost": whole[row.id]}
-        elif rows[row.id]["answer"] is None and said.get(row.id) is not None:
-            rows[row.id] = {**looked_up(row, said[row.id], rule, "the reviewer"), "cost": rows[row.id]["cost"]}
-        elif rows[row.id]["answer"] is None and person and row.shape.person is not None:
+            rows[row.id] = _looked_up(row, whole[row.id], cell, rule, "the pilot's truth")
+        elif rows[row.id].answer is None and said.get(row.id) is not None:
+            rows[row.id] = _looked_up(row, rows[row.id].cost, said[row.id], rule, "the reviewer")
+        elif rows[row.id].answer is None and person and row.shape.person is not None:
             waiting.append((row.id, question_of(row), row_text(row.item.cells, hidden=[rule.column])))
-    untold = sum(
-        name not in piloted and cannot_tell(said.get(name)) for name in sheet.ids if rows[name]["answer"] is None
-    )
+    untold = sum(name not in piloted and cannot_tell(said.get(name)) for name in sheet.ids if rows[name].answer is None)
     totals = replace(_totals(dataset, outside, played, last.check), waiting=len(waiting), untold=untold)
-    ordered = ranked([rows[name] for name in sheet.ids])
+    delivery = Delivery(dataset, [rows[name] for name in sheet.ids])
     sentence = run_sentence(data, totals)
-    return PolicyRun(
-        sentence, totals, ordered, sheet.ids, tuple(waiting), data, unlabelled, pilot_cost, tuple(disputed)
+    return PolicyRun(sentence, totals, delivery, tuple(waiting), data, unlabelled, pilot_cost, tuple(disputed))
+
+
+def _row(row: ItemAnswers, cost: float, repair: Repair | None, verdict: Verdict, **said: Any) -> Row:
+    """A row of this item; what the product's own repair says of it orders it for review."""
+    first, person = row.implied.get(row.shape.node), row.shape.person
+    raw = row.raw or (None if first is None else shown(first, row.parser))
+    found: dict[str, Any] = {}
+    if repair is not None:
+        found = {"wrong": repair.support, "gamma": repair.gamma, "misfit": repair.residual}
+    return Row(
+        row.id,
+        (Value(verdict, raw=raw, **said),),
+        cost=cost,
+        structure=row.item.structure,
+        worth=0.0 if person is None else worth_of(person),
+        settled=said.get("answer") is not None,
+        **found,
     )
+
+
+def _held_back(row: ItemAnswers, cost: float, reason: str, repair: Repair | None = None) -> Row:
+    return _row(row, cost, repair, Verdict.INCOMPLETE if repair is None else repair.verdict, reason=reason)
+
+
+def _played_row(row: ItemAnswers, played: PlayedPolicy, at: int, repair: Repair | None, data: Mapping[str, Any]) -> Row:
+    """What the policy makes of an item: its value, or why there is none."""
+    value, cost = played.values[at], float(played.cost[at])
+    if value is None:
+        where = "goes to a person" if played.policy.last is LastRung.PERSON else "is withheld"
+        why = "No answer could be read." if repair is None else repair.reason[:1].upper() + repair.reason[1:]
+        return _held_back(row, cost, f"no gate of the policy accepts its answers; it {where}. {why}", repair)
+    first = row.implied.get(row.shape.node)
+    promise = f"the policy keeps its risk of {data['risk']} ({data['statement']}, confidence {data['confidence']})"
+    return _row(
+        row,
+        cost,
+        repair,
+        Verdict.INCOMPLETE if repair is None else repair.verdict,
+        answer=shown(value, row.parser),
+        assumes=promise,
+        changed=first is None or shown(first, row.parser) != shown(value, row.parser),
+        reason=_reason(played, at),
+    )
+
+
+def _reason(played: PlayedPolicy, at: int) -> str:
+    if at not in played.by_check:
+        more = f" with {', '.join(played.more[at])}" if played.more and played.more[at] else ""
+        return f"delivered under the policy{more}: {played.name}"
+    where = ", where no gate of the policy accepts the answers" if played.policy.order else ""
+    return f"the check {played.more[at][-1]!r} states the value{where}"
+
+
+def _looked_up(row: ItemAnswers, cost: float, cell: Any, rule: GoldRule, who: str) -> Row:
+    """An item whose truth somebody knows: that is what is delivered."""
+    if cannot_tell(cell):
+        return _held_back(row, cost, f"{who} is that nobody can tell")
+    truth = _truth_of(row, cell, rule)
+    if truth is None:
+        why = "an item of the pilot whose truth is not at hand; give the review file of the pilot"
+        return _held_back(row, cost, why)
+    return _row(
+        row,
+        cost,
+        None,
+        Verdict.CERTIFIED,
+        answer=shown(truth.values[0], row.parser),
+        assumes=f"{who} is right",
+        bound=0.0,
+        changed=not truth.right(row.implied.get(row.shape.node)),
+        reason=f"{who} states the value",
+    )
+
+
+def _truth_of(row: ItemAnswers, cell: Any, rule: GoldRule) -> Truth | None:
+    """What a cell says is right of an item; its name where it can't be read."""
+    try:
+        return read_truth(cell, row.parser, rule.within(row.shape.problem.delta))
+    except InputError as error:
+        raise InputError(f"item {row.id!r}: {error}") from None
 
 
 def _beside(
@@ -184,7 +282,9 @@ def _beside(
     played: PlayedPolicy | None,
     whole: Mapping[str, float],
 ) -> float:
-    """What a live pilot bought of the items that made its order of tests, and the run did not ask for: recorded answers cost nobody anything more."""
+    """What a live pilot bought of the items that made its order of tests, and the run did not ask
+    for: recorded answers cost nobody anything more.
+    """
     if data["models"] is None or data["order"] != "front":
         return 0.0
     places = places_aside(population, Statement(data["statement"]), data["seed"], data["aside"])
@@ -203,7 +303,7 @@ def _belongs(data: Mapping[str, Any], dataset: Dataset) -> None:
             raise Refused(f"the policy's ladder asks {step!r:.60}, which the recipe does not have; pilot it anew")
 
 
-def _pilot_truth(row: SheetRow, said: Mapping[str, Any], rule: GoldRule) -> Any:
+def _pilot_truth(row: ItemAnswers, said: Mapping[str, Any], rule: GoldRule) -> Any:
     """What a pilot takes for the truth of an item, from the same places in the same order."""
     if said.get(row.id) is not None:
         return said[row.id]
@@ -220,20 +320,24 @@ def _disputed(outside: AnswerSheet, played: PlayedPolicy, said: Mapping[str, Any
     return found
 
 
-def _known_truth(row: SheetRow, said: Mapping[str, Any], rule: GoldRule) -> Truth | None:
+def _known_truth(row: ItemAnswers, said: Mapping[str, Any], rule: GoldRule) -> Truth | None:
     cell = _pilot_truth(row, said, rule)
-    return Truth.unknown() if cannot_tell(said.get(row.id)) else truth_of(row, cell, rule)
+    return Truth.unknown() if cannot_tell(said.get(row.id)) else _truth_of(row, cell, rule)
 
 
-def _by_people(row: SheetRow, said: Mapping[str, Any], rule: GoldRule) -> bool:
-    """Whether the truth of an item of the pilot took a person: there is no column and no exact check that knows it."""
+def _by_people(row: ItemAnswers, said: Mapping[str, Any], rule: GoldRule) -> bool:
+    """Whether the truth of an item of the pilot took a person: there is no column and no exact
+    check that knows it.
+    """
     return said.get(row.id) is not None or (rule.column is None and checked_value(row.item.problem) is None)
 
 
 def _drawn_to_check(
     policy: LadderPolicy, played: PlayedPolicy, digest: str, seed: int, places: Sequence[int]
 ) -> NDArray[np.bool_]:
-    """Which accepted items a person checks: each with its own chance, from the recorded seed and its place alone."""
+    """Which accepted items a person checks: each with its own chance, from the recorded seed and
+    its place alone.
+    """
     limit = math.ceil(policy.checked_share * 2**64)  # upwards: no smaller share than was tested
     keys = (sha256(f"{digest}:{seed}:random check:{place}".encode()).digest()[:8] for place in places)
     drawn = np.array([int.from_bytes(key, "big") < limit for key in keys], dtype=bool)
@@ -251,7 +355,9 @@ def _totals(dataset: Dataset, outside: AnswerSheet, played: PlayedPolicy | None,
 
 
 def _unanswered(outside: AnswerSheet, played: PlayedPolicy) -> None:
-    """Recorded answers must hold what the policy asks: a node that was never asked is not one whose answer can't be read."""
+    """Recorded answers must hold what the policy asks: a node that was never asked is not one whose
+    answer can't be read.
+    """
     for row, held in zip(outside.rows, played.held, strict=True):
         for name in held:
             if name in row.absent:
@@ -259,14 +365,78 @@ def _unanswered(outside: AnswerSheet, played: PlayedPolicy) -> None:
                 raise InputError(f"item {row.id!r}: the policy {what} {name!r}, which the recorded answers do not have")
 
 
-def _verdicts(outside: AnswerSheet, played: PlayedPolicy) -> list[tuple[Verdict, str]]:
-    """What the product says of the answers that were bought, at the recipe's own k; the policy's promise does not rest on it."""
-    from rrf_design.promises.decisions import held_verdicts
-
-    return held_verdicts(outside, played.held)
-
-
-def question_of(row: SheetRow) -> str:
+def question_of(row: ItemAnswers) -> str:
     person = row.shape.person
     own = None if person is None else person_question(row.item.problem, person.id)
     return own or f"What is right about {row.id}?"
+
+
+@dataclass(frozen=True, slots=True)
+class RunTotals:
+    """What a run under a policy came to, for its sentence."""
+
+    delivered: int
+    to_people: int
+    last: LastRung | None
+    cost: float
+    check_everything: float
+    budget: float | None
+    what: str = "values"
+    waiting: int = 0
+    """Of those that went to a person, how many are not decided yet."""
+    untold: int = 0
+    """How many of them nobody could decide."""
+
+    @property
+    def over_budget(self) -> float:
+        """What it costs more than the budget, calls and people together."""
+        return 0.0 if self.budget is None else max(0.0, self.cost - self.budget)
+
+
+def run_sentence(document: Mapping[str, Any], totals: RunTotals) -> str:
+    """What may be said about the delivered values, with the denominator that was tested."""
+    if document["policy"] == CHECK_EVERYTHING:
+        go = "value goes" if totals.to_people == 1 else f"{totals.what} go"
+        return (
+            f"Nothing is delivered unchecked: {totals.to_people:,} {go} to a person, for"
+            f" {totals.check_everything:,.2f}{_budget(totals)}."
+        )
+    risk, sure = Fraction(str(document["risk"])), Fraction(str(document["confidence"]))
+    among_all = document["among"] == str(Among.ALL)
+    size = totals.delivered + totals.to_people if among_all else totals.delivered
+    most = int(risk * size)
+    person = totals.last is LastRung.PERSON
+    done = "delivered" if not (among_all and totals.waiting) else "delivered or waiting"
+    noun = f"{size:,} {totals.what} {done if person or not among_all else 'run under the policy'}"
+    rate, sure_words = f"at most {most:,} ({percent(risk)}) are wrong", f"with confidence {percent(sure)}"
+    statement = document["statement"]
+    if statement == str(Statement.FRESH):
+        drawn = len(document["drawn"])
+        average = f"at most {average_above(risk * size)} ({percent(risk)}) are wrong"
+        claim = (
+            f"Of the {noun}, {average} on average over such tables, {sure_words}, for items drawn like the pilot's"
+            f" {drawn:,}"
+        )
+    elif statement == str(Statement.REST):
+        claim = f"Of the {noun} outside the pilot, {rate}, {sure_words}"
+    else:
+        claim = str(document["sentence"]).rstrip(".")
+    among = " of them" if person and among_all else ""
+    against = f", against {totals.check_everything:,.2f} for checking all" if person else ""
+    return f"{claim}; {totals.to_people:,}{among} {_gone(totals)}; cost {totals.cost:,.2f}{_budget(totals)}{against}."
+
+
+def _gone(totals: RunTotals) -> str:
+    """What became of the items that no gate accepted, in words; what is not decided yet is not
+    delivered yet.
+    """
+    if totals.last is not LastRung.PERSON:
+        return "is withheld" if totals.to_people == 1 else "are withheld"
+    if totals.waiting:
+        left = "all of them" if totals.waiting == totals.to_people > 1 else f"{totals.waiting:,} of these"
+        return f"went to a person, and {'it waits' if totals.to_people == 1 else f'{left} wait'} for an answer"
+    return f"went to a person{f', who could not tell {totals.untold:,}' if totals.untold else ''}"
+
+
+def _budget(totals: RunTotals) -> str:
+    return "" if totals.budget is None else f" of {totals.budget:,.2f}"

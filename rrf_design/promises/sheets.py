@@ -1,7 +1,9 @@
-"""Answers about many items side by side: what each node's answer says of the delivered value, and what it cost.
+"""Answers about many items side by side: what each node's answer says of the delivered value, and
+what it cost.
 
-A node is a voice where relations carry its answer to the delivered one: by the identity, a scale, a permutation, an offset, along any path. Two voices agree
-when they say the same delivered value. A node that says only part of it (parts of a sum) is no voice; verdicts use it, votes do not.
+A node is a voice where relations carry its answer to the delivered one: by the identity, a scale, a
+permutation, an offset, along any path. Two voices agree when they say the same delivered value. A
+node that says only part of it (parts of a sum) is no voice; verdicts use it, votes do not.
 """
 
 from __future__ import annotations
@@ -15,12 +17,10 @@ from numpy.typing import NDArray
 
 from rrf_design.acquisition.classes import open_nodes, with_room
 from rrf_design.blocks import Anchor, Relation
-from rrf_design.decisive import cheapest_first, delivered_node, is_person
+from rrf_design.checks import cheapest_first, delivered_node, is_person, known_value, rows_of
 from rrf_design.errors import InputError
 from rrf_design.field import Node
 from rrf_design.goal import Goal
-from rrf_design.handover.readings import read_answer
-from rrf_design.known import known_value, rows_of
 from rrf_design.noise import Noise, radius_of
 from rrf_design.problem import Problem
 from rrf_design.promises.buying import BoughtAnswers
@@ -29,9 +29,10 @@ from rrf_design.promises.truths import Said, same
 from rrf_design.questions.answers import RecordedAnswer, RecordedAnswers
 from rrf_design.questions.datasets import DataItem, Dataset
 from rrf_design.questions.filling import Numbers
-from rrf_design.repairing.responses_file import ResponseField
+from rrf_design.repairing.fields import ResponseField
 from rrf_design.responses.parsed import Parser
 from rrf_design.risk import UNREADABLE
+from rrf_design.tables.items import read_answer
 
 Codes = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -41,7 +42,9 @@ Step = tuple[Relation, bool]
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What items of one structure share: the delivered node, how each node's answer is carried to it, what a call costs."""
+    """What items of one structure share: the delivered node, how each node's answer is carried to
+    it, what a call costs.
+    """
 
     problem: Problem
     node: str
@@ -51,19 +54,23 @@ class Shape:
     person: Anchor | None
     """The check by a person that states the delivered value."""
     identity: bool
-    """Every node is a voice, there is no noise and no check: an explanation is a camp, and camps decide as verdicts do."""
+    """Every node is a voice, there is no noise and no check: an explanation is a camp, and camps
+    decide as verdicts do.
+    """
     checks: Mapping[str, Anchor] = field(default_factory=dict)
     """Those on sale that machines make, the cheapest first."""
     shown: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """The answers that each of these is made from."""
     room: int = 0
-    """How many classes an item can have, where its answers are classes: each is a coordinate of its own."""
+    """How many classes an item can have, where its answers are classes: each is a coordinate of its
+    own.
+    """
 
     @classmethod
     def of(cls, problem: Problem) -> Shape:
         node = delivered_node(problem)
         ways = _ways(problem, node)
-        prices = {n.id: float(n.cost if n.cost is not None else n.price or 0.0) for n in problem.nodes}
+        prices = {n.id: float(problem.structure.market.spent([n.id])) for n in problem.nodes}
         anchors = [block for block in problem.blocks if isinstance(block, Anchor)]
         people = [a for a in anchors if is_person(a) and a.nodes == (node,) and a.rows is None]
         held = [block for block in problem.blocks if block.cost is None]
@@ -84,14 +91,10 @@ class Shape:
 
     def implied(self, node: str, said: Said | None, offsets: Mapping[str, Numbers]) -> Said | None:
         """The delivered value that an answer of this node means; None where it means none."""
-        if said is None or node not in self.ways:
+        if node not in self.ways:
             return None
         for relation, backwards in self.ways[node]:
-            if isinstance(said, str):
-                if relation.transport.kind != "identity":
-                    return None
-                continue
-            said = carried(said, relation, offsets.get(relation.id, relation.offset), backwards=backwards)
+            said = relation.carry(said, offsets.get(relation.id), back=backwards)
         return said
 
 
@@ -99,7 +102,7 @@ def _ways(problem: Problem, goal: str) -> dict[str, tuple[Step, ...]]:
     """From every node that can be carried to the delivered one: the steps, nearest path first."""
     touching: dict[str, list[Relation]] = {}
     for block in problem.blocks:
-        if isinstance(block, Relation) and block.pair and block.cost is None and _invertible(block):
+        if isinstance(block, Relation) and block.pair and block.cost is None and block.transport.invertible:
             for end in block.pair:
                 touching.setdefault(end, []).append(block)
     found: dict[str, tuple[Step, ...]] = {goal: ()}
@@ -114,33 +117,11 @@ def _ways(problem: Problem, goal: str) -> dict[str, tuple[Step, ...]]:
     return found
 
 
-def simple(relation: Relation) -> bool:
-    """Whether `carried` knows how to walk it."""
-    return relation.transport.kind in ("identity", "permute", "scale")
-
-
-def _invertible(relation: Relation) -> bool:
-    kind = relation.transport.kind
-    return kind in ("identity", "permute") or (kind == "scale" and relation.transport.scale != 0.0)
-
-
-def carried(said: tuple[float, ...], relation: Relation, offset: Numbers, *, backwards: bool) -> tuple[float, ...]:
-    """Along z_head = T z_tail + offset, or back."""
-    scale = relation.transport.scale if relation.transport.scale is not None else 1.0
-    order = relation.transport.permute or tuple(range(len(said)))
-    shift = offset if isinstance(offset, tuple) else (offset,) * len(said)
-    if backwards:
-        bare = [(value - step) / scale for value, step in zip(said, shift, strict=True)]
-        tail = [0.0] * len(bare)
-        for row, place in enumerate(order):
-            tail[place] = bare[row]
-        return tuple(tail)
-    return tuple(scale * said[place] + step for place, step in zip(order, shift, strict=True))
-
-
 @dataclass(frozen=True, slots=True)
-class SheetRow:
-    """One item: what was said at each node, what that means, and the response field that a repair takes."""
+class ItemAnswers:
+    """One item: what was said at each node, what that means, and the response field that a repair
+    takes.
+    """
 
     id: str
     shape: Shape
@@ -157,13 +138,21 @@ class SheetRow:
     checked: Mapping[str, Said] = field(default_factory=dict)
     """What machines' checks say that are known or were fetched; one that failed is not there."""
     absent: frozenset[str] = frozenset()
-    """Answers and checks that nobody asked for: nothing is known about what they would have been."""
+    """Answers and checks that nobody asked for: nothing is known about what they would have
+    been.
+    """
     lost: frozenset[str] = frozenset()
-    """Those that were asked for in vain, because the call failed: a run goes on without them, a pilot can't count on them."""
+    """Those that were asked for in vain, because the call failed: a run goes on without them, a
+    pilot can't count on them.
+    """
 
     def price(self, step: str) -> float:
-        """Of an answer, or of a check that the item has: what was recorded, else what the recipe says."""
-        return self.cost[step] if step in self.cost else float(self.shape.checks[step].cost or 0.0)
+        """Of an answer, or of a check that the item has."""
+        return self.spent([step])
+
+    def spent(self, steps: Iterable[str]) -> float:
+        """What answers and checks of the item cost together."""
+        return float(self.shape.problem.structure.market.spent(steps, self.cost))
 
     def answers(self, nodes: Iterable[str]) -> ResponseField:
         """The responses of these nodes; all others are not asked."""
@@ -175,7 +164,9 @@ class SheetRow:
 
     @property
     def classes(self) -> tuple[str, ...]:
-        """Of answers that are classes, those that the item's answers and checks name, in that order whatever is held of them."""
+        """Of answers that are classes, those that the item's answers and checks name, in that order
+        whatever is held of them.
+        """
         heard = [said for said in self.said.values() if isinstance(said, str)]
         return tuple(dict.fromkeys([*heard, *self.item.labels.values()]))
 
@@ -195,9 +186,11 @@ class SheetRow:
 
 
 class AnswerSheet:
-    """Items beside nodes: codes (items, nodes) name the first node that says the same delivered value, UNREADABLE where none is said."""
+    """Items beside nodes: codes (items, nodes) name the first node that says the same delivered
+    value, UNREADABLE where none is said.
+    """
 
-    def __init__(self, rows: Sequence[SheetRow], nodes: Sequence[str]) -> None:
+    def __init__(self, rows: Sequence[ItemAnswers], nodes: Sequence[str]) -> None:
         self.rows, self.nodes = tuple(rows), tuple(nodes)
         self.codes: Codes = np.array([_codes(row, self.nodes) for row in rows], dtype=np.int64).reshape(
             len(rows), len(nodes)
@@ -235,7 +228,7 @@ def read_sheet(dataset: Dataset, answers: RecordedAnswers | BoughtAnswers, nodes
     return AnswerSheet(rows, nodes)
 
 
-def _row(item: DataItem, shape: Shape, answered: Mapping[str, RecordedAnswer]) -> SheetRow:
+def _row(item: DataItem, shape: Shape, answered: Mapping[str, RecordedAnswer]) -> ItemAnswers:
     parsers, offsets = item.parsers, item.offsets
     said: dict[str, Said | None] = {}
     invalid: dict[str, str] = {}
@@ -260,7 +253,7 @@ def _row(item: DataItem, shape: Shape, answered: Mapping[str, RecordedAnswer]) -
     cost |= {name: price for name, price in paid.items() if price is not None}
     absent = {name for name in shape.prices if name not in answered}
     absent |= {name for name in shape.checks if name not in answered and name not in checked}
-    return SheetRow(
+    return ItemAnswers(
         item.id,
         shape,
         said,
@@ -281,7 +274,9 @@ def _row(item: DataItem, shape: Shape, answered: Mapping[str, RecordedAnswer]) -
 def _checked(
     item: DataItem, shape: Shape, values: Mapping[str, Numbers], answered: Mapping[str, RecordedAnswer]
 ) -> dict[str, Said]:
-    """What the checks of an item say: what was fetched, the row's own class or value, else what arithmetic gives."""
+    """What the checks of an item say: what was fetched, the row's own class or value, else what
+    arithmetic gives.
+    """
     labels = item.labels if shape.room else {}
     found: dict[str, Said] = {name: labels[name] for name in shape.checks if name in labels}
     for name, check in shape.checks.items():
@@ -314,8 +309,11 @@ def _said(answer: RecordedAnswer, parser: Parser | None, node: Node, item: str) 
     return (found.parsed.label if found.parsed.label is not None else found.parsed.value), ""
 
 
-def _codes(row: SheetRow, nodes: Sequence[str]) -> list[int]:
-    """The first node that says the same. Without noise "the same" means up to rounding, as it does in a repair."""
+def _codes(row: ItemAnswers, nodes: Sequence[str]) -> list[int]:
+    """The first node that says the same.
+
+    Without noise "the same" means up to rounding, as it does in a repair.
+    """
     values = [row.implied.get(node) for node in nodes]
     found: list[int] = []
     for place, said in enumerate(values):
@@ -324,7 +322,10 @@ def _codes(row: SheetRow, nodes: Sequence[str]) -> list[int]:
 
 
 def code_among(value: Said | None, values: Sequence[Said | None], codes: Sequence[int], *, new: int) -> int:
-    """The code of those who said the same, or a new one; UNREADABLE for nothing. Codes are places in `values`."""
+    """The code of those who said the same, or a new one; UNREADABLE for nothing.
+
+    Codes are places in `values`.
+    """
     if value is None:
         return UNREADABLE
     for code in dict.fromkeys(codes):

@@ -1,7 +1,9 @@
-"""What is right: the gold column of a table, or what people wrote into a review file, compared with a delivered value.
+"""What is right: the gold column of a table, or what people wrote into a review file, compared with
+a delivered value.
 
-Gold is a value, a list of values that are all right, or a value with a tolerance in its own unit. It is read by the parser that reads
-the delivered answers, so that "B", "1,200.00" and a Python literal mean the same on both sides. Nothing but pilots and audits sees it.
+Gold is a value, a list of values that are all right, or a value with a tolerance in its own unit.
+It is read by the parser that reads the delivered answers, so that "B", "1,200.00" and a Python
+literal mean the same on both sides. Nothing but pilots and audits sees it.
 """
 
 from __future__ import annotations
@@ -14,28 +16,34 @@ from typing import Any
 
 from rrf_design.errors import InputError
 from rrf_design.files import suggestion
-from rrf_design.handover.readings import rounding
-from rrf_design.handover.rows import shown_value
 from rrf_design.questions.recipe import DataSection
 from rrf_design.questions.templates import strict_number
 from rrf_design.responses import parsers
 from rrf_design.responses.open_text import Classes
 from rrf_design.responses.parsed import Parser
 from rrf_design.responses.worded import ChoiceParser, YesNoParser
+from rrf_design.tables.items import rounding
+from rrf_design.tables.rows import shown_value
 
 Said = tuple[float, ...] | str
 """An answer as it is compared: numbers, or the class of an open answer."""
 EXACT_CHECKS = "the recipe's exact checks"
 """Whose word is the truth where there is neither a gold column nor a review."""
 CANNOT_TELL = "?"
-"""What a reviewer writes who can't say what is right. It counts as wrong whatever was delivered: a label that is left out must not help."""
+"""What a reviewer writes who can't say what is right.
+
+It counts as wrong whatever was delivered: a label that is left out must not help.
+"""
 _GROUPED = re.compile(r"[+\-−]?\d{1,3}(?:[,.'’ \u00a0\u202f]\d{3})+(?:[.,]\d+)?")
 GOLD_KEYS = ("column", "tolerance", "separator")
 
 
 @dataclass(frozen=True, slots=True)
 class GoldRule:
-    """How the gold column is read. `separator` splits a cell into several values, each of them right."""
+    """How the gold column is read.
+
+    `separator` splits a cell into several values, each of them right.
+    """
 
     column: str | None = None
     tolerance: float | None = None
@@ -46,11 +54,15 @@ class GoldRule:
             raise InputError(f"a tolerance of {self.tolerance} for the truth; give a number that is 0 or more")
 
     def within(self, tolerance: float | None) -> GoldRule:
-        """The same for an item whose own answer may be so far off: rows may name tolerances of their own. What gold names goes before it."""
+        """The same for an item whose own answer may be so far off: rows may name tolerances of
+        their own. What gold names goes before it.
+        """
         return self if self.tolerance is not None else replace(self, tolerance=tolerance)
 
     def words(self, reviews: int) -> str:
-        """Whose word is the truth, and how far off a value may be and still count as right: whoever reads a bound has to know."""
+        """Whose word is the truth, and how far off a value may be and still count as right: whoever
+        reads a bound has to know.
+        """
         said = "" if not reviews else f"{reviews:,} review{'s' * (reviews != 1)}"
         parts = ("" if self.column is None else f"gold column {self.column!r}", said)
         whose = " and ".join(part for part in parts if part)
@@ -92,7 +104,9 @@ class Truth:
 
 
 def same(said: Said, value: Said, tolerance: float | None = None) -> bool:
-    """Classes by their string, numbers up to rounding or within the tolerance in every coordinate."""
+    """Classes by their string, numbers up to rounding or within the tolerance in every
+    coordinate.
+    """
     if isinstance(said, str) or isinstance(value, str):
         return said == value
     if len(said) != len(value):
@@ -117,7 +131,9 @@ def cannot_tell(cell: Any) -> bool:
 
 
 def read_truth(cell: Any, parser: Parser | None, rule: GoldRule) -> Truth | None:
-    """The truth in a cell (or in a reviewer's field); None where it is empty, InputError where it can't be read."""
+    """The truth in a cell (or in a reviewer's field); None where it is empty, InputError where it
+    can't be read.
+    """
     if cell is None or (isinstance(cell, str) and not cell.strip()) or cell == []:
         return None
     several = isinstance(cell, list | tuple) and not _is_vector(parser)
@@ -158,12 +174,16 @@ def _is_vector(parser: Parser | None) -> bool:
 
 
 def shown(said: Said, parser: Parser | None) -> Any:
-    """What was said, as a delivered table shows it: a class by its label, everything else as `shown_value` does."""
+    """What was said, as a delivered table shows it: a class by its label, everything else as
+    `shown_value` does.
+    """
     return said if isinstance(said, str) else shown_value(tuple(said), parser, Classes(()))
 
 
 def answer_is_right(answer: Any, gold: Any, parser: Parser | None, rule: GoldRule) -> bool | None:
-    """Whether a delivered cell is right by a gold cell, both read by the recipe's parser where answers are words: equal dictionaries need not be written alike."""
+    """Whether a delivered cell is right by a gold cell, both read by the recipe's parser where
+    answers are words: equal dictionaries need not be written alike.
+    """
     if worded(parser) and not isinstance(answer, list | tuple):
         try:
             truth, said = read_truth(gold, parser, rule), read_truth(answer, parser, GoldRule())
@@ -175,7 +195,9 @@ def answer_is_right(answer: Any, gold: Any, parser: Parser | None, rule: GoldRul
 
 
 def cell_is_right(answer: Any, gold: Any, *, tolerance: float | None, separator: str | None = None) -> bool | None:
-    """Whether a delivered cell is right by a gold cell, for tables whose recipe is not at hand; None where gold is empty."""
+    """Whether a delivered cell is right by a gold cell, for tables whose recipe is not at hand;
+    None where gold is empty.
+    """
     if gold is None or (isinstance(gold, str) and not gold.strip()):
         return None
     values = _numbers(answer)

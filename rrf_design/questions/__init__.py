@@ -1,4 +1,8 @@
-"""Questions about many items: tables, templates, recipes and data sets. One row of a table is one item."""
+"""Questions about many items: tables, templates, recipes and data sets.
+
+One row of a table is one item; a recipe says what is asked about it, how the answers must agree,
+and who checks.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,9 @@
-"""Recorded answers of a data set: rows `id node [repeat model] value|text|status [cost]`, in any order.
+"""Recorded answers of a data set: rows `id node [repeat model] value|text|status [cost]`, in any
+order.
 
-A file of millions of rows is read once, row by row, into a private temporary database, and looked up item by item from there, so
-that memory stays constant whatever the order of the rows. All rows that can't be used are named together, before anything is done.
+A file of millions of rows is read once, row by row, into a private temporary database, and looked
+up item by item from there, so that memory stays constant whatever the order of the rows. All rows
+that can't be used are named together, before anything is done.
 """
 
 from __future__ import annotations
@@ -9,27 +11,33 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import sqlite3
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any, TypeVar
 
 from rrf_design.errors import InputError
 from rrf_design.files import suggestion
-from rrf_design.questions.datasets import Dataset
-from rrf_design.questions.faults import RowFaults
+from rrf_design.questions.datasets import DataItem, Dataset
 from rrf_design.questions.recipe import Recipe
-from rrf_design.questions.tables import Cells, open_table
+from rrf_design.questions.tables import Cells, DataTable, RowFaults, open_table
 from rrf_design.questions.templates import strict_number
-from rrf_design.responses.statuses import INVALID, VALID
+from rrf_design.responses.parsed import RECORDED, recorded_response, unread_status
 
 _DATE = re.compile(r"-\d{4}-?\d{2}-?\d{2}$")
+Entry = TypeVar("Entry")
+SHOWN = 8
+"""Names that are told in one message."""
 KEYS = ("id", "node", "repeat", "model", "value", "text", "status", "cost")
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedAnswer:
-    """One answer of one node: a value, or a text for the node's parser, or the status that says why there is none."""
+    """One answer of one node: a value, or a text for the node's parser, or the status that says why
+    there is none.
+    """
 
     value: tuple[float, ...] | None = None
     text: str | None = None
@@ -45,15 +53,33 @@ class RecordedAnswer:
         return {key: value for key, value in given.items() if value is not None}
 
 
+@dataclass(frozen=True, slots=True)
+class RawItem:
+    """One item before anything is read: its row without the truth, what was answered, what people
+    said.
+    """
+
+    id: str
+    cells: Cells
+    structure: str
+    answers: Mapping[str, RecordedAnswer]
+    reviews: Mapping[str, str] = field(default_factory=dict)
+
+
 class RecordedAnswers:
-    """The answers of a data set's items. Close it, or use it in a `with` block. `checks`: rows may also say what a check gave, under its own id as `node`."""
+    """The answers of a data set's items.
+
+    Close it, or use it in a `with` block. `checks`: rows may also say what a check gave, under its
+    own id as `node`.
+    """
 
     def __init__(self, dataset: Dataset, source: Any, *, checks: bool = False) -> None:
         self.name = str(source) if isinstance(source, str | os.PathLike) else "the answers"
-        self._names = NodeNames(dataset.recipe)
+        self._names = _NodeNames(dataset.recipe)
         entries = dataset.recipe.long.get("anchors", ()) if checks else ()
         self._checks = frozenset(str(entry.get("id")) for entry in entries)
-        # A temporary file that ends with the connection. Joblib asks for the next items in whatever thread has one to spare,
+        # A temporary file that ends with the connection. Joblib asks for the next items in whatever
+        # thread has one to spare,
         # one thread at a time.
         self._db = sqlite3.connect("", isolation_level=None, check_same_thread=False)
         try:
@@ -77,6 +103,17 @@ class RecordedAnswers:
         found = self._db.execute("select node, answer from answers where item = ? order by row", (item,))
         return {node: _unpacked(answer) for node, answer in found}
 
+    def chunks(
+        self, items: Iterable[DataItem], size: int, reviews: Mapping[str, Mapping[str, str]]
+    ) -> Iterator[list[RawItem]]:
+        """Items with what was answered and what people said about each, so many at a time."""
+        rest = iter(items)
+        while chunk := list(islice(rest, size)):
+            yield [
+                RawItem(item.id, item.seen, item.structure, self.of(item.id), reviews.get(item.id, {}))
+                for item in chunk
+            ]
+
     def __len__(self) -> int:
         """Answers in all."""
         (count,) = self._db.execute("select count(*) from answers").fetchone()
@@ -84,37 +121,30 @@ class RecordedAnswers:
 
     def _read(self, source: Any) -> None:
         table = open_table(source)
-        if table.columns is not None:
-            _check_keys(table.columns, table.name)
         faults = RowFaults(table.name)
-        total = 0
-
-        def entries() -> Iterator[tuple[str, str, int, str]]:
-            nonlocal total
-            for number, cells, _ in table.rows(faults):
-                total += 1
-                try:
-                    item, node, answer = self._entry(cells if table.columns is None else _filled_cells(cells))
-                except InputError as error:
-                    faults.add(number, str(error))
-                else:
-                    yield item, node, number, _packed(answer)
-
+        read = _read_rows(table, faults, self._entry)
+        entries = ((item, node, number, _packed(answer)) for number, (item, node, answer) in read)
         self._db.execute("begin")
-        self._db.executemany("insert into answers values (?, ?, ?, ?)", entries())
+        self._db.executemany("insert into answers values (?, ?, ?, ?)", entries)
         self._db.execute("commit")
         self._db.execute("create index by_item on answers (item, node)")
-        twice = "select item, node, row from answers a where exists (select 1 from answers b where b.item = a.item and b.node = a.node and b.row < a.row)"
+        total = len(self) + faults.count
+        twice = (
+            "select item, node, row from answers a where exists (select 1 from answers b where b.item = a.item and"
+            " b.node = a.node and b.row < a.row)"
+        )
         for item, node, row in self._db.execute(f"{twice} order by row limit 1000"):
             faults.add(row, f"a second answer of item {item!r}, node {node!r}; say which repeat it is")
-        faults.refuse(total + faults.unread)
+        try:
+            faults.refuse(total)
+        except InputError as error:
+            raise InputError(f"{error}{self._names.other_names()}") from None
         if total == 0:
             raise InputError(f"{table.name}: holds no answers")
 
     def _entry(self, cells: Cells) -> tuple[str, str, RecordedAnswer]:
-        _check_keys(cells, "")
         item, node = (_name(cells.get(key), key) for key in ("id", "node"))
-        repeat, model = _repeat(cells.get("repeat")), cells.get("model")
+        repeat, model = _repeat(cells), cells.get("model")
         if model is not None and not isinstance(model, str):
             raise InputError(f"model is {model!r:.40}, not text")
         answer = _answer(cells)
@@ -137,12 +167,15 @@ class RecordedAnswers:
         self._db.execute("drop table items")
 
 
-class NodeNames:
-    """From what a row calls a question (its node or ask, model and repeat) to the node of the recipe."""
+class _NodeNames:
+    """From what a row calls a question (its node or ask, model and repeat) to the node of the
+    recipe.
+    """
 
     def __init__(self, recipe: Recipe) -> None:
         self._nodes = dict(recipe.nodes)
         self._ids = set(self._nodes.values())
+        self._unknown: dict[str, None] = {}
         self._models: dict[str, set[str]] = {}
         for name, entry in recipe.models.items():
             for alias in {name, *_aliases(str(entry["use"]))}:
@@ -156,19 +189,34 @@ class NodeNames:
         if (name, known_as, repeat) in self._nodes:
             return self._nodes[name, known_as, repeat]
         asked = {known for ask, known, _ in self._nodes if ask == name and known is not None}
-        # An ask of one model knows no other, whatever a log calls it; among several the row must say which.
+        # An ask of one model knows no other, whatever a log calls it; among several the row must
+        # say which.
         if len(asked) <= 1 and (name, None, repeat) in self._nodes:
             return self._nodes[name, None, repeat]
         if name in self._ids and repeat == 1 and model is None:
             return name
         if name not in {ask for ask, _, _ in self._nodes} | self._ids:
+            self._unknown[name] = None
             raise InputError(f"no node {name!r}{suggestion(name, self._ids)}")
         said = f"model {model!r}, repeat {repeat}" if model is not None else f"repeat {repeat}"
         known = ", ".join(node for (ask, _, _), node in self._nodes.items() if ask == name)
         raise InputError(f"node {name!r} has no {said} in the recipe (it has: {known or name})")
 
+    def other_names(self) -> str:
+        """What to do about nodes that nobody knows: a tool's log may call them otherwise."""
+        if not self._unknown:
+            return ""
+        pairs = ",".join(f"{name}=NODE" for name in list(self._unknown)[:SHOWN])
+        asks = list(dict.fromkeys(ask for ask, _, _ in self._nodes))
+        known = ", ".join(asks[:SHOWN]) + (", ..." if len(asks) > SHOWN else "")
+        return (
+            f"; if a tool's log calls them otherwise: import LOG --node-names {shlex.quote(pairs)}, NODE one of {known}"
+        )
+
     def _own_name(self, model: str | None) -> str | None:
-        """What the recipe calls a model that a log calls by its provider's name, perhaps with a date; as it is, if unknown."""
+        """What the recipe calls a model that a log calls by its provider's name, perhaps with a
+        date; as it is, if unknown.
+        """
         if model is None:
             return None
         for alias in (model, *_aliases(model)):
@@ -193,38 +241,37 @@ def _check_keys(given: Any, where: str) -> None:
             raise InputError(f"{where}: no column {key!r}; answers have the columns {', '.join(KEYS)}")
 
 
-def _filled_cells(cells: Cells) -> Cells:
-    """In a table with a header a cell that is empty says nothing; an empty text is an answer where a row need not have it."""
-    return {key: cell for key, cell in cells.items() if cell != ""}
-
-
 def _name(cell: Any, key: str) -> str:
     if isinstance(cell, bool) or not isinstance(cell, str | int) or not str(cell).strip():
         raise InputError(f"{key} is {'empty' if cell in (None, '') else f'{cell!r:.40}, not text'}")
     return str(cell)
 
 
-def _repeat(cell: Any) -> int:
-    if cell is None or cell == "":
-        return 1
+def _number(cells: Cells, key: str) -> float | None:
+    """A number in a column; None where nothing stands there."""
+    if cells.get(key) in (None, ""):
+        return None
     try:
-        number = strict_number(cell)
+        return strict_number(cells[key])
     except ValueError as error:
-        raise InputError(f"repeat {error}") from None
-    if number < 1 or number != int(number):
-        raise InputError(f"repeat is {cell!r:.40}; repeats count from 1 on")
-    return int(number)
+        raise InputError(f"{key} {error}") from None
+
+
+def _repeat(cells: Cells) -> int:
+    number = _number(cells, "repeat")
+    if number is not None and (number < 1 or number != int(number)):
+        raise InputError(f"repeat is {cells['repeat']!r:.40}; repeats count from 1 on")
+    return 1 if number is None else int(number)
 
 
 def _answer(cells: Mapping[str, Any]) -> RecordedAnswer:
-    status, text, value = (cells.get(key) for key in ("status", "text", "value"))
-    cost = _cost(cells.get("cost"))
-    if status is not None and status not in VALID:
-        if status not in INVALID:
-            raise InputError(
-                f"unknown status {status!r:.40}{suggestion(str(status), INVALID)}; known: {', '.join(INVALID)}"
-            )
-        return RecordedAnswer(status=str(status), cost=cost)
+    status, text, value = cells.get("status"), cells.get("text"), cells.get("value")
+    status = None if status is None else unread_status(status)
+    cost = _number(cells, "cost")
+    if cost is not None and cost < 0:
+        raise InputError(f"cost is {cells['cost']!r:.40}; costs are not negative")
+    if status is not None:
+        return RecordedAnswer(status=status, cost=cost)
     if value is not None:
         return RecordedAnswer(value=_value(value), cost=cost)
     if text is None:
@@ -246,18 +293,6 @@ def _value(cell: Any) -> tuple[float, ...]:
         raise InputError(f"value {error}; raw answers go into text") from None
 
 
-def _cost(cell: Any) -> float | None:
-    if cell is None or cell == "":
-        return None
-    try:
-        number = strict_number(cell)
-    except ValueError as error:
-        raise InputError(f"cost {error}") from None
-    if number < 0:
-        raise InputError(f"cost is {cell!r:.40}; costs are not negative")
-    return number
-
-
 def _packed(answer: RecordedAnswer) -> str:
     return json.dumps([answer.value, answer.text, answer.status, answer.cost])
 
@@ -268,25 +303,45 @@ def _unpacked(packed: str) -> RecordedAnswer:
 
 
 def logged_answers(source: Any) -> Iterator[tuple[str, str, int, RecordedAnswer]]:
-    """Rows `id node repeat value|text|status` of a log as they stand: item, node, repeat, answer. No recipe says which nodes there are."""
+    """Rows `id node repeat value|text|status` of a log as they stand: item, node, repeat, answer.
+
+    No recipe says which nodes there are.
+    """
     table = open_table(source)
-    if table.columns is not None:
-        _check_keys(table.columns, table.name)
     faults = RowFaults(table.name)
     found: dict[tuple[str, str, int], RecordedAnswer] = {}
-    total = 0
-    for number, cells, _ in table.rows(faults):
-        total += 1
-        try:
-            filled = cells if table.columns is None else _filled_cells(cells)
-            _check_keys(filled, "")
-            item, node = (_name(filled.get(key), key) for key in ("id", "node"))
-            place = (item, node, _repeat(filled.get("repeat")))
-            if place in found:
-                raise InputError(f"a second answer of item {item!r}, node {node!r}, repeat {place[2]}")
-            found[place] = _answer(filled)
-        except InputError as error:
-            faults.add(number, str(error))
-    faults.refuse(total + faults.unread)
+    for number, (place, answer) in _read_rows(table, faults, _logged):
+        if place in found:
+            faults.add(number, f"a second answer of item {place[0]!r}, node {place[1]!r}, repeat {place[2]}")
+        found.setdefault(place, answer)
+    faults.refuse(len(found) + faults.count)
     for (item, node, repeat), answer in found.items():
         yield item, node, repeat, answer
+
+
+def _logged(cells: Cells) -> tuple[tuple[str, str, int], RecordedAnswer]:
+    place = (_name(cells.get("id"), "id"), _name(cells.get("node"), "node"), _repeat(cells))
+    return place, _answer(cells)
+
+
+def _read_rows(table: DataTable, faults: RowFaults, entry: Callable[[Cells], Entry]) -> Iterator[tuple[int, Entry]]:
+    """Number and entry of every row that can be used; the others are added to `faults`."""
+    if table.columns is not None:
+        _check_keys(table.columns, table.name)
+    for number, cells, _ in table.rows(faults):
+        try:
+            # In a table with a header a cell that is empty says nothing; an empty text is an answer
+            # where a row need not have it.
+            filled = cells if table.columns is None else {key: cell for key, cell in cells.items() if cell != ""}
+            if filled.get("format") == RECORDED:  # an answer as a run keeps it, or what a check was told
+                said = recorded_response(filled)
+                if said is None:
+                    continue
+                place = {"id": filled.get("item"), "node": filled["node"]}
+                filled = place | {key: said[key] for key in said if key != "value"}  # the recipe's parsers read it
+            _check_keys(filled, "")
+            made = entry(filled)
+        except InputError as error:
+            faults.add(number, str(error))
+        else:
+            yield number, made

@@ -1,8 +1,10 @@
-"""A data set: a recipe and a table, as a mapping from id to `Problem` that is never in memory as a whole.
+"""A data set: a recipe and a table, as a mapping from id to `Problem` that is never in memory as a
+whole.
 
-Opening it goes through the table once: ids, and whatever a row must have for its item to be filled in, all bad rows named
-together. What it keeps is one problem per structure and a few bytes per id. Going through `items` again costs a row each: its
-pattern is looked up, and prompts, values and the problem are made when they are asked for.
+Opening it goes through the table once: ids, and whatever a row must have for its item to be filled
+in, all bad rows named together. What it keeps is one problem per structure and a few bytes per id.
+Going through `items` again costs a row each: its pattern is looked up, and prompts, values and the
+problem are made when they are asked for.
 """
 
 from __future__ import annotations
@@ -18,18 +20,18 @@ from typing import Any
 from rrf_design.errors import InputError
 from rrf_design.files import canonical_digest, suggestion, to_document
 from rrf_design.problem import Problem
-from rrf_design.questions.faults import RowFaults
-from rrf_design.questions.filling import Filler, Numbers
-from rrf_design.questions.preflight import check_columns
+from rrf_design.questions.filling import Filler, Numbers, check_columns
 from rrf_design.questions.recipe import Recipe, load_recipe, recipe_from_document
-from rrf_design.questions.tables import Cells, DataTable, need_column, open_table
+from rrf_design.questions.tables import Cells, DataTable, RowFaults, need_column, open_table
 from rrf_design.responses.parsed import Parser
 from rrf_design.structure import structure_key
 
 
 @dataclass(frozen=True, slots=True)
 class ItemClass:
-    """What the items of one structure share: a key, one of their problems as an example, and how many they are."""
+    """What the items of one structure share: a key, one of their problems as an example, and how
+    many they are.
+    """
 
     key: str
     example: Problem
@@ -37,7 +39,10 @@ class ItemClass:
 
 
 class DataItem:
-    """One row as an item. Its problem and the parts of it are made when they are asked for, and not kept."""
+    """One row as an item.
+
+    Its problem and the parts of it are made when they are asked for, and not kept.
+    """
 
     __slots__ = ("_dataset", "cells", "id", "number", "structure")
 
@@ -66,7 +71,9 @@ class DataItem:
 
     @property
     def silent(self) -> frozenset[str]:
-        """Nodes that have nothing to ask about: every column that their texts name is empty in this row."""
+        """Nodes that have nothing to ask about: every column that their texts name is empty in this
+        row.
+        """
         return self._dataset._filler.silent(self._dataset._seen(self.cells))
 
     @property
@@ -91,7 +98,9 @@ class DataItem:
 
     @property
     def digest(self) -> str:
-        """SHA-256 of everything that is asked and checked about it: another row, prompt or check is another digest."""
+        """SHA-256 of everything that is asked and checked about it: another row, prompt or check is
+        another digest.
+        """
         return canonical_digest(self._dataset._filler.document(self._dataset._seen(self.cells)))
 
     @property
@@ -203,7 +212,10 @@ class Dataset(Mapping[str, Problem]):
         return {name: value for name, value in self.__dict__.items() if name != "_index"}
 
     def __repr__(self) -> str:
-        return f"Dataset({self.recipe.name!r}, {self.table.name!r}: {len(self)} items, {len(self._survey.classes)} structures)"
+        return (
+            f"Dataset({self.recipe.name!r}, {self.table.name!r}: {len(self)} items, {len(self._survey.classes)}"
+            " structures)"
+        )
 
     def _numbers(self) -> range | list[int]:
         return range(1, self._survey.total + 1) if self._kept is None else sorted(self._kept)
@@ -281,7 +293,9 @@ class Dataset(Mapping[str, Problem]):
         return survey.survey(total, tuple(columns))
 
     def _name_repeated(self, faults: RowFaults, hashes: set[int]) -> None:
-        """A second pass over what may be repeated: equal hashes are a suspicion, equal ids a fault."""
+        """A second pass over what may be repeated: equal hashes are a suspicion, equal ids a
+        fault.
+        """
         first: dict[str, int] = {}
         for number, cells, _ in self.table.rows(RowFaults("")):
             try:
@@ -349,18 +363,27 @@ class _Counting:
 
 
 def dataset(recipe: Any, table: Any = None) -> Dataset:
-    """The data set of a recipe (a path, the content of one, or a `Recipe`) over a table (a path, a data frame, any iterable of mappings).
+    """A recipe over a table: one problem for each row.
 
-    Without a table, the one that the recipe names in [data], beside the recipe.
+    Parameters
+    ----------
+    recipe
+        A path, the content of a recipe's file, or a `Recipe`.
+    table
+        A path, a data frame, or any iterable of mappings; by default the table that the recipe
+        names in [data], beside the recipe.
 
-    Returns a mapping from item id to `Problem`; items that differ in texts and values only share their structure.
+    Returns
+    -------
+    A mapping from item id to `Problem`; items that differ in texts and values only share their
+    structure.
 
     >>> import rrf_design as rrf
     >>> recipe = {
     ...     "answer": {"of": "total", "tolerance": 0.005},
     ...     "ask": [
     ...         {"id": "total", "prompt": "{{ text }} Total?", "parse": "decimal"},
-    ...         {"id": "again", "like": "total", "prompt": "Sum of {{ text }}?", "parse": "decimal"},
+    ...         {"id": "again", "like": "total", "prompt": "Sum {{ text }}?", "parse": "decimal"},
     ...     ],
     ... }
     >>> items = rrf.dataset(recipe, [{"text": "1 + 2"}, {"text": "2 + 2"}])

@@ -1,18 +1,21 @@
 """From the long form and a row to a problem, and no more work than the row needs.
 
-`problem` fills in everything, the slow and obvious way. `pattern` is what of a row decides the structure of its item; items of one
-pattern share everything that is dear (docs/algorithms.md, fact 21), and for those who hold the structure already, `prompts`,
-`values` and `offsets` are the parts of `problem` that still differ.
+`problem` fills in everything, the slow and obvious way. `pattern` is what of a row decides the
+structure of its item; items of one pattern share everything that is dear (docs/algorithms.md, fact
+21), and for those who hold the structure already, `prompts`, `values` and `offsets` are the parts
+of `problem` that still differ.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
+from copy import deepcopy
+from dataclasses import dataclass
 from typing import Any
 
 from rrf_design.errors import InputError
-from rrf_design.files import SECTIONS, from_document
+from rrf_design.files import SECTIONS, from_document, suggestion
 from rrf_design.problem import Problem
 from rrf_design.questions.recipe import ANSWER_KEYS, Recipe
 from rrf_design.questions.slots import (
@@ -43,8 +46,25 @@ def _suspects(document: Mapping[str, Any]) -> bool:
     return any(entry.get("trusted") is False for entry in listed)
 
 
+@dataclass(frozen=True, slots=True)
+class RowParts:
+    """What one row makes of the recipe: what reads the answers, and what checks and relations
+    state.
+    """
+
+    parsers: Mapping[str, Parser]
+    labels: Mapping[str, str]
+    values: Mapping[str, Numbers]
+    """Of checks, and the offsets of relations."""
+    fault: InputError | None = None
+    """Why there are no labels and values."""
+
+
 class Filler:
-    """A recipe made ready to be filled in, row after row. What it gives depends on the row alone, and no row is changed."""
+    """A recipe made ready to be filled in, row after row.
+
+    What it gives depends on the row alone, and no row is changed.
+    """
 
     def __init__(self, recipe: Recipe) -> None:
         self.recipe = recipe
@@ -89,11 +109,15 @@ class Filler:
         return frozenset().union(*(slot.columns for slot in self.slots))
 
     def pattern(self, row: Cells) -> tuple[Any, ...]:
-        """What of this row decides the structure: conditions, prices and other numbers, how many choices."""
+        """What of this row decides the structure: conditions, prices and other numbers, how many
+        choices.
+        """
         return tuple(self._read(slot, row, _deciding) for slot in self._deciding)
 
     def faults(self, row: Cells) -> list[str]:
-        """Everything that can't be filled in for this row, each with column and line; empty for a good row."""
+        """Everything that can't be filled in for this row, each with column and line; empty for a
+        good row.
+        """
         found: list[str] = []
 
         def attempt(work: Callable[..., Any], *arguments: Any) -> None:
@@ -119,9 +143,11 @@ class Filler:
         return list(dict.fromkeys(found))
 
     def silent(self, row: Cells) -> frozenset[str]:
-        """Nodes whose questions are about nothing in this row: every column that they name is empty.
+        """Nodes whose questions are about nothing in this row: every column that they name is
+        empty.
 
-        Only where the texts are words and plain placeholders: whoever writes conditions has thought of empty cells.
+        Only where the texts are words and plain placeholders: whoever writes conditions has thought
+        of empty cells.
         """
         about: dict[int, list[Slot]] = {}
         for slot in self._shown:
@@ -149,14 +175,35 @@ class Filler:
         )
         return {entry["id"]: filled.get(place, entry["prompt"]) for place, entry in asked}
 
+    def rows(self, rows: Iterable[Cells]) -> list[RowParts | InputError]:
+        """What many rows make of the recipe; a row that nothing can be read of is its fault."""
+        found: list[RowParts | InputError] = []
+        for row in rows:
+            try:
+                found.append(self._parts(row))
+            except InputError as error:
+                found.append(error)
+        return found
+
+    def _parts(self, row: Cells) -> RowParts:
+        parsers = self.parsers(row)
+        try:
+            return RowParts(parsers, self.labels(row), {**self.values(row), **self.offsets(row)})
+        except InputError as error:
+            return RowParts(parsers, {}, {}, error)
+
     def parsers(self, row: Cells) -> dict[str, Parser]:
-        """What reads the answers of each node that names a parser; one object for all rows where no cell decides it."""
+        """What reads the answers of each node that names a parser; one object for all rows where no
+        cell decides it.
+        """
         there = self._there("nodes", row)
         named = ((place, node) for place, node in enumerate(self._entries["nodes"]) if place in there)
         return {node["id"]: self._parser_of(place, row) for place, node in named if node.get("parser") is not None}
 
     def values(self, row: Cells) -> dict[str, Numbers]:
-        """The values of the checks that the row knows, by anchor; those of open answers are `labels`."""
+        """The values of the checks that the row knows, by anchor; those of open answers are
+        `labels`.
+        """
         known = self._known(row)
         return {entry["id"]: self._value(place, entry, row) for place, entry in known if not self._is_open(entry)}
 
@@ -199,7 +246,10 @@ class Filler:
         return document
 
     def problem(self, row: Cells, *, name: str) -> Problem:
-        """The problem of this row's item, checked; InputError leads back to the recipe. `name` where the recipe gives none."""
+        """The problem of this row's item, checked; InputError leads back to the recipe.
+
+        `name` where the recipe gives none.
+        """
         document = self.document(row)
         document["problem"].setdefault("name", name)
         try:
@@ -208,7 +258,9 @@ class Filler:
             raise InputError(self.back(str(error))) from None
 
     def back(self, message: str) -> str:
-        """A message about a node, a block or the problem in the words of the recipe, with the entry and line that it came from."""
+        """A message about a node, a block or the problem in the words of the recipe, with the entry
+        and line that it came from.
+        """
         named = re.match(r"(?:node|relation|anchor|rule|tier|noise) '([^']+)'", message)
         if named is not None:
             return f"{message} ({self.recipe.where(named[1])})"
@@ -216,17 +268,25 @@ class Filler:
         origin = self.recipe.origins.get("")
         if whole is None or origin is None or origin.section != "answer":
             return f"{message} ({self.recipe.where('')})"
-        return f"[answer]: {ANSWER_KEYS.get(whole[1], whole[1])}{message[whole.end() :]} ({self.recipe.where('', whole[1])})"
+        return (
+            f"[answer]: {ANSWER_KEYS.get(whole[1], whole[1])}{message[whole.end() :]}"
+            f" ({self.recipe.where('', whole[1])})"
+        )
 
     def parser(self, place: int, spec: Any) -> Parser:
         """The parser that a node names."""
         try:
-            return parsers.get(spec)
+            key = repr(spec)
+            if key not in self._shared_parsers:  # with it, what was read of equal texts
+                self._shared_parsers[key] = parsers.get(spec)
+            return self._shared_parsers[key]
         except InputError as error:
             raise InputError(self.back(f"node {self._entries['nodes'][place]['id']!r}: {error}")) from None
 
     def _there(self, section: str, row: Cells) -> set[int]:
-        """Places of the entries that this row has: their conditions hold, and so do those of the nodes they speak of."""
+        """Places of the entries that this row has: their conditions hold, and so do those of the
+        nodes they speak of.
+        """
         listed = self._entries[section]
         found = set(range(len(listed))) - self._absent(section, row)
         if section in ("relations", "anchors") and self._conditions["nodes"]:
@@ -252,7 +312,8 @@ class Filler:
         return found
 
     def _entry(self, section: str, place: int, entry: Mapping[str, Any], row: Cells) -> dict[str, Any]:
-        # A filled-in node has no variables: its texts are filled in already, and nothing in them is a template.
+        # A filled-in node has no variables: its texts are filled in already, and nothing in them is
+        # a template.
         kept = {key: value for key, value in entry.items() if key not in ("when", "variables")}
         found: dict[str, Any] = self._filled(section, place, kept, (), row)
         if section == "nodes" and "dim" not in found and isinstance(found.get("parser"), str | dict):
@@ -281,7 +342,9 @@ class Filler:
         return [(place, entry) for place, entry in self._valued if place in there]
 
     def _is_open(self, anchor: Mapping[str, Any]) -> bool:
-        """Whether an anchor speaks of a node whose answers are classes, to be compared within the item."""
+        """Whether an anchor speaks of a node whose answers are classes, to be compared within the
+        item.
+        """
         return anchor.get("node") in self.open_nodes
 
     def _label(self, place: int, entry: Mapping[str, Any], row: Cells) -> str:
@@ -319,7 +382,9 @@ class Filler:
         return source
 
     def _value(self, place: int, entry: Mapping[str, Any], row: Cells) -> Numbers:
-        """A check's value: numbers read strictly, or an answer in the words of the node's own parser (a choice, yes)."""
+        """A check's value: numbers read strictly, or an answer in the words of the node's own
+        parser (a choice, yes).
+        """
         given, at = entry["value"], self._at["anchors"]
         if isinstance(given, list):
             listed = ((at.get((place, ("value", index))), one) for index, one in enumerate(given))
@@ -350,7 +415,9 @@ class Filler:
         return parsed.value if dim > 1 else parsed.value[0]
 
     def _node_parser(self, anchor: Mapping[str, Any], row: Cells) -> tuple[Parser | None, int]:
-        """The parser of the node that an anchor looks at, if it names one, and the node's dimension."""
+        """The parser of the node that an anchor looks at, if it names one, and the node's
+        dimension.
+        """
         for place, node in enumerate(self._entries["nodes"]):
             if node["id"] == anchor.get("node"):
                 if node.get("parser") is None:
@@ -365,8 +432,7 @@ class Filler:
             made = self.parser(place, spec)
             if place in self._templated:
                 return made
-            # Asks that name the same parser share it, and with it what was read of equal texts.
-            self._same_parsers[place] = self._shared_parsers.setdefault(repr(spec), made)
+            self._same_parsers[place] = made
         return self._same_parsers[place]
 
     def _read(self, slot: Slot, row: Cells, read: Callable[[Slot, Cells], Any]) -> Any:
@@ -404,7 +470,9 @@ def _variable(slot: Slot, row: Cells) -> int | float:
 
 
 def _reads_classes(spec: Any) -> bool:
-    """Whether answers are classes: each is compared with the other answers of its item, and with nothing else."""
+    """Whether answers are classes: each is compared with the other answers of its item, and with
+    nothing else.
+    """
     from rrf_design.questions.shortform import static_dim
 
     try:
@@ -418,3 +486,47 @@ def _ends(entry: Mapping[str, Any]) -> list[Any]:
     if isinstance(entry.get("rows"), dict):
         several += entry["rows"]
     return [entry.get("tail"), entry.get("head"), entry.get("node"), *several]
+
+
+def check_recipe(filler: Filler) -> None:
+    """Refuse a recipe that no row could make a problem of; placeholders are taken for 1, or for a
+    list of two.
+    """
+    document: dict[str, Any] = deepcopy(dict(filler.recipe.long))
+    for slot in filler.slots:
+        place: Any = document["problem"] if slot.section == "problem" else document[slot.section][slot.place]
+        for key in slot.path[:-1]:
+            place = place[key]
+        if slot.kind is SlotKind.VALUE:
+            del place[slot.path[-1]]  # a number, or as many as the parser reads
+        elif slot.kind is SlotKind.NUMBER:
+            place[slot.path[-1]] = 1.0
+        elif slot.kind is SlotKind.LIST:
+            place[slot.path[-1]] = [[1], [2]] if slot.path[-1] == "tests" else ["1", "2"]
+    for section in ("nodes", "relations", "anchors"):
+        for at, entry in enumerate(document.get(section, ())):
+            if not isinstance(entry.get("id"), str) or not entry["id"]:
+                raise InputError(f"{section.removesuffix('s')} number {at + 1}: id is missing")
+            entry.pop("when", None)
+            if section == "nodes" and "dim" not in entry and isinstance(entry.get("parser"), str | dict):
+                entry["dim"] = max(1, filler.parser(at, entry["parser"]).dim)  # of classes there is one at least
+    try:
+        from_document(document)
+    except InputError as error:
+        raise InputError(filler.back(str(error))) from None
+
+
+def check_columns(filler: Filler, columns: Collection[str], table: str) -> None:
+    """Every placeholder names a column, the gold column is not among them, and no `{column}` is
+    there for `{{ column }}`.
+    """
+    gold = filler.recipe.data.gold_column
+    for slot in filler.slots:
+        if gold is not None and gold in slot.columns:
+            raise InputError(f"{slot.where}: {gold!r} is the gold column, which no question and no check may see")
+        for name in sorted(slot.columns - set(columns)):
+            raise InputError(f"{table}: no column {name!r}{suggestion(name, columns)} ({slot.where})")
+        try:
+            slot.template.refuse_single_braces(columns)
+        except InputError as error:
+            raise InputError(f"{error} ({slot.where})") from None

@@ -1,12 +1,20 @@
-"""Recipes: a problem file whose texts speak of the row of a table, in a long form and in a short one.
+"""Recipes: a problem file whose texts speak of the row of a table, in a long form and in a short
+one.
 
-The long form is a problem file with `[data]`; the short form says what is asked, what must agree, and who checks, and
-`shortform` compiles it to the long one, with the way back from every node and block to the entry and line it came from.
+The long form is a problem file with `[data]`; the short form says what is asked, what must agree,
+and who checks, and `shortform` compiles it to the long one, with the way back from every node and
+block to the entry and line it came from.
+
+The TOML parser keeps no lines: `lines_by_entry` finds the heads `[answer]` and `[[ask]]` and the
+keys below them, past texts of several lines; it is for messages only, and where it finds nothing (a
+recipe in JSON) the message goes without.
 """
 
 from __future__ import annotations
 
 import os
+import re
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,10 +22,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field, ValidationError, model_validator
 
+from rrf_design.blocks import Transport
 from rrf_design.errors import InputError
 from rrf_design.field import Entry, Models, NonNegative, Table, Text
 from rrf_design.files import SECTIONS, canonical_digest, known_keys, one_line, parse_text, read_source, toml_entry
-from rrf_design.questions.entry_lines import Places, lines_by_entry
 
 Number = Annotated[float, Field(strict=True, allow_inf_nan=False)] | Text
 """A number, or a text that is one placeholder and becomes it."""
@@ -67,28 +75,35 @@ class AnswerSection(Entry):
     wrong_checks: Annotated[int, Field(strict=True, ge=0)] | None = None
 
 
-class Change(Entry):
-    """How the answer must change: scale times the other one's, plus shift; or its entries in another order."""
+class Change(Transport):
+    """How the answer must change along `like`: a relation's transport, plus `shift`; `scale` and
+    `shift` may be placeholders.
 
-    scale: Number | None = None
+    In `permute`, entry i is the other one's entry permute[i]: options shown in another order.
+    """
+
+    scale: Number | None = None  # type: ignore[assignment]  # a placeholder becomes a number row by row
     shift: Number | None = None
-    permute: tuple[Annotated[int, Field(strict=True, ge=0)], ...] | None = None
-    """Entry i is the other one's entry permute[i]: options that are shown in another order."""
 
     @model_validator(mode="after")
     def _says_something(self) -> Change:
-        if self.permute is not None:
-            if self.scale is not None or self.shift is not None:
-                raise ValueError("give permute, or scale and shift")
-            if sorted(self.permute) != list(range(len(self.permute))):
-                raise ValueError(f"permute = {list(self.permute)} must have every number from 0 on once")
-        elif self.scale is None and self.shift is None:
+        if self.kind == "identity" and self.shift is None:
             raise ValueError("give scale, shift or both, or permute")
+        if self.kind != "scale" and self.kind != "identity" and self.shift is not None:
+            raise ValueError(f"give {self.kind}, or scale and shift")
         return self
+
+    def relation(self) -> dict[str, Any]:
+        """`transport` and `offset` of the long form."""
+        given = {name: value for name, value in self.__dict__.items() if value is not None}
+        shift = given.pop("shift", None)
+        return ({"transport": given} if given else {}) | ({} if shift is None else {"offset": shift})
 
 
 class Reword(Entry):
-    """A wording that is built in: the other question with a fixed sentence, or with two of its columns exchanged."""
+    """A wording that is built in: the other question with a fixed sentence, or with two of its
+    columns exchanged.
+    """
 
     scale: Number | None = None
     shift: Number | None = None
@@ -167,14 +182,16 @@ class CheckEntry(Entry):
     cost: Number | None = None
     may_be_wrong: bool = False
     rate: Share | None = None
-    """Probability that it is wrong altogether: what `measure` proposes for a judge that says yes or no."""
+    """Probability that it is wrong altogether: what `measure` proposes for a judge that says yes or
+    no.
+    """
     sigma: Number | None = None
     uncertainty: Number | None = None
     weight: Number | None = None
     when: Text | None = None
 
 
-class PromiseSection(Entry):
+class _PromiseSection(Entry):
     """What a pilot, a run under a policy and an audit are to keep."""
 
     risk: Share
@@ -185,14 +202,17 @@ class PromiseSection(Entry):
 
 
 class RecipeFile(Entry):
-    """The sections of a recipe. The long ones are checked as a problem, once their placeholders are numbers."""
+    """The sections of a recipe.
+
+    The long ones are checked as a problem, once their placeholders are numbers.
+    """
 
     data: DataSection = DataSection()
     models: Models = Field(default_factory=dict)
     answer: AnswerSection | None = None
     ask: tuple[AskEntry, ...] = ()
     check: tuple[CheckEntry, ...] = ()
-    promise: PromiseSection | None = None
+    promise: _PromiseSection | None = None
     ladder: Table | None = None
     problem: dict[str, Any] | None = None
     nodes: list[dict[str, Any]] = Field(default_factory=list)
@@ -215,12 +235,15 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """A checked recipe. `long` is its long form (plain tables, texts still templates), `origins` the way back by id."""
+    """A checked recipe.
+
+    `long` is its long form (plain tables, texts still templates), `origins` the way back by id.
+    """
 
     name: str
     data: DataSection
     models: Mapping[str, Mapping[str, Any]]
-    promise: PromiseSection | None
+    promise: _PromiseSection | None
     ladder: Mapping[str, Any] | None
     long: Mapping[str, Any]
     origins: Mapping[str, Origin]
@@ -232,7 +255,9 @@ class Recipe:
     """Asks that are another one with two columns exchanged."""
 
     def where(self, entry: str, key: str = "") -> str:
-        """What to call the place of a node's or block's key: check 'clerk' by, line 31 of rrf.toml."""
+        """What to call the place of a node's or block's key: check 'clerk' by, line 31 of
+        rrf.toml.
+        """
         origin = self.origins.get(entry)
         if origin is None:
             return f"{key} in {self.name}" if key else self.name
@@ -264,27 +289,44 @@ class Recipe:
 
 
 def load_recipe(path: str | os.PathLike[str]) -> Recipe:
-    """Read a recipe (.toml or .json), in either form; a problem file is a recipe too, once there is a table for it."""
+    """Read a recipe (.toml or .json), in either form; a problem file is a recipe too, once there is
+    a table for it.
+
+    Parameters
+    ----------
+    path : the file.
+
+    Returns
+    -------
+    Recipe
+        Checked and in its long form, with the way back from every node and block to its line.
+
+    >>> import pathlib, tempfile
+    >>> from rrf_design.questions import load_recipe
+    >>> text = '[answer]\\nof = "sum"\\n[[ask]]\\nid = "sum"\\nprompt = "{{ a }} + {{ b }}?"'
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "rrf.toml")
+    ...     _ = path.write_text(text)
+    ...     recipe = load_recipe(path)
+    >>> recipe.where("sum")
+    "ask 'sum', line 3 of rrf.toml"
+    """
     path = Path(path)
     text = read_source(path)
     try:
         document = parse_text(text, path.suffix.lower())
-        return recipe_from_document(document, name=path.name, folder=path.parent, lines=lines_by_entry(text))
+        return recipe_from_document(document, name=path.name, folder=path.parent, lines=_lines_by_entry(text))
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
-
-
-def is_recipe(document: Any) -> bool:
-    """Whether the content of a file is a recipe by itself, rather than a plain problem."""
-    return isinstance(document, dict) and any(key in document for key in ("data", *SHORT))
 
 
 def recipe_from_document(
     document: Any, *, name: str = "the recipe", folder: Path | None = None, lines: Places | None = None
 ) -> Recipe:
-    """The recipe from the parsed content of a file; InputError is one line that names the entry and the remedy."""
-    from rrf_design.questions.filling import Filler
-    from rrf_design.questions.preflight import check_recipe
+    """The recipe from the parsed content of a file; InputError is one line that names the entry and
+    the remedy.
+    """
+    from rrf_design.questions.filling import Filler, check_recipe
     from rrf_design.questions.shortform import compile_short, own_long
 
     if not isinstance(document, dict):
@@ -301,7 +343,7 @@ def recipe_from_document(
         parts = RecipeFile.model_validate(document)
     except ValidationError as error:
         lists: dict[str, type[BaseModel]] = {"ask": AskEntry, "check": CheckEntry}
-        tables: dict[str, type[BaseModel]] = {"data": DataSection, "answer": AnswerSection, "promise": PromiseSection}
+        tables: dict[str, type[BaseModel]] = {"data": DataSection, "answer": AnswerSection, "promise": _PromiseSection}
         raise InputError(one_line(error, document, lists=lists, tables=tables, top=RecipeFile)) from None
     models = parts.models
     swapped = frozenset(ask.id for ask in parts.ask if ask.reword is not None and ask.reword.swap is not None)
@@ -316,7 +358,9 @@ def recipe_from_document(
 
 
 def _reworded(parts: RecipeFile, folder: Path) -> RecipeFile:
-    """The recipe with every built-in wording written out, and with those of its file of rewordings that were reviewed."""
+    """The recipe with every built-in wording written out, and with those of its file of rewordings
+    that were reviewed.
+    """
     from rrf_design.questions.rewording import built_in, read_rewordings
 
     asks = {ask.id: ask for ask in parts.ask}
@@ -327,7 +371,23 @@ def _reworded(parts: RecipeFile, folder: Path) -> RecipeFile:
 
 
 def dumps_recipe(recipe: Recipe) -> str:
-    """The long form as TOML."""
+    """The long form as TOML.
+
+    Parameters
+    ----------
+    recipe : the recipe, in whatever form it was written.
+
+    Returns
+    -------
+    str
+        What `load_recipe` reads as the same recipe.
+
+    >>> from rrf_design.questions import dumps_recipe
+    >>> from rrf_design.questions.recipe import recipe_from_document
+    >>> short = {"answer": {"of": "sum"}, "ask": [{"id": "sum", "prompt": "{{ a }} + 1?"}]}
+    >>> "[[nodes]]" in dumps_recipe(recipe_from_document(short))
+    True
+    """
     document = recipe.document()
     parts = []
     for key, content in document.items():
@@ -336,3 +396,34 @@ def dumps_recipe(recipe: Recipe) -> str:
         else:
             parts.append(f"[{key}]\n{toml_entry(content)}")
     return "\n".join(parts)
+
+
+_HEAD = re.compile(r"\s*\[(\[?)\s*([\w-]+)\s*\]\]?\s*(?:#.*)?$")
+_KEY = re.compile(r'\s*"?([\w-]+)"?\s*=')
+
+Places = dict[tuple[str, int, str], int]
+"""Line by section, place of the entry in its section, and key ("" for the head)."""
+
+
+def _lines_by_entry(text: str) -> Places:
+    """Where each entry and each of its keys begins; lines count from 1."""
+    found: Places = {}
+    seen: Counter[str] = Counter()
+    section, place, closing = "", 0, ""
+    for number, line in enumerate(text.splitlines(), start=1):
+        if closing:
+            closing = "" if line.count(closing) % 2 else closing
+            continue
+        head, key = _HEAD.match(line), _KEY.match(line)
+        if head is not None:
+            section = head[2]
+            place = seen[section] if head[1] else 0
+            seen[section] += 1
+            found.setdefault((section, place, ""), number)
+        elif key is not None:
+            found.setdefault((section, place, key[1]), number)
+        for quotes in ('"""', "'''"):
+            if line.count(quotes) % 2:
+                closing = quotes
+                break
+    return found

@@ -1,8 +1,11 @@
-"""Other wordings of a question: built in, without any model, or written once by a model into a file that a person reviews.
+"""Other wordings of a question: built in, without any model, or written once by a model into a file
+that a person reviews.
 
-Built in (`reword` of an ask): the question is taken over word for word, and a fixed sentence, or two exchanged columns, change what the
-answer must be. Written by a model (`rewordings` of [answer]): only entries that a person marked as reviewed are asked, and a
-wording that lost or changed a number, a placeholder, an option letter or a JSON key is never offered for review as usable.
+Built in (`reword` of an ask): the question is taken over word for word, and a fixed sentence, or
+two exchanged columns, change what the answer must be. Written by a model (`rewordings` of
+[answer]): only entries that a person marked as reviewed are asked, and a wording that lost or
+changed a number, a placeholder, an option letter or a JSON key is never offered for review as
+usable.
 """
 
 from __future__ import annotations
@@ -13,9 +16,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rrf_design.amounts import digits
 from rrf_design.errors import InputError
 from rrf_design.files import parse_text, read_source, suggestion, toml_entry
+from rrf_design.texts import digits
 
 if TYPE_CHECKING:
     from rrf_design.models import Model
@@ -57,7 +60,10 @@ def built_in(ask: AskEntry, asks: Mapping[str, AskEntry]) -> AskEntry:
 
 
 def _sentence(reword: Reword) -> str:
-    """What is added to the question. Short and literal: a model that can't follow it fails alone, and is found out."""
+    """What is added to the question.
+
+    Short and literal: a model that can't follow it fails alone, and is found out.
+    """
     if reword.unit is not None:
         return f"\nState the value in {reword.unit}."
     steps = []
@@ -90,7 +96,8 @@ def _swapped(ask: str, prompt: str, columns: Sequence[str]) -> str:
 
 
 def lost(original: str, reworded: str) -> list[str]:
-    """What a wording lost, added or changed that the answer hangs on; nothing for one that may be looked at.
+    """What a wording lost, added or changed that the answer hangs on; nothing for one that may be
+    looked at.
 
     >>> lost("Net {{ net }}, 19 % tax. A) yes B) no", "With 19 % tax on {{ net }}: A) yes B) no?")
     []
@@ -113,7 +120,9 @@ def lost(original: str, reworded: str) -> list[str]:
 
 
 def write_rewordings(asks: Sequence[AskEntry], model: Model, *, count: int = 3) -> list[dict[str, Any]]:
-    """Ask a model for other wordings of every question that has one of its own; each with what it lost, none reviewed."""
+    """Ask a model for other wordings of every question that has one of its own; each with what it
+    lost, none reviewed.
+    """
     from rrf_design.models import Request
 
     entries = []
@@ -122,7 +131,8 @@ def write_rewordings(asks: Sequence[AskEntry], model: Model, *, count: int = 3) 
             continue
         prompt = ASKING.format(prompt=ask.prompt)
         size = max(256, 2 * len(ask.prompt))
-        # A server left alone varies its answers; a model on this machine is greedy then, and would write the same each time.
+        # A server left alone varies its answers; a model on this machine is greedy then, and would
+        # write the same each time.
         warmth = VARIED if model.local else None
         requests = [
             Request(prompt, max_tokens=size, temperature=warmth, top_p=None, seed=None, repeat=n) for n in range(count)
@@ -142,14 +152,17 @@ def write_rewordings(asks: Sequence[AskEntry], model: Model, *, count: int = 3) 
 def dumps_rewordings(entries: Sequence[Mapping[str, Any]], name: str) -> str:
     """The file for review."""
     head = (
-        f"# Other wordings of the questions in {name}. Read each: does it ask for the very same answer? Then set reviewed = true.\n"
-        "# Only reviewed ones are used. Those with `lost` changed what the answer hangs on, and can't be.\n"
+        f"# Other wordings of the questions in {name}. Read each: does it ask for the very same answer? Then set"
+        " reviewed = true.\n# Only reviewed ones are used. Those with `lost` changed what the answer hangs on, and"
+        " can't be.\n"
     )
     return "\n".join([head, *(f"[[reword]]\n{toml_entry(dict(entry))}" for entry in entries)])
 
 
 def read_rewordings(path: Path, asks: Mapping[str, AskEntry]) -> list[AskEntry]:
-    """The reviewed entries of a file as asks that must agree with the ones they reword; InputError names the entry."""
+    """The reviewed entries of a file as asks that must agree with the ones they reword; InputError
+    names the entry.
+    """
     from rrf_design.questions.recipe import AskEntry
 
     document = parse_text(read_source(path), path.suffix.lower())

@@ -1,37 +1,47 @@
-"""The short form of a recipe, compiled to the long one: asks become nodes and relations, checks become anchors.
+"""The short form of a recipe, compiled to the long one: asks become nodes and relations, checks
+become anchors.
 
-An ask has one node per model and repeat; the first carries the ask's own name, the others are tied to it by the identity, since
-they answer the same question. `like` ties the ask to another one (with `change`: affinely), `sums_to` ties the sum of
-its parts to it. Every node and block remembers the entry it came from.
+An ask has one node per model and repeat; the first carries the ask's own name, the others are tied
+to it by the identity, since they answer the same question. `like` ties the ask to another one (with
+`change`: affinely), `sums_to` ties the sum of its parts to it. Every node and block remembers the
+entry it came from.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from rrf_design.errors import InputError
 from rrf_design.files import SECTIONS, suggestion
 from rrf_design.questions.recipe import AnswerSection, AskEntry, CheckEntry, Origin, RecipeFile
+from rrf_design.responses import parsers
 
 KINDS = ("person", "value", "expression", "tests", "verifier", "command")
 NUMBER_PARSER = "decimal"
-"""Reads an ask that names no parser: amounts have decimals, and a rule for whole numbers would misread them."""
+"""Reads an ask that names no parser: amounts have decimals, and a rule for whole numbers would
+misread them.
+"""
+TERMS = ("sigma", "uncertainty", "weight")
+"""Keys that relations and anchors have in both forms."""
 CHOICE_TOLERANCE = 0.5
 """Two different choices lie √2 apart, so a value within this of one is that one."""
 
 
 @dataclass(frozen=True, slots=True)
-class LongForm:
-    """What the compiler makes: the document, where each id came from, and the nodes by ask, model and repeat."""
+class _LongForm:
+    """What the compiler makes: the document, where each id came from, and the nodes by ask, model
+    and repeat.
+    """
 
     document: dict[str, Any]
     origins: dict[str, Origin]
     nodes: dict[tuple[str, str | None, int], str]
 
 
-def own_long(parts: RecipeFile, models: Sequence[str]) -> LongForm:
+def own_long(parts: RecipeFile, models: Sequence[str]) -> _LongForm:
     """A recipe that is in the long form already: its ids are their own origin."""
     document: dict[str, Any] = {"problem": dict(parts.problem or {})}
     origins: dict[str, Origin] = {}
@@ -48,10 +58,10 @@ def own_long(parts: RecipeFile, models: Sequence[str]) -> LongForm:
     for entry in parts.nodes:
         if isinstance(entry.get("id"), str):
             nodes[entry["id"], None, 1] = entry["id"]
-    return LongForm(document, origins, nodes)
+    return _LongForm(document, origins, nodes)
 
 
-def compile_short(parts: RecipeFile, models: Sequence[str]) -> LongForm:
+def compile_short(parts: RecipeFile, models: Sequence[str]) -> _LongForm:
     """The long form of [answer], [[ask]] and [[check]]; InputError names the entry."""
     answer = parts.answer
     if answer is None:
@@ -64,7 +74,7 @@ def compile_short(parts: RecipeFile, models: Sequence[str]) -> LongForm:
         raise InputError(f"[answer]: of = {answer.of!r} is no ask{suggestion(answer.of, asks)}")
     if asks[answer.of].when is not None:
         raise InputError(f"ask {answer.of!r}: it is delivered for every row, so it can't have when")
-    made = LongForm({"problem": _problem(answer, parts.check)}, {"": Origin("answer", 0, "")}, {})
+    made = _LongForm({"problem": _problem(answer, parts.check)}, {"": Origin("answer", 0, "")}, {})
     sections: dict[str, list[dict[str, Any]]] = {"nodes": [], "relations": [], "anchors": []}
     for place, ask in enumerate(parts.ask):
         _add_ask(ask, answer, models, made, sections)
@@ -86,8 +96,7 @@ def _problem(answer: AnswerSection, checks: Sequence[CheckEntry]) -> dict[str, A
         found["delta"] = answer.tolerance
     elif answer.choices is not None:
         found["delta"] = CHOICE_TOLERANCE
-    if answer.epsilon is not None:
-        found["epsilon"] = answer.epsilon
+    found |= _given(answer, "epsilon")
     suspects = 1 if any(check.may_be_wrong for check in checks) else 0
     wrong = suspects if answer.wrong_checks is None else answer.wrong_checks
     if wrong:
@@ -96,9 +105,11 @@ def _problem(answer: AnswerSection, checks: Sequence[CheckEntry]) -> dict[str, A
 
 
 def _add_ask(
-    ask: AskEntry, answer: AnswerSection, models: Sequence[str], made: LongForm, sections: Mapping[str, list[Any]]
+    ask: AskEntry, answer: AnswerSection, models: Sequence[str], made: _LongForm, sections: Mapping[str, list[Any]]
 ) -> None:
-    """The nodes of one ask, and the relations that tie its repeats and models to the first of them."""
+    """The nodes of one ask, and the relations that tie its repeats and models to the first of
+    them.
+    """
     asked = ask.model if isinstance(ask.model, tuple) else (ask.model,)
     if len(set(asked)) != len(asked) or not asked:
         raise InputError(f"ask {ask.id!r}: model must name at least one model, and none of them twice")
@@ -131,9 +142,7 @@ def _node(ask: AskEntry, answer: AnswerSection) -> dict[str, Any]:
             raise InputError(f"ask {ask.id!r}: {error}") from None
         if dim is not None and dim > 1:
             found["dim"] = dim
-    for key in ("system", "max_tokens", "when"):
-        if getattr(ask, key) is not None:
-            found[key] = getattr(ask, key)
+    found |= _given(ask, "system", "max_tokens", "when")
     if ask.range is not None:
         found["range"] = list(ask.range)
     if ask.cost is not None:
@@ -142,14 +151,18 @@ def _node(ask: AskEntry, answer: AnswerSection) -> dict[str, Any]:
 
 
 def _parser(ask: AskEntry, answer: AnswerSection) -> Any:
-    """The parser of an ask: its own, or the choices of the answer. `{ json = "total" }` is short for name and field."""
+    """The parser of an ask: its own, or the choices of the answer.
+
+    `{ json = "total" }` is short for name and field.
+    """
     if isinstance(ask.parse, dict):
         if "name" in ask.parse:
             return dict(ask.parse)
         if len(ask.parse) == 1 and "json" in ask.parse:
             return {"name": "json", "field": ask.parse["json"]}
         raise InputError(
-            f'ask {ask.id!r}: parse must be the name of a parser, {{ json = "field" }}, or a table with a name and options'
+            f'ask {ask.id!r}: parse must be the name of a parser, {{ json = "field" }}, or a table with a name and'
+            " options"
         )
     if ask.parse is None and answer.choices is not None and ask.sums_to is None:
         options = answer.choices if isinstance(answer.choices, str) else list(answer.choices)
@@ -173,13 +186,8 @@ def _tie(ask: AskEntry, asks: Mapping[str, AskEntry], answer: AnswerSection, sec
 def _relation(ask: AskEntry, *, tail: str, head: str, change: bool) -> dict[str, Any]:
     found: dict[str, Any] = {"id": f"{head} like {tail}", "tail": tail, "head": head}
     if change and ask.change is not None:
-        if ask.change.permute is not None:
-            found["transport"] = {"permute": list(ask.change.permute)}
-        if ask.change.scale is not None:
-            found["transport"] = {"scale": ask.change.scale}
-        if ask.change.shift is not None:
-            found["offset"] = ask.change.shift
-    return found | _terms(ask)
+        found |= ask.change.relation()
+    return found | _given(ask, *TERMS)
 
 
 def _sum(ask: AskEntry, total: AskEntry, answer: AnswerSection) -> dict[str, Any]:
@@ -188,11 +196,13 @@ def _sum(ask: AskEntry, total: AskEntry, answer: AnswerSection) -> dict[str, Any
         raise InputError(f"ask {ask.id!r}: sums_to needs a number of parts that is the same for every row")
     if static_dim(_parser(total, answer)) != 1:
         raise InputError(f"ask {ask.id!r}: sums_to = {total.id!r} is not one number")
-    return {"id": f"{ask.id} sums to {total.id}", "sum": [ask.id], "head": total.id} | _terms(ask)
+    return {"id": f"{ask.id} sums to {total.id}", "sum": [ask.id], "head": total.id} | _given(ask, *TERMS)
 
 
 def static_dim(parser: Any) -> int | None:
-    """How many numbers a parser reads, where that is the same for every row; None where a cell decides it."""
+    """How many numbers a parser reads, where that is the same for every row; None where a cell
+    decides it.
+    """
     if parser is None:
         return 1
     if isinstance(parser, dict):
@@ -201,8 +211,11 @@ def static_dim(parser: Any) -> int | None:
                 return None
             if isinstance(parser.get(key), list):
                 return len(parser[key])
-    from rrf_design.responses import parsers
+    return _dim(parser) if isinstance(parser, str) else parsers.get(parser).dim
 
+
+@lru_cache(256)
+def _dim(parser: str) -> int:
     return parsers.get(parser).dim
 
 
@@ -221,19 +234,13 @@ def _anchor(check: CheckEntry, asks: Mapping[str, AskEntry], nodes: Sequence[str
         found["value"] = check.by["value"]
     else:
         found["source"] = dict(check.by)
-    if check.cost is not None:
-        found["cost"] = check.cost
-    if check.may_be_wrong:
-        found["trusted"] = False
-    if check.rate is not None:
-        found["rate"] = check.rate
-    if check.when is not None:
-        found["when"] = check.when
-    return found | _terms(check)
+    found |= _given(check, "cost") | ({"trusted": False} if check.may_be_wrong else {})
+    return found | _given(check, "rate", "when", *TERMS)
 
 
-def _terms(entry: AskEntry | CheckEntry) -> dict[str, Any]:
-    return {key: getattr(entry, key) for key in ("sigma", "uncertainty", "weight") if getattr(entry, key) is not None}
+def _given(entry: AskEntry | CheckEntry | AnswerSection, *keys: str) -> dict[str, Any]:
+    """The keys that an entry says something of, as the long form has them too."""
+    return {key: getattr(entry, key) for key in keys if getattr(entry, key) is not None}
 
 
 def _known_model(model: Any, models: Sequence[str], where: str) -> None:
@@ -246,6 +253,7 @@ def _unique(entries: Sequence[AskEntry | CheckEntry]) -> None:
     for entry in entries:
         if entry.id in seen:
             raise InputError(
-                f"{type(entry).__name__.removesuffix('Entry').lower()} {entry.id!r}: this id stands twice; ids must be unique"
+                f"{type(entry).__name__.removesuffix('Entry').lower()} {entry.id!r}: this id stands twice; ids must be"
+                " unique"
             )
         seen.add(entry.id)

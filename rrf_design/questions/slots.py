@@ -1,8 +1,10 @@
-"""Slots: every templated text of a recipe's long form, with what is expected there and how it is read from a row.
+"""Slots: every templated text of a recipe's long form, with what is expected there and how it is
+read from a row.
 
-A slot's kind follows from its place: a prompt is a text, a cost a number, `value` of a check a number or an answer in words,
-`options` a list, `when` a condition. Slots of texts, offsets and values may differ between items of one structure; what stands
-in the others decides the structure (docs/algorithms.md, fact 21).
+A slot's kind follows from its place: a prompt is a text, a cost a number, `value` of a check a
+number or an answer in words, `options` a list, `when` a condition. Slots of texts, offsets and
+values may differ between items of one structure; what stands in the others decides the structure
+(docs/algorithms.md, fact 21).
 """
 
 from __future__ import annotations
@@ -44,7 +46,9 @@ class SlotKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """One templated text: where it stands in the long form, what is expected there, and whether it is the item's own."""
+    """One templated text: where it stands in the long form, what is expected there, and whether it
+    is the item's own.
+    """
 
     section: str
     place: int
@@ -55,7 +59,9 @@ class Slot:
     where: str
     """The entry, key and line of the recipe, for messages."""
     inner: frozenset[str] = frozenset()
-    """Names in it that are no columns: variables of the node, and what a verifier's prompt learns later."""
+    """Names in it that are no columns: variables of the node, and what a verifier's prompt learns
+    later.
+    """
 
     @property
     def columns(self) -> frozenset[str]:
@@ -84,7 +90,8 @@ def _slot(recipe: Recipe, section: str, place: int, path: Path, text: str) -> Sl
     entry = entries(recipe, section)[place]
     kind = _kind(section, path, entry)
     templated = any(mark in text for mark in ("{{", "{%", "{#"))
-    # Without a placeholder only these need reading: `{x}` in a text may be a slip, a value may be an answer in words.
+    # Without a placeholder only these need reading: `{x}` in a text may be a slip, a value may be
+    # an answer in words.
     plain = {SlotKind.WHEN, SlotKind.EXPRESSION, SlotKind.VALUE} | ({SlotKind.TEXT} if "{" in text else set())
     if not templated and kind not in plain:
         return None

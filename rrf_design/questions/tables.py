@@ -1,8 +1,11 @@
-"""Tables as people have them: CSV, TSV, JSON, JSON lines and Parquet files, data frames, any iterable of mappings.
+"""Tables as people have them: CSV, TSV, JSON, JSON lines and Parquet files, data frames, any
+iterable of mappings.
 
-A cell stays what it is: `007` is not seven, `1.10` is not 1.1, and nothing is a date. Files are read row by row, so that a
-million rows need the memory of one; only a JSON array is read whole, and what can be iterated but once is kept. Rows that
-can't be read go to the caller's `RowFaults` and are left out, so that all of them can be named together.
+A cell stays what it is: `007` is not seven, `1.10` is not 1.1, and nothing is a date. Files are
+read row by row, so that a million rows need the memory of one; only a JSON array is read whole, and
+what can be iterated but once is kept. Rows that can't be read go to the caller's `RowFaults` and
+are left out, so that all of them can be named together: who mends a table wants all of its faults
+at once, before anything is bought.
 """
 
 from __future__ import annotations
@@ -17,10 +20,9 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
-from rrf_design.documents import strict_json
+from rrf_design import documents
 from rrf_design.errors import InputError, MissingDependency
 from rrf_design.files import suggestion
-from rrf_design.questions.faults import RowFaults
 
 ENDINGS = (".csv", ".tsv", ".json", ".jsonl", ".parquet")
 LONGEST_LINE = 64 * 2**20
@@ -28,8 +30,10 @@ LONGEST_LINE = 64 * 2**20
 Cells = Mapping[str, Any]
 
 
-class TableRow(NamedTuple):
-    """One row: its number (from 1), its cells by column, and where `DataTable.at` finds it again."""
+class _TableRow(NamedTuple):
+    """One row: its number (from 1), its cells by column, and where `DataTable.at` finds it
+    again.
+    """
 
     number: int
     cells: Cells
@@ -44,7 +48,7 @@ class DataTable(ABC):
     """In order, where the table has a header; None where each row has its own keys."""
 
     @abstractmethod
-    def rows(self, faults: RowFaults) -> Iterator[TableRow]:
+    def rows(self, faults: RowFaults) -> Iterator[_TableRow]:
         """All rows that can be read; the others are added to `faults`."""
 
     @abstractmethod
@@ -53,7 +57,9 @@ class DataTable(ABC):
 
 
 def open_table(source: Any, *, separator: str | None = None, encoding: str = "utf-8") -> DataTable:
-    """The table that a path, a data frame, or an iterable of mappings is; InputError says what it is not."""
+    """The table that a path, a data frame, or an iterable of mappings is; InputError says what it
+    is not.
+    """
     if isinstance(source, DataTable):
         return source
     if isinstance(source, str | os.PathLike):
@@ -62,9 +68,9 @@ def open_table(source: Any, *, separator: str | None = None, encoding: str = "ut
         raise InputError("a table is an iterable of rows, each a mapping from column to cell; this is one mapping")
     frame = _frame(source)
     if frame is not None:
-        return FrameTable(frame)
+        return _FrameTable(frame)
     if isinstance(source, Iterable) and not isinstance(source, bytes):
-        return RowsTable(source)
+        return _RowsTable(source)
     raise InputError(f"a table is a path, a data frame or an iterable of mappings, not {type(source).__name__}")
 
 
@@ -80,13 +86,15 @@ def _open_file(path: Path, *, separator: str | None, encoding: str) -> DataTable
     except (OSError, ValueError) as error:
         raise InputError(f"{path}: can't be read ({getattr(error, 'strerror', None) or error})") from None
     if ending == ".parquet":
-        return ParquetTable(path)
+        return _ParquetTable(path)
     _refuse_other_formats(path, opening)
     if ending == ".json":
-        return RowsTable(_json_rows(path), name=str(path))
+        return _RowsTable(_json_rows(path), name=str(path))
     if ending == ".jsonl":
-        return JsonLinesTable(path)
-    return CsvTable(path, separator=separator or ("\t" if ending == ".tsv" else ","), told=separator, encoding=encoding)
+        return _JsonLinesTable(path)
+    return _CsvTable(
+        path, separator=separator or ("\t" if ending == ".tsv" else ","), told=separator, encoding=encoding
+    )
 
 
 def _refuse_other_formats(path: Path, opening: bytes) -> None:
@@ -101,7 +109,10 @@ def _refuse_other_formats(path: Path, opening: bytes) -> None:
 
 
 class _Lines:
-    """Lines of a file, decoded, with the place where each began. A bad line raises, and the next one can still be read."""
+    """Lines of a file, decoded, with the place where each began.
+
+    A bad line raises, and the next one can still be read.
+    """
 
     def __init__(self, stream: BinaryIO, encoding: str) -> None:
         self.stream, self.encoding = stream, encoding
@@ -125,7 +136,8 @@ class _Lines:
             text = line.decode(self.encoding)
         except UnicodeDecodeError as error:
             raise _BadLine(
-                f"not {self.encoding.upper()} text (byte {line[error.start]:#04x} at {error.start + 1} of line {self.number}; if it is Latin-1, say encoding = 'latin-1' in [data])"
+                f"not {self.encoding.upper()} text (byte {line[error.start]:#04x} at {error.start + 1} of line"
+                f" {self.number}; if it is Latin-1, say encoding = 'latin-1' in [data])"
             ) from None
         return text.removeprefix("\ufeff") if self.number == 1 else text
 
@@ -134,8 +146,11 @@ class _BadLine(Exception):
     pass
 
 
-class CsvTable(DataTable):
-    """Comma or tab separated, quotes doubled, any line ends, a byte order mark or none. Every cell is text."""
+class _CsvTable(DataTable):
+    """Comma or tab separated, quotes doubled, any line ends, a byte order mark or none.
+
+    Every cell is text.
+    """
 
     def __init__(self, path: Path, *, separator: str, told: str | None, encoding: str) -> None:
         self.path, self.name, self.separator = path, str(path), separator
@@ -159,7 +174,8 @@ class CsvTable(DataTable):
             for other in ";\t|":
                 if other in cells[0] and other != self.separator:
                     raise InputError(
-                        f'{self.name}: one column {cells[0][:60]!r}; if it is separated by {other!r}, say separator = "{other}" in [data]'
+                        f"{self.name}: one column {cells[0][:60]!r}; if it is separated by {other!r}, say separator ="
+                        f' "{other}" in [data]'
                     )
         twice = [name for name, count in Counter(cells).items() if count > 1 and name]
         if twice:
@@ -174,7 +190,7 @@ class CsvTable(DataTable):
     def _reader(self, lines: Iterable[str]) -> Iterator[list[str]]:
         return csv.reader(lines, delimiter=self.separator, strict=True)
 
-    def rows(self, faults: RowFaults) -> Iterator[TableRow]:
+    def rows(self, faults: RowFaults) -> Iterator[_TableRow]:
         assert self.columns is not None
         width, number = len(self.columns), 0
         with self.path.open("rb") as stream:
@@ -200,7 +216,7 @@ class CsvTable(DataTable):
                 if len(cells) != width:
                     faults.skip(number, f"{len(cells)} cells where the header has {width} (line {line})")
                     continue
-                yield TableRow(number, dict(zip(self.columns, cells, strict=True)), place)
+                yield _TableRow(number, dict(zip(self.columns, cells, strict=True)), place)
 
     def at(self, number: int, place: int) -> Cells:
         assert self.columns is not None
@@ -215,33 +231,52 @@ class CsvTable(DataTable):
         return dict(zip(self.columns, cells, strict=True))
 
 
-class JsonLinesTable(DataTable):
+TOGETHER = 1000
+"""Lines that are read at once."""
+
+
+class _JsonLinesTable(DataTable):
     """One JSON object a line. Numbers with a point are `Decimal`, so that 1.10 stays 1.10."""
 
     def __init__(self, path: Path) -> None:
         self.path, self.name = path, str(path)
 
-    def rows(self, faults: RowFaults) -> Iterator[TableRow]:
+    def rows(self, faults: RowFaults) -> Iterator[_TableRow]:
         number = 0
         with self.path.open("rb") as stream:
             lines = _Lines(stream, "utf-8")
-            while True:
-                place = lines.place
-                try:
-                    line = next(lines)
-                    if not line.strip():
+            while read := self._some(lines):
+                values = iter(
+                    documents.loads_each([line for _, _, line in read if isinstance(line, str)], parse_float=Decimal)
+                )
+                for place, at, line in read:
+                    number += 1
+                    if isinstance(line, _BadLine):
+                        faults.skip(number, str(line))
                         continue
-                    number += 1
-                    row = _json_object(line)
-                except StopIteration:
-                    return
-                except _BadLine as error:
-                    number += 1
-                    faults.skip(number, str(error))
-                except InputError as error:
-                    faults.skip(number, f"{error} (line {lines.number})")
-                else:
-                    yield TableRow(number, row, place)
+                    try:
+                        row = _object(line, next(values))
+                    except InputError as error:
+                        faults.skip(number, f"{error} (line {at})")
+                    else:
+                        yield _TableRow(number, row, place)
+
+    @staticmethod
+    def _some(lines: _Lines) -> list[tuple[int, int, str | _BadLine]]:
+        """The next lines that are not blank, each with where it begins and its number."""
+        found: list[tuple[int, int, str | _BadLine]] = []
+        while len(found) < TOGETHER:
+            place = lines.place
+            try:
+                line = next(lines)
+            except StopIteration:
+                break
+            except _BadLine as error:
+                found.append((place, lines.number, error))
+            else:
+                if line.strip():
+                    found.append((place, lines.number, line))
+        return found
 
     def at(self, number: int, place: int) -> Cells:
         with self.path.open("rb") as stream:
@@ -252,21 +287,24 @@ class JsonLinesTable(DataTable):
                 raise InputError(f"{self.name}: row {number} is no longer where it was; the file has changed") from None
 
 
-class RowsTable(DataTable):
-    """Mappings from a program. What can be iterated but once is kept in memory; the rest is iterated again."""
+class _RowsTable(DataTable):
+    """Mappings from a program.
+
+    What can be iterated but once is kept in memory; the rest is iterated again.
+    """
 
     def __init__(self, rows: Iterable[Any], *, name: str = "the table") -> None:
         self.name = name
         self._rows = list(rows) if isinstance(rows, Iterator) else rows
 
-    def rows(self, faults: RowFaults) -> Iterator[TableRow]:
+    def rows(self, faults: RowFaults) -> Iterator[_TableRow]:
         for number, row in enumerate(self._rows, start=1):
             if not isinstance(row, Mapping):
                 faults.skip(number, f"must map columns to cells, not {type(row).__name__}")
             elif not all(isinstance(key, str) for key in row):
                 faults.skip(number, "columns must have text for names")
             else:
-                yield TableRow(number, row, number - 1)
+                yield _TableRow(number, row, number - 1)
 
     def at(self, number: int, place: int) -> Cells:
         if isinstance(self._rows, Sequence):
@@ -275,23 +313,26 @@ class RowsTable(DataTable):
         return next(row.cells for row in self.rows(RowFaults(self.name)) if row.place == place)
 
 
-class FrameTable(DataTable):
-    """A data frame of pandas, polars, pyarrow, duckdb ..., through narwhals. A missing value is no value."""
+class _FrameTable(DataTable):
+    """A data frame of pandas, polars, pyarrow, duckdb ..., through narwhals.
+
+    A missing value is no value.
+    """
 
     def __init__(self, frame: Any, *, name: str = "the data frame") -> None:
         self.name, self._frame = name, frame
         self.columns = tuple(map(str, frame.columns))
 
-    def rows(self, faults: RowFaults) -> Iterator[TableRow]:
+    def rows(self, faults: RowFaults) -> Iterator[_TableRow]:
         for number, row in enumerate(self._frame.iter_rows(named=True, buffer_size=1024), start=1):
-            yield TableRow(number, {str(key): _present(cell) for key, cell in row.items()}, number - 1)
+            yield _TableRow(number, {str(key): _present(cell) for key, cell in row.items()}, number - 1)
 
     def at(self, number: int, place: int) -> Cells:
         row = self._frame[place : place + 1].rows(named=True)[0]
         return {str(key): _present(cell) for key, cell in row.items()}
 
 
-class ParquetTable(DataTable):
+class _ParquetTable(DataTable):
     """A Parquet file, batch by batch."""
 
     BATCH = 1024
@@ -310,15 +351,15 @@ class ParquetTable(DataTable):
         if len(set(self.columns)) != len(self.columns):
             raise InputError(f"{path}: a column stands twice; columns need names of their own")
 
-    def __reduce__(self) -> tuple[type[ParquetTable], tuple[Path]]:
-        return ParquetTable, (self.path,)
+    def __reduce__(self) -> tuple[type[_ParquetTable], tuple[Path]]:
+        return _ParquetTable, (self.path,)
 
-    def rows(self, faults: RowFaults) -> Iterator[TableRow]:
+    def rows(self, faults: RowFaults) -> Iterator[_TableRow]:
         number = 0
         for batch in self._file.iter_batches(batch_size=self.BATCH):
             for row in batch.to_pylist():
                 number += 1
-                yield TableRow(number, row, number - 1)
+                yield _TableRow(number, row, number - 1)
 
     def at(self, number: int, place: int) -> Cells:
         before = 0
@@ -355,7 +396,12 @@ def _present(cell: Any) -> Any:
 
 
 def _json_object(line: str) -> dict[str, Any]:
-    found = _json(line)
+    (found,) = documents.loads_each([line], parse_float=Decimal)
+    return _object(line, found)
+
+
+def _object(line: str, found: Any) -> dict[str, Any]:
+    found = _sound(line, found)
     if not isinstance(found, dict):
         raise InputError(f"must be a JSON object, not {type(found).__name__}")
     return found
@@ -374,15 +420,17 @@ def _json_rows(path: Path) -> list[Any]:
 
 
 def _json(text: str) -> Any:
-    try:
-        found = strict_json.loads(text, parse_float=Decimal)
-        if "\\u" in text and _halved(found):
-            raise InputError("half a character (a lone surrogate) is not valid Unicode text")
-        return found
-    except ValueError as error:
-        raise InputError(
-            str(error) if isinstance(error, InputError) else f"not valid JSON: {_first_line(error)}"
-        ) from None
+    (found,) = documents.loads_each([text], parse_float=Decimal)
+    return _sound(text, found)
+
+
+def _sound(text: str, found: Any) -> Any:
+    """What was read of a text; InputError where it is no JSON, or none that UTF-8 can say."""
+    if isinstance(found, ValueError):
+        raise InputError(str(found) if isinstance(found, InputError) else f"not valid JSON: {_first_line(found)}")
+    if "\\u" in text and _halved(found):
+        raise InputError("half a character (a lone surrogate) is not valid Unicode text")
+    return found
 
 
 def _halved(value: Any) -> bool:
@@ -418,3 +466,42 @@ def _csv_words(error: Exception) -> str:
 
 def _first_line(error: Exception) -> str:
     return str(error).split("\n")[0][:160]
+
+
+SHOWN = 10
+"""Faults that are told one by one; the rest is counted."""
+
+
+class RowFaults:
+    """Collects what is wrong with the rows of one table; `refuse` raises them as one line."""
+
+    def __init__(self, table: str) -> None:
+        self.table = table
+        self.told: list[tuple[int, str]] = []
+        self._rows: set[int] = set()
+        self.unread = 0
+        """Rows that the table left out because they could not be read."""
+
+    def skip(self, row: int, message: str) -> None:
+        """A row that can't even be read."""
+        self.unread += 1
+        self.add(row, message)
+
+    def add(self, row: int, message: str) -> None:
+        self._rows.add(row)
+        if len(self.told) < SHOWN:
+            self.told.append((row, message))
+
+    @property
+    def count(self) -> int:
+        """Rows with at least one fault."""
+        return len(self._rows)
+
+    def refuse(self, total: int) -> None:
+        """InputError if there is any fault; `total` is the number of rows seen."""
+        if not self._rows:
+            return
+        shown = len({row for row, _ in self.told})
+        more = f"; and {self.count - shown} more" if self.count > shown else ""
+        told = "; ".join(f"row {row}: {message}" for row, message in sorted(self.told))
+        raise InputError(f"{self.table}: {self.count} of {total} rows can't be used: {told}{more}")

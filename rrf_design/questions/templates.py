@@ -1,9 +1,11 @@
-"""Texts that speak of a row: Jinja2 in an immutable sandbox, where an undefined name is an error and every step is counted.
+"""Texts that speak of a row: Jinja2 in an immutable sandbox, where an undefined name is an error
+and every step is counted.
 
-A template comes from the recipe's author, a cell from anybody: cells are filled in and never read as templates. What a
-template may do is an allow-list (placeholders, conditions, loops, plain filters), and loops, products and joined texts are
-metered, so that a slip of the pen ends in one line and not in a full memory. JSON needs no escaping, since a single brace
-is a character like any other; only `{name}` of a known name is refused, because nobody means that.
+A template comes from the recipe's author, a cell from anybody: cells are filled in and never read
+as templates. What a template may do is an allow-list (placeholders, conditions, loops, plain
+filters), and loops, products and joined texts are metered, so that a slip of the pen ends in one
+line and not in a full memory. JSON needs no escaping, since a single brace is a character like any
+other; only `{name}` of a known name is refused, because nobody means that.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from rrf_design.errors import InputError
 from rrf_design.files import suggestion
-from rrf_design.questions.delivery import json_text
+from rrf_design.texts import cell_json
 
 LONGEST_TEXT = 4_000_000
 """Characters of one filled-in text: beyond every context window there is."""
@@ -75,7 +77,9 @@ class _Sandbox(ImmutableSandboxedEnvironment):
         return _short_enough(super().call_binop(context, operator, left, right))
 
     def wrap_str_format(self, value: Any) -> None:
-        """No `"...".format`, which can print a thousand million blanks: without a wrapper it is a method like others."""
+        """No `"...".format`, which can print a thousand million blanks: without a wrapper it is a
+        method like others.
+        """
 
     def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
         if callable(value):
@@ -131,9 +135,11 @@ def _measured(values: Iterable[Any], each: int = 0) -> Iterator[Any]:
 
 
 def _shown(value: Any) -> Any:
-    """What a placeholder prints: nothing for a cell that holds nothing, JSON for lists and tables."""
+    """What a placeholder prints: nothing for a cell that holds nothing, JSON for lists and
+    tables.
+    """
     if isinstance(value, list | tuple | dict):
-        return json_text(value)
+        return cell_json(value)
     return "" if value is None else value if isinstance(value, Undefined) else str(value)
 
 
@@ -148,7 +154,7 @@ def _environment() -> _Sandbox:
     made = _Sandbox(undefined=StrictUndefined, keep_trailing_newline=True, finalize=_shown, cache_size=0)
     made.filters = {name: made.filters[name] for name in _FILTERS}
     # JSON as a prompt wants it: no marks of HTML escaped, and the digits of a number kept.
-    made.filters |= {"replace": _replace, "join": _join_filter, "map": _map_filter, "tojson": json_text}
+    made.filters |= {"replace": _replace, "join": _join_filter, "map": _map_filter, "tojson": cell_json}
     made.tests = {name: made.tests[name] for name in _TESTS}
     made.globals = {"range": _range, _JOIN: _join_texts}
     return made
@@ -158,7 +164,10 @@ _ENVIRONMENT = _environment()
 
 
 class TextTemplate:
-    """One text of a recipe, compiled once. `names` are the columns it speaks of; `fill` never changes the row."""
+    """One text of a recipe, compiled once.
+
+    `names` are the columns it speaks of; `fill` never changes the row.
+    """
 
     __slots__ = ("_evaluate", "_render", "column", "names", "plain_names", "says_something", "source")
 
@@ -169,7 +178,9 @@ class TextTemplate:
             _check(tree)
             self.names = frozenset(find_undeclared_variables(tree)) - {"range"}
             self.plain_names = all(isinstance(part, _PLAIN) for part in _walk(tree))
-            """Nothing but `{{ column }}` placeholders: where the columns are there, filling in can't fail."""
+            """Nothing but `{{ column }}` placeholders: where the columns are there, filling in
+            can't fail.
+            """
             self.says_something = any(
                 isinstance(part, nodes.TemplateData) and part.data.strip()
                 for output in tree.body
@@ -180,7 +191,9 @@ class TextTemplate:
             inside = _ONE_PLACEHOLDER.fullmatch(source)
             self._evaluate: Callable[..., Any] | None = None
             self.column: str | None = None
-            """The column, where the text is `{{ column }}` and nothing else: no need to fill anything in."""
+            """The column, where the text is `{{ column }}` and nothing else: no need to fill
+            anything in.
+            """
             if inside is not None:
                 _check(_ENVIRONMENT.parse("{{" + inside[1] + "}}"))
                 self._evaluate = _ENVIRONMENT.compile_expression(inside[1], undefined_to_none=False)
@@ -202,11 +215,17 @@ class TextTemplate:
 
     @property
     def one_placeholder(self) -> bool:
-        """The whole text is one `{{ ... }}`: where a number or a list is expected, it stands for that."""
+        """The whole text is one `{{ ...
+
+        }}`: where a number or a list is expected, it stands for that.
+        """
         return self._evaluate is not None
 
     def refuse_single_braces(self, known: Iterable[str]) -> None:
-        """`{name}` of a known name is a slip: nothing would be filled in. The remedy is in the message."""
+        """`{name}` of a known name is a slip: nothing would be filled in.
+
+        The remedy is in the message.
+        """
         known = set(known)
         data = (part.data for part in _ENVIRONMENT.parse(self.source).find_all(nodes.TemplateData))
         for name in (match[1] for part in data for match in _SINGLE.finditer(part)):
@@ -223,7 +242,10 @@ class TextTemplate:
         return str(self._guarded(values, lambda given: self._whole(given)))
 
     def value(self, values: Mapping[str, Any]) -> Any:
-        """What the one placeholder stands for, as it is: a cell, a number, a list. Otherwise the filled-in text."""
+        """What the one placeholder stands for, as it is: a cell, a number, a list.
+
+        Otherwise the filled-in text.
+        """
         if self.column is not None and self.column in values:
             return values[self.column]
         evaluate = self._evaluate
@@ -261,7 +283,10 @@ class TextTemplate:
         if not absent:
             return f"template {_short(self.source)}: {message}"
         listed = ", ".join(sorted(map(str, values))[:12]) or "none"
-        return f"template {_short(self.source)}: no variable {absent[0]!r}{suggestion(absent[0], values)} (there are: {listed})"
+        return (
+            f"template {_short(self.source)}: no variable {absent[0]!r}{suggestion(absent[0], values)} (there are:"
+            f" {listed})"
+        )
 
 
 @lru_cache(maxsize=4096)
@@ -278,7 +303,9 @@ def render(source: str, variables: Mapping[str, object]) -> str:
 
 
 def strict_number(value: Any) -> float:
-    """The number that a cell is, read strictly: 1200.50 or 12e3, no thousands marks, no units; ValueError says what it is instead."""
+    """The number that a cell is, read strictly: 1200.50 or 12e3, no thousands marks, no units;
+    ValueError says what it is instead.
+    """
     if isinstance(value, bool) or value is None:
         raise ValueError("is empty" if value is None else f"is {value!r}, not a number")
     if isinstance(value, int | float | Decimal):

@@ -1,21 +1,29 @@
 """Repair the field: which responses were wrong, and what they should have been.
 
-`repair` handles one field, `repair_many` thousands; `repair_nonlinear` is local and says so; `select_program` chooses
-whole programs by their execution signatures; `calibrate` tunes the convex penalty on held-out fields.
+`repair` handles one field, `repair_many` thousands; `repair_nonlinear` is local and says so;
+`select_program` chooses whole programs by their execution signatures; `calibrate` tunes the convex
+penalty on held-out fields.
 """
 
 from __future__ import annotations
 
-from rrf_design.repairing.batch import RepairBatch, repair_many
-from rrf_design.repairing.calibration import PenaltyCalibration, calibrate
-from rrf_design.repairing.contract import Alternative, Certainty, Decoder, DecoderOutcome, Diagnostics, Repair, Task
-from rrf_design.repairing.document import to_document
+from rrf_design.repairing.contract import (
+    Alternative,
+    Certainty,
+    Decoder,
+    DecoderOutcome,
+    Diagnostics,
+    Repair,
+    Task,
+    to_document,
+)
+from rrf_design.repairing.convex import PenaltyCalibration, calibrate
+from rrf_design.repairing.failures import Failure, count_failures
+from rrf_design.repairing.fields import ResponseField, read_responses
 from rrf_design.repairing.methods import METHODS
 from rrf_design.repairing.nonlinear import LocalRepair, finite_alternatives, log_coordinates, repair_nonlinear
 from rrf_design.repairing.programs import ProgramChoice, select_program
-from rrf_design.repairing.responses_file import ResponseField, read_responses
-from rrf_design.repairing.run import repair
-from rrf_design.repairing.taxonomy import Failure, count_failures
+from rrf_design.repairing.repairs import RepairBatch, repair, repair_many
 
 __all__ = [
     "METHODS",

@@ -1,36 +1,53 @@
-"""Convex repair: group basis pursuit denoising, or its penalised form when a λ is given.
+"""Convex repair: group basis pursuit denoising, or its penalised form when a λ is given; and λ from
+held-out fields (paper, "Regularization and validation").
 
-A positive margin does not certify it (kernel (1, 0.4, 0.4)); its answer is judged like any other: when it edits at
-most k nodes and reaches ε, the stability theorem applies to it, and otherwise nothing is promised.
+A positive margin does not certify it (kernel (1, 0.4, 0.4)); its answer is judged like any other:
+when it edits at most k nodes and reaches ε, the stability theorem applies to it, and otherwise
+nothing is promised.
+
+`calibrate` remembers by digest the fields that it tuned λ on; repairing one of them with that λ is
+refused, because choosing λ by looking at a test answer would turn the method into an oracle.
 """
 
 from __future__ import annotations
 
-from typing import Any
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rrf_design.errors import InputError
+from rrf_design.errors import InputError, Refused
+from rrf_design.noise import Noise
 from rrf_design.repairing.contract import Array, Decoder, DecoderOutcome, Task
 from solvers.decoding import GroupProblem, group_bpdn, group_lasso
 from solvers.decoding.spans import project_out, span_of
+
+if TYPE_CHECKING:
+    from rrf_design.problem import Problem, Selection
 
 ACTIVE = 1e-5
 """A node counts as edited when its error is longer than this share of the longest one."""
 
 
 class Convex(Decoder):
-    """Options: `penalty` (λ of the penalised form, or a `PenaltyCalibration`), `weights` by node id, `max_iterations`."""
+    """Options: `penalty` (λ of the penalised form, or a `PenaltyCalibration`), `weights` by node
+    id, `max_iterations`.
+    """
 
     name = "convex"
     options = ("penalty", "weights", "max_iterations")
 
     def decode(self, task: Task) -> DecoderOutcome:
-        prepared = prepare(task)
-        penalty = task.options.get("penalty")
-        limits: dict[str, Any] = {"time_limit": task.time_limit}
-        if task.options.get("max_iterations") is not None:
-            limits["max_iterations"] = int(task.options["max_iterations"])
+        penalty = task.work.options.get("penalty")
+        if isinstance(penalty, PenaltyCalibration):  # a λ tuned on this very field would make the method an oracle
+            penalty.check(task)
+        prepared = _AnsweredProblem(task)
+        limits: dict[str, Any] = {"time_limit": task.work.time_limit}
+        if task.work.options.get("max_iterations") is not None:
+            limits["max_iterations"] = int(task.work.options["max_iterations"])
         s = prepared.reduce(task.syndrome)
         try:
             if penalty is None:
@@ -61,8 +78,10 @@ class Convex(Decoder):
         )
 
 
-class AnsweredProblem:
-    """The convex problem on the answered nodes, with erased columns projected out; `expand` is the way back."""
+class _AnsweredProblem:
+    """The convex problem on the answered nodes, with erased columns projected out; `expand` is the
+    way back.
+    """
 
     def __init__(self, task: Task) -> None:
         operator = task.operator
@@ -89,12 +108,8 @@ class AnsweredProblem:
         return result
 
 
-def prepare(task: Task) -> AnsweredProblem:
-    return AnsweredProblem(task)
-
-
 def _weights(task: Task, kept: list[int]) -> list[float] | None:
-    given = task.options.get("weights")
+    given = task.work.options.get("weights")
     if given is None:
         return None
     names = [task.operator.node_ids[i] for i in kept]
@@ -129,3 +144,117 @@ def _least_squares(task: Task, nodes: list[int], target: Array) -> Array:
         if len(rows):
             result[columns] = np.linalg.lstsq(part[rows].toarray(), target[rows], rcond=1e-10)[0]
     return result
+
+
+@dataclass(frozen=True, slots=True)
+class PenaltyCalibration:
+    """The chosen λ, and how every λ of the grid did on the calibration fields."""
+
+    penalty: float
+    grid: tuple[float, ...]
+    scores: tuple[float, ...]
+    """By λ, lower is better: mean error where truths were given, else mean distance of the residual
+    from ε.
+    """
+    criterion: str
+    fields: frozenset[str]
+    """Digests of the fields it was tuned on."""
+
+    def check(self, task: Task) -> None:
+        if _field_digest(task) in self.fields:
+            raise Refused(
+                "this field was used to calibrate the penalty; a calibrated λ may only be used on other fields"
+            )
+
+
+def _field_digest(task: Task) -> str:
+    """Responses and anchor values of one field; the design itself may differ."""
+    content = {
+        "values": {name: list(value) for name, value in sorted(task.values.items())},
+        "target": [float(x) for x in task.operator.target],
+    }
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def calibrate(
+    problem: Problem,
+    fields: Sequence[Any],
+    *,
+    truths: Sequence[Mapping[str, Any]] | None = None,
+    grid: Sequence[float] | None = None,
+    select: Selection = None,
+    epsilon: float | None = None,
+    count: int = 25,
+) -> PenaltyCalibration:
+    """λ of the penalised convex decoder, tuned on held-out fields.
+
+    The penalised form is min ½‖B e − s‖² + λ Σ ωᵢ‖eᵢ‖.
+
+    Parameters
+    ----------
+    problem : the problem that all fields share.
+    fields : the responses of each held-out field, as `repair` takes them.
+    truths : true values by node id, one mapping for each field; λ is then chosen by the mean error,
+        else by the mean distance of the residual from ε.
+    grid : the values of λ to try; by default `count` of them, from the least that edits nothing
+        down to a ten-thousandth of it.
+    select : what is bought, as in `repair`.
+    epsilon : noise radius; None: the problem's.
+    count : how many values the default grid has.
+
+    Returns
+    -------
+    PenaltyCalibration
+        The chosen `penalty` with all scores; as `penalty=` of `repair` it is refused for the fields
+        it was tuned on.
+
+    >>> import rrf_design as rrf
+    >>> from rrf_design.repairing import calibrate
+    >>> problem = rrf.Problem(
+    ...     nodes=[{"id": "a"}, {"id": "b"}, {"id": "c"}],
+    ...     relations=[{"id": x + y, "tail": x, "head": y} for x, y in ("ab", "bc", "ca")],
+    ... )
+    >>> calibrate(problem, [{"a": 1, "b": 1, "c": 4}], truths=[{"a": 1, "b": 1, "c": 1}]).criterion
+    'error'
+    """
+    from rrf_design.repairing.fields import make_task
+    from solvers.decoding import lasso_path
+
+    if not fields:
+        raise InputError("calibrate: give at least one held-out field")
+    if truths is not None and len(truths) != len(fields):
+        raise InputError(f"calibrate: {len(truths)} truths for {len(fields)} fields")
+    operator = problem.operator(select)
+    tasks = [make_task(problem, operator, responses, noise=Noise(epsilon=epsilon))[0] for responses in fields]
+    prepared = [_AnsweredProblem(task) for task in tasks]
+    reduced = [part.reduce(task.syndrome) for part, task in zip(prepared, tasks, strict=True)]
+    if grid is None:
+        top = max(
+            part.problem.dual_norm(part.problem.transposed @ s) for part, s in zip(prepared, reduced, strict=True)
+        )
+        grid = np.geomspace(top or 1.0, 1e-4 * (top or 1.0), count).tolist()
+    values = tuple(sorted((float(x) for x in grid), reverse=True))
+    if not values or values[-1] <= 0.0:
+        raise InputError("calibrate: the grid must hold positive numbers")
+    scores = np.zeros(len(values))
+    for number, (task, part, s) in enumerate(zip(tasks, prepared, reduced, strict=True)):
+        path = lasso_path(part.problem, syndrome=s, penalties=values)
+        for position, point in enumerate(path):
+            if truths is None:
+                scores[position] += abs(point.residual - task.epsilon)
+            else:
+                field = {name: truths[number].get(name, task.values.get(name)) for name in operator.node_ids}
+                missing = [name for name, value in field.items() if value is None]
+                if missing:
+                    raise InputError(f"calibrate: field {number + 1}: no truth for node {missing[0]!r}")
+                error = task.response - operator.stack(field)
+                scores[position] += float(np.linalg.norm((part.expand(point.error) - error)[part.columns]))
+    scores /= len(tasks)
+    best = int(np.argmin(scores))
+    return PenaltyCalibration(
+        penalty=values[best],
+        grid=values,
+        scores=tuple(float(x) for x in scores),
+        criterion="residual" if truths is None else "error",
+        fields=frozenset(_field_digest(task) for task in tasks),
+    )

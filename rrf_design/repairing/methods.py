@@ -1,8 +1,10 @@
-"""Which decoder: by name, or for "auto" by what the field allows; what a method has no use for is refused."""
+"""Which decoder: by name, or for "auto" by what the field allows; what a method has no use for is
+refused.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from importlib import import_module
 
 import numpy as np
 
@@ -10,67 +12,46 @@ from rrf_design.errors import InputError
 from rrf_design.repairing.contract import Decoder, Task
 
 DENSE_SUPPORTS = 20_000
-"""Prefixes that an exact search may walk through on a dense field before `auto` prefers the convex decoder."""
+"""Prefixes that an exact search may walk through on a dense field before `auto` prefers the convex
+decoder.
+"""
 
 
-def _exact() -> Decoder:
-    from rrf_design.repairing.exact import Exact
-
-    return Exact()
-
-
-def _convex() -> Decoder:
-    from rrf_design.repairing.convex import Convex
-
-    return Convex()
-
-
-def _discrete(solver: str) -> Callable[[], Decoder]:
-    def build() -> Decoder:
-        from rrf_design.repairing.discrete import Discrete
-
-        return Discrete(solver)
-
-    return build
-
-
-def _baseline(name: str) -> Callable[[], Decoder]:
-    def build() -> Decoder:
-        from rrf_design.repairing.baselines import BASELINES
-
-        return BASELINES[name]()
-
-    return build
-
-
-_DECODERS: dict[str, Callable[[], Decoder]] = {
-    "exact": _exact,
-    "convex": _convex,
-    "discrete": _discrete("auto"),
-    "min-sum": _discrete("min-sum"),
-    "majority": _baseline("majority"),
-    "median": _baseline("median"),
-    "mode": _baseline("mode"),
+_DECODERS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "exact": ("exact:Exact", ()),
+    "convex": ("convex:Convex", ()),
+    "discrete": ("discrete:Discrete", ()),
+    "min-sum": ("discrete:Discrete", ("min-sum",)),
 }
+"""Module and class of each decoder, and what it is made with; imported when it is used."""
 METHODS = ("auto", *_DECODERS)
 
 
 def choose(method: str, task: Task) -> tuple[Decoder, str]:
-    """The decoder, and for "auto" the reason (paper's Algorithm 1: exact where feasible, candidates where given, else convex)."""
+    """The decoder, and for "auto" the reason (paper's Algorithm 1: exact where feasible, candidates
+    where given, else convex).
+    """
     from rrf_design.files import suggestion
 
     if method not in METHODS:
         hint = suggestion(method, METHODS) or f"; known: {', '.join(METHODS)}"
         raise InputError(f"unknown method {method!r}{hint}")
     name, why = _automatic(task) if method == "auto" else (method, "")
-    decoder = _DECODERS[name]()
+    decoder = _decoder(name)
     _refuse_units(decoder, task)
-    for option in task.options:
+    for option in task.work.options:
         if option not in decoder.options:
-            others = [other for other in _DECODERS if option in _DECODERS[other]().options]
+            others = [other for other in _DECODERS if option in _decoder(other).options]
             hint = f"; it belongs to {' and '.join(others)}" if others else suggestion(option, decoder.options)
             raise InputError(f"method {name} has no option {option!r}{hint}")
     return decoder, why
+
+
+def _decoder(name: str) -> Decoder:
+    home, made_with = _DECODERS[name]
+    module, _, kind = home.partition(":")
+    decoder: Decoder = getattr(import_module(f"rrf_design.repairing.{module}"), kind)(*made_with)
+    return decoder
 
 
 def _refuse_units(decoder: Decoder, task: Task) -> None:
@@ -97,12 +78,3 @@ def _automatic(task: Task) -> tuple[str, str]:
         return "exact", "exact, because the support search is feasible"
     why = f"convex, because an exact search at k = {task.k} on a dense field of {nodes} nodes is not feasible"
     return "convex", why
-
-
-def refuse_calibration_fields(task: Task) -> None:
-    """A λ tuned on this very field would make the method an oracle."""
-    from rrf_design.repairing.calibration import PenaltyCalibration
-
-    penalty = task.options.get("penalty")
-    if isinstance(penalty, PenaltyCalibration):
-        penalty.check(task)

@@ -1,10 +1,12 @@
-"""Local repair with nonlinear residuals: sparse Gauss–Newton with line search (paper, "Local theory for nonlinear transports").
+"""Local repair with nonlinear residuals: sparse Gauss–Newton with line search (paper, "Local theory
+for nonlinear transports").
 
-The objective is ½‖M(z)‖² + λ Σ ωᵢ‖zᵢ − yᵢ‖. Each step linearises M at z and solves the group lasso for e = y − z with
-syndrome M(z) + J(y − z); a line search enforces decrease of the true objective. Then plain Gauss–Newton on at most k
-nodes (those edited most, and those that the exact decoder proposes) removes the shrinkage, and the best fit wins.
-Everything is local: sin z has tangent margin one at 0, and π fits as well, so a global claim is refused whatever the
-margin is. A discontinuous residual (running a program) has no place here.
+The objective is ½‖M(z)‖² + λ Σ ωᵢ‖zᵢ − yᵢ‖. Each step linearises M at z and solves the group lasso
+for e = y − z with syndrome M(z) + J(y − z); a line search enforces decrease of the true objective.
+Then plain Gauss–Newton on at most k nodes (those edited most, and those that the exact decoder
+proposes) removes the shrinkage, and the best fit wins. Everything is local: sin z has tangent
+margin one at 0, and π fits as well, so a global claim is refused whatever the margin is. A
+discontinuous residual (running a program) has no place here.
 """
 
 from __future__ import annotations
@@ -19,10 +21,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rrf_design.bundles import bundled
+from rrf_design.autodiff import value_and_jacobian
 from rrf_design.errors import InputError, Refused
-from rrf_design.noise import apart
-from rrf_design.repairing.autodiff import value_and_jacobian
+from rrf_design.noise import recovery_bound
 from rrf_design.repairing.contract import Values
 
 Array = NDArray[np.float64]
@@ -39,7 +40,9 @@ class LocalRepair:
     gamma: float
     """γ_k of the Jacobian at the repaired field: the tangent margin."""
     error_bound: float | None
-    """2ε / (γ − δ_J − Lr/2), within radius r of the truth; None without curvature bounds, or when they eat the margin."""
+    """2ε / (γ − δ_J − Lr/2), within radius r of the truth; None without curvature bounds, or when
+    they eat the margin.
+    """
     radius: float | None
     method: str
     error: Mapping[str, Values]
@@ -53,27 +56,6 @@ class LocalRepair:
     scope: str = "local"
 
 
-@dataclass(frozen=True, slots=True)
-class Ball:
-    """What analysis or held-out tests say of the neighbourhood of the answer; all three are needed for a certificate."""
-
-    radius: float | None = None
-    curvature: float | None = None
-    """L: how fast the Jacobian changes."""
-    jacobian_error: float | None = None
-    """δ_J: how far the Jacobian in use is from the true one."""
-
-
-@dataclass(frozen=True, slots=True)
-class Descent:
-    """How the answer is looked for."""
-
-    penalty: float | None = None
-    weights: Sequence[float] | None = None
-    max_iterations: int = 100
-
-
-@bundled(ball=Ball, descent=Descent)
 def repair_nonlinear(
     residual: Residual,
     responses: Mapping[str, Any],
@@ -81,14 +63,48 @@ def repair_nonlinear(
     k: int,
     epsilon: float = 0.0,
     jacobian: Callable[[Array], Any] | None = None,
-    ball: Ball | None = None,
-    descent: Descent | None = None,
+    radius: float | None = None,
+    curvature: float | None = None,
+    jacobian_error: float | None = None,
+    penalty: float | None = None,
+    weights: Sequence[float] | None = None,
+    max_iterations: int = 100,
     claim: str = "local",
 ) -> LocalRepair:
-    """Repair a field whose relations and anchors are `residual(z) = 0`, z all coordinates in the order of `responses`.
+    """Repair a field whose relations and anchors are `residual(z) = 0`.
 
-    The Jacobian is `jacobian(z)` or comes from forward-mode differentiation. What is known of the `ball` around the answer gives the
-    local certificate. `claim="global"` is refused.
+    Parameters
+    ----------
+    residual
+        Of all coordinates z, in the order of `responses`.
+    responses
+        The answers by node.
+    k
+        How many of them may be wrong.
+    epsilon
+        Noise radius of the residual.
+    jacobian
+        Of the residual at z; by default by forward-mode differentiation.
+    radius, curvature, jacobian_error
+        What analysis or held-out tests say of the neighbourhood of the answer: its radius, how fast
+        the Jacobian changes there (L), and how far the Jacobian in use is from the true one (δ_J).
+        All three are needed for the local certificate.
+    penalty, weights, max_iterations
+        Of the descent: λ of the penalised form, weights of the nodes, and steps at most.
+    claim
+        Only "local"; "global" is refused.
+
+    Returns
+    -------
+    A `LocalRepair`: a stationary point near the responses, and what is known around it: with r =
+    `radius`, the error is at most 2ε / (γ − δ_J − L r / 2) within r.
+
+    >>> from rrf_design.repairing import repair_nonlinear
+    >>> def residual(z):  # b = a², c = a², a = 3
+    ...     return [z[1] - z[0] * z[0], z[2] - z[0] * z[0], z[0] - 3]
+    >>> fixed = repair_nonlinear(residual, {"a": 3.0, "b": 9.0, "c": 20.0}, k=1)
+    >>> fixed.support, round(fixed.repaired["c"][0], 6)
+    (('c',), 9.0)
     """
     if claim != "local":
         raise Refused(
@@ -96,14 +112,12 @@ def repair_nonlinear(
             " for a global answer give finite candidates, or coordinates in which the relations are linear"
         )
     started = time.perf_counter()
-    near, way = ball or Ball(), descent or Descent()
-    penalty, max_iterations = way.penalty, way.max_iterations
     names, groups, y = _stack(responses)
     model = _Model(residual, jacobian, y)
     lam = _default_penalty(model, groups, y) if penalty is None else float(penalty)
     if not lam > 0.0:
         raise InputError(f"penalty must be positive, not {penalty!r}")
-    z, steps, step_norm, objective = _sparse_gauss_newton(model, groups, y, lam, way.weights, max_iterations)
+    z, steps, step_norm, objective = _sparse_gauss_newton(model, groups, y, lam, weights, max_iterations)
     z, more, polish = min(
         (_polish(model, groups, y, z, nodes, max_iterations) for nodes in _proposals(model, groups, y, z, k)),
         key=lambda point: model.size(point[0]),
@@ -118,9 +132,9 @@ def repair_nonlinear(
         len(edited),
         k=k,
         epsilon=epsilon,
-        curvature=near.curvature,
-        radius=near.radius,
-        jacobian_error=near.jacobian_error,
+        curvature=curvature,
+        radius=radius,
+        jacobian_error=jacobian_error,
     )
     return LocalRepair(
         repaired={name: tuple(map(float, z[part])) for name, part in zip(names, groups, strict=True)},
@@ -128,7 +142,7 @@ def repair_nonlinear(
         residual=size,
         gamma=gamma,
         error_bound=bound,
-        radius=near.radius,
+        radius=radius,
         method="gauss-newton" if jacobian is None else "gauss-newton, given jacobian",
         error={names[i]: tuple(map(float, y[groups[i]] - z[groups[i]])) for i in edited},
         converged=min(step_norm, polish) <= 1e-8 * max(1.0, float(np.linalg.norm(z))),
@@ -143,7 +157,25 @@ def repair_nonlinear(
 def finite_alternatives(
     residual: Residual, candidates: Mapping[str, Sequence[Any]], *, epsilon: float = 1e-9, limit: int = 64
 ) -> tuple[Mapping[str, Values], ...]:
-    """Every field over finite candidates with ‖residual‖ ≤ ε: the global answer where domains are finite (Boolean clauses)."""
+    """Every field z over finite candidates with ‖M(z)‖ ≤ ε: the global answer where domains are
+    finite (Boolean clauses).
+
+    Parameters
+    ----------
+    residual : M, of all coordinates in the order of `candidates`.
+    candidates : the values that each node may have, by node id.
+    epsilon : noise radius.
+    limit : fields to list at most.
+
+    Returns
+    -------
+    tuple of mappings from node id to its numbers
+
+    >>> from rrf_design.repairing import finite_alternatives
+    >>> bits = {"x": [0, 1], "y": [0, 1]}
+    >>> len(finite_alternatives(lambda z: (1 - z[0]) * (1 - z[1]), bits))  # x or y
+    3
+    """
     names = tuple(candidates)
     choices = [[tuple(map(float, np.atleast_1d(value))) for value in candidates[name]] for name in names]
     if prod(len(part) for part in choices) > 1_000_000:
@@ -159,7 +191,22 @@ def finite_alternatives(
 
 
 def log_coordinates(responses: Mapping[str, Any]) -> dict[str, Values]:
-    """log z of positive responses: a relation z_j = z_i^c is linear there (transport scale c), and the theory is global."""
+    """log z of positive responses: a relation z_j = z_i^c is linear there (transport scale c), and
+    the theory is global.
+
+    Parameters
+    ----------
+    responses : a number or several by node id, all positive.
+
+    Returns
+    -------
+    dict
+        The logarithms by node id.
+
+    >>> from rrf_design.repairing import log_coordinates
+    >>> log_coordinates({"a": 1.0})
+    {'a': (0.0,)}
+    """
     result = {}
     for name, value in responses.items():
         numbers = np.atleast_1d(np.asarray(value, dtype=np.float64))
@@ -223,7 +270,9 @@ def _stack(responses: Mapping[str, Any]) -> tuple[tuple[str, ...], tuple[NDArray
 
 
 def _default_penalty(model: _Model, groups: Sequence[NDArray[np.int64]], y: Array) -> float:
-    """A hundredth of the λ above which nothing is edited; the polish removes what shrinkage is left."""
+    """A hundredth of the λ above which nothing is edited; the polish removes what shrinkage is
+    left.
+    """
     rows, tangent = model(y)
     pull = tangent.T @ rows
     return 0.01 * max(float(np.linalg.norm(pull[part])) for part in groups) or 1.0
@@ -262,9 +311,11 @@ def _sparse_gauss_newton(
 
 
 def _proposals(model: _Model, groups: Sequence[NDArray[np.int64]], y: Array, z: Array, k: int) -> list[tuple[int, ...]]:
-    """Sets of at most k nodes worth fitting: the most edited ones, and the exact decoder's at both linearisations.
+    """Sets of at most k nodes worth fitting: the most edited ones, and the exact decoder's at both
+    linearisations.
 
-    The second kind is there because the relaxation may spread one error over several nodes, here as in linear fields.
+    The second kind is there because the relaxation may spread one error over several nodes, here as
+    in linear fields.
     """
     from solvers.decoding import decode_support
 
@@ -331,9 +382,12 @@ def _certificate(
     if size > epsilon + 1e-9 or edited > k:
         return None, f"no field with at most {k} edits near the responses fits: residual {size:.4g}, {edited} edits."
     if curvature is None or radius is None or jacobian_error is None:
-        return None, (
-            "local fit only: without bounds on curvature (L), radius (r) and the Jacobian's error (δ_J) nothing is certified,"
-            " and other fields may fit further away."
+        return (
+            None,
+            (
+                "local fit only: without bounds on curvature (L), radius (r) and the Jacobian's error (δ_J) nothing is"
+                " certified, and other fields may fit further away."
+            ),
         )
     effective = gamma - jacobian_error - 0.5 * curvature * radius
     if effective <= 0.0:
@@ -341,8 +395,11 @@ def _certificate(
             None,
             f"the tangent margin {gamma:.4g} is eaten by δ_J + Lr/2 = {jacobian_error + 0.5 * curvature * radius:.4g}.",
         )
-    bound = apart(epsilon, effective)
-    return bound, (
-        f"if the truth is within {radius:g} of it and at most {k} answers are wrong, the error is at most"
-        f" {bound:.4g}; further away nothing is claimed."
+    bound = recovery_bound(epsilon, effective)
+    return (
+        bound,
+        (
+            f"if the truth is within {radius:g} of it and at most {k} answers are wrong, the error is at most"
+            f" {bound:.4g}; further away nothing is claimed."
+        ),
     )

@@ -1,8 +1,10 @@
-"""Code: repair the field of execution signatures, then choose a whole generated program (paper, "Code repair").
+"""Code: repair the field of execution signatures, then choose a whole generated program (paper,
+"Code repair").
 
-Coordinates of a signature have very different sizes, so they are divided by a robust scale of what was observed. The
-exact decoder repairs the scaled field; because a repaired signature is no source code, the answer is the generated
-program whose own signature is nearest to the coordinatewise median of the repaired field. Nothing is edited.
+Coordinates of a signature have very different sizes, so they are divided by a robust scale of what
+was observed. The exact decoder repairs the scaled field; because a repaired signature is no source
+code, the answer is the generated program whose own signature is nearest to the coordinatewise
+median of the repaired field. Nothing is edited.
 """
 
 from __future__ import annotations
@@ -15,8 +17,8 @@ import numpy as np
 
 from rrf_design.errors import InputError
 from rrf_design.repairing.contract import Array, Repair, Values
-from rrf_design.repairing.responses_file import collect
-from rrf_design.repairing.run import repair
+from rrf_design.repairing.fields import collect
+from rrf_design.repairing.repairs import repair
 
 if TYPE_CHECKING:
     from rrf_design.problem import Problem, Selection
@@ -28,9 +30,13 @@ class ProgramChoice:
 
     node: str
     equivalent: tuple[str, ...]
-    """Nodes whose programs have the same public signature: indistinguishable here, whatever their source is."""
+    """Nodes whose programs have the same public signature: indistinguishable here, whatever their
+    source is.
+    """
     distance: float
-    """From its scaled signature to the target, 0 when a program behaves exactly as the repaired field says."""
+    """From its scaled signature to the target, 0 when a program behaves exactly as the repaired
+    field says.
+    """
     target: Values
     """Median of the repaired signatures, in the original units."""
     scale: Values
@@ -40,7 +46,31 @@ class ProgramChoice:
 def select_program(
     problem: Problem, signatures: Mapping[str, Any], *, select: Selection = None, k: int | None = None, **options: Any
 ) -> ProgramChoice:
-    """Choose among programs by public signatures (None or a status where a program is invalid, never zeros)."""
+    """Choose among programs by public signatures: the program nearest to the median of the repaired
+    signatures, each coordinate divided by its median magnitude.
+
+    Parameters
+    ----------
+    problem : a node for each program, relations between their signatures.
+    signatures : the outputs of each program on public tests, by node id; None or a status where a
+        program is invalid, never zeros.
+    select, k, options : as in `repair`, which is called with the method "exact".
+
+    Returns
+    -------
+    ProgramChoice
+        The chosen node, those that behave alike, and the repair.
+
+    >>> import rrf_design as rrf
+    >>> from rrf_design.repairing import select_program
+    >>> problem = rrf.Problem(
+    ...     nodes=[{"id": name, "dim": 2} for name in "abc"],
+    ...     relations=[{"id": x + y, "tail": x, "head": y} for x, y in ("ab", "bc", "ca")],
+    ... )
+    >>> choice = select_program(problem, {"a": [1, 2], "b": [1, 2], "c": [9, 2]})
+    >>> choice.node, choice.equivalent
+    ('a', ('b',))
+    """
     operator = problem.operator(select)
     field = collect(problem, signatures, nodes=operator.node_ids)
     dims = {problem.node_by_id[name].dim for name in operator.node_ids}
@@ -49,7 +79,7 @@ def select_program(
     if not field.values:
         raise InputError("no program ran; there is nothing to choose from")
     scale = robust_scale(np.array(list(field.values.values())))
-    scaled = scale_problem(problem, scale)
+    scaled = _scale_problem(problem, scale)
     values: dict[str, Any] = {name: tuple(np.array(value) / scale) for name, value in field.values.items()}
     values.update({name: {"status": status} for name, status in field.invalid.items()})
     fixed = repair(scaled, values, select=select, k=k, method="exact", **options)
@@ -62,13 +92,18 @@ def select_program(
 
 
 def robust_scale(signatures: Array) -> Array:
-    """Median magnitude of each coordinate; 1 where that is 0. Signatures are (programs, coordinates)."""
+    """Median magnitude of each coordinate; 1 where that is 0.
+
+    Signatures are (programs, coordinates).
+    """
     size = np.median(np.abs(signatures), axis=0)
     return np.where(size > 0.0, size, 1.0)
 
 
-def scale_problem(problem: Problem, scale: Array) -> Problem:
-    """The same problem for z/scale: transports S⁻¹TS, offsets S⁻¹o, anchor rows A S (identity anchors keep unit rows)."""
+def _scale_problem(problem: Problem, scale: Array) -> Problem:
+    """The same problem for z/scale: transports S⁻¹TS, offsets S⁻¹o, anchor rows A S (identity
+    anchors keep unit rows).
+    """
     relations = []
     for relation in problem.relations:
         entry = relation.model_dump(by_alias=True, exclude_defaults=True)

@@ -1,6 +1,8 @@
-"""Documents to pages: one self-contained HTML file for a design, a plan, a certificate, a run, a repair or a scenario.
+"""Documents to pages: one self-contained HTML file for a design, a plan, a certificate, a run, a
+repair or a scenario.
 
-`pages` and `charts` are building blocks that any command may use; `write_report` reads a document and writes its page.
+`pages` and `charts` are building blocks that any command may use; `write_report` reads a document
+and writes its page.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
-"""The page of a certificate: the promise in words, with everything it rests on and what it does not say.
+"""The page of a certificate: the promise in words, with everything it rests on and what it does not
+say.
 
-The page shows what the document claims; whether the claim holds is `rrf-design verify`'s to say, and the page says so.
+The page shows what the document claims; whether the claim holds is `rrf-design verify`'s to say,
+and the page says so.
 """
 
 from __future__ import annotations
@@ -14,9 +16,11 @@ from rrf_design.reporting.charts import Series, line_chart
 from rrf_design.reporting.designs import bounds_words, gamma
 from rrf_design.reporting.fieldview import FieldView
 from rrf_design.reporting.graph import draw_field
-from rrf_design.reporting.markup import Child, Markup, join
 from rrf_design.reporting.pages import (
     Card,
+    Child,
+    Markup,
+    PageParts,
     Section,
     at_least,
     at_most,
@@ -25,8 +29,8 @@ from rrf_design.reporting.pages import (
     cards,
     code,
     figure,
+    join,
     number,
-    page,
     prose,
     section,
     table,
@@ -51,7 +55,7 @@ def _how_often(pilot: Any) -> list[Child]:
     return [] if not pilot else [prose("How often that fails, from a pilot: ", str(pilot["sentence"]))]
 
 
-def certificate_page(source: PageSource) -> str:
+def certificate_page(source: PageSource) -> PageParts:
     """The page of a certificate document."""
     data = source.data
     k = int(data["k"])
@@ -76,7 +80,7 @@ def certificate_page(source: PageSource) -> str:
         ("format", f"{data['format']}, version {data['version']}"),
         *((str(key), _flat(value)) for key, value in data["provenance"].items() if value is not None),
     ]
-    return page(
+    return PageParts(
         f"Certificate for {name}",
         [part for part in parts if part is not None],
         subtitle=f"What is promised at k = {k} wrong answers",
@@ -122,7 +126,9 @@ def _bound_words(data: Mapping[str, Any]) -> str:
 
 
 def promised(error: Mapping[str, Any]) -> float | None:
-    """The error that a certificate promises: its bound with a tail where it speaks of one (certificate specification)."""
+    """The error that a certificate promises: its bound with a tail where it speaks of one
+    (certificate specification).
+    """
     bound: float | None = error["bound"] if not error.get("tail") else error["tail"]["bound"]
     return bound
 
@@ -133,14 +139,16 @@ def no_bound(data: Mapping[str, Any]) -> str:
         return "no positive margin is proven"
     if data["error"]["spread"] is None:
         return (
-            "blocks are uncertain, and nothing bounds the true answers that they act on; give their nodes a range, or the problem"
-            " an amplitude"
+            "blocks are uncertain, and nothing bounds the true answers that they act on; give their nodes a range, or"
+            " the problem an amplitude"
         )
     return "no noise radius is declared"
 
 
 def _premise(data: Mapping[str, Any]) -> str:
-    """Under which assumption the promise is made: how many answers, how much noise, how large a field."""
+    """Under which assumption the promise is made: how many answers, how much noise, how large a
+    field.
+    """
     k, error, noise = int(data["k"]), data["error"], data["noise"]
     parts = [f"at most {k} answer{' is' if k == 1 else 's are'} wrong"]
     if noise.get("epsilon"):
@@ -165,7 +173,10 @@ def _promise(data: Mapping[str, Any]) -> list[Child]:
         near = f"within {at_most(bound)} of the truth" if bound > 0 else "the truth"
         text = f"Promised: repaired answers are {near}, provided that {_premise(data)}."
     else:
-        text = f"Promised: every set of at most {answers} leaves a trace of its own. No error bound is promised: {no_bound(data)}."
+        text = (
+            f"Promised: every set of at most {answers} leaves a trace of its own. No error bound is promised:"
+            f" {no_bound(data)}."
+        )
     more = (
         f"No two sets of at most {answers} look alike: {gamma(k)} ≥ {at_least(margin['lower'], 7)}, proven."
         if margin["lower"] > 0
@@ -226,7 +237,10 @@ def _bounds(data: Mapping[str, Any]) -> Section:
             [
                 "margin in the file's own units, without whitening",
                 at_least(bare["lower"], 9),
-                f"upper bound {at_most(bare['upper'], 9)}; for comparison: it is about another operator and not certified",
+                (
+                    f"upper bound {at_most(bare['upper'], 9)}; for comparison: it is about another operator and not"
+                    " certified"
+                ),
             ]
         )
     if data.get("conditional"):
@@ -235,7 +249,10 @@ def _bounds(data: Mapping[str, Any]) -> Section:
             [
                 "margin over the named supports only",
                 at_least(some["lower"], 9),
-                f"upper bound {at_most(some['upper'], 9)}; {len(some['supports'])} supports: an audit, not the uniform promise",
+                (
+                    f"upper bound {at_most(some['upper'], 9)}; {len(some['supports'])} supports: an audit, not the"
+                    " uniform promise"
+                ),
             ]
         )
     return section("The figures", table([f"at k = {data['k']}", "value", "how"], rows, right=[1]))
@@ -249,7 +266,9 @@ def _view(source: PageSource) -> FieldView:
 
 
 def _in_units_of_answers(problem: Problem, witness: Mapping[str, Any]) -> dict[str, tuple[float, ...]]:
-    """A certificate's witness is over the operator's columns; where a node has a metric, its answers are scaled by it."""
+    """A certificate's witness is over the operator's columns; where a node has a metric, its
+    answers are scaled by it.
+    """
     operator = problem.operator("all")
     place = {name: i for i, name in enumerate(operator.node_ids)}
     column = np.zeros(operator.shape[1])
@@ -270,14 +289,16 @@ def _witness(data: Mapping[str, Any]) -> Section:
     if pair:
         more = callout(
             prose(
-                f"Two errors that can't be told apart: one on {', '.join(pair['first'])}, the other on {', '.join(pair['second']) or 'no node'}. Both lead to the same measurements."
+                f"Two errors that can't be told apart: one on {', '.join(pair['first'])}, the other on"
+                f" {', '.join(pair['second']) or 'no node'}. Both lead to the same measurements."
             ),
             kind="bad",
         )
     return section(
         "The witness",
         prose(
-            f"The error that the design sees least; its residual was checked directly: {number(data['audit']['residual'], 3)}."
+            "The error that the design sees least; its residual was checked directly:"
+            f" {number(data['audit']['residual'], 3)}."
         ),
         table(["node", "direction"], rows),
         more,
@@ -299,7 +320,8 @@ def _rivals(data: Mapping[str, Any]) -> Section | None:
         prose(rivals_words(data)),
         table(["answer or check", "in the first", "in the second"], [[name, *cells] for name, cells in found.items()]),
         prose(
-            "The verifier re-checks both in exact arithmetic: how many are wrong, what they leave unexplained, how far they are apart."
+            "The verifier re-checks both in exact arithmetic: how many are wrong, what they leave unexplained, how far"
+            " they are apart."
         ),
     )
 
@@ -354,7 +376,10 @@ def _budgets(data: Mapping[str, Any]) -> Section | None:
         "If more answers are wrong",
         figure(
             picture,
-            caption="Proven bounds of the margin for other corruption budgets: a promise at one k says nothing about the next.",
+            caption=(
+                "Proven bounds of the margin for other corruption budgets: a promise at one k says nothing about the"
+                " next."
+            ),
         ),
     )
 
@@ -393,7 +418,8 @@ def _more(data: Mapping[str, Any]) -> Section:
     return section(
         "For convex decoders",
         prose(
-            f"Null-space property: {null['status']}. A positive margin alone does not make group-ℓ₁ decoding succeed; this property does."
+            f"Null-space property: {null['status']}. A positive margin alone does not make group-ℓ₁ decoding succeed;"
+            " this property does."
         ),
         table(["constant", "value"], rows, right=[1]) if rows else None,
         prose(f"Sensitivity of the margin, by the audit: {number(audit)}.") if audit is not None else None,

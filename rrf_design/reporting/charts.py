@@ -1,7 +1,9 @@
-"""Charts as inline SVG, each with the table of what it shows: lines and steps with bounds, and bars.
+"""Charts as inline SVG, each with the table of what it shows: lines and steps with bounds, and
+bars.
 
-Series differ by marker and dash as well as by colour. Bounds are drawn as a band from lower to upper, and where
-they are equal the band has no height: nothing is smoothed or interpolated that was not computed.
+Series differ by marker and dash as well as by colour. Bounds are drawn as a band from lower to
+upper, and where they are equal the band has no height: nothing is smoothed or interpolated that was
+not computed.
 """
 
 from __future__ import annotations
@@ -10,8 +12,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from rrf_design.reporting.markup import Markup, join, tag
-from rrf_design.reporting.pages import Picture, at_least, at_most, number, table
+from rrf_design.reporting.pages import Markup, Picture, at_least, at_most, join, number, table, tag
 
 WIDTH, HEIGHT = 640, 340
 LEFT, RIGHT, TOP, BOTTOM = 78, 22, 18, 62
@@ -57,7 +58,10 @@ def line_chart(
     log_y: bool = False,
     zero: bool = True,
 ) -> Picture:
-    """Values over x. `step` holds each value until the next point (what money has bought stays bought)."""
+    """Values over x.
+
+    `step` holds each value until the next point (what money has bought stays bought).
+    """
     drawn = [s for s in series if len(s.x)]
     values = [
         v for s in drawn for part in (s.y, s.lower, s.upper) if part is not None for v in part if math.isfinite(v)
@@ -99,7 +103,10 @@ def step_chart(
 def bar_chart(
     bars: Sequence[Bar], *, label: str, value_label: str, target: float | None = None, most: int = 30
 ) -> Picture:
-    """Horizontal bars with their values written out; whiskers show bounds. Bars beyond `most` are in the table only."""
+    """Horizontal bars with their values written out; whiskers show bounds.
+
+    Bars beyond `most` are in the table only.
+    """
     shown = list(bars[:most])
     row = 30
     height = TOP + row * max(len(shown), 1) + 48

@@ -1,30 +1,53 @@
-"""The page of many items: the sentence one may say about all of them, then every item in one table, and each item's story behind it.
+"""The page of many items: the sentence one may say about all of them, then every item in one table,
+and each item's story behind it.
 
-A delivered table, a repair of many fields and a run over many items all become an `rrf-item-table` document first:
+A delivered table, a repair of many fields and a run over many items all become an `rrf-item-table`
+document first:
 
-    head      title, sentence, and where known subtitle, good (is all well?), verdicts (how many of each), figures
-              ([label, value, note]), notes, refresh (seconds; while more is to come), facts ([name, value])
+    head      title, sentence, and where known: subtitle, good (is all well?), verdicts (how many
+              of each), figures ([label, value, note]), notes, refresh (seconds, while more is to
+              come), facts ([name, value])
     columns   names; the one called `verdict` gets buttons, and the first one names the item
     rows      one list per item, in the order of the columns: texts, numbers, null
-    details   optional, one entry per row: null, or a list of {heading, text} and {heading, columns, rows}
+    details   optional, one entry per row: null, or a list of {heading, text} and {heading, columns,
+              rows}: behind an item of a run its questions with the raw texts, how each was read,
+              what it became, what was bought in which order, and the error that each purchase was
+              to expose
 
-Rows and details are data in the page, as text that is parsed as JSON and shown as text; `assets/items.js` writes only the rows
-that are in sight, so that 100,000 of them stay quick. Without the script the first rows are there all the same.
+Rows and details are data in the page, as text that is parsed as JSON and shown as text;
+`assets/items.js` writes only the rows that are in sight, so that 100,000 of them stay quick.
+Without the script the first rows are there all the same.
 """
 
 from __future__ import annotations
 
 import html
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from rrf_design.amounts import digits
-from rrf_design.documents import checked
+from rrf_design.documents import checked, sealed
 from rrf_design.errors import InputError
-from rrf_design.reporting.markup import Child, Markup, join, tag, visible
-from rrf_design.reporting.pages import Card, amount, callout, cards, page, prose, section, table
-from rrf_design.reporting.sentences import MEANINGS, SIGNS
+from rrf_design.reporting.pages import (
+    Card,
+    Child,
+    Markup,
+    PageParts,
+    amount,
+    callout,
+    cards,
+    join,
+    number,
+    prose,
+    section,
+    table,
+    tag,
+    visible,
+)
+from rrf_design.reporting.sentences import MEANINGS, SIGNS, common, many_sentence
+from rrf_design.texts import digits, rounded_down, rounded_up
 from rrf_design.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -33,42 +56,45 @@ if TYPE_CHECKING:
 FIRST = 50
 """Rows that are there without the script, and on paper before it ran."""
 CARRIED = 16_000_000
-"""Characters of details that a page carries: the items that most need a look first, the others as far as they fit."""
+"""Characters of details that a page carries: the items that most need a look first, the others as
+far as they fit.
+"""
 
 
-def delivery_page(document: Mapping[str, Any]) -> str:
+def _item_table_parts(document: Mapping[str, Any]) -> PageParts:
     """The page of an `rrf-item-table` document; InputError where a row does not fit the columns."""
     data = checked(document, "rrf-item-table", what="item table")
     head = data["head"]
-    return page(
+    return PageParts(
         str(head["title"]),
         [section("Every item", items_table(data))],
         subtitle=str(head.get("subtitle") or ""),
-        lead=delivery_lead(head),
+        lead=_delivery_lead(head),
         facts=[(str(name), str(value)) for name, value in head.get("facts") or ()],
         refresh=head.get("refresh"),
     )
 
 
-def item_table_page(source: PageSource) -> str:
-    return delivery_page(source.data)
+def delivery_page(document: Mapping[str, Any]) -> str:
+    """The page of an `rrf-item-table` document as HTML."""
+    return _item_table_parts(document).html()
 
 
-def delivered(source: PageSource) -> str:
+def item_table_page(source: PageSource) -> PageParts:
+    return _item_table_parts(source.data)
+
+
+def delivered(source: PageSource) -> PageParts:
     """The page of an `rrf-delivery`: a delivered table."""
-    from rrf_design.reporting.items import delivered_items
-
-    return delivery_page(delivered_items(checked(source.data, "rrf-delivery", what="delivery")))
+    return _item_table_parts(delivered_items(checked(source.data, "rrf-delivery", what="delivery")))
 
 
-def batch_page(source: PageSource) -> str:
+def batch_page(source: PageSource) -> PageParts:
     """The page of an `rrf-repair-batch`."""
-    from rrf_design.reporting.items import batch_delivery
-
-    return delivery_page(batch_delivery(source.data))
+    return _item_table_parts(_batch_delivery(source.data))
 
 
-def delivery_lead(head: Mapping[str, Any]) -> Markup:
+def _delivery_lead(head: Mapping[str, Any]) -> Markup:
     """The sentence first, then how many there are of each verdict and what it cost."""
     kind = {True: "good", False: "bad", None: "unsure"}[head.get("good")]
     shown = [Card(str(label), amount(value), str(note)) for label, value, note in head.get("figures") or ()]
@@ -81,7 +107,9 @@ def delivery_lead(head: Mapping[str, Any]) -> Markup:
 
 
 def items_table(data: Mapping[str, Any]) -> Markup:
-    """All rows as data, a place for the script to show them, and the first rows as a plain table."""
+    """All rows as data, a place for the script to show them, and the first rows as a plain
+    table.
+    """
     columns = [visible(str(name)) for name in data["columns"]]
     rows = data["rows"]
     for index, row in enumerate(rows):
@@ -121,7 +149,9 @@ def items_table(data: Mapping[str, Any]) -> Markup:
 def _carried(
     rows: Sequence[Sequence[Any]], columns: Sequence[str], details: Sequence[Any]
 ) -> Iterator[list[dict[str, Any]] | None]:
-    """Details row by row; None for what no longer fits. Items that nobody may rely on come first."""
+    """Details row by row; None for what no longer fits. Items that nobody may rely on come
+    first.
+    """
     place = columns.index("verdict") if "verdict" in columns else None
     ranks: dict[Any, int] = {verdict.value: verdict.rank for verdict in Verdict}
 
@@ -164,3 +194,203 @@ def _cell(cell: Any) -> str | int | float | None:
 
 def _shown(cell: str | int | float | None) -> Child:
     return "" if cell is None else str(cell)
+
+
+SHOWN = 3
+"""Values that a row shows; what lies behind it shows all."""
+
+SIGNIFICANT = 5
+"""Digits of bounds in a row, cut to the side on which they hold."""
+
+Detail = dict[str, Any]
+
+
+def run_delivery(data: Mapping[str, Any], answers: Iterable[Mapping[str, Any]] = ()) -> dict[str, Any]:
+    """The items of a run; `answers` are its recorded ones, where they are at hand."""
+    bought: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
+    for purchase in data["purchases"]:
+        bought[str(purchase["item"])].append(purchase)
+    said: dict[str, dict[str, Mapping[str, Any]]] = defaultdict(dict)
+    for answer in answers:
+        said[str(answer["item"])][str(answer["node"])] = answer
+    rows, details = [], []
+    for item in data["items"]:
+        name = str(item["item"])
+        repair = item.get("repair") or {}
+        cost = sum(float(purchase["price"]) for purchase in bought[name])
+        reason = str(repair.get("reason") or item.get("detail") or "")
+        rows.append([name or str(item["name"]), *_outcome(item, repair), cost, str(item["stopped_because"]), reason])
+        details.append(_item_details(item, bought[name], said[name]))
+    columns = ["item", "verdict", "values", "wrong", "bound", "certified margin", "cost", "stopped because", "reason"]
+    content = {"head": run_head(data), "columns": columns, "rows": rows, "details": details}
+    return sealed("rrf-item-table", content)
+
+
+def run_head(data: Mapping[str, Any]) -> dict[str, Any]:
+    """What a run over many items comes to."""
+    premise = common([str(item.get("assumes", "")) for item in data["items"] if item["verdict"] == "certified"])
+    return {
+        "title": f"Run {data['run']}",
+        "sentence": many_sentence(data["verdicts"], assumes=premise),
+        "good": True if data["verdict"] == "certified" else None,
+        "verdicts": data["verdicts"],
+        "figures": [["spent", data["spent"], "in the unit of the file's costs"]],
+    }
+
+
+def _batch_delivery(data: Mapping[str, Any], *, title: str = "Repair of many fields") -> dict[str, Any]:
+    """The fields of an `rrf-repair-batch`."""
+    rows, details = [], []
+    for entry in data["items"]:
+        item = {**entry, "gamma_lower": entry.get("gamma_lower"), "repair": entry}
+        rows.append([str(entry["field"]), *_outcome(item, entry), str(entry.get("reason") or "")])
+        details.append([_reasons(item), _answers(item, {})])
+    columns = ["field", "verdict", "values", "wrong", "bound", "certified margin", "reason"]
+    premise = common([str(entry.get("assumes", "")) for entry in data["items"] if entry["verdict"] == "certified"])
+    head = {
+        "title": title,
+        "sentence": many_sentence(data["verdicts"], item="field", assumes=premise),
+        "good": True if data["verdict"] == "certified" else None,
+        "verdicts": data["verdicts"],
+        "notes": [f"Against the truth: {number(int(count))} × {name}" for name, count in data["failures"].items()],
+    }
+    return sealed("rrf-item-table", {"head": head, "columns": columns, "rows": rows, "details": details})
+
+
+def delivered_items(data: Mapping[str, Any], stories: Sequence[list[Detail] | None] = ()) -> dict[str, Any]:
+    """The rows of an `rrf-delivery`; `stories` is what was asked and answered about each, where it
+    is at hand.
+    """
+    rows, details = [], []
+    for place, item in enumerate(data["items"]):
+        rows.append(
+            [
+                str(item["id"]),
+                item["rank"],
+                item["answer"],
+                item["verdict"],
+                None if item["bound"] is None else rounded_up(item["bound"], SIGNIFICANT),
+                item["raw"],
+                ", ".join(item["wrong"]),
+                item["cost"],
+                item["reason"],
+            ]
+        )
+        told = stories[place] if stories else None
+        details.append([_delivered_reasons(item), *(told or ())])
+    premise = common([str(item["assumes"]) for item in data["items"] if item["verdict"] == "certified"])
+    head = {
+        "title": f"{data['recipe']}: what may be handed over",
+        "subtitle": str(data["table"]),
+        "sentence": many_sentence(data["verdicts"], assumes=premise),
+        "good": True if data["verdict"] == "certified" else None,
+        "verdicts": data["verdicts"],
+    }
+    columns = ["item", "rank", "answer", "verdict", "bound", "raw", "wrong", "cost", "reason"]
+    return sealed("rrf-item-table", {"head": head, "columns": columns, "rows": rows, "details": details})
+
+
+def _delivered_reasons(item: Mapping[str, Any]) -> Detail:
+    rows = [
+        ["verdict", item["verdict"]],
+        ["because", item["reason"]],
+        ["assumes", item["assumes"]],
+        ["wrong", ", ".join(item["wrong"])],
+        ["not readable", ", ".join(item["unread"])],
+        ["who can decide it", item["check"]],
+    ]
+    return {"heading": "Why", "columns": ["", ""], "rows": [row for row in rows if row[1]]}
+
+
+def _outcome(item: Mapping[str, Any], repair: Mapping[str, Any]) -> list[Any]:
+    """Verdict, values, what is wrong, bound, margin."""
+    values = repair.get("repaired") or {}
+    shown = "; ".join(f"{name} {vector(value)}" for name, value in list(values.items())[:SHOWN] if value is not None)
+    bounds = [float(bound) for bound in (repair.get("bounds") or {}).values()]
+    return [
+        str(item["verdict"]),
+        shown + ("; …" if shown and len(values) > SHOWN else ""),
+        ", ".join(repair.get("support") or ()),
+        rounded_up(max(bounds), SIGNIFICANT) if bounds else None,
+        None if item.get("gamma_lower") is None else rounded_down(item["gamma_lower"], SIGNIFICANT),
+    ]
+
+
+def _item_details(
+    item: Mapping[str, Any], bought: Sequence[Mapping[str, Any]], answers: Mapping[str, Mapping[str, Any]]
+) -> list[Detail]:
+    """What lies behind one item of a run."""
+    parts = [_reasons(item), _answers(item, answers)]
+    if bought:
+        parts.append(_bought(item, bought))
+    for node, answer in answers.items():
+        text = str((answer.get("request") or {}).get("prompt") or "")
+        parts.append({"heading": f"{node}: asked", "text": text})
+        parts.append({"heading": f"{node}: answered", "text": str((answer.get("reply") or {}).get("text") or "")})
+    return parts
+
+
+def _reasons(item: Mapping[str, Any]) -> Detail:
+    repair = item.get("repair") or {}
+    rows = [
+        ["verdict", item["verdict"]],
+        ["because", repair.get("reason")],
+        ["assumes", item.get("assumes")],
+        ["buying ended", " ".join(str(item.get(key) or "") for key in ("stopped_because", "detail")).strip()],
+        ["not asked", ", ".join(item.get("unasked") or ())],
+        ["not readable", ", ".join(item.get("unread") or ())],
+    ]
+    return {"heading": "Why", "columns": ["", ""], "rows": [row for row in rows if row[1]]}
+
+
+def _answers(item: Mapping[str, Any], answers: Mapping[str, Mapping[str, Any]]) -> Detail:
+    """Node by node: as it was read, under which label, and what it became."""
+    repair = item.get("repair") or {}
+    given, failed = item.get("answers") or {}, item.get("failed") or repair.get("erased") or {}
+    values, wrong = repair.get("repaired") or {}, set(repair.get("support") or ())
+    rows = []
+    for node in dict.fromkeys([*given, *values, *(name for name in failed if name in (item.get("asked") or failed))]):
+        read = given.get(node)
+        value, off = values.get(node), (repair.get("error") or {}).get(node)
+        if read is None and node not in failed and value is not None:
+            read = [v + o for v, o in zip(value, off, strict=True)] if off is not None else value
+        parsed = (answers.get(node) or {}).get("parsed") or {}
+        became = vector(value) if value is not None else ("not determined" if values else "")
+        word = "wrong" if node in wrong else failed.get(node, "")
+        rows.append([node, "" if read is None else vector(read), parsed.get("canonical") or "", became, word])
+    return {"heading": "Answers", "columns": ["node", "read as", "label", "becomes", ""], "rows": rows}
+
+
+def _bought(item: Mapping[str, Any], bought: Sequence[Mapping[str, Any]]) -> Detail:
+    """What was bought, in order, and for the sake of which error."""
+    reasons = {}
+    for entry in item.get("trajectory") or ():
+        if entry.get("support"):
+            words = f"an error on {', '.join(entry['support'])} was seen least (margin {number(entry['gamma'], 4)})"
+            reasons.update(dict.fromkeys(entry["names"], words))
+    rows = [
+        [
+            purchase["name"],
+            purchase["buys"] + (f" by {purchase['source']}" if purchase.get("source") else ""),
+            purchase["outcome"],
+            "" if purchase["value"] is None else vector(purchase["value"]),
+            amount(purchase["price"]),
+            reasons.get(purchase["name"], "asked at the beginning"),
+            moment(purchase),
+        ]
+        for purchase in sorted(bought, key=lambda purchase: float(purchase.get("at") or 0.0))
+    ]
+    columns = ["bought", "what", "outcome", "value", "price", "why", "settled (UTC)"]
+    return {"heading": "What was bought, and why", "columns": columns, "rows": rows}
+
+
+def moment(purchase: Mapping[str, Any]) -> str:
+    at = float(purchase.get("at") or 0.0)
+    return datetime.fromtimestamp(at, tz=UTC).strftime("%Y-%m-%d %H:%M:%S") if at > 0 else ""
+
+
+def vector(values: Any) -> str:
+    """An answer of one or several coordinates, with the digits it has."""
+    items = values if isinstance(values, list | tuple) else [values]
+    shown = ", ".join(amount(float(v)) for v in items[:8])
+    return shown + (f", … ({len(items)} coordinates)" if len(items) > 8 else "")

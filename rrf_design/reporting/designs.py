@@ -1,20 +1,27 @@
-"""The page of a design: its margin and witness, why the margin is no larger, and what would help.
+"""The page of a design (its margin and witness, why the margin is no larger, and what would help),
+and the page of two designs side by side.
 
-Its document is an `rrf-explanation` (`rrf_design.explaining`): everything that had to be solved stands there.
+Their documents are `rrf-explanation`s (`rrf_design._explain`): everything that had to be solved
+stands there. Two designs are compared at the same k, with their problems: what each buys, and how
+each sees the other's witness.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from math import sqrt
 from typing import TYPE_CHECKING, Any
 
-from rrf_design.goal import reaches
+from rrf_design.errors import InputError
+from rrf_design.goal import CERTAIN, reaches
 from rrf_design.reporting.charts import Series, line_chart
 from rrf_design.reporting.fieldview import FieldView
 from rrf_design.reporting.graph import draw_field
-from rrf_design.reporting.markup import Child, Markup, join
 from rrf_design.reporting.pages import (
     Card,
+    Child,
+    Markup,
+    PageParts,
     Section,
     amount,
     at_least,
@@ -22,8 +29,8 @@ from rrf_design.reporting.pages import (
     callout,
     cards,
     figure,
+    join,
     number,
-    page,
     prose,
     section,
     table,
@@ -46,13 +53,13 @@ def facts_of(problem: Problem) -> list[tuple[str, str]]:
     ]
 
 
-def subscript(k: int) -> str:
+def _subscript(k: int) -> str:
     return str(k).translate(str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉"))
 
 
 def gamma(k: int) -> str:
     """γ with its k, which it never goes without."""
-    return f"γ{subscript(k)}"
+    return f"γ{_subscript(k)}"
 
 
 def bounds_words(lower: float, upper: float, status: str) -> str:
@@ -64,7 +71,7 @@ def bounds_words(lower: float, upper: float, status: str) -> str:
     return f"not settled: proven between {at_least(lower, 7)} and {at_most(upper, 7)}"
 
 
-def margin_card(data: Mapping[str, Any]) -> Card:
+def _margin_card(data: Mapping[str, Any]) -> Card:
     """The margin of an explanation, marked by whether it is enough."""
     k, wanted = int(data["k"]), data.get("wanted") or 0.0
     out_of_reach = data["gamma"] == 0 or not reaches(data["upper"], wanted)
@@ -77,7 +84,7 @@ def margin_card(data: Mapping[str, Any]) -> Card:
     )
 
 
-def design_page(source: PageSource) -> str:
+def design_page(source: PageSource) -> PageParts:
     """The page of an explanation; with its problem, the field is drawn."""
     data, problem = source.data, source.problem
     k, selected = int(data["k"]), list(data["selected"])
@@ -89,7 +96,7 @@ def design_page(source: PageSource) -> str:
         section("Who sees the witness", *_eyes(data)),
         section("What would help", *_offers(data)),
     ]
-    curve = budget_curve(data, "margin")
+    curve = _budget_curve(data, "margin")
     if curve is not None:
         parts.append(_by_budget(curve))
     bought = f"owned blocks plus {len(selected)} bought" if selected else "owned blocks only"
@@ -98,7 +105,7 @@ def design_page(source: PageSource) -> str:
         if problem is not None
         else [("problem", str(data["problem"])), ("digest of the problem (SHA-256)", str(data["digest"]))]
     )
-    return page(
+    return PageParts(
         str(data["problem"]),
         parts,
         subtitle=f"A design: {bought}, k = {k}",
@@ -122,7 +129,8 @@ def _sentence(data: Mapping[str, Any]) -> Markup:
     return join(
         callout(prose(text), prose(str(data["words"])), kind=kind),
         prose(
-            "A margin speaks of the declared relations, anchors, parsers and k; it does not say that they are right, and agreement alone is never truth."
+            "A margin speaks of the declared relations, anchors, parsers and k; it does not say that they are right,"
+            " and agreement alone is never truth."
         ),
     )
 
@@ -134,7 +142,7 @@ def _answers(data: Mapping[str, Any]) -> str:
 
 def _figures(data: Mapping[str, Any]) -> list[Card]:
     k, size = int(data["k"]), data["size"]
-    result = [margin_card(data)]
+    result = [_margin_card(data)]
     if data.get("wanted") is not None:
         said = "reached" if data["enough"] else "not proven reached"
         result.append(Card(f"wanted {gamma(k)}", number(data["wanted"]), f"for {data['goal']}; {said}"))
@@ -163,8 +171,8 @@ def _figures(data: Mapping[str, Any]) -> list[Card]:
 def _witness_words(data: Mapping[str, Any]) -> Markup:
     k = int(data["k"])
     return prose(
-        f"The witness is the error on at most 2k = {2 * k} nodes that this design sees least: one unit of it moves all measurements"
-        f" together by {gamma(k)} = {number(data['gamma'])}. Its nodes carry a heavy ring."
+        f"The witness is the error on at most 2k = {2 * k} nodes that this design sees least: one unit of it moves all"
+        f" measurements together by {gamma(k)} = {number(data['gamma'])}. Its nodes carry a heavy ring."
     )
 
 
@@ -181,17 +189,23 @@ def _eyes(data: Mapping[str, Any]) -> list[Child]:
 def _offers(data: Mapping[str, Any]) -> list[Child]:
     k = int(data["k"])
     content: list[Child] = []
+    figures = (
+        ("robust_lower", CERTAIN, at_least),
+        ("error_bound", "promised error then", at_most),
+    )
+    others = [one for one in figures if any(p.get(one[0]) is not None for p in data["purchases"])]
     if data["purchases"]:
         rows = [
             [", ".join(p["ids"]), amount(p["cost"]), number(p["gamma"]), at_least(p["lower"], 7), p["status"]]
+            + ["" if p.get(key) is None else bound(p[key], 7) for key, _, bound in others]
             for p in data["purchases"]
         ]
-        columns = ["buy", "cost", f"{gamma(k)} then", "lower bound", "status"]
-        content.append(table(columns, rows, right=[1, 2, 3], caption="Single purchases that see the witness"))
-    wanted, mend = data.get("wanted"), data.get("mend")
-    goal = f"{gamma(k)} > 0" if wanted is None else f"{gamma(k)} ≥ {number(wanted)}"
+        columns = ["buy", "cost", f"{gamma(k)} then", "lower bound", "status", *(name for _, name, _ in others)]
+        right = [1, 2, 3, *range(5, len(columns))]
+        content.append(table(columns, rows, right=right, caption="Single purchases that see the witness"))
+    goal, mend = str(data["goal"]), data.get("mend")
     if data["enough"]:
-        content.append(callout(prose(f"The design has {goal} already."), kind="good"))
+        content.append(callout(prose(f"The design reaches {goal} already."), kind="good"))
     elif mend is not None:
         claim = "nothing cheaper reaches it: proven" if data["proven"] else "not proven to be the cheapest"
         text = f"To reach {goal}, buy {', '.join(mend['ids'])} for {amount(mend['cost'])}; {claim}."
@@ -207,9 +221,110 @@ def _by_budget(curve: Series) -> Section:
     return section("How many wrong answers", figure(picture, caption=words))
 
 
-def budget_curve(data: Mapping[str, Any], name: str) -> Series | None:
+def _budget_curve(data: Mapping[str, Any], name: str) -> Series | None:
     """The margin for k = 1, 2, ..., where the document has it."""
     found = data.get("by_budget")
     if not found:
         return None
     return Series(name, *([entry[key] for entry in found] for key in ("k", "gamma", "lower", "upper")))
+
+
+Names = tuple[str, str]
+
+
+def comparison_page(first: PageSource, second: PageSource, *, names: Names = ("A", "B")) -> str:
+    """Two explained designs side by side."""
+    views = [_view(source) for source in (first, second)]
+    found = [first.data, second.data]
+    k = int(found[0]["k"])
+    if int(found[1]["k"]) != k:
+        raise InputError(f"report: designs are compared at one k, not at {k} and {found[1]['k']}")
+    parts = [
+        section("What differs", _differences(views, names)),
+        section("Each sees the other's witness", _crossed(views, names)),
+    ]
+    curves = [_budget_curve(data, name) for name, data in zip(names, found, strict=True)]
+    if all(curve is not None for curve in curves):
+        drawn = [curve for curve in curves if curve is not None]
+        picture = line_chart(drawn, x_label="k, wrong answers", y_label="margin γ of that k")
+        words = "The margin of both designs for other corruption budgets."
+        parts.append(section("How many wrong answers", figure(picture, caption=words)))
+    for name, view in zip(names, views, strict=True):
+        parts.append(section(f"The field of {name}", draw_field(view)))
+    lead = join(
+        _compare_words(names, found),
+        cards([_named(name, data) for name, data in zip(names, found, strict=True)]),
+    )
+    facts = [
+        (f"{name}: {what}", value)
+        for name, view in zip(names, views, strict=True)
+        for what, value in facts_of(view.problem)[:2]
+    ]
+    return PageParts(
+        f"{names[0]} against {names[1]}", parts, subtitle=f"Two designs at k = {k}", lead=lead, facts=facts
+    ).html()
+
+
+def _view(source: PageSource) -> FieldView:
+    if source.problem is None:
+        raise InputError(f"report: the {source.kind} does not carry its problem; give it with --problem")
+    return FieldView(source.problem, list(source.data["selected"]), source.data["witness"])
+
+
+def _named(name: str, data: Mapping[str, Any]) -> Card:
+    card = _margin_card(data)
+    return Card(f"{name}: {card.label}", card.value, f"{card.note}; bought for {amount(data['cost'])}", card.kind)
+
+
+def _compare_words(names: Names, results: Sequence[Mapping[str, Any]]) -> Markup:
+    a, b = results
+    k = a["k"]
+    if a["lower"] > b["upper"] or b["lower"] > a["upper"]:
+        better, worse = (0, 1) if a["lower"] > b["upper"] else (1, 0)
+        least, most = results[better]["lower"], results[worse]["upper"]
+        by = (
+            f", at least {number(least / most, 3)} times as much"
+            if most > 1e-9
+            else ", while the other may miss it altogether"
+        )
+        text = (
+            f"{names[better]} sees its worst error better than {names[worse]} sees its own{by}:"
+            f" {number(results[better]['gamma'])} against {number(results[worse]['gamma'])}, both at k = {k}."
+        )
+        return callout(prose(text), kind="plain")
+    return callout(
+        prose(
+            f"The bounds overlap: at k = {k} neither design is proven better. Margins {number(a['gamma'])} and"
+            f" {number(b['gamma'])}."
+        ),
+        kind="unsure",
+    )
+
+
+def _differences(views: Sequence[FieldView], names: Names) -> Markup:
+    everything = [{b.id for b in view.problem.blocks if b.owned} | set(view.selected) for view in views]
+    only = [sorted(everything[0] - everything[1]), sorted(everything[1] - everything[0])]
+    both = everything[0] & everything[1]
+    rows = [
+        [f"only in {name}", number(len(ids)), ", ".join(ids[:40]) + (" …" if len(ids) > 40 else "")]
+        for name, ids in zip(names, only, strict=True)
+    ]
+    rows.append(["in both", number(len(both)), ""])
+    return table(["blocks", "how many", "which"], rows, right=[1])
+
+
+def _crossed(views: Sequence[FieldView], names: Names) -> Markup:
+    """‖B h‖ of each design for the other's witness h: the root of what its blocks see of it
+    together.
+    """
+    rows: list[Sequence[Child]] = []
+    for i, other in ((0, 1), (1, 0)):
+        view, witness = views[i], views[other].witness
+        if not set(witness) <= view.open_nodes:
+            rows.append([names[i], f"{names[other]}'s witness", "asks nodes that it does not have"])
+            continue
+        energies = view.problem.structure.energies(witness)
+        held = [b.id for b in view.problem.blocks if view.block_status(b) in ("owned", "bought")]
+        seen = sqrt(sum(energies[name] for name in held))
+        rows.append([names[i], f"{names[other]}'s witness on {', '.join(witness)}", number(seen)])
+    return table(["design", "looks at", "moves its measurements by ‖B h‖"], rows, right=[2])

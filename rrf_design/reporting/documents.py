@@ -1,8 +1,9 @@
 """From a path or a result to its page: what kind of document is it, and who draws that kind.
 
-A kind is told by the document's `format` (rrf-plan, rrf-certificate, ...), never guessed from the file's name. A page is a
-function of its document: nothing is solved, planned or proven here. So a problem file has no page by itself; `rrf_design.explaining`
-makes the document of the design that it owns.
+A kind is told by the document's `format` (rrf-plan, rrf-certificate, ...), never guessed from the
+file's name. A page is a function of its document: nothing is solved, planned or proven here. So a
+problem file has no page by itself; `rrf_design._explain` makes the document of the design that it
+owns.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from rrf_design.errors import InputError
 
 if TYPE_CHECKING:
     from rrf_design.problem import Problem
+    from rrf_design.reporting.pages import PageParts
 
 _PAGES = {
     "rrf-explanation": "rrf_design.reporting.designs:design_page",
@@ -36,12 +38,16 @@ _PAGES = {
     "rrf-audit": "rrf_design.reporting.policies:audit_page",
     "rrf-scenario": "rrf_design.reporting.scenarios:scenario_page",
 }
-"""Format name to the function that makes its page: (PageSource) -> str. Imported when used."""
+"""Format name to the function that says what its page shows: (PageSource) -> PageParts. Imported
+when used. The one place where a kind of document meets its page.
+"""
 
 
 @dataclass(frozen=True)
 class PageSource:
-    """A document with what its page may need besides: the problem it belongs to, and the directory it lies in."""
+    """A document with what its page may need besides: the problem it belongs to, and the directory
+    it lies in.
+    """
 
     kind: str
     data: Mapping[str, Any]
@@ -50,10 +56,13 @@ class PageSource:
     problems: Mapping[str, Problem] = field(default_factory=dict)
     """Of a run over a data set: item to problem."""
     answers: Sequence[Mapping[str, Any]] = ()
-    """Of a run: its recorded answers (`rrf_design.acquisition.answer_log`), prompts and raw texts."""
+    """Of a run: its recorded answers (`rrf_design.acquisition.answer_log`), prompts and raw
+    texts.
+    """
     redone: bool = False
-    """Of a policy or an audit: whether its tests were redone (`promises.prove_policy`, `prove_audit_document`) before the page was made; of a run under a
-    policy, those of the policy."""
+    """Of a policy or an audit: whether its tests were redone (`promises.prove_policy`,
+    `prove_audit`) before the page was made; of a run under a policy, those of the policy.
+    """
     refused: str | None = None
     """What they did not prove then."""
     refresh: int | None = None
@@ -68,14 +77,16 @@ def write_report(
     answers: Sequence[Mapping[str, Any]] = (),
     redone: bool = False,
 ) -> Path:
-    """Write the page of `document` (a path, a mapping, or a result such as a plan or an explanation) to `out`.
+    """Write the page of `document` (a path, a mapping, or a result such as a plan or an
+    explanation) to `out`.
 
-    `problem` (a path, a Problem, or for a data set a mapping of item to Problem) is what a plan, a repair or a run belongs
-    to, for the drawing of the field; a document that carries its problem does not need it. `answers` are those
-    that a run recorded (`rrf_design.acquisition.answer_log`): prompts and raw texts. `redone`: the caller has redone the tests behind
-    a promise, and they hold.
+    `problem` (a path, a Problem, or for a data set a mapping of item to Problem) is what a plan, a
+    repair or a run belongs to, for the drawing of the field; a document that carries its problem
+    does not need it. `answers` are those that a run recorded (`rrf_design.acquisition.answer_log`):
+    prompts and raw texts. `redone`: the caller has redone the tests behind a promise, and they
+    hold.
     """
-    from rrf_design.files import write_text
+    from rrf_design.documents import write_text
 
     source = replace(read(document, problem=problem), answers=answers, redone=redone)
     write_text(out, render(source))
@@ -111,7 +122,7 @@ def _as_mapping(result: Any) -> Any:
     if (package, name) == ("rrf_design.planning", "Frontier"):
         return sealed("rrf-frontier", result.to_json())
     if (package, name) == ("rrf_design.repairing", "Repair"):
-        from rrf_design.repairing.document import to_document
+        from rrf_design.repairing.contract import to_document
 
         return to_document(result)
     return result.to_json() if hasattr(result, "to_json") else result
@@ -122,9 +133,9 @@ def render(source: PageSource) -> str:
     if source.kind == "problem":
         raise InputError("report: a problem has no page before it is explained; write_report(explain(problem), ...)")
     module, _, name = _PAGES[source.kind].partition(":")
-    make: Callable[[PageSource], str] = getattr(import_module(module), name)
+    make: Callable[[PageSource], PageParts] = getattr(import_module(module), name)
     try:
-        return make(source)
+        return make(source).html()
     except (KeyError, TypeError, AttributeError, IndexError, ValueError) as error:
         where = f"{source.path}: " if source.path is not None else "report: "
         raise InputError(f"{where}the {source.kind} document is damaged ({type(error).__name__}: {error})") from error
@@ -179,7 +190,9 @@ def _from_mapping(data: Mapping[str, Any], owner: Problem | None, path: Path | N
 
 
 def _matching(data: Mapping[str, Any], owner: Problem | None, path: Path | None) -> Problem | None:
-    """The problem of a document: the one it carries, or the one given; never one with another digest."""
+    """The problem of a document: the one it carries, or the one given; never one with another
+    digest.
+    """
     from rrf_design.files import digest, from_document
 
     carried = data.get("problem")
@@ -188,7 +201,8 @@ def _matching(data: Mapping[str, Any], owner: Problem | None, path: Path | None)
     named = carried.get("digest") if isinstance(carried, dict) else data.get("digest", carried)
     if owner is not None and isinstance(named, str) and named != digest(owner):
         raise InputError(
-            f"{path or 'report'}: belongs to another problem (its digest is {named[:12]}…, the given one's {digest(owner)[:12]}…)"
+            f"{path or 'report'}: belongs to another problem (its digest is {named[:12]}…, the given one's"
+            f" {digest(owner)[:12]}…)"
         )
     return owner
 

@@ -1,22 +1,39 @@
-"""The field as a drawing: circles are questions, lines are relations by family, squares are anchors.
+"""The field as a drawing: circles are questions, lines are relations by family, squares are
+anchors.
 
-Colour says which family a relation is of, the kind of line whether it is owned (solid), bought (thick) or on sale
-(dashed), and the witness is a heavy ring with its share written beside it: nothing is said by colour alone.
+Colour says which family a relation is of, the kind of line whether it is owned (solid), bought
+(thick) or on sale (dashed), and the witness is a heavy ring with its share written beside it:
+nothing is said by colour alone.
+
+Each connected component is laid out on its own (stress minimisation while it is small, forces
+beyond) and scaled to a common edge length; the boxes are then packed into rows. The layout is
+deterministic: the same field always looks the same.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from rrf_design.blocks import Anchor, Relation
-from rrf_design.reporting.explorer import COLOURS, carried
-from rrf_design.reporting.fieldtables import block_words, field_tables, node_words
-from rrf_design.reporting.fieldview import NEIGHBOURHOOD, WORDS, FieldView, family_of, transport_words
-from rrf_design.reporting.layout import Point, free_angles, positions
-from rrf_design.reporting.markup import Markup, tag
-from rrf_design.reporting.pages import number
+from rrf_design.reporting.fieldview import (
+    COLOURS,
+    NEIGHBOURHOOD,
+    WORDS,
+    FieldView,
+    block_words,
+    carried,
+    family_of,
+    field_tables,
+    node_words,
+    transport_words,
+)
+from rrf_design.reporting.pages import Markup, number, tag
 
 RADIUS = 13.0
 LABELLED_EDGES = 24
@@ -24,7 +41,9 @@ MOST_EDGES = 600
 
 
 def draw_field(view: FieldView) -> Markup:
-    """The drawing with its controls, legend and tables; a large field as a neighbourhood that can be chosen, and numbers."""
+    """The drawing with its controls, legend and tables; a large field as a neighbourhood that can
+    be chosen, and numbers.
+    """
     drawn = set(view.drawn_nodes)
     index = {node.id: i for i, node in enumerate(view.problem.nodes)}
     blocks = [(j, b) for j, b in enumerate(view.problem.blocks) if drawn.issuperset(b.nodes)]
@@ -32,7 +51,7 @@ def draw_field(view: FieldView) -> Markup:
     blocks.sort(key=lambda item: order[view.block_status(item[1])])
     blocks = sorted(blocks[:MOST_EDGES])
     edges = [(index[b.nodes[0]], index[name]) for _, b in blocks for name in b.nodes[1:]]
-    placed, size = positions([index[name] for name in view.drawn_nodes], edges)
+    placed, size = _positions([index[name] for name in view.drawn_nodes], edges)
     svg = _svg(view, blocks, placed, size, index)
     return tag(
         "figure",
@@ -59,16 +78,17 @@ def _caption(view: FieldView, shown: int) -> str:
         )
         return f"The field: {number(len(view.problem.nodes))} nodes, {number(shown)} relations and anchors drawn.{told}"
     return (
-        f"The part of the field around the witness: {len(view.drawn_nodes)} of {number(len(view.problem.nodes))} nodes and"
-        f" {number(shown)} of {number(len(view.problem.blocks))} relations and anchors; the tables below sum up the rest."
+        f"The part of the field around the witness: {len(view.drawn_nodes)} of {number(len(view.problem.nodes))} nodes"
+        f" and {number(shown)} of {number(len(view.problem.blocks))} relations and anchors; the tables below sum up the"
+        " rest."
     )
 
 
 def _hint(view: FieldView) -> str:
     more = "" if view.whole else " Double-click a node, or press Enter on it, for its neighbourhood."
     return (
-        "Point at, tab to or tap anything in the drawing. Zoom with the buttons, +, − and 0, Ctrl and the wheel, or two fingers;"
-        f" drag or use the arrow keys to move.{more}"
+        "Point at, tab to or tap anything in the drawing. Zoom with the buttons, +, − and 0, Ctrl and the wheel, or"
+        f" two fingers; drag or use the arrow keys to move.{more}"
     )
 
 
@@ -149,7 +169,7 @@ def _svg(
         else:
             lines.append(_several(view, j, block, placed, index))
     for i, anchors in single.items():
-        for (j, anchor), angle in zip(anchors, free_angles(i, placed, neighbours[i], len(anchors)), strict=True):
+        for (j, anchor), angle in zip(anchors, _free_angles(i, placed, neighbours[i], len(anchors)), strict=True):
             lines.append(_anchor(view, j, anchor, placed[i], i, angle))
     circles = [_node(view, i, view.problem.nodes[i].id, place) for i, place in placed.items()]
     width, height = size
@@ -207,14 +227,16 @@ def _relation(
             transform=f"translate({middle[0]:.1f} {middle[1]:.1f}) rotate({angle:.1f})",
         ),
     ]
-    if labelled and block.transport.scale is not None:
+    if labelled and block.transport.kind == "scale":
         parts.append(_edge_label(transport_words(block), middle, angle))
     nodes = " ".join(str(index[name]) for name in block.nodes)
     return tag("g", *parts, class_=f"c{colour} {_line(status)}", data_nodes=nodes, data_key=f"b{j}", tabindex="0")
 
 
 def _edge_label(words: str, middle: Point, angle: float) -> Markup:
-    """A word beside the middle of a line, on its lower side: above it a node's share of the witness may stand."""
+    """A word beside the middle of a line, on its lower side: above it a node's share of the witness
+    may stand.
+    """
     turned = math.radians(angle)
     down = 1.0 if math.cos(turned) >= 0 else -1.0
     nx, ny = -down * math.sin(turned), down * math.cos(turned)
@@ -246,7 +268,9 @@ def _anchor(view: FieldView, j: int, block: Anchor, place: Point, node: int, ang
 def _several(
     view: FieldView, j: int, block: Relation | Anchor, placed: dict[int, Point], index: dict[str, int]
 ) -> Markup:
-    """A block over several nodes: lines from each to a mark between them, round for a relation and square for an anchor."""
+    """A block over several nodes: lines from each to a mark between them, round for a relation and
+    square for an anchor.
+    """
     spots = [placed[index[name]] for name in block.nodes]
     x, y = sum(p[0] for p in spots) / len(spots), sum(p[1] for p in spots) / len(spots)
     if len(spots) == 1:
@@ -325,3 +349,105 @@ def _legend(view: FieldView) -> Markup:
         cross = tag("g", tag("path", d="M12,2 l10,10 m0,-10 l-10,10"), class_="node wrong")
         items.append(tag("li", sample(cross), "wrong response"))
     return tag("ul", items, class_="legend")
+
+
+EDGE = 120.0
+"""Wanted length of a relation, in units of the drawing."""
+APART = 62.0
+"""Least distance between two nodes."""
+MARGIN = 46.0
+STRESS_LIMIT = 70
+
+Point = tuple[float, float]
+
+
+def _positions(nodes: Sequence[int], edges: Iterable[tuple[int, int]]) -> tuple[dict[int, Point], Point]:
+    """Coordinates of each node, and the (width, height) of the drawing."""
+    import networkx as nx
+
+    graph = nx.Graph()
+    graph.add_nodes_from(nodes)
+    graph.add_edges_from((a, b) for a, b in edges if a != b)
+    parts = [sorted(part) for part in nx.connected_components(graph)]
+    parts.sort(key=lambda part: (-len(part), part))
+    boxes = [_place(graph.subgraph(part), part) for part in parts]
+    return _pack(parts, boxes)
+
+
+def _place(graph: Any, part: list[int]) -> NDArray[np.float64]:
+    """(len(part), 2) coordinates of one component, its corner at the origin."""
+    import networkx as nx
+
+    if len(part) == 1:
+        return np.zeros((1, 2))
+    if len(part) == 2:
+        return np.array([[0.0, 0.0], [EDGE, 0.0]])
+    start = nx.circular_layout(nx.Graph([(n, n) for n in part]))
+    if len(part) <= STRESS_LIMIT:
+        placed = nx.kamada_kawai_layout(graph, pos=start)
+    else:
+        placed = nx.spring_layout(graph, pos=start, seed=0, iterations=120, k=1.6 / math.sqrt(len(part)))
+    xy = np.array([placed[n] for n in part])
+    index = {n: i for i, n in enumerate(part)}
+    lengths = [float(np.linalg.norm(xy[index[a]] - xy[index[b]])) for a, b in graph.edges]
+    xy = _spread(_turn(xy) * (EDGE / max(float(np.median(lengths)), 1e-9)))
+    return np.asarray(xy - xy.min(axis=0), dtype=np.float64)
+
+
+def _turn(xy: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Rotated so that the longest extent lies across the page."""
+    centred = xy - xy.mean(axis=0)
+    _, _, axes = np.linalg.svd(centred, full_matrices=False)
+    return np.asarray(centred @ axes.T, dtype=np.float64)
+
+
+def _spread(xy: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Pushes apart what stands closer than APART; a few rounds suffice for the sizes that are
+    drawn.
+    """
+    xy = xy.copy()
+    for _ in range(60):
+        delta = xy[:, None, :] - xy[None, :, :]
+        distance = np.linalg.norm(delta, axis=2) + np.eye(len(xy)) * APART
+        close = np.clip(APART - distance, 0.0, None)
+        if close.max() < 1.0:
+            break
+        direction = delta / np.maximum(distance, 1e-6)[:, :, None]
+        xy += 0.5 * (direction * close[:, :, None]).sum(axis=1)
+    return xy
+
+
+def _pack(parts: Sequence[list[int]], boxes: Sequence[NDArray[np.float64]]) -> tuple[dict[int, Point], Point]:
+    """Boxes into rows of a common width, tallest first."""
+    sizes = [box.max(axis=0) + 2 * MARGIN for box in boxes]
+    area = sum(float(w * h) for w, h in sizes)
+    width = max(330.0, max(float(w) for w, _ in sizes), 1.35 * math.sqrt(area))
+    placed: dict[int, Point] = {}
+    x = y = row = 0.0
+    for part, box, (w, h) in zip(parts, boxes, sizes, strict=True):
+        if x > 0 and x + w > width:
+            x, y, row = 0.0, y + row, 0.0
+        for node, (px, py) in zip(part, box, strict=True):
+            placed[node] = (x + MARGIN + float(px), y + MARGIN + float(py))
+        x += float(w)
+        row = max(row, float(h))
+    used = max(px for px, _ in placed.values()) + MARGIN
+    shift = (width - used) / 2 if y == 0.0 else 0.0
+    return {node: (px + shift, py) for node, (px, py) in placed.items()}, (width, y + row)
+
+
+def _free_angles(node: int, placed: Mapping[int, Point], neighbours: Iterable[int], count: int) -> list[float]:
+    """Directions (radians) around a node for `count` anchors, in the widest gaps between its
+    relations.
+    """
+    x, y = placed[node]
+    taken = [math.atan2(placed[n][1] - y, placed[n][0] - x) for n in neighbours if n != node]
+    taken += [math.pi / 2 - 0.7, math.pi / 2, math.pi / 2 + 0.7]  # the node's name stands below it,
+    taken.append(-math.pi / 5)  # and its share of the witness to its upper right
+    chosen: list[float] = []
+    for _ in range(count):
+        ring = sorted([*taken, *chosen])
+        gaps = [(ring[(i + 1) % len(ring)] - a) % (2 * math.pi) or 2 * math.pi for i, a in enumerate(ring)]
+        widest = max(range(len(ring)), key=lambda i: round(gaps[i], 6))
+        chosen.append(math.remainder(ring[widest] + gaps[widest] / 2, 2 * math.pi))
+    return chosen

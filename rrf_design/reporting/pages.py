@@ -1,34 +1,47 @@
-"""The page: one self-contained HTML file that works offline, on paper, on a phone and without colour vision.
+"""The page: one self-contained HTML file that works offline, on paper, on a phone and without
+colour vision.
 
-A page is a title and sections; a section holds paragraphs, cards, tables and figures. A figure can't be made
-without its table: `Picture` carries both, so that nobody has to read a number off a drawing. The content security
-policy allows exactly our own script and style by their hashes and nothing from anywhere else, so that even markup
-that slipped through could not run.
+A page is a title and sections; a section holds paragraphs, cards, tables and figures. A figure
+can't be made without its table: `Picture` carries both, so that nobody has to read a number off a
+drawing.
+
+Nothing can be injected. Every text of a model, a problem file or a user enters a page through
+`tag`, which escapes each child that is not `Markup` and every attribute; names of tags and
+attributes come from our own code and are checked all the same. And the content security policy
+allows exactly our own script and style by their hashes and nothing from anywhere else, so that
+even markup that slipped through could not run.
 """
 
 from __future__ import annotations
 
 import base64
 import hashlib
+import html
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from rrf_design.amounts import digits, rounded_down, rounded_up
-from rrf_design.reporting.markup import Child, Markup, join, tag
+from rrf_design.texts import digits, rounded_down, rounded_up
 
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7A6A00")
-"""Okabe and Ito's colours (the last one darkened for white paper): told apart by all common kinds of colour vision."""
+"""Okabe and Ito's colours (the last one darkened for white paper): told apart by all common kinds
+of colour vision.
+"""
 
 MANY = 200
-"""Rows of a table beyond which only the first ones are written, with a line that says how many are left out."""
+"""Rows of a table beyond which only the first ones are written, with a line that says how many are
+left out.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A drawing, what it shows in one sentence (for those who can't see it), and the same as a table."""
+    """A drawing, what it shows in one sentence (for those who can't see it), and the same as a
+    table.
+    """
 
     svg: Markup
     summary: str
@@ -45,7 +58,9 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """One figure that matters: what it is, its value, and the words without which the value means nothing."""
+    """One figure that matters: what it is, its value, and the words without which the value means
+    nothing.
+    """
 
     label: str
     value: str
@@ -55,7 +70,9 @@ class Card:
 
 
 def number(value: float | int | None, digits: int = 5) -> str:
-    """A number for people: `digits` significant ones, a real minus sign, and words for what is not a number."""
+    """A number for people: `digits` significant ones, a real minus sign, and words for what is not
+    a number.
+    """
     if value is None or value != value:
         return "not known"
     if value in (float("inf"), float("-inf")):
@@ -76,7 +93,9 @@ def at_most(value: float | None, digits: int = 5) -> str:
 
 
 def amount(value: Any) -> str:
-    """A value that was answered, delivered or paid: with the digits it has, and without those that rounding left behind."""
+    """A value that was answered, delivered or paid: with the digits it has, and without those that
+    rounding left behind.
+    """
     if isinstance(value, float) and value - value == 0:
         return digits(value).replace("e-0", "e-").replace("e+", "e").replace("-", "−")
     return number(value) if value is None or isinstance(value, int | float) else str(value)
@@ -139,8 +158,8 @@ def table(
     keys: Sequence[str] | None = None,
     follows: bool = False,
 ) -> Markup:
-    """A table: `right` are the columns of numbers, `keys` tie rows to elements of a drawing (data-key), and a table that
-    `follows` is filled anew when another part of the field is drawn.
+    """A table: `right` are the columns of numbers, `keys` tie rows to elements of a drawing
+    (data-key), and a table that `follows` is filled anew when another part of the field is drawn.
 
     More than eight rows get a search box. More than `most` are cut, and the table says so.
     """
@@ -223,6 +242,64 @@ def section(heading: str, *content: Child) -> Section:
     return Section(heading=heading, content=join(*content))
 
 
+@dataclass(frozen=True, slots=True)
+class PageParts:
+    """What a kind of document shows, before it is HTML: the parts may be shown without their page.
+
+    `lead`, the sentence that the verdict allows with the figures that go with it, stands above the
+    contents; `facts` (digests, versions, dates) at the foot; a page that grows is loaded anew every
+    `refresh` seconds.
+    """
+
+    title: str
+    sections: Sequence[Section]
+    subtitle: str = ""
+    lead: Child = None
+    facts: Sequence[tuple[str, str]] = ()
+    refresh: int | None = None
+
+    def html(self) -> str:
+        """The whole page, in one file."""
+        anchors = [f"part-{i}" for i in range(1, len(self.sections) + 1)]
+        contents = None
+        if len(self.sections) > 2:
+            links = [
+                tag("li", tag("a", part.heading, href=f"#{anchor}"))
+                for part, anchor in zip(self.sections, anchors, strict=True)
+            ]
+            contents = tag("nav", tag("ul", links), aria_label="Contents")
+        body = [
+            tag("section", tag("h2", part.heading), part.content, id=anchor)
+            for part, anchor in zip(self.sections, anchors, strict=True)
+        ]
+        needed = [file for sign, file in _SCRIPTS.items() if any(sign in part.content for part in self.sections)]
+        style, script = _asset("page.css"), Markup("".join(_asset(file) for file in ("page.js", *needed)))
+        policy = (
+            f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; img-src data:;"
+            " base-uri 'none'; form-action 'none'"
+        )
+        foot = (
+            tag("footer", tag("dl", [[tag("dt", name), tag("dd", value)] for name, value in self.facts]))
+            if self.facts
+            else None
+        )
+        head = tag(
+            "head",
+            tag("meta", charset="utf-8"),
+            tag("meta", http_equiv="Content-Security-Policy", content=policy),
+            tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+            tag("meta", name="color-scheme", content="light dark"),
+            tag("meta", http_equiv="refresh", content=str(int(self.refresh))) if self.refresh else None,
+            tag("title", self.title),
+            tag("style", style),
+        )
+        top = tag(
+            "header", tag("h1", self.title), tag("p", self.subtitle, class_="subtitle") if self.subtitle else None
+        )
+        main = tag("main", top, self.lead, contents, body, foot)
+        return f'<!doctype html>\n<html lang="en">{head}<body>{main}{tag("script", script)}</body></html>\n'
+
+
 def page(
     title: str,
     sections: Sequence[Section],
@@ -230,49 +307,90 @@ def page(
     subtitle: str = "",
     lead: Child = None,
     facts: Sequence[tuple[str, str]] = (),
-    refresh: int | None = None,
 ) -> str:
-    """The whole document. `lead` stands above the contents; `facts` (digests, versions, dates) at the foot; a page that
-    grows is loaded anew every `refresh` seconds."""
-    anchors = [f"part-{i}" for i in range(1, len(sections) + 1)]
-    contents = None
-    if len(sections) > 2:
-        links = [
-            tag("li", tag("a", part.heading, href=f"#{anchor}")) for part, anchor in zip(sections, anchors, strict=True)
-        ]
-        contents = tag("nav", tag("ul", links), aria_label="Contents")
-    body = [
-        tag("section", tag("h2", part.heading), part.content, id=anchor)
-        for part, anchor in zip(sections, anchors, strict=True)
-    ]
-    needed = [file for sign, file in _SCRIPTS.items() if any(sign in part.content for part in sections)]
-    style, script = asset("page.css"), Markup("".join(asset(file) for file in ("page.js", *needed)))
-    policy = f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; img-src data:; base-uri 'none'; form-action 'none'"
-    foot = tag("footer", tag("dl", [[tag("dt", name), tag("dd", value)] for name, value in facts])) if facts else None
-    head = tag(
-        "head",
-        tag("meta", charset="utf-8"),
-        tag("meta", http_equiv="Content-Security-Policy", content=policy),
-        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        tag("meta", name="color-scheme", content="light dark"),
-        tag("meta", http_equiv="refresh", content=str(int(refresh))) if refresh else None,
-        tag("title", title),
-        tag("style", style),
-    )
-    top = tag("header", tag("h1", title), tag("p", subtitle, class_="subtitle") if subtitle else None)
-    main = tag("main", top, lead, contents, body, foot)
-    return f'<!doctype html>\n<html lang="en">{head}<body>{main}{tag("script", script)}</body></html>\n'
+    """The whole page of these sections; see `PageParts`."""
+    return PageParts(title, sections, subtitle, lead, facts).html()
 
 
 _SCRIPTS = {'class="field"': "field.js", 'class="items"': "items.js"}
-"""Scripts beyond the common one, by the element that needs them; data can't write either sign, since it is escaped."""
+"""Scripts beyond the common one, by the element that needs them; data can't write either sign,
+since it is escaped.
+"""
 
 
 @cache
-def asset(name: str) -> Markup:
+def _asset(name: str) -> Markup:
     """Our own style or script, written into every page."""
     return Markup(files("rrf_design.reporting").joinpath("assets", name).read_text(encoding="utf-8"))
 
 
 def _hash(text: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+_NAME = re.compile(r"[a-zA-Z][a-zA-Z0-9:-]*\Z")
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\u202a-\u202e\u2066-\u2069]")
+_VOID = frozenset({"meta", "input", "br", "hr", "img"})
+
+
+class Markup(str):
+    """Text that is already HTML or SVG. Only `tag`, `join` and our own constants make it."""
+
+    __slots__ = ()
+
+
+Child = str | float | None | Iterable["Child"]
+
+
+def escape(value: object) -> Markup:
+    """Text as markup; control and direction-changing characters become visible, so that they can't
+    disguise a page.
+    """
+    if isinstance(value, Markup):
+        return value
+    return Markup(html.escape(visible(str(value)), quote=True))
+
+
+def visible(text: str) -> str:
+    """Text in which nothing changes how the rest is shown."""
+    if text.isprintable():  # most texts of most pages
+        return text
+    return _CONTROL.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
+
+
+def join(*children: Child) -> Markup:
+    """All children one after the other; None is nothing, lists are flattened, text is escaped."""
+    parts = []
+    for child in children:
+        if child is None:
+            continue
+        if isinstance(child, str | int | float):
+            parts.append(escape(child))
+        else:
+            parts.append(join(*child))
+    return Markup("".join(parts))
+
+
+def tag(name: str, /, *children: Child, **attributes: object) -> Markup:
+    """One element.
+
+    `class_` is class, `data_x` is data-x; False and None leave an attribute out, True has no value.
+    """
+    if not _NAME.match(name):
+        raise ValueError(f"not the name of an element: {name!r}")
+    written = "".join(_attribute(key, value) for key, value in attributes.items())
+    if name in _VOID:
+        return Markup(f"<{name}{written}>")
+    return Markup(f"<{name}{written}>{join(*children)}</{name}>")
+
+
+def _attribute(key: str, value: object) -> str:
+    name = key.rstrip("_").replace("_", "-")
+    if not _NAME.match(name) or name.lower().startswith("on"):
+        raise ValueError(f"not an attribute that a page may have: {name!r}")
+    if value is None or value is False:
+        return ""
+    if value is True:
+        return f" {name}"
+    text = f"{value:.6g}" if isinstance(value, float) else escape(value)
+    return f' {name}="{text}"'

@@ -1,4 +1,6 @@
-"""Pages of plans and frontiers: what to buy, how the margin grows with it, and how far from the best it can be."""
+"""Pages of plans and frontiers: what to buy, how the margin grows with it, and how far from the
+best it can be.
+"""
 
 from __future__ import annotations
 
@@ -7,21 +9,24 @@ from itertools import accumulate
 from math import inf, nan
 from typing import TYPE_CHECKING, Any
 
+from rrf_design.goal import CERTAIN
 from rrf_design.reporting.charts import Series, step_chart
 from rrf_design.reporting.designs import facts_of, gamma
 from rrf_design.reporting.fieldview import FieldView
 from rrf_design.reporting.graph import draw_field
-from rrf_design.reporting.markup import Child, Markup, join
 from rrf_design.reporting.pages import (
     Card,
+    Child,
+    Markup,
+    PageParts,
     amount,
     at_least,
     at_most,
     callout,
     cards,
     figure,
+    join,
     number,
-    page,
     prose,
     section,
     table,
@@ -39,7 +44,7 @@ STATUS = {
 }
 
 
-def plan_page(source: PageSource) -> str:
+def plan_page(source: PageSource) -> PageParts:
     """The page of a plan; with its problem, the field is drawn with what is bought."""
     data, k = source.data, _k(source)
     parts = [
@@ -53,7 +58,7 @@ def plan_page(source: PageSource) -> str:
     wish = (
         f"budget {amount(data['budget'])}" if data.get("budget") is not None else f"target {number(data.get('target'))}"
     )
-    return page(
+    return PageParts(
         f"Plan for {name}",
         parts,
         subtitle=f"k = {k}, {wish}, method {data.get('method', 'not said')}",
@@ -62,8 +67,10 @@ def plan_page(source: PageSource) -> str:
     )
 
 
-def frontier_page(source: PageSource) -> str:
-    """The page of a frontier: the best margin that each amount of money buys, with the bound on anything better."""
+def frontier_page(source: PageSource) -> PageParts:
+    """The page of a frontier: the best margin that each amount of money buys, with the bound on
+    anything better.
+    """
     data, k = source.data, _k(source)
     points = data["points"]
     if data.get("of_error"):
@@ -100,15 +107,20 @@ def frontier_page(source: PageSource) -> str:
     text = (
         "No amount of money on this frontier buys a positive margin."
         if positive is None
-        else f"The first positive margin costs {amount(positive['cost'])}; the largest, {number(values[-1])}, costs {amount(costs[-1])}."
+        else (
+            f"The first positive margin costs {amount(positive['cost'])}; the largest, {number(values[-1])}, costs"
+            f" {amount(costs[-1])}."
+        )
     )
     parts = [
         section(
             "How the margin grows with money",
             figure(
                 picture,
-                caption=f"The best {gamma(k)} for each amount: proven from below for the design that is named, and from above for"
-                " every design of that cost. The band is what is not yet settled.",
+                caption=(
+                    f"The best {gamma(k)} for each amount: proven from below for the design that is named, and from"
+                    " above for every design of that cost. The band is what is not yet settled."
+                ),
             ),
         ),
         section("What each point buys", table(columns, rows, right=[0, 1, 2, 3])),
@@ -125,7 +137,7 @@ def frontier_page(source: PageSource) -> str:
             Card(f"largest margin {gamma(k)}", number(max(values, default=None)), f"k = {k}"),
         ]
     )
-    return page(
+    return PageParts(
         f"Frontier of {_name(source)}",
         parts,
         subtitle=f"The best margin for every budget, k = {k}",
@@ -134,8 +146,10 @@ def frontier_page(source: PageSource) -> str:
     )
 
 
-def _error_page(source: PageSource) -> str:
-    """The page of a frontier where asking again is on sale: the error that each amount of money promises."""
+def _error_page(source: PageSource) -> PageParts:
+    """The page of a frontier where asking again is on sale: the error that each amount of money
+    promises.
+    """
     k, points = _k(source), source.data["points"]
     promised = [p for p in points if p.get("error_bound") is not None]
     series = Series(
@@ -162,15 +176,18 @@ def _error_page(source: PageSource) -> str:
     text = (
         "No amount of money on this frontier promises any error."
         if not promised
-        else f"The first promise, an error of at most {at_most(promised[0]['error_bound'], 7)}, costs {amount(promised[0]['cost'])}; the"
-        f" smallest, {at_most(promised[-1]['error_bound'], 7)}, costs {amount(promised[-1]['cost'])}."
+        else (
+            f"The first promise, an error of at most {at_most(promised[0]['error_bound'], 7)}, costs"
+            f" {amount(promised[0]['cost'])}; the smallest, {at_most(promised[-1]['error_bound'], 7)}, costs"
+            f" {amount(promised[-1]['cost'])}."
+        )
     )
     drawn = [figure(picture, caption="A larger margin and less noise, bought together.")]
     parts = [
         section("How the promised error falls with money", *(drawn if promised else [])),
         section("What each point buys", table([*columns, "status", "buys"], rows, right=[0, 1, 2, 3])),
     ]
-    return page(
+    return PageParts(
         f"Frontier of {_name(source)}",
         parts,
         subtitle=f"The smallest promised error for every budget, k = {k}",
@@ -228,7 +245,7 @@ def _figures(data: Mapping[str, Any], k: int) -> list[Card]:
             "in the unit of the file's costs" + ("" if budget is None else f"; budget {amount(budget)}"),
         ),
         Card(
-            f"best possible {gamma(k)}",
+            f"best possible {gamma(k)}" + (f", {CERTAIN}" if data.get("objective") == "robust" else ""),
             at_most(data["upper_bound"]),
             f"proven bound on every admissible design; gap {number(100 * data['gap'], 3)} %",
         ),
@@ -257,15 +274,24 @@ def _words(data: Mapping[str, Any], k: int) -> Markup:
         else "Buy nothing: no purchase was found that is worth its cost."
     )
     if data.get("wanted") is not None and data.get("robust_lower") is not None:
-        text += (
-            f" The problem's goal asks for {number(data['wanted'])}; certain are {at_least(data['robust_lower'], 7)}."
-        )
+        text += f" The problem's goal asks for a margin of {number(data['wanted'])};"
+        text += f" certain are {at_least(data['robust_lower'], 7)}" + _apart(data) + "."
     bound = (
         f" Nothing cheaper than {amount(data['cost_bound'])} reaches the target."
         if data.get("cost_bound") is not None and data.get("target") is not None
         else ""
     )
     return callout(prose(text + bound), prose(f"{str(data['status']).capitalize()}: {meaning}."), kind=kind)
+
+
+def _apart(data: Mapping[str, Any]) -> str:
+    """Which margin that is, and what error is promised: a goal of an error is held against γ
+    itself, a target against what uncertain relations leave of it.
+    """
+    lower, error = data.get("gamma_lower"), data.get("error_bound")
+    text = f" {CERTAIN}" if lower is not None and data["robust_lower"] < lower else ""
+    text += f", {at_least(lower, 7)} without" if text else ""
+    return text + ("" if error is None else f"; the promised error is at most {at_most(error, 7)}")
 
 
 def _steps(data: Mapping[str, Any], k: int) -> Markup:

@@ -1,7 +1,9 @@
-"""The pages of promises about a data set: a pilot's policy, what was delivered under it, and an audit.
+"""The pages of promises about a data set: a pilot's policy, what was delivered under it, and an
+audit.
 
-Each leads with the sentence that its tests allow, and says what it rests on. Nothing is proven here: whoever has the page made says whether the tests were redone
-and what they refuse (`rrf-design report` redoes them), and the page says so.
+Each leads with the sentence that its tests allow, and says what it rests on. Nothing is proven
+here: whoever has the page made says whether the tests were redone and what they refuse (`rrf-design
+report` redoes them), and the page says so.
 """
 
 from __future__ import annotations
@@ -9,9 +11,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from rrf_design.reporting.markup import Child, join
 from rrf_design.reporting.pages import (
     Card,
+    Child,
+    PageParts,
     Section,
     amount,
     at_most,
@@ -19,8 +22,8 @@ from rrf_design.reporting.pages import (
     callout,
     cards,
     code,
+    join,
     number,
-    page,
     prose,
     section,
     table,
@@ -35,11 +38,13 @@ SHOWN = 60
 LASTS = {"person": "The rest goes to a person.", "withheld": "The rest is withheld."}
 
 
-def policy_page(source: PageSource) -> str:
-    """The page of a policy: the promise, how items are run, every test, what was measured, what voids it."""
+def policy_page(source: PageSource) -> PageParts:
+    """The page of a policy: the promise, how items are run, every test, what was measured, what
+    voids it.
+    """
     data = source.data
     parts = [_ladder(data), _tests(data), _measured(data), _stronger(data), _rests(data)]
-    return page(
+    return PageParts(
         f"Policy for {data['population']['table']}",
         [part for part in parts if part is not None],
         subtitle="How to run a table, and what may be promised about it",
@@ -48,8 +53,10 @@ def policy_page(source: PageSource) -> str:
     )
 
 
-def policy_run_page(source: PageSource) -> str:
-    """The page of a run under a policy: the sentence about what was delivered, and every item, those that wait first."""
+def policy_run_page(source: PageSource) -> PageParts:
+    """The page of a run under a policy: the sentence about what was delivered, and every item,
+    those that wait first.
+    """
     data = source.data
     budget = data["budget"]
     items = sorted(data["items"], key=lambda item: (item["rank"] is None, item["rank"] or 0))
@@ -70,7 +77,7 @@ def policy_run_page(source: PageSource) -> str:
     if data["pilot_without_truth"]:
         told.append(prose(f"{_count(data['pilot_without_truth'])} rows of the pilot wait for the truth that it had."))
     head = ("item", "answer", "raw", "verdict", "cost", "reason")
-    return page(
+    return PageParts(
         f"Delivered of {data['population']['table']}",
         [section("The items", *told, table(head, rows, right=[4], caption="What became of each item"))],
         subtitle="Run under a pilot's policy",
@@ -79,7 +86,7 @@ def policy_run_page(source: PageSource) -> str:
     )
 
 
-def audit_page(source: PageSource) -> str:
+def audit_page(source: PageSource) -> PageParts:
     """The page of an audit: the bound, what was drawn, and which were wrong."""
     data = source.data
     drawn, wrong = int(data["drawn"]), set(data["wrong_items"])
@@ -91,7 +98,7 @@ def audit_page(source: PageSource) -> str:
     rows = [[_count(at), name, "wrong" if name in wrong else "right"] for at, name in enumerate(data["items"], start=1)]
     holds = data["holds"]
     kept = [] if holds is None else [prose(f"The risk of {_percent(data['risk'])} {_kept(data)}.")]
-    return page(
+    return PageParts(
         f"Audit of {data['table']}",
         [
             section(
@@ -126,7 +133,9 @@ def _kept(data: Mapping[str, Any]) -> str:
 
 
 def _claim(source: PageSource, *more: Child, holds: bool) -> Child:
-    """The sentence, with a tick only where its tests were redone and hold; one that they refuse is shown as what it is."""
+    """The sentence, with a tick only where its tests were redone and hold; one that they refuse is
+    shown as what it is.
+    """
     said = prose(str(source.data["sentence"]))
     if source.refused is not None:
         return callout(
@@ -138,7 +147,11 @@ def _claim(source: PageSource, *more: Child, holds: bool) -> Child:
 
 
 def _run_claim(source: PageSource) -> Child:
-    """The sentence of a run. The proof is its policy's, which was redone where the run itself makes its page; a document that was read says what is written in it."""
+    """The sentence of a run.
+
+    The proof is its policy's, which was redone where the run itself makes its page; a document that
+    was read says what is written in it.
+    """
     said, budget = prose(str(source.data["sentence"])), source.data["budget"]
     over = budget is not None and source.data["cost"] > budget
     if over:
@@ -227,7 +240,10 @@ def _tests(data: Mapping[str, Any]) -> Section:
         ]
         for entry in tested
     ]
-    said = f"Each policy was played on the {_count(len(data['drawn']))} drawn items. Tests that come after one that fails are not reached. Order of tests, fixed before any truth was seen: {data['choice']['ordered_by']}."
+    said = (
+        f"Each policy was played on the {_count(len(data['drawn']))} drawn items. Tests that come after one that fails"
+        f" are not reached. Order of tests, fixed before any truth was seen: {data['choice']['ordered_by']}."
+    )
     return section(
         "The tests",
         prose(said),

@@ -1,4 +1,6 @@
-"""The page of a repair: what may be believed, which responses were wrong, what they became, and why."""
+"""The page of a repair: what may be believed, which responses were wrong, what they became, and
+why.
+"""
 
 from __future__ import annotations
 
@@ -6,21 +8,23 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rrf_design.reporting.charts import Bar, bar_chart
+from rrf_design.reporting.delivery import vector
 from rrf_design.reporting.designs import facts_of, gamma
 from rrf_design.reporting.fieldview import FieldView
 from rrf_design.reporting.graph import draw_field
-from rrf_design.reporting.items import vector
-from rrf_design.reporting.markup import Child, Markup, join
 from rrf_design.reporting.pages import (
     Card,
+    Child,
+    Markup,
+    PageParts,
     Section,
     at_least,
     at_most,
     callout,
     cards,
     figure,
+    join,
     number,
-    page,
     prose,
     section,
     table,
@@ -33,7 +37,7 @@ if TYPE_CHECKING:
     from rrf_design.reporting.documents import PageSource
 
 
-def repair_page(source: PageSource) -> str:
+def repair_page(source: PageSource) -> PageParts:
     """The page of a repair document; with its problem, the field is drawn too."""
     data, problem = source.data, source.problem
     parts = [
@@ -50,7 +54,7 @@ def repair_page(source: PageSource) -> str:
         if problem is not None
         else [("digest of the problem (SHA-256)", str(data.get("problem", "not said")))]
     )
-    return page(
+    return PageParts(
         f"Repair of {name}",
         parts,
         subtitle=f"Method {data['method']}, k = {data['k']} wrong answers allowed for",
@@ -77,16 +81,20 @@ def figures(data: Mapping[str, Any]) -> list[Card]:
         Card(
             "error bound",
             at_most(bound),
-            "no bound: the margin or ε does not give one"
-            if bound is None
-            else "2ε/γ: length of the error over all nodes, in units of the answers",
+            (
+                "no bound: the margin or ε does not give one"
+                if bound is None
+                else "2ε/γ: length of the error over all nodes, in units of the answers"
+            ),
         ),
         Card("residual", number(data["residual"], 4), f"noise allowed for: ε = {number(data.get('epsilon'), 4)}"),
     ]
 
 
 def answers(data: Mapping[str, Any], read: Mapping[str, Any] | None = None) -> Markup:
-    """Node by node: the answer as given (`read`, or else what the repair says of it), what it became, and in a word how it was."""
+    """Node by node: the answer as given (`read`, or else what the repair says of it), what it
+    became, and in a word how it was.
+    """
     wrong, erased = set(data["support"]), data.get("erased", {})
     rows: list[Sequence[Child]] = []
     order = sorted(data["repaired"], key=lambda name: (name not in wrong, name not in erased))
@@ -107,7 +115,9 @@ def answers(data: Mapping[str, Any], read: Mapping[str, Any] | None = None) -> M
 
 
 def repaired_view(problem: Problem, data: Mapping[str, Any]) -> FieldView:
-    """The field with its wrong answers crossed out and the witness of what the design sees least."""
+    """The field with its wrong answers crossed out and the witness of what the design sees
+    least.
+    """
     remarks = {}
     for name, off in data.get("error", {}).items():
         value = data["repaired"].get(name)
@@ -129,7 +139,8 @@ def _ambiguity(data: Mapping[str, Any]) -> list[Child]:
         [
             ", ".join(other["support"]),
             "; ".join(
-                f"{name}: {'not determined' if other['repaired'].get(name) is None else vector(other['repaired'][name])}"
+                f"{name}:"
+                f" {'not determined' if other['repaired'].get(name) is None else vector(other['repaired'][name])}"
                 for name in other["support"]
             ),
             number(other["residual"], 4),

@@ -1,4 +1,6 @@
-"""The page of a live run: what was bought, what it cost, what came back, and what the answers became."""
+"""The page of a live run: what was bought, what it cost, what came back, and what the answers
+became.
+"""
 
 from __future__ import annotations
 
@@ -8,27 +10,28 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from rrf_design.reporting.charts import Bar, Series, bar_chart, step_chart
-from rrf_design.reporting.delivery import items_table
+from rrf_design.reporting.delivery import items_table, moment, run_delivery, run_head, vector
 from rrf_design.reporting.designs import gamma
-from rrf_design.reporting.fieldtables import folded
-from rrf_design.reporting.fieldview import FieldView
+from rrf_design.reporting.fieldview import FieldView, folded
 from rrf_design.reporting.graph import draw_field
-from rrf_design.reporting.items import moment, run_delivery, run_head, vector
-from rrf_design.reporting.markup import Child, Markup, join, tag
 from rrf_design.reporting.pages import (
     MANY,
     Card,
+    Child,
+    Markup,
+    PageParts,
     Section,
     amount,
     at_least,
     callout,
     cards,
     figure,
+    join,
     number,
-    page,
     prose,
     section,
     table,
+    tag,
     without_empty,
 )
 from rrf_design.reporting.repairs import answers, repaired_view
@@ -43,7 +46,7 @@ DRAWN = 400
 """Purchases on a curve of money; more of them are thinned out."""
 
 
-def run_page(source: PageSource) -> str:
+def run_page(source: PageSource) -> PageParts:
     """The page of a run document; with its problems (item to Problem) the fields are drawn too."""
     data = source.data
     items = data["items"]
@@ -62,7 +65,7 @@ def run_page(source: PageSource) -> str:
     )
     header = data.get("header", {})
     title = str(header.get("name") or "run")
-    return page(
+    return PageParts(
         f"Run: {title}",
         parts,
         subtitle=f"Run {data['run']}, model {header.get('model', 'not said')}",
@@ -79,9 +82,11 @@ def _figures(data: Mapping[str, Any]) -> list[Card]:
     ks = sorted({int(item["k"]) for item in items})
     alone = len(items) == 1
     result = [
-        Card("stopped because", str(data["stopped_because"]))
-        if alone
-        else Card("fields", number(len(items)), f"stopped because: {data['stopped_because']}")
+        (
+            Card("stopped because", str(data["stopped_because"]))
+            if alone
+            else Card("fields", number(len(items)), f"stopped because: {data['stopped_because']}")
+        )
     ]
     if alone:
         item = items[0]
@@ -172,7 +177,9 @@ def _thinned(count: int) -> list[int]:
 
 
 def _times(data: Mapping[str, Any], bought: Sequence[Mapping[str, Any]]) -> tuple[list[float], str]:
-    """When each purchase was settled, after the run's beginning; only their order where the document has no times."""
+    """When each purchase was settled, after the run's beginning; only their order where the
+    document has no times.
+    """
     moments = [float(p.get("at") or 0.0) for p in bought]
     if not moments or min(moments) <= 0:
         return [float(i) for i in range(len(bought) + 1)], "purchases, in order"
@@ -205,7 +212,10 @@ def _folded_item(item: Mapping[str, Any], source: PageSource) -> Markup:
     """Everything about one field of a data set, behind a line that sums it up."""
     wrong = ", ".join((item.get("repair") or {}).get("support") or ()) or "none"
     name, k = item["item"] or item["name"], int(item["k"])
-    summary = f"{name}: {item['verdict']}; certified {gamma(k)} = {at_least(item['gamma_lower'], 4)}; wrong: {wrong}; {item['stopped_because']}"
+    summary = (
+        f"{name}: {item['verdict']}; certified {gamma(k)} = {at_least(item['gamma_lower'], 4)}; wrong: {wrong};"
+        f" {item['stopped_because']}"
+    )
     inside = [[tag("h3", part.heading), part.content] for part in _item_sections(item, source)]
     return tag("details", tag("summary", summary), inside)
 
@@ -280,9 +290,9 @@ def _trajectory(item: Mapping[str, Any], spent_at_end: float | None) -> Markup |
     )
     picture = step_chart(
         [series],
-        x_label="committed (unit of costs)"
-        if spent_at_end is not None
-        else "committed by the whole run (unit of costs)",
+        x_label=(
+            "committed (unit of costs)" if spent_at_end is not None else "committed by the whole run (unit of costs)"
+        ),
         y_label=f"margin {gamma(k)}",
         target=item.get("goal"),
         target_name="goal",

@@ -1,7 +1,7 @@
 """The page of a scenario: what was expected, what came, its figures and its tables.
 
-Figures lie beside the document as SVG files. They enter the page as images, in which no script runs, whoever
-wrote them.
+Figures lie beside the document as SVG files. They enter the page as images, in which no script
+runs, whoever wrote them.
 """
 
 from __future__ import annotations
@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rrf_design.errors import InputError
-from rrf_design.reporting.markup import Child, Markup, tag
-from rrf_design.reporting.pages import Card, cards, number, page, prose, section, table
+from rrf_design.reporting.pages import Card, Child, Markup, PageParts, cards, number, prose, section, table, tag
 
 if TYPE_CHECKING:
     from rrf_design.reporting.documents import PageSource
@@ -22,8 +21,10 @@ if TYPE_CHECKING:
 _SIGNS = {"met": "good", "violated": "bad"}
 
 
-def scenario_page(source: PageSource) -> str:
-    """The page of a scenario's result document; `source.path` is where its tables and figures lie."""
+def scenario_page(source: PageSource) -> PageParts:
+    """The page of a scenario's result document; `source.path` is where its tables and figures
+    lie.
+    """
     data = source.data
     verdicts = data.get("expectations", [])
     parts = [
@@ -66,7 +67,7 @@ def scenario_page(source: PageSource) -> str:
         ]
     )
     title = str(data.get("title") or data.get("name", "scenario"))
-    return page(
+    return PageParts(
         title,
         parts,
         subtitle=str(data.get("question", "")),
@@ -76,7 +77,9 @@ def scenario_page(source: PageSource) -> str:
 
 
 def _conditions_card(verdicts: Sequence[Mapping[str, Any]]) -> Card:
-    """How many conditions were met; one that was not judged is no failure, and no success either."""
+    """How many conditions were met; one that was not judged is no failure, and no success
+    either.
+    """
     counts = {status: sum(item["status"] == status for item in verdicts) for status in (*_SIGNS, "not judged")}
     revised = sum(bool(item.get("revised")) for item in verdicts)
     words = "stated before the run" + (f", {revised} of them changed after a first result" if revised else "")

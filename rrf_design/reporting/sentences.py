@@ -1,6 +1,8 @@
-"""The sentence that a page leads with: what may be relied on, under which assumption, and what is to be done where nothing may.
+"""The sentence that a page leads with: what may be relied on, under which assumption, and what is
+to be done where nothing may.
 
-Every sentence is made from the verdict that the document carries (`rrf_design.verdict` decided it); none is decided here.
+Every sentence is made from the verdict that the document carries (`rrf_design.verdict` decided it);
+none is decided here.
 """
 
 from __future__ import annotations
@@ -8,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from rrf_design.reporting.markup import Markup
-from rrf_design.reporting.pages import at_most, callout, prose
+from rrf_design.reporting.pages import Markup, at_most, callout, prose
 
 SIGNS = {"certified": "good", "ambiguous": "unsure", "incomplete": "unsure", "contradicted": "bad"}
 """How a verdict is marked on every page."""
@@ -27,7 +28,7 @@ def sentence(text: str) -> str:
     return text[:1].upper() + text[1:] + ("" if not text or text.endswith((".", "!", "?")) else ".")
 
 
-def field_sentence(repair: Mapping[str, Any] | None) -> str:
+def _field_sentence(repair: Mapping[str, Any] | None) -> str:
     """What may be said about one field."""
     if repair is None:
         return "Nothing may be used yet: the run has not come to its end."
@@ -36,9 +37,15 @@ def field_sentence(repair: Mapping[str, Any] | None) -> str:
     if verdict == "certified":
         return f"The values may be used: {_nearness(repair)}{premise}."
     if verdict == "ambiguous":
-        return f"Only some of the values may be used: more than one explanation fits what was measured{premise}; a value is given where all of them agree."
+        return (
+            f"Only some of the values may be used: more than one explanation fits what was measured{premise}; a value"
+            " is given where all of them agree."
+        )
     if verdict == "contradicted":
-        return f"No value may be used: nothing explains what was measured{premise}. More answers are wrong than were allowed for, or a relation or a check is."
+        return (
+            f"No value may be used: nothing explains what was measured{premise}. More answers are wrong than were"
+            " allowed for, or a relation, a check or a declared bound is."
+        )
     return "No value may be relied on yet: what was asked and read is not enough."
 
 
@@ -85,4 +92,4 @@ def said(repair: Mapping[str, Any] | None, *more: str) -> Markup:
     reason = "" if repair is None else str(repair.get("reason") or "")
     notes = [] if repair is None else [str(note) for note in repair.get("notes") or ()]
     texts = [sentence(text) for text in (reason, *more, *notes) if text]
-    return callout(prose(field_sentence(repair)), [prose(text) for text in texts], kind=SIGNS[verdict])
+    return callout(prose(_field_sentence(repair)), [prose(text) for text in texts], kind=SIGNS[verdict])

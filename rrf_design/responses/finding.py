@@ -1,11 +1,13 @@
 """Which number of a text is the answer: the one it marks as such, else the only one there is.
 
-The last number of an answer is often not the answer ("416.14 (incl. 19% VAT)"), so position decides nothing here. Marks
-are tried from the strongest to the weakest, and the first kind that occurs decides:
+The last number of an answer is often not the answer ("416.14 (incl. 19% VAT)"), so position decides
+nothing here. Marks are tried from the strongest to the weakest, and the first kind that occurs
+decides:
 
 1. ``\\boxed{...}``, ``#### ...``, an answer field or label (``"answer": ...``, ``Answer: ...``);
 2. "the answer is ...";
-3. a conclusion: the last sentence if it opens with so, thus, hence or therefore, or what the last line has in bold;
+3. a conclusion: the last sentence if it opens with so, thus, hence or therefore, or what the last
+   line has in bold;
 4. the right-hand side of the equation that ends the text;
 5. the whole text, remarks in brackets left out.
 
@@ -21,10 +23,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import chain, islice
 
-from rrf_design.responses.mentions import MONEY, Mention, mentions_in
-from rrf_design.responses.numerals import conventions, hidden, plain
+from rrf_design.responses.numerals import MONEY, Mention, conventions, hidden, mentions_in, plain
 
-# Beyond these a text is no answer that anybody reads: characters, numbers looked at, marks of an answer.
+# Beyond these a text is no answer that anybody reads: characters, numbers looked at, marks of an
+# answer.
 LONGEST = 1_000_000
 MOST_NUMBERS = 10_000
 MOST_MARKS = 100
@@ -87,7 +89,10 @@ class Page:
     decimals: tuple[str, ...]
 
     def mentions(self, text: str | None = None) -> Iterator[Mention]:
-        """The numbers of a piece of it, or of all of it. One too many is an unclear one, which nobody can pick."""
+        """The numbers of a piece of it, or of all of it.
+
+        One too many is an unclear one, which nobody can pick.
+        """
         for number, mention in enumerate(mentions_in(self.text if text is None else text, self.decimals)):
             if number == MOST_NUMBERS:
                 yield Mention(
@@ -116,7 +121,7 @@ def page(text: str, decimal: str | None) -> Page | FoundNumber:
     return Page(bare, marked, conventions(bare) if decimal is None else (decimal,))
 
 
-def settle(found: Sequence[Mention] | Iterator[Mention], *, whole: bool = False) -> FoundNumber:
+def _settle(found: Sequence[Mention] | Iterator[Mention], *, whole: bool = False) -> FoundNumber:
     """The one number that all mentions are; ambiguous if they differ, or one of them is unclear."""
     first: Mention | None = None
     value: Fraction | None = None
@@ -142,7 +147,7 @@ def settle(found: Sequence[Mention] | Iterator[Mention], *, whole: bool = False)
 def the_number(prepared: Page, *, whole: bool = False) -> FoundNumber:
     """The number that the text gives as its answer."""
     text = prepared.text
-    for spans in (strong(text), said(text), _conclusion(prepared)):
+    for spans in (_strong(text), said(text), _conclusion(prepared)):
         if spans:
             if len(spans) > MOST_MARKS:
                 return FoundNumber(None, f"more than {MOST_MARKS} numbers are marked as the answer", ambiguous=True)
@@ -160,11 +165,15 @@ def _in_span(prepared: Page, span: str, whole: bool) -> FoundNumber:
         span = outside
     elif outside != span and _UNKNOWN.search(outside):
         return FoundNumber(None, "the answer is said to be unknown; a number stands in a remark only", ambiguous=True)
-    return settle(prepared.mentions(span), whole=whole)
+    return _settle(prepared.mentions(span), whole=whole)
 
 
 def _right_hand_side(prepared: Page, span: str, whole: bool) -> FoundNumber | None:
-    """``... = 460 miles.``: the last number, if an equals sign stands before it and no more than a few words after it."""
+    """``...
+
+    = 460 miles.``: the last number, if an equals sign stands before it and no more than a few words
+    after it.
+    """
     at = max(span.rfind("="), span.rfind("\u2248"))
     if at < 0 or _NO_EQUATION.search(span[: at + 1]) or len(set(_VARIABLE.findall(span))) > 1:
         return None
@@ -172,11 +181,14 @@ def _right_hand_side(prepared: Page, span: str, whole: bool) -> FoundNumber | No
     if len(tail) != 1 or not _EQUALS.search(span[at : at + tail[0].start]):
         return None
     after = span[at + tail[0].end :]
-    return settle(tail, whole=whole) if len(after.split()) <= 6 and not tail[0].operand else None
+    return _settle(tail, whole=whole) if len(after.split()) <= 6 and not tail[0].operand else None
 
 
-def strong(text: str) -> list[str]:
-    """What stands in boxes, after hashes and after answer labels; each piece begins with a colon. At most one too many."""
+def _strong(text: str) -> list[str]:
+    """What stands in boxes, after hashes and after answer labels; each piece begins with a colon.
+
+    At most one too many.
+    """
     boxes = (_braced(text, match.end()) for match in re.finditer(r"\\(?:boxed|fbox)\s?\{", text))
     hashes = (_line(text, match.end()) for match in _HASHES.finditer(text))
     labels = (_line(text, match.end()) for match in _LABEL.finditer(text))
@@ -191,7 +203,7 @@ def said(text: str) -> list[str]:
 
 def marked(text: str) -> list[str] | None:
     """All that is marked as the answer, strongest marks first; None for more than anybody reads."""
-    found = strong(text) + said(text) if len(text) <= LONGEST else []
+    found = _strong(text) + said(text) if len(text) <= LONGEST else []
     return found if len(text) <= LONGEST and len(found) <= MOST_MARKS else None
 
 
@@ -205,7 +217,9 @@ def _conclusion(prepared: Page) -> list[str]:
 
 
 def _line(text: str, start: int) -> str:
-    """From ``start`` to the end of the sentence, line or quoted string; the colon tells a minus from a bullet."""
+    """From ``start`` to the end of the sentence, line or quoted string; the colon tells a minus
+    from a bullet.
+    """
     piece = text[start : start + _SPAN]
     if piece[:1] == '"':
         closing = piece.find('"', 1)

@@ -1,8 +1,9 @@
-"""LaTeX and symbolic answers as classes, through ``math-verify``: ``\\frac{1}{2}``, ``0.5`` and ``1/2`` are one answer.
+"""LaTeX and symbolic answers as classes, through ``math-verify``: ``\\frac{1}{2}``, ``0.5`` and
+``1/2`` are one answer.
 
-The library reads with SymPy and stops itself by SIGALRM, which only a main thread has, and hostile input can keep it
-busy past that. So it lives in a worker process with one text at a time; a worker that does not answer within the limit
-is ended and replaced, and the answer counts as not read.
+The library reads with SymPy and stops itself by SIGALRM, which only a main thread has, and hostile
+input can keep it busy past that. So it lives in a worker process with one text at a time; a worker
+that does not answer within the limit is ended and replaced, and the answer counts as not read.
 """
 
 from __future__ import annotations
@@ -37,10 +38,12 @@ _STARTING = 120.0  # importing SymPy on a busy machine
 
 
 class MathematicsParser(Parser):
-    """The class of a symbolic answer: its simplified form as text. For plain amounts use ``decimal``.
+    """The class of a symbolic answer: its simplified form as text.
 
-    Rational functions and numbers have one such form. Two other expressions with the same form are equal; two with
-    different forms may still be.
+    For plain amounts use ``decimal``.
+
+    Rational functions and numbers have one such form. Two other expressions with the same form are
+    equal; two with different forms may still be.
     """
 
     name = "mathematics"
@@ -67,7 +70,10 @@ class MathematicsParser(Parser):
 
 
 class _Worker:
-    """One child process, made when first needed and again after it had to be ended. One text at a time."""
+    """One child process, made when first needed and again after it had to be ended.
+
+    One text at a time.
+    """
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
@@ -187,7 +193,9 @@ def serve() -> None:
 
 
 def pieces(text: str) -> list[str]:
-    """Where the answer stands: what is marked, else every formula, else the whole of a text that is no prose."""
+    """Where the answer stands: what is marked, else every formula, else the whole of a text that is
+    no prose.
+    """
     told = [span[1:].strip().rstrip(".") for span in marked(text) or []]
     formulas = [formula.strip() for match in _FORMULA.findall(text) for formula in match if formula.strip()]
     whole = [text.strip()] if len(_PROSE.findall(text)) <= 3 else []

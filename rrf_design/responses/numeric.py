@@ -1,7 +1,9 @@
-"""Parsers of numbers: the number that the answer is, and the paper's rule of the first or last standalone integer.
+"""Parsers of numbers: the number that the answer is, and the paper's rule of the first or last
+standalone integer.
 
-Both read through one tokenizer (``numerals``, ``mentions``). Where a number is picked that a reader would have to guess
-at, the result is ``ambiguous``: an erasure, never a value and never the next best number.
+Both read through one tokenizer (``numerals``, ``mentions``). Where a number is picked that a reader
+would have to guess at, the result is ``ambiguous``: an erasure, never a value and never the next
+best number.
 """
 
 from __future__ import annotations
@@ -13,8 +15,7 @@ from typing import Any
 
 from rrf_design.errors import InputError
 from rrf_design.responses.finding import FoundNumber, Page, page, the_number
-from rrf_design.responses.mentions import Mention
-from rrf_design.responses.numerals import BOTH, MOST_DIGITS
+from rrf_design.responses.numerals import BOTH, MOST_DIGITS, Mention
 from rrf_design.responses.parsed import Parsed, Parser, ParseStatus, failure, numbers
 
 _STRICT_INTEGER = re.compile(r"[+-]?\d+", re.ASCII)
@@ -22,7 +23,8 @@ _STRICT_DECIMAL = re.compile(r"[+-]?(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][+-]?\d{1,3})?
 _STRICT_RATIONAL = re.compile(r"[+-]?\d+(?:/\d+)?", re.ASCII)
 
 
-# What needs no looking around: one way to read it, whatever the convention. Three decimals may be thousands, and are not here.
+# What needs no looking around: one way to read it, whatever the convention. Three decimals may be
+# thousands, and are not here.
 _PLAIN = re.compile(r"[+-]?[0-9]{1,15}(?:\.(?:[0-9]{1,2}|[0-9]{4,15}))?", re.ASCII)
 
 
@@ -33,7 +35,7 @@ def check_decimal(decimal: object, parser: str) -> str | None:
     return decimal if isinstance(decimal, str) else None
 
 
-def parsed_number(found: FoundNumber, *, strict: bool, whole: bool = False) -> Parsed:
+def _parsed_number(found: FoundNumber, *, strict: bool, whole: bool = False) -> Parsed:
     """What was found as a reading; ``whole`` refuses fractions."""
     if found.value is None:
         return failure(found.why, ParseStatus.AMBIGUOUS if found.ambiguous else ParseStatus.PARSE_FAILURE)
@@ -55,7 +57,7 @@ class _NumberParser(Parser):
         bare = text.strip()
         strict = self.strict.fullmatch(bare) is not None
         if strict and self.decimal != "," and _PLAIN.fullmatch(bare) is not None:
-            return parsed_number(FoundNumber(Fraction(bare)), strict=True, whole=self.whole)
+            return _parsed_number(FoundNumber(Fraction(bare)), strict=True, whole=self.whole)
         return self.searched(text, bare, strict=strict)
 
     def searched(self, text: str, bare: str, *, strict: bool) -> Parsed:
@@ -64,7 +66,7 @@ class _NumberParser(Parser):
             return failure(f"a number of more than {MOST_DIGITS} digits")
         prepared = page(text, self.decimal)
         found = prepared if isinstance(prepared, FoundNumber) else self.find(prepared)
-        return parsed_number(found, strict=strict, whole=self.whole)
+        return _parsed_number(found, strict=strict, whole=self.whole)
 
     def find(self, prepared: Page) -> FoundNumber:
         return the_number(prepared, whole=self.whole)
@@ -75,7 +77,9 @@ class _NumberParser(Parser):
 
 
 class IntegerParser(_NumberParser):
-    """``integer-strict``, ``integer-last``, ``integer-first``: by place in the text; ``integer``: by what it marks."""
+    """``integer-strict``, ``integer-last``, ``integer-first``: by place in the text; ``integer``:
+    by what it marks.
+    """
 
     strict = _STRICT_INTEGER
     whole = True
@@ -101,9 +105,11 @@ class IntegerParser(_NumberParser):
 
 
 def _by_place(prepared: Page, *, first: bool) -> FoundNumber:
-    """The first or last number, which must then be a readable whole one; parts of a fraction or a power are none.
+    """The first or last number, which must then be a readable whole one; parts of a fraction or a
+    power are none.
 
-    A share in percent beside amounts, and a number in brackets with nothing before it, are remarks as likely as answers.
+    A share in percent beside amounts, and a number in brackets with nothing before it, are remarks
+    as likely as answers.
     """
     found = [mention for mention in prepared.mentions() if not _part(prepared.text, mention)]
     if not found:
@@ -126,7 +132,9 @@ def _part(text: str, mention: Mention) -> bool:
 
 
 class RationalParser(_NumberParser):
-    """The number the answer is: a fraction, decimal or integer, as an exact rational in lowest terms."""
+    """The number the answer is: a fraction, decimal or integer, as an exact rational in lowest
+    terms.
+    """
 
     name = "rational"
     strict = _STRICT_RATIONAL

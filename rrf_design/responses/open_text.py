@@ -1,7 +1,9 @@
-"""Open answers as classes: a literal, a label, a function call, each reduced by a declared normaliser to one string.
+"""Open answers as classes: a literal, a label, a function call, each reduced by a declared
+normaliser to one string.
 
-Two answers are the same if their canonical strings are. The classes of an item are known only when its answers are, so
-these parsers give a label and no vector (``dim`` is 0); :class:`Classes` makes the one-hot vectors of an item.
+Two answers are the same if their canonical strings are. The classes of an item are known only when
+its answers are, so these parsers give a label and no vector (``dim`` is 0); :class:`Classes` makes
+the one-hot vectors of an item.
 """
 
 from __future__ import annotations
@@ -43,8 +45,11 @@ class Classes:
         return tuple(float(reading.label == label) for label in self.labels)
 
 
-class OpenParser(Parser):
-    """An answer as a class. ``canonical`` gives its string, or None where the text is none of the kind."""
+class _OpenParser(Parser):
+    """An answer as a class.
+
+    ``canonical`` gives its string, or None where the text is none of the kind.
+    """
 
     dim = 0
     what: str
@@ -85,8 +90,9 @@ def _unwrapped(text: str) -> str:
     return bare[1:-1].strip() if len(bare) > 1 and bare[0] == bare[-1] == "`" and "`" not in bare[1:-1] else bare
 
 
-class LiteralParser(OpenParser):
-    """A Python literal, compared by value: quotes, spaces and the order of sets and dictionaries do not matter.
+class LiteralParser(_OpenParser):
+    """A Python literal, compared by value: quotes, spaces and the order of sets and dictionaries do
+    not matter.
 
     With ``bare = "string"`` what is no literal is the string it looks like; without, it is refused.
     """
@@ -153,7 +159,9 @@ def _tree(text: str) -> ast.expr | None:
 
 
 def _shown(value: Any, depth: int = 0) -> str | None:
-    """One way of writing a literal; None for what has no such way (not a number, nesting without end)."""
+    """One way of writing a literal; None for what has no such way (not a number, nesting without
+    end).
+    """
     if depth > 60:
         return None
     if isinstance(value, float):
@@ -181,8 +189,9 @@ def _shown(value: Any, depth: int = 0) -> str | None:
         return None
 
 
-class CallParser(OpenParser):
-    """A function call with literal arguments, ``f(1, unit="km")`` or ``{"name": "f", "arguments": {"unit": "km"}}``.
+class CallParser(_OpenParser):
+    """A function call with literal arguments, ``f(1, unit="km")`` or ``{"name": "f", "arguments":
+    {"unit": "km"}}``.
 
     Keyword arguments may stand in any order.
     """
@@ -241,18 +250,22 @@ NORMALISERS: dict[str, Callable[[str], str]] = {
     "articles": _no_articles,
     "space": lambda text: " ".join(text.split()),
 }
-"""What a label may be reduced by; they are applied in this order, whatever order they are named in."""
+"""What a label may be reduced by; they are applied in this order, whatever order they are
+named in.
+"""
 
 
-class LabelParser(OpenParser):
-    """A short text as a class. ``normalise`` names what does not matter; more than ``words`` words are an explanation."""
+class LabelParser(_OpenParser):
+    """A short text as a class.
+
+    ``normalise`` names what does not matter; more than ``words`` words are an explanation.
+    """
 
     name = "label"
     what = "short label"
 
-    def __init__(
-        self, normalise: Sequence[str] = ("unicode", "casefold", "punctuation", "space"), words: int = 12
-    ) -> None:
+    def __init__(self, normalise: Sequence[str] | None = None, words: int = 12) -> None:
+        normalise = ("unicode", "casefold", "punctuation", "space") if normalise is None else normalise
         unknown = (
             [name for name in normalise if name not in NORMALISERS] if not isinstance(normalise, str) else [normalise]
         )

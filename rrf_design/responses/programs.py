@@ -1,8 +1,10 @@
-"""A program in the text, and its execution signature: the integers it returns on fixed tests, as a vector.
+"""A program in the text, and its execution signature: the integers it returns on fixed tests, as a
+vector.
 
-Extraction is part of the measurement: a fence that is opened and never closed (the token limit), closed and never opened, or
-absent must not decide whether a program counts. What runs is the first fenced block that defines the function, else the text from
-the first top-level definition to the end of the code.
+Extraction is part of the measurement: a fence that is opened and never closed (the token limit),
+closed and never opened, or absent must not decide whether a program counts. What runs is the first
+fenced block that defines the function, else the text from the first top-level definition to the end
+of the code.
 """
 
 from __future__ import annotations
@@ -39,7 +41,9 @@ def extract(text: str, entry: str = "solve") -> str | None:
 
 
 def _unfenced(text: str, defines: re.Pattern[str]) -> str | None:
-    """From the first top-level definition on, as long as lines are indented, blank or start another one."""
+    """From the first top-level definition on, as long as lines are indented, blank or start another
+    one.
+    """
     kept: list[str] = []
     for line in text.split("\n"):
         code = _START.match(line) is not None
@@ -120,7 +124,9 @@ def _bare(text: str, source: str) -> bool:
 
 
 def shared(seconds: float, require: str) -> Sandbox:
-    """The process's sandbox for these limits; its workers are reused by every parser and end with the process."""
+    """The process's sandbox for these limits; its workers are reused by every parser and end with
+    the process.
+    """
     return _shared(seconds, require, os.getpid())
 
 

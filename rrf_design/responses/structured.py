@@ -1,8 +1,9 @@
-"""A number in a JSON object, as models write JSON: fenced, with text around it, raw line breaks and stray commas.
+"""A number in a JSON object, as models write JSON: fenced, with text around it, raw line breaks and
+stray commas.
 
-What is broken in the object decides nothing as long as the field itself is whole. Numbers in strings go through the same
-tokenizer as any text. Several objects, or one key twice, must give the same answer; a field that the end of the text cuts
-off is no answer.
+What is broken in the object decides nothing as long as the field itself is whole. Numbers in
+strings go through the same tokenizer as any text. Several objects, or one key twice, must give the
+same answer; a field that the end of the text cuts off is no answer.
 """
 
 from __future__ import annotations
@@ -55,8 +56,10 @@ _DECODER = json.JSONDecoder(
 )
 
 
-class JsonParser(Parser):
-    """The number, or the list of ``dim`` numbers, at a dotted path of a JSON object; a list of paths is a vector too."""
+class _JsonParser(Parser):
+    """The number, or the list of ``dim`` numbers, at a dotted path of a JSON object; a list of
+    paths is a vector too.
+    """
 
     name = "json"
 
@@ -150,8 +153,23 @@ class JsonParser(Parser):
         return spec if self.decimal is None else {**spec, "decimal": self.decimal}
 
 
-class FieldParser(Parser):
-    """The text at a field of a JSON object, read by another parser: a choice, a literal, a label."""
+def json_parser(
+    *, field: str | list[str], dim: int | None = None, decimal: str | None = None, of: Any = None
+) -> Parser:
+    """The number or numbers at a field, or with `of` what another parser reads there."""
+    if of is None:
+        return _JsonParser(field, dim=dim, decimal=decimal)
+    if not isinstance(field, str) or dim is not None or decimal is not None:
+        raise InputError("parser 'json': with `of`, one `field`; the other options belong to the parser it names")
+    from rrf_design.responses.parsers import get
+
+    return _FieldParser(field, get(of))
+
+
+class _FieldParser(Parser):
+    """The text at a field of a JSON object, read by another parser: a choice, a literal, a
+    label.
+    """
 
     name = "json"
 
@@ -217,7 +235,9 @@ def _at(document: Any, field: str) -> list[Any]:
 
 
 def _objects(text: str) -> list[tuple[Any, bool]]:
-    """Every JSON object in the text, mended where that takes no guess; strict if it is the whole text as it stands."""
+    """Every JSON object in the text, mended where that takes no guess; strict if it is the whole
+    text as it stands.
+    """
     bare = text.strip()
     found = [(document, position == 0 and end == len(bare)) for document, position, end in _decoded(bare)]
     if found:
@@ -254,7 +274,9 @@ def _labelled(text: str, key: str) -> list[str]:
 
 
 def _after(text: str, label: re.Pattern[str]) -> list[str]:
-    """What stands after each label up to the end of its string or line; ``_CUT`` for what the end of the text cuts off."""
+    """What stands after each label up to the end of its string or line; ``_CUT`` for what the end
+    of the text cuts off.
+    """
     found: list[str] = []
     for match in label.finditer(text):
         if len(found) == _MOST_OBJECTS:
@@ -272,7 +294,10 @@ _CUT = "\N{REPLACEMENT CHARACTER}"
 
 
 def _number(entry: object, prepared: Page) -> FoundNumber:
-    """The number that an entry stands for. A JSON number has a decimal point; a string follows what the text shows."""
+    """The number that an entry stands for.
+
+    A JSON number has a decimal point; a string follows what the text shows.
+    """
     if isinstance(entry, _Digits):
         if len(entry) > 400 or _JSON_NUMBER.fullmatch(entry) is None:
             return FoundNumber(None, "a number of more than 400 digits")

@@ -74,11 +74,13 @@ _LETTER = re.compile(
 
 
 class ChoiceParser(Parser):
-    """One of ``options`` as a one-hot vector. With ``letters``, "B" or "(b)" also names the second option.
+    """One of ``options`` as a one-hot vector.
 
-    A text may name several options on its way; what counts is the one it gives: the whole text, what it marks as its
-    answer, its first line, its conclusion, else the only option it names. Options of one letter count only where they
-    are marked or stand alone, since "a" is also a word.
+    With ``letters``, "B" or "(b)" also names the second option.
+
+    A text may name several options on its way; what counts is the one it gives: the whole text,
+    what it marks as its answer, its first line, its conclusion, else the only option it names.
+    Options of one letter count only where they are marked or stand alone, since "a" is also a word.
     """
 
     name = "choice"
@@ -146,21 +148,27 @@ class ChoiceParser(Parser):
         return self._mentioned(span)
 
     def _verdicts(self, text: str) -> list[set[int]]:
-        """What the text opens with, concludes on its way, and ends with, where these are verdicts."""
+        """What the text opens with, concludes on its way, and ends with, where these are
+        verdicts.
+        """
         opening = self._opening(text)
         sentences = [piece for piece in _SENTENCE.split(text) if piece.strip()]
         found = [opening] if opening else []
         for number, sentence in enumerate(sentences):
             praise, concludes = _PRAISE.search(sentence) is not None, _CONCLUSION.match(sentence) is not None
             first, last = number == 0 and not opening, number == len(sentences) - 1
-            # A conclusion without an end was cut off: what it was going to say of the option is not known.
+            # A conclusion without an end was cut off: what it was going to say of the option is not
+            # known.
             closed = sentence.rstrip("*_\"')\u201d ")[-1:] in (".", "!", "?")
             if (praise and (first or last or concludes)) or (last and concludes and closed):
                 found.append(self._verdict(sentence))
         return [named for named in found if named]
 
     def _opening(self, text: str) -> set[int]:
-        """An option that is all of the first line, or a letter closed by a mark ("B. Rome") that opens no list of options."""
+        """An option that is all of the first line, or a letter closed by a mark ("B.
+
+        Rome") that opens no list of options.
+        """
         letters = {hit.group(hit.lastindex or 0).upper() for hit in _ITEM.finditer(text)}
         letter = _ITEM.match(text.lstrip())
         if letter is not None and len(letters) == 1 and letters <= self._letters.keys():
@@ -169,7 +177,9 @@ class ChoiceParser(Parser):
         return {index for index, o in enumerate(self.options) if line == o or (len(o) > 1 and _fold(line) == _fold(o))}
 
     def _verdict(self, sentence: str) -> set[int]:
-        """The option a sentence is for: "X is better than Y" is for X; all of them where it says no to one."""
+        """The option a sentence is for: "X is better than Y" is for X; all of them where it says no
+        to one.
+        """
         praise = _PRAISE.search(sentence)
         before = self._mentioned(sentence[: praise.start()]) if praise is not None else set()
         return before or self._mentioned(sentence)

@@ -1,4 +1,6 @@
-"""What callers give, checked in one line each: shares as the fractions their decimals say, whole numbers, members of an enumeration."""
+"""What callers give, checked in one line each: shares as the fractions their decimals say, whole
+numbers, members of an enumeration.
+"""
 
 from __future__ import annotations
 

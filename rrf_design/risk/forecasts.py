@@ -12,16 +12,17 @@ from numpy.typing import ArrayLike
 
 from rrf_design.errors import InputError
 from rrf_design.risk.arguments import Number, share, whole
+from rrf_design.risk.cascades import Crowd, Replay
 from rrf_design.risk.counts import BinomialTail, rate_bound
-from rrf_design.risk.crowds import Crowd
-from rrf_design.risk.ladders import Replay
 from rrf_design.risk.orders import front, passing_count, strides, trusted_risk
 from rrf_design.risk.sequences import sequential_tail
 from rrf_design.risk.statements import Among, Limit, Scope, Statement
 
 
 def least_labels(risk: Number, confidence: Number, *, wrong: int = 0) -> int:
-    """The smallest pilot of fresh items that proves the risk when `wrong` of them are wrong: 59, 149, 299 for 5, 2, 1 % at 95 % and none wrong."""
+    """The smallest pilot of fresh items that proves the risk when `wrong` of them are wrong: 59,
+    149, 299 for 5, 2, 1 % at 95 % and none wrong.
+    """
     rate, level = share(risk, "risk"), 1 - share(confidence, "confidence")
     x = whole(wrong, "wrong")
     low, high = x, max(1, x)
@@ -37,7 +38,9 @@ def least_labels(risk: Number, confidence: Number, *, wrong: int = 0) -> int:
 
 
 def first_look(risk: Number, confidence: Number) -> int:
-    """The smallest pilot that proves the risk by tests that hold at every moment, with none wrong: where looking at a pilot that grows begins."""
+    """The smallest pilot that proves the risk by tests that hold at every moment, with none wrong:
+    where looking at a pilot that grows begins.
+    """
     rate, level = share(risk, "risk"), 1 - share(confidence, "confidence")
 
     def proves(labels: int) -> bool:
@@ -56,32 +59,47 @@ def first_look(risk: Number, confidence: Number) -> int:
 
 
 def best_risk(labels: int, confidence: Number) -> float:
-    """The smallest risk that a pilot of this size can prove, up to rounding upwards: the one it proves when nothing is wrong."""
+    """The smallest risk that a pilot of this size can prove, up to rounding upwards: the one it
+    proves when nothing is wrong.
+    """
     return rate_bound(whole(labels, "labels", least=1), 0, confidence)
 
 
 def pilot_size(population: int, risk: Number) -> int:
-    """A rule of thumb, n ≈ 0.7 √(N / r): larger pilots prove more and cost more. It fitted recorded answers by eye; it is no theorem."""
+    """A rule of thumb, n ≈ 0.7 √(N / r): larger pilots prove more and cost more.
+
+    It fitted recorded answers by eye; it is no theorem.
+    """
     return min(
         whole(population, "population", least=1), round(0.7 * math.sqrt(population / float(share(risk, "risk"))))
     )
 
 
 FORECAST_DISCOUNT = 0.15
-"""How much of the evidence of agreement to believe when forecasting: less than an order of tests does, which only ranks, where a forecast has to be near the truth. Chosen on
-five panels of recorded answers (docs/algorithms.md, fact 34)."""
+"""How much of the evidence of agreement to believe when forecasting: less than an order of tests
+does, which only ranks, where a forecast has to be near the truth. Chosen on five panels of recorded
+answers (docs/algorithms.md, fact 34).
+"""
 AGREED_WRONG = 0.01
-"""A guess, where nobody says a better one: so many accepted answers are wrong although nothing among the answers shows it. Where eight models agreed, 0 to 1 % were wrong of
-number and code questions, 7 to 10 % where options are chosen or judged."""
+"""A guess, where nobody says a better one: so many accepted answers are wrong although nothing
+among the answers shows it. Where eight models agreed, 0 to 1 % were wrong of number and code
+questions, 7 to 10 % where options are chosen or judged.
+"""
 
 
 FORECAST_ERROR = 0.05
-"""Of the cost of checking everything: what is expected to save less is not said to pay. About how much too low forecasts were on recorded answers; they can be much further too high (`data-set-promises`)."""
+"""Of the cost of checking everything: what is expected to save less is not said to pay.
+
+About how much too low forecasts were on recorded answers; they can be much further too high
+(`data-set-promises`).
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Prospect:
-    """A policy as it is expected to be, without gold: its cost for an item, and its wrong share before random checks."""
+    """A policy as it is expected to be, without gold: its cost for an item, and its wrong share
+    before random checks.
+    """
 
     cost: float
     risk: float
@@ -89,7 +107,9 @@ class Prospect:
     """The share of a pilot's items that is in the denominator of the promise."""
     checked_share: Fraction = Fraction(0)
     accepted: float = 1.0
-    """The share of all items that is delivered without a check, of which random checks take their share."""
+    """The share of all items that is delivered without a check, of which random checks take their
+    share.
+    """
 
     def diluted(self, part: float, *, check: float) -> Prospect:
         """The same with a random share of what it accepts checked."""
@@ -102,7 +122,8 @@ def prospects_of(
 ) -> list[Prospect]:
     """What policies replayed on these items, without gold, lead one to expect.
 
-    An accepted answer is right with the probability that the crowd says at a discount, less a share `agreed_wrong` of it, which agreement can't show.
+    An accepted answer is right with the probability that the crowd says at a discount, less a share
+    `agreed_wrong` of it, which agreement can't show.
     """
     right = (1.0 - agreed_wrong) * crowd.right(answers, discount=FORECAST_DISCOUNT)
     bare = [replace(one, checked_share=Fraction(0)) for one in played]
@@ -121,10 +142,13 @@ def prospects_of(
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """A pilot of `labels` items: how many wrong ones it may show, and what everything would cost, pilot included.
+    """A pilot of `labels` items: how many wrong ones it may show, and what everything would cost,
+    pilot included.
 
-    `least_cost` is a bound: the cheapest prospect, proven. `expected_cost` is an estimate, as good as the prospects, and `chance` that of proving any of them; None where
-    nothing is known about the answers. `possible`: cheaper than checking everything can't be excluded (a bound); `pays`: it is expected by more than a forecast's own error (an estimate).
+    `least_cost` is a bound: the cheapest prospect, proven. `expected_cost` is an estimate, as good
+    as the prospects, and `chance` that of proving any of them; None where nothing is known about
+    the answers. `possible`: cheaper than checking everything can't be excluded (a bound); `pays`:
+    it is expected by more than a forecast's own error (an estimate).
     """
 
     labels: int
@@ -155,10 +179,15 @@ def forecast(
     prospects: Sequence[Prospect] | None,
     statement: Statement = Statement.FRESH,
 ) -> list[Forecast]:
-    """One forecast for each size. `check`: the price of one item's truth; `panel`: of all answers about one item, which a pilot buys. `prospects`: None where nothing is known.
+    """One forecast for each size.
 
-    Estimate: of the prospects the front of risk against cost is tested, from where a proof is likeliest to the cheapest, and with the predicted risks true each passes with the
-    probability of at most as many wrong as it may show; errors of neighbours come together, so the chance to get as far as a policy is the smallest on the way.
+    `check`: the price of one item's truth; `panel`: of all answers about one item, which a pilot
+    buys. `prospects`: None where nothing is known.
+
+    Estimate: of the prospects the front of risk against cost is tested, from where a proof is
+    likeliest to the cheapest, and with the predicted risks true each passes with the probability of
+    at most as many wrong as it may show; errors of neighbours come together, so the chance to get
+    as far as a policy is the smallest on the way.
     """
     size = whole(population, "population", least=1)
     if prospects is not None and not prospects:
@@ -206,7 +235,9 @@ def _walk(prospects: Sequence[Prospect]) -> list[Prospect]:
 def _expected(
     walk: Sequence[Prospect], n: int, allowed: Callable[[int, Fraction], int], check: float
 ) -> tuple[float, float]:
-    """The mean cost of the cheapest policy reached, checking everything where none is; and the chance to reach any that is cheaper."""
+    """The mean cost of the cheapest policy reached, checking everything where none is; and the
+    chance to reach any that is cheaper.
+    """
     passes = []
     for one in walk:
         counted = round(n * one.counted)

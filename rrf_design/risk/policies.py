@@ -1,12 +1,27 @@
-"""Learn, then test: which of many policies is proven to keep its risk, and which of those is cheapest (docs/algorithms.md, facts 23 and 32 to 34).
+"""Learn, then test: which of many policies is proven to keep its risk, and which of those is
+cheapest (docs/algorithms.md, facts 23 and 32 to 34).
 
-All policies are replayed on one pilot of random items with known truth. `assess` tests each and returns a record from which anybody can redo every
-test: what was counted, in which order or pool, at which level. `choose` is its answer alone.
+All policies are replayed on one pilot of random items with known truth. `assess` tests each and
+returns a record from which anybody can redo every test: what was counted, in which order or pool,
+at which level. `choose` is its answer alone.
+
+Many policies, one error probability: sequences, Holm's method, and both side by side
+(docs/algorithms.md, facts 23 and 33).
+
+A procedure is a list of streams, each with a share of the error probability. A chain gives its
+level to the first of its names that is not rejected yet; a pool (Holm) divides it equally among
+those of its names. A stream with nothing left gives its level to the first that has something. A
+name is tested at the sum of what points at it.
+
+Why this is valid: for a name that is not rejected, its level can only grow while others are
+rejected (a chain that points at it stays there, a pool gets smaller, the first live stream stays
+the first), and levels never sum to more than α. These are the two conditions of the sequential
+rejection principle (Goeman and Solari 2010). Holm is one pool; a fixed sequence is one chain.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Protocol
@@ -16,9 +31,119 @@ from numpy.typing import ArrayLike, NDArray
 
 from rrf_design.errors import InputError
 from rrf_design.risk.arguments import Number, choice, share, whole
-from rrf_design.risk.procedures import Stream, check_streams, decide, fixed_sequence, holm
 from rrf_design.risk.sequences import sequential_tail
 from rrf_design.risk.statements import Among, ClaimAndGate, Limit, Scope, Sighting, Statement, evidences, together
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """A share of the error probability and the names it is for: in this order (a chain), or all at
+    once (a pool).
+    """
+
+    share: Fraction
+    names: tuple[str, ...]
+    pooled: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What became of one name: the level at which it was last looked at (0: never), and whether it
+    was proven.
+    """
+
+    level: Fraction
+    proven: bool
+
+
+def holm(names: Sequence[str]) -> tuple[Stream, ...]:
+    return (Stream(Fraction(1), tuple(names), pooled=True),)
+
+
+def fixed_sequence(names: Sequence[str]) -> tuple[Stream, ...]:
+    return (Stream(Fraction(1), tuple(names)),)
+
+
+def check_streams(streams: Sequence[Stream], names: Sequence[str]) -> None:
+    """InputError for an unknown or repeated name, or shares that are no division of one error
+    probability.
+    """
+    known = set(names)
+    for number, stream in enumerate(streams, start=1):
+        unknown = [name for name in stream.names if name not in known]
+        if unknown:
+            raise InputError(f"order {number}: there is no policy {unknown[0]!r}")
+        if len(set(stream.names)) != len(stream.names):
+            twice = next(name for name in stream.names if stream.names.count(name) > 1)
+            raise InputError(f"order {number}: policy {twice!r} stands in it twice")
+        if stream.share < 0:
+            raise InputError(f"order {number}: its share {stream.share} of the error probability is negative")
+    if sum(stream.share for stream in streams) > 1:
+        raise InputError("the shares of the error probability sum to more than 1")
+
+
+def decide(evidence: Mapping[str, ClaimAndGate], streams: Sequence[Stream], alpha: Fraction) -> dict[str, Decision]:
+    """Run the procedure on the gates, then claim what its own level allows where it stopped."""
+    state = _State(evidence, streams, alpha)
+    found: dict[str, Decision] = {}
+    while True:
+        levels = {name: state.level(name) for name in state.heads()}
+        passed = [name for name, level in levels.items() if evidence[name].gate.at_most(level)]
+        if not passed:
+            break
+        for name in passed:
+            found[name] = Decision(levels[name], evidence[name].claim.at_most(levels[name]))
+            state.reject(name)
+    for name in evidence.keys() - found.keys():
+        level = state.level(name)
+        found[name] = Decision(level, level > 0 and evidence[name].claim.at_most(level))
+    return {name: found[name] for name in evidence}
+
+
+class _State:
+    """Where every stream stands, for the names rejected so far."""
+
+    def __init__(self, evidence: Mapping[str, ClaimAndGate], streams: Sequence[Stream], alpha: Fraction) -> None:
+        self.pooled = [stream.pooled for stream in streams]
+        # In a pool the smallest p-value is looked at first; a float's last digits are harmless,
+        # because a later name has at least an earlier one's level.
+        self.names = [
+            sorted(s.names, key=lambda name: evidence[name].gate.value) if s.pooled else list(s.names) for s in streams
+        ]
+        self.levels = [stream.share * alpha for stream in streams]
+        self.left = [set(names) for names in self.names]
+        self.places = [0] * len(self.names)
+        self._settle()
+
+    def heads(self) -> list[str]:
+        """What could be rejected next: the first of every stream that is left."""
+        return list(dict.fromkeys(self.names[i][self.places[i]] for i in range(len(self.names)) if self.left[i]))
+
+    def level(self, name: str) -> Fraction:
+        total = Fraction(0)
+        for i, left in enumerate(self.left):
+            if name in left and self.pooled[i]:
+                total += self.levels[i] / len(left)
+            elif name in left and self.names[i][self.places[i]] == name:
+                total += self.levels[i]
+        return total
+
+    def reject(self, name: str) -> None:
+        for left in self.left:
+            left.discard(name)
+        self._settle()
+
+    def _settle(self) -> None:
+        """Streams step over what is rejected; those with nothing left hand their level on."""
+        live = [i for i, left in enumerate(self.left) if left]
+        for i in live:
+            while self.names[i][self.places[i]] not in self.left[i]:
+                self.places[i] += 1
+        for i in range(len(self.left)) if live else ():
+            if not self.left[i]:
+                self.levels[live[0]] += self.levels[i]
+                self.levels[i] = Fraction(0)
+
 
 Order = Sequence[str] | Sequence[Stream]
 
@@ -26,8 +151,8 @@ Order = Sequence[str] | Sequence[Stream]
 class Policy(Protocol):
     """What a policy did on the pilot's items, in the order of their draw.
 
-    It may say two more things: `checked_share`, the random share of its deliveries that is checked, and `delivers`, how many of all items it
-    delivers, where that is known without gold.
+    It may say two more things: `checked_share`, the random share of its deliveries that is checked,
+    and `delivers`, how many of all items it delivers, where that is known without gold.
     """
 
     @property
@@ -48,12 +173,16 @@ class Tally:
     counted: int
     marked: int
     places: tuple[int, ...] | None = None
-    """Where the marked ones stand among the counted, in the order of the draw; only for sequential tests, which depend on it."""
+    """Where the marked ones stand among the counted, in the order of the draw; only for sequential
+    tests, which depend on it.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class AssessedPolicy:
-    """One policy with its counts, its p-value, the level it was last tested at (0: never reached) and the outcome."""
+    """One policy with its counts, its p-value, the level it was last tested at (0: never reached)
+    and the outcome.
+    """
 
     name: str
     cost: float
@@ -89,10 +218,12 @@ def choose(
     statement: Statement | Scope | str | None = None,
     sequential: bool = False,
 ) -> str | None:
-    """The name of the cheapest policy that is proven to keep the risk among what it delivers, or None.
+    """The name of the cheapest policy that is proven to keep the risk among what it delivers, or
+    None.
 
-    Holm's method over all policies, or the given order of names, fixed beforehand: from cautious to cheap, until one fails. Without `population` the
-    promise is about fresh items; with it, about the policy over these items unless `statement` says otherwise.
+    Holm's method over all policies, or the given order of names, fixed beforehand: from cautious to
+    cheap, until one fails. Without `population` the promise is about fresh items; with it, about
+    the policy over these items unless `statement` says otherwise.
     """
     return assess(
         policies,
@@ -118,8 +249,10 @@ def assess(
 ) -> PolicyChoice:
     """Test every policy that the procedure reaches, and keep the record.
 
-    `order`: names (a fixed sequence) or `Stream`s; None for Holm. `ordered_by`: in words, how the order was made; it goes into the record.
-    `statement`: its name, or a `Scope` with everything it needs. `sequential`: p-values that hold at every moment, for a pilot that is looked at while it grows (fresh items only).
+    `order`: names (a fixed sequence) or `Stream`s; None for Holm. `ordered_by`: in words, how the
+    order was made; it goes into the record. `statement`: its name, or a `Scope` with everything it
+    needs. `sequential`: p-values that hold at every moment, for a pilot that is looked at while it
+    grows (fresh items only).
     """
     limits = _limits(risk)
     sure = share(confidence, "confidence")
@@ -160,7 +293,9 @@ def assess(
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """What a policy showed, one tally for each limit, with its share of random checks and, where known, how many items it delivers."""
+    """What a policy showed, one tally for each limit, with its share of random checks and, where
+    known, how many items it delivers.
+    """
 
     counts: tuple[Tally, ...]
     q: Fraction
@@ -170,8 +305,8 @@ class Counted:
 def weigh(seen: Sequence[Counted], limits: Sequence[Limit], scope: Scope, *, sequential: bool) -> list[ClaimAndGate]:
     """The p-values behind the counts of every policy.
 
-    Checking a random share q of what is delivered leaves 1 − q of the risk (fact 34); over a finite data set that is what is left on average over
-    which deliveries are checked.
+    Checking a random share q of what is delivered leaves 1 − q of the risk (fact 34); over a finite
+    data set that is what is left on average over which deliveries are checked.
     """
     if scope.depth and len(limits) > 1:
         raise InputError("a depth is for one limit; with several of them leave it at 0")
@@ -200,7 +335,8 @@ def _check_delivers(one: Counted, limits: Sequence[Limit], scope: Scope) -> None
     most = scope.population - scope.piloted + min(kept, default=scope.piloted)
     if one.delivers > most:
         raise InputError(
-            f"a policy delivers {one.delivers} of {scope.population} items; what it withheld of the {scope.piloted} piloted leaves at most {most}"
+            f"a policy delivers {one.delivers} of {scope.population} items; what it withheld of the {scope.piloted}"
+            f" piloted leaves at most {most}"
         )
 
 
@@ -208,7 +344,8 @@ def _eased(limit: Limit, q: Fraction, scope: Scope) -> Limit:
     """What is tested where a random share q is checked."""
     if q and scope.statement not in (Statement.FRESH, Statement.POLICY):
         raise InputError(
-            f"random checks change how many rows of a file are wrong by chance; they prove 'fresh' or 'policy', not {str(scope.statement)!r}"
+            "random checks change how many rows of a file are wrong by chance; they prove 'fresh' or 'policy', not"
+            f" {str(scope.statement)!r}"
         )
     allowed = limit.share / (1 - q) if limit.column == "wrong" else limit.share
     if allowed >= 1:
@@ -224,7 +361,9 @@ def _at_every_moment(count: Tally, limit: Limit) -> ClaimAndGate:
 
 
 def cheapest(tested: Sequence[AssessedPolicy]) -> str | None:
-    """Of the proven ones; of those that cost the same the one that was wrong least often, then the first."""
+    """Of the proven ones; of those that cost the same the one that was wrong least often, then the
+    first.
+    """
     proven = [policy for policy in tested if policy.proven]
     if not proven:
         return None
@@ -284,7 +423,8 @@ def _scope(statement: Statement | Scope | str | None, population: int | None, pi
     if isinstance(statement, Scope):
         if statement.piloted != piloted or population not in (None, statement.population):
             raise InputError(
-                f"the scope speaks of {statement.piloted} piloted items of {statement.population}; the policies were replayed on {piloted}"
+                f"the scope speaks of {statement.piloted} piloted items of {statement.population}; the policies were"
+                f" replayed on {piloted}"
             )
         return statement
     size = None if population is None else whole(population, "population")

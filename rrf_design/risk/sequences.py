@@ -1,15 +1,18 @@
-"""Counting that may be looked at after every draw: confidence sequences and tests from mixture martingales (docs/algorithms.md, fact 25).
+"""Counting that may be looked at after every draw: confidence sequences and tests from mixture
+martingales (docs/algorithms.md, fact 25).
 
 Finite population. Give the number of wrong items D a beta-binomial prior. Under a true D the ratio
 
     (probability of the draws under the prior) / (their probability given D)
         = B(a + x, b + m − x) / B(a, b) · N!/(N − m)! / [ D!/(D − x)! · (N − D)!/(N − D − m + x)! ]
 
-is a martingale that starts at 1 (it falls where D excludes an outcome that the prior allows), so it ever reaches 1/α with probability at most α (Ville),
-whatever the stopping rule. What reached it is refuted for good.
+is a martingale that starts at 1 (it falls where D excludes an outcome that the prior allows), so it
+ever reaches 1/α with probability at most α (Ville), whatever the stopping rule. What reached it is
+refuted for good.
 
-Fresh items. For a wrong rate R ≥ r and any q < r, the likelihood ratio of q against r is a supermartingale; so is its mixture over a beta
-distribution of q cut off at r. Its inverse, at its best moment, is a p-value that holds at every moment.
+Fresh items. For a wrong rate R ≥ r and any q < r, the likelihood ratio of q against r is a
+supermartingale; so is its mixture over a beta distribution of q cut off at r. Its inverse, at its
+best moment, is a p-value that holds at every moment.
 """
 
 from __future__ import annotations
@@ -27,7 +30,11 @@ from rrf_design.risk.counts import guard
 
 UNIFORM = (1.0, 1.0)
 CLEAN = (1.0, 20.0)
-"""Beta(1, 20): expects some 5 % wrong. With no wrong item seen it needs 89 draws for "at most 5 %" of 2,000 where the uniform prior needs 149."""
+"""Beta(1, 20): expects some 5 % wrong.
+
+With no wrong item seen it needs 89 draws for "at most 5 %" of 2,000 where the uniform prior needs
+149.
+"""
 
 
 def _prior(prior: tuple[float, float]) -> tuple[float, float]:
@@ -41,10 +48,12 @@ def _prior(prior: tuple[float, float]) -> tuple[float, float]:
 
 
 class AuditSequence:
-    """Draws without replacement, one at a time; `bound` holds at every moment together with the given confidence.
+    """Draws without replacement, one at a time; `bound` holds at every moment together with the
+    given confidence.
 
-    `observe` is the only thing that changes the state. Rounding can only make the bound larger: a number of wrong items is dropped when its
-    martingale has passed 1/α by more than the error of the floats.
+    `observe` is the only thing that changes the state. Rounding can only make the bound larger: a
+    number of wrong items is dropped when its martingale has passed 1/α by more than the error of
+    the floats.
     """
 
     __slots__ = ("_edge", "_limit", "_log_prior", "_upper", "confidence", "drawn", "population", "prior", "wrong")
@@ -72,7 +81,8 @@ class AuditSequence:
         self._upper = min(self._upper, self.population - (self.drawn - self.wrong))
         if self._upper <= self.wrong or not self._refuted(self._upper):
             return
-        # The likelihood is unimodal in D with its peak near N·x/m, so above the peak what is refuted stays refuted upwards.
+        # The likelihood is unimodal in D with its peak near N·x/m, so above the peak what is
+        # refuted stays refuted upwards.
         low = min(self._upper, max(self.wrong, self.population * self.wrong // self.drawn))
         high = self._upper
         while low < high:
@@ -92,7 +102,9 @@ class AuditSequence:
         return self.log_martingale(wrong) > self._limit
 
     def log_martingale(self, wrong: int) -> float:
-        """log of prior(D) / posterior(D) after the draws so far; infinite for a D that the draws exclude."""
+        """log of prior(D) / posterior(D) after the draws so far; infinite for a D that the draws
+        exclude.
+        """
         x, right = self.wrong, self.drawn - self.wrong
         good = self.population - wrong
         if wrong < x or good < right:
@@ -111,7 +123,9 @@ class AuditSequence:
 
 @dataclass(frozen=True, slots=True)
 class SequenceTail:
-    """A p-value that holds at every moment: the inverse of a test martingale at its best moment so far."""
+    """A p-value that holds at every moment: the inverse of a test martingale at its best moment so
+    far.
+    """
 
     value: float
     drawn: int
@@ -122,9 +136,11 @@ class SequenceTail:
 
 
 def sequential_tail(wrong: ArrayLike, rate: Number, *, prior: tuple[float, float] = CLEAN) -> SequenceTail:
-    """Tests "the wrong rate of fresh items is at least `rate`" on items in the order of their draw; valid at every moment.
+    """Tests "the wrong rate of fresh items is at least `rate`" on items in the order of their draw;
+    valid at every moment.
 
-    Between two wrong items the martingale only grows, so its best moment is just before a wrong item or at the end.
+    Between two wrong items the martingale only grows, so its best moment is just before a wrong
+    item or at the end.
     """
     from scipy.special import betainc, betaln
 

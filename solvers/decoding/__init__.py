@@ -1,18 +1,17 @@
 """Decoders on matrices: which few node errors e explain a syndrome s = Be + noise.
 
-`SupportDecoder` is exact (support search with a proof), `group_lasso` and `group_bpdn` are convex with a duality gap,
-`SupportTable` decodes many syndromes of one small design at once, `erasure_margin` is γ when some nodes are missing, and
-`unread_margin` the same for delivered values and checks that may be wrong.
+`SupportDecoder` is exact (support search with a proof), `group_lasso` and `group_bpdn` are convex
+with a duality gap, `SupportTable` decodes many syndromes of one small design at once,
+`erasure_margin` is γ when some nodes are missing, and `unread_margin` the same for delivered values
+and checks that may be wrong.
 """
 
 from __future__ import annotations
 
 from solvers.decoding.convex import GroupProblem, group_bpdn, group_lasso, lasso_path
-from solvers.decoding.erasures import ErasureMargin, erasure_margin
+from solvers.decoding.erasures import ErasureMargin, WrongChecks, erasure_margin, unread_margin
 from solvers.decoding.result import ConvexSolution, SyndromeDecoding, SyndromeExplanation
-from solvers.decoding.search import SupportDecoder, decode_support
-from solvers.decoding.table import BatchDecoding, SupportTable, table_fits
-from solvers.decoding.unread import WrongChecks, unread_margin
+from solvers.decoding.search import BatchDecoding, SupportDecoder, SupportTable, decode_support, table_fits
 
 __all__ = [
     "BatchDecoding",

@@ -1,11 +1,14 @@
-"""Group-ℓ₁ decoders: the penalised form, its path, and basis pursuit denoising to its ε (paper, "Convex sparse decoders").
+"""Group-ℓ₁ decoders: the penalised form, its path, and basis pursuit denoising to its ε (paper,
+"Convex sparse decoders").
 
     penalised     min ½‖Be − s‖² + λ Σ ωᵢ‖eᵢ‖                    FISTA with function restart
-    constrained   min Σ ωᵢ‖eᵢ‖  subject to ‖Be − s‖ ≤ ε            the λ whose residual is ε; multipliers when ε = 0
+    constrained   min Σ ωᵢ‖eᵢ‖  subject to ‖Be − s‖ ≤ ε            the λ whose residual is ε;
+    multipliers when ε = 0
 
-Each iteration costs one product with B and one with Bᵀ, so it is linear in the nonzeros. The step comes from a power
-iteration with a safety factor, and every answer carries a duality gap: the scaled residual is a dual point, so
-objective − gap is a lower bound on the optimum whatever the iteration did.
+Each iteration costs one product with B and one with Bᵀ, so it is linear in the nonzeros. The step
+comes from a power iteration with a safety factor, and every answer carries a duality gap: the
+scaled residual is a dual point, so objective − gap is a lower bound on the optimum whatever the
+iteration did.
 """
 
 from __future__ import annotations
@@ -30,7 +33,9 @@ CHECK_EVERY = 10
 
 
 class GroupProblem:
-    """B, groups and weights prepared once; columns are put in node order so that group norms are one pass."""
+    """B, groups and weights prepared once; columns are put in node order so that group norms are
+    one pass.
+    """
 
     def __init__(self, B: Any, groups: Any = None, *, weights: Any = None) -> None:
         matrix: Any = sparse.csr_array(B, dtype=np.float64) if sparse.issparse(B) else np.array(B, dtype=np.float64)
@@ -69,7 +74,9 @@ class GroupProblem:
         return result
 
     def _squared_norm(self) -> float:
-        """‖B‖² by power iteration from a fixed start; Frobenius bounds it when the iteration has not settled."""
+        """‖B‖² by power iteration from a fixed start; Frobenius bounds it when the iteration has
+        not settled.
+        """
         bound = float(np.square(self.matrix.data if sparse.issparse(self.matrix) else self.matrix).sum())
         vector = np.random.default_rng(0).normal(size=self.matrix.shape[1])
         value = 0.0
@@ -116,8 +123,9 @@ def group_lasso(
 ) -> ConvexSolution:
     """min ½‖Be − s‖² + λ Σ ωᵢ‖eᵢ‖, until the duality gap is below tolerance · ½‖s‖².
 
-    Weights are 1, or sqrt(dim) where the dimensions differ; for others give a `GroupProblem` as B. After `max_iterations` or `time_limit` seconds
-    the answer so far is returned with its gap, and is not `converged`.
+    Weights are 1, or sqrt(dim) where the dimensions differ; for others give a `GroupProblem` as B.
+    After `max_iterations` or `time_limit` seconds the answer so far is returned with its gap, and
+    is not `converged`.
     """
     problem = B if isinstance(B, GroupProblem) else GroupProblem(B, groups)
     s = _vector(syndrome, problem)
@@ -136,7 +144,9 @@ def lasso_path(
     count: int = 30,
     **options: Any,
 ) -> tuple[ConvexSolution, ...]:
-    """The penalised form along falling λ, each started from the one before; default a logarithmic grid to 1e-4 λ_max."""
+    """The penalised form along falling λ, each started from the one before; default a logarithmic
+    grid to 1e-4 λ_max.
+    """
     problem = B if isinstance(B, GroupProblem) else GroupProblem(B, groups)
     s = _vector(syndrome, problem)
     if penalties is None:
@@ -162,8 +172,9 @@ def group_bpdn(
 ) -> ConvexSolution:
     """min Σ ωᵢ‖eᵢ‖ subject to ‖Be − s‖ ≤ ε.
 
-    `residual` of the answer is within tolerance · ‖s‖ of feasible, and the gap is that of the constrained problem,
-    relative to its dual max sᵀν − ε‖ν‖ subject to ‖B_iᵀν‖ ≤ ωᵢ. An ε below the least residual of all is an error.
+    `residual` of the answer is within tolerance · ‖s‖ of feasible, and the gap is that of the
+    constrained problem, relative to its dual max sᵀν − ε‖ν‖ subject to ‖B_iᵀν‖ ≤ ωᵢ. An ε below the
+    least residual of all is an error.
     """
     problem = B if isinstance(B, GroupProblem) else GroupProblem(B, groups, weights=weights)
     s = _vector(syndrome, problem)
@@ -184,7 +195,9 @@ def group_bpdn(
 
 
 def _root(problem: GroupProblem, s: Array, epsilon: float, tolerance: float, effort: Effort) -> ConvexSolution:
-    """The residual grows with λ: bracket from above, then regula falsi on log λ (Illinois), warm-started."""
+    """The residual grows with λ: bracket from above, then regula falsi on log λ (Illinois),
+    warm-started.
+    """
     size = float(np.linalg.norm(s))
     top = problem.dual_norm(problem.transposed @ s)
     e = np.zeros(problem.matrix.shape[1])
@@ -211,7 +224,9 @@ def _root(problem: GroupProblem, s: Array, epsilon: float, tolerance: float, eff
 
 
 def _multipliers(problem: GroupProblem, s: Array, epsilon: float, tolerance: float, effort: Effort) -> ConvexSolution:
-    """Basis pursuit by the method of multipliers: the penalised form again and again, the misfit added back to s."""
+    """Basis pursuit by the method of multipliers: the penalised form again and again, the misfit
+    added back to s.
+    """
     size = float(np.linalg.norm(s))
     penalty = 0.05 * problem.dual_norm(problem.transposed @ s)
     e = np.zeros(problem.matrix.shape[1])
@@ -251,7 +266,9 @@ def _constrained(
 
 
 def _fista(problem: GroupProblem, s: Array, penalty: float, e: Array, target: float, effort: Effort) -> ConvexSolution:
-    """Accelerated proximal gradient, restarted whenever momentum points uphill; the least gap seen is returned."""
+    """Accelerated proximal gradient, restarted whenever momentum points uphill; the least gap seen
+    is returned.
+    """
     step = 1.0 / problem.lipschitz
     ahead, momentum = e.copy(), 1.0
     image = problem.matrix @ e

@@ -1,4 +1,6 @@
-"""What decoders return, truly frozen: the error, what else explains the data, and how far the search got."""
+"""What decoders return, truly frozen: the error, what else explains the data, and how far the
+search got.
+"""
 
 from __future__ import annotations
 
@@ -28,21 +30,30 @@ class SyndromeExplanation:
 class SyndromeDecoding:
     """The exact decoder's answer to one syndrome.
 
-    When `verified`, it is a proof in exact arithmetic for B, s and the radius ε + tolerance as the floats they are: the
-    listed supports leave at most the radius, every other minimal one of at most k nodes leaves more.
+    When `verified`, it is a proof in exact arithmetic for B, s and the radius ε + tolerance as the
+    floats they are: the listed supports leave at most the radius, every other minimal one of at
+    most k nodes leaves more.
     """
 
     support: tuple[int, ...]
     error: Array  # (coordinates,): ê, zero outside support and known nodes
     residual: float
     explained: bool
-    """Some support of at most k nodes reaches ε; otherwise `support` has the least residual of all."""
+    """Some support of at most k nodes reaches ε; otherwise `support` has the least residual of
+    all.
+    """
     explanations: tuple[SyndromeExplanation, ...]
-    """Every inclusion-minimal support of at most k nodes that explains the data, the chosen one first."""
+    """Every inclusion-minimal support of at most k nodes that explains the data, the chosen one
+    first.
+    """
     complete: bool
-    """False when a limit cut the search short: then there may be more explanations, or a better support."""
+    """False when a limit cut the search short: then there may be more explanations, or a better
+    support.
+    """
     best_smaller: float
-    """Least residual of all supports with fewer nodes than the chosen one: the proof that none of them explains."""
+    """Least residual of all supports with fewer nodes than the chosen one: the proof that none of
+    them explains.
+    """
     epsilon: float
     tolerance: float
     k: int
@@ -50,9 +61,13 @@ class SyndromeDecoding:
     """Supports judged one by one; the rest was excluded by arithmetic."""
     known: tuple[int, ...] = ()
     undecided: tuple[tuple[int, ...], ...] = ()
-    """Supports too near the radius for floats and too large for rationals: they may explain the data, or not."""
+    """Supports too near the radius for floats and too large for rationals: they may explain the
+    data, or not.
+    """
     zero_rule: bool = False
-    """Directions below 1e-10 of their node's length, but not exactly zero, were taken for zero (the paper's rule)."""
+    """Directions below 1e-10 of their node's length, but not exactly zero, were taken for zero (the
+    paper's rule).
+    """
 
     def __post_init__(self) -> None:
         self.error.setflags(write=False)
@@ -70,7 +85,9 @@ class SyndromeDecoding:
 
 @dataclass(frozen=True, slots=True)
 class ConvexSolution:
-    """A point of a group-ℓ₁ problem with its duality gap: objective − gap is a lower bound on the optimum."""
+    """A point of a group-ℓ₁ problem with its duality gap: objective − gap is a lower bound on the
+    optimum.
+    """
 
     error: Array
     objective: float

@@ -1,11 +1,13 @@
-"""The field seen by a support search: one orthonormal basis per node, how the bases overlap, and how wrong they can be.
+"""The field seen by a support search: one orthonormal basis per node, how the bases overlap, and
+how wrong they can be.
 
-Which supports explain a syndrome depends only on the column spans of the nodes, so each block B_j is replaced by an
-orthonormal basis Q_j of its span (padded with zero columns to one common width). Then G_jj = I, the gain of one node
-is ‖Q_jᵀs‖², two nodes whose spans are orthogonal add their gains exactly, and a column that says nothing has gain 0.
+Which supports explain a syndrome depends only on the column spans of the nodes, so each block B_j
+is replaced by an orthonormal basis Q_j of its span (padded with zero columns to one common width).
+Then G_jj = I, the gain of one node is ‖Q_jᵀs‖², two nodes whose spans are orthogonal add their
+gains exactly, and a column that says nothing has gain 0.
 
-Each Q_j is B_jW_j for some W_j, up to the rounding of that one product: `error` bounds it, so that `Q_j − error` spans
-exactly what B_j spans, and a proof about the spans is a proof about B.
+Each Q_j is B_jW_j for some W_j, up to the rounding of that one product: `error` bounds it, so that
+`Q_j − error` spans exactly what B_j spans, and a proof about the spans is a proof about B.
 """
 
 from __future__ import annotations
@@ -24,9 +26,13 @@ from solvers.groups import NodeColumns
 Array = NDArray[np.float64]
 
 DEPENDENT = 1e-10
-"""Directions that are shorter than this, relative to their node, count as linearly dependent (the paper's zero rule)."""
+"""Directions that are shorter than this, relative to their node, count as linearly dependent (the
+paper's zero rule).
+"""
 WELL_CONDITIONED = 1e-4
-"""Relative eigenvalue of a node's Gram block above which orthonormalising from it costs four digits at most."""
+"""Relative eigenvalue of a node's Gram block above which orthonormalising from it costs four digits
+at most.
+"""
 DENSE_SHARE = 0.2
 """Matrices with more nonzeros than this share of their entries are handled as dense."""
 UNIT = 2.0**-53
@@ -35,7 +41,9 @@ UNIT = 2.0**-53
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """A sparse matrix in compressed columns, without the checks that cost more than the work on small ones."""
+    """A sparse matrix in compressed columns, without the checks that cost more than the work on
+    small ones.
+    """
 
     indptr: NDArray[Any]
     indices: NDArray[Any]
@@ -58,7 +66,9 @@ class Spans:
     error: Array  # (n,): bound on ‖Q_j − Q‖ for some Q that spans exactly what the node spans
     dropped: NDArray[np.bool_]  # (n,): directions were taken for zero that are perhaps not exactly zero
     factors: Array | None = None
-    """(n,): what the columns of `basis` are yet to be multiplied by; dense scalar fields do it when it is needed."""
+    """(n,): what the columns of `basis` are yet to be multiplied by; dense scalar fields do it when
+    it is needed.
+    """
 
     @property
     def dense(self) -> bool:
@@ -79,7 +89,8 @@ class Spans:
 
     @cached_property
     def overlap(self) -> tuple[NDArray[np.int64], NDArray[np.int64], Array]:
-        """C_ij = Q_iᵀQ_j for overlapping pairs i < j: row pointers, neighbours (sorted), blocks (count, width, width).
+        """C_ij = Q_iᵀQ_j for overlapping pairs i < j: row pointers, neighbours (sorted), blocks
+        (count, width, width).
 
         Dense bases list all pairs, and what stands at i ≥ j is not to be read.
         """
@@ -98,7 +109,9 @@ class Spans:
 
     @cached_property
     def shift(self) -> Array:
-        """(n,): what each node adds to the perturbation of a bordered Gram matrix: ‖Q_jᵀQ_j − I‖ and 4‖Q_j − Q‖."""
+        """(n,): what each node adds to the perturbation of a bordered Gram matrix: ‖Q_jᵀQ_j − I‖
+        and 4‖Q_j − Q‖.
+        """
         height, d = self.basis.shape[0], self.width
         if d == 1:  # a column divided by its computed length
             return np.asarray(4.0 * self.error + 1.1 * (height + 8) * UNIT)
@@ -110,7 +123,9 @@ class Spans:
         return np.asarray(measured + 4.0 * self.error)
 
     def columns(self, support: tuple[int, ...]) -> tuple[Any, Array]:
-        """The bases of a support over the rows they touch: those rows, and the columns as (|S| * width, rows)."""
+        """The bases of a support over the rows they touch: those rows, and the columns as (|S| *
+        width, rows).
+        """
         index = (np.array(support, dtype=np.int64)[:, None] * self.width + np.arange(self.width)).ravel()
         if self.dense:
             columns = np.ascontiguousarray(self.basis[:, index].T)
@@ -120,7 +135,9 @@ class Spans:
 
 
 def local_part(matrix: Any, columns: NDArray[np.int64]) -> tuple[NDArray[np.int64], Array]:
-    """Rows that these columns of a csc_array touch, and the dense block of them; much cheaper than slicing it."""
+    """Rows that these columns of a csc_array touch, and the dense block of them; much cheaper than
+    slicing it.
+    """
     from solvers.kernels.support_spans import touched_part
 
     rows, block = touched_part(matrix.indptr, matrix.indices, matrix.data, columns)
@@ -128,7 +145,9 @@ def local_part(matrix: Any, columns: NDArray[np.int64]) -> tuple[NDArray[np.int6
 
 
 def as_operator(matrix: Any) -> Any:
-    """A float64 copy: ndarray when it is mostly filled, csc_array otherwise; ValueError for what is no finite matrix."""
+    """A float64 copy: ndarray when it is mostly filled, csc_array otherwise; ValueError for what is
+    no finite matrix.
+    """
     if sparse.issparse(matrix):
         result = sparse.csc_array(matrix, dtype=np.float64, copy=True)
         result.sum_duplicates()
@@ -165,7 +184,10 @@ def _owner(operator: Any) -> NDArray[np.int64]:
 
 
 def tamed(operator: Any, groups: NodeColumns, squares: Array) -> Any:
-    """The operator; with nodes scaled by powers of two where squares would overflow or vanish. Spans stay what they are."""
+    """The operator; with nodes scaled by powers of two where squares would overflow or vanish.
+
+    Spans stay what they are.
+    """
     if not operator.shape[0] or (squares.min() > 1e-200 and squares.max() < 1e200):
         return operator
     wild = np.flatnonzero(~((squares > 1e-200) & (squares < 1e200)))
@@ -191,12 +213,13 @@ def build_spans(
     noise: Array | None = None,
     squares: Array | None = None,
 ) -> Spans:
-    """Bases of every node's columns; `scale` keeps the lengths of an operator this one was projected from.
+    """Bases of every node's columns; `scale` keeps the lengths of an operator this one was
+    projected from.
 
-    `noise` (n,) bounds how far each node's columns are from the exact ones (Frobenius), `squares` are the columns' squared
-    lengths where the caller has them. Well-conditioned nodes are
-    orthonormalised all at once from their Gram blocks; the others one by one by SVD, since a Gram matrix squares the
-    condition number.
+    `noise` (n,) bounds how far each node's columns are from the exact ones (Frobenius), `squares`
+    are the columns' squared lengths where the caller has them. Well-conditioned nodes are
+    orthonormalised all at once from their Gram blocks; the others one by one by SVD, since a Gram
+    matrix squares the condition number.
     """
     n = len(groups)
     width = int(groups.sizes.max())
@@ -283,7 +306,9 @@ def _delicate_bases(bases: list[_NodeBasis], nodes: Any, shape: tuple[int, int],
 
 
 def _orthonormal(operator: Any, columns: NDArray[np.int64], length: float, noise: float) -> _NodeBasis:
-    """B_jW with W from the SVD, and not the left singular vectors: the error of a product is known."""
+    """B_jW with W from the SVD, and not the left singular vectors: the error of a product is
+    known.
+    """
     if isinstance(operator, np.ndarray):
         rows: Any = slice(None)
         local = operator[:, columns]
@@ -322,7 +347,9 @@ def _scalar_spans(
 
 
 def project_out(operator: Any, basis: Array) -> Any:
-    """(I − QQᵀ)B with orthonormal Q, twice for orthogonality to working precision; sparse stays sparse."""
+    """(I − QQᵀ)B with orthonormal Q, twice for orthogonality to working precision; sparse stays
+    sparse.
+    """
     if isinstance(operator, np.ndarray):
         for _ in range(2):
             operator = operator - basis @ (basis.T @ operator)

@@ -1,12 +1,20 @@
-"""The traversal of the support search: branch on nodes that must be met, then scan the last two levels at once.
+"""The traversal of the support search: branch on nodes that must be met, then scan the last two
+levels at once.
 
-Three facts replace the loop over supports. (1) With orthonormal bases the last two levels are one pass over pairs
-(`solvers.kernels.support_pairs`); on dense fields a few loud rows exclude most pairs before a Gram matrix is needed.
-(2) Rows that no node of S touches keep their residual, so S must meet the nodes of any set of rows whose energy
-exceeds ε²: on sparse fields that is a handful of nodes, and branching on them (each branch without its predecessors)
-lists every support once. (3) A support is excluded only by a test that holds in exact arithmetic, whatever was
-rounded; every survivor is judged by a basis of its own with a proven error, and in rationals where that can't tell.
-With an incumbent in the place of ε the same branching minimises the residual.
+Three facts replace the loop over supports. (1) With orthonormal bases the last two levels are one
+pass over pairs (`solvers.kernels.support_pairs`); on dense fields a few loud rows exclude most
+pairs before a Gram matrix is needed. (2) Rows that no node of S touches keep their residual, so S
+must meet the nodes of any set of rows whose energy exceeds ε²: on sparse fields that is a handful
+of nodes, and branching on them (each branch without its predecessors) lists every support once. (3)
+A support is excluded only by a test that holds in exact arithmetic, whatever was rounded; every
+survivor is judged by a basis of its own with a proven error, and in rationals where that can't
+tell. With an incumbent in the place of ε the same branching minimises the residual.
+
+One level of the search is a field with some nodes projected out, and how far rounding may have
+moved it. Projecting with a basis whose projector is within p of the exact one moves a vector x by
+at most (p + κ)‖x‖ away from where exact arithmetic would put it, κ being the rounding of the
+products; twice that after the second pass. Those bounds travel with the operator (`noise`) and the
+syndrome (`blur`) down the tree, and into every proof.
 """
 
 from __future__ import annotations
@@ -19,8 +27,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.decoding.levels import Basis, PrefixLevel
-from solvers.decoding.spans import UNIT
+from solvers.decoding.spans import DEPENDENT, UNIT, Spans, build_spans, column_squares, project_out, tamed
+from solvers.groups import NodeColumns
 
 Array = NDArray[np.float64]
 Told = Callable[[float, tuple[int, ...], float, bool], None]
@@ -35,10 +43,12 @@ TELLING = 0.1
 
 @dataclass
 class Traversal:
-    """One traversal. Listing keeps `radius` and collects; minimising lowers it to the best residual found.
+    """One traversal.
 
-    `decide` judges a support against the radius in exact arithmetic (None: it can't), `touching` names the nodes
-    whose columns are not zero on all of the given rows.
+    Listing keeps `radius` and collects; minimising lowers it to the best residual found.
+
+    `decide` judges a support against the radius in exact arithmetic (None: it can't), `touching`
+    names the nodes whose columns are not zero on all of the given rows.
     """
 
     radius: float
@@ -70,7 +80,10 @@ class Traversal:
         self._descend(scan, size, usable)
 
     def _greedy(self, scan: Scan, size: int, usable: NDArray[np.bool_]) -> None:
-        """A good incumbent first: the best pair, then one best node at a time. The lower it is, the fewer branches."""
+        """A good incumbent first: the best pair, then one best node at a time.
+
+        The lower it is, the fewer branches.
+        """
         self._descend(scan, 2, usable)
         while 0 < len(self.support) < size and not self._stopped():
             gains = scan.below(self.support).gains
@@ -80,7 +93,9 @@ class Traversal:
                 return
 
     def _consider(self, support: tuple[int, ...]) -> bool:
-        """Judge one support directly; True when it explains the syndrome (or improves on the incumbent)."""
+        """Judge one support directly; True when it explains the syndrome (or improves on the
+        incumbent).
+        """
         self.tested += 1
         support = tuple(sorted(support))
         level, s = self._root.level, self._root.s
@@ -104,7 +119,9 @@ class Traversal:
         return bool(explains)
 
     def _verdict(self, support: tuple[int, ...], value: float, error: float, dropped: bool) -> bool | None:
-        """Whether the support explains: by the error bound of its residual, else in exact arithmetic; None: nobody knows."""
+        """Whether the support explains: by the error bound of its residual, else in exact
+        arithmetic; None: nobody knows.
+        """
         outside = value - error > self.radius
         if value + error <= self.radius or (outside and not dropped):
             return not outside
@@ -150,12 +167,17 @@ class Traversal:
             self.progress(self._share[0], self.support, self.residual, bool(self.found))
 
     def _top(self, energy: float) -> float:
-        """The gain that a support must reach. A minimiser asks for an improvement in the ninth digit."""
+        """The gain that a support must reach.
+
+        A minimiser asks for an improvement in the ninth digit.
+        """
         radius = self.radius if self.listing else self.radius * (1.0 - 1e-9)
         return energy - radius * radius * (1.0 + 4.0 * UNIT)
 
     def _settle(self, level: PrefixLevel, usable: NDArray[np.bool_]) -> None:
-        """Directions that were dropped as too short: are they exactly dependent, or is that the zero rule's doing?"""
+        """Directions that were dropped as too short: are they exactly dependent, or is that the
+        zero rule's doing?
+        """
         if not self.listing or self.zero_rule:
             return
         spans = level.spans
@@ -169,7 +191,9 @@ class Traversal:
             self.zero_rule = True
 
     def _singles(self, scan: Scan, usable: NDArray[np.bool_], prefix: tuple[int, ...]) -> NDArray[np.bool_]:
-        """Judge the last-node candidates; nodes that finish an explanation are not needed in larger ones."""
+        """Judge the last-node candidates; nodes that finish an explanation are not needed in larger
+        ones.
+        """
         usable = usable.copy()
         if not self.listing:
             self._consider((*prefix, int(np.argmax(np.where(usable, scan.gains, -1.0)))))
@@ -202,9 +226,11 @@ class Traversal:
             self._tell()
 
     def _must_meet(self, scan: Scan) -> NDArray[np.int64]:
-        """Nodes that every support with residual ≤ radius must meet: those of the fewest rows with energy > radius².
+        """Nodes that every support with residual ≤ radius must meet: those of the fewest rows with
+        energy > radius².
 
-        Rows that the prefix touches are seen by all its neighbours once it is projected out; other rows are as given.
+        Rows that the prefix touches are seen by all its neighbours once it is projected out; other
+        rows are as given.
         """
         level, s = scan.level, scan.s
         enough = ((self.radius + scan.blur) * (1.0 + 1e-9)) ** 2
@@ -254,7 +280,9 @@ class Scan:
         return Scan.of(self.level.without(nodes, basis), basis.leave(basis.leave(self.s)), moved, self.scale)
 
     def loud_pairs(self, usable: NDArray[np.bool_], radius: float) -> list[tuple[int, int]] | None:
-        """On a dense field of scalars as given, the pairs that a few loud rows leave over; None when they leave too many."""
+        """On a dense field of scalars as given, the pairs that a few loud rows leave over; None
+        when they leave too many.
+        """
         spans = self.level.spans
         if spans.width > 1 or not spans.dense or self.level.noise is not None or min(spans.basis.shape) < 4 * LOUD:
             return None
@@ -326,3 +354,99 @@ class Scan:
             seek,
             found,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Basis:
+    """Orthonormal rows over `rows` of the operator; `error` bounds the distance of its projector
+    from the exact one.
+    """
+
+    rows: Any
+    vectors: Array  # (rank, rows)
+    error: float
+    dropped: bool
+    """A direction was taken for dependent by the zero rule."""
+
+    @classmethod
+    def of(cls, spans: Spans, nodes: tuple[int, ...]) -> Basis:
+        from solvers.kernels.support_spans import orthonormal
+
+        if not nodes:
+            return cls(slice(0), np.zeros((0, 0)), 0.0, False)
+        rows, columns = spans.columns(nodes)
+        inexact = float(np.linalg.norm(spans.error[list(nodes)]))
+        vectors, error, dropped = orthonormal(columns, inexact, DEPENDENT)
+        return cls(rows, vectors, float(error), bool(dropped) or bool(spans.dropped[list(nodes)].any()))
+
+    @property
+    def moves(self) -> float:
+        """Bound on the relative error of one projection: the projector's, and the rounding of its
+        two products.
+        """
+        rank, height = len(self.vectors), int(self.vectors.shape[1])
+        return self.error + 1.2 * max(rank, 1) * (height + rank + 4) * UNIT
+
+    def leave(self, s: Array) -> Array:
+        """(I − UUᵀ)s for one syndrome, or for each row of many."""
+        rest = s.copy()
+        rest[..., self.rows] -= (s[..., self.rows] @ self.vectors.T) @ self.vectors
+        return rest
+
+    def wide(self, height: int) -> Array:
+        """The basis as columns over all rows of the operator."""
+        result = np.zeros((height, len(self.vectors)))
+        result[self.rows] = self.vectors.T
+        return result
+
+
+@dataclass(frozen=True, slots=True)
+class PrefixLevel:
+    """The operator with `prefix` projected out; what is left of the syndrome is with the search."""
+
+    given: Any
+    """The operator before anything was projected out."""
+    operator: Any
+    groups: NodeColumns
+    spans: Spans
+    noise: Array | None
+    """(n,): bound on the error of each node's columns; None when they are the given ones."""
+    covered: NDArray[np.bool_]  # (rows,): rows that a node of the prefix touches
+    prefix: tuple[int, ...] = ()
+    rank: int = 0
+    dropped: bool = False
+
+    @classmethod
+    def root(cls, operator: Any, groups: NodeColumns) -> PrefixLevel:
+        """The field as given; nodes of extreme length are rescaled, which changes no span."""
+        with np.errstate(over="ignore", under="ignore"):
+            squares = column_squares(operator)
+        mild = tamed(operator, groups, squares)
+        spans = build_spans(mild, groups, squares=squares if mild is operator else None)
+        operator = mild
+        return cls(operator, operator, groups, spans, None, np.zeros(operator.shape[0], dtype=np.bool_))
+
+    def without(self, nodes: tuple[int, ...], basis: Basis) -> PrefixLevel:
+        """One level down: `basis` is that of these nodes."""
+        smaller = project_out(self.operator, basis.wide(self.operator.shape[0]))
+        before = np.zeros(len(self.groups)) if self.noise is None else self.noise
+        noise = 1.01 * (before + min(2.0 * basis.moves, 2.2) * self.sizes())
+        columns = np.concatenate([self.groups[i] for i in nodes])
+        touched = self.given[:, columns]
+        touched = touched.any(axis=1) if isinstance(touched, np.ndarray) else np.asarray(abs(touched).sum(axis=1)) > 0
+        return PrefixLevel(
+            given=self.given,
+            operator=smaller,
+            groups=self.groups,
+            spans=build_spans(smaller, self.groups, scale=self.spans.scale, noise=noise),
+            noise=noise,
+            covered=self.covered | touched.ravel(),
+            prefix=(*self.prefix, *nodes),
+            rank=self.rank + len(basis.vectors),
+            dropped=self.dropped or basis.dropped,
+        )
+
+    def sizes(self) -> Array:
+        """Frobenius norm of each node's columns."""
+        squares = column_squares(self.operator)
+        return np.asarray(np.sqrt(np.add.reduceat(squares[self.groups.order], self.groups.offsets[:-1])))

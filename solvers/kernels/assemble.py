@@ -1,7 +1,8 @@
 """Ĝ = BᵀB of a sparse B without its diagonal, and its connected components.
 
-On fields of 10⁵ nodes the search itself takes milliseconds; what costs is memory read out of order. So the products of
-every row are dealt out to their columns in one go, and each column then sorts its own short list.
+On fields of 10⁵ nodes the search itself takes milliseconds; what costs is memory read out of order.
+So the products of every row are dealt out to their columns in one go, and each column then sorts
+its own short list.
 """
 
 from __future__ import annotations
@@ -12,12 +13,14 @@ from numba import njit
 
 @njit(cache=True, nogil=True)
 def couplings_of_rows(pointer, column, value, ends):
-    """(pointer, index, value) of BᵀB off its diagonal, from the rows of B, which should be short: L entries make L(L − 1) products.
+    """(pointer, index, value) of BᵀB off its diagonal, from the rows of B, which should be short: L
+    entries make L(L − 1) products.
 
-    Columns that share a row have an entry, also where it cancels to zero: adjacency is a matter of B's pattern.
+    Columns that share a row have an entry, also where it cancels to zero: adjacency is a matter of
+    B's pattern.
 
-    ends are n + 1 zeros, as short as the number of products allows: they are read out of order. Both halves add the same
-    products in the same order, so the result is symmetric to the last bit.
+    ends are n + 1 zeros, as short as the number of products allows: they are read out of order.
+    Both halves add the same products in the same order, so the result is symmetric to the last bit.
     """
     n = len(ends) - 1
     for r in range(len(pointer) - 1):
@@ -71,7 +74,9 @@ def squared_norms(pointer, value):
 
 @njit(cache=True, nogil=True)
 def off_diagonal(pointer, index, value):
-    """The off-diagonal entries of a square CSR matrix, zeros among them included, in the same form."""
+    """The off-diagonal entries of a square CSR matrix, zeros among them included, in the same
+    form.
+    """
     n = len(pointer) - 1
     kept = np.zeros(n + 1, np.int64)
     columns = np.empty(len(index), np.int64)
@@ -89,7 +94,9 @@ def off_diagonal(pointer, index, value):
 
 @njit(cache=True, nogil=True)
 def component_labels(pointer, index):
-    """For every node the smallest node of its connected component (the pattern must be symmetric)."""
+    """For every node the smallest node of its connected component (the pattern must be
+    symmetric).
+    """
     n = len(pointer) - 1
     parent = np.arange(n).astype(np.int32)
     for i in range(n):
@@ -112,10 +119,12 @@ def component_labels(pointer, index):
 
 @njit(cache=True, nogil=True)
 def unit_blocks(pointer, index, value, diagonal, offsets, owner, widest):
-    """Couplings between coordinates as blocks between their nodes: (pointer, neighbours, starts, values, (n, D, D)).
+    """Couplings between coordinates as blocks between their nodes: (pointer, neighbours, starts,
+    values, (n, D, D)).
 
-    Neighbours are sorted. The block of edge e, from i to j, is values[starts[e]:][: d_i·d_j], row by row, so that one wide node
-    costs nothing elsewhere; a node's own block is padded with zeros to the widest.
+    Neighbours are sorted. The block of edge e, from i to j, is values[starts[e]:][: d_i·d_j], row
+    by row, so that one wide node costs nothing elsewhere; a node's own block is padded with zeros
+    to the widest.
     """
     n = len(offsets) - 1
     seen = np.full(n, -1, np.int64)

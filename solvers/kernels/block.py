@@ -1,7 +1,9 @@
-"""Dense fields whose nodes have several coordinates: the same search as `dense`, on whitened blocks.
+"""Dense fields whose nodes have several coordinates: the same search as `dense`, on whitened
+blocks.
 
-With diagonal blocks M_aa = L_a L_aᵀ and C_ab = L_a⁻¹ M_ab L_b⁻ᵀ, ‖C_ab‖ plays the part of |C_ab|: a triple whose norms
-x, y, z satisfy 1 − x² − y² − z² − 2xyz > 0 is harmless; the others are eliminated block by block.
+With diagonal blocks M_aa = L_a L_aᵀ and C_ab = L_a⁻¹ M_ab L_b⁻ᵀ, ‖C_ab‖ plays the part of |C_ab|: a
+triple whose norms x, y, z satisfy 1 − x² − y² − z² − 2xyz > 0 is harmless; the others are
+eliminated block by block.
 """
 
 from __future__ import annotations
@@ -17,7 +19,10 @@ NORM_SLACK = 1e-11
 
 @njit(cache=True, nogil=True)
 def block_norms(matrix, offsets, n, factors, norms, blocks, sound, keep):
-    """Whiten every pair: norms (n, n) and, if keep, the blocks themselves. sound[a]: M_aa is positive definite."""
+    """Whiten every pair: norms (n, n) and, if keep, the blocks themselves.
+
+    sound[a]: M_aa is positive definite.
+    """
     widest = factors.shape[1]
     scratch = np.empty((widest, widest))
     square = np.empty((widest, widest))
@@ -68,7 +73,9 @@ def block_centres(matrix, offsets, size):
 
 @njit(cache=True, nogil=True)
 def scan_blocks(matrix, offsets, nodes, roots, size, stop, out):
-    """As `scan_dense`, for a matrix over coordinates with node a at offsets[a]:offsets[a + 1], centres first; size ≥ 2."""
+    """As `scan_dense`, for a matrix over coordinates with node a at offsets[a]:offsets[a + 1],
+    centres first; size ≥ 2.
+    """
     n = len(nodes)
     width = matrix.shape[0]
     widest = 0
@@ -128,9 +135,13 @@ def scan_blocks(matrix, offsets, nodes, roots, size, stop, out):
 
 @njit(cache=True, nogil=True)
 def _eliminate(
-    matrix, offsets, nodes, n, pivot, prefix, length, remaining, target, cuts, names, factors, norms, blocks, sound, out, count
+    matrix, offsets, nodes, n, pivot, prefix, length, remaining, target, cuts, names, factors, norms, blocks,
+    sound, out, count
 ):  # fmt: skip
-    """Schur complement of node `pivot` on the nodes after it; centres first unless three remain. (size, centres, count)."""
+    """Schur complement of node `pivot` on the nodes after it; centres first unless three remain.
+
+    (size, centres, count).
+    """
     start, stop = offsets[pivot], offsets[pivot + 1]
     dim = stop - start
     base, width = stop, offsets[n] - stop
@@ -209,7 +220,9 @@ def _eliminate(
 
 @njit(cache=True, nogil=True)
 def _triples(cuts, names, n, prefix, length, norms, blocks, out, count):
-    """Harmful triples among the whitened nodes (names[a] < 0: left out): heavy pairs first, then every third node."""
+    """Harmful triples among the whitened nodes (names[a] < 0: left out): heavy pairs first, then
+    every third node.
+    """
     widest = blocks.shape[2]
     gap = np.empty((widest, widest))
     pair_factor = np.empty((widest, widest))
@@ -269,7 +282,9 @@ def _energy(blocks, a, b, c, da, db, dc):
 
 @njit(cache=True, nogil=True)
 def _third_ok(blocks, a, b, c, da, db, dc, pair_factor, scratch):
-    """Positive definiteness of I − C_caC_ac − FᵀF with F = L⁻¹(C_bc − C_baC_ac), L Lᵀ = I − C_baC_ab."""
+    """Positive definiteness of I − C_caC_ac − FᵀF with F = L⁻¹(C_bc − C_baC_ac), L Lᵀ = I −
+    C_baC_ab.
+    """
     f, gap, factor = scratch[0], scratch[1], scratch[2]
     for j in range(dc):
         for i in range(db):
@@ -293,7 +308,9 @@ def _third_ok(blocks, a, b, c, da, db, dc, pair_factor, scratch):
 
 @njit(cache=True, nogil=True)
 def _through_root(offsets, nodes, n, root, size, norms, blocks, sound, out, count):
-    """Harmful pairs or triples {root, b(, c)} with b, c after the root, where nothing has been eliminated before."""
+    """Harmful pairs or triples {root, b(, c)} with b, c after the root, where nothing has been
+    eliminated before.
+    """
     widest = blocks.shape[2]
     gap = np.empty((widest, widest))
     factor = np.empty((widest, widest))

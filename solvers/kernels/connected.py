@@ -1,4 +1,6 @@
-"""Connected node sets that a threshold test stops at: every one is met once, rooted at its node of lowest rank."""
+"""Connected node sets that a threshold test stops at: every one is met once, rooted at its node of
+lowest rank.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +10,10 @@ from numba import njit
 
 @njit(cache=True, nogil=True)
 def weak_sets(gram, offsets, pointer, neighbours, size, shift, roots, rank, out):
-    """Least prefixes (in the order of enumeration) of connected sets with G − shift·I not definite, one a row of `out`, padded
-    with −1; returns how many. Sets of up to `size` nodes grow by neighbours of higher rank than their root; a set that fails is not
-    grown further."""
+    """Least prefixes (in the order of enumeration) of connected sets with G − shift·I not definite,
+    one a row of `out`, padded with −1; returns how many. Sets of up to `size` nodes grow by
+    neighbours of higher rank than their root; a set that fails is not grown further.
+    """
     n = len(offsets) - 1
     found = 0
     widest = 0
@@ -71,7 +74,9 @@ def _unmark(marked, pointer, neighbours, node):
 
 @njit(cache=True, nogil=True)
 def _append(gram, offsets, node, width, shift, factor, place):
-    """Extend the factor by the coordinates of a node; the new width, or −1 at the first pivot that is not positive."""
+    """Extend the factor by the coordinates of a node; the new width, or −1 at the first pivot that
+    is not positive.
+    """
     for column in range(offsets[node], offsets[node + 1]):
         place[width] = column
         for j in range(width + 1):
@@ -92,7 +97,9 @@ def _append(gram, offsets, node, width, shift, factor, place):
 
 @njit(cache=True, nogil=True)
 def grow_sets(gram, offsets, pointer, neighbours, sets):
-    """Fill each set up with neighbours, at every step with the one that its weakest direction sees most of."""
+    """Fill each set up with neighbours, at every step with the one that its weakest direction sees
+    most of.
+    """
     size = sets.shape[1]
     widest = 0
     for i in range(len(offsets) - 1):

@@ -1,13 +1,15 @@
 """Sums of a few matrices that are definite: how many of each kind are needed.
 
-Around one support a choice is a count of each kind of matrix; G(m) = G₀ + Σ m_k G_k only grows with the counts, so the counts with
-G(m) ⪰ θI form an up-set with few least elements. They are looked for by a search that stops where even everything is too little or
-nothing more is needed. Near ties count as definite, so a least weight can only be too small.
+Around one support a choice is a count of each kind of matrix; G(m) = G₀ + Σ m_k G_k only grows with
+the counts, so the counts with G(m) ⪰ θI form an up-set with few least elements. They are looked for
+by a search that stops where even everything is too little or nothing more is needed. Near ties
+count as definite, so a least weight can only be too small.
 
-With radii (`sufficing`) more is not always better, and what suffices is no up-set; but the least weight of what suffices is found by the
-same search, and holds as a bound all the same. Members that weigh nothing, or are taken for granted, lend their matrix without their
-radius and join nothing: the bound can only be too small. A search stops early by the same measure: all that may still come lends its
-matrix only.
+With radii (`sufficing`) more is not always better, and what suffices is no up-set; but the least
+weight of what suffices is found by the same search, and holds as a bound all the same. Members that
+weigh nothing, or are taken for granted, lend their matrix without their radius and join nothing:
+the bound can only be too small. A search stops early by the same measure: all that may still come
+lends its matrix only.
 """
 
 from __future__ import annotations
@@ -15,14 +17,16 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from solvers.kernels.sufficing import enough, suffices, unsure
+from solvers.kernels.covering_minimum import enough, suffices, unsure
 
 WORK = 2_000_000  # factorisations per list, over their squared width: beyond, the caller takes more members for granted
 
 
 @njit(cache=True, nogil=True)
 def _lightest(sets, spread, base, parts, sizes, prefix, starts, shift, root):
-    """Whether the members that weigh nothing or less may suffice: they lend their matrices, without their radii and joining nothing."""
+    """Whether the members that weigh nothing or less may suffice: they lend their matrices, without
+    their radii and joining nothing.
+    """
     counts = np.zeros(len(sizes), dtype=np.int64)
     total = base.copy()
     for k in range(len(sizes)):
@@ -34,11 +38,12 @@ def _lightest(sets, spread, base, parts, sizes, prefix, starts, shift, root):
 
 @njit(cache=True, nogil=True)
 def least_weight(sets, spread, base, parts, sizes, prefix, starts, shift, root):
-    """(status, least total weight of counts that suffice): status 1 when found, −1 when none does, −2 when it was not found in time
-    and is only known to be at least so much.
+    """(status, least total weight of counts that suffice): status 1 when found, −1 when none does,
+    −2 when it was not found in time and is only known to be at least so much.
 
-    prefix[starts[k] + c] is the weight of the c lightest members of kind k; weights may be negative. Counts m suffice when base + Σ m·parts
-    has no eigenvalue below `shift`, raised where radii ask for more.
+    prefix[starts[k] + c] is the weight of the c lightest members of kind k; weights may be
+    negative. Counts m suffice when base + Σ m·parts has no eigenvalue below `shift`, raised where
+    radii ask for more.
     """
     kinds, width = len(sizes), base.shape[0]
     certain = len(spread[4]) == 0  # asked once: taking a tuple apart costs as much as a small factorisation
@@ -99,11 +104,12 @@ def least_weight(sets, spread, base, parts, sizes, prefix, starts, shift, root):
 
 @njit(cache=True, nogil=True)
 def light_counts(sets, spread, base, parts, sizes, table, below, shift, root, both, out):
-    """Least counts into `out` whose weight, Σ table[k, m_k], is small and under `below`; 1 when found, 0 when there are none, −2 when
-    it was not found out in time.
+    """Least counts into `out` whose weight, Σ table[k, m_k], is small and under `below`; 1 when
+    found, 0 when there are none, −2 when it was not found out in time.
 
-    Weights are not negative. Where none of a kind weighs nothing, they rise with the counts; members that weigh nothing come first and are
-    taken at once. Elsewhere absent members weigh something as well. With `both` unsure members are never taken for nothing.
+    Weights are not negative. Where none of a kind weighs nothing, they rise with the counts;
+    members that weigh nothing come first and are taken at once. Elsewhere absent members weigh
+    something as well. With `both` unsure members are never taken for nothing.
     """
     kinds, width = len(sizes), base.shape[0]
     certain = len(spread[4]) == 0  # asked once: taking a tuple apart costs as much as a small factorisation

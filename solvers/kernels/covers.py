@@ -1,14 +1,17 @@
-"""Which inequality a fractional choice of matrices misses: rows of the hull of all counts that suffice (`counts`).
+"""Which inequality a fractional choice of matrices misses: rows of the hull of all counts that
+suffice (`counts`).
 
-The convex hull of an up-set is cut out by Σ w·x ≥ b with w ≥ 0; which of these a fractional x misses by most is a linear program,
-min w·x with w·m ≥ 1 for every least m, solved here from its dual, which starts feasible.
+The convex hull of an up-set is cut out by Σ w·x ≥ b with w ≥ 0; which of these a fractional x
+misses by most is a linear program, min w·x with w·m ≥ 1 for every least m, solved here from its
+dual, which starts feasible.
 
-Which members of a kind are counted does not matter, so the cheapest are: sorted by falling x the weights rise, and with the rises as
-variables the program has one variable per kind and value of x. Everything is floating point except what is returned: whole
-weights and the whole bound that the least counts give them.
+Which members of a kind are counted does not matter, so the cheapest are: sorted by falling x the
+weights rise, and with the rises as variables the program has one variable per kind and value of x.
+Everything is floating point except what is returned: whole weights and the whole bound that the
+least counts give them.
 
-With radii what is missed because too much is bought is found with leaving out as a purchase of its own: with all that is bought and
-left out on the left side, the rows are those of the hull itself.
+With radii what is missed because too much is bought is found with leaving out as a purchase of its
+own: with all that is bought and left out on the left side, the rows are those of the hull itself.
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ import numpy as np
 from numba import njit
 
 from solvers.kernels.counts import least_weight, light_counts
-from solvers.kernels.sufficing import suffices, unsure
+from solvers.kernels.covering_minimum import suffices, unsure
 
 COLUMNS = 240  # least counts looked at for one row
 DIVISORS = 60  # weights are whole multiples of 1/q for some q up to this; else they are rounded
@@ -31,11 +34,13 @@ def _amount(count, size, start):
 
 @njit(cache=True, nogil=True)
 def heaviest_cover(sets, spread, base, parts, sizes, kind_of, start, prices, shift, root, both):
-    """(status, w): w ≥ 0 of least prices·w with w·m ≥ 1 for every sufficient count m, where variable v has max(m_k − start_v, 0) in the
-    row of m, or sizes_k − m_k where start_v is below zero. Status 1: found, and its value is under 1; 0: the value is at least 1; −2: not
-    found out in time.
+    """(status, w): w ≥ 0 of least prices·w with w·m ≥ 1 for every sufficient count m, where
+    variable v has max(m_k − start_v, 0) in the row of m, or sizes_k − m_k where start_v is below
+    zero. Status 1: found, and its value is under 1; 0: the value is at least 1; −2: not found out
+    in time.
 
-    The dual packs counts into the prices. It starts feasible, and columns are looked for as they are needed.
+    The dual packs counts into the prices. It starts feasible, and columns are looked for as they
+    are needed.
     """
     rows, kinds = len(prices), len(sizes)
     inverse = np.eye(rows)
@@ -131,10 +136,12 @@ def whole(weights):
 
 @njit(cache=True, nogil=True)
 def separate(sets, spread, base, parts, sizes, shares, shift, root, taken, both):
-    """(status, bound, weights of members): the row that these shares miss by most; status 0 when they miss none, −1 when no choice
-    suffices, −2 when the least counts are too many to list. Members with a share of at least `taken` are taken for granted.
+    """(status, bound, weights of members): the row that these shares miss by most; status 0 when
+    they miss none, −1 when no choice suffices, −2 when the least counts are too many to list.
+    Members with a share of at least `taken` are taken for granted.
 
-    Members are listed kind after kind. With `both`, leaving unsure ones out may count as well: their weights may be negative.
+    Members are listed kind after kind. With `both`, leaving unsure ones out may count as well:
+    their weights may be negative.
     """
     kinds, width, members = len(sizes), base.shape[0], len(shares)
     owned = base.copy()

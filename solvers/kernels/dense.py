@@ -1,8 +1,10 @@
-"""Dense fields of scalar nodes: centre branching with Schur complements, last three nodes in closed form.
+"""Dense fields of scalar nodes: centre branching with Schur complements, last three nodes in closed
+form.
 
-A harmful triple {a, b, c} in the remainder has a pair with |C_ab| ≥ 1/2, and such pairs are found by a test without
-division, v² ≥ ¼ M_aa M_bb, that runs over contiguous rows; only they meet the 3×3 determinant. So the innermost loop
-visits pairs, not triples: for s = 4 the work is n³/6 instead of n⁴/24 tests, for s = 6 n⁵/120 instead of n⁶/720.
+A harmful triple {a, b, c} in the remainder has a pair with |C_ab| ≥ 1/2, and such pairs are found
+by a test without division, v² ≥ ¼ M_aa M_bb, that runs over contiguous rows; only they meet the 3×3
+determinant. So the innermost loop visits pairs, not triples: for s = 4 the work is n³/6 instead of
+n⁴/24 tests, for s = 6 n⁵/120 instead of n⁶/720.
 """
 
 from __future__ import annotations
@@ -15,7 +17,9 @@ from solvers.kernels.emit import CENTRE_SLACK, PIVOT_SLACK, centres_first, emit_
 
 @njit(cache=True, nogil=True)
 def centre_order(matrix, size):
-    """Positions with the centres of `matrix` first (nodes without a positive diagonal count as centres), and their number."""
+    """Positions with the centres of `matrix` first (nodes without a positive diagonal count as
+    centres), and their number.
+    """
     n = matrix.shape[0]
     scale = np.empty(n)
     for i in range(n):
@@ -39,9 +43,10 @@ def centre_order(matrix, size):
 def scan_dense(matrix, nodes, roots, size, stop, out):
     """Supports of `size` ≥ 2 nodes, met at one of the `roots`, that can't be proven harmless.
 
-    matrix (n, n) is N with centres first, nodes (n,) the names of its rows, roots ascending positions of centres.
-    Returns (number found, number of roots finished): when more than out.shape[0] are found, or stop[0] is set, the
-    search ends early and the second number says which roots are done.
+    matrix (n, n) is N with centres first, nodes (n,) the names of its rows, roots ascending
+    positions of centres. Returns (number found, number of roots finished): when more than
+    out.shape[0] are found, or stop[0] is set, the search ends early and the second number says
+    which roots are done.
     """
     n = matrix.shape[0]
     depth = max(size - 3, 1)
@@ -101,9 +106,11 @@ def scan_dense(matrix, nodes, roots, size, stop, out):
 
 @njit(cache=True, nogil=True)
 def _eliminate(matrix, nodes, n, pivot, prefix, length, remaining, target, target_nodes, work, live, out, count):
-    """Schur complement of `pivot` on the positions after it, centres first; returns (size, centres, count).
+    """Schur complement of `pivot` on the positions after it, centres first; returns (size, centres,
+    count).
 
-    Nodes whose own pivot is gone are harmful with any company: their supersets are reported and they leave.
+    Nodes whose own pivot is gone are harmful with any company: their supersets are reported and
+    they leave.
     """
     inverse = 1.0 / np.sqrt(matrix[pivot, pivot])
     y = work[0]
@@ -148,7 +155,9 @@ def _eliminate(matrix, nodes, n, pivot, prefix, length, remaining, target, targe
 
 @njit(cache=True, nogil=True)
 def _triples(matrix, nodes, n, pivot, prefix, length, work, live, out, count):
-    """Harmful {pivot} ∪ {a, b, c} with a, b, c after the pivot; prefix already holds the pivot's name."""
+    """Harmful {pivot} ∪ {a, b, c} with a, b, c after the pivot; prefix already holds the pivot's
+    name.
+    """
     inverse = 1.0 / np.sqrt(matrix[pivot, pivot])
     y, rest = work[0], work[1]
     bad = 0
@@ -186,7 +195,9 @@ def _triples(matrix, nodes, n, pivot, prefix, length, work, live, out, count):
 
 @njit(cache=True, nogil=True)
 def _count_heavy(row, y, rest, ya, quarter):
-    """How many b have v² ≥ quarter · M_bb; slices and a loop from zero, so that the compiler vectorises it."""
+    """How many b have v² ≥ quarter · M_bb; slices and a loop from zero, so that the compiler
+    vectorises it.
+    """
     heavy = 0
     for b in range(len(row)):
         v = row[b] - ya * y[b]
@@ -207,7 +218,9 @@ def _count_harmful(row_a, row_b, y, rest, ya, yb, ra, rb, v, room):
 
 @njit(cache=True, nogil=True)
 def _third(matrix, nodes, n, pivot, a, b, v, y, rest, prefix, length, out, count):
-    """For a heavy pair (a, b) of the remainder: every c that makes the 3×3 determinant not clearly positive."""
+    """For a heavy pair (a, b) of the remainder: every c that makes the 3×3 determinant not clearly
+    positive.
+    """
     ra, rb = rest[a], rest[b]
     ya, yb = y[a], y[b]
     room = ra * rb * (1.0 - PIVOT_SLACK) - v * v
@@ -244,7 +257,9 @@ def _pairs(matrix, nodes, root, out, count):
 
 @njit(cache=True, nogil=True)
 def _triples_through(matrix, nodes, root, work, out, count):
-    """Harmful triples {root, b, c} with b, c after the root (s = 3: only the root is eliminated)."""
+    """Harmful triples {root, b, c} with b, c after the root (s = 3: only the root is
+    eliminated).
+    """
     n = matrix.shape[0]
     prefix = np.empty(1, np.int64)
     prefix[0] = nodes[root]

@@ -11,7 +11,9 @@ PIVOT_SLACK = 1e-13  # relative room for the rounding of a closed-form 2×2 or 3
 
 @njit(cache=True, nogil=True)
 def emit_support(out, count, prefix, length, a, b, c):
-    """Append prefix + those of a, b, c that are not negative; returns the new count (unchanged when full)."""
+    """Append prefix + those of a, b, c that are not negative; returns the new count (unchanged when
+    full).
+    """
     if count < out.shape[0]:
         for t in range(length):
             out[count, t] = prefix[t]
@@ -37,7 +39,9 @@ def emit_path(out, count, node, chosen, last):
 
 @njit(cache=True, nogil=True)
 def emit_supersets(out, count, prefix, length, candidates, start, stop, missing):
-    """Append prefix + every choice of `missing` candidates from candidates[start:stop], until `out` is full."""
+    """Append prefix + every choice of `missing` candidates from candidates[start:stop], until `out`
+    is full.
+    """
     if missing == 0:
         return emit_support(out, count, prefix, length, -1, -1, -1)
     if stop - start < missing:
@@ -78,7 +82,9 @@ def keep_largest(best, top, candidate):
 
 @njit(cache=True, nogil=True)
 def top_sum(row, count, skip, top):
-    """Sum of the `top` largest entries of row[:count] (non-negative), leaving out position `skip`."""
+    """Sum of the `top` largest entries of row[:count] (non-negative), leaving out position
+    `skip`.
+    """
     best = np.zeros(top)
     for j in range(count):
         if j != skip:
@@ -91,9 +97,11 @@ def top_sum(row, count, skip, top):
 
 @njit(cache=True, nogil=True)
 def centres_first(stars):
-    """(order, number of centres): positions by decreasing star sum, so that the centres come first, the heaviest at the head.
+    """(order, number of centres): positions by decreasing star sum, so that the centres come first,
+    the heaviest at the head.
 
-    A heavy centre meets most harmful supports, and those after it no longer contain it: 20–40 % less work than any order.
+    A heavy centre meets most harmful supports, and those after it no longer contain it: 20–40 %
+    less work than any order.
     """
     order = np.argsort(-stars, kind="mergesort")
     centres = 0

@@ -1,15 +1,18 @@
-"""Local search for a cheap set of matrices whose sum keeps every small connected set of nodes above a threshold.
+"""Local search for a cheap set of matrices whose sum keeps every small connected set of nodes above
+a threshold.
 
-The sum G is kept while matrices are added and taken away. Each touches a few nodes, so only connected sets through these nodes are
-tested again. One round sells what lies around a random node, buys where a set has become weak (the cheapest matrix that is
-enough alone, else the one that its weakest direction sees most of for the price), drops what is not needed, and is kept when the
-price has not risen. Prices are whole numbers; a price below zero says that a matrix can't be chosen.
+The sum G is kept while matrices are added and taken away. Each touches a few nodes, so only
+connected sets through these nodes are tested again. One round sells what lies around a random node,
+buys where a set has become weak (the cheapest matrix that is enough alone, else the one that its
+weakest direction sees most of for the price), drops what is not needed, and is kept when the price
+has not risen. Prices are whole numbers; a price below zero says that a matrix can't be chosen.
 
-With radii (none at all, or the square of one for each matrix) a connected set must exceed the threshold by what is uncertain
-around it. Connected is then what matrices that are held join.
+With radii (none at all, or the square of one for each matrix) a connected set must exceed the
+threshold by what is uncertain around it. Connected is then what matrices that are held join.
 
-`blocks` is (columns of each matrix, where they begin, its entries, where they begin, first of the matrices of each node, these), and
-`reach` is (squared radii, nodes of each matrix, where they begin).
+`blocks` is (columns of each matrix, where they begin, its entries, where they begin, first of the
+matrices of each node, these), and `reach` is (squared radii, nodes of each matrix, where they
+begin).
 
 Compiled code has a generator of its own behind `np.random`, seeded here by the caller's seed.
 """
@@ -20,7 +23,7 @@ import numpy as np
 from numba import njit
 
 from solvers.kernels.connected import weak_sets
-from solvers.kernels.sufficing import definite
+from solvers.kernels.covering_minimum import definite
 from solvers.kernels.uncertain import uncertainty, weak_uncertain_sets
 
 LISTED = 64
@@ -64,7 +67,9 @@ def _weak_near(state, blocks, reach, size, shift, held, roots, rank, out):
 
 @njit(cache=True, nogil=True)
 def _purchase(state, blocks, reach, nodes, count, held, prices, shift, noise):
-    """The block to buy for one weak set; −1 when none helps, −2 when the set is not weak any more."""
+    """The block to buy for one weak set; −1 when none helps, −2 when the set is not weak any
+    more.
+    """
     gram, offsets, _, _ = state
     columns, column_at, values, value_at, touch_at, touching = blocks
     width = 0
@@ -130,7 +135,8 @@ def _purchase(state, blocks, reach, nodes, count, held, prices, shift, noise):
 
 @njit(cache=True, nogil=True)
 def mend(state, blocks, reach, size, shift, held, prices, roots, rank, out, changed, most, noise):
-    """Buy until no set through `roots` is weak: what it cost, or −1 when that would be more than `most` or nothing helps.
+    """Buy until no set through `roots` is weak: what it cost, or −1 when that would be more than
+    `most` or nothing helps.
 
     What was bought is listed in `changed`, from changed[0] + 1 entries on.
     """
@@ -190,7 +196,8 @@ def tidy(state, blocks, reach, size, shift, held, prices, candidates, rank, out)
 
 @njit(cache=True, nogil=True)
 def exchange_rows(state, blocks, reach, size, shift, held, prices, budget, rounds, seed):
-    """Rounds of selling and buying from a set with no weak connected set, until it costs at most `budget`; what it costs then.
+    """Rounds of selling and buying from a set with no weak connected set, until it costs at most
+    `budget`; what it costs then.
 
     `held` and the sum are changed in place.
     """

@@ -10,7 +10,9 @@ from solvers.kernels.linalg import cholesky
 
 @njit(cache=True, nogil=True)
 def gather_dense(matrix, offsets, supports, width):
-    """Blocks (m, width, width) of the supports (m, s), positions padded with −1; the padding is a large diagonal."""
+    """Blocks (m, width, width) of the supports (m, s), positions padded with −1; the padding is a
+    large diagonal.
+    """
     count, size = supports.shape
     result = np.zeros((count, width, width))
     columns = np.empty(width, np.int64)
@@ -31,7 +33,9 @@ def gather_dense(matrix, offsets, supports, width):
 
 @njit(cache=True, nogil=True)
 def gather_sparse(pointer, index, value, starts, dims, diagonal, supports, width):
-    """The same from CSR blocks: edge e has value[starts[e]:], row by row (no starts: one number each); diagonal (n, D, D)."""
+    """The same from CSR blocks: edge e has value[starts[e]:], row by row (no starts: one number
+    each); diagonal (n, D, D).
+    """
     count, size = supports.shape
     result = np.zeros((count, width, width))
     start = np.empty(size + 1, np.int64)
@@ -72,7 +76,9 @@ def gather_sparse(pointer, index, value, starts, dims, diagonal, supports, width
 
 @njit(cache=True, nogil=True)
 def proven(blocks, theta):
-    """Which of the (shrunk) blocks minus θI eliminate with positive pivots; one θ for each block."""
+    """Which of the (shrunk) blocks minus θI eliminate with positive pivots; one θ for each
+    block.
+    """
     count, width = blocks.shape[0], blocks.shape[1]
     result = np.empty(count, np.bool_)
     shifted = np.empty((width, width))

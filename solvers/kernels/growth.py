@@ -1,15 +1,20 @@
-"""Sparse fields of scalar nodes, large supports: connected growth, cut off by what any completion can do.
+"""Sparse fields of scalar nodes, large supports: connected growth, cut off by what any completion
+can do.
 
-P is a connected set with N_PP > 0, F its undecided neighbours, r the number of nodes to go, K = N_FP N_PP⁻¹ N_PF. A completion
-T meets F in A; by the Schur complement onto A, N_{P+T} > 0 exactly when Σ_T − K_AA > 0, and Σ_T is block diagonal over T's
-pieces, each at least π·I with π from the tables (`pieces`). So a harmful T has a centre f ∈ A (Gershgorin's row of the largest
-entry of the bad vector) with K_ff + (its t − 1 largest |K_ff'|) ≥ π_f(t), t = |A|. No centre: nothing below P is harmful.
-Otherwise branch on the worst centre, then leave it out, and ask again: every harmful set is met once.
+P is a connected set with N_PP > 0, F its undecided neighbours, r the number of nodes to go, K =
+N_FP N_PP⁻¹ N_PF. A completion T meets F in A; by the Schur complement onto A, N_{P+T} > 0 exactly
+when Σ_T − K_AA > 0, and Σ_T is block diagonal over T's pieces, each at least π·I with π from the
+tables (`pieces`). So a harmful T has a centre f ∈ A (Gershgorin's row of the largest entry of the
+bad vector) with K_ff + (its t − 1 largest |K_ff'|) ≥ π_f(t), t = |A|. No centre: nothing below P is
+harmful. Otherwise branch on the worst centre, then leave it out, and ask again: every harmful set
+is met once.
 
-*Capped weights*: with the bad vector scaled to max |v| = 1, each row bounds |v_f| ≤ u_f = min(1, Σ|K_ff'|u_f'/(π_f − K_ff)); a centre has
-|v_f| = 1, so u_f = 1 in every sweep. *Distance*: f's piece holds another attachment only if some other node of F is near enough.
+*Capped weights*: with the bad vector scaled to max |v| = 1, each row bounds |v_f| ≤ u_f = min(1,
+Σ|K_ff'|u_f'/(π_f − K_ff)); a centre has |v_f| = 1, so u_f = 1 in every sweep. *Distance*: f's piece
+holds another attachment only if some other node of F is near enough.
 
-K is one Cholesky, extended node by node: its rounding is a perturbation of N that the shrunk diagonal pays for (`solvers.gram`).
+K is one Cholesky, extended node by node: its rounding is a perturbation of N that the shrunk
+diagonal pays for (`solvers.gram`).
 """
 
 from __future__ import annotations
@@ -26,11 +31,13 @@ FREE, FRONTIER, CHOSEN, LEFT_OUT = 0, 1, 2, 3
 
 @njit(cache=True, nogil=True)
 def grow(pointer, index, value, diagonal, rank, goal, roots, tables, stop):
-    """(roots finished, a harmful set or nothing, tree nodes): connected sets of goal[root] nodes through the roots.
+    """(roots finished, a harmful set or nothing, tree nodes): connected sets of goal[root] nodes
+    through the roots.
 
-    A root sees only nodes of higher rank. tables = (single[e, b], grouped[e, g, m], floors[b]): bounds for pieces with one
-    attachment, with several (at most m attachments and g nodes besides), and for any piece of b nodes. The search ends at
-    the first harmful set: those roots that were finished are proven.
+    A root sees only nodes of higher rank. tables = (single[e, b], grouped[e, g, m], floors[b]):
+    bounds for pieces with one attachment, with several (at most m attachments and g nodes besides),
+    and for any piece of b nodes. The search ends at the first harmful set: those roots that were
+    finished are proven.
     """
     n = len(diagonal)
     deepest = 0
@@ -195,7 +202,9 @@ def _remove(front, edge, coupling, width, level, at):
 def _worst_centre(
     pointer, index, diagonal, rank, floor, state, left, front, edge, coupling, width, tables, work, flags, search, near
 ):
-    """The position of the worst centre of the frontier; −1: no completion by `left` nodes is harmful."""
+    """The position of the worst centre of the frontier; −1: no completion by `left` nodes is
+    harmful.
+    """
     cap, other = work[0], work[1]
     for p in range(width):
         cap[p] = 1.0
@@ -225,7 +234,9 @@ def _worst_centre(
 
 @njit(cache=True, nogil=True)
 def _ratio(diagonal, left, front, edge, coupling, width, tables, cap, p, near, best):
-    """max over t of Σ|K_pq|u_q / (π_p(t) − K_pp), with all roundings against us; 1 or more: p may be a centre."""
+    """max over t of Σ|K_pq|u_q / (π_p(t) − K_pp), with all roundings against us; 1 or more: p may
+    be a centre.
+    """
     single, grouped, floors = tables
     known = grouped.shape[1]
     e = edge[p]
@@ -261,7 +272,9 @@ def _ratio(diagonal, left, front, edge, coupling, width, tables, cap, p, near, b
 
 @njit(cache=True, nogil=True)
 def _distances(pointer, index, rank, floor, state, left, front, width, search, near):
-    """near[p]: steps from front[p] to the nearest other frontier node through what may still be chosen."""
+    """near[p]: steps from front[p] to the nearest other frontier node through what may still be
+    chosen.
+    """
     distance, label, queue = search
     for p in range(width):
         near[p] = left + 1

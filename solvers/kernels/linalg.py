@@ -8,7 +8,9 @@ from numba import njit
 
 @njit(cache=True, nogil=True)
 def cholesky(matrix, start, dim, factor):
-    """Lower factor of matrix[start:start+dim, same] into factor[:dim, :dim]; False when a pivot is not positive."""
+    """Lower factor of matrix[start:start+dim, same] into factor[:dim, :dim]; False when a pivot is
+    not positive.
+    """
     for i in range(dim):
         for j in range(i + 1):
             total = matrix[start + i, start + j]
@@ -25,7 +27,9 @@ def cholesky(matrix, start, dim, factor):
 
 @njit(cache=True, nogil=True)
 def whiten(matrix, row, rows, column, columns, left, right, block, scratch):
-    """block[:rows, :columns] = L_left⁻¹ · matrix[row.., column..] · L_right⁻ᵀ, for factors from `reciprocal`."""
+    """block[:rows, :columns] = L_left⁻¹ · matrix[row.., column..] · L_right⁻ᵀ, for factors from
+    `reciprocal`.
+    """
     for i in range(rows):
         for j in range(columns):
             scratch[i, j] = matrix[row + i, column + j]
@@ -46,7 +50,9 @@ def whiten(matrix, row, rows, column, columns, left, right, block, scratch):
 
 @njit(cache=True, nogil=True)
 def whiten_four(matrix, row, column, left, right, block, square):
-    """`whiten` and `norm_bound` for dimension four, the usual signature: constant loops, which the compiler unrolls."""
+    """`whiten` and `norm_bound` for dimension four, the usual signature: constant loops, which the
+    compiler unrolls.
+    """
     for j in range(4):
         s0 = matrix[row, column + j] * left[0, 0]
         s1 = (matrix[row + 1, column + j] - left[1, 0] * s0) * left[1, 1]
@@ -84,14 +90,18 @@ def whiten_four(matrix, row, column, left, right, block, square):
 
 @njit(cache=True, nogil=True)
 def reciprocal(factor, dim):
-    """Replace the diagonal of a Cholesky factor by its reciprocals: `whiten` multiplies, it does not divide."""
+    """Replace the diagonal of a Cholesky factor by its reciprocals: `whiten` multiplies, it does
+    not divide.
+    """
     for i in range(dim):
         factor[i, i] = 1.0 / factor[i, i]
 
 
 @njit(cache=True, nogil=True)
 def norm_bound(block, rows, columns, square):
-    """An upper bound on the spectral norm: Frobenius, or (tr (CCᵀ)⁴)^⅛ where Frobenius could matter."""
+    """An upper bound on the spectral norm: Frobenius, or (tr (CCᵀ)⁴)^⅛ where Frobenius could
+    matter.
+    """
     total = 0.0
     for i in range(rows):
         for j in range(columns):
@@ -117,7 +127,9 @@ def norm_bound(block, rows, columns, square):
 
 @njit(cache=True, nogil=True)
 def contraction(block, rows, columns, gap, factor):
-    """Cholesky factor of I − CᵀC (columns × columns) into factor; False when it has none (‖C‖ ≥ 1)."""
+    """Cholesky factor of I − CᵀC (columns × columns) into factor; False when it has none (‖C‖
+    ≥ 1).
+    """
     for i in range(columns):
         for j in range(i + 1):
             total = 1.0 if i == j else 0.0
@@ -130,11 +142,13 @@ def contraction(block, rows, columns, gap, factor):
 
 @njit(cache=True, nogil=True)
 def orthogonalise(columns, turned, sweeps):
-    """One-sided Jacobi: turn the columns (rows of `columns`, (count, height)) in place until they are orthogonal.
+    """One-sided Jacobi: turn the columns (rows of `columns`, (count, height)) in place until they
+    are orthogonal.
 
-    `turned` (count, count) starts as the identity and takes the same turns: its rows are the right singular vectors, and
-    the lengths of the columns the singular values. Each turn looks at two columns relative to their own lengths, so that
-    the error does not depend on how columns are scaled against each other. False: not done after so many sweeps.
+    `turned` (count, count) starts as the identity and takes the same turns: its rows are the right
+    singular vectors, and the lengths of the columns the singular values. Each turn looks at two
+    columns relative to their own lengths, so that the error does not depend on how columns are
+    scaled against each other. False: not done after so many sweeps.
     """
     count, height = columns.shape
     for _ in range(sweeps):

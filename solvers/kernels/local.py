@@ -1,6 +1,7 @@
 """A good first incumbent: grow a support along its own witness, then swap nodes while that helps.
 
-(pointer, index, value) are the off-diagonal nonzeros of Ĝ over coordinates, diagonal the rest; owner is the node of each.
+(pointer, index, value) are the off-diagonal nonzeros of Ĝ over coordinates, diagonal the rest;
+owner is the node of each.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ MOST_SWAPS = 1000  # from one start: rounding must not go in circles
 def star_scores(pointer, index, value, owner, dims, diagonal, top):
     """For every node a cheap guess of how low a support through it can go.
 
-    Scalar nodes: what eliminating its `top` most harmful neighbours would leave of its own pivot. Blocks: least diagonal
-    minus the `top` largest couplings.
+    Scalar nodes: what eliminating its `top` most harmful neighbours would leave of its own pivot.
+    Blocks: least diagonal minus the `top` largest couplings.
     """
     n = len(dims)
     score = np.empty(n)
@@ -59,8 +60,10 @@ def star_scores(pointer, index, value, owner, dims, diagonal, top):
 
 @njit(cache=True, nogil=True)
 def delivered_scores(pointer, index, value, owner, wanted, diagonal, top):
-    """As `star_scores`, for what is delivered: the least that a delivered coordinate keeps of its pivot when the `top` most
-    harmful other nodes, and the coordinates of its own, are eliminated one by one. Infinite for nodes without any."""
+    """As `star_scores`, for what is delivered: the least that a delivered coordinate keeps of its
+    pivot when the `top` most harmful other nodes, and the coordinates of its own, are eliminated
+    one by one. Infinite for nodes without any.
+    """
     n = owner[-1] + 1
     score = np.full(n, np.inf)
     strength = np.zeros(n)
@@ -107,7 +110,9 @@ def _restrict(pointer, index, value, diagonal, offsets, support, size, place):
 
 @njit(cache=True, nogil=True)
 def _best_addition(pointer, index, value, offsets, owner, support, size, vector, low, coupling, diagonal):
-    """The node outside the support that lowers ⟨h, Gh⟩ most when h may lean on it; −1 when none touches the support."""
+    """The node outside the support that lowers ⟨h, Gh⟩ most when h may lean on it; −1 when none
+    touches the support.
+    """
     inside = np.zeros(size, np.int64)
     total = 0
     for t in range(size):
@@ -150,7 +155,9 @@ def _best_addition(pointer, index, value, offsets, owner, support, size, vector,
 
 @njit(cache=True, nogil=True)
 def local_search(pointer, index, value, offsets, owner, diagonal, starts, size, rounds):
-    """Best support of at most `size` nodes found from the start nodes; (λ, support padded with −1)."""
+    """Best support of at most `size` nodes found from the start nodes; (λ, support padded with
+    −1).
+    """
     width = len(owner)
     place = np.full(width, -1, np.int64)
     coupling = np.zeros(width)
@@ -214,7 +221,9 @@ def _lowest(pointer, index, value, diagonal, offsets, support, size, place):
 
 @njit(cache=True, nogil=True)
 def fill_up(pointer, index, value, offsets, owner, diagonal, support):
-    """Add to a support (padded with −1) the node that lowers it most, until it is full or nothing touches it; in place."""
+    """Add to a support (padded with −1) the node that lowers it most, until it is full or nothing
+    touches it; in place.
+    """
     place = np.full(len(owner), -1, np.int64)
     coupling = np.zeros(len(owner))
     count = 0
@@ -231,11 +240,12 @@ def fill_up(pointer, index, value, offsets, owner, diagonal, support):
 
 @njit(cache=True, nogil=True)
 def iterated_search(pointer, index, value, offsets, owner, diagonal, starts, chances, stop):
-    """The best support met from those in `starts` (m, s): swaps as long as one helps, then a kick, and again.
+    """The best support met from those in `starts` (m, s): swaps as long as one helps, then a kick,
+    and again.
 
-    A swap tries every member as the one to drop and takes the best addition to what is left. A kick replaces three random
-    members by random nodes that touch the support. chances (m, kicks, 6) are numbers in [0, 1) that decide all of it, so that the
-    same numbers give the same answer.
+    A swap tries every member as the one to drop and takes the best addition to what is left. A kick
+    replaces three random members by random nodes that touch the support. chances (m, kicks, 6) are
+    numbers in [0, 1) that decide all of it, so that the same numbers give the same answer.
     """
     place = np.full(len(owner), -1, np.int64)
     coupling = np.zeros(len(owner))
@@ -301,7 +311,9 @@ def iterated_search(pointer, index, value, offsets, owner, diagonal, starts, cha
 
 @njit(cache=True, nogil=True)
 def _random_neighbour(pointer, index, offsets, owner, support, count, drop, chance):
-    """A node outside the support that touches one of its other members, picked by `chance`; the dropped one if there is none."""
+    """A node outside the support that touches one of its other members, picked by `chance`; the
+    dropped one if there is none.
+    """
     total = 0
     for step in range(2):
         pick = int(chance * total)

@@ -1,15 +1,18 @@
-"""Tables of pieces: how much of a node is left when what hangs on it is eliminated too (docs/algorithms.md, larger k).
+"""Tables of pieces: how much of a node is left when what hangs on it is eliminated too
+(docs/algorithms.md, larger k).
 
-Let P be chosen nodes, u one of them, f a neighbour of u. A completion of P falls into pieces, and f's piece T is a connected
-set that holds f and avoids u. What matters of T is its Schur complement Σ onto the nodes A that touch P ("attachments"):
-λ_min(Σ) = 1/λ_max((N_T⁻¹)_AA). Per directed edge u → f the tables hold lower bounds on it over all T of at most b nodes:
-`single[e, b]` when f is the only attachment, `several[e, b, m]` when there are at most m, up to `largest` nodes by going
-through every connected T once. Beyond, `extend_by_trees` goes on exactly where no cycle closes.
+Let P be chosen nodes, u one of them, f a neighbour of u. A completion of P falls into pieces, and
+f's piece T is a connected set that holds f and avoids u. What matters of T is its Schur complement
+Σ onto the nodes A that touch P ("attachments"): λ_min(Σ) = 1/λ_max((N_T⁻¹)_AA). Per directed edge u
+→ f the tables hold lower bounds on it over all T of at most b nodes: `single[e, b]` when f is the
+only attachment, `several[e, b, m]` when there are at most m, up to `largest` nodes by going through
+every connected T once. Beyond, `extend_by_trees` goes on exactly where no cycle closes.
 
-Rigour. T's Cholesky runs through on the shrunk matrix (see `solvers.gram`), so N_T is positive definite; its inverse W is a
-float matrix whose residual I − N_T·W is bounded together with its rounding, which bounds every entry of the true inverse;
-and λ_max(W_AA) is at most max_i (|W_AA| x)_i / x_i for any positive x (Collatz), here after two power steps. No eigenvalue is
-computed, and nothing depends on a gap between two of them.
+Rigour. T's Cholesky runs through on the shrunk matrix (see `solvers.gram`), so N_T is positive
+definite; its inverse W is a float matrix whose residual I − N_T·W is bounded together with its
+rounding, which bounds every entry of the true inverse; and λ_max(W_AA) is at most max_i (|W_AA|
+x)_i / x_i for any positive x (Collatz), here after two power steps. No eigenvalue is computed, and
+nothing depends on a gap between two of them.
 """
 
 from __future__ import annotations
@@ -35,7 +38,9 @@ def reverse_edges(pointer, index):
 
 @njit(cache=True, nogil=True)
 def count_sets(pointer, index, size, step, most):
-    """How many connected sets of `size` nodes have their smallest node at 0, step, 2·step, …; counting ends above `most`."""
+    """How many connected sets of `size` nodes have their smallest node at 0, step, 2·step, …;
+    counting ends above `most`.
+    """
     n = len(pointer) - 1
     stack = np.empty(n + 1, np.int64)
     seen = np.zeros(n, np.bool_)
@@ -82,7 +87,9 @@ def count_sets(pointer, index, size, step, most):
 
 @njit(cache=True, nogil=True)
 def affordable_pieces(pointer, index, largest, most):
-    """The largest size, at most `largest` and at least 1, up to which there are no more than `most` connected sets."""
+    """The largest size, at most `largest` and at least 1, up to which there are no more than `most`
+    connected sets.
+    """
     total = 0
     for size in range(1, largest + 1):
         total += count_sets(pointer, index, size, 1, most - total)
@@ -93,10 +100,11 @@ def affordable_pieces(pointer, index, largest, most):
 
 @njit(cache=True, nogil=True)
 def piece_tables(pointer, index, value, diagonal, reverse, largest, stop):
-    """(single, several, harmful): the tables, and a set of nodes that is not positive definite (empty: none is).
+    """(single, several, harmful): the tables, and a set of nodes that is not positive definite
+    (empty: none is).
 
-    N is (pointer, index, value) off the diagonal and `diagonal`, both directions of an edge present. When a harmful set is
-    found, or stop[0] is set, the tables are not complete.
+    N is (pointer, index, value) off the diagonal and `diagonal`, both directions of an edge
+    present. When a harmful set is found, or stop[0] is set, the tables are not complete.
     """
     n, edges = len(diagonal), len(index)
     single = np.full((edges, largest + 1), np.inf)
@@ -163,7 +171,9 @@ def piece_tables(pointer, index, value, diagonal, reverse, largest, stop):
 
 @njit(cache=True, nogil=True)
 def _append(pointer, index, value, diagonal, node, level, at, block, lower, inverse, weight):
-    """Extend N_T, its Cholesky factor and its inverse by a node; False: the pivot is not positive."""
+    """Extend N_T, its Cholesky factor and its inverse by a node; False: the pivot is not
+    positive.
+    """
     for t in range(level):
         block[level, t] = 0.0
         block[t, level] = 0.0
@@ -301,7 +311,9 @@ def _radius(weight, edge, mask, wide, bits, error, work):
 
 @njit(cache=True, nogil=True)
 def shortest_cycles(pointer, index, most):
-    """For every edge u → f: nodes of the shortest cycle through f that avoids u, or a number above `most`."""
+    """For every edge u → f: nodes of the shortest cycle through f that avoids u, or a number above
+    `most`.
+    """
     n = len(pointer) - 1
     result = np.full(len(index), most + 1, np.int64)
     distance = np.full(n, -1, np.int64)
@@ -343,8 +355,9 @@ def shortest_cycles(pointer, index, most):
 def extend_by_trees(pointer, index, value, diagonal, single, cycles, floors):
     """`single` for pieces of more nodes than were gone through, up to len(floors) − 1.
 
-    Where no cycle through f fits into b nodes, what hangs on f falls into pieces behind its neighbours, disjoint and not
-    adjacent: N_ff − max Σ N_fj²/single[f → j, b_j] over Σ b_j ≤ b − 1, a knapsack. Elsewhere floors[b], a bound for any piece.
+    Where no cycle through f fits into b nodes, what hangs on f falls into pieces behind its
+    neighbours, disjoint and not adjacent: N_ff − max Σ N_fj²/single[f → j, b_j] over Σ b_j ≤ b − 1,
+    a knapsack. Elsewhere floors[b], a bound for any piece.
     """
     n, edges, known = len(diagonal), len(index), single.shape[1] - 1
     most = len(floors) - 1

@@ -1,9 +1,11 @@
-"""Sparse fields of scalar nodes: connected supports only, grown from centres, with the elimination kept per frontier node.
+"""Sparse fields of scalar nodes: connected supports only, grown from centres, with the elimination
+kept per frontier node.
 
-A support that falls into non-adjacent parts is no worse than its parts, so only connected ones are grown (each once:
-a frontier list along the path, in which a node stays behind its earlier siblings). The list holds, for every frontier
-node p, its row Y of the Cholesky factor against the chosen nodes and the pivot that is left: choosing a node updates
-both by one multiply-add per chosen node, and testing p as the last node is reading a sign.
+A support that falls into non-adjacent parts is no worse than its parts, so only connected ones are
+grown (each once: a frontier list along the path, in which a node stays behind its earlier
+siblings). The list holds, for every frontier node p, its row Y of the Cholesky factor against the
+chosen nodes and the pivot that is left: choosing a node updates both by one multiply-add per chosen
+node, and testing p as the last node is reading a sign.
 """
 
 from __future__ import annotations
@@ -16,7 +18,8 @@ from solvers.kernels.emit import CENTRE_SLACK, emit_path, keep_largest
 
 @njit(cache=True, nogil=True)
 def sparse_stars(pointer, index, value, diagonal, size):
-    """For every node the sum of its size − 1 largest normalised couplings, or a bound on it below 1: more can be a centre.
+    """For every node the sum of its size − 1 largest normalised couplings, or a bound on it below
+    1: more can be a centre.
 
     Infinite for a node without a positive pivot, and for its neighbours.
     """
@@ -49,9 +52,10 @@ def sparse_stars(pointer, index, value, diagonal, size):
 def scan_sparse(pointer, index, value, diagonal, rank, goal, roots, stop, out):
     """Connected supports grown from `roots` that can't be proven harmless.
 
-    (pointer, index, value) is the off-diagonal part of N as CSR, diagonal its diagonal; rank[v] is the place of v among
-    the centres (a large number for others): a root sees only nodes of higher rank. goal[v] is the number of nodes that
-    a support through v has: min(s, size of its component). Returns (number found, number of roots finished).
+    (pointer, index, value) is the off-diagonal part of N as CSR, diagonal its diagonal; rank[v] is
+    the place of v among the centres (a large number for others): a root sees only nodes of higher
+    rank. goal[v] is the number of nodes that a support through v has: min(s, size of its
+    component). Returns (number found, number of roots finished).
     """
     n = len(diagonal)
     depth = out.shape[1]

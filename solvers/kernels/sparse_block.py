@@ -1,4 +1,6 @@
-"""Sparse fields whose nodes have several coordinates: the search of `sparse`, with blocks in the frontier list."""
+"""Sparse fields whose nodes have several coordinates: the search of `sparse`, with blocks in the
+frontier list.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,11 @@ from solvers.kernels.linalg import cholesky, norm_bound, reciprocal, whiten
 
 @njit(cache=True, nogil=True)
 def sparse_block_stars(pointer, index, value, starts, dims, diagonal, size):
-    """As `sparse_stars`. Edge e from i to j holds value[starts[e]:], row by row (see `unit_blocks`); diagonal is (n, D, D)."""
+    """As `sparse_stars`.
+
+    Edge e from i to j holds value[starts[e]:], row by row (see `unit_blocks`); diagonal is (n, D,
+    D).
+    """
     n = len(dims)
     widest = diagonal.shape[1]
     factors = np.zeros((n, widest, widest))

@@ -1,14 +1,17 @@
-"""All pairs of nodes in one pass: the last two levels of a support search (called by solvers/decoding/traversal.py).
+"""All pairs of nodes in one pass: the last two levels of a support search (called by
+solvers/decoding/traversal.py).
 
-With bases Q_i, Q_j and b = Qᵀs, the residual of the pair exceeds ρ exactly when the bordered Gram matrix
+With bases Q_i, Q_j and b = Qᵀs, the residual of the pair exceeds ρ exactly when the bordered Gram
+matrix
 
     [ I      C_ij   b_i       ]
     [ C_ijᵀ  I      b_j       ]
     [ b_iᵀ   b_jᵀ   ‖s‖² − ρ² ]
 
-is positive definite. Every diagonal entry is shrunk by a bound on all rounding errors in the matrix and in its
-elimination (`shift` of both nodes plus `base`, in units of ‖s‖ in the last row), so an elimination that runs through
-proves in exact arithmetic that the pair doesn't explain s. The others are reported.
+is positive definite. Every diagonal entry is shrunk by a bound on all rounding errors in the matrix
+and in its elimination (`shift` of both nodes plus `base`, in units of ‖s‖ in the last row), so an
+elimination that runs through proves in exact arithmetic that the pair doesn't explain s. The others
+are reported.
 """
 
 from __future__ import annotations
@@ -17,7 +20,9 @@ import numpy as np
 from numba import njit
 
 ROOM = 64.0 * 2.0**-53
-"""Rounding of the scalar test itself, in units of ‖s‖²: a dozen operations on numbers of at most a few ‖s‖²."""
+"""Rounding of the scalar test itself, in units of ‖s‖²: a dozen operations on numbers of at most a
+few ‖s‖².
+"""
 
 
 @njit(cache=True, fastmath=False)
@@ -35,7 +40,9 @@ def adjacent(pointers, neighbours, i, j):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, fastmath=False)
 def pair_gain(block, first, second, gain, diagonal, work):  # type: ignore[no-untyped-def]
-    """bᵀM⁻¹b of an overlapping pair whose Gram matrix M has this diagonal; inf when a pivot is not positive."""
+    """bᵀM⁻¹b of an overlapping pair whose Gram matrix M has this diagonal; inf when a pivot is not
+    positive.
+    """
     d = first.shape[0]
     total = gain / diagonal
     for a in range(d):
@@ -67,7 +74,9 @@ def pair_gain(block, first, second, gain, diagonal, work):  # type: ignore[no-un
 
 @njit(cache=True, fastmath=False)
 def scalar_gain(c, first, second, gain_i, gain_j, shift, top, scale):  # type: ignore[no-untyped-def]
-    """-1.0 when the pair of scalar nodes is proven to gain less than `top`, else its gain (inf when that is unknown)."""
+    """-1.0 when the pair of scalar nodes is proven to gain less than `top`, else its gain (inf when
+    that is unknown).
+    """
     diagonal = 1.0 - shift
     rest = diagonal * diagonal - c * c
     if diagonal <= 0.5 or rest <= 0.0:
@@ -90,7 +99,8 @@ def block_gain(block, first, second, gain_i, gain_j, shift, top, scale, work):  
     for a in range(d):
         for b in range(d):
             square += block[a, b] * block[a, b]
-    # The gain is at most the sum of both over λ_min(M); cheaper than an elimination, and enough for most pairs.
+    # The gain is at most the sum of both over λ_min(M); cheaper than an elimination, and enough for
+    # most pairs.
     if square < 0.99 and gain_i + gain_j < bound * (diagonal - np.sqrt(square)) - ROOM * scale:
         return -1.0
     gain = pair_gain(block, first, second, gain_i, diagonal, work)
@@ -101,7 +111,9 @@ def block_gain(block, first, second, gain_i, gain_j, shift, top, scale, work):  
 
 @njit(cache=True, fastmath=False)
 def gain_bounds(gains, allowed, shift, base, scale):  # type: ignore[no-untyped-def]
-    """Proven bounds on what each node adds to a pair that doesn't overlap; inf where too little is known."""
+    """Proven bounds on what each node adds to a pair that doesn't overlap; inf where too little is
+    known.
+    """
     largest = 0.0
     for i in range(len(gains)):
         if allowed[i] and shift[i] < 0.05:
@@ -116,10 +128,12 @@ def gain_bounds(gains, allowed, shift, base, scale):  # type: ignore[no-untyped-
 
 @njit(cache=True, fastmath=False)
 def scan_pairs(pointers, neighbours, blocks, parts, gains, allowed, shift, base, top, scale, full, seek, found):  # type: ignore[no-untyped-def]
-    """All pairs of allowed nodes that are not proven to gain less than `top` = ‖s‖² − ρ²; `scale` is ‖s‖² at the root.
+    """All pairs of allowed nodes that are not proven to gain less than `top` = ‖s‖² − ρ²; `scale`
+    is ‖s‖² at the root.
 
-    Pairs that don't overlap add their gains; `full` says that every pair overlaps. `found` is a (cap, 2) buffer; the count returned may exceed the cap.
-    With `seek`, top rises to the best gain seen, and that pair is returned. Returns (count, i, j).
+    Pairs that don't overlap add their gains; `full` says that every pair overlaps. `found` is a
+    (cap, 2) buffer; the count returned may exceed the cap. With `seek`, top rises to the best gain
+    seen, and that pair is returned. Returns (count, i, j).
     """
     n, d = parts.shape
     work = np.zeros((d, d + 1))
@@ -174,10 +188,12 @@ def scan_pairs(pointers, neighbours, blocks, parts, gains, allowed, shift, base,
 
 @njit(cache=True, fastmath=False)
 def scan_rows(rows, parts, gains, shift, top, scale, found):  # type: ignore[no-untyped-def]
-    """The same for scalar nodes seen through a few rows (a multiple of four) only, their columns of unit length there.
+    """The same for scalar nodes seen through a few rows (a multiple of four) only, their columns of
+    unit length there.
 
-    A residual over some of the rows is never more than the whole, so what a few rows exclude is excluded, without
-    the Gram matrix of all rows. Written for the vector unit: slices, and no branches inside. Returns the count.
+    A residual over some of the rows is never more than the whole, so what a few rows exclude is
+    excluded, without the Gram matrix of all rows. Written for the vector unit: slices, and no
+    branches inside. Returns the count.
     """
     height, n = rows.shape
     diagonal = 1.0 - shift

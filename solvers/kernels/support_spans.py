@@ -1,8 +1,10 @@
-"""Overlaps of sparse bases, and orthonormal bases with a proven error: Gram–Schmidt, done twice, measured afterwards.
+"""Overlaps of sparse bases, and orthonormal bases with a proven error: Gram–Schmidt, done twice,
+measured afterwards.
 
-For columns A (unit length or zero) it gives U and R with A ≈ UR. Measured are δ = ‖UᵀU − I‖ and η = ‖A − UR‖, each
-with the rounding of the measurement added. AR⁻¹ spans exactly what A spans and differs from U by at most η‖R⁻¹‖, so
-the projector UUᵀ is within δ + η‖R⁻¹‖/√(1 − δ) of the exact one: a bound on what was computed, whatever the way.
+For columns A (unit length or zero) it gives U and R with A ≈ UR. Measured are δ = ‖UᵀU − I‖ and η =
+‖A − UR‖, each with the rounding of the measurement added. AR⁻¹ spans exactly what A spans and
+differs from U by at most η‖R⁻¹‖, so the projector UUᵀ is within δ + η‖R⁻¹‖/√(1 − δ) of the exact
+one: a bound on what was computed, whatever the way.
 """
 
 from __future__ import annotations
@@ -15,10 +17,11 @@ UNIT = 2.0**-53
 
 @njit(cache=True, fastmath=False)
 def orthonormal(columns, error, dependent):  # type: ignore[no-untyped-def]
-    """Basis (rank, rows) of the columns (count, rows), the bound on its projector's error, and whether one was dropped.
+    """Basis (rank, rows) of the columns (count, rows), the bound on its projector's error, and
+    whether one was dropped.
 
-    `error` bounds ‖columns − exact ones‖. Columns that are nearer than `dependent` to the span of those before them
-    are dropped; the bound is then about the span of the others.
+    `error` bounds ‖columns − exact ones‖. Columns that are nearer than `dependent` to the span of
+    those before them are dropped; the bound is then about the span of the others.
     """
     count, height = columns.shape
     basis = np.zeros((count, height))
@@ -90,7 +93,8 @@ def _projector_error(columns, basis, factor, kept, rank, error):  # type: ignore
             upper[b, a] = value / factor[b, b]
             inverse += upper[b, a] * upper[b, a]
     inverse = np.sqrt(inverse)
-    # ‖R⁻¹‖ ≤ ‖X‖ / (1 − ‖I − RX‖), and back substitution keeps |I − RX| below a few units of |R||X|.
+    # ‖R⁻¹‖ ≤ ‖X‖ / (1 − ‖I − RX‖), and back substitution keeps |I − RX| below a few units of
+    # |R||X|.
     loose = 1.2 * (rank + 3) * UNIT * np.sqrt(size) * inverse
     if skew > 0.1 or not loose < 0.1:
         return np.inf
@@ -159,9 +163,11 @@ def node_grams(pointers, rows, values, height, width):  # type: ignore[no-untype
 
 @njit(cache=True, fastmath=False)
 def sparse_overlap(pointers, rows, values, height, width):  # type: ignore[no-untyped-def]
-    """Q_iᵀQ_j for all i < j that share a row, of bases in compressed columns: pointers, neighbours (sorted), blocks.
+    """Q_iᵀQ_j for all i < j that share a row, of bases in compressed columns: pointers, neighbours
+    (sorted), blocks.
 
-    Several times faster than a general sparse product for the small matrices that are decoded by the thousand.
+    Several times faster than a general sparse product for the small matrices that are decoded by
+    the thousand.
     """
     columns = len(pointers) - 1
     n = columns // width
@@ -196,7 +202,9 @@ def sparse_overlap(pointers, rows, values, height, width):  # type: ignore[no-un
 
 @njit(cache=True, fastmath=False)
 def _overlapping(pointers, rows, starts, owners, n, width):  # type: ignore[no-untyped-def]
-    """For every node the later nodes that share a row with it, sorted; and how many there are in all."""
+    """For every node the later nodes that share a row with it, sorted; and how many there are in
+    all.
+    """
     ends = np.zeros(n + 1, dtype=np.int64)
     seen = np.full(n, -1, dtype=np.int64)
     for i in range(n):

@@ -1,12 +1,15 @@
-"""Supports together with the row blocks that may be wrong: which pairs (S, R) can't be proven harmless?
+"""Supports together with the row blocks that may be wrong: which pairs (S, R) can't be proven
+harmless?
 
-Harmless means N_R = G_SS − θP − (1 + ρ)·Σ_{b∈R} B_bSᵀB_bS ⪰ 0, with P the wanted coordinates (see `solvers.suspects`).
-Connected supports are grown from their root, each once. For one of them the blocks are taken away one by one, and a whole
-family of choices at a time is excluded by the trace: with N ≻ 0, N − Σ_b A_b ⪰ 0 as soon as Σ_b tr(N⁻¹A_b) ≤ 1. So if
-the r largest traces add up to at most 1, no choice of r blocks does harm.
+Harmless means N_R = G_SS − θP − (1 + ρ)·Σ_{b∈R} B_bSᵀB_bS ⪰ 0, with P the wanted coordinates (see
+`solvers.faulty_checks`). Connected supports are grown from their root, each once. For one of them
+the blocks are taken away one by one, and a whole family of choices at a time is excluded by the
+trace: with N ≻ 0, N − Σ_b A_b ⪰ 0 as soon as Σ_b tr(N⁻¹A_b) ≤ 1. So if the r largest traces add up
+to at most 1, no choice of r blocks does harm.
 
-Every error is bounded entrywise by a multiple of f_i f_j, f_i² = (1 + ρ)·G_ii, as in `solvers.gram`; the diagonal comes in
-lowered by that. It also covers the triangular solves behind the traces: each is exact for a factor that is off by as little.
+Every error is bounded entrywise by a multiple of f_i f_j, f_i² = (1 + ρ)·G_ii, as in
+`solvers.gram`; the diagonal comes in lowered by that. It also covers the triangular solves behind
+the traces: each is exact for a factor that is off by as little.
 """
 
 from __future__ import annotations
@@ -23,11 +26,13 @@ TRACE_SLACK = 1e-9  # room for the rounding of sums of traces
 def scan_suspects(
     graph, matrix, offsets, suspect_of, wanted, rank, goal, roots, theta, ratio, removed, selective, share, stop, out
 ):
-    """Pairs (S, R) grown from `roots` that can't be proven harmless; (number found, roots finished).
+    """Pairs (S, R) grown from `roots` that can't be proven harmless; (number found, roots
+    finished).
 
-    graph = (pointer, index) over units; matrix = (pointer, row, value) by columns; suspect_of[row] is the number of the
-    row's suspect block or −1; `selective`: only supports with a wanted column count. A row of `out` is S, then R, padded
-    with −1; goal[v] is the size of the supports through v; `share` of G_ii bounds every rounding.
+    graph = (pointer, index) over units; matrix = (pointer, row, value) by columns; suspect_of[row]
+    is the number of the row's suspect block or −1; `selective`: only supports with a wanted column
+    count. A row of `out` is S, then R, padded with −1; goal[v] is the size of the supports through
+    v; `share` of G_ii bounds every rounding.
     """
     pointer, index = graph
     n = len(offsets) - 1

@@ -1,10 +1,12 @@
 """Connected node sets that a threshold stops at which rises with what is uncertain around them.
 
-A set must reach (root + η)², where η² adds up the squared radii of all blocks that touch it. Growing lowers its least eigenvalue and
-raises η, so a set that fails is not grown further. Blocks that are held join their nodes, whatever their matrices say; the
-factorisation is made anew for every set, because its shift is its own.
+A set must reach (root + η)², where η² adds up the squared radii of all blocks that touch it.
+Growing lowers its least eigenvalue and raises η, so a set that fails is not grown further. Blocks
+that are held join their nodes, whatever their matrices say; the factorisation is made anew for
+every set, because its shift is its own.
 
-`joins` is (first of the blocks of each node, these blocks, first of the nodes of each block, these nodes).
+`joins` is (first of the blocks of each node, these blocks, first of the nodes of each block, these
+nodes).
 """
 
 from __future__ import annotations
@@ -56,8 +58,10 @@ def _fails(gram, offsets, chosen, count, root, squared, factor, place):
 
 @njit(cache=True, nogil=True)
 def weak_uncertain_sets(gram, offsets, joins, held, squares, size, root, roots, rank, out):
-    """Least prefixes (in the order of enumeration) of sets that what is held connects and that fail, one a row of `out`, padded with −1;
-    returns how many. Sets of up to `size` nodes grow by neighbours of higher rank than their root."""
+    """Least prefixes (in the order of enumeration) of sets that what is held connects and that
+    fail, one a row of `out`, padded with −1; returns how many. Sets of up to `size` nodes grow by
+    neighbours of higher rank than their root.
+    """
     touch_at, touching, block_at, block_nodes = joins
     n = len(offsets) - 1
     found, widest = 0, 0

@@ -1,4 +1,6 @@
-"""Generated problem files that the tests of agreement share: of the rooms (test_agreement.py) and of the command line (cli/test_agreement.py)."""
+"""Generated problem files that the tests of agreement share: of the rooms (test_agreement.py) and
+of the command line (cli/test_agreement.py).
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ SIGNS = {"certified": "✓", "ambiguous": "?", "incomplete": "?", "contradicted"
 
 
 def generated(seed: int) -> rrf.Problem:
-    """A small field with a random mix of noise, uncertainty, ranges, goals, tiers, queries on sale, and what is assumed."""
+    """A small field with a random mix of noise, uncertainty, ranges, goals, tiers, queries on sale,
+    and what is assumed.
+    """
     rng = np.random.default_rng(seed)
     nodes: list[dict[str, Any]] = [{"id": f"n{i}", "range": [0.0, 2.0]} for i in range(int(rng.integers(2, 5)))]
     if rng.random() < 0.3:
@@ -111,3 +115,50 @@ def live(problem: rrf.Problem) -> rrf.Problem:
 def page_words(path: Path) -> str:
     text = re.sub(r"<(script|style).*?</\1>", " ", path.read_text(encoding="utf-8"), flags=re.S)
     return re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^>]+>", " ", text)))
+
+
+def _node(name: str, more: str = "") -> str:
+    return f'[[nodes]]\nid = "{name}"\nprompt = "{{{{ text }}}} ({name})"\nparser = "decimal"\nprice = 2.0\n{more}\n'
+
+
+PRICED = f"""[data]
+table = "table.jsonl"
+id = "no"
+gold = "booked"
+
+[problem]
+k = 1
+deliver = ["total"]
+
+{_node("total", "cost = 3.0")}{_node("reworded")}{_node("cents")}
+[[relations]]
+id = "again"
+tail = "total"
+head = "reworded"
+
+[[relations]]
+id = "same"
+tail = "total"
+head = "cents"
+
+[[anchors]]
+id = "clerk"
+node = "total"
+source = {{ person = "Total of {{{{ no }}}}?" }}
+cost = 30.0
+"""
+"""A recipe whose first question costs 3 and has a price of 2; the two others have a price of 2."""
+
+BOUNDED = PRICED.replace("k = 1", "k = 1\namplitude = 60.0").replace(
+    'head = "cents"', 'head = "cents"\nuncertainty = 0.01'
+)
+"""The same with one relation that is not quite right, and a declared bound on the field."""
+
+TIERED: dict[str, Any] = {
+    "data": {"id": "no"},
+    "problem": {"k": 1, "target": 13.0},
+    "nodes": [{"id": "a", "prompt": "{{ no }}?", "parser": "decimal"}],
+    "anchors": [{"id": name, "node": "a", "value": 7.0, "sigma": 0.1, "cost": 5.0} for name in "xy"],
+    "tiers": [{"id": "checks", "blocks": ["x", "y"], "prices": [5.0, 2.0]}],
+}
+"""Two checks that reach the goal together."""

@@ -1,4 +1,6 @@
-"""A small field with a little of everything, for whoever needs one to explain, mend or draw; and a small world of answers with known truth."""
+"""A small field with a little of everything, for whoever needs one to explain, mend or draw; and a
+small world of answers with known truth.
+"""
 
 from __future__ import annotations
 

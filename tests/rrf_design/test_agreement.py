@@ -1,17 +1,24 @@
-"""One truth in every room: on generated problem files all verbs agree on wanted margin, radius, price, reached and verdict."""
+"""One truth in every room: on generated problem files all verbs agree on wanted margin, radius,
+price, reached and verdict; and verbs that touch a table on cost, rank, verdict and value of an
+item.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
-from agreeing import SIGNS, generated, live, page_words, true_field
+from agreeing import BOUNDED, PRICED, SIGNS, TIERED, generated, live, page_words, true_field
 
 import rrf_design as rrf
-from rrf_design.explaining import explain
+from rrf_design._explain import explain
 from rrf_design.goal import Goal
 from rrf_design.models.scripted import ScriptedModel
 from rrf_design.reporting import write_report
+from rrf_design.tables import delivery_of
+from rrf_design.tables.rows import review_ranks
 
 CASES = 60
 
@@ -50,7 +57,9 @@ def test_plan_explain_certify_and_repair_agree(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(0, CASES, 4))
 def test_a_run_and_its_page_say_what_the_other_verbs_say(seed: int, tmp_path: Path) -> None:
-    """One answer in three runs is wrong; what was bought is then held against every other verb, and against the page."""
+    """One answer in three runs is wrong; what was bought is then held against every other verb, and
+    against the page.
+    """
     problem = live(generated(seed))
     truth = true_field(problem) | ({"n1": 9.0} if seed % 3 == 0 else {})
     model = ScriptedModel(lambda request: f"{truth[request.prompt]}")
@@ -110,3 +119,101 @@ def test_a_plan_for_the_goal_reaches_it_everywhere(seed: int) -> None:
     fixed = rrf.repair(problem, answers, select=bought.selected, anchors=checks)
     assert same(fixed.wanted, standing.wanted) or problem.delta is not None
     assert fixed.verdict == "certified", fixed.reason
+
+
+@pytest.fixture
+def priced(make_world: Callable[..., Any]) -> Any:
+    """Items of every verdict; one of three answers is on sale and has a price beside its cost."""
+    world = make_world(items=150, nodes=3, scale=None, wrong=0.2, unread=0.3, seed=3)
+    world.recipe.write_text(PRICED)
+    return world
+
+
+def test_repair_and_acquire_of_a_table_agree_on_every_row(priced: Any, tmp_path: Path) -> None:
+    data = priced.dataset
+    repaired = rrf.repair(data, priced.answers)
+    run = rrf.acquire(data, responses=priced.answers, budget=0.0, store=tmp_path / "runs.sqlite")
+    acquired = delivery_of(data, run)
+    assert run.spent == 0.0  # what an item cost is one thing, what this run paid another
+    assert repaired.ranks == acquired.ranks
+    assert all(count > 0 for count in repaired.verdicts.values())
+    for one, other in zip(repaired.rows(), acquired.rows(), strict=True):
+        assert (one.cost, one.verdict, one.answer, one.raw) == (9.0, other.verdict, other.answer, other.raw), one.id
+        assert (one.cost, one.changed, one.wrong) == (other.cost, other.changed, other.wrong), one.id
+
+
+def test_a_policy_and_its_pilot_agree_with_a_repair_of_the_table(priced: Any) -> None:
+    from rrf_design.promises import PilotSettings, run_policy
+    from rrf_design.questions import RecordedAnswers
+
+    data, document = priced.dataset, priced.document(PilotSettings(60, 0.2))
+    repaired = rrf.repair(data, priced.answers)
+    with RecordedAnswers(data, priced.answers) as answers:
+        delivery = run_policy(data, answers, document).delivery
+    rows = dict(delivery)
+    assert document["policy"] != "check everything"
+    assert {rows[name].cost for name in document["drawn"]} == {9.0}  # a pilot has every answer
+    held = [name for name, row in rows.items() if row.answer is None and row.cost == 9.0 + 30.0]
+    assert {rows[name].verdict for name in held} == {"ambiguous", "contradicted"}
+    for name in held:  # every answer was asked: the rows say what a repair says, and a person costs 30 more
+        assert (rows[name].verdict, rows[name].raw) == (repaired[name].verdict, repaired[name].raw)
+    inside = [repaired[name].with_value(answer=None) for name in held]
+    assert review_ranks(rows[name] for name in held) == review_ranks(inside)
+    last = {
+        verdict: [rank for _, row, rank in delivery.ranked() if rank and row.verdict == verdict] for verdict in SIGNS
+    }
+    assert max(last["contradicted"]) < min(last["ambiguous"])
+    assert max(last["ambiguous"]) < min(last["incomplete"])
+
+
+def test_every_verb_says_what_is_declared_of_the_field_and_whether_it_is_broken(priced: Any, tmp_path: Path) -> None:
+    from rrf_design.promises import PilotSettings, run_policy
+    from rrf_design.questions import RecordedAnswers
+
+    priced.recipe.write_text(BOUNDED)
+    data = priced.dataset
+    repaired = rrf.repair(data, priced.answers)
+    with RecordedAnswers(data, priced.answers) as answers:
+        document = priced.document(PilotSettings(60, 0.2))
+        policy = dict(run_policy(data, answers, document).delivery)
+    run = rrf.acquire(data, responses=priced.answers, budget=0.0, store=tmp_path / "runs.sqlite")
+    broken = 0
+    for one, other in zip(repaired.rows(), delivery_of(data, run).rows(), strict=True):
+        assert (one.verdict, one.answer, one.assumes) == (other.verdict, other.answer, other.assumes), one.id
+        assert "the true field is at most 60 long" in one.assumes or one.verdict == "incomplete"
+        if "amplitude = 60 is declared" in one.reason:
+            broken += 1
+            assert (one.verdict, one.answer) == ("contradicted", None)
+            if policy[one.id].answer is None:
+                assert policy[one.id].verdict == "contradicted"
+        elif one.verdict == "certified":
+            assert float(one.answer) < 63
+    assert broken > 10
+    assert any(policy[row.id].verdict == "contradicted" for row in repaired.rows() if "amplitude" in row.reason)
+
+
+def test_every_verb_knows_the_price_of_the_second_check(tmp_path: Path) -> None:
+    """The first of two checks costs 5, the second 2."""
+    data = rrf.dataset(TIERED, [{"no": "1"}])
+    problem = data["1"]
+    answers = [{"id": "1", "node": "a", "value": 7.0}]
+    bought = rrf.plan(problem)
+    (row,) = rrf.repair(data, answers, select=bought.selected).rows()
+    run = rrf.acquire(data, responses=answers, mode="adaptive", store=tmp_path / "runs.sqlite")
+    assert bought.selected == ("x", "y")
+    assert (bought.cost, row.cost, run.spent, delivery_of(data, run)["1"].cost) == (7.0, 7.0, 7.0, 7.0)
+
+
+def test_a_live_run_pays_for_what_is_asked_in_any_case(priced: Any, tmp_path: Path) -> None:
+    """Under the budget, in what was spent, in the estimate and in the delivered cost."""
+    data = priced.dataset.only([f"i{n}" for n in range(6)])
+    model, store = ScriptedModel(lambda request: "7"), tmp_path / "runs.sqlite"
+    run = rrf.acquire(data, model, store=store, budget=1000.0)
+    rows = list(delivery_of(data, run).rows())
+    assert {row.cost for row in rows} <= {4.0, 9.0}  # two are asked in any case, the third where it helps
+    assert run.spent == pytest.approx(sum(row.cost for row in rows))
+    said = rrf.estimate(data, "embedded").cost
+    assert (said.expected, said.most) == (6 * 4.0, 6 * (9.0 + 30.0))
+    poor = rrf.acquire(data, model, store=store, budget=5.0)
+    assert poor.spent <= 5.0
+    assert poor.verdicts["incomplete"] > 0

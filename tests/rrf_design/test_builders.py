@@ -1,4 +1,6 @@
-"""The same problem in Python, from a graph, from a matrix and from an .npz: equal margins, and no trust in stored arrays."""
+"""The same problem in Python, from a graph, from a matrix and from an .npz: equal margins, and no
+trust in stored arrays.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A design takes rows, margin, price and standing from its structure; slices agree with what is assembled anew."""
+"""A design takes rows, margin, price and standing from its structure; slices agree with what is
+assembled anew.
+"""
 
 from __future__ import annotations
 

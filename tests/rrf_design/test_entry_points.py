@@ -1,4 +1,6 @@
-"""Parts of anybody's: a small distribution, installed as far as Python can tell, offers a model, a parser and a planner."""
+"""Parts of anybody's: a small distribution, installed as far as Python can tell, offers a model, a
+parser and a planner.
+"""
 
 from __future__ import annotations
 

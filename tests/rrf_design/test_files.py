@@ -1,4 +1,6 @@
-"""One schema in two formats: a round trip without loss, a digest of the meaning, and only one-line errors, whatever comes in."""
+"""One schema in two formats: a round trip without loss, a digest of the meaning, and only one-line
+errors, whatever comes in.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,8 @@ from hypothesis import strategies as st
 
 import rrf_design as rrf
 from rrf_design import InputError, Problem
-from rrf_design.files import from_document, suggestion, to_document, write_bytes, write_text
+from rrf_design.documents import write_bytes, write_text
+from rrf_design.files import from_document, suggestion, to_document
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=6)
 REALS = st.floats(allow_nan=False, allow_infinity=False, min_value=-1e100, max_value=1e100) | st.sampled_from(
@@ -123,7 +126,9 @@ def test_round_trip_without_loss(document: dict[str, Any]) -> None:
 
 
 def shuffled(value: Any, order: int) -> Any:
-    """The same tables with their keys in another order, and floats that are whole written as integers."""
+    """The same tables with their keys in another order, and floats that are whole written as
+    integers.
+    """
     if isinstance(value, dict):
         items = [(key, shuffled(item, order)) for key, item in value.items()]
         return dict(items[order % max(len(items), 1) :] + items[: order % max(len(items), 1)])
@@ -215,7 +220,9 @@ def test_the_digest_changes_with_every_number() -> None:
 
 
 def stands_alone(path: tuple[Any, ...]) -> bool:
-    """A dimension, a family's weight and half of a symmetric matrix can't change without something else."""
+    """A dimension, a family's weight and half of a symmetric matrix can't change without something
+    else.
+    """
     return path[-1] not in ("dim", "weight") and not (
         ("covariance" in path or "metric" in path) and path[-1] != path[-2]
     )
@@ -224,8 +231,8 @@ def stands_alone(path: tuple[Any, ...]) -> bool:
 def test_defaults_written_out_change_nothing() -> None:
     plain = rrf.loads('[[nodes]]\nid = "a"\n[[nodes]]\nid = "b"\n[[relations]]\nid = "r"\ntail = "a"\nhead = "b"\n')
     written = rrf.loads(
-        '[problem]\nk = 1\nconfidence = 0.95\n[[nodes]]\nid = "a"\ndim = 1\n[[nodes]]\nid = "b"\n'
-        '[[relations]]\nweight = 1\nid = "r"\nhead = "b"\ntail = "a"\ntransport = "identity"\noffset = 0\nuncertainty = 0\n'
+        '[problem]\nk = 1\nconfidence = 0.95\n[[nodes]]\nid = "a"\ndim = 1\n[[nodes]]\nid = "b"\n[[relations]]\nweight'
+        ' = 1\nid = "r"\nhead = "b"\ntail = "a"\ntransport = "identity"\noffset = 0\nuncertainty = 0\n'
     )
     assert plain == written
     assert rrf.digest(plain) == rrf.digest(written)
@@ -485,7 +492,7 @@ def test_a_pipe_that_is_named_by_a_link_is_written_to() -> None:
     """/dev/stdout of a shell's pipe: a link that leads to no name."""
     import os
 
-    from rrf_design.files import write_text
+    from rrf_design.documents import write_text
 
     reading, writing_end = os.pipe()
     try:

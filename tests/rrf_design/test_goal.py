@@ -7,7 +7,7 @@ from math import inf
 
 import pytest
 
-from rrf_design.certificates.checker.noise import NoiseKind, NoiseRadius
+from rrf_design.checker.noise import NoiseKind, NoiseRadius
 from rrf_design.errors import InputError
 from rrf_design.goal import Goal, Standing, reaches
 from rrf_design.noise import Radius

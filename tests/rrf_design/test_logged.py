@@ -1,4 +1,6 @@
-"""Noise from a log of repeats: the sample covariance by its definition, raised by enough, and one line where a log says nothing."""
+"""Noise from a log of repeats: the sample covariance by its definition, raised by enough, and one
+line where a log says nothing.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +11,8 @@ import numpy as np
 import pytest
 
 import rrf_design as rrf
-from rrf_design.certificates.checker.noise import inflation
-from rrf_design.logged import estimate
+from rrf_design.checker.noise import inflation
+from rrf_design.files import estimate
 from rrf_design.rows import estimate_confidence, whitener
 
 FILE = """
@@ -101,7 +103,10 @@ def test_rows_of_a_relation_are_made_of_the_answers_of_its_nodes(tmp_path: Path)
     ]
     lines.append('{"id": "a", "node": "x", "repeat": 41, "status": "refusal"}')
     (tmp_path / "log.jsonl").write_text("\n".join(lines))
-    text = '[[nodes]]\nid = "x"\n[[nodes]]\nid = "y"\n[[relations]]\nid = "r"\ntail = "x"\nhead = "y"\ntransport = { scale = 2.0 }\nestimated_from = "log.jsonl"\n'
+    text = (
+        '[[nodes]]\nid = "x"\n[[nodes]]\nid = "y"\n[[relations]]\nid = "r"\ntail = "x"\nhead = "y"\ntransport = { scale'
+        ' = 2.0 }\nestimated_from = "log.jsonl"\n'
+    )
     (tmp_path / "p.toml").write_text(text)
     block = rrf.load(tmp_path / "p.toml").block_by_id["r"]
     assert block.sigma == pytest.approx(np.std(answers[:, 1] - 2 * answers[:, 0], ddof=1))
@@ -192,7 +197,7 @@ def test_the_scatter_of_a_node_comes_from_a_log_and_is_raised(tmp_path: Path) ->
 
 @pytest.mark.parametrize(("key", "value"), [("inflation", 1.01), ("rows", 0), ("node", "y"), ("confidence", 1.0)])
 def test_a_forged_scatter_is_refused(tmp_path: Path, key: str, value: object) -> None:
-    from rrf_design.certificates.checker.claims import check_noise
+    from rrf_design.checker.steps import check_noise
 
     made = rrf.certify(rrf.load(scattered(tmp_path, np.random.default_rng(2).normal(size=(6, 9)))))
     document = json.loads(json.dumps(made.document))

@@ -1,4 +1,6 @@
-"""The paper's numbers, through problems: replay designs, closed forms and worked examples; metrics and whitening."""
+"""The paper's numbers, through problems: replay designs, closed forms and worked examples; metrics
+and whitening; data sets and matrices; zero margins seen from the components alone.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+import rrf_design as rrf
 from rrf_design import InputError, Problem
-from rrf_design.margins import check_k
+from rrf_design._margin import check_k
 from solvers import margin as solve
 
 TREE = [(0, 1), (0, 2), (0, 3)]
@@ -30,7 +33,9 @@ REPLAY = {
 
 
 def graph(n: int, edges: list[tuple[int, int]], anchored: Any = (), *, dim: int = 1, **settings: Any) -> Problem:
-    """Identity relations of unit weight; `anchored` are nodes, or node to strength a (weight a²)."""
+    """Identity relations of unit weight; `anchored` are nodes, or node to strength a (weight
+    a²).
+    """
     strengths = anchored if isinstance(anchored, dict) else dict.fromkeys(anchored, 1.0)
     return Problem(
         nodes=[{"id": str(i), "dim": dim} for i in range(n)],
@@ -64,7 +69,8 @@ def test_the_replay_table(design: str, dim: int) -> None:
 @pytest.mark.parametrize("strength", [1e-4, 0.01, 0.3, 1.0, 2.0, 17.0, 1e3])
 def test_two_nodes_for_all_anchor_strengths(strength: float) -> None:
     expected = np.sqrt((2 + strength**2 - np.sqrt(strength**4 + 4)) / 2)
-    # the difference of nearly equal numbers loses digits for large and small strengths: rewrite as a product
+    # the difference of nearly equal numbers loses digits for large and small strengths: rewrite as
+    # a product
     stable = np.sqrt(2 * strength**2 / (2 + strength**2 + np.sqrt(strength**4 + 4)))
     assert stable == pytest.approx(expected, rel=1e-3)
     for dim in (1, 3):
@@ -288,3 +294,61 @@ def test_who_sees_the_witness() -> None:
     seen = graph(4, TRIANGLE, [3]).margin().seen_by()
     assert seen["a3"] == 0.0
     assert sum(seen.values()) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_it_decides_zero_margins_of_identity_fields(seed):
+    rng = np.random.default_rng(seed)
+    dim = 1 + seed % 2
+    nodes = [{"id": f"n{i}", "dim": dim} for i in range(7)]
+    pairs = [(i, j) for i in range(7) for j in range(i + 1, 7) if rng.random() < 0.2]
+    relations = [{"id": f"r{i}{j}", "tail": f"n{i}", "head": f"n{j}"} for i, j in pairs]
+    anchors = [{"id": f"a{i}", "node": f"n{i}"} for i in range(7) if rng.random() < 0.4]
+    problem = rrf.Problem(nodes=nodes, relations=relations, anchors=anchors)
+    for k in (1, 2):
+        criterion = rrf.component_criterion(problem, k=k)
+        assert criterion.zero == (problem.margin(k=k).value == 0.0)
+    everything = problem.margin(k=4).value > 0
+    assert criterion.injective == everything
+
+
+def test_it_refuses_what_it_does_not_cover():
+    nodes = [{"id": "a"}, {"id": "b"}]
+    scaled = rrf.Problem(nodes=nodes, relations=[{"id": "r", "tail": "a", "head": "b", "transport": {"scale": 3.0}}])
+    with pytest.raises(rrf.InputError, match="relation 'r': transport scale"):
+        rrf.component_criterion(scaled)
+    partial = rrf.Problem(nodes=[{"id": "a", "dim": 2}], anchors=[{"id": "x", "node": "a", "rows": [[1.0, 0.0]]}])
+    with pytest.raises(rrf.InputError, match="anchor 'x': partial rows"):
+        rrf.component_criterion(partial)
+
+
+def test_sums_are_not_identities() -> None:
+    problem = rrf.Problem(
+        nodes=[{"id": name} for name in "abc"], relations=[{"id": "s", "sum": ["a", "b"], "head": "c"}]
+    )
+    with pytest.raises(rrf.InputError, match="relation 's': among several nodes"):
+        rrf.component_criterion(problem)
+
+
+def test_a_data_set_has_a_margin_for_each_structure_and_the_weakest_speaks() -> None:
+    recipe = {
+        "answer": {"of": "total", "tolerance": 0.005},
+        "ask": [{"id": "total", "prompt": "{{ text }}?"}, {"id": "again", "like": "total", "prompt": "{{ text }}!"}],
+    }
+    items = rrf.dataset(recipe, [{"text": "1 + 2"}, {"text": "2 + 2"}])
+    found = rrf.margin(items)
+    assert (found.worst.result.value, found.worst.count, len(found.speakers)) == (0.0, 2, 1)
+    assert found.to_json()["items"] == 2
+    assert rrf.explain(items).worst.result.enough is False
+    assert rrf.margin(items["1"]).value == items["1"].margin().value
+
+
+def test_a_matrix_needs_k_and_real_groups() -> None:
+    assert rrf.margin(np.eye(3), [1, 2], k=1).value == solve(np.eye(3), [1, 2], k=1).value
+    with pytest.raises(InputError, match="give k"):
+        rrf.margin(np.eye(3))  # type: ignore[call-overload]
+    for bad in ({"k": 0}, {"k": 1, "method": "guess"}):
+        with pytest.raises(InputError, match="margin: "):
+            rrf.margin(np.eye(3), **bad)  # type: ignore[call-overload]
+    with pytest.raises(InputError, match="guess"):
+        rrf.margin(graph(3, [(0, 1)]), method="guess")

@@ -1,4 +1,6 @@
-"""One radius for all: declared, from a standard deviation, or from blocks; and what uncertain blocks add."""
+"""One radius for all: declared, from a standard deviation, or from blocks; and what uncertain
+blocks add.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,16 @@ import pytest
 
 import rrf_design as rrf
 from rrf_design.errors import InputError
-from rrf_design.noise import Noise, Radius, apart, field_spread, largest_gain, node_weights, radius_of, spread_at
+from rrf_design.noise import (
+    Noise,
+    Radius,
+    _field_spread,
+    _largest_gain,
+    node_weights,
+    radius_of,
+    recovery_bound,
+    spread_at,
+)
 
 
 def pair(**settings: Any) -> rrf.Problem:
@@ -49,10 +60,10 @@ def test_uncertain_blocks_add_what_the_field_can_make_of_them() -> None:
     assert found(pair(epsilon=0.2, amplitude=100.0, **doubtful)).total == pytest.approx(10.2)
     nodes = [{"id": "a", "range": [-3.0, 2.0]}, {"id": "b", "range": [0.0, 4.0]}]
     ranged = pair(nodes=nodes, **doubtful)
-    assert field_spread(ranged, ranged.operator()) == pytest.approx(0.5)
+    assert _field_spread(ranged, ranged.operator()) == pytest.approx(0.5)
     assert spread_at(ranged.operator(), {"a": 3.0, "b": 4.0}) == pytest.approx(0.5)
     both = pair(nodes=nodes, amplitude=1.0, **doubtful)
-    assert field_spread(both, both.operator()) == pytest.approx(0.1)
+    assert _field_spread(both, both.operator()) == pytest.approx(0.1)
 
 
 def test_a_block_is_uncertain_on_every_node_it_names_also_where_its_coefficient_is_zero() -> None:
@@ -64,7 +75,7 @@ def test_ranges_count_every_coordinate_in_the_metric() -> None:
     nodes = [{"id": "a", "dim": 2, "range": [0.0, 1.0], "metric": 4.0}, {"id": "b", "dim": 2, "range": [0.0, 0.0]}]
     relations = [{"id": "r", "tail": "a", "head": "b", "uncertainty": 1.0}]
     problem = rrf.Problem(nodes=nodes, relations=relations)
-    assert field_spread(problem, problem.operator()) == pytest.approx(2.0 * 2**0.5)
+    assert _field_spread(problem, problem.operator()) == pytest.approx(2.0 * 2**0.5)
 
 
 @pytest.mark.parametrize(
@@ -87,9 +98,9 @@ def test_the_largest_gain_is_a_bound_on_the_norm(seed: int, monkeypatch: pytest.
     rng = np.random.default_rng(seed)
     operator = rrf.from_matrix(rng.standard_normal((4, 3)) * 10.0 ** rng.integers(-3, 4)).operator()
     true = np.linalg.norm(operator.matrix.toarray(), 2)
-    assert true <= largest_gain(operator) <= true * (1 + 1e-8)
+    assert true <= _largest_gain(operator) <= true * (1 + 1e-8)
     monkeypatch.setattr("rrf_design.noise.DENSE", 0)
-    assert true <= largest_gain(operator) <= 4 * true
+    assert true <= _largest_gain(operator) <= 4 * true
 
 
 def test_small_errors_everywhere_are_noise_and_error() -> None:
@@ -112,11 +123,11 @@ def test_two_explanations_are_no_further_apart_than_twice_the_radius_over_the_ma
     """Every bound is this one: a radius's own, and that of a repair with it."""
     from fractions import Fraction
 
-    assert apart(0.0, 0.5) == 0.0
+    assert recovery_bound(0.0, 0.5) == 0.0
     for epsilon, lower in ((0.1, 0.3), (1.0, 3.0), (1e-9, 0.7)):
-        assert Fraction(apart(epsilon, lower)) >= 2 * Fraction(epsilon) / Fraction(lower)
+        assert Fraction(recovery_bound(epsilon, lower)) >= 2 * Fraction(epsilon) / Fraction(lower)
     problem = pair(epsilon=0.3, k=1, deliver=["a"])
     fixed = rrf.repair(problem, {"a": 1.0, "b": 1.0})
     radius = found(problem)
     assert isinstance(radius, Radius)
-    assert fixed.error_bound == radius.bound(fixed.gamma_lower) == apart(0.3, fixed.gamma_lower)
+    assert fixed.error_bound == radius.bound(fixed.gamma_lower) == recovery_bound(0.3, fixed.gamma_lower)

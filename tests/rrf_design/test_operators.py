@@ -1,4 +1,6 @@
-"""B against its definition, written a second time: every transport, weight, whitening and metric; designs are slices."""
+"""B against its definition, written a second time: every transport, weight, whitening and metric;
+designs are slices.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Margins under more and more shrinkage: against the margin of the shrunk covariance, declared as it is."""
+"""Margins under more and more shrinkage: against the margin of the shrunk covariance, declared as
+it is.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ import pytest
 
 import rrf_design as rrf
 from rrf_design.cli import main
-from rrf_design.covariance import shrunk
+from rrf_design.rows import shrunk
 from rrf_design.shrinkage import TAUS, sensitivity
 
 SIGMA = np.array([[1.0, 0.8], [0.8, 2.0]])
@@ -76,7 +78,7 @@ def test_an_estimate_is_raised_by_what_so_few_repeats_may_have_missed(rows: int)
 
 @pytest.mark.parametrize("rows", [1, 3])
 def test_the_truth_is_below_the_raised_estimate_as_often_as_promised(rows: int) -> None:
-    from rrf_design.certificates.checker.noise import inflation
+    from rrf_design.checker.noise import inflation
 
     rng = np.random.default_rng(rows)
     factor = inflation(rows=rows, repeats=60, confidence=0.9)
@@ -88,7 +90,7 @@ def test_the_truth_is_below_the_raised_estimate_as_often_as_promised(rows: int) 
 def test_too_little_is_refused() -> None:
     import copy
 
-    from rrf_design.certificates.checker.claims import check_noise
+    from rrf_design.checker.steps import check_noise
 
     made = rrf.certify(repeated(60))
     for key, value in (("inflation", 1.5), ("repeats", 10**7), ("rows", 7), ("block", "b")):
@@ -110,7 +112,7 @@ def test_too_little_is_refused() -> None:
 
 
 def test_what_an_estimate_costs_is_told() -> None:
-    from rrf_design.explaining import explain
+    from rrf_design._explain import explain
     from rrf_design.shrinkage import raised_noise, raised_words
 
     label = {"id": "label", "node": "x", "sigma": 1.0}

@@ -1,4 +1,6 @@
-"""The conformance suites: they pass what is ours and a part of somebody else's, and name the promise that another breaks."""
+"""The conformance suites: they pass what is ours and a part of somebody else's, and name the
+promise that another breaks.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ import pytest
 import solvers
 from rrf_design.models import Attempt, Model, Outcome, Request, Usage
 from rrf_design.planning import Order, Plan, planner
-from rrf_design.planning.arena import Arena
+from rrf_design.planning.evaluator import Evaluator
 from rrf_design.testing import check_model, check_planner, check_solver
 
 
@@ -27,8 +29,8 @@ class Cautious:
 
     name = "cautious"
 
-    def plan(self, arena: Arena, goal: Order) -> Plan:
-        found = planner("greedy").plan(arena, goal)
+    def plan(self, evaluator: Evaluator, goal: Order) -> Plan:
+        found = planner("greedy").plan(evaluator, goal)
         return replace(found, method=self.name)
 
 
@@ -37,18 +39,18 @@ def test_a_third_partys_planner_joins() -> None:
 
 
 class Spendthrift(Cautious):
-    def plan(self, arena: Arena, goal: Order) -> Plan:
-        return super().plan(arena, replace(goal, budget=goal.budget + 3.0))  # type: ignore[operator]
+    def plan(self, evaluator: Evaluator, goal: Order) -> Plan:
+        return super().plan(evaluator, replace(goal, budget=goal.budget + 3.0))  # type: ignore[operator]
 
 
 class Boastful(Cautious):
-    def plan(self, arena: Arena, goal: Order) -> Plan:
-        return replace(super().plan(arena, goal), gamma=1.5)
+    def plan(self, evaluator: Evaluator, goal: Order) -> Plan:
+        return replace(super().plan(evaluator, goal), gamma=1.5)
 
 
 class Hopeful(Cautious):
-    def plan(self, arena: Arena, goal: Order) -> Plan:
-        found = super().plan(arena, goal)
+    def plan(self, evaluator: Evaluator, goal: Order) -> Plan:
+        found = super().plan(evaluator, goal)
         return replace(found, upper_bound=0.0)
 
 

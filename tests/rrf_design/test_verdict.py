@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from rrf_design.certificates.checker.wording import assumption
+from rrf_design.checker.wording import assumption
 from rrf_design.goal import Goal
 from rrf_design.verdict import Evidence, Explained, Verdict, counted, decide, dispute, worst
 
@@ -33,6 +33,8 @@ SURE = Evidence(Explained.UNIQUELY, Goal(), lower=0.5, robust_lower=0.5, bound=0
         ({"goal": Goal(target=0.0), "lower": 0.0, "robust_lower": 0.0}, Verdict.INCOMPLETE),
         ({"goal": Goal(delta=0.2), "blank": ("x",)}, Verdict.AMBIGUOUS),
         ({"goal": Goal(delta=0.2), "explained": Explained.NOT}, Verdict.CONTRADICTED),
+        ({"broken": True}, Verdict.CONTRADICTED),
+        ({"goal": Goal(delta=0.1), "broken": True}, Verdict.CONTRADICTED),
     ],
 )
 def test_each_line(change: dict[str, object], expected: Verdict) -> None:
@@ -64,7 +66,9 @@ def test_a_premise_that_allows_everything_is_said_so() -> None:
 
 
 def test_the_order_of_disputes() -> None:
-    """What is surely wrong, then what is open, then what was hardly asked; among equals what disagrees most, then who is blamed most."""
+    """What is surely wrong, then what is open, then what was hardly asked; among equals what
+    disagrees most, then who is blamed most.
+    """
     listed = [
         (Verdict.CONTRADICTED, 3.0, 0),
         (Verdict.CONTRADICTED, 1.0, 0),

@@ -1,4 +1,6 @@
-"""Work that is shared out: in order, the same wherever it runs, and never waited for without end."""
+"""Work that is shared out: in order, the same wherever it runs, and never waited for without
+end.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +20,9 @@ import rrf_design as rrf
 from rrf_design import verify, workers
 from rrf_design.cli import main
 from rrf_design.errors import RetryLater
-from rrf_design.handover import plans, repairing, structures
+from rrf_design.tables import engine, structures
 from rrf_design.workers import Supply, is_serial, shared_out, supplied
-from solvers.cluster import LostWorkError, through_client
+from solvers.tasks import LostWorkError, through_client
 
 
 def square(number: int) -> int:
@@ -36,7 +38,9 @@ def test_order_is_kept() -> None:
 
 @contextlib.contextmanager
 def started(processes: int) -> Iterator[Any]:
-    """A real scheduler with so many worker processes, on loopback; it gives up what has killed two workers."""
+    """A real scheduler with so many worker processes, on loopback; it gives up what has killed two
+    workers.
+    """
     distributed = pytest.importorskip("distributed")
     import dask
 
@@ -156,7 +160,7 @@ def test_the_same_bits_whatever_the_workers(
     cluster: Any, enough: Any, processes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """`repair`, `plan` and `certify` of a table, in this process and in so many others."""
-    monkeypatch.setattr(repairing, "CHUNK", 4)
+    monkeypatch.setattr(engine, "CHUNK", 4)
     here = delivered(), bought(tmp_path), certified(tmp_path)
     enough(processes)
     address = ("--cluster", cluster.scheduler.address)
@@ -200,8 +204,10 @@ def test_without_a_cluster_it_travels_with_the_work() -> None:
 
 
 def test_a_killed_worker_costs_time_only(cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The rows are the same; a worker that starts in place of the killed one is sent what it needs."""
-    monkeypatch.setattr(repairing, "CHUNK", 4)
+    """The rows are the same; a worker that starts in place of the killed one is sent what it
+    needs.
+    """
+    monkeypatch.setattr(engine, "CHUNK", 4)
     here = delivered()
     cluster.cluster.scale(2)
     cluster.wait_for_workers(2, timeout=120)
@@ -246,8 +252,10 @@ def distributed_client() -> Any:
 
 
 def test_work_that_kills_its_workers_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not a wait: the scheduler gives up a piece of work that has killed two workers, and we hear of it."""
-    monkeypatch.setattr(plans, "curves_of", dies_of)
+    """Not a wait: the scheduler gives up a piece of work that has killed two workers, and we hear
+    of it.
+    """
+    monkeypatch.setattr(structures, "curves_of", dies_of)
     with started(2) as client:
         code, out, err = _ran("plan", *_files(tmp_path), "--budget", "9", "--cluster", client.scheduler.address)
     assert code not in (0, 1)

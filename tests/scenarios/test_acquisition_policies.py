@@ -8,9 +8,9 @@ import scenarios
 from rrf_design.acquisition import Acquirer, Buys, Settings, Settlement
 from rrf_design.errors import InputError
 from scenarios.acquisition_policies import EPSILON, POLICIES
-from scenarios.real import market as module
-from scenarios.real.market import PRICES, QUERIES, SAMPLES, Play, Values, answer, buy, market_of, vote, vote_play
-from scenarios.runner import run_scenario
+from scenarios.kit.runner import run_scenario
+from scenarios.real_model import market as module
+from scenarios.real_model.market import PRICES, QUERIES, SAMPLES, Play, Values, answer, buy, market_of, vote, vote_play
 
 Record = dict[str, Values]
 ALL: Record = dict.fromkeys(QUERIES, (5.0,))
@@ -46,7 +46,9 @@ def test_every_policy_ends_with_a_certificate(policy: str) -> None:
 
 
 def test_the_loop_books_what_the_play_counts() -> None:
-    """Cost is that of the product's ledger, and one call for the answer that belongs to the field."""
+    """Cost is that of the product's ledger, and one call for the answer that belongs to the
+    field.
+    """
     loop = Acquirer(market_of(1, 1, 0.7, owned=["original"]), settings=Settings(method="degree"))
     bought = []
     while purchases := loop.ask():
@@ -90,7 +92,9 @@ def test_one_wrong_answer_is_repaired_and_votes_are_counted() -> None:
 
 
 def test_a_check_of_an_answer_that_could_not_be_read_counts() -> None:
-    """The field that was certified has that answer in it; one that was unread before its session began has left it."""
+    """The field that was certified has that answer in it; one that was unread before its session
+    began has left it.
+    """
     asked: Record = {"original": None, "second": (9.0,)}
     assert repaired(Play(asked, ("original",), 11.0, 0.5)) == [5.0]
     assert repaired(Play(asked, ("original",), 11.0, 0.5, gone=("original",))) == [9.0]

@@ -1,4 +1,6 @@
-"""The scenario on a small folder of its own; the recorded answers of real models are not part of the project."""
+"""The scenario on a small folder of its own; the recorded answers of real models are not part of
+the project.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ import pytest
 
 import scenarios
 from rrf_design.errors import InputError
-from scenarios.runner import run_scenario
+from scenarios.kit.runner import run_scenario
 
 ANSWERS: dict[str, list[tuple[str, str, str | None, Any]]] = {
     "gsm8k": [

@@ -1,4 +1,6 @@
-"""The acquisition benchmark: its runs do what they time, and its verdicts follow from the figures."""
+"""The acquisition benchmark: its runs do what they time, and its verdicts follow from the
+figures.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from scenarios.base import ConditionStatus, Context, Done
 from scenarios.benchmark_acquisition import SCENARIO, report, run, scripted_run
-from scenarios.live_runs import throughput
+from scenarios.benchmark_acquisition.live_runs import throughput
+from scenarios.kit.report import ConditionStatus
+from scenarios.kit.scenario import Context, Done
 
 ROUGH = {
     "items": 5,

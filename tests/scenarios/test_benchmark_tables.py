@@ -1,4 +1,6 @@
-"""The benchmark of large tables: what its conditions are judged by, and that every one of them can fail."""
+"""The benchmark of large tables: what its conditions are judged by, and that every one of them can
+fail.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +10,10 @@ from typing import Any
 import pytest
 
 import rrf_design as rrf
-from scenarios.base import ConditionStatus, Context, Done
 from scenarios.benchmark_tables import SCENARIO, report
-from scenarios.table_works import CHECKS, PATTERNS, PLANNED, cells, delivered, planned, write
+from scenarios.benchmark_tables.works import CHECKS, PATTERNS, PLANNED, cells, delivered, planned, write
+from scenarios.kit.report import ConditionStatus
+from scenarios.kit.scenario import Context, Done
 
 WORKED = {"ended": 0, "cpu": 100.0, "wall": 120.0, "memory": 400 * 2**20}
 REPAIRED = WORKED | {"digest": "abc", "bytes": 5, "verdicts": {"certified": 1000}}

@@ -1,11 +1,15 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from scenarios.base import ConditionStatus, Context, Done
-from scenarios.cross_model import SCENARIO, _answer, _grouped, _tested, parts, report
+from rrf_design.errors import InputError
+from scenarios.cross_model import SCENARIO, _answer, _grouped, _tested, parts, report, run
+from scenarios.kit.report import ConditionStatus
+from scenarios.kit.scenario import Context, Done
+from scenarios.real_model.answers import Log
 
 REPORTS = Path(__file__).parents[2] / "reports"
 CONTEXT = Context(SCENARIO.parameters(quick=True), True, REPORTS / SCENARIO.name)
@@ -49,9 +53,25 @@ def test_parts_name_models_and_no_paths() -> None:
     assert not any("/" in str(value) for part in found for value in part.values())
 
 
+def test_another_seed_draws_other_replays_of_the_same_items() -> None:
+    other = replace(CONTEXT, parameters={**CONTEXT.parameters, "seed": 7})
+    found = parts(other)
+    assert found == parts(CONTEXT)
+    assert run(other, found[0])["natural"] == run(CONTEXT, found[0])["natural"]
+
+
+def test_a_log_of_no_item_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "empty.jsonl.gz"
+    path.write_bytes(Log({"model": "m"}, spec="m").dumps())
+    with pytest.raises(InputError, match="all answers to none of the protocol's items"):
+        parts(replace(CONTEXT, parameters={**CONTEXT.parameters, "answers": str(path)}))
+
+
 @pytest.mark.parametrize("recall", [True, False])
 def test_logs_that_are_all_right_or_all_wrong_say_nothing(recall: bool, tmp_path: Path) -> None:
-    """A model that knows everything, or nothing, leaves no error to replay: no condition is met, and nothing crashes."""
+    """A model that knows everything, or nothing, leaves no error to replay: no condition is met,
+    and nothing crashes.
+    """
     value: dict[str, object] = {
         "stratum": "ours, a",
         "task": "ours",

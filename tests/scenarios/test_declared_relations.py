@@ -8,8 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import rrf_design as rrf
+from rrf_design.derive import joined_problem
 from scenarios.declared_relations import QUESTIONS, SCENARIO, _covers, declared
-from scenarios.runner import run_scenario
+from scenarios.declared_relations.bent_fields import _apart, _attacks, _fits, bent_case, judge_bent, tangent_margin
+from scenarios.declared_relations.jointly import enumerated, joint_case
+from scenarios.kit.runner import run_scenario
 
 
 def test_the_judge_of_norms_is_exact() -> None:
@@ -29,3 +33,43 @@ def test_hand_written_rows_are_those_of_the_problem(question: str) -> None:
 def test_a_small_run_meets_its_conditions(tmp_path: Path) -> None:
     published = run_scenario(SCENARIO, tmp_path, quick=True, changes={"fields": 8})
     assert not published.violated
+
+
+def test_rows_by_hand_give_the_margin_of_everything() -> None:
+    for seed in range(15):
+        problem, rows, whole, _ = joint_case(seed)
+        together, chosen = joined_problem(problem, "all")
+        by_hand = enumerated(rows, whole, list(range(len(rows))))
+        assert together.margin(chosen).value == pytest.approx(by_hand, rel=1e-7, abs=1e-7)
+        assert np.allclose(whole, whole.T)
+
+
+def test_the_promises_hold_on_some_fields() -> None:
+    assert [seed for seed in range(25) if not judge_bent(seed)] == []
+
+
+def test_the_truth_fits_where_only_one_unit_is_wrong() -> None:
+    for seed in range(60):
+        case = bent_case(seed)
+        assert _fits(case, [Fraction(x) for x in case.truth])
+
+
+def test_an_attack_finds_fields_that_a_stronger_promise_would_exclude() -> None:
+    broken = 0
+    for seed in range(40):
+        case = bent_case(seed)
+        names = [node.id for node in case.problem.nodes]
+        fixed = rrf.repair(case.problem, dict(zip(names, case.answers, strict=True)))
+        if fixed.error_bound is None:
+            continue
+        middle = [fixed.nearest[name][0] for name in names]
+        strong = Fraction(fixed.error_bound / 4) ** 2
+        broken += any(_apart(case, other, middle) > strong for other in _attacks(case, middle))
+    assert broken
+
+
+def test_the_hand_written_tangent_is_that_of_the_repair() -> None:
+    case = bent_case(3)
+    names = [node.id for node in case.problem.nodes]
+    fixed = rrf.repair(case.problem, dict(zip(names, case.answers, strict=True)))
+    assert fixed.gamma == pytest.approx(tangent_margin(case, [fixed.nearest[name][0] for name in names]))

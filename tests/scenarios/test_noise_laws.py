@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from scenarios import noise_laws
+from scenarios.noise_laws import shared
 from solvers import margin
 
 
@@ -41,3 +42,22 @@ def test_the_two_points_are_no_easier_than_the_bound() -> None:
 def test_radii_cover_bounded_noise_and_the_tail_bound_holds() -> None:
     assert noise_laws.coverage("signs", 0.01, trials=200, seed=0)["outside"] == 0
     assert noise_laws.tail(trials=10, seed=1)["broken"] == 0
+
+
+def test_noise_that_blocks_share_is_covered_whatever_is_held() -> None:
+    found = shared.batch(0, 12)
+    assert found["held"] > 60
+    assert found["singular"] > 0
+    assert found["uncovered"] == found["wrong"] == found["above"] == 0
+
+
+def test_the_oracle_sees_what_is_not_covered() -> None:
+    sigma = np.array([[1.0, 0.5], [0.5, 1.0]])
+    assert not shared.at_most_identity(np.eye(2), sigma)
+    assert shared.at_most_identity(np.eye(2) / np.sqrt(1.5), sigma)
+    assert not shared.at_most_identity(np.eye(2) / np.sqrt(1.4999), sigma)
+
+
+def test_only_the_aware_radius_holds() -> None:
+    found = shared.coverage(0.9, trials=2000, seed=0)
+    assert found["outside"] <= found["allowed"] < found["outside_if_taken_for_independent"]

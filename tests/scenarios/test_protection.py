@@ -1,4 +1,6 @@
-"""The judge itself knows a wrong bound; its fields are repeatable; a small run meets its conditions."""
+"""The judge itself knows a wrong bound; its fields are repeatable; a small run meets its
+conditions.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from scenarios.kit.runner import run_scenario
 from scenarios.protection import FAMILIES, QUESTIONS, SCENARIO, choices, field, holds
-from scenarios.runner import run_scenario
 
 
 def test_the_judge_is_exact() -> None:

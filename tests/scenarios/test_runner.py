@@ -4,24 +4,17 @@ import csv
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from rrf_design import InputError
-from scenarios.base import (
-    ConditionStatus,
-    ConditionVerdict,
-    Context,
-    Done,
-    Expectation,
-    Part,
-    Scenario,
-    ScenarioOutcome,
-    Table,
-    public,
-)
-from scenarios.plots import lines
-from scenarios.runner import run_scenario, write_index
+from scenarios import ScenarioOutcome
+from scenarios.conformance import check_scenario
+from scenarios.kit.plots import lines
+from scenarios.kit.report import ConditionStatus, ConditionVerdict, Report, Table
+from scenarios.kit.runner import run_scenario, write_index
+from scenarios.kit.scenario import Context, Done, Expectation, Part, Scenario, public
 
 
 def _parts(context: Context) -> list[Part]:
@@ -34,9 +27,9 @@ def _run(context: Context, part: Part) -> dict[str, float]:
     return {"seed": part["seed"], "third": part["seed"] / 3, "broken": float("nan")}
 
 
-def _report(context: Context, done: list[Done]) -> ScenarioOutcome:
+def _report(context: Context, done: list[Done]) -> Report:
     rows = [d.value for d in done]
-    return ScenarioOutcome(
+    return Report(
         verdicts=[ConditionVerdict.of("small", max(r["third"] for r in rows) < 10, f"{len(rows)} rows")],
         tables=[Table.of("thirds", rows, caption="A <b>caption</b> | with markup")],
         figures=[
@@ -164,7 +157,7 @@ def test_paths_stay_out_of_everything_that_is_written(tmp_path: Path) -> None:
 
 
 def test_every_expectation_needs_its_verdict(tmp_path: Path) -> None:
-    silent = replace(TOY, report=lambda context, done: ScenarioOutcome(verdicts=[]))
+    silent = replace(TOY, report=lambda context, done: Report(verdicts=[]))
     with pytest.raises(ValueError, match="expectations"):
         run_scenario(silent, tmp_path)
 
@@ -180,7 +173,7 @@ def test_table_rows_must_fit() -> None:
 
 
 def test_a_page_begins_with_the_answer_and_its_picture(tmp_path: Path) -> None:
-    def answered(context: Context, done: list[Done]) -> ScenarioOutcome:
+    def answered(context: Context, done: list[Done]) -> Report:
         return replace(_report(context, done), answer="It *does*.")
 
     run_scenario(replace(TOY, report=answered), tmp_path)
@@ -188,3 +181,46 @@ def test_a_page_begins_with_the_answer_and_its_picture(tmp_path: Path) -> None:
     places = [page.index(text) for text in ("It \\*does\\*.", "](curve.svg)", "## What was expected")]
     assert places == sorted(places)
     assert page.count("](curve.svg)") == 1
+
+
+def _report_of_conformance(context: Context, done: list[Done]) -> ScenarioOutcome:
+    rows = [{"seed": d.value} for d in done]
+    return ScenarioOutcome(
+        [ConditionVerdict.of("few", len(rows) < 9, f"{len(rows)}")],
+        tables=[Table.of("seeds", rows)],
+    )
+
+
+OURS = Scenario(
+    name="somebody-elses",
+    question="Does a scenario of somebody else's join?",
+    full={"seeds": 3},
+    quick={"seeds": 2},
+    expected=(Expectation("few", "fewer than nine"),),
+    parts=lambda context: [{"seed": seed} for seed in range(context["seeds"])],
+    run=lambda context, part: part["seed"],
+    report=_report_of_conformance,  # type: ignore[arg-type]
+)
+
+
+def test_a_third_partys_scenario_joins(tmp_path: Path) -> None:
+    check_scenario(OURS, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"name": "Not plain"}, "no plain name"),
+        ({"question": "It works."}, "question mark"),
+        ({"expected": ()}, "at least one condition"),
+    ],
+)
+def test_one_that_breaks_a_promise_is_told_which(tmp_path: Path, change: dict[str, Any], words: str) -> None:
+    with pytest.raises(AssertionError, match=words):
+        check_scenario(replace(OURS, **change), tmp_path)
+
+
+def test_a_report_without_a_table(tmp_path: Path) -> None:
+    bare = replace(OURS, report=lambda context, done: ScenarioOutcome([ConditionVerdict.of("few", True, "")]))
+    with pytest.raises(AssertionError, match="without a table"):
+        check_scenario(bare, tmp_path)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import optimize, stats
 
-from scenarios import statistics as own
+from scenarios.kit import association as own
 
 
 @pytest.fixture

@@ -1,7 +1,8 @@
-"""The definition of γ_{k,a,D}, computed as it is written: every support, every choice of removed blocks, no graph, no pruning.
+"""The definition of γ_{k,a,D}, computed as it is written: every support, every choice of removed
+blocks, no graph, no pruning.
 
-Floating point for the value (pseudo-inverse of G_NN), exact rationals for bounds: G_SS − t²P_D is eliminated in `fmpq`, where
-a zero pivot must have a zero row.
+Floating point for the value (pseudo-inverse of G_NN), exact rationals for bounds: G_SS − t²P_D is
+eliminated in `fmpq`, where a zero pivot must have a zero row.
 """
 
 from __future__ import annotations
@@ -40,7 +41,9 @@ def rational(value: float) -> fmpq:
 
 
 def holds(block: NDArray[np.float64], wanted: NDArray[np.bool_], level: float, *, strictly: bool = False) -> bool:
-    """‖Bh‖ ≥ level·‖h_D‖ for every h (> for h_D ≠ 0 with `strictly`), in exact rationals: other columns are eliminated first."""
+    """‖Bh‖ ≥ level·‖h_D‖ for every h (> for h_D ≠ 0 with `strictly`), in exact rationals: other
+    columns are eliminated first.
+    """
     order = [*np.flatnonzero(~wanted), *np.flatnonzero(wanted)]
     exact = fmpq_mat(block.shape[0], len(order), [rational(x) for x in block[:, order].ravel()])
     gram = (exact.transpose() * exact).tolist()
@@ -100,7 +103,10 @@ def questions(
     deliver: set[int],
     checks: bool,
 ) -> Iterator[tuple[NDArray[np.float64], NDArray[np.bool_]]]:
-    """[B_S | E_R] with what counts of it, for every support and every choice of wrong blocks. v counts with `checks`."""
+    """[B_S | E_R] with what counts of it, for every support and every choice of wrong blocks.
+
+    v counts with `checks`.
+    """
     for support in supports(len(groups), size):
         columns = columns_of(groups, support)
         for wrong in choices(blocks, trusted, removed):

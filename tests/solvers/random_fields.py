@@ -101,7 +101,9 @@ def dependent(columns: np.ndarray) -> bool:
 
 
 def upper_bound_holds(B: np.ndarray, direction: np.ndarray, upper: float) -> bool:
-    """‖Bh‖ ≤ upper ‖h‖ in exact arithmetic; an upper bound of 0 says that the columns under h are dependent."""
+    """‖Bh‖ ≤ upper ‖h‖ in exact arithmetic; an upper bound of 0 says that the columns under h are
+    dependent.
+    """
     if upper == 0.0:
         return dependent(np.asarray(B, dtype=float)[:, np.flatnonzero(direction)])
     h = [Fraction(float(x)) for x in direction]

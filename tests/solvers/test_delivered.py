@@ -1,4 +1,6 @@
-"""γ_{k,D}: messages for wrong calls, agreement with plain enumeration, exact arithmetic, units, blind directions, lists of supports."""
+"""γ_{k,D}: messages for wrong calls, agreement with plain enumeration, exact arithmetic, units,
+blind directions, lists of supports.
+"""
 
 from __future__ import annotations
 
@@ -117,7 +119,9 @@ def test_zero_exactly_where_an_invisible_vector_meets_what_is_delivered():
 
 
 def _strictly_positive(B, groups, deliver):
-    """λ > 0 on every support, in exact rationals (a positive λ of these matrices is far above 1e-6)."""
+    """λ > 0 on every support, in exact rationals (a positive λ of these matrices is far above
+    1e-6).
+    """
     return delivered_holds(B, groups, deliver, 2, 1e-6)
 
 
@@ -138,7 +142,9 @@ def test_everything_delivered_is_the_plain_margin():
     ],
 )
 def test_judges_that_fail_as_a_whole(judges, ties, labels, alone, together):
-    """Each judge is asked in both orders, the two orders tied, and first orders tied among judges."""
+    """Each judge is asked in both orders, the two orders tied, and first orders tied among
+    judges.
+    """
     eye = np.eye(2 * judges)
     rows = [eye[2 * j] - eye[2 * j + 1] for j in range(judges)]
     rows += [eye[2 * i] - eye[2 * j] for i, j in ties] + [eye[node] for node in labels]
@@ -209,7 +215,9 @@ def test_progress_hears_bounds():
 
 
 def large_field(seed):
-    """(matrix, delivered): supports of eight among a dozen nodes and more; crowded, thin, with a blind direction beside what is delivered."""
+    """(matrix, delivered): supports of eight among a dozen nodes and more; crowded, thin, with a
+    blind direction beside what is delivered.
+    """
     rng = np.random.default_rng([9, seed])
     n = int(rng.integers(12, 19))
     if seed % 2:

@@ -1,4 +1,7 @@
-"""Ball arithmetic decides what doubles can't."""
+"""Ball arithmetic decides what doubles can't.
+
+Decisions in rationals: no tolerance, at any scale.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ import numpy as np
 import pytest
 from random_fields import definite_above, dependent, upper_bound_holds
 
+from solvers import exact
 from solvers.exact import WIDEST, norm_ratio_above, null_vector, proves_at_least, sqrt_below
 
 
@@ -69,3 +73,33 @@ def test_upper_bounds_survive_numbers_whose_squares_underflow():
     block = np.array([[1.0, 1.0], [3e-162, 7e-162]])
     vector = np.array([0.5, -0.5])
     assert upper_bound_holds(block, vector, norm_ratio_above(block, vector))
+
+
+def test_ties_are_decided_to_the_last_bit():
+    columns = np.array([[1.0], [0.0]])
+    s = np.array([7.0, 0.1])
+    assert exact.span_within(columns, s, 0.1) is True
+    assert exact.span_within(columns, s, np.nextafter(0.1, 0)) is False
+
+
+@pytest.mark.parametrize("scale", [2.0**-900, 1.0, 2.0**900])
+def test_no_scale_is_too_small_or_too_large(scale):
+    columns = scale * np.array([[3.0, 0.0], [4.0, 0.0], [0.0, 2.0**-60]])
+    assert exact.span_within(columns, np.array([6.0, 8.0, 5.0]), 0.0) is True
+    assert exact.span_within(columns[:, :1], np.array([6.0, 8.0, 5.0]), 5.0) is True
+    assert exact.span_within(columns[:, :1], np.array([6.0, 8.0, 5.0]), 4.999) is False
+    assert exact.exact_rank(columns) == 2
+
+
+def test_dependence_is_exact():
+    third = 1.0 / 3.0
+    assert exact.exact_rank(np.array([[third, 2 * third], [third, 2 * third]])) == 1
+    assert exact.exact_rank(np.array([[third, 1.0], [third * 3, 3.0000000000000004]])) == 2
+    assert exact.exact_rank(np.zeros((3, 2))) == 0
+    assert exact.span_within(np.zeros((2, 1)), np.array([3.0, 4.0]), 5.0) is True
+
+
+def test_too_many_columns_are_left_open():
+    wide = np.ones((2, exact.RATIONAL_COLUMNS + 1))
+    assert exact.span_within(wide, np.ones(2), 0.0) is None
+    assert exact.exact_rank(wide) is None

@@ -1,4 +1,6 @@
-"""The margin: messages for wrong calls, agreement with the oracle, closed forms, rigour, time limits and processes."""
+"""The margin: messages for wrong calls, agreement with the oracle, closed forms, rigour, time
+limits and processes.
+"""
 
 from __future__ import annotations
 
@@ -248,7 +250,9 @@ def test_the_caller_keeps_its_matrix():
 
 
 def test_a_task_that_overflows_keeps_the_support_it_lowered_its_threshold_for() -> None:
-    """A field whose local search ends early and whose first roots hold more supports than a task keeps."""
+    """A field whose local search ends early and whose first roots hold more supports than a task
+    keeps.
+    """
     import networkx as nx
     import numpy as np
 
@@ -302,7 +306,9 @@ def test_the_callers_matrix_is_left_as_it_was(form: str) -> None:
 
 
 def test_a_margin_that_is_exactly_zero_is_exactly_zero():
-    """No digits of rounding, though the singular value comes out as 1e-17 on one machine and 3e-16 on another."""
+    """No digits of rounding, though the singular value comes out as 1e-17 on one machine and 3e-16
+    on another.
+    """
     cycle = np.array([[-1.0, 1.0, 0.0], [0.0, -1.0, 1.0], [1.0, 0.0, -1.0]]) * np.sqrt(0.1)
     for method in ("search", "enumerate"):
         found = margin(cycle, k=2, method=method)
@@ -323,7 +329,9 @@ def test_an_exact_zero_among_large_numbers_is_seen(size):
 
 @pytest.mark.parametrize("seed", [3, 8])
 def test_the_start_of_a_large_search_ends_where_eigenvalues_come_out_negative(seed):
-    """Entries 140 orders of magnitude apart: λ of a Gram block is rounding, and a swap that "helps" by rounding is none."""
+    """Entries 140 orders of magnitude apart: λ of a Gram block is rounding, and a swap that "helps"
+    by rounding is none.
+    """
     rng = np.random.default_rng([seed, 7])
     n = int(rng.integers(7, 11))
     B = rng.standard_normal((n + int(rng.integers(0, 3)), n))

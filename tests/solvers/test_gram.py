@@ -16,12 +16,16 @@ LARGE = [1e7, 3e7, 1e8, 3e8, 1e16]
 
 
 def cancelling(size: float) -> np.ndarray:
-    """Four columns of rank three, so γ_2 = 0; the computed products of the first two with the last two all cancel to zero."""
+    """Four columns of rank three, so γ_2 = 0; the computed products of the first two with the last
+    two all cancel to zero.
+    """
     return np.array([[size] * 4, [0.0, 1.0, 0.0, 1.0], [size, size, -size, -size]])
 
 
 def forms(matrix: np.ndarray) -> list:
-    """The same matrix as people hand it over: also with explicit zeros, duplicates and indices out of order."""
+    """The same matrix as people hand it over: also with explicit zeros, duplicates and indices out
+    of order.
+    """
     coo = sparse.coo_array(matrix)
     half = np.concatenate([coo.data / 2, coo.data / 2, [0.0]])
     places = (np.append(np.tile(coo.row, 2), 0), np.append(np.tile(coo.col, 2), matrix.shape[1] - 1))

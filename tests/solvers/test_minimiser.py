@@ -1,4 +1,6 @@
-"""One margin computation: what it says while it runs, when it is stopped, and that a good start changes nothing but the time."""
+"""One margin computation: what it says while it runs, when it is stopped, and that a good start
+changes nothing but the time.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +60,10 @@ def test_the_start_changes_nothing_but_the_time(size):
 
 
 def test_a_bound_says_what_proved_it():
-    """Done: the search. No time: the whole matrix, single couplings, or nothing at all; and never more than the truth."""
+    """Done: the search.
+
+    No time: the whole matrix, single couplings, or nothing at all; and never more than the truth.
+    """
     rng = np.random.default_rng(3)
     tall = np.vstack([rng.standard_normal((20, 24)), 0.5 * np.eye(24)])
     flat = rng.standard_normal((16, 24))

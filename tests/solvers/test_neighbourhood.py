@@ -1,11 +1,16 @@
-"""The surroundings of what is delivered: every unit within reach, every row that touches one, and the way back."""
+"""The surroundings of what is delivered: every unit within reach, every row that touches one, and
+the way back.
+
+Units that stand for each other: equal columns up to sign, nothing delivered.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 from scipy import sparse
 
-from solvers.neighbourhood import SMALL, neighbourhood_of
+from solvers.gram import make_field
+from solvers.neighbourhood import SMALL, _superfluous, neighbourhood_of
 
 
 def path(n):
@@ -42,3 +47,22 @@ def test_much_of_a_field_is_the_whole_field():
     n = SMALL + 100
     near = neighbourhood_of(path(n), None, range(0, n, 2), radius=3)
     assert near.field.n == n
+
+
+def test_equal_columns_up_to_sign_are_twins():
+    B = np.array([[1.0, 1.0, -1.0, 1.0, 2.0], [0.0, 0.0, 0.0, 1.0, 0.0]])
+    field = make_field(B, None)
+    assert _superfluous(field, np.zeros(5, bool)).tolist() == [1, 2]
+    assert _superfluous(field, np.array([False, True, False, False, False])).tolist() == [2]
+    assert _superfluous(make_field(np.zeros((1, 2)), None), np.zeros(2, bool)).tolist() == []
+
+
+def test_units_must_agree_column_by_column():
+    a, b = np.array([1.0, 2.0]), np.array([0.0, 1.0])
+    field = make_field(np.column_stack([a, b, a, -b, b, a]), [2, 2, 2])
+    assert _superfluous(field, np.zeros(6, bool)).tolist() == [1]
+
+
+def test_the_last_bit_counts():
+    B = np.array([[1.0, np.nextafter(1.0, 2.0)], [1.0, 1.0]])
+    assert _superfluous(make_field(B, None), np.zeros(2, bool)).tolist() == []

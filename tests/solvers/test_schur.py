@@ -1,4 +1,6 @@
-"""One support: its minimum in floating point and in rationals, upper bounds that hold, proofs that are never wrong."""
+"""One support: its minimum in floating point and in rationals, upper bounds that hold, proofs that
+are never wrong.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,13 @@ import numpy as np
 import pytest
 from delivered_oracle import holds, plain_value
 
-from solvers.schur import all_least_delivered, hidden, least_delivered, near_vector, proves_hidden_at_least, ratio_above
+from solvers.schur import (
+    _ratio_above,
+    all_least_delivered,
+    hidden,
+    near_vector,
+    proves_hidden_at_least,
+)
 
 
 def blocks(count, seed=0):
@@ -57,8 +65,22 @@ def test_upper_bounds_of_a_vector():
         block, vector = rng.standard_normal((5, 3)), rng.standard_normal(3)
         wanted = np.array([True, False, True])
         ratio = np.linalg.norm(block @ vector) / np.linalg.norm(vector[wanted])
-        assert ratio <= ratio_above(block, vector, wanted) <= ratio * (1 + 1e-12)
-    assert ratio_above(np.zeros((2, 2)), np.array([1.0, 0.0]), np.array([True, True])) == 0.0
+        assert ratio <= _ratio_above(block, vector, wanted) <= ratio * (1 + 1e-12)
+    assert _ratio_above(np.zeros((2, 2)), np.array([1.0, 0.0]), np.array([True, True])) == 0.0
+
+
+def least_delivered(gram, wanted):
+    """λ_min of the Schur complement on the wanted coordinates of one Gram block, as defined."""
+    inside = np.flatnonzero(wanted > 0.0)
+    if not len(inside):
+        return float("inf")
+    outside = np.flatnonzero((wanted <= 0.0) & (gram.diagonal() < 1e300))
+    complement = gram[np.ix_(inside, inside)]
+    if len(outside):
+        cross = gram[np.ix_(outside, inside)]
+        inverse = np.linalg.pinv(gram[np.ix_(outside, outside)], rcond=1e-11, hermitian=True)
+        complement = complement - cross.T @ inverse @ cross
+    return float(np.linalg.eigvalsh(complement)[0])
 
 
 def test_guesses_are_close_on_plain_blocks():
@@ -67,10 +89,11 @@ def test_guesses_are_close_on_plain_blocks():
         block = rng.standard_normal((6, 4))
         wanted = np.array([True, False, True, False])
         value = plain_value(block, wanted)
-        assert least_delivered(block.T @ block, wanted.astype(float)) == pytest.approx(value**2)
+        guess = all_least_delivered((block.T @ block)[None], wanted.astype(float)[None])
+        assert guess == pytest.approx([value**2])
         vector = near_vector(block, wanted)
         assert np.linalg.norm(block @ vector) / np.linalg.norm(vector[wanted]) == pytest.approx(value, rel=1e-6)
-    assert least_delivered(np.eye(2), np.zeros(2)) == np.inf
+    assert all_least_delivered(np.eye(2)[None], np.zeros((1, 2))).tolist() == [np.inf]
 
 
 @pytest.mark.parametrize("seed", range(12))

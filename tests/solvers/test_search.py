@@ -1,4 +1,6 @@
-"""The search over a whole field: full lists, falling thresholds, and the bound that needs no search."""
+"""The search over a whole field: full lists, falling thresholds, and the bound that needs no
+search.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,7 @@ import numpy as np
 from random_fields import brute
 
 from solvers.gram import make_field
-from solvers.search import Search, gershgorin
+from solvers.search import Search, _gershgorin
 
 
 def test_a_full_list_is_reported_as_incomplete():
@@ -29,5 +31,5 @@ def test_gershgorin_needs_no_search_and_stays_below():
     B = np.random.default_rng(3).standard_normal((200, 12))
     field = make_field(B, None)
     _, values = brute(field, 3, 0.0, connected=False)
-    bound = gershgorin(Search(field, 3))
+    bound = _gershgorin(Search(field, 3))
     assert 0 < bound <= min(values.values())

@@ -37,6 +37,12 @@ def test_gauges_by_component():
     assert second.basis[3, 0] == pytest.approx(2 * second.basis[2, 0])
 
 
+def test_gauges_of_a_tall_component_take_no_more_room_than_it():
+    D = np.tile([[1.0, -1.0]], (300_000, 1))  # a full U of so many rows would take 670 GiB
+    (gauge,) = gauge_directions(D)
+    assert np.allclose(gauge.basis[0], gauge.basis[1])
+
+
 def test_holonomy_shrinks_the_gauge():
     def triangle(angle):
         turn = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])

@@ -63,7 +63,9 @@ def test_supports_at_the_minimum_are_named_in_a_fixed_order():
 
 
 def test_rows_of_any_form_and_size_are_taken() -> None:
-    """Explicit zeros, entries given twice, and rows far larger than the field: the tracker agrees with a fresh solve."""
+    """Explicit zeros, entries given twice, and rows far larger than the field: the tracker agrees
+    with a fresh solve.
+    """
     base = np.vstack([np.eye(4), [[1.0, -1.0, 0.0, 0.0]]])
     twice = sparse.csr_array((np.array([1.0, 1.0, 0.0]), np.array([2, 2, 3]), np.array([0, 3])), shape=(1, 4))
     assert twice.nnz == 3

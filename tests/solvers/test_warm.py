@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from solvers import margin
-from solvers.warm import KINDS, compile_kernels, small_field
+from solvers.warm import KINDS, _compile_kernels, small_field
 
 
 @pytest.mark.parametrize(("dim", "thin"), KINDS)
@@ -16,7 +16,7 @@ def test_the_fields_are_of_their_kind_and_worth_asking(dim: int, thin: bool) -> 
 
 
 def test_every_kernel_of_a_kind_is_met() -> None:
-    compile_kernels(1, True)
+    _compile_kernels(1, True)
     from solvers.kernels import growth, pieces, sparse
 
     for kernel in (sparse.scan_sparse, growth.grow, pieces.piece_tables):

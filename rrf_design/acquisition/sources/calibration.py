@@ -1,4 +1,6 @@
-"""How good a verifier is, measured on items whose truth is known: the sigma that its anchors must declare."""
+"""How good a verifier is, measured on items whose truth is known: the sigma that its anchors must
+declare.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,8 @@ class VerifierCalibration:
 def calibrate(errors: Sequence[float], *, unread: int = 0, confidence: float = 0.95) -> VerifierCalibration:
     """Measure a verifier from its errors (verdict minus truth) on items whose truth is known.
 
-    The bound treats the errors as centred Gaussians of unknown variance: sum of squares over a chi-square quantile.
+    The bound treats the errors as centred Gaussians of unknown variance: sum of squares over a
+    chi-square quantile.
     """
     if len(errors) < 2:
         raise InputError("calibration needs at least two verdicts with known truth")

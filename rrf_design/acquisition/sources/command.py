@@ -1,42 +1,41 @@
-"""source = { command = ["program", "argument"] }: a program of the user's, only when commands are allowed."""
+"""source = { command = ["program", "argument"] }: a program of the user's, only when commands are
+allowed.
+"""
 
 from __future__ import annotations
 
 import json
 import math
 import subprocess
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from rrf_design.acquisition.sources.base import Asked, Fetched, Place, Source
 from rrf_design.errors import InputError
 
 if TYPE_CHECKING:
-    from rrf_design.blocks import Anchor
+    pass
 
 
 class Command(Source):
-    """A program of the user's: the anchor and the answers as JSON on its input, numbers as JSON on its output."""
+    """A program of the user's: the anchor and the answers as JSON on its input, numbers as JSON on
+    its output.
+    """
 
     kind = "command"
     local = False
 
-    def __init__(self, anchor: Anchor, rows: int, *, command: Sequence[str], seconds: float) -> None:
-        super().__init__(anchor, rows)
+    def __init__(self, place: Place, options: dict[str, Any]) -> None:
+        super().__init__(place, options)
+        if not place.tools.allow_commands:
+            raise InputError("its source is a command; commands run only with --allow-commands")
+        command, seconds = options.pop("command"), options.pop("seconds", 60.0)
+        if isinstance(seconds, bool) or not isinstance(seconds, int | float):
+            raise InputError(f"seconds is {seconds!r:.60}; give a number")
         if not isinstance(command, list | tuple) or not command or not all(isinstance(part, str) for part in command):
             raise InputError(f"command is {command!r:.60}; give a list of a program and its arguments")
         if not 0.0 < seconds < math.inf:
             raise InputError(f"seconds is {seconds:g}; give the seconds that the command may take, more than zero")
-        self.command, self.seconds = list(command), seconds
-
-    @classmethod
-    def read(cls, place: Place, options: dict[str, Any]) -> Self:
-        if not place.tools.allow_commands:
-            raise InputError("its source is a command; commands run only with --allow-commands")
-        seconds = options.pop("seconds", 60.0)
-        if isinstance(seconds, bool) or not isinstance(seconds, int | float):
-            raise InputError(f"seconds is {seconds!r:.60}; give a number")
-        return cls(place.anchor, place.rows, command=options.pop("command"), seconds=float(seconds))
+        self.command, self.seconds = list(command), float(seconds)
 
     def fetch(self, asked: Asked) -> Fetched:
         nodes = self.anchor.nodes

@@ -6,27 +6,30 @@ source = { tests = [[1], [2]], reference = "def solve(n): ..." }
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
-from rrf_design.acquisition.sources.base import Asked, Fetched, Place, Source, Toolbox
+from rrf_design.acquisition.sources.base import Asked, Fetched, Place, Source
 from rrf_design.errors import InputError
 
 if TYPE_CHECKING:
-    from rrf_design.blocks import Anchor
+    pass
 
 
 class Tests(Source):
-    """Expected outputs of public tests. The program of the node is run on them too: evidence, never the value."""
+    """Expected outputs of public tests.
+
+    The program of the node is run on them too: evidence, never the value.
+    """
 
     __test__ = False  # not a test case, whatever its name
     kind = "tests"
 
-    def __init__(
-        self, anchor: Anchor, rows: int, *, tests: Any, expected: Any, reference: str | None, entry: str, tools: Toolbox
-    ) -> None:
+    def __init__(self, place: Place, options: dict[str, Any]) -> None:
         from rrf_design.responses.sandbox import Program
 
-        super().__init__(anchor, rows)
+        super().__init__(place, options)
+        tests, expected = options.pop("tests"), options.pop("expected", None)
+        reference, entry = options.pop("reference", None), str(options.pop("entry", "solve"))
         if (expected is None) == (reference is None):
             raise InputError("tests need either expected values or a reference program")
         for name, given in (("tests", tests), ("expected", expected)):
@@ -35,22 +38,10 @@ class Tests(Source):
         if reference is not None and not isinstance(reference, str):
             raise InputError(f"reference is {reference!r:.60}; give the program as text")
         self.tests, self.expected, self.reference, self.entry = tests, expected, reference, entry
-        self.isolation = tools.isolation
+        self.isolation = place.tools.isolation
         Program.build(reference or "", tests, expected=expected, entry=entry)  # checks the shapes now, not mid-run
-        if len(tests) != rows:
-            raise InputError(f"{len(tests)} tests for {rows} rows; each test is one row of the anchor")
-
-    @classmethod
-    def read(cls, place: Place, options: dict[str, Any]) -> Self:
-        return cls(
-            place.anchor,
-            place.rows,
-            tests=options.pop("tests"),
-            expected=options.pop("expected", None),
-            reference=options.pop("reference", None),
-            entry=str(options.pop("entry", "solve")),
-            tools=place.tools,
-        )
+        if len(tests) != self.rows:
+            raise InputError(f"{len(tests)} tests for {self.rows} rows; each test is one row of the anchor")
 
     def fetch(self, asked: Asked) -> Fetched:
         from rrf_design.responses.sandbox import Program, Sandbox

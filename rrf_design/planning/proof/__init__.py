@@ -1,5 +1,7 @@
-"""What no design can do: rows that every good design obeys, programs made of them, and the solvers that refute them.
+"""What no design can do: rows that every good design obeys, programs made of them, and the solvers
+that refute them.
 
-`cuts` and `hulls` make rows, `program` puts them together with prices and rules, `master` and `pulp_master` solve it, `bounds`
-needs no solver. Whatever is called proven here holds for the real numbers, not for a solver's floating-point ones.
+`cuts` and `hulls` make rows, `program` puts them together with prices and rules, `master` and
+`pulp_master` solve it, `bounds` needs no solver. Whatever is called proven here holds for the real
+numbers, not for a solver's floating-point ones.
 """

@@ -1,12 +1,21 @@
-"""Upper bounds on what a budget can buy, from witness cuts alone; no search, and safe against a solver's tolerances.
+"""Upper bounds on what a budget can buy, from witness cuts alone; no search, and safe against a
+solver's tolerances.
 
-Any weights λ ≥ 0 with Σλ = 1 over cuts give γ² ≤ Σ_j x_j w_j + w₀, a knapsack whose fractional optimum is found by sorting.
-A linear program only chooses the weights; the bound is computed from them afresh.
+Any weights λ ≥ 0 with Σλ = 1 over cuts give γ² ≤ Σ_j x_j w_j + w₀, a knapsack whose fractional
+optimum is found by sorting. A linear program only chooses the weights; the bound is computed from
+them afresh.
+
+What the linear relaxation of a program proves owes nothing to a float. A linear program in floating
+point gives prices y of the rows. Whatever they are, Σ b·y − Σ_j max(0, (Aᵀy)_j − c_j) bounds the
+cost of every 0/1 (indeed every fractional) solution of A x ≥ b from below, so they are rounded to
+whole multiples of a small unit and the bound is computed in whole numbers. The program's own
+optimum is never called a bound.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +23,11 @@ from numpy.typing import NDArray
 from rrf_design.planning.supports import Witness
 
 if TYPE_CHECKING:
-    from rrf_design.planning.arena import Arena
+    from collections.abc import Sequence
+
+    from rrf_design.planning.evaluator import Evaluator
+    from rrf_design.planning.proof.cuts import CutRow
+    from rrf_design.planning.proof.program import MarketRows
 
 Array = NDArray[np.float64]
 LP_ROUNDS = 25
@@ -37,50 +50,56 @@ def knapsack(gains: Array, prices: Array, budget: float | None) -> float:
     return float(gains[order] @ np.clip(share, 0.0, 1.0)) * up
 
 
-def bound_from_cuts(arena: Arena, budget: float | None, weights: Array | None = None) -> float:
-    """On the objective of every design within the budget: the best single cut, or the weighted sum of cuts."""
-    energies, owned = arena.pool.stacked()
-    kept = arena.pool.ungated()
+def bound_from_cuts(evaluator: Evaluator, budget: float | None, weights: Array | None = None) -> float:
+    """On the objective of every design within the budget: the best single cut, or the weighted sum
+    of cuts.
+    """
+    energies, owned = evaluator.pool.stacked()
+    kept = evaluator.pool.ungated()
     if not len(kept):
-        return ceiling(arena)
-    energies, owned, prices = energies[kept], owned[kept], _prices(arena)
+        return ceiling(evaluator)
+    energies, owned, prices = energies[kept], owned[kept], _prices(evaluator)
     if weights is not None:
         share = np.maximum(weights, 0.0)
         share = share / share.sum()
         square = float(share @ owned) + knapsack(share @ energies, prices, budget)
     else:
         square = min(o + knapsack(e, prices, budget) for e, o in zip(energies, owned, strict=True))
-    return min(float(np.sqrt(max(square, 0.0))) * (1 + 1e-12), ceiling(arena))
+    return min(float(np.sqrt(max(square, 0.0))) * (1 + 1e-12), ceiling(evaluator))
 
 
-def _prices(arena: Arena) -> Array:
+def _prices(evaluator: Evaluator) -> Array:
     """Floor price of every variable block; owned blocks that wait for a query are free."""
-    items = arena.block_item[arena.variable]
-    return np.where(items >= 0, arena.market.floor_prices[items], 0.0) if len(items) else np.zeros(0)
+    items = evaluator.block_item[evaluator.variable]
+    return np.where(items >= 0, evaluator.market.floor_prices[items], 0.0) if len(items) else np.zeros(0)
 
 
-def ceiling(arena: Arena) -> float:
-    """A bound that no amount of money can pass: single nodes, delivered where only some are, with every block bought."""
-    deliver, squares = arena.operator.premise.deliver, arena.node_squares
-    wanted = [deliver is None or name in deliver for name in arena.operator.node_ids]
-    always = [s for s, there, one in zip(squares, arena.always, wanted, strict=False) if there and one]
-    best = min(always) if always else max(squares, default=arena.scale**2)
+def ceiling(evaluator: Evaluator) -> float:
+    """A bound that no amount of money can pass: single nodes, delivered where only some are, with
+    every block bought.
+    """
+    deliver, squares = evaluator.operator.premise.deliver, evaluator.node_squares
+    wanted = [deliver is None or name in deliver for name in evaluator.operator.node_ids]
+    always = [s for s, there, one in zip(squares, evaluator.always, wanted, strict=False) if there and one]
+    best = min(always) if always else max(squares, default=evaluator.scale**2)
     return float(np.sqrt(best)) * (1 + 1e-12)
 
 
-def relaxation_bound(arena: Arena, budget: float | None, *, deadline: float | None = None) -> float:
-    """The bound of the linear relaxation, tightened by cuts at its fractional solutions; needs the table of supports."""
+def relaxation_bound(evaluator: Evaluator, budget: float | None, *, deadline: float | None = None) -> float:
+    """The bound of the linear relaxation, tightened by cuts at its fractional solutions; needs the
+    table of supports.
+    """
     import time
 
     from scipy.optimize import linprog
 
-    best = bound_from_cuts(arena, budget)
-    table, width = arena.table, len(arena.variable)
-    if table is None or arena.market.node_items or width == 0:
+    best = bound_from_cuts(evaluator, budget)
+    table, width = evaluator.table, len(evaluator.variable)
+    if table is None or evaluator.market.node_items or width == 0:
         return best
-    prices = _prices(arena)
+    prices = _prices(evaluator)
     for _ in range(LP_ROUNDS):
-        energies, owned = arena.pool.stacked()
+        energies, owned = evaluator.pool.stacked()
         if not len(owned) or len(owned) > MOST_CUTS or (deadline is not None and time.monotonic() > deadline):
             break
         rows = np.hstack([-energies, np.ones((len(owned), 1))])
@@ -91,33 +110,35 @@ def relaxation_bound(arena: Arena, budget: float | None, *, deadline: float | No
             np.append(np.zeros(width), -1.0),
             A_ub=rows,
             b_ub=limits,
-            bounds=[(0, 1)] * width + [(0, arena.scale**2 * 4 * arena.n)],
+            bounds=[(0, 1)] * width + [(0, evaluator.scale**2 * 4 * evaluator.n)],
             method="highs",
         )
         if solved.status != 0:
             break
         weights = -solved.ineqlin.marginals[: len(owned)]
         if weights.sum() > 0:
-            best = min(best, bound_from_cuts(arena, budget, weights))
+            best = min(best, bound_from_cuts(evaluator, budget, weights))
         top = float(solved.x[-1])
-        added = [arena.pool.add(w) for w in table.fractional(solved.x[:-1], below=top * (1 - 1e-3), count=LP_CUTS)]
+        added = [evaluator.pool.add(w) for w in table.fractional(solved.x[:-1], below=top * (1 - 1e-3), count=LP_CUTS)]
         if not any(added):
             break
     return best
 
 
-def lifted(arena: Arena, witness: Witness, present: NDArray[np.bool_], target: float, order: Array) -> Witness:
-    """A stronger cut from the same support: its worst direction after adding all blocks that still leave it below `target`.
+def lifted(evaluator: Evaluator, witness: Witness, present: NDArray[np.bool_], target: float, order: Array) -> Witness:
+    """A stronger cut from the same support: its worst direction after adding all blocks that still
+    leave it below `target`.
 
-    `present` says which blocks the design holds. A design that holds only these misses the (squared) target, so one of
-    the others must be bought; the fewer are left, the stronger the cut. `order` ranks blocks, lowest added first.
+    `present` says which blocks the design holds. A design that holds only these misses the
+    (squared) target, so one of the others must be bought; the fewer are left, the stronger the cut.
+    `order` ranks blocks, lowest added first.
     """
-    columns = arena.columns_of(witness.support)
-    touching = sorted({j for i in witness.support for j in arena.touching[i]}, key=lambda j: order[j])
+    columns = evaluator.columns_of(witness.support)
+    touching = sorted({j for i in witness.support for j in evaluator.touching[i]}, key=lambda j: order[j])
     gram = np.zeros((len(columns), len(columns)))
     absent = []
     for j in touching:
-        part = arena.block_gram(j, columns)
+        part = evaluator.block_gram(j, columns)
         if present[j]:
             gram += part
         elif part.any():
@@ -126,3 +147,100 @@ def lifted(arena: Arena, witness: Witness, present: NDArray[np.bool_], target: f
         if np.linalg.eigvalsh(gram + part)[0] < target * (1 - 1e-6):
             gram = gram + part
     return Witness(witness.support, np.linalg.eigh(gram)[1][:, 0].copy(), witness.value)
+
+
+FINE = 1 << 24  # prices of rows are whole multiples of 1/FINE per unit of cost
+
+
+@dataclass(frozen=True, slots=True)
+class Fractional:
+    """A cheapest fractional solution, and the prices of the rows it was found with."""
+
+    values: Array
+    cost: float
+    """Of these values: a guide."""
+    prices: Array
+
+
+def safe_cost(rows: Sequence[CutRow], prices: Array, cost: NDArray[np.int64]) -> int:
+    """No 0/1 solution of the rows costs less: exact, from any prices."""
+    used = [(row, int(p)) for row, p in zip(rows, np.floor(prices * FINE), strict=True) if p >= 1.0]
+    if not used:
+        return int(np.minimum(cost, 0).sum())
+    seen: dict[int, int] = {}
+    total = 0
+    for row, price in used:
+        total += price * row.bound
+        for variable, coefficient in zip(row.variables.tolist(), row.coefficients.tolist(), strict=True):
+            seen[variable] = seen.get(variable, 0) + price * coefficient
+    for variable, amount in seen.items():
+        total -= max(0, amount - int(cost[variable]) * FINE)
+    unseen = np.ones(len(cost), dtype=bool)
+    unseen[list(seen)] = False
+    total += FINE * int(np.minimum(cost[unseen], 0).sum())
+    return -(-total // FINE)
+
+
+class MarketRelaxation:
+    """The linear program of one structure over a growing list of rows, solved again and again from
+    its last basis.
+    """
+
+    def __init__(self, structure: MarketRows) -> None:
+        self.structure = structure
+        self._begin()
+
+    def _begin(self) -> None:
+        from ortools.linear_solver import pywraplp
+
+        self.solver: Any = pywraplp.Solver.CreateSolver("GLOP")
+        self.infinity = self.solver.infinity()
+        self.variables = [self.solver.NumVar(0.0, 1.0, "") for _ in range(self.structure.variables)]
+        objective = self.solver.Objective()
+        for variable, cost in zip(self.variables, self.structure.cost.tolist(), strict=True):
+            objective.SetCoefficient(variable, float(cost))
+        objective.SetMinimization()
+        self.structural = [self._constraint(row) for row in self.structure.rows]
+        self.constraints: list[Any] = []
+        self._given: list[CutRow | None] = []
+
+    def _constraint(self, row: CutRow | None) -> Any:
+        constraint = self.solver.Constraint(-self.infinity, self.infinity)
+        if row is not None:
+            self._set(constraint, row)
+        return constraint
+
+    def _set(self, constraint: Any, row: CutRow) -> None:
+        for variable, coefficient in zip(row.variables.tolist(), row.coefficients.tolist(), strict=True):
+            constraint.SetCoefficient(self.variables[variable], float(coefficient))
+        constraint.SetLb(float(row.bound))
+
+    def solve(self, rows: Sequence[CutRow | None]) -> Fractional | None:
+        """The cheapest fractional solution of the structure with these rows; None when the solver
+        finds none.
+
+        CutRow i must have the variables it had before; it is looked at only where it is another
+        object. None switches it off.
+        """
+        for _ in range(2):
+            self._update(rows)
+            if self.solver.Solve() == self.solver.OPTIMAL:
+                break
+            self._begin()  # the last basis can lead astray: once more from none
+        else:
+            return None
+        values = np.clip(np.array([v.solution_value() for v in self.variables]), 0.0, 1.0)
+        prices = np.array([c.dual_value() for c in (*self.structural, *self.constraints[: len(rows)])])
+        return Fractional(values, float(self.structure.cost @ values), np.maximum(prices, 0.0))
+
+    def _update(self, rows: Sequence[CutRow | None]) -> None:
+        for number, row in enumerate(rows):
+            if number == len(self.constraints):
+                self.constraints.append(self._constraint(row))
+                self._given.append(row)
+            elif row is not self._given[number]:
+                self._given[number] = row
+                if row is None:
+                    self.constraints[number].SetLb(-self.infinity)
+                else:
+                    self._set(self.constraints[number], row)

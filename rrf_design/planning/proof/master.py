@@ -1,7 +1,8 @@
-"""Front ends that solve a `BinaryProgram`: OR-Tools (CP-SAT) by default, and PuLP (`pulp_master`) for solvers a user may have.
+"""Front ends that solve a `BinaryProgram`: OR-Tools (CP-SAT) by default, and PuLP (`pulp_master`)
+for solvers a user may have.
 
-CP-SAT reasons in whole numbers, so "infeasible" is a proof. Measured on fields of 24 nodes with 64 candidates it also is
-an order of magnitude faster on these covering programs than SCIP or HiGHS.
+CP-SAT reasons in whole numbers, so "infeasible" is a proof. Measured on fields of 24 nodes with 64
+candidates it also is an order of magnitude faster on these covering programs than SCIP or HiGHS.
 """
 
 from __future__ import annotations
@@ -38,7 +39,9 @@ class Solved:
 class Master(Protocol):
     name: str
     gap: float
-    """Relative distance between incumbent and bound below which this solver's arithmetic can't tell designs apart."""
+    """Relative distance between incumbent and bound below which this solver's arithmetic can't tell
+    designs apart.
+    """
 
     def ready(self) -> None:
         """Raise what would keep this solver from working, before any work is done."""
@@ -48,7 +51,9 @@ class Master(Protocol):
 
 
 def front_end(name: str = "ortools") -> Master:
-    """ "ortools", "pulp" (its default solver, CBC), or "pulp:NAME" for a solver that PuLP knows, as "pulp:HiGHS"."""
+    """ "ortools", "pulp" (its default solver, CBC), or "pulp:NAME" for a solver that PuLP knows, as
+    "pulp:HiGHS".
+    """
     if name == "ortools":
         return OrTools()
     kind, _, solver = name.partition(":")
@@ -101,7 +106,9 @@ class OrTools:
 
 
 def _interruptible(solver: Any, model: Any) -> Any:
-    """Solve in a thread of its own, so that Ctrl-C reaches this one at once; the search is then told to stop."""
+    """Solve in a thread of its own, so that Ctrl-C reaches this one at once; the search is then
+    told to stop.
+    """
     solver.parameters.catch_sigint_signal = False  # it would end this solve only, and the interrupt would be lost
     with ThreadPoolExecutor(max_workers=1) as pool:
         status = pool.submit(solver.solve, model)

@@ -1,12 +1,15 @@
-"""The mixed-integer master as plain data: whole-number rows over 0/1 variables, the same for every solver.
+"""The mixed-integer master as plain data: whole-number rows over 0/1 variables, the same for every
+solver.
 
-Variables: one per item (queries, then blocks on sale), one per owned block that waits for a query, one per step of a price
-tier. Structure rows say what may be bought together; covering rows come from the pool of cuts.
+Variables: one per item (queries, then blocks on sale), one per owned block that waits for a query,
+one per step of a price tier. Structure rows say what may be bought together; covering rows come
+from the pool of cuts.
 
-Money is rational (docs/algorithms.md, fact 20). All prices have one common denominator, so every bill is a whole number of units
-and fits a budget exactly when it fits the budget rounded down to one. Decimals so long that 64 bits can't hold them are rounded
-down, so that the program only becomes weaker: whoever uses its answer asks `overspent` first, which decides in exact fractions
-and remembers what may not be bought together.
+Money is rational (docs/algorithms.md, fact 20). All prices have one common denominator, so every
+bill is a whole number of units and fits a budget exactly when it fits the budget rounded down to
+one. Decimals so long that 64 bits can't hold them are rounded down, so that the program only
+becomes weaker: whoever uses its answer asks `overspent` first, which decides in exact fractions and
+remembers what may not be bought together.
 """
 
 from __future__ import annotations
@@ -23,20 +26,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rrf_design.market import Mask
-from rrf_design.planning.proof.cuts import Row
+from rrf_design.planning.proof.cuts import CutRow
 
 if TYPE_CHECKING:
-    from rrf_design.planning.arena import Arena
+    from rrf_design.planning.evaluator import Evaluator
 
 LARGEST = 1 << 50  # units of all prices together: exact in a float, and far from what 64 bits hold
 
 
 @dataclass(frozen=True, slots=True)
 class BinaryProgram:
-    """Find 0/1 variables with all rows satisfied; with `minimise`, of least cost. `rows[:hard]` are small exact numbers."""
+    """Find 0/1 variables with all rows satisfied; with `minimise`, of least cost.
+
+    `rows[:hard]` are small exact numbers.
+    """
 
     variables: int
-    rows: tuple[Row, ...]
+    rows: tuple[CutRow, ...]
     hard: int
     cost: NDArray[np.int64]  # (variables,)
     unit: Fraction  # what one unit of cost is worth
@@ -45,12 +51,12 @@ class BinaryProgram:
 
 
 class MarketRows:
-    """The rows of an arena that no cut changes."""
+    """The rows of an evaluator that no cut changes."""
 
-    def __init__(self, arena: Arena) -> None:
-        self.arena = arena
-        market = arena.market
-        self.waiting = np.flatnonzero(arena.waits)
+    def __init__(self, evaluator: Evaluator) -> None:
+        self.evaluator = evaluator
+        market = evaluator.market
+        self.waiting = np.flatnonzero(evaluator.waits)
         self.items = len(market.items)
         first_level = self.items + len(self.waiting)
         self.levels: list[NDArray[np.int64]] = []
@@ -63,10 +69,10 @@ class MarketRows:
 
     @cached_property
     def variable_of(self) -> NDArray[np.int64]:
-        """Program variable of each variable block of the arena."""
-        arena = self.arena
+        """Program variable of each variable block of the evaluator."""
+        evaluator = self.evaluator
         waits = {int(j): self.items + number for number, j in enumerate(self.waiting)}
-        return np.array([waits.get(int(j), int(arena.block_item[j])) for j in arena.variable], dtype=np.int64)
+        return np.array([waits.get(int(j), int(evaluator.block_item[j])) for j in evaluator.variable], dtype=np.int64)
 
     @cached_property
     def grain(self) -> Fraction:
@@ -75,7 +81,9 @@ class MarketRows:
 
     @cached_property
     def unit(self) -> Fraction:
-        """What the program counts in: the grain, or a coarser power of ten where the numbers would be too large."""
+        """What the program counts in: the grain, or a coarser power of ten where the numbers would
+        be too large.
+        """
         total, unit = sum(self._prices, Fraction(0)), self.grain
         if total > LARGEST * unit:
             unit = Fraction(10) ** len(str(int(total / LARGEST))) if total > LARGEST else Fraction(1)
@@ -86,14 +94,14 @@ class MarketRows:
     @property
     def _prices(self) -> list[Fraction]:
         """Of every variable that may cost something."""
-        market = self.arena.market
+        market = self.evaluator.market
         levels = [tier.prices[min(i, len(tier.prices) - 1)] for tier in market.tiers for i in range(len(tier.items))]
         return [*(p for i, p in enumerate(market.prices) if not market.tiered[i]), *levels]
 
     @cached_property
     def cost(self) -> NDArray[np.int64]:
         result = np.zeros(self.variables, dtype=np.int64)
-        market = self.arena.market
+        market = self.evaluator.market
         for i in range(self.items):
             result[i] = 0 if market.tiered[i] else floor(market.prices[i] / self.unit)
         for tier, levels in zip(market.tiers, self.levels, strict=True):
@@ -108,9 +116,11 @@ class MarketRows:
         budget: Fraction | None,
         minimise: bool = False,
         hint: Mask | None = None,
-        cuts: Sequence[Row] | None = None,
+        cuts: Sequence[CutRow] | None = None,
     ) -> BinaryProgram:
-        """All rows for a squared objective of at least `target` within the budget: the given cuts, or those of the pool."""
+        """All rows for a squared objective of at least `target` within the budget: the given cuts,
+        or those of the pool.
+        """
         rows = list(self.rows)
         if budget is not None:
             rows += self._within(budget)
@@ -118,23 +128,25 @@ class MarketRows:
         if cuts is not None:
             rows += cuts
         elif target is not None:
-            rows += self.arena.pool.rows(target, self.variable_of)
+            rows += self.evaluator.pool.rows(target, self.variable_of)
         return BinaryProgram(self.variables, tuple(rows), hard, self.cost, self.unit, minimise, hint)
 
-    def _within(self, budget: Fraction) -> list[Row]:
+    def _within(self, budget: Fraction) -> list[CutRow]:
         units = floor(budget / self.unit)
         paid = np.flatnonzero((self.cost > 0) & (self.cost <= units))
         rows = [_row([int(i)], [-1], 0) for i in np.flatnonzero(self.cost > units)]
         if int(self.cost[paid].sum()) > units:
-            rows.append(Row(paid, -self.cost[paid], -units))
+            rows.append(CutRow(paid, -self.cost[paid], -units))
         return rows + [_row(c.tolist(), [-1] * len(c), 1 - len(c)) for c, price in self._covers if price > budget]
 
     def overspent(self, mask: Mask, budget: Fraction | None) -> bool:
-        """Whether a design costs more than the budget, in exact fractions; if so, programs never offer it again.
+        """Whether a design costs more than the budget, in exact fractions; if so, programs never
+        offer it again.
 
-        A bill only grows with what is on it, so a part of the design that costs too much is too much for every design.
+        A bill only grows with what is on it, so a part of the design that costs too much is too
+        much for every design.
         """
-        market = self.arena.market
+        market = self.evaluator.market
         if budget is None or market.cost(mask) <= budget:
             return False
         part = mask.copy()
@@ -145,34 +157,34 @@ class MarketRows:
         self._covers.append((np.flatnonzero(part), market.cost(part)))
         return True
 
-    def _rules(self) -> list[Row]:
-        market = self.arena.market
+    def _rules(self) -> list[CutRow]:
+        market = self.evaluator.market
         rows = []
         for rule in market.rules:
             ones = np.ones(len(rule.items), dtype=np.int64)
             if rule.at_least:
-                rows.append(Row(rule.items, ones, rule.at_least))
+                rows.append(CutRow(rule.items, ones, rule.at_least))
             if rule.at_most is not None:
-                rows.append(Row(rule.items, -ones, -rule.at_most))
+                rows.append(CutRow(rule.items, -ones, -rule.at_most))
         rows += [_row([a, b], [-1, -1], -1) for a, b in market.excludes]
         rows += [_row([int(i)], [-1], 0) for i in np.flatnonzero(market.banned)]
         if market.opens_nothing:
             rows.append(_row(list(range(market.node_items)), [1] * market.node_items, 1))
         return rows
 
-    def _closures(self) -> list[Row]:
-        arena, market = self.arena, self.arena.market
+    def _closures(self) -> list[CutRow]:
+        evaluator, market = self.evaluator, self.evaluator.market
         rows = [_row([j, i], [1, -1], 0) for i in range(self.items) for j in market.needs[i]]
         for number, block in enumerate(self.waiting):
-            queries = [int(arena.node_item[n]) for n in arena.block_nodes[block] if arena.node_item[n] >= 0]
+            queries = [int(evaluator.node_item[n]) for n in evaluator.block_nodes[block] if evaluator.node_item[n] >= 0]
             present = self.items + number
             rows += [_row([q, present], [1, -1], 0) for q in queries]
             rows.append(_row([present, *queries], [1] + [-1] * len(queries), 1 - len(queries)))
         return rows
 
-    def _levels(self) -> list[Row]:
+    def _levels(self) -> list[CutRow]:
         rows = []
-        for tier, levels in zip(self.arena.market.tiers, self.levels, strict=True):
+        for tier, levels in zip(self.evaluator.market.tiers, self.levels, strict=True):
             members = [int(i) for i in tier.items]
             steps = [int(v) for v in levels]
             rows.append(_row(members + steps, [-1] * len(members) + [1] * len(steps), 0))
@@ -180,22 +192,24 @@ class MarketRows:
             rows += [_row([a, b], [1, -1], 0) for a, b in pairwise(steps)]
         return rows
 
-    def _dominance(self) -> list[Row]:
-        """Buy the better first: a block is bought only with any other on the same nodes that sees more and costs no more.
+    def _dominance(self) -> list[CutRow]:
+        """Buy the better first: a block is bought only with any other on the same nodes that sees
+        more and costs no more.
 
-        Exchanging the two keeps a design admissible when no rule speaks of either, and never lowers the margin; radii
-        can make the better block the less certain one, so there is no such row for the robust objective. Nor under a premise:
-        the better block may be a suspect and the other not.
+        Exchanging the two keeps a design admissible when no rule speaks of either, and never lowers
+        the margin; radii can make the better block the less certain one, so there is no such row
+        for the robust objective. Nor under a premise: the better block may be a suspect and the
+        other not.
         """
-        arena, market = self.arena, self.arena.market
-        if arena.robust or not arena.plain:
+        evaluator, market = self.evaluator, self.evaluator.market
+        if evaluator.robust or not evaluator.plain:
             return []
         by_place: dict[tuple[int, ...], list[int]] = {}
         for i in np.flatnonzero(market.unbound):
-            by_place.setdefault(tuple(sorted(arena.block_nodes[arena.item_block[i]])), []).append(int(i))
+            by_place.setdefault(tuple(sorted(evaluator.block_nodes[evaluator.item_block[i]])), []).append(int(i))
         rows = []
         for members in by_place.values():
-            grams = {i: _gram(arena, i) for i in members} if len(members) > 1 else {}
+            grams = {i: _gram(evaluator, i) for i in members} if len(members) > 1 else {}
             for a in grams:
                 for b in grams:
                     if a != b and market.prices[a] <= market.prices[b] and _sees_more(grams[a], grams[b], first=a < b):
@@ -204,7 +218,10 @@ class MarketRows:
 
 
 def relaxed(program: BinaryProgram) -> NDArray[np.float64] | None:
-    """(variables,) of least cost when they may be fractional; None when there are none. A guide, never a proof."""
+    """(variables,) of least cost when they may be fractional; None when there are none.
+
+    A guide, never a proof.
+    """
     from scipy.optimize import linprog
     from scipy.sparse import csr_array
 
@@ -220,13 +237,13 @@ def relaxed(program: BinaryProgram) -> NDArray[np.float64] | None:
     return np.clip(solved.x, 0.0, 1.0) if solved.status == 0 else None
 
 
-def _row(variables: list[int], coefficients: list[int], bound: int) -> Row:
-    return Row(np.array(variables, dtype=np.int64), np.array(coefficients, dtype=np.int64), bound)
+def _row(variables: list[int], coefficients: list[int], bound: int) -> CutRow:
+    return CutRow(np.array(variables, dtype=np.int64), np.array(coefficients, dtype=np.int64), bound)
 
 
-def _gram(arena: Arena, item: int) -> NDArray[np.float64]:
-    rows = arena.operator.rows_of(arena.market.items[item])
-    columns = np.concatenate([arena.columns[i] for i in sorted(arena.block_nodes[arena.item_block[item]])])
+def _gram(evaluator: Evaluator, item: int) -> NDArray[np.float64]:
+    rows = evaluator.operator.rows_of(evaluator.market.items[item])
+    columns = np.concatenate([evaluator.columns[i] for i in sorted(evaluator.block_nodes[evaluator.item_block[item]])])
     dense = rows[:, columns].toarray()
     return np.asarray(dense.T @ dense)
 

@@ -1,10 +1,20 @@
-"""Proofs from hull rows: linear bounds first, then a master over whole numbers (docs/algorithms.md, facts 11, 12 and 28).
+"""Proofs from hull rows: linear bounds first, then a master over whole numbers (docs/algorithms.md,
+facts 11, 12 and 28).
 
-For a target t the rows of `hull_pool` say what every design with γ ≥ t must buy. At a fractional design that obeys all rows known so
-far, weak supports are listed and each is asked for the row of its hull that the design misses by most, until none is missed. The
-linear bound on the cost then refutes most targets without a search, and what it leaves is a good start for a design that reaches
-them (`mending`). The rest is left to the master, which decides in whole numbers; each of its solutions is evaluated and cut off in
-the same way. Rows are kept for all targets and budgets.
+For a target t the rows of `HullPool` say what every design with γ ≥ t must buy. At a fractional
+design that obeys all rows known so far, weak supports are listed and each is asked for the row of
+its hull that the design misses by most, until none is missed. The linear bound on the cost then
+refutes most targets without a search, and what it leaves is a good start for a design that reaches
+them (`Mender`). The rest is left to the master, which decides in whole numbers; each of its
+solutions is evaluated and cut off in the same way. Rows are kept for all targets and budgets.
+
+For the robust objective, min over connected supports of σ_min(B_S) − η_S (fact 10), a purchase
+helps a support, joins its nodes, and makes it less certain: more is no longer always better. But
+what lies around a support still decides alone whether it reaches a target, part by part as the
+purchases join it, and the search for the least purchases knows that. So hull rows hold as they are,
+with larger bounds, and the linear bound, the master and the exchanges are those of the plain
+margin. Where buying too much is what is wrong, a row says it of the uncertain blocks that are
+bought: with all of these, so much more is needed here (`neighbourhoods`).
 """
 
 from __future__ import annotations
@@ -21,19 +31,16 @@ from numpy.typing import NDArray
 from rrf_design.market import exact
 from rrf_design.planning.contract import REACHED
 from rrf_design.planning.optimal import Cheapest, PlanSearch, Threshold
-from rrf_design.planning.proof.bounds import bound_from_cuts, ceiling
-from rrf_design.planning.proof.hull_pool import HullPool
+from rrf_design.planning.proof.bounds import Fractional, MarketRelaxation, bound_from_cuts, ceiling, safe_cost
 from rrf_design.planning.proof.master import Answer, Solved
-from rrf_design.planning.proof.mending import Exchange, Mender
-from rrf_design.planning.proof.regions import around, grown, stages
-from rrf_design.planning.proof.relaxation import Fractional, MarketRelaxation, safe_cost
-from rrf_design.planning.proof.weak import DENSE, WeakSupports
+from rrf_design.planning.proof.neighbourhoods import HullPool
+from rrf_design.planning.proof.weak_supports import DENSE, Exchange, Mender, WeakSupports, around, grown, stages
 
 if TYPE_CHECKING:
     from rrf_design.market import Mask
-    from rrf_design.planning.arena import Arena
     from rrf_design.planning.contract import Order
-    from rrf_design.planning.proof.cuts import Row
+    from rrf_design.planning.evaluator import Evaluator
+    from rrf_design.planning.proof.cuts import CutRow
     from rrf_design.planning.proof.master import Master
 
 WEAK = 1.5  # supports with λ_min up to this multiple of the target are asked for a row
@@ -56,18 +63,20 @@ FIRST = (0.6, 0.45, 0.3, 0.15, 0.05)  # of what no money can pass: thresholds fo
 RESOLVED = 1e-9  # of the squared scale: smaller squared targets are left to witness cuts, which don't square
 
 
-def applies(arena: Arena) -> bool:
-    """Whether hull rows speak of this arena: all queries asked, every node for itself, and G fits as one array."""
-    return arena.plain and not arena.market.node_items and arena.operator.shape[1] <= DENSE
+def applies(evaluator: Evaluator) -> bool:
+    """Whether hull rows speak of this evaluator: all queries asked, every node for itself, and G
+    fits as one array.
+    """
+    return evaluator.plain and not evaluator.market.node_items and evaluator.operator.matrix.shape[1] <= DENSE
 
 
 class Prover(PlanSearch):
     """A `PlanSearch` whose rows are those of hulls, separated at fractional designs."""
 
-    def __init__(self, arena: Arena, goal: Order, *, master: Master | None = None) -> None:
-        super().__init__(arena, goal, master=master)
-        self.hulls = HullPool(arena)
-        self.weak = WeakSupports(arena)
+    def __init__(self, evaluator: Evaluator, goal: Order, *, master: Master | None = None) -> None:
+        super().__init__(evaluator, goal, master=master)
+        self.hulls = HullPool(evaluator)
+        self.weak = WeakSupports(evaluator)
         self.relaxation = MarketRelaxation(self.structure)
         self.regions = stages(self.weak)
         self.fractional: Fractional | None = None
@@ -75,22 +84,23 @@ class Prover(PlanSearch):
 
     @cached_property
     def exchange(self) -> Exchange:
-        return Exchange(self.weak, self.hulls.hoods, self.structure.cost[: len(self.arena.market.items)])
+        return Exchange(self.weak, self.hulls.hoods, self.structure.cost[: len(self.evaluator.market.items)])
 
-    def _rows(self, target: float) -> list[Row | None]:
+    def _rows(self, target: float) -> list[CutRow | None]:
         return self.hulls.rows(target, self.structure.variable_of)
 
     def separate(self, values: NDArray[np.float64], target: float, *, level: float) -> int:
         """Add rows that these values (of the program's variables) miss; how many.
 
-        Whole values lie far outside every hull, and most rows that cut them off say little else. So they are leant towards the
-        last fractional design: what misses a row between the two misses one that the relaxation will feel.
+        Whole values lie far outside every hull, and most rows that cut them off say little else. So
+        they are leant towards the last fractional design: what misses a row between the two misses
+        one that the relaxation will feel.
         """
         shares = values[self.structure.variable_of]
         leant = None
         if self.fractional is not None and level <= target:
             leant = LEAN * self.fractional.values[self.structure.variable_of] + (1 - LEAN) * shares
-        before, fresh = self.hulls.learnt, max(FRESH // self.arena.size**2, 1)
+        before, fresh = self.hulls.learnt, max(FRESH // self.evaluator.size**2, 1)
         prefixes, grown = self.weak.look(shares, level)
         tried: set[tuple[int, ...]] = set()
         for prefix, support in zip(prefixes.tolist(), grown.tolist(), strict=True):
@@ -113,7 +123,9 @@ class Prover(PlanSearch):
         *,
         leant: NDArray[np.float64] | None = None,
     ) -> bool:
-        """Whether a row around this support that the shares miss was added; one that the leant ones miss as well, if there is."""
+        """Whether a row around this support that the shares miss was added; one that the leant ones
+        miss as well, if there is.
+        """
         hood = self.hulls.hoods[support]
         here = shares[hood.members]
         quiet = self._quiet.get(support)
@@ -128,7 +140,9 @@ class Prover(PlanSearch):
         return self.hulls.add(row, target)
 
     def relax(self, threshold: float, budget: Fraction | None, *, deadline: float | None) -> tuple[bool, Fraction]:
-        """Whether the linear relaxation refutes the threshold, and a proven bound on the cost of every design that reaches it."""
+        """Whether the linear relaxation refutes the threshold, and a proven bound on the cost of
+        every design that reaches it.
+        """
         target, unit = threshold * threshold, self.structure.unit
         units = None if budget is None else floor(budget / unit)
         bound, history, stage = 0, list[float](), 0
@@ -153,10 +167,11 @@ class Prover(PlanSearch):
         return units is not None and bound > units, bound * unit
 
     def _learn(self, stage: int, history: list[float], solved: Fractional, target: float, units: int | None) -> int:
-        """Add rows that a fractional design misses: of supports, then of regions of them; the stage this has come to.
+        """Add rows that a fractional design misses: of supports, then of regions of them; the stage
+        this has come to.
 
-        A stage ends when the linear programs (whose values are the history) have come to rise too slowly, or nothing is missed. Far
-        below the budget regions are not worth their time.
+        A stage ends when the linear programs (whose values are the history) have come to rise too
+        slowly, or nothing is missed. Far below the budget regions are not worth their time.
         """
         shares = solved.values[self.structure.variable_of]
         while stage <= self.regions:
@@ -171,7 +186,7 @@ class Prover(PlanSearch):
 
     def _widen(self, stage: int, shares: NDArray[np.float64], target: float, tight: list[tuple[int, ...]]) -> int:
         """Ask regions for rows that these shares miss; how many were added."""
-        level, size = WEAK * target, self.arena.size
+        level, size = WEAK * target, self.evaluator.size
         if stage == 0:
             return 0
         if stage < self.regions or stage == 1:
@@ -195,7 +210,7 @@ class Prover(PlanSearch):
             for hood, *_ in side.around
         ]
 
-    def _proven(self, rows: list[Row | None], solved: Fractional) -> int:
+    def _proven(self, rows: list[CutRow | None], solved: Fractional) -> int:
         """The cost that these prices prove, in units."""
         first = len(self.structure.rows)
         used = [row for row in rows if row is not None]
@@ -206,7 +221,9 @@ class Prover(PlanSearch):
     def _ask_master(
         self, threshold: float, budget: Fraction | None, *, hint: Mask | None, left: float | None
     ) -> Solved:
-        """Any solution of the rows within the budget: it is separated or beaten next, so the cheapest is not worth its proof."""
+        """Any solution of the rows within the budget: it is separated or beaten next, so the
+        cheapest is not worth its proof.
+        """
         target = threshold * threshold
         cuts = [row for row in self._rows(target) if row is not None]
         program = self.structure.program(target=target, budget=budget, hint=hint, cuts=cuts)
@@ -214,7 +231,9 @@ class Prover(PlanSearch):
         return self.master.solve(program, time_limit=left, seed=self.goal.seed)
 
     def settle(self, threshold: float, budget: Fraction | None, *, hint: Mask, share: float = 1.0) -> Threshold:
-        """Find a design within the budget whose objective reaches `threshold`, or prove that there is none."""
+        """Find a design within the budget whose objective reaches `threshold`, or prove that there
+        is none.
+        """
         if not self._resolves(threshold):
             return super().settle(threshold, budget, hint=hint, share=share)
         limit = None if self.deadline is None else time.monotonic() + share * max(self.left() or 0.0, 0.0)
@@ -235,22 +254,26 @@ class Prover(PlanSearch):
             if self.structure.overspent(hint, budget):
                 continue
             if not self.separate(solved.values.astype(np.float64), threshold * threshold, level=threshold * threshold):
-                found = hint if self.arena.value(hint) >= threshold else None
+                found = hint if self.evaluator.value(hint) >= threshold else None
                 break  # either it is reached, or the rows can't tell it from a design that does
             found = self._mended(hint, threshold, budget, effort=TOUCH_UP)
         return Threshold(reached=found)
 
     def _rounded(self, threshold: float, budget: Fraction | None, *, effort: float) -> Mask | None:
-        """A design from the last fractional one; None when there is none, or nothing was found with this effort."""
+        """A design from the last fractional one; None when there is none, or nothing was found with
+        this effort.
+        """
         if self.fractional is None:
             return None
-        values = self.fractional.values[: len(self.arena.market.items)]
+        values = self.fractional.values[: len(self.evaluator.market.items)]
         found = self._mended(values > 0.5, threshold, budget, effort=0.5 * effort)
         return found if found is not None else self._mended(values > 0.8, threshold, budget, effort=0.5 * effort)
 
     def _mended(self, start: Mask, threshold: float, budget: Fraction | None, *, effort: float) -> Mask | None:
-        """A design within the budget that reaches the threshold, made from this one; None when none was found in time."""
-        market, target = self.arena.market, threshold * threshold
+        """A design within the budget that reaches the threshold, made from this one; None when none
+        was found in time.
+        """
+        market, target = self.evaluator.market, threshold * threshold
         deadline = None if self.deadline is None else time.monotonic() + MENDING * max(self.left() or 0.0, 0.0)
         if market.plain:
             units = None if budget is None else floor(budget / self.structure.unit)
@@ -260,37 +283,41 @@ class Prover(PlanSearch):
             mask = Mender(self.weak, self.hulls.hoods, target, self.rng).reach(
                 start, budget, deadline=deadline, effort=effort
             )
-        if mask is None or not market.admits(mask, budget) or self.arena.value(mask) < threshold:
+        if mask is None or not market.admits(mask, budget) or self.evaluator.value(mask) < threshold:
             return None
         return mask
 
     def first(self, start: Mask) -> Mask:
-        """On small fields as ever; on large ones what can be made for the highest of a few thresholds."""
-        if len(self.arena.market.items) <= FEW:
+        """On small fields as ever; on large ones what can be made for the highest of a few
+        thresholds.
+        """
+        if len(self.evaluator.market.items) <= FEW:
             return super().first(start)
         budget = None if self.goal.budget is None else exact(self.goal.budget)
         for share in FIRST:
-            found = self._mended(start, share * ceiling(self.arena), budget, effort=TOUCH_UP)
+            found = self._mended(start, share * ceiling(self.evaluator), budget, effort=TOUCH_UP)
             if found is not None:
                 return found
         return super().first(start)
 
     def tidy(self, mask: Mask, floor: float) -> Mask:
         """As ever; on large fields by looking at each purchase's neighbourhood alone."""
-        small = self.arena.table is not None and len(self.arena.market.items) <= FEW
+        small = self.evaluator.table is not None and len(self.evaluator.market.items) <= FEW
         if small or not self._resolves(floor):
             return super().tidy(mask, floor)
         mender = Mender(self.weak, self.hulls.hoods, floor * floor * (1 - 1e-9), np.random.default_rng(self.goal.seed))
         mender.hold(mask)
         mender.tidy()
-        return mender.mask if self.arena.value(mender.mask) >= floor else mask
+        return mender.mask if self.evaluator.value(mender.mask) >= floor else mask
 
     def maximise(self, budget: Fraction | None, incumbent: Mask) -> tuple[Mask, float]:
-        """The best design within the budget, from an incumbent, and a proven bound on all of them."""
-        arena = self.arena
-        upper = min(bound_from_cuts(arena, None if budget is None else float(budget)), ceiling(arena))
+        """The best design within the budget, from an incumbent, and a proven bound on all of
+        them.
+        """
+        evaluator = self.evaluator
+        upper = min(bound_from_cuts(evaluator, None if budget is None else float(budget)), ceiling(evaluator))
         mask, upper = self._climb(*self._bisect(incumbent, upper, budget), budget)
-        value = arena.value(mask)
+        value = evaluator.value(mask)
         if value == 0.0:  # a margin that is not zero but tiny is below what hull rows resolve
             return super().maximise(budget, mask)
         undecided = value  # up to here the master has failed to decide
@@ -305,7 +332,7 @@ class Prover(PlanSearch):
             if verdict.impossible:
                 upper = min(upper, ask)
             elif verdict.reached is not None:
-                mask, value = verdict.reached, arena.value(verdict.reached)
+                mask, value = verdict.reached, evaluator.value(verdict.reached)
             elif ask == tight:
                 break
             else:
@@ -313,8 +340,10 @@ class Prover(PlanSearch):
         return mask, max(upper, value)
 
     def _bisect(self, mask: Mask, upper: float, budget: Fraction | None) -> tuple[Mask, float]:
-        """Lower the bound by the linear relaxation, and raise the incumbent by what is made of its fractional designs."""
-        value = self.arena.value(mask)
+        """Lower the bound by the linear relaxation, and raise the incumbent by what is made of its
+        fractional designs.
+        """
+        value = self.evaluator.value(mask)
         tight = value * (1 + self.master.gap)
         if value > 0.0 and self.relax(tight, budget, deadline=self.deadline)[0]:
             return mask, min(upper, tight)
@@ -322,7 +351,7 @@ class Prover(PlanSearch):
         for _ in range(BISECTED):
             if self.late() or upper <= low * NEAR**0.5:
                 break
-            self._tell(self.arena.value(mask), upper)
+            self._tell(self.evaluator.value(mask), upper)
             ask = (low * upper) ** 0.5 if upper < 4 * low else (low + upper) / 2
             refuted, _ = self.relax(ask, budget, deadline=self.deadline)
             if refuted:
@@ -330,15 +359,17 @@ class Prover(PlanSearch):
                 continue
             low, found = ask, self._rounded(ask, budget, effort=TOUCH_UP)
             if found is not None:
-                mask, low = found, max(low, self.arena.value(found))
+                mask, low = found, max(low, self.evaluator.value(found))
         return mask, upper
 
     def _climb(self, mask: Mask, upper: float, budget: Fraction | None) -> tuple[Mask, float]:
-        """Raise the incumbent by designs made from fractional ones, from far above it to near; what is refuted on the way counts."""
+        """Raise the incumbent by designs made from fractional ones, from far above it to near; what
+        is refuted on the way counts.
+        """
         steps, left = list(CLIMBED), self.left()
         limit = None if left is None else time.monotonic() + CLIMBING * max(left, 0.0)
         while steps and (limit is None or time.monotonic() < limit):
-            value = self.arena.value(mask)
+            value = self.evaluator.value(mask)
             self._tell(value, upper)
             if upper <= value * NEAR:
                 break
@@ -357,12 +388,13 @@ class Prover(PlanSearch):
     ) -> Cheapest:
         """The cheapest design whose objective reaches the target, to the relative slack.
 
-        Every design is asked to be beaten: the last question, for one that costs less, has no answer.
+        Every design is asked to be beaten: the last question, for one that costs less, has no
+        answer.
         """
         threshold = target * (1 - slack)
         if not self._resolves(threshold):
             return super().minimise(target, budget, incumbent, slack=slack)
-        market, squared = self.arena.market, threshold * threshold
+        market, squared = self.evaluator.market, threshold * threshold
         best, most, hint = incumbent, budget, incumbent
         if best is not None:
             most = market.cost(best) - self.structure.grain
@@ -388,7 +420,7 @@ class Prover(PlanSearch):
             if self.structure.overspent(hint, most):
                 continue
             if not self.separate(solved.values.astype(np.float64), squared, level=squared):
-                if self.arena.value(hint) < threshold:
+                if self.evaluator.value(hint) < threshold:
                     break  # the rows can't tell it from a design that reaches the target
                 found = hint
         if refuted:
@@ -396,13 +428,54 @@ class Prover(PlanSearch):
         return Cheapest(best, bound if best is None else min(bound, market.cost(best)))
 
     def _resolves(self, threshold: float) -> bool:
-        """Whether hull rows tell this threshold from zero: its square is far above the rounding of G."""
-        return threshold * threshold > RESOLVED * self.arena.scale**2
+        """Whether hull rows tell this threshold from zero: its square is far above the rounding of
+        G.
+        """
+        return threshold * threshold > RESOLVED * self.evaluator.scale**2
 
 
 def _stalled(history: list[float], units: int | None) -> bool:
-    """Whether linear programs have come to rise too slowly to be worth their rows: the master is asked instead."""
+    """Whether linear programs have come to rise too slowly to be worth their rows: the master is
+    asked instead.
+    """
     if len(history) <= STALLED:
         return False
     risen = history[-1] - history[-1 - STALLED]
     return risen < SMALL * abs(history[-1]) or (units is not None and history[-1] + HOPE * risen < units)
+
+
+STEPS = 12  # thresholds for a first design
+HALVED = 5  # times the way from it to the next threshold
+
+
+class RobustProver(Prover):
+    """A `Prover` whose rows know radii; designs are made by exchanges alone where the market is
+    plain.
+    """
+
+    def __init__(self, evaluator: Evaluator, goal: Order, *, master: Master | None = None) -> None:
+        super().__init__(evaluator, goal, master=master)
+        self.regions = 0  # with radii what a region asks for takes too long to list for what it is worth
+
+    def first(self, start: Mask) -> Mask:
+        """What can be made for the highest of a few thresholds, and then for higher ones still."""
+        if not self.evaluator.market.plain:
+            return PlanSearch.first(self, start)
+        budget = None if self.goal.budget is None else exact(self.goal.budget)
+        best, high = None, ceiling(self.evaluator)
+        for step in range(1, STEPS):
+            ask = (1 - step / STEPS) * ceiling(self.evaluator)
+            best = self._mended(start, ask, budget, effort=TOUCH_UP)
+            if best is not None:
+                break
+            high = ask
+        if best is None:
+            return PlanSearch.first(self, start)
+        for _ in range(HALVED):
+            ask = (self.evaluator.value(best) + high) / 2
+            found = self._mended(best, ask, budget, effort=1.0)
+            best, high = (best, ask) if found is None else (found, max(high, self.evaluator.value(found)))
+        return best
+
+    def tidy(self, mask: Mask, floor: float) -> Mask:
+        return PlanSearch.tidy(self, mask, floor)

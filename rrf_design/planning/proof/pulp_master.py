@@ -1,8 +1,9 @@
 """The second front end: PuLP, for CBC, HiGHS or a commercial solver that a user has.
 
-Solvers behind PuLP work in floating point; covering rows are relaxed by more than their feasibility tolerance, and the gap they
-prove is stated with it. They can't be interrupted from Python, and HiGHS must not share a process with OR-Tools. So they
-work in a process of their own (this module run as a program), with whatever commands they start: Ctrl-C ends all of them.
+Solvers behind PuLP work in floating point; covering rows are relaxed by more than their feasibility
+tolerance, and the gap they prove is stated with it. They can't be interrupted from Python, and
+HiGHS must not share a process with OR-Tools. So they work in a process of their own (this module
+run as a program), with whatever commands they start: Ctrl-C ends all of them.
 """
 
 from __future__ import annotations
@@ -31,7 +32,9 @@ SLACK = 2e-6  # above the solvers' feasibility tolerance of 1e-6, in units of a 
 
 
 class Pulp:
-    """A `Master` whose process starts with the first program, serves all later ones, and ends with this object."""
+    """A `Master` whose process starts with the first program, serves all later ones, and ends with
+    this object.
+    """
 
     gap = 1e-5
 
@@ -94,7 +97,7 @@ def _end(process: subprocess.Popen[bytes], folder: tempfile.TemporaryDirectory[s
     folder.cleanup()
 
 
-def solve_here(program: BinaryProgram, solver: str, time_limit: float | None) -> Solved:
+def _solve_here(program: BinaryProgram, solver: str, time_limit: float | None) -> Solved:
     """Solve a program in this process."""
     import pulp
 
@@ -118,7 +121,8 @@ def solve_here(program: BinaryProgram, solver: str, time_limit: float | None) ->
         return Solved(Answer.UNKNOWN)
     values = np.array([(v.value() or 0.0) > 0.5 for v in variables], dtype=bool)
     proven = model.sol_status == pulp.LpSolutionOptimal
-    # Floating point tells costs apart to so many digits of all of them: within that, the next whole unit is the bound.
+    # Floating point tells costs apart to so many digits of all of them: within that, the next whole
+    # unit is the bound.
     least = int(program.cost @ values) - Fraction(SLACK) * int(program.cost.sum())
     bound = max(ceil(least), 0) * program.unit if program.minimise and proven else Fraction(0)
     return Solved(Answer.FOUND, values, bound, proven)
@@ -138,7 +142,7 @@ def _command(solver: str, time_limit: float | None) -> Any:
     return pulp.getSolver(name, msg=False, timeLimit=limit, gapRel=0.0)
 
 
-def serve(tasks: IO[bytes], answers: IO[bytes]) -> None:
+def _serve(tasks: IO[bytes], answers: IO[bytes]) -> None:
     """Solve the programs that come, until there are no more."""
     while True:
         try:
@@ -147,7 +151,7 @@ def serve(tasks: IO[bytes], answers: IO[bytes]) -> None:
             return
         answer: Solved | RRFError
         try:
-            answer = solve_here(program, solver, time_limit)
+            answer = _solve_here(program, solver, time_limit)
         except RRFError as error:
             answer = error
         pickle.dump(answer, answers)
@@ -157,4 +161,4 @@ def serve(tasks: IO[bytes], answers: IO[bytes]) -> None:
 if __name__ == "__main__":
     kept = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # whatever a solver prints must not come between the answers
-    serve(sys.stdin.buffer, kept)
+    _serve(sys.stdin.buffer, kept)

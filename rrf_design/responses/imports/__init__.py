@@ -1,8 +1,10 @@
-"""Answers that exist already, in the logs of other tools: rows `id node repeat model text status cost`, and no call is made.
+"""Answers that exist already, in the logs of other tools: rows `id node repeat model text status
+cost`, and no call is made.
 
-One module per tool reads its log as that tool writes it. What is taken for the item, the wording and the answer can be said by a
-path into the tool's own record (`metadata.invoice`, `vars.no`), or by a constant (`=total`). Logs are anybody's: nothing in them
-is executed or written to a path of its own choosing, and sizes are bounded.
+One module per tool reads its log as that tool writes it. What is taken for the item, the wording
+and the answer can be said by a path into the tool's own record (`metadata.invoice`, `vars.no`), or
+by a constant (`=total`). Logs are anybody's: nothing in them is executed or written to a path of
+its own choosing, and sizes are bounded.
 """
 
 from __future__ import annotations
@@ -10,12 +12,14 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from rrf_design.errors import InputError
 from rrf_design.files import suggestion
-from rrf_design.responses.imports import inspect_logs, lm_eval, openai_batch, promptfoo
+from rrf_design.responses.imports import inspect_logs, lm_eval, openai_batch, own_runs, promptfoo
 from rrf_design.responses.imports.records import ImportedRow, RecordPaths, first_record
+from rrf_design.responses.parsed import RECORDED
 
 Reader = Callable[[Path, RecordPaths], Iterator[ImportedRow]]
 TOOLS: Mapping[str, Reader] = {
@@ -23,20 +27,53 @@ TOOLS: Mapping[str, Reader] = {
     "promptfoo": promptfoo.read,
     "lm-eval": lm_eval.read,
     "openai-batch": openai_batch.read,
+    "rrf-design": own_runs.read,
 }
 
 
+def node_names(given: Iterable[str]) -> dict[str, str]:
+    """New names of nodes by old ones, from texts `old=new,...`.
+
+    An old one may hold commas and equals signs: it is a tool's own label.
+    """
+    found: dict[str, str] = {}
+    for text in given:
+        begun = ""
+        for part in text.split(","):
+            begun = f"{begun},{part}" if begun else part
+            if "=" not in part:
+                continue  # the label goes on behind its comma
+            old, _, new = (piece.strip() for piece in begun.rpartition("="))
+            if not old or not new or found.setdefault(old, new) != new:
+                raise InputError(f"--node-names {begun.strip()!r}: write old=new,... with each old name once")
+            begun = ""
+        if begun:
+            raise InputError(f"--node-names {begun.strip()!r}: write old=new,...")
+    return found
+
+
 def read_logs(
-    paths: Iterable[str | os.PathLike[str]], tool: str = "auto", *, where: RecordPaths | None = None
+    paths: Iterable[str | os.PathLike[str]],
+    tool: str = "auto",
+    *,
+    where: RecordPaths | None = None,
+    names: Mapping[str, str] | None = None,
 ) -> Iterator[ImportedRow]:
-    """The answers in some logs, one after the other; InputError names the file, the record and what is wrong."""
+    """The answers in some logs, one after the other; InputError names the file, the record and what
+    is wrong.
+
+    `names`: what nodes are called instead; each of them must occur.
+    """
+    new, met = names or {}, set[str]()
     if tool != "auto" and tool not in TOOLS:
         raise InputError(f"--from {tool!r} is unknown{suggestion(tool, TOOLS)} (known: {', '.join(TOOLS)}, auto)")
     seen: dict[tuple[str, str, str, int], str] = {}
     for path in map(Path, paths):
         try:
             read = TOOLS[recognise(path) if tool == "auto" else tool]
-            for row in read(path, where or RecordPaths()):
+            for own in read(path, where or RecordPaths()):
+                met.add(own.node)
+                row = replace(own, node=new.get(own.node, own.node))
                 key = (row.id, row.node, row.model or "", row.repeat)
                 if key in seen:
                     raise InputError(
@@ -48,6 +85,14 @@ def read_logs(
         except InputError as error:
             message = str(error)
             raise InputError(message if message.startswith(f"{path}: ") else f"{path}: {message}") from None
+    for name in new:
+        if name not in met:
+            raise InputError(f"--node-names: no node {name!r}{suggestion(name, met)} (there are: {_listed(met)})")
+
+
+def _listed(names: Iterable[str]) -> str:
+    listed = sorted(names)
+    return ", ".join(listed[:12]) + (f" and {len(listed) - 12} more" if len(listed) > 12 else "")
 
 
 def recognise(path: Path) -> str:
@@ -55,6 +100,8 @@ def recognise(path: Path) -> str:
     if path.suffix.lower() == ".eval":
         return "inspect"
     record = first_record(path)
+    if record.get("format") == RECORDED:
+        return "rrf-design"
     if "custom_id" in record:
         return "openai-batch"
     if "resps" in record:

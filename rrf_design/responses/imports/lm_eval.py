@@ -1,6 +1,8 @@
-"""lm-evaluation-harness: `samples_TASK_DATE.jsonl`, a line per document and filter, so that documents stand there more than once.
+"""lm-evaluation-harness: `samples_TASK_DATE.jsonl`, a line per document and filter, so that
+documents stand there more than once.
 
-Item: `doc_id`; node: the task; repeats: the texts in `resps[0]`. Log-likelihood tasks have no texts and are refused.
+Item: `doc_id`; node: the task; repeats: the texts in `resps[0]`. Log-likelihood tasks have no texts
+and are refused.
 """
 
 from __future__ import annotations
@@ -26,7 +28,8 @@ def read(path: Path, where: RecordPaths) -> Iterator[ImportedRow]:
             item = name_at(record, where.item or "doc_id", "item")
             node = name_at(record, where.node, "node") if where.node else task
             texts = _texts(record, where)
-            # Another filter of the same document repeats its answers word for word; anything else is a second document.
+            # Another filter of the same document repeats its answers word for word; anything else
+            # is a second document.
             mark = (record.get("doc_hash"), texts)
             if (item, node) in seen:
                 if seen[item, node] != mark:

@@ -1,6 +1,8 @@
-"""OpenAI batch output: lines in any order, the item, wording and repeat in `custom_id` as `ITEM::NODE::REPEAT`.
+"""OpenAI batch output: lines in any order, the item, wording and repeat in `custom_id` as
+`ITEM::NODE::REPEAT`.
 
-Both the chat and the responses format of the body are read; several choices of one request are its repeats.
+Both the chat and the responses format of the body are read; several choices of one request are its
+repeats.
 """
 
 from __future__ import annotations
@@ -49,7 +51,8 @@ def _names(record: dict[str, Any], where: RecordPaths) -> tuple[str, str, int]:
         where.node is None and len(parts) not in (2, 3)
     ):
         raise InputError(
-            f"custom_id {custom!r:.80} is not ITEM::NODE or ITEM::NODE::REPEAT; say with --item and --node where they are"
+            f"custom_id {custom!r:.80} is not ITEM::NODE or ITEM::NODE::REPEAT; say with --item and --node where"
+            " they are"
         )
     item = name_at(record, where.item, "item") if where.item else name_at({"custom_id": parts[0]}, "custom_id", "item")
     node = name_at(record, where.node, "node") if where.node else name_at({"custom_id": parts[1]}, "custom_id", "node")

@@ -1,8 +1,8 @@
 """promptfoo: `-o out.json` (an object with `results.results`) and `.jsonl` (a result a line).
 
-Item: a variable or metadata of the test, which must be named (`--item vars.no`), since `testIdx` counts on through repeats and
-combinations and names nothing. Node: the prompt's label, or its number where it has none; repeats are not exported, so they are
-counted.
+Item: a variable or metadata of the test, which must be named (`--item vars.no`), since `testIdx`
+counts on through repeats and combinations and names nothing. Node: the prompt's label, or its
+number where it has none; repeats are not exported, so they are counted.
 """
 
 from __future__ import annotations

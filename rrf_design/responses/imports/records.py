@@ -19,7 +19,9 @@ LONGEST_NAME = 1000
 
 @dataclass(frozen=True, slots=True)
 class ImportedRow:
-    """One answer: which item, which way of asking, which repeat (from 1), by which model; a text, or why there is none."""
+    """One answer: which item, which way of asking, which repeat (from 1), by which model; a text,
+    or why there is none.
+    """
 
     id: str
     node: str
@@ -32,7 +34,9 @@ class ImportedRow:
 
 @dataclass(frozen=True, slots=True)
 class RecordPaths:
-    """Where in a tool's record the item, the node and the answer stand: a dotted path, or `=` and a constant."""
+    """Where in a tool's record the item, the node and the answer stand: a dotted path, or `=` and a
+    constant.
+    """
 
     item: str | None = None
     node: str | None = None
@@ -40,7 +44,9 @@ class RecordPaths:
 
 
 def at(record: Any, path: str) -> Any:
-    """What stands at a dotted path: keys of tables, places in lists; None where there is nothing."""
+    """What stands at a dotted path: keys of tables, places in lists; None where there is
+    nothing.
+    """
     for part in path.split("."):
         if isinstance(record, dict):
             record = record.get(part)
@@ -52,7 +58,9 @@ def at(record: Any, path: str) -> Any:
 
 
 def name_at(record: Any, path: str, what: str) -> str:
-    """A name (text or a whole number) at a path, or the constant after `=`; InputError when there is none."""
+    """A name (text or a whole number) at a path, or the constant after `=`; InputError when there
+    is none.
+    """
     found = path[1:] if path.startswith("=") else at(record, path)
     if isinstance(found, bool) or not isinstance(found, str | int) or not str(found).strip():
         seen = "nothing" if found is None else f"{found!r:.40}"
@@ -63,7 +71,9 @@ def name_at(record: Any, path: str, what: str) -> str:
 
 
 def text_of(found: Any) -> str | None:
-    """An answer as text: text itself, parts of a message joined, anything else as JSON; None for nothing."""
+    """An answer as text: text itself, parts of a message joined, anything else as JSON; None for
+    nothing.
+    """
     if found is None or isinstance(found, str):
         return found
     if isinstance(found, list) and found and all(isinstance(part, dict) for part in found):
@@ -81,7 +91,9 @@ def money(found: Any) -> float | None:
 
 
 def parse(text: str | bytes, where: str) -> Any:
-    """JSON as tools write it (NaN among scores is allowed, and is nothing here); InputError is one line."""
+    """JSON as tools write it (NaN among scores is allowed, and is nothing here); InputError is one
+    line.
+    """
     try:
         return json.loads(text, parse_constant=lambda name: None)
     except UnicodeDecodeError:

@@ -1,4 +1,5 @@
-"""Runs generated programs: validated, in a process of their own, under the strongest isolation the machine has.
+"""Runs generated programs: validated, in a process of their own, under the strongest isolation the
+machine has.
 
 ``with Sandbox() as box: box.run(Program.build(source, [[1, 2]], expected=[3])).status``
 """

@@ -1,4 +1,6 @@
-"""How many programs a second the sandbox runs here; for the benchmark scenario, never for a test."""
+"""How many programs a second the sandbox runs here; for the benchmark scenario, never for a
+test.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,9 @@ class Throughput:
 def throughput(
     programs: int = 500, *, workers: int | None = None, tests: int = 8, require: Level | str = Level.SECCOMP
 ) -> Throughput:
-    """Run many different small programs with ``tests`` calls each; starting the workers is not counted."""
+    """Run many different small programs with ``tests`` calls each; starting the workers is not
+    counted.
+    """
     inputs = [[12345 * i] for i in range(tests)]
     batch = [
         Program.build(

@@ -1,10 +1,13 @@
-"""The layers that hold a program: uid, namespaces, Landlock, rlimits and a seccomp allow-list, straight from the kernel.
+"""The layers that hold a program: uid, namespaces, Landlock, rlimits and a seccomp allow-list,
+straight from the kernel.
 
-This file runs inside the sandbox's own process, imports the standard library only, and needs no helper program: what a
-privileged launcher such as bubblewrap would set up is a handful of system calls, made here through ctypes.
+This file runs inside the sandbox's own process, imports the standard library only, and needs no
+helper program: what a privileged launcher such as bubblewrap would set up is a handful of system
+calls, made here through ctypes.
 
-Defence in depth: the seccomp filter alone leaves a program no call that reaches a file, a socket, a process or a signal. The other
-layers hold if the filter, or the kernel behind one of the allowed calls, has a hole.
+Defence in depth: the seccomp filter alone leaves a program no call that reaches a file, a socket, a
+process or a signal. The other layers hold if the filter, or the kernel behind one of the allowed
+calls, has a hole.
 """
 
 from __future__ import annotations
@@ -35,14 +38,18 @@ _PRIVATE = _NEWNS | _NEWUTS | _NEWIPC | _NEWPID | _NEWNET
 _MS_RDONLY, _MS_NOSUID, _MS_NODEV, _MS_NOEXEC, _MS_REMOUNT, _MS_REC, _MS_PRIVATE = 1, 2, 4, 8, 32, 1 << 14, 1 << 18
 _MNT_DETACH = 2
 
-# What CPython needs to compute and to write its result: memory, its own clock and timer, the end. By architecture:
-# (audit name, pivot_root, calls allowed as they are, write, calls allowed without PROT_EXEC, calls answered "not permitted").
-# The last kind are looks at files that CPython itself takes, as when a SyntaxError wants to quote its line.
+# What CPython needs to compute and to write its result: memory, its own clock and timer, the end.
+# By architecture:
+# (audit name, pivot_root, calls allowed as they are, write, calls allowed without PROT_EXEC, calls
+# answered "not permitted").
+# The last kind are looks at files that CPython itself takes, as when a SyntaxError wants to quote
+# its line.
 _MACHINES: dict[str, tuple[int, int, tuple[int, ...], int, tuple[int, ...], tuple[int, ...]]] = {
     "x86_64": (
         0xC000003E,
         155,
-        # munmap brk rt_sigprocmask rt_sigreturn mremap madvise setitimer getpid exit gettimeofday sigaltstack gettid
+        # munmap brk rt_sigprocmask rt_sigreturn mremap madvise setitimer getpid exit gettimeofday
+        # sigaltstack gettid
         # futex restart_syscall clock_gettime exit_group getrandom
         (11, 12, 14, 15, 25, 28, 38, 39, 60, 96, 131, 186, 202, 219, 228, 231, 318),
         1,
@@ -52,7 +59,8 @@ _MACHINES: dict[str, tuple[int, int, tuple[int, ...], int, tuple[int, ...], tupl
     "aarch64": (
         0xC00000B7,
         41,
-        # exit exit_group futex setitimer clock_gettime restart_syscall sigaltstack rt_sigprocmask rt_sigreturn gettimeofday
+        # exit exit_group futex setitimer clock_gettime restart_syscall sigaltstack rt_sigprocmask
+        # rt_sigreturn gettimeofday
         # getpid gettid brk munmap mremap madvise getrandom
         (93, 94, 98, 103, 113, 128, 132, 135, 139, 169, 172, 178, 214, 215, 216, 233, 278),
         64,
@@ -137,7 +145,9 @@ def drop_capabilities() -> None:
 
 
 def landlock() -> None:
-    """No path may be opened, no TCP port used, no process outside signalled: a rule set without any exception."""
+    """No path may be opened, no TCP port used, no process outside signalled: a rule set without any
+    exception.
+    """
     if _MACHINE is None:
         raise OSError("no Landlock on this system")
     version = _check(LIBC.syscall(ctypes.c_long(444), None, ctypes.c_size_t(0), ctypes.c_uint(1)))
@@ -154,7 +164,10 @@ def landlock() -> None:
 
 
 def limit(*, memory: int, cpu: int) -> None:
-    """ProgramLimits of one program. At the end of its CPU time comes SIGXCPU, and a second later what nobody can block."""
+    """ProgramLimits of one program.
+
+    At the end of its CPU time comes SIGXCPU, and a second later what nobody can block.
+    """
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_CPU, (cpu, cpu + 1))
     resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
@@ -164,7 +177,9 @@ def limit(*, memory: int, cpu: int) -> None:
 
 
 def seccomp_program() -> bytes:
-    """The filter: the calls of the table, ``write`` to the result only, no executable memory; the rest kills."""
+    """The filter: the calls of the table, ``write`` to the result only, no executable memory; the
+    rest kills.
+    """
     if _MACHINE is None:
         raise OSError("no seccomp filter for this machine")
     audit, _, plain, write, memory, denied = _MACHINE

@@ -1,7 +1,8 @@
 """From the bytes a program's process left behind to statuses. Nothing in these bytes is trusted.
 
-After ``accepted`` the program may have written every line itself. It can claim integers, and so be wrong; it can't claim to be right,
-because the expected values never left this side and are compared here, as plain integers.
+After ``accepted`` the program may have written every line itself. It can claim integers, and so be
+wrong; it can't claim to be right, because the expected values never left this side and are compared
+here, as plain integers.
 """
 
 from __future__ import annotations
@@ -88,7 +89,8 @@ def _ending(report: Mapping[str, Any], limits: ProgramLimits) -> tuple[ProgramSt
         return ProgramStatus.CRASH, "too much output"
     if code == 0:
         return None, ""
-    # The limit is counted in ticks and the report precisely; on a busy virtual machine the two differ by a lot.
+    # The limit is counted in ticks and the report precisely; on a busy virtual machine the two
+    # differ by a lot.
     if code == -signal.SIGXCPU or (code == -signal.SIGKILL and float(report["cpu"]) > 0.5 * limits.cpu):
         return ProgramStatus.TIMEOUT, f"{limits.cpu} s of CPU time"
     if code == 72:

@@ -1,4 +1,6 @@
-"""What goes into the sandbox and what comes out: programs, limits, isolation levels, statuses, executions."""
+"""What goes into the sandbox and what comes out: programs, limits, isolation levels, statuses,
+executions.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,10 @@ from rrf_design.errors import InputError
 
 
 class ProgramStatus(StrEnum):
-    """What became of a program, or of one of its tests. ``ran`` is an integer that nothing was expected of."""
+    """What became of a program, or of one of its tests.
+
+    ``ran`` is an integer that nothing was expected of.
+    """
 
     PARSE_FAILURE = "parse failure"  # no program, or no function of the wanted name
     COMPILE_FAILURE = "compile failure"
@@ -55,7 +60,9 @@ class Isolation:
 
 @dataclass(frozen=True, slots=True)
 class ProgramLimits:
-    """Of one program: CPU seconds of a call and of all calls, wall seconds, bytes of memory and of output."""
+    """Of one program: CPU seconds of a call and of all calls, wall seconds, bytes of memory and of
+    output.
+    """
 
     call: float = 1.0
     cpu: int = 3
@@ -70,10 +77,12 @@ class ProgramLimits:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """Source, the function to call, its arguments test by test, and, kept out of the sandbox, the expected integers.
+    """Source, the function to call, its arguments test by test, and, kept out of the sandbox, the
+    expected integers.
 
-    Arguments are JSON values (numbers, strings, lists). ``checked=False`` leaves out the validator and the restricted builtins: the
-    isolation has to hold on its own, and the tests show that it does.
+    Arguments are JSON values (numbers, strings, lists). ``checked=False`` leaves out the validator
+    and the restricted builtins: the isolation has to hold on its own, and the tests show that it
+    does.
     """
 
     source: str
@@ -114,7 +123,9 @@ class Program:
 
 @dataclass(frozen=True, slots=True)
 class Execution:
-    """One program's end: its status, each test's status and integer, and under which isolation it ran."""
+    """One program's end: its status, each test's status and integer, and under which isolation it
+    ran.
+    """
 
     status: ProgramStatus
     tests: tuple[ProgramStatus, ...]

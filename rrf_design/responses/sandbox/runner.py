@@ -1,4 +1,6 @@
-"""The sandbox: a few zygotes side by side, programs handed to whichever is free, no state between programs."""
+"""The sandbox: a few zygotes side by side, programs handed to whichever is free, no state between
+programs.
+"""
 
 from __future__ import annotations
 
@@ -16,10 +18,12 @@ from rrf_design.responses.sandbox.worker import Worker
 
 
 class Sandbox:
-    """Runs programs under the strongest isolation the machine has, and refuses anything weaker than ``require``.
+    """Runs programs under the strongest isolation the machine has, and refuses anything weaker than
+    ``require``.
 
-    Zygotes start with the first program. ``close`` (or leaving the ``with`` block) ends them; so does losing the object. ``run`` may
-    be called from many threads. ``without`` switches layers off, for tests of the others.
+    Zygotes start with the first program. ``close`` (or leaving the ``with`` block) ends them; so
+    does losing the object. ``run`` may be called from many threads. ``without`` switches layers
+    off, for tests of the others.
     """
 
     def __init__(

@@ -1,7 +1,9 @@
-"""The paper's AST validator: no imports, global or nonlocal, classes, dunder access or dynamic execution.
+"""The paper's AST validator: no imports, global or nonlocal, classes, dunder access or dynamic
+execution.
 
-A filter on syntax keeps honest mistakes and idle tricks out and gives them a name ("rejected"). It is not what keeps the machine
-safe: the process that runs the program is, and it is tested with this file switched off. Standard library only, because it runs there.
+A filter on syntax keeps honest mistakes and idle tricks out and gives them a name ("rejected"). It
+is not what keeps the machine safe: the process that runs the program is, and it is tested with this
+file switched off. Standard library only, because it runs there.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""The near end of one zygote: starts it, hands it a program at a time, and kills the whole group when it must."""
+"""The near end of one zygote: starts it, hands it a program at a time, and kills the whole group
+when it must.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,9 @@ class Worker:
         self.isolation = self._start()
 
     def run(self, program: Program, limits: ProgramLimits) -> Execution:
-        """Run one program; if the zygote is lost on the way, it is replaced and the program has crashed."""
+        """Run one program; if the zygote is lost on the way, it is replaced and the program has
+        crashed.
+        """
         task = {
             "source": program.source,
             "entry": program.entry,
@@ -68,7 +72,8 @@ class Worker:
         from rrf_design.responses.sandbox.confine import NO_NAMESPACES
 
         self._buffer = bytearray()
-        # Needed only until the zygote stands in it (or has put its own empty root there); a killed run leaves nothing.
+        # Needed only until the zygote stands in it (or has put its own empty root there); a killed
+        # run leaves nothing.
         with tempfile.TemporaryDirectory(prefix="rrf-sandbox-") as folder:
             self._process = self._spawn(folder)
             self._finalizer = weakref.finalize(self, _end, self._process)
@@ -86,7 +91,9 @@ class Worker:
         return self._start()
 
     def _spawn(self, folder: str) -> subprocess.Popen[bytes]:
-        """No site packages, no script folder, no environment but a fixed hash seed: sets iterate alike each time."""
+        """No site packages, no script folder, no environment but a fixed hash seed: sets iterate
+        alike each time.
+        """
         options = ("-s", "-S", "-P", "-B", "-X", "utf8")
         process = subprocess.Popen(
             [sys.executable, *options, str(Path(__file__).with_name("zygote.py")), folder, *self._without],

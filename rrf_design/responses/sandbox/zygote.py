@@ -1,10 +1,13 @@
-"""The process that programs are born from: it confines itself once, then forks a fresh child for each program.
+"""The process that programs are born from: it confines itself once, then forks a fresh child for
+each program.
 
-Run as a script with an empty environment; it imports the standard library and its two neighbours, knows inputs and never expected
-outputs, holds no secret, and writes nothing but frames with ``os.write``, so that a fork has no buffer to flush. Requests and answers are
-one line of JSON each on standard input and output; an answer is followed by as many raw bytes as its ``bytes`` says.
+Run as a script with an empty environment; it imports the standard library and its two neighbours,
+knows inputs and never expected outputs, holds no secret, and writes nothing but frames with
+``os.write``, so that a fork has no buffer to flush. Requests and answers are one line of JSON each
+on standard input and output; an answer is followed by as many raw bytes as its ``bytes`` says.
 
-A child may say anything on its own result pipe: the bytes are passed on unread, and the parent decides what they mean.
+A child may say anything on its own result pipe: the bytes are passed on unread, and the parent
+decides what they mean.
 """
 
 from __future__ import annotations
@@ -27,7 +30,9 @@ from typing import Any
 
 
 def _neighbour(name: str) -> ModuleType:
-    """A file beside this one, loaded on its own: the package around it has no place in this process."""
+    """A file beside this one, loaded on its own: the package around it has no place in this
+    process.
+    """
     spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
     assert spec is not None
     assert spec.loader is not None
@@ -46,7 +51,8 @@ _OFFERED = (
     "filter", "float", "frozenset", "hex", "int", "isinstance", "iter", "len", "list", "map",
     "max", "min", "next", "oct", "ord", "pow", "range", "repr", "reversed", "round",
     "set", "slice", "sorted", "str", "sum", "tuple", "zip", "ArithmeticError", "AssertionError", "AttributeError",
-    "Exception", "IndexError", "KeyError", "LookupError", "NameError", "NotImplementedError", "OverflowError", "RecursionError", "RuntimeError", "StopIteration",
+    "Exception", "IndexError", "KeyError", "LookupError", "NameError", "NotImplementedError", "OverflowError",
+    "RecursionError", "RuntimeError", "StopIteration",
     "TypeError", "ValueError", "ZeroDivisionError",
 )
 # fmt: on
@@ -136,7 +142,9 @@ def _child(task: dict[str, Any], result: int, filter_program: bytes | None) -> N
 
 
 def _serve_one(task: dict[str, Any], filter_program: bytes | None, *, alone: bool) -> tuple[dict[str, Any], bytes]:
-    """Fork, collect at most ``output`` bytes until the deadline, and leave nothing of the program alive."""
+    """Fork, collect at most ``output`` bytes until the deadline, and leave nothing of the program
+    alive.
+    """
     read, write = os.pipe()
     child = os.fork()
     if child == 0:
@@ -160,7 +168,8 @@ def _serve_one(task: dict[str, Any], filter_program: bytes | None, *, alone: boo
             end = "output"
             break
     for target in [-child, child] + ([-1] if alone else []):
-        # The group, the leader, and, inside a process namespace of our own, whatever else there may be.
+        # The group, the leader, and, inside a process namespace of our own, whatever else there may
+        # be.
         if end != "exit" or target != child:
             with contextlib.suppress(OSError):
                 os.kill(target, signal.SIGKILL)
@@ -211,7 +220,8 @@ def main(folder: str, without: list[str]) -> None:
         layers.append("namespaces")
     _layer(layers, "no-root", without, confine.drop_user)
     if "namespaces" in layers:
-        # Outside stays a process that only waits; the first process inside is the zygote, and if it goes, all goes.
+        # Outside stays a process that only waits; the first process inside is the zygote, and if it
+        # goes, all goes.
         inner = os.fork()
         if inner:
             os.closerange(0, 3)

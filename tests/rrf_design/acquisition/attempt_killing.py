@@ -1,8 +1,10 @@
-"""A program that kills runs whose calls are being repeated: by SIGKILL, at a request that has arrived, again and again.
+"""A program that kills runs whose calls are being repeated: by SIGKILL, at a request that has
+arrived, again and again.
 
-Run by `test_kills.py` in a process of its own, since forking is only safe where nothing else runs; the provider is another process, which
-counts the requests and does the killing. It cuts the connection at the first requests of every question and answers the later ones.
-Usage: attempt_killing.py FOLDER; prints one JSON object.
+Run by `test_kills.py` in a process of its own, since forking is only safe where nothing else runs;
+the provider is another process, which counts the requests and does the killing. It cuts the
+connection at the first requests of every question and answers the later ones. Usage:
+attempt_killing.py FOLDER; prints one JSON object.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
-"""A program that kills runs in batches: at every request to the provider, before and after it is carried out, by SIGKILL.
+"""A program that kills runs in batches: at every request to the provider, before and after it is
+carried out, by SIGKILL.
 
-Run by `test_batching.py` in a process of its own, since forking is only safe where nothing else runs; the provider is another process,
-which does the killing. Usage: batch_killing.py FOLDER; prints one JSON object.
+Run by `test_batching.py` in a process of its own, since forking is only safe where nothing else
+runs; the provider is another process, which does the killing. Usage: batch_killing.py FOLDER;
+prints one JSON object.
 """
 
 from __future__ import annotations
@@ -53,7 +55,10 @@ def session(url: str, store: Path, provider: str, *, resume: bool, kill: tuple[i
 
 
 def session_in_child(work: Callable[[], Any], aim: Callable[[int], Any]) -> bool:
-    """One session in a child; whether it was killed. It waits until the provider knows whom to kill."""
+    """One session in a child; whether it was killed.
+
+    It waits until the provider knows whom to kill.
+    """
     ready, go = os.pipe()
     pid = os.fork()
     if pid == 0:
@@ -82,7 +87,9 @@ def last_run(store: Path) -> Any:
 
 
 def play(url: str, store: Path, provider: str, step: int, when: str) -> int:
-    """A run whose every session is killed at its step-th request once, then left alone, and so on to its end."""
+    """A run whose every session is killed at its step-th request once, then left alone, and so on
+    to its end.
+    """
     before = dict(tell(url, "/bill")["bill"])
     kills = sessions = 0
     begun = False

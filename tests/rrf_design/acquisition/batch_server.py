@@ -1,7 +1,8 @@
-"""A loopback server with the files and batches of OpenAI and the message batches of Anthropic, a bill, and a hand that kills: for the tests
-of the batch interfaces.
+"""A loopback server with the files and batches of OpenAI and the message batches of Anthropic, a
+bill, and a hand that kills: for the tests of the batch interfaces.
 
-As a program it prints its address and serves until its input ends. `/control` sets what it does, `/bill` says what was charged.
+As a program it prints its address and serves until its input ends. `/control` sets what it does,
+`/bill` says what was charged.
 """
 
 from __future__ import annotations

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import rrf_design as rrf
 from rrf_design.acquisition import acquire
+from rrf_design.acquisition.candidates import Candidates
+from rrf_design.acquisition.selection import Position
 from rrf_design.acquisition.sources import Toolbox, build
 from rrf_design.models.base import Attempt, Outcome, Usage
 from rrf_design.models.scripted import ScriptedModel
@@ -15,7 +18,9 @@ TRUTH = 7.0
 
 
 def ring(n: int = 5, *, k: int = 1, budget: float | None = 4.0, name: str = "ring", **settings: Any) -> rrf.Problem:
-    """n questions with one answer in a ring of relations, every second one on sale, and an anchor on sale at each."""
+    """n questions with one answer in a ring of relations, every second one on sale, and an anchor
+    on sale at each.
+    """
     relations: list[dict[str, Any]] = []
     for i in range(n):
         relation: dict[str, Any] = {"id": f"r{i}", "tail": f"n{i}", "head": f"n{(i + 1) % n}"}
@@ -45,7 +50,9 @@ def scripted(script: Any = one_wrong, **options: Any) -> ScriptedModel:
 
 
 def pairs(count: int = 3, *, name: str = "pairs", cost: float = 1.0, **settings: Any) -> rrf.Problem:
-    """Unrelated pairs of questions, each with an anchor on sale: every pair is a null witness of its own."""
+    """Unrelated pairs of questions, each with an anchor on sale: every pair is a null witness of
+    its own.
+    """
     return rrf.Problem(
         name=name,
         k=1,
@@ -59,7 +66,9 @@ def pairs(count: int = 3, *, name: str = "pairs", cost: float = 1.0, **settings:
 def priced(
     n: int = 5, *, free: int = 0, budget: float | None = 12.0, name: str = "priced", **settings: Any
 ) -> rrf.Problem:
-    """Questions that cost 1 each (all but the first `free` ones), related in a ring and across, checks at 2."""
+    """Questions that cost 1 each (all but the first `free` ones), related in a ring and across,
+    checks at 2.
+    """
     pairs = [(i, j) for i in range(n) for j in range(i)]
     more = {} if budget is None else {"budget": budget}
     return rrf.Problem(
@@ -76,7 +85,9 @@ def priced(
 
 
 def anchored(source: Any, *, dim: int = 1, **anchor: Any) -> rrf.Problem:
-    """One node with the variables a = 12 and b = 7, and an anchor A on sale that has this source."""
+    """One node with the variables a = 12 and b = 7, and an anchor A on sale that has this
+    source.
+    """
     node = {"id": "n", "dim": dim, "prompt": "?", "variables": {"a": 12, "b": 7}}
     return rrf.Problem(k=1, nodes=[node], anchors=[{"id": "A", "node": "n", "cost": 1.0, "source": source, **anchor}])
 
@@ -107,3 +118,9 @@ class Flaky:
         self.left -= 1
         self.calls += 1
         return one_wrong(request)
+
+
+def at(field: rrf.Problem | Candidates, held: Iterable[str] = (), failed: Iterable[str] = ()) -> Position:
+    """A field where so much is held and so much of that failed."""
+    design = Candidates(field) if isinstance(field, rrf.Problem) else field
+    return Position(design, frozenset(held), frozenset(failed))

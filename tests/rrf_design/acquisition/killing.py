@@ -1,7 +1,8 @@
-"""A program that kills runs: forks children from a warm process, ends them with SIGKILL at random moments, checks the books.
+"""A program that kills runs: forks children from a warm process, ends them with SIGKILL at random
+moments, checks the books.
 
-Run by `test_kills.py` in a process of its own, since forking is only safe where nothing else runs. Usage:
-killing.py FOLDER KILLS SEED; prints one JSON object.
+Run by `test_kills.py` in a process of its own, since forking is only safe where nothing else runs.
+Usage: killing.py FOLDER KILLS SEED; prints one JSON object.
 """
 
 from __future__ import annotations
@@ -33,8 +34,10 @@ HANGS = 240.0
 """Seconds after which a run of a tenth of a second counts as one that never ends."""
 
 
-class Shop(ScriptedModel):
-    """A scripted model that writes every call it gets into a file, as a provider's bill would have it."""
+class Candidates(ScriptedModel):
+    """A scripted model that writes every call it gets into a file, as a provider's bill would have
+    it.
+    """
 
     def __init__(self, bill: Path, *, remote: bool, slots: int) -> None:
         super().__init__(one_wrong, slots=slots)
@@ -70,13 +73,14 @@ class Trial:
         self.folder, self.number, self.remote = folder, number, remote
         self.problem: Any = ring() if items == 1 else {f"i{j}": ring(4, name=f"i{j}") for j in range(items)}
         self.slots = 1 if items == 1 else 3
-        # Doubts of a remote model are paid again, so the disturbed run needs slack to end with the same purchases.
+        # Doubts of a remote model are paid again, so the disturbed run needs slack to end with the
+        # same purchases.
         self.budget = (4.0 if items == 1 else 12.0) * (50.0 if remote and not tight else 1.0)
         self.settings = settings | {"method": "witness"}
         self.kills = 0
 
     def acquire(self, name: str, **more: Any) -> Any:
-        model = Shop(self.folder / f"{name}.bill", remote=self.remote, slots=self.slots)
+        model = Candidates(self.folder / f"{name}.bill", remote=self.remote, slots=self.slots)
         store = self.folder / f"{name}.sqlite"
         given = None if "resume" in more else self.problem
         return acquire(given, model, store=store, budget=self.budget, **self.settings, **more)
@@ -101,8 +105,10 @@ class Trial:
         settled: set[tuple[str, str]] = set()
         while True:
             pid = self.child(name, resume=self.exists(name))
-            # Each kill makes the next child's time longer: a forked child pays for every page it touches, which can cost more than
-            # the calm run took as a whole, and then all would be killed before they come to anything, for ever.
+            # Each kill makes the next child's time longer: a forked child pays for every page it
+            # touches, which can cost more than
+            # the calm run took as a whole, and then all would be killed before they come to
+            # anything, for ever.
             longest = 1.6 * length * PATIENCE**self.kills
             assert longest < HANGS, f"trial {self.number}: no child ends, however long it is left alone"
             if not ended(pid, rng.uniform(0.0, longest)):
@@ -143,7 +149,9 @@ class Trial:
             database.close()
 
     def check(self, name: str, before: set[tuple[str, str]]) -> set[tuple[str, str]]:
-        """The promises, after every kill: budget, no settled answer lost, no call without an intent, none twice."""
+        """The promises, after every kill: budget, no settled answer lost, no call without an
+        intent, none twice.
+        """
         state = RunState([""] if not isinstance(self.problem, dict) else self.problem)
         intents: dict[str, int] = {}
         for event in self.events(name):

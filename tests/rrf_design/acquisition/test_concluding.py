@@ -1,4 +1,6 @@
-"""What settled answers amount to: told to the repair as they are, decided by a check where one decides."""
+"""What settled answers amount to: told to the repair as they are, decided by a check where one
+decides.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ from rrf_design.acquisition.loop import Acquirer, Settings, Settlement
 
 
 def settled(answers: dict[str, Any], **settings: Any) -> Acquirer:
-    """A ring played to its end: what is named is answered so (None: not to be read), everything else with 7."""
+    """A ring played to its end: what is named is answered so (None: not to be read), everything
+    else with 7.
+    """
     acquirer = Acquirer(ring(**settings), settings=Settings(budget=6.0, method="witness"))
     while purchases := acquirer.ask(1):
         for purchase in purchases:

@@ -1,18 +1,22 @@
-"""One suite for both stores: SQLite, and a real PostgreSQL server."""
+"""The journal: what was committed is read back whatever happened to the process, and what was
+changed is refused.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import errno
+import json
 import multiprocessing
 import resource
 import sqlite3
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from rrf_design.acquisition.journal import FORMAT, Event, Journal, Kind
+from rrf_design.acquisition.journal import FORMAT, Event, Journal, Kind, _link, _texts_digest, _with_link, _without_link
 from rrf_design.errors import InputError, Refused, RetryLater
 
 
@@ -109,7 +113,9 @@ def test_a_newer_format_is_refused(tmp_path: Path) -> None:
     ],
 )
 def test_what_was_changed_is_refused(tmp_path: Path, change: str) -> None:
-    """Whether rows were edited, lost or exchanged: nobody is told another price, answer or problem than was written."""
+    """Whether rows were edited, lost or exchanged: nobody is told another price, answer or problem
+    than was written.
+    """
     with Journal(tmp_path / "r.sqlite") as journal:
         run = begin(journal)
         journal.append(run, [Event(Kind.SESSION, {}), Event(Kind.SETTLED, {"price": 1.5}, "n1", 0)])
@@ -301,3 +307,47 @@ def test_two_programs_may_make_a_journal_at_once(tmp_path: Path, monkeypatch: py
     with Journal(store) as journal:
         assert journal.summaries() == ()
     assert len(calls) == 2
+
+
+@pytest.mark.parametrize("text", ["{}", '{"a":1}', '{"link":"x"}', '{"a":"\\"link\\":\\"0"}'])
+def test_a_link_comes_off_again(text: str) -> None:
+    mark = _link("", text)
+    linked = _with_link(text, mark)
+    assert json.loads(linked)["link"] == mark
+    assert _without_link(linked) == (text, mark)
+    assert _without_link(text) == (text, "")
+
+
+def test_different_rows_have_different_links() -> None:
+    rows = [
+        (),
+        ("",),
+        (None,),
+        ("None",),
+        ("-",),
+        ("a", "b"),
+        ("ab",),
+        ("a", "b", ""),
+        ("a\n1\n=b",),
+        (1,),
+        (1.0,),
+        ("\ud800",),
+    ]
+    links = [_link("", *row) for row in rows] + [_link("x"), _texts_digest([]), _texts_digest([("a",), ("b",)])]
+    assert all(first != second for first, second in combinations(links, 2))
+
+
+@pytest.mark.parametrize(
+    "fault", [KeyError("x"), TypeError(), ValueError("a\nb"), AttributeError(), ZeroDivisionError()]
+)
+def test_an_event_that_does_not_follow_is_refused(tmp_path: Path, fault: Exception) -> None:
+    def apply(event: Event) -> None:
+        if event.kind is Kind.ENDED:
+            raise fault
+
+    with Journal(tmp_path / "runs.sqlite") as journal:
+        run = journal.create({}, {"": {}})
+        journal.append(run, [Event(Kind.SESSION, {}), Event(Kind.SESSION, {}), Event(Kind.ENDED, {})])
+        with pytest.raises(Refused, match=f"run {run}, event 2: it does not follow") as caught:
+            journal.replay(run, apply)
+    assert "\n" not in str(caught.value)

@@ -1,5 +1,6 @@
-"""At least 200 processes killed with SIGKILL at random moments; see `killing.py` for what is checked after each. And runs killed while
-their calls are being repeated: `attempt_killing.py`."""
+"""At least 200 processes killed with SIGKILL at random moments; see `killing.py` for what is
+checked after each. And runs killed while their calls are being repeated: `attempt_killing.py`.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +34,9 @@ def test_killed_runs_keep_every_promise(folder: Path) -> None:
 
 
 def test_a_killed_run_knows_how_often_it_had_called(folder: Path) -> None:
-    """Every attempt is in the books, and those of all sessions together are no more than one session may make."""
+    """Every attempt is in the books, and those of all sessions together are no more than one
+    session may make.
+    """
     found = killed("attempt_killing.py", str(folder))
     assert found["1"] == {"kills": 12, "seen": [4, 4, 4], "answers": 0}  # killed at every request: given up in the end
     assert found["2"]["answers"] == 3  # two are cut, one or two are killed, and the last is answered

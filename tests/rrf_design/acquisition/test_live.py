@@ -1,4 +1,4 @@
-"""acquire from end to end: what it refuses, what it finds, and what is written down of it."""
+"""Live runs from end to end: models, limits, resuming, and no secret anywhere."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fields import go, one_wrong, ring, scripted
+from fields import PRICES, Flaky, go, one_wrong, ring, scripted
 
 import rrf_design as rrf
 from rrf_design.acquisition import Journal, acquire, answer_log, read_run
 from rrf_design.acquisition.journal import Kind
-from rrf_design.errors import InputError
+from rrf_design.acquisition.stopping import Calls, default
+from rrf_design.errors import InputError, Refused, RetryLater
 from rrf_design.models.base import Attempt, Outcome, Usage
 from rrf_design.models.replay import ReplayModel
 
@@ -209,3 +210,376 @@ def test_a_run_can_be_read_while_it_is_under_way(tmp_path: Path) -> None:
     assert seen[0].stopped_because == "unfinished"
     assert seen[0].items[0].repair["support"] == ["n2"]
     assert seen[0].items[1].repair is None
+
+
+def test_a_team_shares_one_server(tmp_path: Path, server: str) -> None:
+    flaky = Flaky()
+    paused = go(ring(), tmp_path, scripted(flaky), store=server)
+    assert paused.stopped_because == "paused"
+    flaky.left = 99
+    with Journal(server) as journal, journal.holding(paused.run), pytest.raises(Refused, match="is working on it"):
+        go(None, tmp_path, scripted(flaky), store=server, resume=paused.run)
+    resumed = go(None, tmp_path, scripted(flaky), store=server, resume=paused.run)
+    assert flaky.calls == 5
+    assert resumed.repaired["n2"] == pytest.approx([7.0])
+    assert read_run(paused.run, store=server).purchases == resumed.purchases
+
+
+def test_a_wrong_key_does_not_burn_the_budget(tmp_path: Path) -> None:
+    server = Flaky(Outcome.FAILED, after=0)
+    paused = go(ring(), tmp_path, scripted(server))
+    assert paused.stopped_because == "paused"
+    assert "the backend refuses the call: connection refused" in paused.detail
+    assert paused.spent == 0
+    later = Flaky(Outcome.FAILED, after=3)  # a single failed call among answers is an answer that is missing
+    run = go(ring(), tmp_path, scripted(later))
+    assert run.items[0].failed["n3"] == "failed"
+
+
+def test_money_is_real_and_bounded(tmp_path: Path) -> None:
+    free = go(ring(), tmp_path, prices=PRICES)
+    assert free.money > 5 * 0.01
+    tight = go(ring(), tmp_path, prices=PRICES, money=free.money / 2)
+    assert tight.money <= free.money / 2
+    assert len(tight.items[0].answers) < 5
+
+
+@pytest.mark.parametrize("slots", [1, 4])
+def test_calls_can_be_limited(tmp_path: Path, slots: int) -> None:
+    """No more calls than allowed, also with several items and several calls at once; and the run
+    goes on with more.
+    """
+    asked: list[str] = []
+    items = {f"i{j}": ring(4, name=f"i{j}") for j in range(3)}
+
+    def script(request: Any) -> str:
+        asked.append(request.prompt)
+        return "7"
+
+    model = scripted(script, slots=slots)
+    run = go(items, tmp_path, model, budget=9.0, calls=5)
+    assert "calls used up: 2" in run.stopped_because
+    assert run.calls == len(asked) == 5
+    again = go(None, tmp_path, model, resume=run.run, calls=7)
+    assert again.calls == len(asked) == 7
+    lowered = go(None, tmp_path, model, resume=run.run, calls=2)
+    assert lowered.calls == len(asked) == 7
+    done = go(None, tmp_path, model, resume=run.run, calls=99)
+    assert done.calls == len(asked) == 12
+
+
+def test_repeated_calls_count_against_the_limit(tmp_path: Path) -> None:
+    model = scripted(lambda request: Attempt(Outcome.TIMEOUT, usage=Usage(calls=1)))
+    run = go(ring(), tmp_path, model, calls=6)
+    assert run.calls == 6  # four for the first question, two for the second
+
+
+def test_time_is_a_limit_where_a_purchase_is_reserved(tmp_path: Path) -> None:
+    run = go(ring(), tmp_path, seconds=0.0)
+    assert (run.stopped_because, run.calls) == ("time used up", 0)
+
+
+def test_many_items_fill_the_slots(tmp_path: Path) -> None:
+    items = {f"i{j}": ring(4, name=f"i{j}") for j in range(5)}
+    run = go(items, tmp_path, scripted(slots=4), budget=20.0)
+    assert run.spent <= 20
+    assert set(run.repaired) == set(items)
+    assert all(entry.repair["support"] == ["n2"] for entry in run.items)
+    assert run.gamma_lower == min(entry.gamma_lower for entry in run.items)
+
+
+def test_every_question_is_asked_when_its_reservation_fits(tmp_path: Path) -> None:
+    """A reservation is many times what a call costs; questions wait for each other instead of being
+    left out.
+    """
+    asked = go(ring(), tmp_path, scripted(slots=5), prices=PRICES, money=2.0)
+    assert len(asked.items[0].answers) == 5
+
+
+def test_a_judge_costs_no_more_than_was_reserved_however_long_the_answer_is(tmp_path: Path) -> None:
+    """Its prompt holds the answer, which was not there when the run began."""
+    long = "so " * 3000 + "7"
+
+    def say(request: Any) -> str:
+        return "7" if request.prompt.startswith("Right?") else long
+
+    judge = {"verifier": "scripted", "prompt": "Right? {{ answer }}", "max_tokens": 3}
+    problem = rrf.Problem(
+        nodes=[{"id": "a", "prompt": "?", "max_tokens": 4000}, {"id": "b", "prompt": "??", "max_tokens": 4000}],
+        relations=[{"id": "r", "tail": "a", "head": "b"}],
+        anchors=[{"id": "A", "node": "a", "source": judge, "sigma": 1.0, "cost": 1.0}],
+        target=0.5,
+    )
+    prices = {"scripted": {"input": 0.001, "output": 0.0001}}
+    free = go(problem, tmp_path, scripted(say), prices=prices)
+    assert free.items[0].anchors == {"A": (7.0,)}
+    assert free.money > 3.0  # mostly the judge's
+    tight = go(problem, tmp_path, scripted(say), prices=prices, money=4.0)
+    assert tight.money <= 4.0
+    assert tight.items[0].anchors == {}  # not asked: it could have cost more than was left
+
+
+def test_cycles_are_looked_for_less_often_while_a_run_goes_on_and_as_before_afterwards(tmp_path: Path) -> None:
+    import gc
+
+    before, seen = gc.get_threshold(), []
+
+    def script(_: Any) -> str:
+        seen.append(gc.get_threshold()[0])
+        return "7"
+
+    acquire(ring(), scripted(script), store=tmp_path / "r.sqlite")
+    assert min(seen) >= 50_000
+    assert gc.get_threshold() == before
+    with pytest.raises(InputError):
+        acquire(ring(), "no such model", store=tmp_path / "r.sqlite")
+    assert gc.get_threshold() == before
+
+
+def test_looking_for_a_run_makes_no_journal(tmp_path: Path) -> None:
+    store = tmp_path / "none.sqlite"
+    for look in (lambda: acquire(resume="last", store=store), lambda: read_run("last", store=store)):
+        with pytest.raises(InputError, match="no journal of runs"):
+            look()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_finished_run_buys_nothing_when_resumed(tmp_path: Path) -> None:
+    asked = []
+
+    def script(request: Any) -> str:
+        asked.append(request.prompt)
+        return "7"
+
+    first = go(ring(), tmp_path, scripted(script))
+    count = len(asked)
+    second = go(None, tmp_path, scripted(script), resume="last")
+    assert len(asked) == count
+    assert second.purchases == first.purchases
+
+
+def test_a_larger_budget_on_resume_goes_on(tmp_path: Path) -> None:
+    first = go(ring(), tmp_path, budget=1.0, mode="adaptive")
+    second = go(None, tmp_path, resume=first.run, budget=4.0)
+    assert first.spent <= 1.0 < second.spent <= 4.0
+    assert [p.name for p in second.purchases][: len(first.purchases)] == [p.name for p in first.purchases]
+
+
+def test_another_problem_or_another_backend_is_refused(tmp_path: Path) -> None:
+    run = go(ring(), tmp_path)
+    with pytest.raises(InputError, match="belongs to another problem"):
+        go(ring(6), tmp_path, resume=run.run)
+    with pytest.raises(Refused, match="answers of different backends can't be mixed"):
+        go(None, tmp_path, scripted(name="another"), resume=run.run)
+    with pytest.raises(InputError, match="adapter object; give it again"):
+        acquire(resume=run.run, store=tmp_path / "runs.sqlite")
+
+
+def test_two_processes_on_one_run_are_refused(tmp_path: Path) -> None:
+    run = go(ring(), tmp_path)
+    with (
+        Journal(tmp_path / "runs.sqlite") as journal,
+        journal.holding(run.run),
+        pytest.raises(Refused, match="is working on it"),
+    ):
+        go(None, tmp_path, resume=run.run)
+
+
+@pytest.mark.parametrize("slots", [1, 2])
+@pytest.mark.parametrize("outcome", [Outcome.UNREACHABLE, Outcome.RATE_LIMITED])
+def test_model_server_gone_and_back(tmp_path: Path, outcome: Outcome, slots: int) -> None:
+    server = Flaky(outcome)
+    paused = go(ring(), tmp_path, scripted(server, slots=slots))
+    assert paused.stopped_because == "paused"
+    assert "connection refused" in paused.detail
+    assert not paused.certified
+    assert paused.repaired is None
+    server.left = 99
+    resumed = go(None, tmp_path, scripted(server, slots=slots), resume="last")
+    assert resumed.stopped_because != "paused"
+    assert server.calls == 5  # no question was paid for twice
+    assert resumed.repaired["n2"] == pytest.approx([7.0])
+    assert resumed.lost == 0
+
+
+def test_people_review_and_the_run_goes_on(tmp_path: Path) -> None:
+    problem = rrf.Problem(
+        k=1,
+        budget=6.0,
+        target=0.9,
+        nodes=[{"id": "n1", "prompt": "question 1?"}, {"id": "n2", "prompt": "question 2?"}],
+        relations=[{"id": "r", "tail": "n1", "head": "n2"}],
+        anchors=[{"id": f"a{i}", "node": f"n{i}", "cost": 1.0, "source": "person"} for i in (1, 2)],
+    )
+    queue = tmp_path / "reviews.csv"
+    waiting = go(problem, tmp_path, review_file=queue)
+    assert waiting.open_reviews == 2
+    assert waiting.stopped_because == "waiting for review"
+    assert waiting.repaired is None
+    assert waiting.gamma_lower == 0  # nothing is promised on answers that are not there
+    lines = queue.read_text().splitlines()
+    queue.write_text("\n".join([lines[0], *(line + "7" for line in lines[1:])]))
+    done = go(None, tmp_path, resume="last", reviews=queue)
+    assert done.open_reviews == 0
+    assert done.stopped_because == "target reached"
+    assert done.repaired["n2"] == pytest.approx([7.0])
+    assert {p.outcome for p in done.purchases if p.buys == "anchor"} == {"reviewed"}
+
+
+def test_full_disk_ends_with_a_clear_message_and_resumes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    writes = iter(range(10_000))
+
+    def full(self: Journal, what: str) -> None:
+        if what == "written" and next(writes) == 5:
+            raise RetryLater("the journal can't be written (No space left on device); free some disk space")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Journal, "_doing", full)
+        with pytest.raises(RetryLater, match="free some disk space"):
+            go(ring(), tmp_path)
+    run = go(None, tmp_path, resume="last")
+    assert run.repaired["n2"] == pytest.approx([7.0])
+    assert run.spent <= 4
+
+
+def test_a_resumed_run_keeps_the_rules_it_was_begun_with(tmp_path: Path) -> None:
+    first = go(ring(budget=9.0), tmp_path, stop=Calls(2))
+    again = go(None, tmp_path, resume=first.run)
+    assert first.stopped_because == again.stopped_because == "calls used up"
+    assert again.spent == first.spent
+    more = go(None, tmp_path, resume=first.run, stop=default())
+    assert more.spent > first.spent
+
+
+def test_resuming_needs_neither_prices_nor_the_same_slots(tmp_path: Path) -> None:
+    first = go(ring(), tmp_path, scripted(slots=1), prices=PRICES, money=3.3, calls=2)
+    assert first.header["prices"] == {"scripted": PRICES["scripted"]}
+    second = go(None, tmp_path, scripted(slots=3), resume=first.run, calls=99)
+    assert 0 < first.money < second.money <= 3.3
+
+
+def test_an_address_with_a_password_can_be_given_again_alone(tmp_path: Path) -> None:
+    """It is never kept, so the run asks for it; then nothing else has to be repeated."""
+    from rrf_design.acquisition.live import entries_of
+
+    address = "http://me:[hidden]@host/v1"
+    before = {"run": "r1", "models": {"model": {"use": "openai:m", "base_url": address, "name": "m", "identity": {}}}}
+    with pytest.raises(InputError, match="run r1: its base_url holds a password, which is never kept; give it again"):
+        entries_of(None, {}, before, {}, {})
+    found = entries_of(None, {"base_url": "http://me:secret@host/v1"}, before, {}, {})
+    assert found == {"model": {"use": "openai:m", "base_url": "http://me:secret@host/v1"}}
+
+
+def test_secrets_reach_neither_journal_nor_document_nor_message(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    key = "planted-key-31415926535"
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    leaky = Attempt(Outcome.REFUSED, "", Usage(1, 1, 1), {"headers": key}, {"error": key}, f"bad key {key}")
+    seen: list[Any] = []
+    script = scripted(lambda r: leaky if "question 1" in r.prompt else f"7 {key}")
+    run = go(ring(), tmp_path, script, progress=lambda *told: seen.append(told))
+    assert seen
+    assert key not in repr(seen)
+    gone = Attempt(Outcome.UNREACHABLE, usage=Usage(), detail=f"no route with {key}")
+    paused = go(ring(), tmp_path, scripted(lambda r: gone))
+    content = b"".join(file.read_bytes() for file in tmp_path.rglob("*") if file.is_file())
+    assert key.encode() not in content
+    assert key not in json.dumps([run.to_json(), paused.to_json()])
+    assert key not in json.dumps(answer_log(run.run, store=tmp_path / "runs.sqlite"))
+    assert "[hidden]" in paused.detail
+    assert key not in "".join(capsys.readouterr())
+    keyed = rrf.Problem(k=1, nodes=[{"id": "n", "prompt": f"use {key}"}])
+    with pytest.raises(InputError) as caught:
+        go(keyed, tmp_path)
+    assert key not in str(caught.value)
+
+
+def test_a_secret_that_an_adapter_declares_is_hidden(tmp_path: Path) -> None:
+    model = scripted(lambda request: "7 (from declared-secret-123)")
+    model.secrets = ("declared-secret-123",)  # type: ignore[attr-defined]
+    run = go(ring(), tmp_path, model)
+    assert "declared-secret" not in json.dumps(answer_log(run.run, store=tmp_path / "runs.sqlite"))
+
+
+def test_passwords_of_addresses_are_kept_nowhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    secret = "hunter2-in-the-address"
+    monkeypatch.setenv("RRF_STORE", f"postgresql://me:{secret}@127.0.0.1:1/none")
+    with pytest.raises(RetryLater) as caught:
+        acquire(ring(), scripted())
+    assert secret not in str(caught.value)
+    for address in (f"postgresql://me:{secret}/x@host/db", f"postgresql://127.0.0.1:1/db?password={secret}"):
+        with pytest.raises((RetryLater, InputError)) as caught:
+            acquire(ring(), scripted(), store=address)
+        assert secret not in str(caught.value)
+    assert secret not in "".join(capsys.readouterr())
+
+
+@pytest.mark.parametrize("local", [True, False])
+@pytest.mark.parametrize("begun_with_cache", [True, False])
+def test_a_killed_run_resumes_whatever_the_cache_knows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, local: bool, begun_with_cache: bool
+) -> None:
+    """The intent of the first question has no outcome, and the cache has its answer: from the run
+    itself, which keeps an answer before the journal has it, or from another one.
+    """
+    asked: list[str] = []
+
+    def script(request: Any) -> str:
+        asked.append(request.prompt)
+        return one_wrong(request)
+
+    model, kept = scripted(script), tmp_path / "kept"
+    model._identity, model.kept, model.local = {"adapter": "shop"}, True, local
+    if not begun_with_cache:
+        go(ring(), tmp_path, model, store=tmp_path / "other.sqlite", cache=kept)
+    writes = iter(range(10_000))
+
+    def killed(self: Journal, what: str) -> None:
+        if what == "written" and next(writes) == 2:
+            raise RetryLater("killed before the first answer was in the journal")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Journal, "_doing", killed)
+        with pytest.raises(RetryLater, match="killed"):
+            go(ring(), tmp_path, model, cache=kept if begun_with_cache else None)
+    with Journal(tmp_path / "runs.sqlite") as journal:
+        last = journal.events(journal.find("last"))[-1]
+    assert (last.kind, last.purchase) == (Kind.INTENT, "n0")
+    before = len(asked)
+    run = go(None, tmp_path, model, resume="last", cache=kept)
+    assert run.repaired["n2"] == pytest.approx([7.0])
+    assert len(asked) - before == (4 if begun_with_cache else 0)
+    assert len(run.items[0].answers) == 5
+    assert read_run("last", store=tmp_path / "runs.sqlite").to_json() == run.to_json()
+    again = go(None, tmp_path, model, resume="last", cache=kept)
+    assert again.purchases == run.purchases
+
+
+@pytest.mark.parametrize("replaced", [False, True])
+def test_a_store_that_is_deleted_while_a_run_goes_on_is_noticed(tmp_path: Path, replaced: bool) -> None:
+    asked: list[str] = []
+
+    def script(request: Any) -> str:
+        asked.append(request.prompt)
+        if len(asked) == 2:
+            for file in tmp_path.glob("runs.sqlite*"):
+                file.unlink()
+            if replaced:
+                Journal(tmp_path / "runs.sqlite").close()
+        return one_wrong(request)
+
+    with pytest.raises(Refused, match="was deleted or replaced while the run went on") as caught:
+        go(ring(), tmp_path, scripted(script))
+    assert "\n" not in str(caught.value)
+    assert len(asked) == 2
+
+
+def test_an_item_that_money_did_not_reach_says_so(tmp_path: Path) -> None:
+    untouched = go(ring(2), tmp_path, prices={"scripted": {"call": 1.0}}, money=0.5)
+    assert untouched.items[0].stopped_because == "money used up"
+    assert untouched.items[0].repair["reason"].startswith("no question was asked: money used up")
+    silent = go(ring(2), tmp_path, scripted(lambda request: "no idea"))
+    assert silent.items[0].repair["reason"] == "no answer could be read"

@@ -1,4 +1,6 @@
-"""Ask and tell without any model: rounds, reservations, batches, failures, replay."""
+"""Ask and tell without any model: rounds, reservations, batches, failures, replay, and the queue of
+items.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +14,7 @@ from fields import pairs, priced, ring
 import rrf_design as rrf
 from rrf_design.acquisition import Acquirer, Buys, Doubt, Journal, Mode, Purchase, Settings, Settlement, Terms
 from rrf_design.acquisition.journal import Event, Kind
+from rrf_design.acquisition.loop import _ItemQueue
 from rrf_design.acquisition.state import RunState
 from rrf_design.acquisition.stopping import Because, Calls, Gain, Seconds, Target
 from rrf_design.errors import InputError, Refused
@@ -137,7 +140,9 @@ def test_rules_stop_the_loop(rule: Any, because: Because) -> None:
 
 
 def test_exhaustion_is_proved() -> None:
-    """One node has no relation and nothing on sale sees it: the margin stays 0 whatever is bought."""
+    """One node has no relation and nothing on sale sees it: the margin stays 0 whatever is
+    bought.
+    """
     problem = rrf.Problem(
         k=1,
         nodes=[{"id": "a", "prompt": "?"}, {"id": "b", "prompt": "?"}, {"id": "alone", "prompt": "?"}],
@@ -151,6 +156,26 @@ def test_exhaustion_is_proved() -> None:
     assert stop.because is Because.EXHAUSTED
     assert bought(acquirer) == []
     assert "at most 0" in stop.detail
+
+
+def test_the_planners_bound_is_held_against_the_margin_that_it_bounds() -> None:
+    """Where relations are uncertain the planner bounds what that leaves of γ, not γ, 1.41421."""
+    doubtful = [{"id": x, "node": x.lower(), "value": 1.0, "cost": 1.0, "uncertainty": 0.1} for x in "BC"]
+    problem = rrf.Problem(
+        k=1,
+        nodes=[{"id": x, "prompt": x, "range": [0, 2]} for x in "abc"],
+        relations=[{"id": x + y, "tail": x, "head": y, "uncertainty": 0.1} for x, y in ("ab", "bc", "ca")],
+        anchors=[
+            {"id": "A", "node": "a", "value": 1.0},
+            *doubtful,
+            {"id": "D", "node": "c", "value": 1.0, "cost": 0.5, "uncertainty": 5.0},
+        ],
+    )
+    acquirer = Acquirer(problem, settings=settings(method="optimal", budget=3.0))
+    play(acquirer)
+    stop = acquirer.stops[""]
+    assert stop is not None
+    assert "a margin, with declared uncertainty taken off, above 1.19061, and it is 1.19061" in stop.detail
 
 
 def test_the_planners_bound_is_a_reason_to_stop() -> None:
@@ -271,7 +296,9 @@ def test_the_only_free_answer_may_be_unreadable() -> None:
 
 @pytest.mark.parametrize("mode", list(Mode))
 def test_what_could_not_be_read_is_checked_directly_where_nothing_else_helps(mode: Mode) -> None:
-    """Two questions hang on a third; it can't be read, so only a check of it says what it would have been."""
+    """Two questions hang on a third; it can't be read, so only a check of it says what it would
+    have been.
+    """
     problem = rrf.Problem(
         k=1,
         target=0.3,
@@ -333,7 +360,9 @@ def test_neither_the_order_of_answers_nor_a_new_session_changes_what_is_bought(t
 
 
 def test_questions_wait_for_money_that_is_reserved_elsewhere() -> None:
-    """Each call may cost 0.3 and costs 0.1: all five questions are asked with 0.8, never more than the money at once."""
+    """Each call may cost 0.3 and costs 0.1: all five questions are asked with 0.8, never more than
+    the money at once.
+    """
     terms = lambda item, name: Terms(ceiling=0.3, calls=1)  # noqa: E731
     acquirer = Acquirer(ring(), settings=settings(money=0.8, budget=0.0), terms=terms)
     under_way = list(acquirer.ask(9))
@@ -482,3 +511,21 @@ def test_a_run_buys_against_checks_that_may_be_wrong(mode: Mode) -> None:
     play(doubtful)
     assert doubtful.margin().lower >= 0.5
     assert doubtful.state.spent > sure.state.spent
+
+
+def test_the_first_busy_one_comes_first_and_stays() -> None:
+    line = _ItemQueue("abcd")
+    for name in "dbcbd":
+        line.join(name)
+    assert line.first(lambda name: name != "b") == "c"
+    assert line.first(lambda name: True) == "c"  # b has left
+    line.join("b")
+    assert line.first(lambda name: True) == "b"
+
+
+def test_nobody_is_busy() -> None:
+    line = _ItemQueue("ab")
+    line.join("a")
+    assert line.first(lambda name: False) is None
+    assert line.first(lambda name: True) is None
+    assert line.sorted("ba") == ["a", "b"]

@@ -57,7 +57,9 @@ def test_more_can_be_hidden_later(redactor: Redactor) -> None:
     ],
 )
 def test_how_many_tokens_is_no_secret(name: str, secret: bool) -> None:
-    """A limit that was taken for one was left out of the header, and hidden wherever its digits stood in an answer."""
+    """A limit that was taken for one was left out of the header, and hidden wherever its digits
+    stood in an answer.
+    """
     assert secret_name(name) is secret
     assert Redactor(environment={name: "100000"}).text("It is 100000.") == (
         f"It is {HIDDEN}." if secret else "It is 100000."

@@ -9,8 +9,8 @@ import pytest
 from fields import ring, scripted
 
 from rrf_design.acquisition import acquire, read_run
-from rrf_design.acquisition.header import header_of, revision, versions
 from rrf_design.acquisition.loop import Settings
+from rrf_design.acquisition.settings import header_of, revision, versions
 from rrf_design.models import Roster
 from rrf_design.problem import Problem
 from rrf_design.verdict import Verdict
@@ -29,7 +29,9 @@ def test_erased_answers_are_told_to_the_repair(tmp_path: Path) -> None:
 
 
 def test_a_certified_item_has_the_margin_that_its_verdict_rests_on(tmp_path: Path) -> None:
-    """A check of an unread answer protects the others: then the item's own margin must not say that nothing is proven."""
+    """A check of an unread answer protects the others: then the item's own margin must not say that
+    nothing is proven.
+    """
     wordings = {"plain": "one", "again": "two", "other": "three"}
     problem = Problem(
         k=1,

@@ -12,13 +12,15 @@ from fields import scripted
 
 import rrf_design as rrf
 from rrf_design.acquisition import Acquirer, Settings, Settlement
-from rrf_design.acquisition.fetching import Fetcher
+from rrf_design.acquisition.fetch import Fetcher
 from rrf_design.acquisition.review import queue, read_queue, write_queue
 from rrf_design.errors import InputError
 
 
 def problem() -> rrf.Problem:
-    """Three nodes in a chain and a lone pair; reviews at different prices, one of them worth little."""
+    """Three nodes in a chain and a lone pair; reviews at different prices, one of them worth
+    little.
+    """
     names = ["a", "b", "c"]
     return rrf.Problem(
         k=1,
@@ -43,16 +45,16 @@ def run() -> tuple[Acquirer, Fetcher]:
 
 def test_ordered_by_certified_gain_per_cost_without_duplicates(run: tuple[Acquirer, Fetcher]) -> None:
     reviews = queue(*run)
-    names = [review.purchase.name for review in reviews]
+    names = [review["anchor"] for review in reviews]
     assert len(set(names)) == len(names) == 3
-    assert [r.gain_per_cost for r in reviews] == sorted((r.gain_per_cost for r in reviews), reverse=True)
-    assert reviews[0].gain_per_cost > 0
+    assert [r["gain_per_cost"] for r in reviews] == sorted((r["gain_per_cost"] for r in reviews), reverse=True)
+    assert reviews[0]["gain_per_cost"] > 0
 
     acquirer = run[0]
     now = acquirer.margin()
     design, held = acquirer.designs[""], acquirer.state.items[""].held
     with_it = design.margin({*held, names[0]})
-    assert reviews[0].gain_per_cost == pytest.approx(with_it.lower - now.upper)
+    assert reviews[0]["gain_per_cost"] == pytest.approx(with_it.lower - now.upper)
 
 
 @pytest.mark.parametrize("form", ["csv", "jsonl"])
@@ -78,6 +80,16 @@ def test_round_trip(run: tuple[Acquirer, Fetcher], tmp_path: Path, form: str) ->
     run[0].tell(*settlements)
     assert read_queue(path, *run) == []  # reading it again changes nothing
     assert len(queue(*run)) == 2
+
+
+@pytest.mark.parametrize("ending", ["\u2028", "\u0085"])
+def test_what_ends_a_line_elsewhere_ends_no_row(run: tuple[Acquirer, Fetcher], tmp_path: Path, ending: str) -> None:
+    path = tmp_path / "q.jsonl"
+    rows = [row | {"model_answer": f"67{ending}41"} for row in queue(*run)]
+    write_queue(path, rows)
+    path.write_text(path.read_text().replace('"value": ""', '"value": "9"'))
+    write_queue(path, rows)  # which keeps what is filled in
+    assert {settlement.value for settlement in read_queue(path, *run)} == {(9.0,)}
 
 
 @pytest.mark.parametrize(
@@ -110,6 +122,25 @@ def test_wrong_files(run: tuple[Acquirer, Fetcher], tmp_path: Path) -> None:
     (tmp_path / "q.jsonl").write_text("[1]")
     with pytest.raises(InputError, match="not an object"):
         read_queue(tmp_path / "q.jsonl", *run)
+    (tmp_path / "q.jsonl").write_text("[" * 100_000)
+    with pytest.raises(InputError, match="line 1: not JSON"):
+        read_queue(tmp_path / "q.jsonl", *run)
+
+
+@pytest.mark.parametrize("value", [{"x": 1}, [{"x": 1}]])
+def test_a_table_is_no_answer(run: tuple[Acquirer, Fetcher], tmp_path: Path, value: object) -> None:
+    path = tmp_path / "q.jsonl"
+    path.write_text(json.dumps({"id": "see a", "value": value}))
+    with pytest.raises(InputError, match="'see a': value is the table"):
+        read_queue(path, *run)
+
+
+def test_a_long_answer_is_no_obstacle(run: tuple[Acquirer, Fetcher], tmp_path: Path) -> None:
+    path = tmp_path / "q.csv"
+    rows = [row | {"model_answer": "7" * 200_000} for row in queue(*run)]
+    write_queue(path, rows)
+    write_queue(path, rows)
+    assert read_queue(path, *run) == []
 
 
 @pytest.mark.parametrize("form", [".csv", ".jsonl"])

@@ -10,7 +10,7 @@ from fields import ring, scripted
 
 import rrf_design as rrf
 from rrf_design.acquisition import acquire
-from rrf_design.acquisition.shop import Shop
+from rrf_design.acquisition.candidates import Candidates
 from rrf_design.acquisition.stopping import (
     AllOf,
     AnyOf,
@@ -34,7 +34,7 @@ from rrf_design.design import standing_of
 
 
 def view(**changes: Any) -> View:
-    design = Shop(ring(target=0.5))
+    design = Candidates(ring(target=0.5))
     given: dict[str, Any] = {
         "problem": design.problem,
         "margin": lambda: design.margin(["r1", "r3"]),
@@ -104,7 +104,7 @@ def test_composition() -> None:
 def test_declared_uncertainty_is_subtracted_before_the_goal_is_called_reached() -> None:
     base = ring(target=0.5)
     blocks = [relation.model_copy(update={"uncertainty": 0.4}) for relation in base.relations]
-    doubtful = Shop(rrf.Problem(k=1, target=0.5, nodes=base.nodes, relations=blocks, anchors=base.anchors))
+    doubtful = Candidates(rrf.Problem(k=1, target=0.5, nodes=base.nodes, relations=blocks, anchors=base.anchors))
     margin = doubtful.margin(["r1", "r3"])
     assert margin.lower > 0.5 > standing_of(doubtful.problem, margin).robust_lower
     assert Target().check(view(problem=doubtful.problem, margin=lambda: margin)) is None
@@ -117,10 +117,12 @@ def test_summaries() -> None:
 
 
 def test_shared_hallucination_does_not_stop_the_run(tmp_path: Any) -> None:
-    """All answers agree on the same wrong number: the relation defect is zero from the start, and the margin too.
+    """All answers agree on the same wrong number: the relation defect is zero from the start, and
+    the margin too.
 
-    A rule "stop when the answers are consistent" would stop before the first purchase and return the hallucination. The
-    loop goes on until an anchor is bought, and says that the field is beyond its corruption budget.
+    A rule "stop when the answers are consistent" would stop before the first purchase and return
+    the hallucination. The loop goes on until an anchor is bought, and says that the field is beyond
+    its corruption budget.
     """
     problem = rrf.Problem(
         k=1,

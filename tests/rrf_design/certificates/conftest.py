@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy import sparse
 
-from rrf_design.certificates.checker.record import OperatorRecord
+from rrf_design.checker.record import OperatorRecord
 from rrf_design.problem import Problem
 
 

@@ -1,8 +1,17 @@
-"""certify: what stands in a certificate, and why."""
+"""certify: what stands in a certificate, and why.
+
+A certificate in memory, and its files: whole or not at all.
+
+From an assembled operator to its record, and from the record to its file and back.
+
+The pair of a certificate, held to its definition: admissible both, and as far apart as the
+margin allows.
+"""
 
 from __future__ import annotations
 
 import json
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +20,12 @@ import pytest
 
 import rrf_design as rrf
 from rrf_design.certificates import Certificate, NoiseKind, Regime, Uncertainty
+from rrf_design.certificates.issue import _record_of, _save_record
+from rrf_design.checker.record import load_record
 from rrf_design.errors import InputError
 from rrf_design.problem import Problem
 
-from .conftest import triangle
+from .conftest import make_record, triangle
 
 
 def test_a_positive_margin() -> None:
@@ -162,3 +173,140 @@ def test_progress_hears_bounds_that_hold() -> None:
     assert rrf.verify(certificate, progress=lambda *told: again.append(told)).valid
     assert again[0][1][0] == 0.0  # nothing is re-proved before the search is through
     assert again[-1][1][0] == certificate.gamma_lower
+
+
+def test_nothing_is_left_when_saving_is_interrupted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rrf_design.certificates.sections.INLINE_ENTRIES", 3)
+    certificate = rrf.certify(triangle(), ["fix"])
+
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("rrf_design.certificates.issue.write_text", stop)
+        with pytest.raises(KeyboardInterrupt):
+            certificate.save(tmp_path / "c.json")
+    assert list(tmp_path.iterdir()) == []
+    certificate.save(tmp_path / "c.json")
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_what_is_saved_is_the_document(tmp_path: Path) -> None:
+    made = rrf.certify(triangle(), ["fix"], require=0.4)
+    saved = made.save(tmp_path / "c.json")
+    assert json.loads((tmp_path / "c.json").read_text(encoding="utf-8")) == made.document
+    assert saved.certificate == tmp_path / "c.json"
+    assert made.certificate == made.document
+    assert saved.met
+    assert not rrf.certify(triangle(), ["fix"], require=1.4).met
+
+
+def test_the_same_design_gives_the_same_document_and_an_idea_of_what_checking_takes() -> None:
+    first, second = rrf.certify(triangle(), ["fix"]), rrf.certify(triangle(), ["fix"])
+    assert first.document == second.document
+    assert first.verification_seconds is not None
+    assert 0.0 < first.verification_seconds < 60.0
+    assert first.to_json()["verification_seconds"] == first.verification_seconds
+
+
+def test_a_record_survives_its_file(tmp_path: Path) -> None:
+    record = make_record(np.random.default_rng(0).standard_normal((4, 6)), [2, 3, 1], blocks=[3, 1])
+    _save_record(record, tmp_path / "b.npz")
+    assert load_record(tmp_path / "b.npz").digest == record.digest
+    assert [path.name for path in tmp_path.iterdir()] == ["b.npz"]
+
+
+def test_record_of_an_assembled_operator() -> None:
+    record = _record_of(triangle().operator("all"))
+    assert record.block_ids == ("ab", "bc", "ca", "fix")
+    assert record.block_kinds[-1] == "anchor"
+    assert record.radii.tolist() == [0.01, 0.0, 0.0, 0.0]
+    assert record.dense_part((0,)).tolist() == [[-1.0], [1.0]]
+
+
+def exactly(problem: rrf.Problem, document: dict[str, Any]) -> tuple[Fraction, Fraction]:
+    """‖B(e₁ − e₂) + u₁ − u₂‖² and ‖(e₁ − e₂)_D‖², by plain sums of rationals."""
+    operator = problem.operator()
+    dense = operator.matrix.toarray()
+    error = [Fraction(0)] * dense.shape[1]
+    rows = [Fraction(0)] * dense.shape[0]
+    for side, sign in (("first", 1), ("second", -1)):
+        part = document["rivals"][side]
+        for name, values in zip(part["support"], part["direction"], strict=True):
+            for column, x in zip(operator.groups[operator.node_index[name]], values, strict=True):
+                error[column] += sign * Fraction(x)
+        for name, values in zip(part["checks"], part["disturbance"], strict=True):
+            top = int(operator.block_offsets[operator.block_index[name]])
+            for place, x in enumerate(values):
+                rows[top + place] += sign * Fraction(x)
+    for r, row in enumerate(dense):
+        rows[r] += sum((Fraction(float(b)) * e for b, e in zip(row, error, strict=True)), Fraction(0))
+    wanted = [c for n in operator.premise.wanted(operator.node_ids) for c in operator.groups[operator.node_index[n]]]
+    return sum((x * x for x in rows), Fraction(0)), sum((error[c] ** 2 for c in wanted), Fraction(0))
+
+
+def generated(seed: int) -> rrf.Problem:
+    rng = np.random.default_rng(seed)
+    nodes: list[dict[str, Any]] = [{"id": f"n{i}", "dim": int(rng.integers(1, 3))} for i in range(4)]
+    dims = [node["dim"] for node in nodes]
+    settings: dict[str, Any] = {"epsilon": 0.05}
+    if seed % 3 == 1:
+        for node in nodes:
+            node["unit"] = f"u{rng.integers(3)}"
+    if seed % 3 == 2:
+        settings |= {"deliver": ["n0"], "wrong_checks": int(rng.integers(0, 2))}
+    relations = [
+        {
+            "id": f"r{i}{j}",
+            "rows": {f"n{i}": [rng.integers(-2, 3, dims[i]).tolist()], f"n{j}": [rng.integers(1, 3, dims[j]).tolist()]},
+        }
+        for i in range(4)
+        for j in range(i)
+    ]
+    anchors = [{"id": f"a{i}", "node": f"n{i}"} for i in range(4) if rng.random() < 0.8]
+    return rrf.Problem(k=1, nodes=nodes, relations=relations, anchors=anchors, **settings)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_both_are_admissible_and_as_far_apart_as_can_be(seed: int) -> None:
+    problem = generated(seed)
+    made = rrf.certify(problem, budgets=() if seed % 3 == 0 else None)
+    claim = made.document["rivals"]
+    assert claim is not None
+    image2, apart2 = exactly(problem, made.document)
+    assert image2 <= 4 * Fraction(claim["residual"]) ** 2 <= 4 * Fraction(0.05) ** 2
+    assert 0 < Fraction(claim["distance"]) ** 2 <= apart2
+    premise = problem.operator().premise
+    for side in ("first", "second"):
+        assert premise.count(claim[side]["support"]) <= 1
+        assert len(claim[side]["checks"]) <= premise.wrong_checks
+    if made.gamma_upper > 1e-9:
+        assert claim["distance"] == pytest.approx(0.1 / made.gamma_upper, rel=1e-6)
+    else:
+        assert claim["distance"] == pytest.approx(1.0)
+    assert rrf.verify(made).valid
+
+
+def pair_of_two(**settings: Any) -> rrf.Problem:
+    return rrf.Problem(
+        nodes=[{"id": "a"}, {"id": "b"}],
+        relations=[{"id": "r", "tail": "a", "head": "b"}],
+        anchors=[{"id": "x", "node": "a", "sigma": 0.1}],
+        **settings,
+    )
+
+
+def test_a_largest_error_keeps_them_closer() -> None:
+    made = rrf.certify(pair_of_two(epsilon=1.0), largest_error=0.25)
+    assert made.document["rivals"]["distance"] == pytest.approx(0.25, rel=1e-6)
+    assert rrf.verify(made).valid
+    assert made.to_json()["rivals"] == made.document["rivals"]
+
+
+def test_there_is_none_where_noise_can_not_hide_it() -> None:
+    assert rrf.certify(pair_of_two(), budgets=()).document["noise"]["blocks"] == ["x"]
+    assert (
+        rrf.certify(pair_of_two(), budgets=()).document["rivals"] is None
+    )  # the relation carries no noise, and sees them
+    bare = pair_of_two().model_copy(update={"anchors": ({"id": "x", "node": "a"},)})
+    assert rrf.certify(bare).document["rivals"] is None

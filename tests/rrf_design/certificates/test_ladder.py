@@ -1,13 +1,15 @@
-"""Every rung gives a proven lower bound, says which rung it is, and never more than the exact value."""
+"""Every rung gives a proven lower bound, says which rung it is, and never more than the exact
+value.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from rrf_design.certificates.checker.exact import Verdict
-from rrf_design.certificates.checker.proofs import prove_floor
 from rrf_design.certificates.ladder import SECOND_OPINION, Rung, climb, listed
+from rrf_design.checker.exact import ProofOutcome
+from rrf_design.checker.proofs import prove_floor
 from rrf_design.errors import InputError
 
 from .conftest import brute_margin, make_record
@@ -36,7 +38,7 @@ def test_rungs(rung: Rung, front_end: str) -> None:
     truth = brute_margin(matrix, [1] * 7, 2)
     standing = climb(record, 1, rung=rung, time_limit=60.0, n_jobs=None, front_end=front_end)
     assert 0.0 < standing.lower <= truth * (1 + 1e-12)
-    assert prove_floor(record, 2, floor=standing.lower).verdict is Verdict.PROVED
+    assert prove_floor(record, 2, floor=standing.lower).outcome is ProofOutcome.PROVED
     expected = "exact" if rung in (Rung.AUTO, Rung.BRANCH_AND_BOUND) else str(rung)
     assert standing.rung == expected
     assert (SECOND_OPINION in standing.notes) == (rung is Rung.MIXED_INTEGER)
@@ -69,14 +71,14 @@ def test_listed_supports() -> None:
 
 def test_a_bound_that_can_not_be_re_proved_in_time_is_not_claimed(monkeypatch: pytest.MonkeyPatch) -> None:
     from rrf_design.certificates import ladder
-    from rrf_design.certificates.checker.exact import Verdict
-    from rrf_design.certificates.checker.proofs import Proof
+    from rrf_design.checker.exact import ProofOutcome
+    from rrf_design.checker.proofs import Proof
 
     record = make_record(np.random.default_rng(0).standard_normal((60, 20)))
     options = {"rung": Rung.BRANCH_AND_BOUND, "time_limit": 0.0, "n_jobs": None}
-    monkeypatch.setattr(ladder, "prove_floor", lambda *_, **__: Proof(Verdict.PROVED, 0, 0))
+    monkeypatch.setattr(ladder, "prove_floor", lambda *_, **__: Proof(ProofOutcome.PROVED, 0, 0))
     assert ladder.climb(record, 4, **options).lower > 0.0
-    monkeypatch.setattr(ladder, "prove_floor", lambda *_, **__: Proof(Verdict.UNDECIDED, 0, 0))
+    monkeypatch.setattr(ladder, "prove_floor", lambda *_, **__: Proof(ProofOutcome.UNDECIDED, 0, 0))
     standing = ladder.climb(record, 4, **options)
     assert (standing.lower, standing.proof) == (0.0, {"kind": "none"})
     assert any("not claimed" in note for note in standing.notes)

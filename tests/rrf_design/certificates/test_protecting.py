@@ -1,4 +1,6 @@
-"""Certificates under a premise: what is issued is what can be re-proved, in the words of the problem."""
+"""Certificates under a premise: what is issued is what can be re-proved, in the words of the
+problem.
+"""
 
 from __future__ import annotations
 

@@ -1,10 +1,19 @@
-"""Radii from calibration and parsers, and the bound per support."""
+"""Radii from calibration and parsers, and the bound per support.
+
+Calibration files: every fault in one line, and radii that cover what they are said to cover.
+"""
 
 from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+import rrf_design as rrf
+from rrf_design.certificates import calibrate, read_calibration
 from rrf_design.certificates.uncertainty import (
     Uncertainty,
     bootstrap_radius,
@@ -13,8 +22,9 @@ from rrf_design.certificates.uncertainty import (
     robust_floor,
 )
 from rrf_design.errors import InputError
+from rrf_design.problem import Problem
 
-from .conftest import make_record
+from .conftest import make_record, triangle
 
 
 def test_bootstrap_covers_the_mean_about_as_often_as_promised() -> None:
@@ -64,3 +74,126 @@ def test_the_largest_threshold_is_found() -> None:
     assert robust_floor(record, 2, start=0.5) == pytest.approx(0.3, rel=1e-8)
     record = make_record(matrix, radii=[2.0, 0.0, 0.3])
     assert robust_floor(record, 2, start=0.5) == 0.0
+
+
+def write(folder: Path, name: str, content: Any) -> Path:
+    path = folder / name
+    path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("c.json", "{", "not valid JSON"),
+        ("c.json", "{}", "holds no calibration data"),
+        ("c.json", "[1]", "entry 1: must be a table"),
+        ("c.json", {"ab": 3}, "block 'ab': must be a table"),
+        ("c.json", {"ba": {"samples": [1] * 5}}, "there is no block 'ba'"),
+        ("c.json", {"ab": {"sampels": []}}, "unknown key 'sampels'; did you mean"),
+        ("c.json", {"ab": {}}, "give samples, or errors"),
+        ("c.json", {"ab": {"samples": [1, 2]}}, "expected at least 5 repeats"),
+        ("c.json", {"ab": {"samples": [[[1, 2]]] * 6}}, "sample 1: expected 1×1"),
+        ("c.json", {"ab": {"samples": ["x"] * 6}}, "sample 1: must be a matrix of numbers"),
+        ("c.json", {"ab": {"samples": 4}}, "samples must be a list"),
+        ("c.json", '{"ab": {"samples": [NaN]}}', "NaN is not a number"),
+        ("c.json", {"ab": {"samples": [1] * 6, "deviation": -1}}, "deviation must be a number of at least 0"),
+        ("c.json", {"ab": {"errors": 1, "trials": 9}}, "errors need effect"),
+        ("c.json", {"ab": {"errors": 1.5, "trials": 9, "effect": 1}}, "whole numbers"),
+        ("c.json", {"ab": {"errors": 10, "trials": 9, "effect": 1}}, "is no error rate"),
+        ("c.json", {"ab": {"samples": [1] * 6, "effect": 1}}, "belong to errors"),
+        ("c.json", {"ab": {"errors": 0, "trials": 9, "effect": 1, "deviation": 1}}, "belongs to samples"),
+        ("c.jsonl", '{"sample": 1}', "entry 1: names no block"),
+        ("c.jsonl", '{"block": "ab", "trials": 1}\n{"block": "ab", "trials": 2}', "two values of trials"),
+        ("c.csv", "block,value\nab,1", "unknown column 'value'"),
+        ("c.csv", "block,sample\nab,one", "line 2: sample 'one' is not a number"),
+        ("c.csv", "block,sample\nab,1,2", "too many cells"),
+        ("c.txt", "", "end in .json, .jsonl or .csv"),
+    ],
+)
+def test_faults_name_the_file_and_what_is_wrong(tmp_path: Path, name: str, content: Any, message: str) -> None:
+    path = write(tmp_path, name, content)
+    with pytest.raises(InputError, match=message) as fault:
+        read_calibration(triangle(), path)
+    assert str(fault.value).startswith(str(path))
+    assert "\n" not in str(fault.value)
+
+
+def test_a_missing_file_and_a_bad_confidence(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no such file"):
+        read_calibration(triangle(), tmp_path / "none.json")
+    with pytest.raises(InputError, match="between 0 and 1"):
+        calibrate(triangle(), {"ab": {"samples": [1.0] * 6}}, confidence=1.0)
+
+
+def test_the_three_formats_say_the_same(tmp_path: Path) -> None:
+    samples = [1.02, 0.97, 1.01, 1.0, 0.99, 1.03]
+    rate = {"errors": 1, "trials": 50, "effect": 0.5}
+    whole = write(tmp_path, "c.json", {"ab": {"samples": samples}, "bc": rate})
+    lines = [{"block": "ab", "sample": [[x]]} for x in samples] + [{"block": "bc", **rate}]
+    logged = write(tmp_path, "c.jsonl", "\n".join(json.dumps(line) for line in lines))
+    rows = ["block,sample,errors,trials,effect", *(f"ab,{x},,," for x in samples), "bc,,1,50,0.5"]
+    table = write(tmp_path, "c.csv", "\n".join(rows))
+    first = read_calibration(triangle(), whole)
+    assert read_calibration(triangle(), logged) == read_calibration(triangle(), table) == first
+    assert first.confidence == 0.95
+    assert "bootstrap (asymptotic)" in first.source
+    assert "Clopper" in first.source
+    assert first.radii["bc"] == pytest.approx(parser_radius(1, 50, effect=0.5, confidence=0.975))
+
+
+def scaled() -> Problem:
+    """Weight 4 in a family of one, rows in units of 0.5, the tail in a metric of 9: 2 · 2 / 3 in
+    front of everything.
+    """
+    return Problem(
+        name="scaled",
+        nodes=[{"id": "x", "metric": 9.0}, {"id": "y"}],
+        relations=[
+            {
+                "id": "r",
+                "tail": "x",
+                "head": "y",
+                "transport": {"scale": 2.0},
+                "weight": 4.0,
+                "sigma": 0.5,
+                "uncertainty": 9.0,
+            }
+        ],
+        anchors=[{"id": "a", "node": "x", "uncertainty": 0.25}],
+    )
+
+
+def test_radii_are_those_of_the_assembled_operator_and_count_the_bias() -> None:
+    found = calibrate(scaled(), {"r": {"samples": [2.3] * 40, "deviation": 0.1}}, confidence=0.9)
+    front = 2.0 * 2.0 / 3.0
+    around = concentration_radius(np.full((40, 1, 1), 2.3), deviation=0.1 * front, confidence=0.9)
+    assert found.radii == {"r": pytest.approx(0.3 * front + around)}
+    assert "the others as declared" in found.source
+
+
+def test_calibrated_radii_cover_the_truth_and_reach_the_certificate() -> None:
+    problem = Problem(
+        name="plane",
+        nodes=[{"id": "x", "dim": 2}, {"id": "y", "dim": 2}],
+        relations=[{"id": "r", "tail": "x", "head": "y"}],
+        anchors=[{"id": "a", "node": "x"}, {"id": "b", "node": "y"}],
+        k=1,
+    )
+    rng = np.random.default_rng(0)
+    truth = np.eye(2) + 0.02
+    samples = (truth + 0.05 * rng.standard_normal((60, 2, 2))).tolist()
+    spread = calibrate(problem, {"r": {"samples": samples}})
+    assert np.linalg.norm(truth - np.eye(2), 2) < spread.radii["r"] < 0.2
+    certificate = rrf.certify(problem, uncertainty=spread)
+    assert certificate.document["uncertainty"]["confidence"] == 0.95
+    assert certificate.robust_lower < certificate.gamma_lower
+    assert rrf.verify(certificate).valid
+
+
+def test_data_about_blocks_that_are_not_in_the_design_are_of_no_account() -> None:
+    """The calibration of a whole catalogue serves every design made from it."""
+    spread = calibrate(triangle(), {"fix": {"errors": 0, "trials": 100, "effect": 1.0}})
+    with_it = rrf.certify(triangle(), ["fix"], uncertainty=spread)
+    without = rrf.certify(triangle(), uncertainty=spread)
+    assert with_it.document["uncertainty"]["eta"] > without.document["uncertainty"]["eta"]

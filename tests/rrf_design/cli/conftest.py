@@ -1,4 +1,6 @@
-"""Runs the command in this process, as a user would: arguments in; exit code, output and messages out."""
+"""Runs the command in this process, as a user would: arguments in; exit code, output and messages
+out.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The verbs agree with each other, as the rooms behind them do (tests/rrf_design/test_agreement.py)."""
+"""The verbs agree with each other, as the rooms behind them do
+(tests/rrf_design/test_agreement.py).
+"""
 
 from __future__ import annotations
 
@@ -50,7 +52,9 @@ def test_the_command_line_says_the_same(run: Any, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("seed", range(0, 60, 5))
 def test_every_verb_says_the_same_of_a_generated_file(run: Any, tmp_path: Path, seed: int) -> None:
-    """A run with one wrong answer in three; then plan, explain, certify, repair and the pages are asked about what it bought."""
+    """A run with one wrong answer in three; then plan, explain, certify, repair and the pages are
+    asked about what it bought.
+    """
     problem = live(generated(seed))
     path, answers, model = tmp_path / "problem.json", tmp_path / "answers.json", tmp_path / "model.json"
     rrf.save(problem, path)

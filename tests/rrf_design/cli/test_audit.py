@@ -1,4 +1,7 @@
-"""audit: whose word is the truth, who waits for whom, and when the answer is no. The whole way is in `test_pilot`."""
+"""audit: whose word is the truth, who waits for whom, and when the answer is no.
+
+The whole way is in `test_pilot`.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from rrf_design.cli.audit import _delta
+from rrf_design.promises.audits import _delta
 
 Run = Callable[..., Any]
 
@@ -141,17 +144,10 @@ def test_verify_notices_a_file_that_was_changed_after_its_audit(run: Run, table:
     assert run("verify", "audit.json", "--delivered", "delivered.csv").code == 2
 
 
-def test_a_second_draw_until_it_is_clean_is_refused(run: Run, table: Path) -> None:
-    """Another seed into another file would be another chance; the same seed draws the same."""
-    assert run("audit", *OPTIONS, "--labels", "12", "-o", "first.json").code == 0
-    assert run("audit", *OPTIONS, "--labels", "12", "-o", "again.json").code == 0
-    other = run("audit", *OPTIONS, "--labels", "12", "-o", "second.json", "--seed", "5")
-    assert (other.code, Path("second.json").exists()) == (2, False)
-    assert "audited these deliveries with seed 0" in other.err
-
-
 def test_the_last_delivery_is_audited(run: Run, table: Path) -> None:
-    """A table that was delivered twice, or that came with a column of that name: what stands behind all of the input's columns was delivered."""
+    """A table that was delivered twice, or that came with a column of that name: what stands behind
+    all of the input's columns was delivered.
+    """
     rows = list(csv.DictReader(Path("delivered.csv").read_text().splitlines()))
     for own in ("rrf_answer", "answer"):
         late = {"rrf_answer": "answer", "answer": "rrf_answer"}[own]
@@ -179,7 +175,8 @@ def test_a_document_with_other_items_than_the_table_is_refused(run: Run, table: 
     from rrf_design.documents import sealed
 
     Path("rrf.toml").write_text(
-        '[data]\ntable = "t.csv"\nid = "no"\ngold = "booked"\n[answer]\nof = "a"\n[[ask]]\nid = "a"\nprompt = "{{ no }}?"\n'
+        '[data]\ntable = "t.csv"\nid = "no"\ngold = "booked"\n[answer]\nof = "a"\n[[ask]]\nid = "a"\nprompt = "{{ no'
+        ' }}?"\n'
     )
     Path("t.csv").write_text("no,booked\nx,1\ny,2\n")
     items = [{"id": name, "answer": 1} for name in ("x", "y", "z")]
@@ -189,7 +186,9 @@ def test_a_document_with_other_items_than_the_table_is_refused(run: Run, table: 
 
 
 def test_labels_behind_a_gap_are_explained(run: Run, table: Path) -> None:
-    """Nothing is claimed of 0 draws; what is filled in behind a gap waits for it; the recipe's own question is asked."""
+    """Nothing is claimed of 0 draws; what is filled in behind a gap waits for it; the recipe's own
+    question is asked.
+    """
     Path("table.csv").write_text("no,text\n" + "".join(f"i{n},text {n}\n" for n in range(40)))
     Path("rrf.toml").write_text(
         '[data]\ntable = "table.csv"\nid = "no"\n[answer]\nof = "t"\nk = 1\n[[ask]]\nid = "t"\nprompt = "{{ text }}"\n'
@@ -290,7 +289,9 @@ cost = 5.0
 
 
 def test_an_audit_in_the_words_of_an_earlier_version_says_what_to_do(run: Run, table: Path) -> None:
-    """Its sentence wrote 9.00% where this one writes 9.00 %; the same draw in another file has the same labels."""
+    """Its sentence wrote 9.00% where this one writes 9.00 %; the same draw in another file has the
+    same labels.
+    """
     assert run("audit", *OPTIONS, "--labels", "20", "-o", "old.json").code == 0
     document = json.loads(Path("old.json").read_text())
     changed = {**document, "sentence": document["sentence"].replace(" %)", "%)")}

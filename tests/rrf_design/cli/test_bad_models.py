@@ -1,4 +1,6 @@
-"""A model that can't be asked is told in one line, before anything is bought and before there is a run."""
+"""A model that can't be asked is told in one line, before anything is bought and before there is a
+run.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A run asks before it spends what nobody has allowed; without a terminal it refuses, with the remedy."""
+"""A run asks before it spends what nobody has allowed; without a terminal it refuses, with the
+remedy.
+"""
 
 from __future__ import annotations
 

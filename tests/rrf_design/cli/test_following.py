@@ -135,7 +135,9 @@ def test_only_runs_are_followed(run: Run, tmp_path: Path) -> None:
 
 
 def test_a_run_that_is_going_on_is_followed_by_another_process(tmp_path: Path) -> None:
-    """The run waits for an answer until the other process has written its page; then it ends, and so does the other."""
+    """The run waits for an answer until the other process has written its page; then it ends, and
+    so does the other.
+    """
     store, page, asked, go_on = tmp_path / "runs.sqlite", tmp_path / "x.html", threading.Event(), threading.Event()
 
     def answer(request: Any) -> str:

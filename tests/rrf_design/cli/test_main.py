@@ -1,22 +1,30 @@
-"""What every verb promises: help with an example, one line for a wrong call, bounds when interrupted."""
+"""What every verb promises: help with an example, one line for a wrong call, bounds when
+interrupted, and one object or a text as output.
+"""
 
 from __future__ import annotations
 
 import inspect
+import json
+import math
 import os
 import shlex
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 import typer
 
 import rrf_design
-from rrf_design.bundles import Backend
+from rrf_design.cli import options, output
 from rrf_design.cli.app import VERBS as LINES
 from rrf_design.cli.app import app
+from rrf_design.cli.options import is_dataset, open_dataset
+from rrf_design.errors import InputError
+from solvers.result import Progress
 
 Run = Callable[..., Any]
 
@@ -43,9 +51,9 @@ def test_help_teaches_with_an_example(path: str) -> None:
 
 @pytest.mark.parametrize("path", VERBS)
 def test_examples_are_calls_that_the_verb_takes(path: str) -> None:
-    for line in inspect.cleandoc(VERBS[path].help or "").splitlines():
-        if line.startswith("Example: "):
-            words = shlex.split(line.removeprefix("Example: "))
+    for paragraph in inspect.cleandoc(VERBS[path].help or "").split("\n\n"):
+        if paragraph.startswith("Example: "):
+            words = shlex.split(paragraph.removeprefix("Example: "))
             assert words[: len(path.split())] == path.split()
             VERBS[path].make_context(path, words[len(path.split()) :])
 
@@ -58,11 +66,18 @@ def test_the_line_of_a_verb_is_the_beginning_of_its_help(name: str) -> None:
     assert LINES[name].line == " ".join(first.split())
 
 
+def test_verbs_stand_in_the_order_of_the_list(run: Run) -> None:
+    shown = run("--help").out.partition("Commands")[2]
+    places = [shown.index(f"\n  {name}  ") for name in LINES]
+    assert places == sorted(places)
+
+
 def test_the_list_of_verbs_imports_none_of_them() -> None:
     program = (
         "import sys\nfrom rrf_design.cli import main\n"
         "try:\n    main(['--help'])\nexcept SystemExit:\n    pass\n"
-        "print([name for name in sys.modules if name.startswith('rrf_design.cli.')], file=sys.stderr)"
+        "print([name for name in sys.modules if name.startswith('rrf_design.cli.') or name in ('numpy', 'pydantic')],"
+        " file=sys.stderr)"
     )
     made = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert made.stderr.strip() == "['rrf_design.cli.app']"
@@ -155,9 +170,8 @@ def test_ctrl_c_in_a_planner_tells_the_bounds_it_was_told(
 ) -> None:
     import rrf_design.planning
 
-    def stopped(*_: object, backend: Backend, **__: object) -> None:
-        assert backend.progress is not None
-        backend.progress(None, (0.25, 0.5), "")
+    def stopped(*_: object, progress: Progress, **__: object) -> None:
+        progress(None, (0.25, 0.5), "")
         raise KeyboardInterrupt
 
     monkeypatch.setattr(rrf_design.planning, "plan", stopped)
@@ -167,3 +181,142 @@ def test_ctrl_c_in_a_planner_tells_the_bounds_it_was_told(
     assert made.code == 130
     assert made.out == ""
     assert "margin: so far proven between 0.25 and 0.5" in made.err
+
+
+def test_an_interrupt_tells_what_is_known_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[BaseException] = []
+    monkeypatch.setattr("rrf_design.cli.output.tell_interrupted", told.append)
+
+    def interrupted(self: Any, ctx: Any) -> None:
+        raise KeyboardInterrupt("γ is at least 0.5")
+
+    monkeypatch.setattr("typer.core.TyperGroup.invoke", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        typer.main.get_command(app).invoke(None)  # type: ignore[arg-type]
+    assert [str(one) for one in told] == ["γ is at least 0.5"]
+
+
+def test_json_is_one_line_without_infinities(capsys: pytest.CaptureFixture[str]) -> None:
+    output.print_json({"a": math.inf, "b": [math.nan, 1.5], "γ": "é"})
+    printed = capsys.readouterr().out
+    assert printed.count("\n") == 1
+    assert json.loads(printed) == {"a": None, "b": [None, 1.5], "γ": "é"}
+
+
+def test_text_of_problem_files_is_never_markup(capsys: pytest.CaptureFixture[str]) -> None:
+    output.console.cache_clear()
+    output.say("[red]x[/red] [link]")
+    output.table("", ["a"], [["[bold]y"]])
+    printed = capsys.readouterr().out
+    output.console.cache_clear()
+    assert "[red]x[/red] [link]" in printed
+    assert "[bold]y" in printed
+
+
+def test_no_bar_and_no_colour_away_from_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    with output.progress_bar("margin", quiet=True) as progress:
+        progress(0.5, (0.1, 0.2), "")
+    assert progress.bounds == (0.1, 0.2)
+    captured = capsys.readouterr()
+    assert captured.out == captured.err == ""
+
+
+def test_a_bar_on_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    import rich.console
+
+    terminal = rich.console.Console(stderr=True, force_terminal=True, width=160, color_system=None)
+    monkeypatch.setattr(output, "console", lambda *, stderr=False: terminal)
+    progress = output.Progress("margin", time_limit=10.0, shown=True)
+    progress(0.5, (0.125, 0.25), "")
+    progress(None, (0.125, 0.2), "")
+    progress.stop()
+    assert "between 0.125 and 0.2" in capsys.readouterr().err
+
+
+def test_words_take_the_place_of_bounds(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    import rich.console
+
+    terminal = rich.console.Console(stderr=True, force_terminal=True, width=160, color_system=None)
+    monkeypatch.setattr(output, "console", lambda *, stderr=False: terminal)
+    progress = output.Progress("repair", time_limit=None, shown=True)
+    progress(0.5, None, "best so far, not proven: a")
+    progress.stop()
+    assert "best so far, not proven: a" in capsys.readouterr().err
+    assert output.progress_words(progress) == "repair: best so far, not proven: a"
+
+
+def test_ids_are_split_at_commas() -> None:
+    assert options.split_ids(None) is None
+    assert options.split_ids(" a, b ,,c") == ["a", "b", "c"]
+
+
+def test_an_interrupt_inside_a_kernel_is_an_interrupt() -> None:
+    """Compiled code returns a result though the interrupt is set; the interpreter makes a
+    SystemError of that, twice over.
+    """
+
+    def kernel(progress: output.Progress) -> None:
+        progress(0.5, None, "best so far, not proven: a")
+        inner = SystemError("returned a result with an exception set")
+        inner.__cause__ = KeyboardInterrupt()
+        raise SystemError("returned a result with an exception set") from inner
+
+    with pytest.raises(KeyboardInterrupt) as caught, output.progress_bar("repair", quiet=True) as progress:
+        kernel(progress)
+    assert caught.value.__notes__ == ["repair: best so far, not proven: a"]
+    with pytest.raises(SystemError), output.progress_bar("repair", quiet=True):
+        raise SystemError("of another kind")
+
+
+def test_a_zero_is_shown_without_the_digits_of_its_rounding() -> None:
+    assert output.proven_range(0.0, 0.0) == "0"
+    assert output.proven_range(0.0, 2.65e-16) == "0 (numerically: below 1e-09)"
+    assert output.proven_range(0.25, 0.5) == "between 0.25 and 0.5"
+
+
+@pytest.fixture
+def recipe(tmp_path: Path) -> Path:
+    path = tmp_path / "rrf.toml"
+    path.write_text('[data]\ntable = "t.csv"\n[answer]\nof = "a"\n[[ask]]\nid = "a"\nprompt = "{{ x }}"\n')
+    (tmp_path / "t.csv").write_text("x\n" + "".join(f"q{i}\n" for i in range(9)))
+    return path
+
+
+def test_the_options_choose_a_part(recipe: Path) -> None:
+    assert len(open_dataset(recipe)) == 9
+    assert list(open_dataset(recipe, item="3")) == ["3"]
+    assert list(open_dataset(recipe, limit=2)) == ["1", "2"]
+    assert list(open_dataset(recipe, sample=3, seed=1)) == list(open_dataset(recipe, sample=3, seed=1))
+    with pytest.raises(InputError, match="give one of"):
+        open_dataset(recipe, item="3", limit=1)
+
+
+def test_what_speaks_of_many_items(recipe: Path, tmp_path: Path) -> None:
+    plain = tmp_path / "problem.toml"
+    plain.write_text('[[nodes]]\nid = "a"\nprompt = "{{ x }}"\n')
+    assert is_dataset(recipe, None)
+    assert not is_dataset(plain, None)
+    assert is_dataset(plain, tmp_path / "t.csv")
+    assert len(open_dataset(plain, tmp_path / "t.csv")) == 9
+
+
+@pytest.mark.parametrize("verb", [["margin"], ["explain"], ["certify", "-o", "c.json"], ["report", "-o", "r.html"]])
+def test_verbs_of_one_problem_take_a_table(
+    run: Any, recipe: Path, verb: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(recipe.parent)
+    chosen: dict[int | None, list[object]] = {
+        9: ["--data", "t.csv"],
+        3: ["--limit", 3],
+        2: ["--sample", 2, "--seed", 3],
+        None: ["--item", 4],
+    }
+    for count, part in chosen.items():
+        ran = run(*verb, *part, "--json")
+        assert ran.code in (0, 1), ran.err
+        assert verb[0] == "report" or ran.json.get("items") == count
+    assert run(*verb, "--item", "4", "--limit", 1).code == 2
+    (recipe.parent / "p.toml").write_text('[[nodes]]\nid = "a"\n')
+    ran = run(verb[0], "p.toml", *verb[1:], "--limit", 1)
+    assert (ran.code, ran.err.count("\n")) == (2, 1)
+    assert "goes with a table" in ran.err

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from rrf_design.cli import main
+Run = Callable[..., Any]
 
 RECIPE = """
 [data]
@@ -27,12 +29,6 @@ prompt = "Say how many. {{ no }}"
 """
 
 
-def call(*arguments: str) -> int:
-    with pytest.raises(SystemExit) as ended:
-        main(list(arguments))
-    return int(ended.value.code or 0)
-
-
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
@@ -44,34 +40,40 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_answers_and_relations(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert call("measure", "--responses", "r.jsonl", "--json") == 0
-    found = json.loads(capsys.readouterr().out)
+def test_answers_and_relations(here: Path, run: Run) -> None:
+    ran = run("measure", "--responses", "r.jsonl", "--json")
+    assert ran.code == 0
+    found = ran.json
     assert (found["format"], found["items"]) == ("rrf-measurement", 2)
     assert [entry["wrong"] for entry in found["wrong_answers"]["nodes"]] == [0, 1]
     assert found["relations"][0]["broken"] == found["relations"][0]["one_right"] == 1
-    assert call("measure", "--responses", "r.jsonl") == 0
-    assert "b like a" in capsys.readouterr().out
+    ran = run("measure", "--responses", "r.jsonl")
+    assert ran.code == 0
+    assert "b like a" in ran.out
 
 
-def test_judges(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_judges(here: Path, run: Run) -> None:
     Path("j.csv").write_text("id,judge,value,truth\n1,x,yes,yes\n2,x,no,yes\n1,y,yes,yes\n")
-    assert call("measure", "--judgements", "j.csv") == 0
-    out = capsys.readouterr().out
+    ran = run("measure", "--judgements", "j.csv")
+    assert ran.code == 0
+    out = ran.out
     assert "x and y agree in 1 of 1 items" in out
     assert "rate = " in out
 
 
-def test_verifiers_of_a_run(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_verifiers_of_a_run(here: Path, run: Run) -> None:
     """Both items are asked, and a judge says what is right: it is wrong about the second."""
-    judge = '[[check]]\nid = "judge"\nof = "a"\nsigma = 1.0\nby = { verifier = "scripted:j.json", prompt = "Is it {{ answer }}?" }\n'
+    judge = (
+        '[[check]]\nid = "judge"\nof = "a"\nsigma = 1.0\nby = { verifier = "scripted:j.json", prompt = "Is it {{ answer'
+        ' }}?" }\n'
+    )
     Path("rrf.toml").write_text(RECIPE + judge)
     Path("s.json").write_text(json.dumps({"default": "7"}))
     Path("j.json").write_text(json.dumps({"default": "7"}))
-    call("acquire", "--model", "scripted:s.json", "--mode", "agnostic", "-q")
-    capsys.readouterr()
-    assert call("measure", "--run", "last", "--json") == 0
-    (found,) = json.loads(capsys.readouterr().out)["judges"]
+    run("acquire", "--model", "scripted:s.json", "--mode", "agnostic", "-q")
+    ran = run("measure", "--run", "last", "--json")
+    assert ran.code == 0
+    (found,) = ran.json["judges"]
     assert (found["judge"], found["judged"], found["right"]) == ("judge", 2, 1)
 
 
@@ -82,8 +84,9 @@ def test_verifiers_of_a_run(here: Path, capsys: pytest.CaptureFixture[str]) -> N
         (["--responses", "r.jsonl", "--confidence", "1"], "between 0 and 1"),
     ],
 )
-def test_bad_calls_are_one_line(here: Path, capsys: pytest.CaptureFixture[str], given: list[str], message: str) -> None:
-    assert call("measure", *given) == 2
-    said = capsys.readouterr().err
+def test_bad_calls_are_one_line(here: Path, run: Run, given: list[str], message: str) -> None:
+    ran = run("measure", *given)
+    assert ran.code == 2
+    said = ran.err
     assert message in said
     assert said.count("\n") == 1

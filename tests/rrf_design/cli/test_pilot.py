@@ -1,4 +1,4 @@
-"""pilot, acquire --policy, audit and verify, one after the other, as a user calls them."""
+"""`rrf-design pilot`: its forecast, its draw and its result."""
 
 from __future__ import annotations
 
@@ -8,6 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from rrf_design.cli.pilot_forecast import describe_forecast
+from rrf_design.cli.pilot_result import describe_pilot, expected, in_figures
+from rrf_design.promises import PilotSettings
 
 Run = Any
 
@@ -54,7 +58,9 @@ def test_the_whole_way(run: Any, world: Any) -> None:
 
 
 def test_an_audit_of_a_run_by_any_of_its_names(run: Any, small_world: Any) -> None:
-    """The table, the document of the run, a run in the journal; a second audit goes on, another seed after a look is refused."""
+    """The table, the document of the run, a run in the journal; a second audit goes on, another
+    seed after a look is refused.
+    """
     run("pilot", "--responses", "answers.jsonl", "-o", "policy.json")
     run("acquire", "--policy", "policy.json", "--responses", "answers.jsonl", "-o", "delivered.csv", "-o", "run.json")
     options = ("--recipe", "rrf.toml", "--labels", "20", "--json")
@@ -228,14 +234,6 @@ def test_nothing_is_ignored_in_silence(run: Run, small_world: Any, more: tuple[s
     assert words in found.err
 
 
-def test_several_pilots_of_one_table_are_named(run: Run, small_world: Any) -> None:
-    run("pilot", "--responses", "answers.jsonl", "-o", "a.json")
-    assert "another pilot" not in run("pilot", "--responses", "answers.jsonl", "-o", "a.json").err
-    assert "beside it are other pilots of this table (a.json)" in (
-        run("pilot", "--responses", "answers.jsonl", "-o", "b.json", "--seed", "2").err
-    )
-
-
 def test_the_runs_of_a_live_pilot_say_what_they_were(run: Run, small_world: Any) -> None:
     run("pilot", "--model", f"scripted:{small_world.script}", "-o", "policy.json")
     runs = run("runs", "--json").json["runs"]
@@ -256,3 +254,94 @@ def test_nothing_is_bought_for_a_pilot_without_truth(run: Run, small_world: Any)
     found = run(*pilot)
     assert (found.code, "no answer to the parser" in found.err) == (2, True)
     assert not Path("rrf-runs.sqlite").exists()
+
+
+def told(**changes: Any) -> dict[str, Any]:
+    size = {"labels": 300, "allowed_wrong": -1, "pilot_cost": 10.0, "least_cost": 20.0, "expected_cost": None}
+    found = {
+        "population": 1319,
+        "risk": 0.01,
+        "confidence": 0.95,
+        "least_labels": 299,
+        "labels": 254,
+        "best_risk": 0.0117,
+        "last": "person",
+        "check_everything": 39570.0,
+        "sizes": [{**size, "chance": None}],
+        "with_random_checks": None,
+        "expected_from": "nothing: bounds only",
+        "advice": "a pilot could pay",
+        "agreed_wrong": None,
+        "pays_up_to": None,
+    }
+    return {**found, **changes}
+
+
+def test_without_answers_nothing_is_expected(capsys: pytest.CaptureFixture[str]) -> None:
+    describe_forecast(told())
+    out = capsys.readouterr().out
+    assert out.startswith("Advice: a pilot could pay.")
+    assert "?" in out
+    assert "too few" in out
+    assert "guessed" not in out
+    assert "Checking everything costs 39,570.00" in " ".join(out.split())
+    describe_forecast(told(last="withheld"))
+    assert "Withholding everything counts as 39,570.00" in " ".join(capsys.readouterr().out.split())
+
+
+def test_a_guess_is_called_one(capsys: pytest.CaptureFixture[str]) -> None:
+    entry = {"labels": 300, "allowed_wrong": 0, "pilot_cost": 1.0, "least_cost": 2.0, "expected_cost": 3.0}
+    sizes = [{**entry, "chance": 0.25}]
+    describe_forecast(told(sizes=sizes, with_random_checks=sizes, agreed_wrong=0.01, pays_up_to=0.002))
+    out = " ".join(capsys.readouterr().out.split())
+    assert "25 %" in out
+    assert "with --random-checks" in out
+    assert (
+        "1.0 % of what all answers agree on is wrong (--agreed-wrong); as expected, a pilot pays up to a guess of 0.2 %"
+        in out
+    )
+    describe_forecast(told(sizes=sizes, agreed_wrong=0.0))
+    assert "would not pay even if none were" in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.fixture
+def document(make_world: Any) -> dict[str, Any]:
+    found: dict[str, Any] = make_world(items=300, wrong=0.03).document(PilotSettings(100, 0.1))
+    return found
+
+
+def test_the_first_screen_is_for_whoever_decides(document: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
+    describe_pilot(document, quiet=True)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == document["sentence"]
+    cost = 200 * document["cost_per_item"]
+    assert f"The other 200 items are expected to cost about {cost:,.2f}, against 6,000.00 for checking all." in lines
+    describe_pilot(document, budget=1.0)
+    out = capsys.readouterr().out
+    assert "more than the budget of 1.00" in out
+    assert "with confidence 95 %):" in out
+
+
+def test_what_is_checked_at_random_is_not_delivered_without_a_person(document: dict[str, Any]) -> None:
+    ladder = {**document["ladder"], "random_checks": 0.5}
+    said = in_figures({**document, "ladder": ladder, "delivered_share": 0.8, "cost_per_item": 17.5})
+    assert said.startswith("On the pilot it delivers 40.0 % without a person, for 17.5 an item; a check by a person")
+
+
+def test_nobody_is_asked_where_the_rest_is_withheld(document: dict[str, Any]) -> None:
+    withheld = {**document, "ladder": {**document["ladder"], "last": "withheld"}}
+    assert "person" not in in_figures(withheld)
+    assert expected(withheld, None) == []
+    everything = {**document, "ladder": None, "cost_per_item": 30.0}
+    assert in_figures(everything) == "A person checks every item, for 30 each."
+    assert expected(everything, None) == []
+
+
+def test_one_is_not_many(document: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
+    measured = {**document["measured"], "disputed_gold": ["i7"]}
+    leak = {"column": "c", "how": "as it is", "items": ["i1"]}
+    describe_pilot({**document, "measured": measured, "twins": ["i9"], "leaks": [leak]})
+    told = capsys.readouterr()
+    assert "1 truth is disputed by strong agreement of the answers; look again at i7" in told.out
+    assert "1 item outside the pilot asks what" in told.err
+    assert "the truth of 1 item of the pilot" in told.err

@@ -1,8 +1,10 @@
-"""rrf-design repair: exit codes, one JSON object, a readable answer."""
+"""`rrf-design repair`: of one field, of many, and of a table."""
 
 from __future__ import annotations
 
 import json
+import shutil
+from importlib import resources
 
 import pytest
 
@@ -93,7 +95,7 @@ def test_no_guarantee_is_exit_code_one(run, files):
     unexplained = responses({"original": 42, "paraphrase": 41, "tripled": 120, "shifted": 47})
     assert run("repair", problem, "-r", unexplained, "--all", "--json").json["certainty"] == "unexplained"
     assert run("repair", problem, "-r", unexplained, "--all").code == 1
-    assert run("repair", problem, "-r", responses(GOOD), "--all", "--method", "mode").code == 1
+    assert run("repair", problem, "-r", responses(GOOD), "--all", "--method", "min-sum").code == 1
 
 
 def test_invalid_responses_are_told(run, files):
@@ -190,9 +192,9 @@ def test_ctrl_c_in_the_margin_tells_what_was_found_and_that_its_margin_is_missin
 
 
 def test_ctrl_c_in_a_batch_tells_what_is_finished(run, files, monkeypatch):
-    import rrf_design.repairing.batch as batch
+    import rrf_design.repairing.repairs as batch
 
-    whole = batch._run
+    whole = batch._repaired
 
     def stopped(jobs, *rest):
         if len(jobs) == 1:
@@ -200,7 +202,7 @@ def test_ctrl_c_in_a_batch_tells_what_is_finished(run, files, monkeypatch):
         return whole(jobs, *rest)
 
     monkeypatch.setattr(batch, "CHUNK", 2)
-    monkeypatch.setattr(batch, "_run", stopped)
+    monkeypatch.setattr(batch, "_repaired", stopped)
     problem, responses = files
     lines = "\n".join(json.dumps({"field": name, "responses": GOOD}) for name in "abc")
     ran = run("repair", problem, "-r", responses(lines, "many.jsonl"), "--all", "--json")
@@ -219,7 +221,9 @@ def test_a_refusal_in_prose_is_a_refusal_and_only_answers_are_counted(run, files
 
 
 def test_bounds_are_told_in_the_units_of_the_answers(run, files, tmp_path):
-    """A metric of 1e-6 measures a node in thousands: a bound of 0.2 there is a bound of 200 on its answer."""
+    """A metric of 1e-6 measures a node in thousands: a bound of 0.2 there is a bound of 200 on its
+    answer.
+    """
     path = tmp_path / "units.toml"
     path.write_text(
         """
@@ -252,7 +256,9 @@ def test_bounds_are_told_in_the_units_of_the_answers(run, files, tmp_path):
 
 
 def test_who_is_wrong_is_put_no_more_firmly_than_it_is_known(run, files, tmp_path):
-    """With large noise two answers may be the wrong one; the values are within their bound all the same."""
+    """With large noise two answers may be the wrong one; the values are within their bound all the
+    same.
+    """
     path = tmp_path / "noisy.toml"
     nodes = "".join(f'[[nodes]]\nid = "n{i}"\n' for i in range(3))
     pairs = ((0, 1), (0, 2), (1, 2))
@@ -332,3 +338,68 @@ def test_a_wrong_answer_that_is_not_delivered_is_told_without_a_bound(run, tmp_p
     ran = run("repair", problem, "--responses", answers)
     assert ran.code == 0
     assert "not delivered" in ran.out
+
+
+@pytest.fixture
+def sums(tmp_path, monkeypatch):
+    for name in ("rrf.toml", "table.csv", "answers.jsonl"):
+        shutil.copy(str(resources.files("rrf_design") / "templates" / "sums" / name), tmp_path)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_a_table_in_a_table_out(run, sums):
+    ran = run("repair", "--responses", "answers.jsonl", "-o", "d.csv", "-o", "d.json", "--review", "r.csv", "--json")
+    assert ran.code == 0
+    document = json.loads(ran.out)
+    assert document["verdicts"] == {"certified": 6, "ambiguous": 0, "incomplete": 0, "contradicted": 0}
+    assert json.loads((sums / "d.json").read_text())["items"] == document["items"]
+    assert "182,There are 192 of them.,certified" in (sums / "d.csv").read_text()
+    assert (sums / "r.csv").read_text().splitlines() == ["rank,id,check,question,raw,verdict,reason,cost,value"]
+
+
+def test_people_can_read_it(run, sums):
+    ran = run("repair", "--responses", "answers.jsonl")
+    assert "6 items: 6 certified" in ran.out
+    assert "chairs" in ran.out
+
+
+def test_a_share_can_be_required(run, sums):
+    kept = [line for line in (sums / "answers.jsonl").read_text().splitlines() if '"apples"' not in line]
+    (sums / "answers.jsonl").write_text("\n".join(kept) + "\n")
+    assert run("repair", "--responses", "answers.jsonl", "-q").code == 0
+    assert run("repair", "--responses", "answers.jsonl", "-q", "--require-share", "0.8").code == 0
+    assert run("repair", "--responses", "answers.jsonl", "-q", "--require-share", "1").code == 1
+
+
+def test_one_item(run, sums):
+    document = json.loads(run("repair", "--responses", "answers.jsonl", "--item", "chairs", "--json").out)
+    assert [item["id"] for item in document["items"]] == ["chairs"]
+    ran = run("repair", "--responses", "answers.jsonl", "--item", "chair")
+    assert ran.code == 2
+    assert "chairs" in ran.err
+
+
+def test_options_of_tables_are_refused_for_a_problem(run, tmp_path):
+    (tmp_path / "p.toml").write_text('[problem]\nname = "p"\n[[nodes]]\nid = "a"\n')
+    (tmp_path / "r.json").write_text('{"a": 1}')
+    ran = run("repair", tmp_path / "p.toml", "--responses", tmp_path / "r.json", "--review", tmp_path / "x.csv")
+    assert ran.code == 2
+    assert "--review goes with a table" in ran.err
+
+
+def test_verbs_of_one_problem_take_an_item(run, sums):
+    for verb in ("margin", "explain", "certify", "plan"):
+        more = ["-o", "c.json"] if verb == "certify" else []
+        ran = run(verb, "--item", "chairs", "--json", *more)
+        assert ran.code in (0, 1), ran.err
+        assert json.loads(ran.out)
+        whole = run(verb, *more)
+        assert whole.code in (0, 1), whole.err  # the table itself: once per structure
+
+
+def test_plan_over_a_table(run, sums):
+    document = json.loads(run("plan", "--budget", "0.3", "--json").out)
+    assert set(document["items"]) == {"pencils", "apples", "stamps", "bottles", "chairs", "books"}
+    assert document["cost"] <= 0.3
+    assert run("plan", "--budget", "0.3").code == 0

@@ -41,13 +41,25 @@ def test_wrong_calls_are_one_line(run: Run, tmp_path: Path) -> None:
         assert len(ran.err.strip().splitlines()) == 1
 
 
+def test_pages_are_made_again_without_a_run(run: Run, tmp_path: Path) -> None:
+    run("scenario", "run", "consistency-truth", "--quick", "--out", tmp_path / "results", "--set", "seeds=2")
+    made = run("scenario", "pages", tmp_path / "results", "--out", tmp_path / "pages")
+    assert made.code == 0
+    assert made.out.strip().endswith("index.html")
+    for page in ("index.html", "consistency-truth/index.html"):
+        assert (tmp_path / "pages" / page).read_bytes() == (tmp_path / "results" / page).read_bytes()
+    nothing = run("scenario", "pages", tmp_path / "pages", "--out", tmp_path / "again")
+    assert nothing.code == 2
+    assert "no results of scenarios there" in nothing.err
+
+
 def test_a_missing_extra_is_one_line(run: Run, tmp_path: Path, monkeypatch: Any) -> None:
-    import scenarios.runner
+    import scenarios.kit.runner
 
     def missing(*_: object, **__: object) -> None:
         raise ModuleNotFoundError("No module named 'matplotlib'", name="matplotlib")
 
-    monkeypatch.setattr(scenarios.runner, "run_scenario", missing)
+    monkeypatch.setattr(scenarios.kit.runner, "run_scenario", missing)
     ran = run("scenario", "run", "worked-examples", "--out", tmp_path)
     assert ran.code == 2
     assert ran.err.strip().endswith("needs matplotlib; get it with: pip install 'rrf-design[scenarios]'")

@@ -1,4 +1,6 @@
-"""acquire --policy: one source of answers, outputs checked before anything is read, and who waits for a person."""
+"""acquire --policy: one source of answers, outputs checked before anything is read, and who waits
+for a person.
+"""
 
 from __future__ import annotations
 
@@ -98,7 +100,9 @@ def test_a_file_that_is_no_policy(run: Run, world: Any) -> None:
 
 
 def test_the_reviews_of_pilot_and_run_are_read_together(run: Run, world: Any) -> None:
-    """Where people said the truths of the pilot, the run needs their file beside its own, and says so."""
+    """Where people said the truths of the pilot, the run needs their file beside its own, and says
+    so.
+    """
     world.recipe.write_text(world.recipe.read_text().replace('gold = "booked"\n', ""))
     table = [json.loads(line) for line in Path("table.jsonl").read_text().splitlines()]
     Path("all.csv").write_text("id,value\n" + "".join(f"{row['no']},{row['booked']}\n" for row in table))
@@ -136,7 +140,9 @@ def test_the_page_of_a_refused_policy_says_so(run: Run, policy: Path) -> None:
 
 
 def test_nothing_that_people_wrote_is_lost(run: Run, world: Any) -> None:
-    """One review file for everything: the pilot's truths, and what the run asks, with a column of the reviewer's own."""
+    """One review file for everything: the pilot's truths, and what the run asks, with a column of
+    the reviewer's own.
+    """
     world.recipe.write_text(world.recipe.read_text().replace('gold = "booked"\n', ""))
     pilot = ("pilot", "--responses", "answers.jsonl", "--review-file", "r.csv", "-o", "policy.json")
     assert run(*pilot).code == 1
@@ -155,7 +161,9 @@ def test_nothing_that_people_wrote_is_lost(run: Run, world: Any) -> None:
 
 
 def test_the_page_of_a_run_is_ticked_by_whoever_proved_it(run: Run, policy: Path) -> None:
-    """`acquire --policy` redoes the policy's tests; a document that was read, and may have been edited, carries no proof."""
+    """`acquire --policy` redoes the policy's tests; a document that was read, and may have been
+    edited, carries no proof.
+    """
     run(*OPTIONS, "-o", "run.json", "-o", "fresh.html")
     document = json.loads(Path("run.json").read_text())
     Path("run.json").write_text(json.dumps({**document, "sentence": "Nothing is wrong, ever."}))
@@ -165,7 +173,9 @@ def test_the_page_of_a_run_is_ticked_by_whoever_proved_it(run: Run, policy: Path
 
 
 def test_every_review_is_heard(run: Run, policy: Path) -> None:
-    """One of an item that nobody knows, one that can't be read, one that denies what the policy delivers by itself."""
+    """One of an item that nobody knows, one that can't be read, one that denies what the policy
+    delivers by itself.
+    """
     outside = next(f"i{n}" for n in range(60) if f"i{n}" not in json.loads(policy.read_text())["drawn"])
     for name, value, words in (
         ("zzz", "3", "item 'zzz' was not asked about"),
@@ -180,6 +190,6 @@ def test_every_review_is_heard(run: Run, policy: Path) -> None:
     found = run(*OPTIONS, "--reviews", "r.csv", "--json").json
     assert found["disputed"] == [given]
     assert (
-        f"Reviews say something else than what the policy delivers without a person, which stays as the policy says: {given}"
-        in (run(*OPTIONS, "--reviews", "r.csv").out)
+        "Reviews say something else than what the policy delivers without a person, which stays as the policy says:"
+        f" {given}" in (run(*OPTIONS, "--reviews", "r.csv").out)
     )

@@ -1,4 +1,6 @@
-"""The adapters under test; a new one joins the conformance suite with one fixture in ``ADAPTERS``."""
+"""The adapters under test; a new one joins the conformance suite with one fixture in
+``ADAPTERS``.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 if TYPE_CHECKING:
     from loopback_server import Backend, Wiring
 
-# Greedy is all that is asked for: some providers know no seeds, and others take no top_p beside a temperature.
+# Greedy is all that is asked for: some providers know no seeds, and others take no top_p beside a
+# temperature.
 GREEDY: dict[str, Any] = {"temperature": 0.0, "top_p": None, "seed": None}
 SHORT = Request("What is 2 + 3?", max_tokens=12, **GREEDY)
 LONG = Request("Tell me a long story about the sea.", max_tokens=3, **GREEDY)
@@ -127,13 +130,17 @@ def model(request: pytest.FixtureRequest) -> Model:
 
 @pytest.fixture
 def questions() -> tuple[Request, Request, Request, Request]:
-    """An answer in one sentence, one that must be cut, one with a system prompt, one under a grammar."""
+    """An answer in one sentence, one that must be cut, one with a system prompt, one under a
+    grammar.
+    """
     return ALL
 
 
 @pytest.fixture
 def backend(wiring: Wiring, monkeypatch: pytest.MonkeyPatch) -> Iterator[Backend]:
-    """A server on loopback; a module that uses it says in its fixture `wiring` which ways to it are tried."""
+    """A server on loopback; a module that uses it says in its fixture `wiring` which ways to it are
+    tried.
+    """
     from loopback_server import SECRET, Backend
 
     monkeypatch.setenv(wiring.key, SECRET)

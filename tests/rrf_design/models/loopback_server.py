@@ -1,4 +1,6 @@
-"""A model server on loopback that plays a list of answers, in the wire formats that adapters speak: for the suite that all of them pass."""
+"""A model server on loopback that plays a list of answers, in the wire formats that adapters speak:
+for the suite that all of them pass.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Kept answers: the same question to the same backend is paid for once, and nothing else is mistaken for it."""
+"""Kept answers: the same question to the same backend is paid for once, and nothing else is
+mistaken for it.
+"""
 
 from __future__ import annotations
 
@@ -86,7 +88,9 @@ def test_a_second_run_asks_nobody_and_pays_nothing(tmp_path: Path) -> None:
 
 
 def test_answers_of_the_embedded_model_are_kept(tmp_path: Path, embedded: Model) -> None:
-    """Really asked once: a second run has its very words, and a store where nothing was kept asks again."""
+    """Really asked once: a second run has its very words, and a store where nothing was kept asks
+    again.
+    """
     spent = []
     for number, cache in enumerate(("kept", "kept", None)):
         store = tmp_path / f"{number}.sqlite"
@@ -101,7 +105,9 @@ def test_answers_of_the_embedded_model_are_kept(tmp_path: Path, embedded: Model)
 
 
 def test_whose_answers_are_kept(tmp_path: Path) -> None:
-    """A script by its digest; not a record, which is kept already, nor a function, which two of one name could not be told apart."""
+    """A script by its digest; not a record, which is kept already, nor a function, which two of one
+    name could not be told apart.
+    """
     script = {"rules": [], "default": "7"}
     recorded = ReplayModel([record(Request("?"), ScriptedModel(script).ask(Request("?")))])
     assert [m.kept for m in (ScriptedModel(script), ScriptedModel(lambda _: "7"), recorded)] == [True, False, False]
@@ -117,7 +123,9 @@ def test_whose_answers_are_kept(tmp_path: Path) -> None:
 
 
 def test_a_judge_is_paid_once_for_what_it_was_shown(tmp_path: Path) -> None:
-    """Two equal judges of one answer are asked for opinions of their own; the next run asks neither again."""
+    """Two equal judges of one answer are asked for opinions of their own; the next run asks neither
+    again.
+    """
     judges = [
         {"id": name, "node": "a", "sigma": 0.1, "source": {"verifier": "judge", "prompt": "Is {{ answer }} right?"}}
         for name in ("j1", "j2")

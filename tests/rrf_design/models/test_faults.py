@@ -7,14 +7,25 @@ from email.utils import format_datetime
 
 import pytest
 
+from rrf_design.errors import InputError
 from rrf_design.models import Outcome, Usage
-from rrf_design.models.faults import allowance, cleaned, counted, duration, message, public, quiet, refused
+from rrf_design.models.faults import (
+    _duration,
+    allowance,
+    cleaned,
+    counted,
+    message,
+    public,
+    quiet,
+    refuse_beforehand,
+    refused,
+)
 
 
 def test_rate_headers_and_retry_after_are_heard() -> None:
     assert quiet({"x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "6m0.5s"}) == 360.5
     assert quiet({"x-ratelimit-remaining-requests": "3", "x-ratelimit-reset-requests": "6m"}) is None
-    assert [duration(text) for text in ("20ms", "3", "1h", "soon", "", None)] == [0.02, 3.0, 3600.0, None, None, None]
+    assert [_duration(text) for text in ("20ms", "3", "1h", "soon", "", None)] == [0.02, 3.0, 3600.0, None, None, None]
     assert refused(429, {"retry-after": "7"}, "later", {}).retry_after == 7.0
     assert refused(503, {"retry-after-ms": "250"}, "later", {}).retry_after == 0.25
     assert not refused(429, {"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}, "later", {}).retry_after
@@ -54,3 +65,9 @@ def test_unstated_counts_are_unknown() -> None:
     assert counted({"usage": {"prompt_tokens": 3, "completion_tokens": 1}}) == Usage(3, 1, 1)
     assert counted({"usage": {"prompt_tokens": True, "completion_tokens": 1}}) is None
     assert counted({}) is None
+
+
+def test_a_server_that_redirects_is_told_of_beforehand() -> None:
+    attempt = refused(308, {"location": "https://elsewhere"}, "HTTP 308", {})
+    with pytest.raises(InputError, match=r"^model m: the server redirects to another address, .*correct base_url"):
+        refuse_beforehand("m", attempt, url="http://here", key="KEY")

@@ -1,4 +1,6 @@
-"""The pace of calls, on a clock of its own: halved once per wave of 429, quiet when asked to be, one trial at a time when nobody answers."""
+"""The pace of calls, on a clock of its own: halved once per wave of 429, quiet when asked to be,
+one trial at a time when nobody answers.
+"""
 
 from __future__ import annotations
 
@@ -82,7 +84,9 @@ def test_the_server_is_left_alone_as_long_as_it_wants(outcome: Outcome) -> None:
 
 
 def test_no_more_calls_are_begun_than_the_rate_headers_allow() -> None:
-    """Five were left when the second of ten calls arrived; the eight after it have taken three too many already."""
+    """Five were left when the second of ten calls arrived; the eight after it have taken three too
+    many already.
+    """
     pace, clock = heard()
     wave = [pace.begin() for _ in range(10)]
     pace.end(Attempt(Outcome.ANSWERED, "7", Usage(3, 1, 1), allowance=(5, 2.0)), wave[1])
@@ -164,7 +168,8 @@ def asked(model: Model, pace: Pace, **options: object) -> object:
     async def main() -> object:
         loop = asyncio.get_running_loop()
         real = loop.call_later
-        # Pauses pass at once: the alarm rings in the next turn of the loop, and the clock says that it is time.
+        # Pauses pass at once: the alarm rings in the next turn of the loop, and the clock says that
+        # it is time.
         loop.call_later = lambda wait, call, *more: (advance(wait), real(0.0, call, *more))[1]  # type: ignore[method-assign]
         return await model.ask_async(Request("?"), pace, **options)  # type: ignore[arg-type]
 

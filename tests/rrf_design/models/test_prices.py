@@ -87,7 +87,9 @@ def test_bad_file(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("failures", range(5))
 def test_reservation_covers_every_attempt(failures: int) -> None:
-    """Whatever fails, and however often it is retried, the bill stays below what was reserved before the call."""
+    """Whatever fails, and however often it is retried, the bill stays below what was reserved
+    before the call.
+    """
     left = [failures]
 
     def script(request: Request) -> str | Attempt:

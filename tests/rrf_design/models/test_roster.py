@@ -150,7 +150,7 @@ source = {{ verifier = "scripted:{tmp_path}/8.json", prompt = "{{{{ answer }}}}?
 
 
 def test_options_that_are_tables_are_found_again_on_resume(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from rrf_design.acquisition.header import _entry
+    from rrf_design.acquisition.settings import _entry
 
     monkeypatch.setenv("OPENAI_API_KEY", "sk-not-a-real-one-0123")
     entry = {"use": "openai:m", "extra": {"top_k": 3, "stop": ["x"]}, "base_url": "http://127.0.0.1:9/v1"}

@@ -1,10 +1,13 @@
-"""What every adapter that talks to a server promises, tried over each of their ways to one: a failure is an outcome of its own, no attempt
-is hidden, only what is certainly free is free, and no key leaks. A new way joins with one line in ``WIRINGS``."""
+"""What every adapter that talks to a server promises, tried over each of their ways to one: a
+failure is an outcome of its own, no attempt is hidden, only what is certainly free is free, and no
+key leaks. A new way joins with one line in ``WIRINGS``.
+"""
 
 from __future__ import annotations
 
 import json
 import socket
+import threading
 
 import pytest
 from loopback_server import SECRET, WIRINGS, Backend, Wiring, ask
@@ -98,3 +101,21 @@ def test_the_key_never_leaves(backend: Backend, client: Model) -> None:
     assert replies[0].text.endswith("[redacted]")
     shown = [repr(client), str(client.identity), *(repr(reply) for reply in replies)]
     assert not any(SECRET in text for text in shown)
+
+
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
+def test_a_redirect_is_not_followed(backend: Backend, client: Model, wiring: Wiring, status: int) -> None:
+    """Whoever can answer for a server must not learn the questions by pointing elsewhere."""
+    other = Backend(wiring)
+    thread = threading.Thread(target=other.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        other.plan = [(200, {}, backend.write("5", "stop"))]
+        reply = ask(backend, client, (status, {"location": f"{other.url}/chat/completions"}, {}))
+    finally:
+        other.shutdown()
+        other.server_close()
+        thread.join()
+    assert other.seen == []
+    assert (reply.outcome, reply.usage, len(backend.seen)) == (Outcome.FAILED, Usage(calls=1), 1)
+    assert "the server redirects to another address, which is not followed; correct base_url" in reply.detail

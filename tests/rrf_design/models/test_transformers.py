@@ -1,4 +1,6 @@
-"""The tests that take the ``transformers`` fixture run on real weights, and only where the packages are installed."""
+"""The tests that take the ``transformers`` fixture run on real weights, and only where the packages
+are installed.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,9 @@ def test_where_weights_come_from(tmp_path: Path) -> None:
 
 
 def test_weights_are_told_apart_by_what_is_in_them(tmp_path: Path) -> None:
-    """Two checkpoints under one name, a file of one's own, and the hub's commit; nothing where nothing is known."""
+    """Two checkpoints under one name, a file of one's own, and the hub's commit; nothing where
+    nothing is known.
+    """
     network = SimpleNamespace(config=SimpleNamespace(_commit_hash="c0ffee"))
     found = []
     for text in ("one", "two", "one"):

@@ -9,7 +9,9 @@ import rrf_design as rrf
 
 @pytest.fixture
 def clique_and_pair():
-    """The paper's counterexample to degree-based anchoring: a clique of ten, a pair, one anchor on sale at every node."""
+    """The paper's counterexample to degree-based anchoring: a clique of ten, a pair, one anchor on
+    sale at every node.
+    """
     names = [f"c{i}" for i in range(10)] + ["p0", "p1"]
     edges = [(f"c{i}", f"c{j}") for i in range(10) for j in range(i + 1, 10)] + [("p0", "p1")]
     return rrf.Problem(
@@ -22,7 +24,9 @@ def clique_and_pair():
 
 @pytest.fixture
 def complementary():
-    """The paper's complementary anchors: one two-dimensional node, two anchors that see one coordinate each."""
+    """The paper's complementary anchors: one two-dimensional node, two anchors that see one
+    coordinate each.
+    """
     return rrf.Problem(
         name="complementary",
         nodes=[{"id": "u", "dim": 2}, {"id": "v", "dim": 2}],
@@ -36,7 +40,9 @@ def complementary():
 
 @pytest.fixture
 def pairs():
-    """Six unanchored pairs: for k = 1 one anchor per pair is necessary, and the sixth changes the margin from zero."""
+    """Six unanchored pairs: for k = 1 one anchor per pair is necessary, and the sixth changes the
+    margin from zero.
+    """
     return rrf.Problem(
         name="pairs",
         nodes=[{"id": f"n{i}"} for i in range(12)],

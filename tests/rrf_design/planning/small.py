@@ -1,4 +1,6 @@
-"""Small random problems with every feature, and the definition of a best plan: look at all designs."""
+"""Small random problems with every feature, and the definition of a best plan: look at all
+designs.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ from rrf_design.market import Market, exact
 def random_problem(
     seed: int, *, features: tuple[str, ...] = (), nodes: int = 5, blocks: int = 7, k: int = 1
 ) -> rrf.Problem:
-    """A field with some owned relations and about `blocks` candidates; `features` switches on what a plan may contain."""
+    """A field with some owned relations and about `blocks` candidates; `features` switches on what
+    a plan may contain.
+    """
     rng = np.random.default_rng(seed)
     names = [f"n{i}" for i in range(nodes)]
     field = [{"id": name, "dim": int(rng.integers(1, 3)) if "dims" in features else 1} for name in names]
@@ -66,7 +70,9 @@ def _relation(rng: np.random.Generator, name: str, tail: str, head: str, dims: d
 
 
 def all_designs(problem: rrf.Problem, *, value=None) -> list[tuple[Fraction, float, tuple[str, ...]]]:
-    """(cost, objective, design) of every admissible design, by the definition: closed under needs, rules obeyed."""
+    """(cost, objective, design) of every admissible design, by the definition: closed under needs,
+    rules obeyed.
+    """
     market = Market(problem)
     value = value or (lambda names: problem.margin(names).value)
     result = []

@@ -9,7 +9,7 @@ from small import all_designs, best_within, random_problem
 from rrf_design.errors import InputError
 from rrf_design.market import exact
 from rrf_design.planning import Order, PlanStatus, frontier, plan
-from rrf_design.planning.arena import Arena
+from rrf_design.planning.evaluator import Evaluator
 from rrf_design.planning.optimal import search_for
 
 
@@ -63,14 +63,16 @@ def test_progress_tells_steps_and_bounds():
 
 def planted(problem, seed):
     """(cost, objective) of a few random designs of a problem with too many to list."""
-    arena, rng = Arena(problem), np.random.default_rng(seed)
-    masks = [rng.random(len(arena.market.items)) < share for share in (0.3, 0.5, 0.7, 0.9)]
-    return [(arena.market.cost(mask), arena.value(mask)) for mask in masks]
+    evaluator, rng = Evaluator(problem), np.random.default_rng(seed)
+    masks = [rng.random(len(evaluator.market.items)) < share for share in (0.3, 0.5, 0.7, 0.9)]
+    return [(evaluator.market.cost(mask), evaluator.value(mask)) for mask in masks]
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_no_point_denies_a_planted_design(seed):
-    """Whatever stops the walk: what a known design reaches for its cost, no point's bound excludes."""
+    """Whatever stops the walk: what a known design reaches for its cost, no point's bound
+    excludes.
+    """
     problem = random_problem(seed + 50, nodes=7, blocks=12, k=1 + seed % 2)
     known = [(cost, value) for cost, value in planted(problem, seed) if value > 1e-3]
     assert known
@@ -87,9 +89,11 @@ def test_no_point_denies_a_planted_design(seed):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_costs_asked_up_and_down_never_exclude_a_planted_design(seed):
-    """One search for many targets, in an order that moves its rows between them: as a frontier and its neighbours ask."""
+    """One search for many targets, in an order that moves its rows between them: as a frontier and
+    its neighbours ask.
+    """
     problem = random_problem(seed + 50, nodes=7, blocks=14, k=1 + seed % 2)
-    search = search_for(Arena(problem), Order())
+    search = search_for(Evaluator(problem), Order())
     known = [(cost, value) for cost, value in planted(problem, seed) if value > 1e-3]
     assert known
     for share in (1.0, 0.4, 1.0 - 1e-9, 0.7, 0.05, 1.0):
@@ -98,4 +102,4 @@ def test_costs_asked_up_and_down_never_exclude_a_planted_design(seed):
             assert not found.impossible
             assert found.bound <= cost
             assert found.mask is not None
-            assert search.arena.value(found.mask) >= share * value * (1 - 1e-8)
+            assert search.evaluator.value(found.mask) >= share * value * (1 - 1e-8)

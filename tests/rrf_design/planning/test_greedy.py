@@ -1,4 +1,8 @@
-"""The paper's greedy: what it buys in which order, at zero margin too, and what it does about ties."""
+"""The paper's greedy: what it buys in which order, at zero margin too, and what it does about
+ties.
+
+The greedy that follows the margin through purchases buys what the greedy with a table buys.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +11,11 @@ import pytest
 from small import random_problem
 
 import rrf_design as rrf
+from rrf_design.planning import evaluator as module
 from rrf_design.planning import plan
-from rrf_design.planning.arena import Arena
 from rrf_design.planning.contract import Order
-from rrf_design.planning.greedy import overlapping, witness_greedy
-from rrf_design.planning.tracked import Tracked
+from rrf_design.planning.evaluator import Evaluator
+from rrf_design.planning.greedy import Tracked, _overlapping, local_to_blocks, witness_greedy
 
 
 def test_anchors_the_pair_and_not_the_clique(clique_and_pair):
@@ -80,7 +84,9 @@ def test_complementary_anchors_need_the_look_ahead_or_the_null_space(complementa
 
 
 def test_look_ahead_buys_the_pair_that_the_greedy_misses():
-    """One loud block sees the null vector best, but only the two quiet ones together remove the null space."""
+    """One loud block sees the null vector best, but only the two quiet ones together remove the
+    null space.
+    """
     problem = rrf.Problem(
         nodes=[{"id": "x", "dim": 2}],
         anchors=[
@@ -106,33 +112,37 @@ def test_free_blocks_are_taken_first():
 
 
 def test_large_fields_take_the_same_steps():
-    """The tracked greedy (no table of supports) buys what the table's greedy buys, and bounds it from above."""
+    """The tracked greedy (no table of supports) buys what the table's greedy buys, and bounds it
+    from above.
+    """
     problem = random_problem(6, nodes=12, blocks=20)
-    arena = Arena(problem)
-    run = Tracked(arena, Order(budget=8.0), arena.market.empty())
+    evaluator = Evaluator(problem)
+    run = Tracked(evaluator, Order(budget=8.0), evaluator.market.empty())
     steps = run.run()
     reference = plan(problem, budget=8.0, method="greedy")
-    positive = [(arena.market.items[s.item], s.value) for s in steps if s.value > 0]
+    positive = [(evaluator.market.items[s.item], s.value) for s in steps if s.value > 0]
     for name, value in positive:
         assert value == pytest.approx(
-            problem.margin([arena.market.items[s.item] for s in steps][: _place(steps, arena, name)]).value
+            problem.margin([evaluator.market.items[s.item] for s in steps][: _place(steps, evaluator, name)]).value
         )
     assert run.upper >= plan(problem, budget=8.0, method="optimal").gamma * (1 - 1e-12)
     assert steps[-1].value >= 0.5 * reference.gamma
 
 
-def _place(steps, arena, name):
-    return 1 + [arena.market.items[s.item] for s in steps].index(name)
+def _place(steps, evaluator, name):
+    return 1 + [evaluator.market.items[s.item] for s in steps].index(name)
 
 
 @pytest.mark.parametrize("k", [1, 2])
 def test_at_margin_zero_large_fields_use_every_null_vector_too(k):
-    """The tracked greedy scores by the same span of null vectors as the table's, so both buy the same in the same order."""
+    """The tracked greedy scores by the same span of null vectors as the table's, so both buy the
+    same in the same order.
+    """
     for seed in range(4):
         problem = random_problem(80 + seed, nodes=8, blocks=14, k=k, features=("dims",) if seed % 2 else ())
-        arena = Arena(problem)
-        steps = Tracked(arena, Order(budget=9.0), arena.market.empty()).run()
-        reference = witness_greedy(arena, Order(budget=9.0), start=arena.market.empty())
+        evaluator = Evaluator(problem)
+        steps = Tracked(evaluator, Order(budget=9.0), evaluator.market.empty()).run()
+        reference = witness_greedy(evaluator, Order(budget=9.0), start=evaluator.market.empty())
         zeros = 1 + sum(
             step.value == 0.0 for step in reference
         )  # the first purchase after the last zero is scored so too
@@ -141,7 +151,7 @@ def test_at_margin_zero_large_fields_use_every_null_vector_too(k):
 
 
 def test_a_block_that_many_invisible_errors_share_is_bought_first(pairs, monkeypatch):
-    monkeypatch.setattr("rrf_design.planning.arena.TABLE_SUPPORTS", 0)
+    monkeypatch.setattr("rrf_design.planning.evaluator.TABLE_SUPPORTS", 0)
     link = {"id": "link", "tail": "n0", "head": "n11", "cost": 1.0}
     both = pairs.model_copy(update={"relations": (*pairs.relations, type(pairs.relations[0])(**link))})
     assert plan(both, budget=6.0, method="greedy").trajectory[0].block == "link"
@@ -157,6 +167,56 @@ def test_stops_at_the_target(pairs):
 
 
 def test_supports_are_grouped_by_shared_nodes():
-    assert overlapping([(0, 1), (2, 3), (1, 4), (5,), (3, 4)]) == [[0, 1, 2, 4], [3]]
-    assert overlapping([(7, 8), (1, 2), (8, 9)]) == [[0, 2], [1]]
-    assert overlapping([]) == []
+    assert _overlapping([(0, 1), (2, 3), (1, 4), (5,), (3, 4)]) == [[0, 1, 2, 4], [3]]
+    assert _overlapping([(7, 8), (1, 2), (8, 9)]) == [[0, 2], [1]]
+    assert _overlapping([]) == []
+
+
+@pytest.mark.parametrize("features", [(), ("dims",), ("noise",)], ids="-".join)
+@pytest.mark.parametrize("seed", range(3))
+def test_values_are_those_of_the_designs_and_the_bound_holds(seed, features):
+    evaluator = Evaluator(random_problem(seed, features=features, blocks=7))
+    start = evaluator.market.empty()
+    tracked = Tracked(evaluator, Order(budget=6.0), start)
+    steps = tracked.run()
+    before = start
+    for step in steps:
+        assert (step.before == before).all()
+        assert step.value == pytest.approx(evaluator.value(step.after), rel=1e-7, abs=1e-9)
+        assert step.energy > 0.0
+        before = step.after
+    assert float(evaluator.market.cost(before)) <= 6.0
+    bought = [
+        mask for mask in map(np.array, np.ndindex(*(2,) * len(start))) if evaluator.market.cost(mask.astype(bool)) <= 6
+    ]
+    assert tracked.upper >= max(evaluator.value(mask.astype(bool)) for mask in bought) * (1 - 1e-9)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_it_reaches_what_the_greedy_with_a_table_reaches(seed):
+    evaluator = Evaluator(random_problem(seed, blocks=7))
+    start = evaluator.market.empty()
+    plain = witness_greedy(evaluator, Order(), start=start)
+    tracked = Tracked(evaluator, Order(), start).run()
+    assert bool(plain) == bool(tracked)
+    if plain:
+        assert tracked[-1].value == pytest.approx(plain[-1].value, rel=1e-6, abs=1e-9)
+
+
+def test_only_what_is_allowed_is_bought_and_a_target_ends_it():
+    evaluator = Evaluator(random_problem(1, blocks=7))
+    allowed = np.arange(len(evaluator.market.items)) < 3
+    steps = Tracked(evaluator, Order(), evaluator.market.empty(), allowed=allowed).run()
+    assert all(step.item < 3 for step in steps)
+    whole = Tracked(evaluator, Order(), evaluator.market.empty()).run()
+    short = Tracked(evaluator, Order(target=1e-6), evaluator.market.empty()).run()
+    assert len(short) <= len(whole)
+    assert all(step.value < 1e-6 for step in short[:-1])
+
+
+def test_it_is_for_large_fields_whose_queries_are_asked(monkeypatch):
+    assert not local_to_blocks(Evaluator(random_problem(1)))
+    monkeypatch.setattr(module, "TABLE_SUPPORTS", 0)
+    assert local_to_blocks(Evaluator(random_problem(1)))
+    assert not local_to_blocks(Evaluator(random_problem(1, features=("nodes",))))
+    assert not local_to_blocks(Evaluator(random_problem(1, features=("radii",))))

@@ -1,4 +1,6 @@
-"""Plans with joint noise: every selection tried, refusals in one line, and what is said without it."""
+"""Plans with joint noise: every selection tried, refusals in one line, and what is said
+without it.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +9,8 @@ from typing import Any
 import pytest
 
 import rrf_design as rrf
-from rrf_design.planning.jointly import joint_designs
-from scenarios.noise.jointly import judge_joint
+from rrf_design.planning.jointly import _joint_designs
+from scenarios.declared_relations.jointly import judge_joint
 
 
 def annotator(**settings: Any) -> rrf.Problem:
@@ -63,4 +65,4 @@ def test_refusals() -> None:
         update={"anchors": (*annotator().anchors, *(rrf.Anchor(id=f"x{i}", node="a", cost=1.0) for i in range(9)))}
     )
     with pytest.raises(rrf.InputError, match="13 purchases are on sale, and all selections of at most 11"):
-        joint_designs(many)
+        _joint_designs(many)

@@ -1,4 +1,6 @@
-"""Witness cuts: proven optima are the optima, for every feature a plan may have, and a stopped search says how far it got."""
+"""Witness cuts: proven optima are the optima, for every feature a plan may have, and a stopped
+search says how far it got.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,7 @@ from small import all_designs, best_within, cheapest_reaching, random_problem
 from rrf_design.errors import BudgetError
 from rrf_design.market import exact
 from rrf_design.planning import PlanStatus, plan
-from rrf_design.planning.arena import Arena
+from rrf_design.planning.evaluator import Evaluator
 
 FEATURES = [
     (),
@@ -66,9 +68,9 @@ def test_a_cost_that_was_not_proven_least_is_not_called_so():
 
 @pytest.mark.parametrize("features", [("dims",), ("nodes", "links")], ids="-".join)
 def test_large_fields_ask_the_engine_instead_of_a_table(features, monkeypatch):
-    monkeypatch.setattr("rrf_design.planning.arena.TABLE_SUPPORTS", 0)
+    monkeypatch.setattr("rrf_design.planning.evaluator.TABLE_SUPPORTS", 0)
     problem = random_problem(21, features=features, blocks=6)
-    assert Arena(problem).table is None
+    assert Evaluator(problem).table is None
     found = plan(problem, budget=4.0, method="optimal")
     assert found.status is PlanStatus.OPTIMAL
     assert found.gamma == pytest.approx(best_within(all_designs(problem), 4.0), rel=1e-8, abs=1e-9)
@@ -77,8 +79,8 @@ def test_large_fields_ask_the_engine_instead_of_a_table(features, monkeypatch):
 @pytest.mark.parametrize("seed", range(3))
 def test_robust_optimum_is_the_best_of_all_designs(seed):
     problem = random_problem(seed, features=("radii",), blocks=6)
-    arena = Arena(problem, objective="robust")
-    designs = all_designs(problem, value=lambda names: arena.value(arena.market.mask(names)))
+    evaluator = Evaluator(problem, objective="robust")
+    designs = all_designs(problem, value=lambda names: evaluator.value(evaluator.market.mask(names)))
     found = plan(problem, budget=4.0, method="optimal", objective="robust")
     assert found.status is PlanStatus.OPTIMAL
     assert found.value == pytest.approx(best_within(designs, 4.0), rel=1e-8, abs=1e-9)

@@ -11,8 +11,8 @@ from small import all_designs, random_problem
 from rrf_design.errors import BudgetError, InputError
 from rrf_design.market import exact
 from rrf_design.planning import PlanStatus, portfolio
-from rrf_design.planning.arena import Arena
 from rrf_design.planning.curves import ENUMERATED
+from rrf_design.planning.evaluator import Evaluator
 from rrf_design.planning.portfolios import Aim
 
 
@@ -53,15 +53,19 @@ def test_processes_change_nothing():
 
 @pytest.mark.parametrize("limit", [None, 0.02])
 def test_planted_designs_are_never_denied(limit):
-    """Items too large to list, each with a known design, and money for exactly these: no bound may say that less is possible."""
+    """Items too large to list, each with a known design, and money for exactly these: no bound may
+    say that less is possible.
+    """
     problems = [random_problem(seed + 60, nodes=6, blocks=16, k=1 + seed % 2) for seed in range(4)]
     rng = np.random.default_rng(4)
     known = []
     for problem in problems:
-        arena = Arena(problem)
-        assert len(arena.market.items) > ENUMERATED
-        masks = (rng.random(len(arena.market.items)) < 0.8 for _ in range(50))
-        known.append(next((arena.market.cost(mask), arena.value(mask)) for mask in masks if arena.value(mask) > 1e-3))
+        evaluator = Evaluator(problem)
+        assert len(evaluator.market.items) > ENUMERATED
+        masks = (rng.random(len(evaluator.market.items)) < 0.8 for _ in range(50))
+        known.append(
+            next((evaluator.market.cost(mask), evaluator.value(mask)) for mask in masks if evaluator.value(mask) > 1e-3)
+        )
     money, least = float(sum(cost for cost, _ in known)), min(value for _, value in known)
     found = portfolio(problems, budget=money, time_limit=limit)
     assert found.upper_bound >= least * (1 - 1e-9)
@@ -131,7 +135,9 @@ def scattering(delta, label, again=0.05):
 
 
 def cheapest(problem):
-    """Of every choice of repeats and blocks that reaches the item's own goal; None where none does."""
+    """Of every choice of repeats and blocks that reaches the item's own goal; None where none
+    does.
+    """
     from rrf_design.derive import asking
 
     best = None
@@ -170,5 +176,3 @@ def test_own_goals_are_refused_where_there_are_none():
         portfolio([both], budget=1.0, aim="count")
     with pytest.raises(InputError, match="objective: items' own goals"):
         portfolio([scattering(1.6, 0.4)], budget=1.0, aim="count", objective="gamma")
-    with pytest.raises(InputError, match="jointly speaks of one problem"):
-        portfolio([scattering(1.6, 0.4)], budget=1.0, target=0.1, jointly=True)

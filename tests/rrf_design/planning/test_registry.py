@@ -8,7 +8,7 @@ from small import random_problem
 import rrf_design as rrf
 from rrf_design.errors import InputError, MissingDependency
 from rrf_design.planning import PLANNERS, Objective, PlanStatus, plan, planner
-from rrf_design.planning.arena import Arena
+from rrf_design.planning.evaluator import Evaluator
 
 
 def test_messages(pairs):
@@ -92,7 +92,7 @@ def test_every_planner_keeps_the_contract(name):
     problem = random_problem(9, features=("nodes", "rules", "links"), nodes=6, blocks=8)
     best = plan(problem, budget=6.0, method="optimal")
     found = plan(problem, budget=6.0, method=name)
-    market = Arena(problem).market
+    market = Evaluator(problem).market
     mask = market.mask(found.selected)
     assert market.names(mask) == found.selected
     assert market.broken(mask) == ""

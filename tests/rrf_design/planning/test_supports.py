@@ -1,4 +1,9 @@
-"""Which supports are hard to see: thresholds and least eigenvalues against numpy, one matrix at a time."""
+"""Which supports are hard to see: thresholds and least eigenvalues against numpy, one matrix at a
+time.
+
+γ − η by the engine is the minimum over all connected supports, also where couplings cancel and
+where lists are cut short.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +12,13 @@ from itertools import combinations
 import networkx as nx
 import numpy as np
 import pytest
-from small import random_problem
+from small import all_designs, best_within, random_problem
 
-from rrf_design.planning.arena import Arena
-from rrf_design.planning.supports import by_engine, definite, least_eigenvalues
+import rrf_design as rrf
+from rrf_design.planning import PlanStatus, plan, supports
+from rrf_design.planning.evaluator import Evaluator
+from rrf_design.planning.supports import by_engine, definite, least_eigenvalues, robust_floor, robust_value
+from solvers import margin
 
 
 def stack(seed: int, width: int, count: int = 40) -> np.ndarray:
@@ -41,24 +49,24 @@ def test_two_by_two_keeps_its_relative_accuracy():
     assert found[1] == 0.0
 
 
-def plain_values(arena: Arena, mask: np.ndarray) -> dict[tuple[int, ...], float]:
+def plain_values(evaluator: Evaluator, mask: np.ndarray) -> dict[tuple[int, ...], float]:
     """σ_min − η of every support of the size that counts, by the definition."""
-    rows = arena.operator.matrix.toarray()[arena.rows(arena.active(mask))]
-    active = np.flatnonzero(arena.active(mask))
-    graph = nx.empty_graph(arena.n)
+    rows = evaluator.operator.matrix.toarray()[evaluator.rows(evaluator.active(mask))]
+    active = np.flatnonzero(evaluator.active(mask))
+    graph = nx.empty_graph(evaluator.n)
     for j in active:
-        graph.add_edges_from(combinations(arena.block_nodes[j], 2))
-    opened = np.flatnonzero(arena.opened(mask))
-    size = min(arena.size, len(opened))
+        graph.add_edges_from(combinations(evaluator.block_nodes[j], 2))
+    opened = np.flatnonzero(evaluator.opened(mask))
+    size = min(evaluator.size, len(opened))
     result = {}
-    for count in range(1, size + 1) if arena.robust else (size,):
+    for count in range(1, size + 1) if evaluator.robust else (size,):
         for support in combinations(opened.tolist(), count):
-            part = rows[:, arena.columns_of(support)]
+            part = rows[:, evaluator.columns_of(support)]
             sigma = np.sqrt(max(np.linalg.eigvalsh(part.T @ part)[0], 0.0))
-            if arena.robust:
+            if evaluator.robust:
                 if not nx.is_connected(graph.subgraph(support)):
                     continue
-                radii = [arena.radii[j] for j in active if set(arena.block_nodes[j]) & set(support)]
+                radii = [evaluator.radii[j] for j in active if set(evaluator.block_nodes[j]) & set(support)]
                 sigma -= np.sqrt(np.sum(np.square(radii)))
             result[support] = sigma
     return result
@@ -67,30 +75,30 @@ def plain_values(arena: Arena, mask: np.ndarray) -> dict[tuple[int, ...], float]
 @pytest.mark.parametrize("features", [(), ("dims",), ("nodes",), ("radii",), ("radii", "dims")], ids="-".join)
 @pytest.mark.parametrize("seed", range(2))
 def test_the_table_finds_the_worst_supports(seed, features):
-    arena = Arena(random_problem(seed, features=features, blocks=6))
+    evaluator = Evaluator(random_problem(seed, features=features, blocks=6))
     rng = np.random.default_rng(seed)
     for _ in range(6):
-        mask = arena.market.close(rng.random(len(arena.market.items)) < 0.6)
-        if not arena.opened(mask).any():
+        mask = evaluator.market.close(rng.random(len(evaluator.market.items)) < 0.6)
+        if not evaluator.opened(mask).any():
             continue
-        plain = plain_values(arena, mask)
-        found = arena.evaluate(mask, count=5)
+        plain = plain_values(evaluator, mask)
+        found = evaluator.evaluate(mask, count=5)
         least = min(plain.values())
         assert found.value == pytest.approx(max(least, 0.0), abs=1e-6)
         worst = found.witnesses[0]
         assert plain[worst.support] == pytest.approx(least, abs=1e-6)
-        below = arena.evaluate(mask, count=100, below=least + 0.3)
+        below = evaluator.evaluate(mask, count=100, below=least + 0.3)
         assert {w.support for w in below.witnesses} >= {s for s, value in plain.items() if value < least + 0.3 - 1e-6}
 
 
 def test_at_margin_zero_the_whole_null_space_is_there():
-    arena = Arena(random_problem(0, features=("dims",), blocks=4))
-    mask = arena.market.empty()
-    rows = arena.operator.matrix.toarray()[arena.rows(arena.active(mask))]
-    found = arena.evaluate(mask, count=1)
+    evaluator = Evaluator(random_problem(0, features=("dims",), blocks=4))
+    mask = evaluator.market.empty()
+    rows = evaluator.operator.matrix.toarray()[evaluator.rows(evaluator.active(mask))]
+    found = evaluator.evaluate(mask, count=1)
     assert found.value == 0.0
     support = found.witnesses[0].support
-    part = rows[:, arena.columns_of(support)]
+    part = rows[:, evaluator.columns_of(support)]
     null = part.shape[1] - np.linalg.matrix_rank(part, tol=1e-7)
     here = [w for w in found.witnesses if w.support == support]
     assert len(here) == null
@@ -100,33 +108,136 @@ def test_at_margin_zero_the_whole_null_space_is_there():
 
 @pytest.mark.parametrize("features", [(), ("dims",), ("nodes",)], ids="-".join)
 def test_the_engine_says_the_same(features):
-    arena = Arena(random_problem(2, features=features, blocks=6))
-    mask = np.ones(len(arena.market.items), dtype=bool)
-    plain = plain_values(arena, mask)
+    evaluator = Evaluator(random_problem(2, features=features, blocks=6))
+    mask = np.ones(len(evaluator.market.items), dtype=bool)
+    plain = plain_values(evaluator, mask)
     for count in (1, 6):
-        found = by_engine(arena, mask, count=count, below=None)
+        found = by_engine(evaluator, mask, count=count, below=None)
         assert found.value == pytest.approx(min(plain.values()), rel=1e-7, abs=1e-9)
         for witness in found.witnesses:
             assert plain[tuple(sorted(witness.support))] == pytest.approx(witness.value, rel=1e-6, abs=1e-8)
 
 
 def test_fractional_designs():
-    arena = Arena(random_problem(1, features=("dims",), blocks=6))
-    assert arena.table is not None
+    evaluator = Evaluator(random_problem(1, features=("dims",), blocks=6))
+    assert evaluator.table is not None
     rng = np.random.default_rng(0)
-    shares = rng.random(len(arena.variable))
-    weights = arena.permanent.astype(float)
-    weights[arena.variable] = shares
-    dense = arena.operator.matrix.toarray()
-    gram = dense.T @ (arena.rows(weights)[:, None] * dense)
+    shares = rng.random(len(evaluator.variable))
+    weights = evaluator.permanent.astype(float)
+    weights[evaluator.variable] = shares
+    dense = evaluator.operator.matrix.toarray()
+    gram = dense.T @ (evaluator.rows(weights)[:, None] * dense)
     plain = {}
-    for support in combinations(range(arena.n), min(arena.size, arena.n)):
-        columns = arena.columns_of(support)
+    for support in combinations(range(evaluator.n), min(evaluator.size, evaluator.n)):
+        columns = evaluator.columns_of(support)
         plain[support] = np.linalg.eigvalsh(gram[np.ix_(columns, columns)])[0]
     level = float(np.median(list(plain.values())))
-    weak = arena.table.weakest(shares, below=level, count=100)
+    weak = evaluator.table.weakest(shares, below=level, count=100)
     assert set(weak) == {support for support, value in plain.items() if value < level}
-    for witness in arena.table.fractional(shares, below=level, count=100):
-        columns = arena.columns_of(witness.support)
+    for witness in evaluator.table.fractional(shares, below=level, count=100):
+        columns = evaluator.columns_of(witness.support)
         energy = witness.vector @ gram[np.ix_(columns, columns)] @ witness.vector
         assert energy == pytest.approx(plain[witness.support], abs=1e-12)
+
+
+def by_definition(problem: rrf.Problem, names: tuple[str, ...], k: int) -> float:
+    """min over node sets of at most 2k that blocks connect of σ_min(B_S) − η_S, from the operator
+    alone.
+    """
+    operator = problem.operator(names)
+    dense = operator.matrix.toarray()
+    nodes = [[operator.node_index[n] for n in problem.block_by_id[name].nodes] for name in operator.block_ids]
+    graph = nx.Graph([pair for touched in nodes for pair in combinations(touched, 2)])
+    graph.add_nodes_from(range(len(operator.node_ids)))
+    values = []
+    for size in range(1, min(2 * k, len(operator.node_ids)) + 1):
+        for support in combinations(range(len(operator.node_ids)), size):
+            if nx.is_connected(graph.subgraph(support)):
+                columns = np.concatenate([operator.groups[i] for i in support])
+                strengths = np.linalg.svd(dense[:, columns], compute_uv=False)
+                sigma = strengths[-1] if len(strengths) == len(columns) else 0.0
+                eta = sum(r * r for r, t in zip(operator.radii, nodes, strict=True) if set(t) & set(support))
+                values.append(sigma - np.sqrt(eta))
+    return float(min(values))
+
+
+@pytest.mark.parametrize("k", [1, 2])
+@pytest.mark.parametrize("features", [("radii",), ("radii", "dims"), ("radii", "nodes")], ids="-".join)
+def test_value_is_the_definition(features, k):
+    for seed in range(4):
+        problem = random_problem(60 + seed, features=features, blocks=9)
+        evaluator = Evaluator(problem, k=k, objective="robust")
+        mask = evaluator.market.close(np.random.default_rng(seed).random(len(evaluator.market.items)) < 0.7)
+        if not evaluator.opened(mask).any() or not evaluator.robust:
+            continue
+        found = robust_value(evaluator, mask, count=5)
+        true = by_definition(problem, evaluator.market.names(mask), k)
+        assert found.exact
+        assert found.value == pytest.approx(true, abs=1e-12)
+        assert found.lower <= true
+        operator = problem.operator(evaluator.market.names(mask))
+        floor = robust_floor(operator, k=k, lower=margin(operator.matrix, np.diff(operator.node_offsets), k=k).lower)
+        assert floor <= max(true, 0.0) + 1e-12  # what a design is certain of, joined by certain blocks as well
+        assert found.witnesses[0].value == found.value
+
+
+def test_radii_of_nodes_that_nothing_joins_do_not_add_up():
+    """The worst support of the plain margin may be a node with another far away: only what is
+    joined to it makes it less certain.
+    """
+    for seed, k in ((12, 1), (33, 2)):
+        problem = random_problem(seed, features=("radii", "dims") if k == 2 else ("radii",), nodes=5, blocks=7, k=k)
+        evaluator = Evaluator(problem, objective="robust")
+        for mask in np.random.default_rng(seed).random((20, len(evaluator.market.items))) < 0.5:
+            found = robust_value(evaluator, mask)
+            assert found.value == pytest.approx(by_definition(problem, evaluator.market.names(mask), k), abs=1e-12)
+
+
+def cancelling() -> rrf.Problem:
+    """Two relations between the same nodes whose couplings cancel: BᵀB is diagonal, the blocks
+    still join a and b.
+    """
+    return rrf.Problem(
+        nodes=[{"id": "a"}, {"id": "b"}, {"id": "c"}],
+        relations=[
+            {"id": "plus", "tail": "a", "head": "b", "uncertainty": 0.3},
+            {"id": "minus", "tail": "a", "head": "b", "transport": {"scale": -1.0}, "uncertainty": 0.3},
+        ],
+        anchors=[
+            {"id": "on a", "node": "a", "uncertainty": 0.4},
+            {"id": "on b", "node": "b", "uncertainty": 0.4},
+            {"id": "on c", "node": "c", "rows": [[3.0]], "cost": 1.0},
+        ],
+    )
+
+
+def test_couplings_that_cancel_do_not_hide_a_support():
+    problem = cancelling()
+    evaluator = Evaluator(problem, k=1, objective="robust")
+    everything = np.ones(1, dtype=bool)
+    found = robust_value(evaluator, everything)
+    assert found.witnesses[0].support == (0, 1)
+    assert found.value == pytest.approx(by_definition(problem, ("on c",), 1), abs=1e-12)
+    assert found.value == pytest.approx(np.sqrt(3.0) - np.sqrt(0.5), abs=1e-12)
+
+
+def test_a_list_that_is_cut_short_still_bounds_the_value(monkeypatch):
+    monkeypatch.setattr(supports, "LISTED", 2)
+    problem = random_problem(61, features=("radii",), blocks=9)
+    evaluator = Evaluator(problem, k=2, objective="robust")
+    everything = np.ones(len(evaluator.market.items), dtype=bool)
+    found = robust_value(evaluator, everything)
+    true = by_definition(problem, evaluator.market.items, 2)
+    assert not found.exact
+    assert found.lower <= true <= found.value + 1e-12
+    assert evaluator.confirm_value(everything, evaluator.confirm(everything)) <= max(true, 0.0) + 1e-12
+
+
+def test_large_fields_are_planned_with_radii_too(monkeypatch):
+    monkeypatch.setattr("rrf_design.planning.evaluator.TABLE_SUPPORTS", 0)
+    problem = random_problem(2, features=("radii",), blocks=6)
+    assert Evaluator(problem, objective="robust").table is None
+    designs = all_designs(problem, value=lambda names: max(by_definition(problem, names, problem.k), 0.0))
+    found = plan(problem, budget=4.0, method="optimal", objective="robust")
+    assert found.status is PlanStatus.OPTIMAL
+    assert found.value == pytest.approx(best_within(designs, 4.0), rel=1e-8, abs=1e-9)

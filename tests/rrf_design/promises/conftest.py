@@ -1,4 +1,6 @@
-"""A small world whose checks have to be fetched: a program in the sandbox, a command, a judge by a scripted model."""
+"""A small world whose checks have to be fetched: a program in the sandbox, a command, a judge by a
+scripted model.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,9 @@ class CheckedWorld:
 
 @pytest.fixture
 def make_checked_world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., CheckedWorld]:
-    """Recipes name their files from the folder they stand in: a path of this machine would change digests, and with them what is drawn."""
+    """Recipes name their files from the folder they stand in: a path of this machine would change
+    digests, and with them what is drawn.
+    """
     monkeypatch.chdir(tmp_path)
     (tmp_path / "python").symlink_to(sys.executable)
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from rrf_design.errors import InputError, Refused
-from rrf_design.promises import GoldRule, audit_document, draw_audit, prove_audit_document, read_delivered
-from rrf_design.promises.audited_files import check_delivered, compared
+from rrf_design.promises import GoldRule, audit_document, draw_audit, prove_audit, read_delivered
+from rrf_design.promises.audits import check_delivered, compared
 
 ROWS = [{"no": f"i{n}", "answer": str(10 + n % 7), "booked": str(10 + n % 7), "note": "same"} for n in range(40)]
 
@@ -68,7 +68,9 @@ def test_every_single_answer_and_id_counts(audited: tuple[Any, Path]) -> None:
 
 
 def test_what_was_audited_in_another_column_is_not_there(audited: tuple[Any, Path]) -> None:
-    """Ids of the next row, or answers of nobody, with the audited ones kept in a column beside them."""
+    """Ids of the next row, or answers of nobody, with the audited ones kept in a column beside
+    them.
+    """
     ids = [row["no"] for row in ROWS]
     moved = [{**row, "no": other, "line": row["no"]} for row, other in zip(ROWS, ids[1:] + ids[:1], strict=True)]
     zeros = [{**row, "answer": "0", "rrf_answer": row["answer"]} for row in ROWS]
@@ -81,26 +83,28 @@ def test_what_was_audited_in_another_column_is_not_there(audited: tuple[Any, Pat
 
 
 def test_columns_are_under_the_digest(audited: tuple[Any, Path]) -> None:
-    """A forger who keeps the audited values in another column, and has the certificate name that one."""
+    """A forger who keeps the audited values in another column, and has the certificate name that
+    one.
+    """
     document, path = audited
     write(path, [{**row, "audited": row["answer"], "answer": "0"} for row in ROWS])
     forged = {**document, "columns": {**document["columns"], "answer": "audited"}}
-    prove_audit_document(forged)
+    prove_audit(forged)
     with pytest.raises(Refused, match="changed since the audit"):
         check_delivered(forged, path)
     unnamed = {key: value for key, value in document.items() if key != "columns"}
     with pytest.raises(Refused, match="'columns' is missing; if another version of rrf-design wrote it, make it anew"):
-        prove_audit_document(unnamed)
+        prove_audit(unnamed)
     for columns in (None, {"id": "no"}, {"id": 3, "answer": "answer"}, {"id": None, "answer": None}):
         with pytest.raises(Refused, match="columns"):
-            prove_audit_document({**document, "columns": columns})
+            prove_audit({**document, "columns": columns})
     ids = "the numbers of the rows" if document["columns"]["id"] is None else "column 'no'"
     assert compared(check_delivered(document, write(path, ROWS))) == f"ids: {ids}, answers: column 'answer'"
 
 
 def test_a_run_is_compared_by_its_items(tmp_path: Path) -> None:
     from rrf_design.documents import sealed
-    from rrf_design.promises.delivered_tables import DeliveredTable
+    from rrf_design.promises.audits import DeliveredTable
 
     items: list[dict[str, Any]] = [{"id": f"i{n}", "answer": n if n % 5 else None} for n in range(30)]
     kept = [(str(item["id"]), item["answer"]) for item in items if item["answer"] is not None]

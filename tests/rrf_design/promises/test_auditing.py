@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from rrf_design.errors import InputError, Refused
-from rrf_design.promises import GoldRule, audit_document, draw_audit, prove_audit_document, read_delivered
+from rrf_design.promises import GoldRule, audit_document, draw_audit, prove_audit, read_delivered
 from rrf_design.risk import AuditSequence
 
 RULE = GoldRule("booked")
@@ -39,7 +39,7 @@ def test_only_rows_with_an_answer_are_the_population(table: Any) -> None:
         sequence.observe(mark)
     assert (document["drawn"], document["wrong"], document["bound"]) == (80, sum(wrong), sequence.bound)
     assert document["sentence"].startswith(f"Of the 360 values delivered, at most {sequence.bound} (")
-    assert prove_audit_document(document).bound == sequence.bound
+    assert prove_audit(document).bound == sequence.bound
 
 
 def test_a_resumed_audit_accumulates(table: Any) -> None:
@@ -114,7 +114,7 @@ def test_a_forged_audit_is_refused(table: Any, forgery: str) -> None:
     FORGERIES[forgery](forged)
     assert forged != document
     with pytest.raises(Refused):
-        prove_audit_document(forged)
+        prove_audit(forged)
 
 
 def test_every_entry_may_be_anything(table: Any) -> None:
@@ -123,12 +123,12 @@ def test_every_entry_may_be_anything(table: Any) -> None:
     for key in document:
         for junk in (None, True, -1, "1e999999999", [], {}, [[]]):
             try:
-                prove_audit_document({**document, key: junk})
+                prove_audit({**document, key: junk})
             except Refused:
                 continue
     for junk in (None, 1, "x", [], {}):
         with pytest.raises(Refused):
-            prove_audit_document(junk)
+            prove_audit(junk)
 
 
 def test_a_gold_column_that_is_not_there(table: Any) -> None:
@@ -137,7 +137,9 @@ def test_a_gold_column_that_is_not_there(table: Any) -> None:
 
 
 def test_a_label_that_was_counted_is_not_changed(table: Any, tmp_path: Path) -> None:
-    """Neither for the better nor for the worse: an edit after the draw is refused and named, in the gold column and in what people wrote."""
+    """Neither for the better nor for the worse: an edit after the draw is refused and named, in the
+    gold column and in what people wrote.
+    """
     first = certificate(table, 120)
     wrong, right = first["wrong_items"][0], next(i for i in first["items"] if i not in first["wrong_items"])
     with pytest.raises(Refused, match=f"item '{wrong}' was labelled wrong .* and right now"):
@@ -154,7 +156,9 @@ def test_a_label_that_was_counted_is_not_changed(table: Any, tmp_path: Path) -> 
 
 
 def test_a_reviewer_who_cannot_tell_does_not_help(table: Any) -> None:
-    """A row that nobody decides counts as wrong, so the bound is the worst that its truth could make it; a row that is left empty ends what is counted."""
+    """A row that nobody decides counts as wrong, so the bound is the worst that its truth could
+    make it; a row that is left empty ends what is counted.
+    """
     waiting = draw_audit(table, 30, seed=5, rule=GoldRule()).waiting
     said = {name: "?" if at == 12 else name for at, name in enumerate(waiting)}
     state = draw_audit(table, 30, seed=5, rule=GoldRule(), reviews=said)
@@ -163,13 +167,15 @@ def test_a_reviewer_who_cannot_tell_does_not_help(table: Any) -> None:
     for truth in (waiting[12], "no"):
         other = draw_audit(table, 30, seed=5, rule=GoldRule(), reviews={**said, waiting[12]: truth})
         assert audit_document(other, confidence=0.95, risk=None, truth="")["bound"] <= document["bound"]
-    prove_audit_document(document)
+    prove_audit(document)
 
 
 @pytest.mark.parametrize("rows", [1, 2, 7])
 @pytest.mark.parametrize("wrong", ["none", "one", "all"])
 def test_an_audit_of_everything_is_a_count(tmp_path: Path, rows: int, wrong: str) -> None:
-    """N drawn of N: the bound is the number of wrong items, also for a table of one; more labels than items are all of them."""
+    """N drawn of N: the bound is the number of wrong items, also for a table of one; more labels
+    than items are all of them.
+    """
     bad = {"none": 0, "one": 1, "all": rows}[wrong]
     path = tmp_path / "small.csv"
     path.write_text("no,answer,booked\n" + "".join(f"{n},5,{6 if n < bad else 5}\n" for n in range(rows)))
@@ -177,6 +183,6 @@ def test_an_audit_of_everything_is_a_count(tmp_path: Path, rows: int, wrong: str
     for labels in (rows, rows + 50):
         document = certificate(table, labels)
         assert (document["drawn"], document["wrong"], document["bound"]) == (rows, bad, bad)
-        assert prove_audit_document(document).bound == bad
+        assert prove_audit(document).bound == bad
     with pytest.raises(InputError, match="draw at least 1"):
         certificate(table, 0)

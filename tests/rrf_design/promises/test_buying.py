@@ -21,7 +21,7 @@ from rrf_design.promises import (
     run_policy,
 )
 from rrf_design.promises.buying import NOTHING, buy_answers
-from rrf_design.promises.pilot_plans import buy_pilot
+from rrf_design.promises.pilot_design import buy_pilot
 from rrf_design.questions.answers import RecordedAnswers
 
 
@@ -108,7 +108,9 @@ def test_the_recipes_own_models_are_asked_where_nobody_names_others(tmp_path: An
 
 
 def test_limits_hold_for_a_whole_pilot(make_checked_world: Any) -> None:
-    """Calls and prices of answers and checks together: what would go beyond the budget is not bought, what goes beyond the calls waits."""
+    """Calls and prices of answers and checks together: what would go beyond the budget is not
+    bought, what goes beyond the calls waits.
+    """
     from dataclasses import replace
 
     from rrf_design.errors import RetryLater
@@ -129,7 +131,9 @@ def test_limits_hold_for_a_whole_pilot(make_checked_world: Any) -> None:
 
 
 def test_the_answer_of_a_node_that_is_asked_several_times_is_the_mean(tmp_path: Any) -> None:
-    """In a pilot as on a rung: the first answer alone would scatter as if it had been asked once."""
+    """In a pilot as on a rung: the first answer alone would scatter as if it had been asked
+    once.
+    """
     import rrf_design as rrf
     from rrf_design.models.scripted import ScriptedModel
     from rrf_design.promises.buying import LiveModels, buy_answers
@@ -165,7 +169,7 @@ def test_what_can_never_be_proven_live_is_refused_before_anything_is_bought(make
     from rrf_design.models.scripted import ScriptedModel
     from rrf_design.promises import PilotSettings
     from rrf_design.promises.buying import LiveModels
-    from rrf_design.promises.pilot_plans import buy_pilot
+    from rrf_design.promises.pilot_design import buy_pilot
     from rrf_design.risk import Among, Statement
 
     world = make_world(items=120, person=among is not None)
@@ -194,7 +198,9 @@ class CountedModel(ScriptedModel):
 
 @pytest.mark.parametrize("order", ["front", "holm"])
 def test_all_that_was_paid_is_booked_once(make_checked_world: Any, order: str) -> None:
-    """Pilot and run together cost what was asked and fetched: of the pilot's items, of those that made the order of its tests, and of the rest."""
+    """Pilot and run together cost what was asked and fetched: of the pilot's items, of those that
+    made the order of its tests, and of the rest.
+    """
     world = make_checked_world(["tests", "judge"], items=60, wrong=0.04, costs={"tests": 9.0})
     model = CountedModel(world.folder)
     live = replace(world.live(), model=model)
@@ -217,7 +223,9 @@ def test_all_that_was_paid_is_booked_once(make_checked_world: Any, order: str) -
 
 
 def test_models_that_changed_are_asked_in_a_new_run(world: Any) -> None:
-    """The journal has a run of the same questions to another version; who was told to start a new one could not."""
+    """The journal has a run of the same questions to another version; who was told to start a new
+    one could not.
+    """
     assert world.script.name == "script.json"
     names = list(world.dataset)[:4]
     runs = []
@@ -230,7 +238,9 @@ def test_models_that_changed_are_asked_in_a_new_run(world: Any) -> None:
 
 @pytest.mark.parametrize(("outcome", "wrong"), [("timeout", 6), ("refused", 0)])
 def test_items_whose_calls_failed_count_as_wrong_in_a_pilot(make_world: Any, outcome: str, wrong: int) -> None:
-    """The run may well get answers to such calls, and deliver them; a refusal is what the model says to this item, then as now."""
+    """The run may well get answers to such calls, and deliver them; a refusal is what the model
+    says to this item, then as now.
+    """
     world = make_world(items=40, wrong=0.0)
     rules = json.loads(world.script.read_text())["rules"]
     for rule in rules[:: len(rules) // 6][:6]:

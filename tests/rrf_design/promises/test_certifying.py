@@ -12,13 +12,12 @@ from typing import Any
 import pytest
 
 from rrf_design import certify, verify
-from rrf_design.certificates.checker.document import content_digest
-from rrf_design.certificates.checker.sampled import rate_above
+from rrf_design.checker.document import content_digest, rate_above
 from rrf_design.errors import InputError, Refused
-from rrf_design.handover.structures import certify_dataset
 from rrf_design.promises import PilotSettings
-from rrf_design.promises.certifying import premise_summary, with_pilot, with_pilot_of_table
+from rrf_design.promises.premise import premise_summary, with_pilot, with_pilot_of_table
 from rrf_design.risk import rate_bound
+from rrf_design.tables.structures import certify_dataset
 
 
 @pytest.fixture
@@ -121,7 +120,9 @@ def run_in() -> Any:
 
 @pytest.fixture
 def mixed(tmp_path: Any) -> Any:
-    """Two kinds of rows: printed ones, never wrong and asked twice; a few handwritten ones, asked three times and always wrong at all of them."""
+    """Two kinds of rows: printed ones, never wrong and asked twice; a few handwritten ones, asked
+    three times and always wrong at all of them.
+    """
     import json
 
     (tmp_path / "rrf.toml").write_text(
@@ -174,8 +175,12 @@ cost = 30.0
 
 
 def test_a_kind_of_item_is_judged_by_its_own_kind(mixed: Any, run_in: Any) -> None:
-    """Over all items the premise fails in one of ten. Of the handwritten ones it always fails, of the printed ones never; each certificate says its own, and a common rate,
-    which would be false for the one and too much for the other, is in neither."""
+    """Over all items the premise fails in one of ten.
+
+    Of the handwritten ones it always fails, of the printed ones never; each certificate says its
+    own, and a common rate, which would be false for the one and too much for the other, is in
+    neither.
+    """
     table, policy = run_in(mixed, 60)
     drawn = [int(name[1:]) for name in policy["drawn"]]
     hand = sum(n % 10 == 0 for n in drawn)
@@ -233,8 +238,10 @@ def test_a_kind_that_was_piloted_whole_needs_no_premise(mixed: Any, run_in: Any)
 
 
 def test_a_pilot_of_another_table_says_nothing_about_this_one(made: Any) -> None:
-    """Next month's rows with the same ids, or drawn items under other names: neither was piloted."""
-    from rrf_design.promises.drawing import Population
+    """Next month's rows with the same ids, or drawn items under other names: neither was
+    piloted.
+    """
+    from rrf_design.promises.pilot_design import Population
 
     world, policy, name, plain = made
     here = Population.of(world.dataset)
@@ -256,7 +263,9 @@ def test_a_pilot_of_another_table_says_nothing_about_this_one(made: Any) -> None
 
 @pytest.mark.parametrize(("size", "drawn"), [(12, 5), (40, 20)])
 def test_the_premise_is_bounded_in_the_table_and_not_in_what_a_pilot_leaves_over(size: int, drawn: int) -> None:
-    """Every number of failing items and every draw: the share in the table is covered; that among the rows left over, which docs/promises.md does not promise, is not."""
+    """Every number of failing items and every draw: the share in the table is covered; that among
+    the rows left over, which docs/promises.md does not promise, is not.
+    """
     bounds = [Fraction(rate_above(drawn, seen, 0.95)) for seen in range(drawn + 1)]
 
     def covered(failing: int, *, over: bool) -> Fraction:

@@ -1,4 +1,6 @@
-"""Checks of machines as rungs: which there are, what they are shown, what a policy is bound to, and attacks on that."""
+"""Checks of machines as rungs: which there are, what they are shown, what a policy is bound to, and
+attacks on that.
+"""
 
 from __future__ import annotations
 
@@ -23,8 +25,8 @@ from rrf_design.promises import (
     run_policy,
 )
 from rrf_design.promises.checks import is_known, machine_checks, may_run, program_digests, shown_to
-from rrf_design.promises.pilot_plans import buy_pilot, checks_to_fetch
-from rrf_design.promises.policy_forms import VOIDED_BY
+from rrf_design.promises.pilot_design import buy_pilot, checks_to_fetch
+from rrf_design.promises.policy_document import VOIDED_BY
 
 ALL = ("tests", "command", "judge")
 SETTINGS = PilotSettings(12, 0.4, order="holm")
@@ -34,7 +36,9 @@ order = ["total", "reworded"]
 gate = "certified"
 within = 2
 """
-"""Few policies, so that few labels prove one: two answers, and then whatever checks the frontier holds."""
+"""Few policies, so that few labels prove one: two answers, and then whatever checks the frontier
+holds.
+"""
 
 
 def piloted(world: Any, settings: PilotSettings = SETTINGS) -> dict[str, Any]:
@@ -81,7 +85,9 @@ def test_checks_of_machines_are_those_on_sale_that_nobody_makes_the_cheapest_fir
 
 
 def test_a_check_is_bought_once_and_its_policy_is_run_verified_and_bound(make_checked_world: Any) -> None:
-    """A pilot with all three kinds: what it fetches, what it measures, a run under its policy; then the same with something changed."""
+    """A pilot with all three kinds: what it fetches, what it measures, a run under its policy; then
+    the same with something changed.
+    """
     world = make_checked_world(ALL, items=20, wrong=0.5, extra=TWO)
     document = piloted(world)
     prove_policy(document)
@@ -158,7 +164,9 @@ def test_what_has_to_be_fetched_has_a_price(make_checked_world: Any) -> None:
 
 
 def test_a_check_that_sees_the_truth_is_a_leak(make_checked_world: Any) -> None:
-    """The gold column reaches no check; a copy of it reaches no judge and no program that is asked, though it may be a check's own value."""
+    """The gold column reaches no check; a copy of it reaches no judge and no program that is asked,
+    though it may be a check's own value.
+    """
     world = make_checked_world(("judge",), items=16)
     honest = world.recipe.read_text()
     world.recipe.write_text(honest.replace("the double of", "(it is {{ booked }}) the double of"))
@@ -174,7 +182,9 @@ def test_a_check_that_sees_the_truth_is_a_leak(make_checked_world: Any) -> None:
 
 
 def test_recorded_answers_may_hold_what_checks_gave(make_checked_world: Any) -> None:
-    """The same policy from a log as from the checks themselves; a check that nobody recorded is no rung, and one that a run lacks is named."""
+    """The same policy from a log as from the checks themselves; a check that nobody recorded is no
+    rung, and one that a run lacks is named.
+    """
     from rrf_design.questions.answers import RecordedAnswers
 
     world = make_checked_world(("tests", "judge"), items=16, wrong=0.5, extra=TWO)
@@ -224,7 +234,9 @@ print(2 * int(sys.argv[1]))
 
 
 def test_killed_while_checks_are_made_and_gone_on_with(make_checked_world: Any) -> None:
-    """The check itself kills the pilot, and later the run, each in a process of its own: the same call goes on, and makes again what was under way and nothing else."""
+    """The check itself kills the pilot, and later the run, each in a process of its own: the same
+    call goes on, and makes again what was under way and nothing else.
+    """
     world = make_checked_world(("command",), items=20, wrong=0.6, extra=TWO)
     (world.folder / "check.py").write_text(KILLER)
     (world.folder / "spared.txt").write_text(str(os.getpid()))  # whatever the counts, never the tests themselves
@@ -255,7 +267,9 @@ def test_killed_while_checks_are_made_and_gone_on_with(make_checked_world: Any) 
 def test_programs_that_only_the_folder_of_the_recipe_has_are_named(
     make_checked_world: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Commands run where the call is made: from elsewhere the check would fail in silence, and the policy would be bound to no program."""
+    """Commands run where the call is made: from elsewhere the check would fail in silence, and the
+    policy would be bound to no program.
+    """
     world = make_checked_world(["command"])
     data = world.dataset
     may_run(data, ["command"], allowed=True)

@@ -1,4 +1,6 @@
-"""What a run under a policy buys: each rung for the items that are not decided yet, and nothing beyond its budget."""
+"""What a run under a policy buys: each rung for the items that are not decided yet, and nothing
+beyond its budget.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +20,8 @@ from rrf_design.promises import (
     run_pilot,
     run_policy,
 )
-from rrf_design.promises.climbing import climb
-from rrf_design.promises.pilot_plans import buy_pilot
+from rrf_design.promises.pilot_design import buy_pilot
+from rrf_design.promises.reuse import climb
 
 
 def live_of(world: Any) -> LiveModels:

@@ -1,4 +1,6 @@
-"""Ladders with fetched checks: the batch path against one item after the other, and the replay against the live loop."""
+"""Ladders with fetched checks: the batch path against one item after the other, and the replay
+against the live loop.
+"""
 
 from __future__ import annotations
 
@@ -10,14 +12,13 @@ from typing import Any
 import pytest
 
 import rrf_design as rrf
-from rrf_design.bundles import Given
-from rrf_design.decisive import decides, states
+from rrf_design.checks import decides, states
 from rrf_design.promises import LadderPolicy, LiveModels, PilotSettings, gold_truths, plan_pilot, play
 from rrf_design.promises.checks import shown_to
-from rrf_design.promises.climbing import climb
-from rrf_design.promises.family import GateKind
-from rrf_design.promises.pilot_plans import buy_pilot
-from rrf_design.promises.sheets import SheetRow, read_sheet
+from rrf_design.promises.pilot_design import buy_pilot
+from rrf_design.promises.policies import GateKind
+from rrf_design.promises.reuse import climb
+from rrf_design.promises.sheets import ItemAnswers, read_sheet
 
 WORLDS = [
     ({"kinds": ("tests", "judge"), "seed": 1, "seldom": ("tests",)}),
@@ -66,7 +67,7 @@ def _some(policies: list[LadderPolicy], each: int) -> list[LadderPolicy]:
 Known = dict[tuple[str, tuple[str, ...], int], tuple[str, Any]]
 
 
-def walk(policy: LadderPolicy, row: SheetRow, known: Known) -> tuple[Any, tuple[str, ...]]:
+def walk(policy: LadderPolicy, row: ItemAnswers, known: Known) -> tuple[Any, tuple[str, ...]]:
     """The obvious way: one answer or check after the other, one repair after the other."""
     held: tuple[str, ...] = ()
     for step in policy.order:
@@ -111,13 +112,13 @@ def walk(policy: LadderPolicy, row: SheetRow, known: Known) -> tuple[Any, tuple[
     return None, held
 
 
-def judged(row: SheetRow, held: tuple[str, ...], k: int, known: Known) -> tuple[str, Any]:
+def judged(row: ItemAnswers, held: tuple[str, ...], k: int, known: Known) -> tuple[str, Any]:
     if (row.id, held, k) not in known:
         known[row.id, held, k] = repaired(row, held, k)
     return known[row.id, held, k]
 
 
-def repaired(row: SheetRow, held: tuple[str, ...], k: int) -> tuple[str, Any]:
+def repaired(row: ItemAnswers, held: tuple[str, ...], k: int) -> tuple[str, Any]:
     """The product's word on what is held, at k; where no answer may be wrong, none is."""
     problem = row.item.problem
     if k < 0 or not any(row.said.get(name) is not None for name in held):
@@ -125,7 +126,7 @@ def repaired(row: SheetRow, held: tuple[str, ...], k: int) -> tuple[str, Any]:
     said: dict[str, Any] = {n.id: {"status": "missing"} for n in problem.nodes}
     said |= {name: list(row.said[name]) for name in held if isinstance(row.said.get(name), tuple)}  # type: ignore[arg-type]
     checks = {name: list(row.checked[name]) for name in held if name in row.checked}
-    found = rrf.repair(problem, said, select=list(checks), k=max(1, k), given=Given(anchors=checks))
+    found = rrf.repair(problem, said, select=list(checks), k=max(1, k), anchors=checks)
     value = found.repaired.get("total")
     if k == 0:
         clean = found.verdict.value != "contradicted" and not found.support
@@ -136,7 +137,9 @@ def repaired(row: SheetRow, held: tuple[str, ...], k: int) -> tuple[str, Any]:
 
 @pytest.mark.parametrize("given", WORLDS[:3])
 def test_the_live_loop_does_what_the_replay_says(make_checked_world: Any, given: Any) -> None:
-    """Value, delivered or not, cost, and what was bought of each item: nothing more, nothing less."""
+    """Value, delivered or not, cost, and what was bought of each item: nothing more, nothing
+    less.
+    """
     world = make_checked_world(given["kinds"], **{key: v for key, v in given.items() if key != "kinds"})
     plan = bought(world)
     live_is_replay(world, plan, _some([policy for policy in plan.policies if policy.further], 1))
@@ -211,7 +214,9 @@ TWO_NAMES = REPEATED.replace("repeat = 3", 'model = ["mini", "other"]').replace(
     'of = "total"\nby = { verifier = "other", prompt = "Is {{ answer }} the double of {{ text }}?" }',
     'of = "total@other"\nby = { verifier = "mini", prompt = "Is {{ total }} the double of {{ text }}?" }',
 )
-"""One model under two names, and two judges of two answers, whose prompts turn out to be the same."""
+"""One model under two names, and two judges of two answers, whose prompts turn out to be the
+same.
+"""
 
 
 SCATTERED = """[data]
@@ -307,7 +312,9 @@ class RepeatedWorld:
 
 
 def test_equal_questions_and_judges_are_asked_under_the_same_numbers_rung_after_rung(tmp_path: Any) -> None:
-    """A run that asks them one after the other gets what the pilot got, which asked them together: it finds all of it in the cache."""
+    """A run that asks them one after the other gets what the pilot got, which asked them together:
+    it finds all of it in the cache.
+    """
     world = RepeatedWorld(tmp_path, REPEATED)
     plan = bought(world)
     repeats = {repeat for prompt, repeat in world.asked if "total?" in prompt}
@@ -322,7 +329,9 @@ def test_equal_questions_and_judges_are_asked_under_the_same_numbers_rung_after_
 
 
 def test_one_model_under_two_names_is_asked_under_the_same_numbers_rung_after_rung(tmp_path: Any) -> None:
-    """A run that found the answer of one name in the cache would give it twice, where the pilot had two."""
+    """A run that found the answer of one name in the cache would give it twice, where the pilot had
+    two.
+    """
     world = RepeatedWorld(tmp_path, TWO_NAMES)
     plan = bought(world)
     assert {repeat for prompt, repeat in world.asked if "total?" in prompt} == {0, 1}
@@ -347,7 +356,9 @@ def test_means_units_and_judges_over_several_nodes_come_out_the_same_rung_after_
 
 
 def test_a_check_is_never_shown_less_than_in_the_pilot(tmp_path: Any) -> None:
-    """A rung without an answer that the check is made from: the check is left out, in the replay as in the run."""
+    """A rung without an answer that the check is made from: the check is left out, in the replay as
+    in the run.
+    """
     world = RepeatedWorld(tmp_path, HINTED)
     plan = bought(world)
     whole = next(policy for policy in plan.policies if {"hint", "judge", "again"} <= set(policy.further))

@@ -9,7 +9,7 @@ import pytest
 
 from rrf_design.errors import InputError
 from rrf_design.promises import read_delivered
-from rrf_design.promises.delivered_tables import read_run_document
+from rrf_design.promises.audits import read_run_document
 
 
 @pytest.fixture

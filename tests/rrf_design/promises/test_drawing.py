@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from rrf_design.errors import InputError
-from rrf_design.promises.drawing import Population
+from rrf_design.promises.pilot_design import Population
 from rrf_design.questions import dataset
 
 RECIPE = {
@@ -55,7 +55,9 @@ def test_items_that_ask_the_same_on_both_sides_are_noticed() -> None:
 
 
 def test_twins_are_noticed_whatever_their_id_case_and_spacing() -> None:
-    """A person's question names the id, so that no two items ask word for word the same; and a copy is seldom made letter by letter."""
+    """A person's question names the id, so that no two items ask word for word the same; and a copy
+    is seldom made letter by letter.
+    """
     clerk = {"id": "clerk", "of": "a", "by": {"person": "Total of {{ no }}?"}, "cost": 3.0}
     rows = [
         {"no": "1", "text": "Pay 12", "booked": 1},

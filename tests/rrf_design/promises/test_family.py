@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 
 from rrf_design.errors import InputError
-from rrf_design.promises.family import GateKind, LadderPolicy, LastRung, diluted, family_of
-from rrf_design.promises.rungs import Climb
+from rrf_design.promises.policies import Climb, GateKind, LadderPolicy, LastRung, diluted, family_of
 
 NODES = ("a", "b", "c", "d", "e")
 PRICES = {"a": 2.0, "b": 1.0, "c": 8.0, "d": 1.0, "e": 4.0}

@@ -8,7 +8,7 @@ import pytest
 
 from rrf_design.promises import PilotSettings, forecast_pilot, plan_pilot
 from rrf_design.promises.buying import NOTHING
-from rrf_design.promises.forecasting import GUESSES, NO_PILOT, least_pilot
+from rrf_design.promises.forecast import GUESSES, NO_PILOT, least_pilot
 from rrf_design.risk import Among, Limit, Scope, Statement, least_labels, passing_count
 from rrf_design.risk.forecasts import AGREED_WRONG
 
@@ -78,7 +78,9 @@ def test_where_nobody_checks_withholding_is_what_a_pilot_saves(make_world: Any) 
 
 
 def test_a_live_pilot_pays_for_the_checks_of_its_rungs_and_for_what_makes_the_order(make_checked_world: Any) -> None:
-    """6 for answers, 2 and 4 for checks, 30 for the truth; and without truth for the items aside."""
+    """6 for answers, 2 and 4 for checks, 30 for the truth; and without truth for the items
+    aside.
+    """
     from rrf_design.promises import PilotSettings, forecast_pilot, plan_pilot
     from rrf_design.promises.buying import NOTHING
 

@@ -1,4 +1,6 @@
-"""Judges from labels: rates with exact intervals, σ with its limit, places, agreement; nothing is proposed without its confidence."""
+"""Judges from labels: rates with exact intervals, σ with its limit, places, agreement; nothing is
+proposed without its confidence.
+"""
 
 from __future__ import annotations
 
@@ -79,7 +81,9 @@ def test_tables_are_read_and_bad_ones_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("right", [0, 1, 7, 19, 20])
 def test_what_is_proposed_is_never_less_than_what_is_proven(right: int) -> None:
-    """An interval covers the exact one, and the rate in the proposal covers the interval: rounding to nearest proposed less than was proven."""
+    """An interval covers the exact one, and the rate in the proposal covers the interval: rounding
+    to nearest proposed less than was proven.
+    """
     said = [Judgement(str(i), "one", "yes" if i < right else "no", "yes") for i in range(20)]
     found = measure_judges(said)
     low, high = found["judges"][0]["interval"]
@@ -94,7 +98,9 @@ def test_what_is_proposed_is_never_less_than_what_is_proven(right: int) -> None:
 
 
 def test_sigma_says_what_it_assumes_and_what_holds_without() -> None:
-    """A judge that is off by 100 in 2 % of items: in half of all pilots of 30 it never is, and σ = 0 is no limit with any confidence."""
+    """A judge that is off by 100 in 2 % of items: in half of all pilots of 30 it never is, and σ =
+    0 is no limit with any confidence.
+    """
     said = [Judgement(str(i), "j", (float(i),), (float(i),)) for i in range(30)]
     found = measure_judges(said)
     assert 0.98**30 > 0.5
@@ -127,7 +133,9 @@ def test_a_judge_is_held_against_the_truth_that_it_said() -> None:
 
 
 def test_places_that_are_seldom_do_not_look_biased_by_chance() -> None:
-    """Every outcome of judges that are right in nine of ten whatever the place, of which two places were seen twice and one 20 times: at most one in twenty is called biased."""
+    """Every outcome of judges that are right in nine of ten whatever the place, of which two places
+    were seen twice and one 20 times: at most one in twenty is called biased.
+    """
     sizes, alarm = (2, 2, 20), 0.0
     for rights in product(*(range(size + 1) for size in sizes)):
         said = [

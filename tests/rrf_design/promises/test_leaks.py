@@ -1,4 +1,6 @@
-"""Attackers who let the questions show their answers: by name, by a copy, by a transform, by an example."""
+"""Attackers who let the questions show their answers: by name, by a copy, by a transform, by an
+example.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ import pytest
 
 from rrf_design.errors import InputError, Refused
 from rrf_design.promises import PilotSettings
-from rrf_design.promises.leaks import _is, _readings
+from rrf_design.promises.pilot_analysis import _is, _readings
 from rrf_design.promises.truths import GoldRule, read_truth
 from rrf_design.responses.worded import ChoiceParser
 
@@ -114,12 +116,16 @@ def test_a_column_that_gives_it_away_by_one_line_is_named(pilot: Any, cell: Any,
     ],
 )
 def test_honest_columns_are_left_alone(pilot: Any, cell: Any) -> None:
-    """A draft that is sometimes wrong, and texts that contain the answer: reading them is the question."""
+    """A draft that is sometimes wrong, and texts that contain the answer: reading them is the
+    question.
+    """
     assert pilot(cell)["leaks"] == []
 
 
 def test_the_truth_of_other_items_is_not_looked_at(make_world: Any) -> None:
-    """A copy in the drawn rows is seen from them alone; what gold says elsewhere changes nothing."""
+    """A copy in the drawn rows is seen from them alone; what gold says elsewhere changes
+    nothing.
+    """
     world = make_world(items=80, wrong=0.02)
     drawn = set(world.document(SETTINGS)["drawn"])
     path = world.folder / "table.jsonl"
@@ -201,7 +207,9 @@ def test_an_option_in_other_words_is_a_copy(cell: str, leak: bool) -> None:
 
 @pytest.mark.parametrize("shared", [False, True])
 def test_a_short_example_is_named_unless_it_is_the_name_of_a_kind(make_world: Any, shared: bool) -> None:
-    """ "What is 17 x 23?" stands in a prompt because it is an example; "United Kingdom", which many rows have, need not."""
+    """ "What is 17 x 23?" stands in a prompt because it is an example; "United Kingdom", which many
+    rows have, need not.
+    """
     world = make_world(items=80, wrong=0.02)
     path = world.folder / "table.jsonl"
     rows = [json.loads(line) for line in path.read_text().splitlines()]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import rrf_design as rrf
-from rrf_design.promises.measuring import measured
+from rrf_design.promises._measure import measured
 from rrf_design.promises.sheets import read_sheet
 from rrf_design.promises.truths import GoldRule, read_truth
 from rrf_design.questions.answers import RecordedAnswers
@@ -23,7 +23,9 @@ REPEATED = {
 
 
 def test_answers_to_one_item_count_once_for_what_is_promised_of_others() -> None:
-    """Four copies of one answer are no four pieces of evidence: bounds count the twenty items, and not their 80 answers and 120 pairs."""
+    """Four copies of one answer are no four pieces of evidence: bounds count the twenty items, and
+    not their 80 answers and 120 pairs.
+    """
     dataset = rrf.dataset(recipe_from_document(REPEATED), [{"no": str(i), "truth": 10.0} for i in range(20)])
     nodes = tuple(dict.fromkeys(dataset.recipe.nodes.values()))
     assert len(nodes) == 4
@@ -68,7 +70,9 @@ def test_a_pilot_that_grew_is_measured_at_its_first_look(make_world: Any) -> Non
 
 
 def test_bounds_of_a_draw_inside_strata_name_the_mix_that_they_speak_of(make_world: Any) -> None:
-    """A hundred strata of one item each are not drawn from before half of a large one is: what they hide no count of the drawn items bounds."""
+    """A hundred strata of one item each are not drawn from before half of a large one is: what they
+    hide no count of the drawn items bounds.
+    """
     from rrf_design.promises import PilotSettings
     from rrf_design.risk import stratified_order
 
@@ -85,8 +89,10 @@ def test_bounds_of_a_draw_inside_strata_name_the_mix_that_they_speak_of(make_wor
 
 
 def test_a_truth_that_agreement_meets_within_its_tolerance_is_not_disputed() -> None:
-    """Of five answers one is 100 and four are 100.3: all are right within 0.5, whoever of them came first."""
-    from rrf_design.promises.measuring import disputed_gold
+    """Of five answers one is 100 and four are 100.3: all are right within 0.5, whoever of them came
+    first.
+    """
+    from rrf_design.promises._measure import disputed_gold
 
     recipe: Any = {**REPEATED, "ask": [{**REPEATED["ask"][0], "repeat": 5}]}  # type: ignore[index]
     table = [{"no": str(i), "truth": 100.0 + i + (7.0 if i == 4 else 0.0)} for i in range(20)]
@@ -105,7 +111,7 @@ def test_a_truth_that_agreement_meets_within_its_tolerance_is_not_disputed() -> 
 
 
 def test_checks_are_proposed_with_their_bound() -> None:
-    from rrf_design.promises.measuring import check_proposals
+    from rrf_design.promises._measure import check_proposals
 
     clean, wrong = check_proposals(
         [

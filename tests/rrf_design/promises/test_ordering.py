@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from rrf_design.promises import PilotSettings
-from rrf_design.promises.ordering import Heard
+from rrf_design.promises.pilot_order import Heard
 from rrf_design.risk import Among, Statement
 
 
@@ -16,7 +16,10 @@ def test_few_answers_outside_the_pilot_mean_holm(make_world: Any) -> None:
 
 
 def test_the_order_of_tests_owes_nothing_to_the_draw(make_world: Any) -> None:
-    """Fresh items: none of the pilot's. A statement about this table: the same items whatever the pilot's size."""
+    """Fresh items: none of the pilot's.
+
+    A statement about this table: the same items whatever the pilot's size.
+    """
     world = make_world(items=300)
     plan = world.plan(PilotSettings(80, 0.1))
     assert not set(plan.aside.ids) & set(plan.pilot.ids)
@@ -27,7 +30,9 @@ def test_the_order_of_tests_owes_nothing_to_the_draw(make_world: Any) -> None:
 def test_one_check_that_is_worse_than_its_word_does_not_take_every_policy_with_it(
     with_ledger: Any, make_world: Any
 ) -> None:
-    """A ledger that costs next to nothing and is wrong one time in ten: tested first, refuted, and another front goes on without it."""
+    """A ledger that costs next to nothing and is wrong one time in ten: tested first, refuted, and
+    another front goes on without it.
+    """
     world = with_ledger(make_world, lambda at, truth: truth + (at % 10 == 0), items=300, wrong=0.04)
     document = world.document(PilotSettings(150, 0.05, aside=100))
     tested = {entry["policy"]: entry for entry in document["policies"]}

@@ -1,4 +1,6 @@
-"""Recorded answers or truths that changed between pilot and run: a policy tested on others is refused."""
+"""Recorded answers or truths that changed between pilot and run: a policy tested on others is
+refused.
+"""
 
 from __future__ import annotations
 

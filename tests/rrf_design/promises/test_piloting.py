@@ -8,7 +8,7 @@ import pytest
 
 from rrf_design.errors import InputError
 from rrf_design.promises import CHECK_EVERYTHING, PilotSettings, gold_truths
-from rrf_design.promises.playing import play
+from rrf_design.promises.play import play
 from rrf_design.risk import Among, Statement
 
 
@@ -52,7 +52,9 @@ def test_where_errors_come_together_the_answer_is_to_check_everything(make_world
 
 @pytest.mark.parametrize("order", ["front", "holm"])
 def test_the_promise_is_kept(make_world: Any, order: str) -> None:
-    """Truth, not luck: over many draws from a world at the edge of the risk, a policy above it is rarely chosen."""
+    """Truth, not luck: over many draws from a world at the edge of the risk, a policy above it is
+    rarely chosen.
+    """
     world = make_world(items=400, wrong=0.12, together=0.04)
     plan = world.plan(PilotSettings(80, 0.06))
     truths, _ = gold_truths(world.plan(PilotSettings(400, 0.06)))
@@ -117,7 +119,9 @@ def without(world: Any, gone: Any) -> None:
 
 
 def test_what_nobody_recorded_is_no_clean_item(make_world: Any) -> None:
-    """Answers that are wrong too often, and a record that lacks most of them: items without answers would have passed for right ones that a person decides."""
+    """Answers that are wrong too often, and a record that lacks most of them: items without answers
+    would have passed for right ones that a person decides.
+    """
     world = make_world(items=300, wrong=0.0, together=0.15)
     settings = PilotSettings(100, 0.05)
     assert world.pilot(settings).chosen is None
@@ -129,7 +133,9 @@ def test_what_nobody_recorded_is_no_clean_item(make_world: Any) -> None:
 
 
 def test_a_record_that_asked_only_when_answers_differed_proves_what_it_can(make_world: Any) -> None:
-    """The third answer is there where the first two differ: policies that ask it later are tested, those that ask it first are not proven."""
+    """The third answer is there where the first two differ: policies that ask it later are tested,
+    those that ask it first are not proven.
+    """
     world = make_world(items=300, wrong=0.03, scale=None, nodes=3)
     said: dict[str, dict[str, str]] = {}
     for row in map(json.loads, world.answers.read_text().splitlines()):
@@ -142,7 +148,9 @@ def test_a_record_that_asked_only_when_answers_differed_proves_what_it_can(make_
 
 
 def test_how_many_rows_are_delivered_is_not_known_where_answers_are_missing(make_world: Any) -> None:
-    """A record of the pilot alone says nothing about the other rows: taking them for withheld would prove anything about "this file"."""
+    """A record of the pilot alone says nothing about the other rows: taking them for withheld would
+    prove anything about "this file".
+    """
     world = make_world(items=300, wrong=0.3, scale=None, person=False)
     settings = PilotSettings(100, 0.25, statement=Statement.FILE, among=Among.DELIVERED, order="holm")
     everything = world.pilot(settings)

@@ -10,7 +10,7 @@ import pytest
 
 from rrf_design.errors import InputError, Refused
 from rrf_design.promises import PilotSettings, gold_truths, play
-from rrf_design.promises.family import GateKind
+from rrf_design.promises.policies import GateKind
 
 
 @pytest.mark.parametrize(("unread", "wrong"), [(0.0, 0.3), (0.25, 0.3), (0.05, 0.05)])
@@ -62,7 +62,9 @@ def test_one_item_without_any_readable_answer_is_not_delivered_and_stops_nobody(
 
 
 def test_a_machine_decides_what_the_gate_does_not_accept(with_ledger: Any, make_world: Any) -> None:
-    """Where the row has it; its price is paid instead of the person's, its errors are counted, and all else is as without it."""
+    """Where the row has it; its price is paid instead of the person's, its errors are counted, and
+    all else is as without it.
+    """
     world = with_ledger(
         make_world, lambda at, truth: "" if at % 3 == 0 else truth + (at % 7 == 0), items=120, wrong=0.2
     )
@@ -90,9 +92,11 @@ def test_a_machine_decides_what_the_gate_does_not_accept(with_ledger: Any, make_
 
 
 def test_a_ladder_with_a_check_is_tested_run_and_proven(with_ledger: Any, make_world: Any) -> None:
-    """A ledger that is always right makes scattered answers cheap: the policy that uses it is chosen, proven, and delivers its values."""
+    """A ledger that is always right makes scattered answers cheap: the policy that uses it is
+    chosen, proven, and delivers its values.
+    """
     from rrf_design.promises import prove_policy, run_policy
-    from rrf_design.promises.family import LadderPolicy
+    from rrf_design.promises.policies import LadderPolicy
     from rrf_design.questions.answers import RecordedAnswers
 
     world = with_ledger(make_world, lambda at, truth: truth, items=200, wrong=0.1)
@@ -115,7 +119,9 @@ def test_a_ladder_with_a_check_is_tested_run_and_proven(with_ledger: Any, make_w
 
 
 def test_a_ledger_that_errs_is_not_believed(with_ledger: Any, make_world: Any) -> None:
-    """Its errors count like those of answers: the policies that rest on it are refuted, whatever the recipe calls it."""
+    """Its errors count like those of answers: the policies that rest on it are refuted, whatever
+    the recipe calls it.
+    """
     world = with_ledger(make_world, lambda at, truth: truth + 1, items=200, wrong=0.25)
     document = world.document(PilotSettings(100, 0.05))
     assert not any(
@@ -140,9 +146,11 @@ def test_a_check_by_hand(with_ledger: Any, make_world: Any) -> None:
 
 
 def test_a_check_may_decide_everything(with_ledger: Any, make_world: Any) -> None:
-    """Answers that are always wrong and a ledger that never is: nobody is asked, the ledger is looked up, and a person has the rows without one."""
+    """Answers that are always wrong and a ledger that never is: nobody is asked, the ledger is
+    looked up, and a person has the rows without one.
+    """
     from rrf_design.promises import prove_policy, run_policy
-    from rrf_design.promises.family import LadderPolicy
+    from rrf_design.promises.policies import LadderPolicy
     from rrf_design.questions.answers import RecordedAnswers
 
     world = with_ledger(make_world, lambda at, truth: truth if at % 10 else "", items=200, wrong=0.0, together=1.0)

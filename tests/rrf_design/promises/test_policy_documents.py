@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from rrf_design.checker.promise_words import nothing_delivered
 from rrf_design.promises import CHECK_EVERYTHING, PilotSettings, prove_policy
-from rrf_design.promises.policy_documents import nothing_delivered, policy_document
+from rrf_design.promises.policy_document import policy_document
 from rrf_design.risk import Statement
 
 
@@ -23,7 +24,9 @@ def test_what_is_written_is_what_was_counted(make_world: Any, statement: Stateme
 
 
 def test_a_table_over_random_checks_is_promised_on_average(make_world: Any) -> None:
-    """How many of the wrong ones a draw finds is chance: the number left is bounded on average only, and the sentence says so."""
+    """How many of the wrong ones a draw finds is chance: the number left is bounded on average
+    only, and the sentence says so.
+    """
     settings = PilotSettings(40, 0.05, statement=Statement.POLICY, random_checks=True)
     document = policy_document(make_world(items=200, wrong=0.1).pilot(settings))
     prove_policy(document)

@@ -1,4 +1,6 @@
-"""The form of policies and audits: known keys, words that follow from the figures, and a list of what nobody can redo."""
+"""The form of policies and audits: known keys, words that follow from the figures, and a list of
+what nobody can redo.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +10,7 @@ from typing import Any
 
 import pytest
 
-from rrf_design.errors import Refused
-from rrf_design.promises import prove_audit_document, prove_policy
-from rrf_design.promises.policy_forms import (
+from rrf_design.checker.promise_words import (
     AUDIT_INFORMATION,
     POLICY_INFORMATION,
     POLICY_TRUST,
@@ -18,7 +18,9 @@ from rrf_design.promises.policy_forms import (
     policy_words,
     why_everything,
 )
-from scenarios.forged_promises import true_promises
+from rrf_design.errors import Refused
+from rrf_design.promises import prove_audit, prove_policy
+from scenarios.rigour.forged_promises import true_promises
 
 
 @pytest.fixture(scope="module")
@@ -45,9 +47,9 @@ def test_what_is_not_proven_is_named() -> None:
         (lambda d: d.update(random_checks=True), "random_checks"),
         (lambda d: d["population"].update(drawn="well"), "'drawn' is unknown"),
         (lambda d: d["policies"][0].update(rating="A"), "'rating' is unknown"),
-        (lambda d: d["wrong_answers"]["more_than"].pop(), "an entry for each k"),
-        (lambda d: d["choice"].update(note="x"), "'note' is no part of a record"),
-        (lambda d: d["choice"]["policies"][0].update(cost="1.0"), "should be numbers"),
+        (lambda d: d["wrong_answers"]["more_than"].pop(), r"more_than: should be a list of"),
+        (lambda d: d["choice"].update(note="x"), "choice: 'note' is unknown"),
+        (lambda d: d["choice"]["policies"][0].update(cost="1.0"), "should be a number"),
     ],
 )
 def test_a_policy_says_nothing_beside_its_figures(made: dict[str, Any], change: Any, reason: str) -> None:
@@ -63,7 +65,7 @@ def test_an_audit_says_nothing_beside_its_figures(made: dict[str, Any]) -> None:
         document = copy.deepcopy(made["audit"])
         where(document)["note"] = "clean"
         with pytest.raises(Refused, match="note"):
-            prove_audit_document(document)
+            prove_audit(document)
 
 
 def test_check_everything_says_why(made: dict[str, Any]) -> None:

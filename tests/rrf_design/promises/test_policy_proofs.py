@@ -108,7 +108,9 @@ def test_what_is_no_policy_is_refused(junk: Any) -> None:
 
 
 def test_every_entry_may_be_anything(document: dict[str, Any]) -> None:
-    """Total on malformed input: a refusal, or the proof where the entry proves nothing; never another error."""
+    """Total on malformed input: a refusal, or the proof where the entry proves nothing; never
+    another error.
+    """
     junk: Any
     for key in document:
         for junk in (None, True, -1, 1e308, "", "1e999999999", [], {}, [[]], {"digest": 3, "size": True}):
@@ -125,9 +127,11 @@ def test_every_entry_may_be_anything(document: dict[str, Any]) -> None:
 
 
 def test_size_and_strata_are_those_of_the_table(make_world: Any) -> None:
-    """Beside a true digest, a forged size would make a promise about part of the table, and forged strata another test."""
-    from rrf_design.promises.drawing import Population
-    from rrf_design.promises.policy_proofs import check_draw
+    """Beside a true digest, a forged size would make a promise about part of the table, and forged
+    strata another test.
+    """
+    from rrf_design.promises.pilot_design import Population
+    from rrf_design.promises.policy_document import check_draw
 
     world = make_world(items=80, wrong=0.05)
     document = world.document(PilotSettings(40, 0.2))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from rrf_design.promises import PilotSettings, run_policy
-from rrf_design.promises.policy_rows import ranked
 from rrf_design.questions.answers import RecordedAnswers
 
 
@@ -15,18 +14,10 @@ def run(world: Any, document: Any, **options: Any) -> Any:
         return run_policy(data, answers, document, **options)
 
 
-def test_what_waits_is_ranked_by_its_verdict_and_then_by_what_was_spent() -> None:
-    rows = [
-        {"answer": 1, "verdict": "certified", "cost": 9.0},
-        {"answer": None, "verdict": "incomplete", "cost": 2.0},
-        {"answer": None, "verdict": "contradicted", "cost": 1.0},
-        {"answer": None, "verdict": "incomplete", "cost": 3.0},
-    ]
-    assert [row["rank"] for row in ranked(rows)] == [None, 3, 1, 2]
-
-
 def test_a_pilot_by_people_is_delivered_with_what_they_said(make_world: Any) -> None:
-    """Truths of the pilot come from where the pilot had them; where its review file is not given, that is said and the run is not complete."""
+    """Truths of the pilot come from where the pilot had them; where its review file is not given,
+    that is said and the run is not complete.
+    """
     from rrf_design.promises import gold_truths, policy_document, run_pilot
 
     world = make_world(items=150, wrong=0.0)

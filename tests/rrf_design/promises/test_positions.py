@@ -1,4 +1,6 @@
-"""Position bias from the recipe's own words: counted by hand, found where it was put in, and not found where there is none."""
+"""Position bias from the recipe's own words: counted by hand, found where it was put in, and not
+found where there is none.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,7 @@ from typing import Any
 import pytest
 
 import rrf_design as rrf
-from rrf_design.promises.measuring import measured
+from rrf_design.promises._measure import measured
 from rrf_design.promises.sheets import read_sheet
 from rrf_design.promises.truths import GoldRule, read_truth
 from rrf_design.questions.answers import RecordedAnswers
@@ -93,7 +95,9 @@ def test_swapped_columns_of_a_score() -> None:
 
 
 def test_noise_without_a_favourite_place_is_rarely_called_one() -> None:
-    """Answers that ignore the places: the sign test is exact, so no more than one in twenty is called biased."""
+    """Answers that ignore the places: the sign test is exact, so no more than one in twenty is
+    called biased.
+    """
     rng = random.Random(5)
     biased = 0
     for _ in range(60):

@@ -1,4 +1,6 @@
-"""Radii are those of the rows of B: the largest gap between right answers, and never one that a wrong answer made."""
+"""Radii are those of the rows of B: the largest gap between right answers, and never one that a
+wrong answer made.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,7 @@ import numpy as np
 import pytest
 
 import rrf_design as rrf
-from rrf_design.promises.radii import measured_radii, radius_proposals
+from rrf_design.promises.measure_relations import measured_radii, radius_proposals
 from rrf_design.promises.sheets import read_sheet
 from rrf_design.promises.truths import GoldRule, read_truth
 from rrf_design.questions.answers import RecordedAnswers
@@ -131,7 +133,10 @@ def _two(check: bool, *, truths: list[float], off: tuple[float, float]) -> tuple
 
 
 def test_epsilon_covers_the_rows_of_checks_that_an_item_holds() -> None:
-    """Both answers are 0.4 off and agree: relations alone would say 0.01. The item whose ledger is wrong is no item whose rows are noise."""
+    """Both answers are 0.4 off and agree: relations alone would say 0.01.
+
+    The item whose ledger is wrong is no item whose rows are noise.
+    """
     dataset, sheet, truths = _two(True, truths=[10.0 + i for i in range(30)], off=(0.4, 0.39))
     found = measured_radii(sheet, truths, 0.95)
     assert found is not None
@@ -142,7 +147,9 @@ def test_epsilon_covers_the_rows_of_checks_that_an_item_holds() -> None:
 
 
 def test_no_factor_of_a_tail_that_is_zero_covers_a_gap() -> None:
-    """25 of 30 pairs are off where the tail is 0; that of the others, 0.4 of 100, covers none of them."""
+    """25 of 30 pairs are off where the tail is 0; that of the others, 0.4 of 100, covers none of
+    them.
+    """
     _, sheet, truths = _two(False, truths=[0.0] * 25 + [100.0] * 5, off=(0.0, 0.4))
     found = measured_radii(sheet, truths, 0.95)
     assert found is not None

@@ -1,4 +1,6 @@
-"""A model that refuses at first and is wrong when it is asked again: no item has a second chance that the pilot's items had not."""
+"""A model that refuses at first and is wrong when it is asked again: no item has a second chance
+that the pilot's items had not.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +22,8 @@ from rrf_design.promises import (
     run_pilot,
     run_policy,
 )
-from rrf_design.promises.pilot_plans import buy_pilot, checks_to_fetch
-from rrf_design.promises.recalling import recalled, recalled_pilot
+from rrf_design.promises.pilot_design import buy_pilot, checks_to_fetch
+from rrf_design.promises.reuse import recalled, recalled_pilot
 
 RECIPE = """[data]
 id = "no"
@@ -45,7 +47,9 @@ cost = 30.0
 
 
 class Reluctant:
-    """Every third question is refused when it comes first, and answered wrongly when it comes again."""
+    """Every third question is refused when it comes first, and answered wrongly when it comes
+    again.
+    """
 
     def __init__(self) -> None:
         self.seen: dict[str, int] = {}
@@ -112,7 +116,9 @@ cost = 2.0
 def test_a_later_look_takes_what_earlier_ones_bought(
     tmp_path: Any, monkeypatch: pytest.MonkeyPatch, recipe: str
 ) -> None:
-    """Two looks were bought in two pieces; the next one has them in one, and asks nobody anything twice, though there is no cache and some were refused."""
+    """Two looks were bought in two pieces; the next one has them in one, and asks nobody anything
+    twice, though there is no cache and some were refused.
+    """
     monkeypatch.chdir(tmp_path)
     (tmp_path / "judge.json").write_text('{"rules": [{"pattern": "Is item", "text": "12"}]}')
     (tmp_path / "rrf.toml").write_text(recipe)

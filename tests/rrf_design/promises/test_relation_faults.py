@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import rrf_design as rrf
-from rrf_design.promises.measuring import measured
+from rrf_design.promises._measure import measured
 from rrf_design.promises.sheets import read_sheet
 from rrf_design.promises.truths import GoldRule, read_truth
 from rrf_design.questions.answers import RecordedAnswers
@@ -54,7 +54,9 @@ def test_a_relation_is_at_fault_only_where_it_denies_the_truth() -> None:
 
 
 def test_a_relation_that_always_breaks_the_same_way_is_under_suspicion() -> None:
-    """The model was asked for cents and always says euros: an answer that is wrong by itself would be wrong differently."""
+    """The model was asked for cents and always says euros: an answer that is wrong by itself would
+    be wrong differently.
+    """
     answers = [entry for i in range(4) for entry in said(i, 10.0 + i, 10.0 + i)]
     cents, _ = measure(rows(1000.0, 1100.0, 1200.0, 1300.0), answers)["relations"]
     assert (cents["broken"], cents["faults"]) == (4, 0)
@@ -73,7 +75,11 @@ def test_a_relation_that_always_breaks_the_same_way_is_under_suspicion() -> None
     ids=["walked", "not walked", "a noisy check"],
 )
 def test_what_was_not_looked_at_has_no_bound(relation: Any, check: Any, known: int, faults: int | None) -> None:
-    """Every head is a third of what the relation says. Where nobody can walk it that was 0 faults of 30, and a check's own noise was the relation's fault."""
+    """Every head is a third of what the relation says.
+
+    Where nobody can walk it that was 0 faults of 30, and a check's own noise was the relation's
+    fault.
+    """
     recipe = {
         "data": {"id": "no", "gold": "truth"},
         "problem": {"k": 1, "delta": 0.5, "deliver": ["a"]},

@@ -1,4 +1,6 @@
-"""Truth from people: a file that is written once, filled in by hand, and never loses what somebody wrote."""
+"""Truth from people: a file that is written once, filled in by hand, and never loses what somebody
+wrote.
+"""
 
 from __future__ import annotations
 
@@ -50,6 +52,11 @@ def test_a_spreadsheet_runs_nothing(tmp_path: Path) -> None:
     rows = list(csv.DictReader(path.read_text().splitlines(keepends=True)))
     assert not rows[1]["question"].startswith("=")
     assert rows[0]["text"] == "text, with comma"
+    fill(path, rows[1]["id"], "5")
+    for _ in range(2):
+        write_reviews(path, [])  # what is filled in stays, with one apostrophe
+    (kept,) = csv.DictReader(path.read_text().splitlines(keepends=True))
+    assert kept["question"] == rows[1]["question"]
     assert list(rows[0]) == list(COLUMNS)
 
 
@@ -67,6 +74,14 @@ def test_what_can_not_be_read_back(tmp_path: Path, text: str, message: str) -> N
     path.write_text(text)
     with pytest.raises(InputError, match=message):
         read_reviews(path, only=["1", "2"])
+
+
+@pytest.mark.parametrize("value", [{"x": 1}, [{"x": 1}], {}])
+def test_a_table_is_no_answer(tmp_path: Path, value: object) -> None:
+    path = tmp_path / "review.jsonl"
+    path.write_text(json.dumps({"id": "1", "value": value}))
+    with pytest.raises(InputError, match="item '1': value is the table"):
+        read_reviews(path)
 
 
 def test_the_same_value_twice_and_empty_ones_are_no_contradiction(tmp_path: Path) -> None:
@@ -94,7 +109,9 @@ def test_several_files_are_one_voice(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("ending", [".csv", ".jsonl"])
 def test_items_that_are_not_asked_about_any_more_stay(tmp_path: Path, ending: str) -> None:
-    """A smaller draw, or what waits after a run: what people wrote about the others is not thrown away; what they left empty is."""
+    """A smaller draw, or what waits after a run: what people wrote about the others is not thrown
+    away; what they left empty is.
+    """
     path = tmp_path / f"review{ending}"
     write_reviews(path, [*ROWS, ("009", "?", "empty")])
     fill(path, "008", "12,50")

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from rrf_design.promises.family import LastRung
-from rrf_design.promises.run_sentences import RunTotals, run_sentence
+from rrf_design.promises.policies import LastRung
+from rrf_design.promises.running import RunTotals, run_sentence
 from rrf_design.risk import Among, Statement
 
 
@@ -15,9 +15,10 @@ def test_the_sentence_names_its_denominator() -> None:
     base = {"policy": "p", "risk": 0.02, "confidence": 0.95, "drawn": ["x"] * 200, "sentence": "S."}
     totals = RunTotals(1812, 188, LastRung.PERSON, 311.4, 1600.0, 400.0, "totals")
     delivered = {**base, "among": str(Among.DELIVERED)}
-    assert run_sentence({**delivered, "statement": str(Statement.REST)}, totals) == (
-        "Of the 1,812 totals delivered outside the pilot, at most 36 (2 %) are wrong, with confidence 95 %; 188 went to a person;"
-        " cost 311.40 of 400.00, against 1,600.00 for checking all."
+    assert (
+        run_sentence({**delivered, "statement": str(Statement.REST)}, totals)
+        == "Of the 1,812 totals delivered outside the pilot, at most 36 (2 %) are wrong, with confidence 95 %; 188 went"
+        " to a person; cost 311.40 of 400.00, against 1,600.00 for checking all."
     )
     assert "on average over such tables, with confidence 95 %, for items drawn like the pilot's 200;" in run_sentence(
         {**delivered, "statement": str(Statement.FRESH)}, totals

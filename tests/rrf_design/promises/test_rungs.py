@@ -6,7 +6,7 @@ import pytest
 
 from rrf_design.derive import on_sale
 from rrf_design.problem import Problem
-from rrf_design.promises.rungs import MOST_STRUCTURES, CheckRung, check_rungs, climbs_of, common, rungs_by_hand
+from rrf_design.promises.policies import MOST_STRUCTURES, CheckRung, check_rungs, climbs_of, common, rungs_by_hand
 
 
 def star(prices: dict[str, float], hub: str = "a") -> Problem:
@@ -88,7 +88,9 @@ PRICES = {"a": 2.0, "b": 1.0, "c": 8.0, "d": 1.0}
 
 
 def test_where_every_answer_may_be_wrong_the_frontier_names_the_checks_that_decide() -> None:
-    """No answer is asked for a value that is known, only those that a check is made from otherwise; people are no rung here; the cheapest first."""
+    """No answer is asked for a value that is known, only those that a check is made from otherwise;
+    people are no rung here; the cheapest first.
+    """
     found = check_rungs(with_checks(PRICES, TESTS, LEDGER, CLERK), PRICES, {"tests", "ledger", "clerk"})
     assert found == [
         CheckRung(("a", "tests"), None),
@@ -100,7 +102,11 @@ def test_where_every_answer_may_be_wrong_the_frontier_names_the_checks_that_deci
 
 
 def test_designs_with_a_judge_are_the_cheapest_that_reach_the_goal() -> None:
-    """Held to plain enumeration over all sets of asks and checks. A judge is shown what its prompt names; one that is too noisy for the goal is on no rung of its own."""
+    """Held to plain enumeration over all sets of asks and checks.
+
+    A judge is shown what its prompt names; one that is too noisy for the goal is on no rung of its
+    own.
+    """
     problem = with_checks(PRICES, TESTS, JUDGE, delta=0.4)
     found = check_rungs(problem, PRICES, {"tests", "judge"})
     assert CheckRung(("a", "tests"), None) in found

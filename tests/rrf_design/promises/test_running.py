@@ -52,7 +52,9 @@ def test_the_gold_of_items_outside_the_pilot_is_not_used(make_world: Any) -> Non
 
 
 def test_a_policy_with_other_names_than_it_drew_is_refused(make_world: Any) -> None:
-    """Other items that the run would leave out, or nobody, so that the pilot's own are run as if they were new."""
+    """Other items that the run would leave out, or nobody, so that the pilot's own are run as if
+    they were new.
+    """
     world = make_world(items=200, wrong=0.05)
     document = world.document(SETTINGS)
     inside = set(document["drawn"])
@@ -143,7 +145,9 @@ def test_check_everything_delivers_nothing_unchecked(make_world: Any) -> None:
 
 
 def test_random_checks_go_to_a_person(make_world: Any) -> None:
-    """Few labels for a small risk: a share of what the gate accepts is drawn to be checked, from the recorded seed, and what it proves is verified."""
+    """Few labels for a small risk: a share of what the gate accepts is drawn to be checked, from
+    the recorded seed, and what it proves is verified.
+    """
     from rrf_design.promises import prove_policy
 
     world = make_world(items=300, wrong=0.0)
@@ -218,13 +222,15 @@ cost = 30.0
 
 @pytest.mark.parametrize("together", ["ask", "wording"])
 def test_answers_that_are_words_are_run_as_they_were_piloted(tmp_path: Any, together: str) -> None:
-    """Camps of words, words whose repeats fail together, and a check that knows the word: live, with empty answers among them, each row as the replay has it."""
+    """Camps of words, words whose repeats fail together, and a check that knows the word: live,
+    with empty answers among them, each row as the replay has it.
+    """
     import random
 
     import rrf_design as rrf
     from rrf_design.models.scripted import ScriptedModel
     from rrf_design.promises import LadderPolicy, LiveModels, gold_truths, plan_pilot, play, policy_document, run_pilot
-    from rrf_design.promises.pilot_plans import buy_pilot
+    from rrf_design.promises.pilot_design import buy_pilot
 
     colours = ("red", "green", "blue")
     rows = [{"no": f"i{n}", "text": f"item {n}", "colour": colours[n % 3]} for n in range(40)]
@@ -263,9 +269,10 @@ def test_answers_that_are_words_are_run_as_they_were_piloted(tmp_path: Any, toge
 
 def _run_unproven(data: Any, live: Any, document: Any) -> Any:
     """A run under any ladder of the family, whether it was chosen or not."""
+    from types import SimpleNamespace
     from unittest.mock import patch
 
-    with patch("rrf_design.promises.running.prove_policy"):
+    with patch("rrf_design.promises.policy_document.prove_policy", lambda said: SimpleNamespace(document=said)):
         return run_policy(data, live, document)
 
 

@@ -96,7 +96,9 @@ def test_equal_answers_share_a_code(tmp_path: Path) -> None:
 
 
 def test_answers_are_read_as_a_repair_reads_them(tmp_path: Path) -> None:
-    """Any words may be a class, but a refusal is none: three models that refuse in the same words agree on nothing."""
+    """Any words may be a class, but a refusal is none: three models that refuse in the same words
+    agree on nothing.
+    """
     asks = "".join(
         f'[[ask]]\nid = "{name}"\nprompt = "{{{{ text }}}} {name}"\nparse = "label"\n' + ('like = "a"\n' if at else "")
         for at, name in enumerate("ab")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from rrf_design.promises import PilotSettings
-from rrf_design.promises.stronger import PromiseTest, in_words
+from rrf_design.promises.forecast import PromiseTest, in_words
 from rrf_design.risk import Among, Limit, Scope, Statement, first_look
 from rrf_design.risk.counts import BinomialTail
 from rrf_design.risk.statements import evidence
@@ -43,7 +43,9 @@ def test_more_labels_do_not_make_wrong_answers_right(make_world: Any) -> None:
 
 
 def test_an_estimate_does_not_round_wrong_items_away() -> None:
-    """One wrong of 120 is expected again: 119 labels are too few for 2.5 %, though 119 / 120 of an item is less than one."""
+    """One wrong of 120 is expected again: 119 labels are too few for 2.5 %, though 119 / 120 of an
+    item is less than one.
+    """
     labels = FRESH.labels(Fraction(1, 120), Fraction(1, 40))
     assert labels is not None
     assert labels > 119
@@ -53,7 +55,9 @@ def test_an_estimate_does_not_round_wrong_items_away() -> None:
 @pytest.mark.parametrize("statement", [Statement.FILE, Statement.REST, Statement.POLICY])
 @pytest.mark.parametrize("kept", [Fraction(0), Fraction(1, 60)])
 def test_labels_of_a_finite_table_are_those_of_its_own_test(statement: Statement, kept: Fraction) -> None:
-    """Against every size: with that many labels and the expected number of wrong ones it is proven, and 119 (fresh items) are not needed."""
+    """Against every size: with that many labels and the expected number of wrong ones it is proven,
+    and 119 (fresh items) are not needed.
+    """
     size, rate = 115, Fraction(1, 40)
     test = PromiseTest(statement, size, 0.95)
     labels = test.labels(kept, rate)
@@ -82,7 +86,9 @@ def test_a_pilot_that_grows_takes_more_labels_than_one_that_does_not() -> None:
 
 
 def test_random_checks_need_the_labels_of_what_is_tested_there(make_world: Any) -> None:
-    """Half of 2 % with 60 % checked is 2.5 % of what the gates accept: 119 clean labels, not the 299 of a plain test of 1 %."""
+    """Half of 2 % with 60 % checked is 2.5 % of what the gates accept: 119 clean labels, not the
+    299 of a plain test of 1 %.
+    """
     document = make_world(items=240, wrong=0.0).document(PilotSettings(60, 0.02, random_checks=True))
     (entry,) = document["stronger"]
     checked = next(p for p in document["choice"]["policies"] if p["name"] == document["policy"])["checked_share"]

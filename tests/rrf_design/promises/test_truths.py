@@ -114,7 +114,9 @@ def test_delivered_cells_are_compared_as_numbers_where_they_are_numbers() -> Non
     ],
 )
 def test_numbers_as_people_write_them_without_a_recipe(answer: Any, gold: Any, right: bool) -> None:
-    """A reviewer's 1,200.00 is the 1200 that was delivered; whatever could mean something else counts as wrong."""
+    """A reviewer's 1,200.00 is the 1200 that was delivered; whatever could mean something else
+    counts as wrong.
+    """
     assert cell_is_right(answer, gold, tolerance=None) is right
 
 

@@ -1,7 +1,9 @@
-"""Whole procedures against worlds made to break them: errors that depend on the place in the table, on the unit, on the stratum.
+"""Whole procedures against worlds made to break them: errors that depend on the place in the table,
+on the unit, on the stratum.
 
-A pilot draws, tests in an order made from other answers, chooses; an audit draws and stops when it likes what it sees. Over thousands of seeds the promise is false no more often
-than it may be, within three standard errors. The draws and tests are the product's own.
+A pilot draws, tests in an order made from other answers, chooses; an audit draws and stops when it
+likes what it sees. Over thousands of seeds the promise is false no more often than it may be,
+within three standard errors. The draws and tests are the product's own.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ from rrf_design.risk import (
     stratified_order,
     stratified_risk,
 )
-from rrf_design.risk.procedures import decide
+from rrf_design.risk.policies import decide
 from rrf_design.risk.statements import ClaimAndGate, evidence
 
 SIZE, LABELS, RISK, TIMES = 200, 70, Fraction(7, 100), 2000
@@ -129,7 +131,9 @@ def test_a_stratified_pilot_too() -> None:
 
 @pytest.mark.parametrize("wrong", [1, 9])
 def test_an_audit_that_stops_when_it_likes_the_bound_is_false_no_more_often_than_it_may_be(wrong: int) -> None:
-    """The wrong ones stand first in the table; the auditor stops at the smallest bound that any moment shows."""
+    """The wrong ones stand first in the table; the auditor stops at the smallest bound that any
+    moment shows.
+    """
     size, drawn, false = 60, 40, 0
     for seed in range(TIMES):
         sequence, least = AuditSequence(size, 0.9), size

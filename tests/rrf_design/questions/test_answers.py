@@ -10,6 +10,7 @@ import rrf_design as rrf
 from rrf_design.errors import InputError
 from rrf_design.questions.answers import RecordedAnswer, RecordedAnswers
 from rrf_design.questions.datasets import Dataset, dataset
+from rrf_design.responses.imports import read_logs
 
 RECIPE: dict[str, Any] = {
     "data": {"id": "no"},
@@ -55,7 +56,8 @@ def test_rows_in_any_order(two: Dataset) -> None:
 def test_files(two: Dataset, tmp_path: Path) -> None:
     text = tmp_path / "long.csv"
     text.write_text(
-        'id,node,repeat,value,text,status\n007,a,,2,,\n007,a,2,"[3]",,\n008,b@other,,,It is 4.,\n008,a,,,,error\n008,a#2,,,,\n'
+        'id,node,repeat,value,text,status\n007,a,,2,,\n007,a,2,"[3]",,\n008,b@other,,,It is'
+        " 4.,\n008,a,,,,error\n008,a#2,,,,\n"
     )
     assert read(two, text) == {"a": RecordedAnswer(value=(2.0,)), "a#2": RecordedAnswer(value=(3.0,))}
     assert read(two, text, "008") == {
@@ -140,3 +142,44 @@ def test_a_name_that_two_models_share_is_no_name() -> None:
     assert list(read(data, [{"id": "1", "node": "a", "model": "azure/m", "value": 1}], "1")) == ["a@two"]
     with pytest.raises(InputError, match="node 'a' has no model 'm'"):
         RecordedAnswers(data, [{"id": "1", "node": "a", "model": "m", "value": 1}])
+
+
+def test_nodes_that_a_tool_calls_otherwise_are_to_be_renamed(two: Dataset) -> None:
+    rows = [{"id": name, "node": f"it's {wording}", "text": "1"} for name in ("007", "008") for wording in "xy"]
+    with pytest.raises(InputError) as caught:
+        read(two, rows)
+    told = str(caught.value)
+    assert "4 of 4 rows can't be used" in told
+    assert told.endswith("import LOG --node-names 'it'\"'\"'s x=NODE,it'\"'\"'s y=NODE', NODE one of a, b")
+    with pytest.raises(InputError) as caught:
+        read(two, [{"id": "007", "node": "a", "value": "x"}])
+    assert "--node-names" not in str(caught.value)
+
+
+def kept(node: str, outcome: str, text: str = "", **more: Any) -> dict[str, Any]:
+    reply = {"text": text, "outcome": outcome}
+    return {"format": "rrf-answer", "version": 1, "item": "007", "node": node, "reply": reply, **more}
+
+
+def test_the_answers_of_a_run_are_read_as_they_were_given(two: Dataset, tmp_path: Path) -> None:
+    path = tmp_path / "answers.jsonl"
+    records = [
+        kept("a", "answered", "It is 4.", parsed={"value": [4.0]}),
+        kept("a#2", "truncated", "It is"),
+        kept("b", "refused", "no"),
+        kept("b@other#2", "timeout"),
+        kept("judge", "answered", "yes", source="verifier"),
+    ]
+    path.write_text("".join(json.dumps(entry) + "\n" for entry in records))
+    assert read(two, path) == {
+        "a": RecordedAnswer(text="It is 4."),
+        "a#2": RecordedAnswer(status="error"),
+        "b": RecordedAnswer(status="refusal"),
+        "b@other#2": RecordedAnswer(status="timeout"),
+    }
+    imported = [(row.id, row.node, row.text, row.status) for row in read_logs([path])]
+    assert imported[:2] == [("007", "a", "It is 4.", None), ("007", "a#2", None, "error")]
+    assert len(imported) == 4
+    path.write_text(json.dumps({"format": "rrf-answer", "version": 1, "reply": {}}))
+    with pytest.raises(InputError, match="row 1: a recorded answer without its reply or its node"):
+        read(two, path)

@@ -80,7 +80,10 @@ def test_the_truth_is_seen_by_nobody(invoices: Path) -> None:
         ([{"no": True, "x": "q", "v": ""}], "ids are text or whole numbers"),
         (
             [{"no": "1", "x": "", "v": "a"}, {"no": "2", "x": "q", "v": "1"}, {"no": "3", "x": "q", "v": "1,5"}, 3],
-            "3 of 4 rows can't be used: row 1: .*'v' is 'a'.*; row 1: column 'x' is empty.*; row 3: .*'1,5'.*; row 4: must map",
+            (
+                "3 of 4 rows can't be used: row 1: .*'v' is 'a'.*; row 1: column 'x' is empty.*; row 3: .*'1,5'.*; row"
+                " 4: must map"
+            ),
         ),
         ([{"no": "1", "x": "q", "v": ""}, {"no": "2", "v": ""}], "1 of 2 rows .*row 2: .*no variable 'x'"),
         ([{"no": "1", "y": "q", "v": ""}], "no column 'x'"),
@@ -188,7 +191,9 @@ def test_rows_need_not_have_every_key() -> None:
 @settings(max_examples=100, deadline=None)
 @given(cell=st.text(st.characters(codec="utf-8"), min_size=1), other=st.text(st.characters(codec="utf-8")))
 def test_whatever_stands_in_a_cell_arrives_as_it_is(cell: str, other: str) -> None:
-    """Templates, braces, JSON, control characters: a cell is data, in the prompt, on the way through a file, and as an id."""
+    """Templates, braces, JSON, control characters: a cell is data, in the prompt, on the way
+    through a file, and as an id.
+    """
     recipe = {"data": {"id": "no"}, "answer": {"of": "a"}, "ask": [{"id": "a", "prompt": "{{ x }} {{ y }}?"}]}
     name = f"id {cell}"
     problem = dataset(recipe, [{"no": name, "x": cell, "y": other}])[name]

@@ -1,3 +1,5 @@
+"""Rows filled into recipes, and what can be said before."""
+
 from __future__ import annotations
 
 import random
@@ -8,8 +10,9 @@ from typing import Any
 import pytest
 
 from rrf_design.errors import InputError
-from rrf_design.questions.filling import Filler
+from rrf_design.questions.filling import Filler, check_columns
 from rrf_design.questions.recipe import load_recipe, recipe_from_document
+from rrf_design.questions.slots import SlotKind, find_slots, read_exactly
 from rrf_design.structure import structure_key
 
 ROW = {"no": "007", "text": "T", "ledger": "119.00", "fee": "25", "minutes": "2", "net": "100", "tax": "19"}
@@ -191,3 +194,69 @@ def test_variables_of_a_long_form() -> None:
 def test_a_broken_number_leads_back_to_the_recipe(filler: Filler) -> None:
     with pytest.raises(InputError, match=r"anchor 'clerk': cost .* \(check 'clerk', line \d+ of rrf.toml\)"):
         filler.problem({**ROW, "minutes": "-2"}, name="x")
+
+
+COLUMNS = ["no", "text", "booked", "ledger", "fee", "minutes", "net", "tax"]
+
+
+def test_every_placeholder_needs_its_column(invoices: Path) -> None:
+    filler = Filler(load_recipe(invoices / "rrf.toml"))
+    check_columns(filler, COLUMNS, "t.csv")
+    for column in ("text", "ledger", "fee", "minutes", "tax"):
+        with pytest.raises(InputError, match=rf"^t.csv: no column '{column}'.* of rrf.toml\)$"):
+            check_columns(filler, [name for name in COLUMNS if name != column], "t.csv")
+
+
+def test_what_a_verifier_learns_later_is_no_column() -> None:
+    by = {"verifier": "scripted:x", "prompt": "{{ answer }} {{ a }} {{ x }}"}
+    recipe = recipe_from_document(
+        {
+            "answer": {"of": "a"},
+            "ask": [{"id": "a", "prompt": "?"}],
+            "check": [{"id": "c", "of": "a", "by": by, "sigma": 1.0}],
+        }
+    )
+    check_columns(Filler(recipe), ["x"], "t.csv")
+    with pytest.raises(InputError, match="no column 'x'"):
+        check_columns(Filler(recipe), ["y"], "t.csv")
+
+
+def test_shapes_are_checked_before_a_row_is_seen() -> None:
+    asks = [{"id": "a", "prompt": "?", "parse": {"json": ["x", "y"]}}, {"id": "b", "prompt": "?", "like": "a"}]
+    with pytest.raises(InputError, match=r"relation 'b like a': .*dimension.*\(ask 'b'"):
+        recipe_from_document({"answer": {"of": "a"}, "ask": asks})
+
+
+def test_kinds_follow_from_places(invoices: Path) -> None:
+    slots = find_slots(load_recipe(invoices / "rrf.toml"))
+    kinds = {(slot.where.split(",")[0], slot.kind, slot.own) for slot in slots}
+    assert ("ask 'total' prompt", SlotKind.TEXT, True) in kinds
+    assert ("ask 'cents' change", SlotKind.NUMBER, True) in kinds  # an offset: the same structure
+    assert ("check 'clerk' cost", SlotKind.NUMBER, False) in kinds
+    assert ("check 'clerk' by", SlotKind.TEXT, True) in kinds
+    assert ("check 'ledger' by", SlotKind.VALUE, True) in kinds
+    assert ("check 'ledger' when", SlotKind.WHEN, False) in kinds
+    assert ("check 'sum' by", SlotKind.EXPRESSION, True) in kinds
+
+
+@pytest.mark.parametrize("key", ["family", "requires", "node", "id"])
+def test_names_are_the_same_for_every_row(key: str) -> None:
+    anchor: dict[str, Any] = {"id": "c", "node": "n", "cost": 1.0, key: "{{ x }}"}
+    with pytest.raises(InputError, match=f"{key} is the same for every row"):
+        recipe_from_document({"data": {}, "nodes": [{"id": "n"}], "anchors": [anchor]})
+
+
+def test_a_scale_decides_the_structure_and_a_shift_does_not() -> None:
+    asks = [
+        {"id": "a", "prompt": "?"},
+        {"id": "b", "prompt": "?", "like": "a", "change": {"scale": "{{ s }}", "shift": "{{ t }}"}},
+    ]
+    slots = find_slots(recipe_from_document({"answer": {"of": "a"}, "ask": asks}))
+    assert {(slot.template.column, slot.own) for slot in slots} == {("s", False), ("t", True)}
+
+
+def test_whole_numbers_of_an_expression_stay_exact() -> None:
+    assert read_exactly("n", "123456789012345678901234567890") == 123456789012345678901234567890
+    assert read_exactly("n", "1.5") == 1.5
+    with pytest.raises(InputError, match="column 'n' is 'x', not a number"):
+        read_exactly("n", "x")

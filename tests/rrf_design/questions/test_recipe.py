@@ -1,3 +1,5 @@
+"""Recipes in both forms, and the lines that their faults lead back to."""
+
 from __future__ import annotations
 
 from pathlib import Path
@@ -5,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from rrf_design.errors import InputError
-from rrf_design.files import parse_text
-from rrf_design.questions.recipe import dumps_recipe, is_recipe, load_recipe, recipe_from_document
+from rrf_design.files import is_recipe, parse_text
+from rrf_design.questions.recipe import _lines_by_entry, dumps_recipe, load_recipe, recipe_from_document
 
 SHORT = '[answer]\nof = "a"\n[[ask]]\nid = "a"\nprompt = "{{ x }}"\n'
 
@@ -125,3 +127,34 @@ def test_models_and_promise(invoices: Path) -> None:
     }
     assert recipe.promise is not None
     assert (recipe.promise.risk, recipe.promise.confidence) == (0.02, 0.95)
+
+
+TEXT = '''# a remark
+[answer]
+of = "a"
+
+[[ask]]  # first
+id = "a"
+prompt = """
+[[ask]]
+id = "not this"
+"""
+[[ask]]
+  id = "b"
+prompt = \'\'\'x\'\'\'
+cost = 1
+'''
+
+
+def test_lines_of_entries_and_keys() -> None:
+    lines = _lines_by_entry(TEXT)
+    assert lines["answer", 0, "of"] == 3
+    assert lines["ask", 0, ""] == 5
+    assert lines["ask", 0, "prompt"] == 7
+    assert lines["ask", 1, ""] == 11
+    assert lines["ask", 1, "cost"] == 14
+    assert ("ask", 2, "") not in lines
+
+
+def test_json_has_no_lines() -> None:
+    assert _lines_by_entry('{"ask": [{"id": "a"}]}') == {}

@@ -1,4 +1,6 @@
-"""Other wordings: what is built in changes the answer as the relation says; what a model wrote is used only when reviewed and whole."""
+"""Other wordings: what is built in changes the answer as the relation says; what a model wrote is
+used only when reviewed and whole.
+"""
 
 from __future__ import annotations
 
@@ -79,7 +81,7 @@ def test_permuted_options_are_tied_by_a_permutation() -> None:
         ({"reword": {"unit": "m"}}, "give scale, shift or both, a unit with its scale"),
         ({"reword": {"swap": ["first", "third"]}}, "does not speak of 'third'"),
         ({"reword": {"scale": 2.0}, "change": {"scale": 2.0}}, "leave change out"),
-        ({"prompt": "?", "change": {"permute": [0, 2]}}, "every number from 0 on once"),
+        ({"prompt": "?", "change": {"permute": [0, 2]}}, "is not a permutation of 0..1"),
     ],
 )
 def test_bad_wordings_are_one_line(ask: dict[str, Any], message: str) -> None:
@@ -108,7 +110,10 @@ def test_what_the_answer_hangs_on_must_survive(text: str, kind: str) -> None:
 
 def test_a_model_writes_and_only_reviewed_wordings_are_asked(tmp_path: Path) -> None:
     file = tmp_path / "rrf.toml"
-    text = '[data]\n[answer]\nof = "q"\ntolerance = 0.1\nrewordings = "w.toml"\n[[ask]]\nid = "q"\nprompt = "{{ a }} plus 3?"\n'
+    text = (
+        '[data]\n[answer]\nof = "q"\ntolerance = 0.1\nrewordings = "w.toml"\n[[ask]]\nid = "q"\nprompt = "{{ a }} plus'
+        ' 3?"\n'
+    )
     file.write_text(text)
     said = iter(["What is 3 more than {{ a }}?", "What is 4 more than {{ a }}?", "Add 3 to {{ a }}."])
     asks = RecipeFile.model_validate(

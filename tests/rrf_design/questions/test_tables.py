@@ -1,3 +1,5 @@
+"""Tables as people have them, and what is wrong with their rows."""
+
 from __future__ import annotations
 
 import csv
@@ -16,8 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rrf_design.errors import InputError
-from rrf_design.questions.faults import SHOWN, RowFaults
-from rrf_design.questions.tables import DataTable, open_table
+from rrf_design.questions.tables import SHOWN, DataTable, RowFaults, open_table
 
 
 def read(source: Any, **options: Any) -> list[dict[str, Any]]:
@@ -57,7 +58,10 @@ def file(folder: Path, name: str, content: str | bytes) -> Path:
         (
             "t.csv",
             b"a,b\n1,\xe9\n2,x\n",
-            r"1 of 2 rows .* row 1: not UTF-8 text \(byte 0xe9 at 3 of line 2; if it is Latin-1, say encoding = 'latin-1' in .data.\)",
+            (
+                r"1 of 2 rows .* row 1: not UTF-8 text \(byte 0xe9 at 3 of line 2; if it is Latin-1, say encoding ="
+                r" 'latin-1' in .data.\)"
+            ),
         ),
         (
             "t.csv",
@@ -69,7 +73,10 @@ def file(folder: Path, name: str, content: str | bytes) -> Path:
         (
             "t.jsonl",
             b'{"a": 1}\n[1]\n{"a"\n{"a": 1, "a": 2}\n{"a": NaN}\n',
-            "4 of 5 rows .*row 2: must be a JSON object.*row 3: not valid JSON.*row 4: .*the key 'a' stands twice.*row 5: .*NaN",
+            (
+                "4 of 5 rows .*row 2: must be a JSON object.*row 3: not valid JSON.*row 4: .*the key 'a' stands"
+                " twice.*row 5: .*NaN"
+            ),
         ),
         ("t.jsonl", b'{"a": "\xe9"}\n{"a": 2}\n', "1 of 2 rows .*row 1: not UTF-8"),
         ("t.jsonl", b'{"a": ' + b"[" * 100000, "nested too deep"),
@@ -181,3 +188,27 @@ def test_a_file_that_changed_is_noticed(tmp_path: Path) -> None:
     path.write_text("a,b\n")
     with pytest.raises(InputError, match="row 2 is no longer where it was"):
         table.at(2, place)
+
+
+def test_no_fault_is_no_error() -> None:
+    RowFaults("t.csv").refuse(3)
+
+
+def test_faults_are_told_in_the_order_of_the_rows() -> None:
+    faults = RowFaults("t.csv")
+    faults.add(9, "late")
+    faults.skip(2, "early")
+    faults.add(9, "again")
+    assert (faults.count, faults.unread) == (2, 1)
+    with pytest.raises(
+        InputError, match=r"^t.csv: 2 of 10 rows can't be used: row 2: early; row 9: again; row 9: late$"
+    ):
+        faults.refuse(10)
+
+
+def test_rows_beyond_those_told_are_counted() -> None:
+    faults = RowFaults("t.csv")
+    for row in range(1, SHOWN + 4):
+        faults.add(row, "bad")
+    with pytest.raises(InputError, match=r"; and 3 more$"):
+        faults.refuse(99)

@@ -17,7 +17,9 @@ SHAPES = {
 
 @pytest.fixture
 def equality():
-    """Problem of nodes n0, n1, … with identity relations in a named shape, and anchors by node number."""
+    """Problem of nodes n0, n1, … with identity relations in a named shape, and anchors by node
+    number.
+    """
 
     def build(shape, *, anchors=None, dim=1, **settings):
         edges = SHAPES[shape]

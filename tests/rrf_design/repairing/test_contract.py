@@ -1,15 +1,17 @@
-"""What every decoder must do: the conformance suite of the one decoder contract, joined by listing a method."""
+"""What every decoder must do: the conformance suite of the one decoder contract, joined by listing
+a method. The JSON of a repair holds everything, in plain types.
+"""
 
 from __future__ import annotations
 
 import json
-from dataclasses import FrozenInstanceError
+from dataclasses import FrozenInstanceError, fields
 
 import numpy as np
 import pytest
 
 import rrf_design as rrf
-from rrf_design.repairing import METHODS, to_document
+from rrf_design.repairing import METHODS, Repair, to_document
 
 ALL = [method for method in METHODS if method != "auto"]
 
@@ -17,7 +19,9 @@ ALL = [method for method in METHODS if method != "auto"]
 @pytest.mark.parametrize("method", ALL)
 class TestEveryDecoder:
     def test_one_outlier_among_four(self, method, equality, answers):
-        """The paper's worked example: (42, 42, 47, 42) on a star, and the sign convention ẑ = y − ê."""
+        """The paper's worked example: (42, 42, 47, 42) on a star, and the sign convention ẑ = y −
+        ê.
+        """
         fixed = rrf.repair(equality("star"), answers(42, 42, 47, 42), method=method)
         assert fixed.support == ("n2",)
         assert fixed.error["n2"] == pytest.approx((5.0,))
@@ -27,7 +31,9 @@ class TestEveryDecoder:
 
     @pytest.mark.parametrize("size", [5.0, -5.0])
     def test_sign_convention(self, method, size, equality, answers):
-        """Whatever the method and the sign: repaired = response − error, and the residual is that of the repaired field."""
+        """Whatever the method and the sign: repaired = response − error, and the residual is that
+        of the repaired field.
+        """
         problem = equality("complete", epsilon=0.1)
         responses = answers(10.0, 10.0 + size, 10.0, 10.0)
         fixed = rrf.repair(problem, responses, method=method)
@@ -99,10 +105,29 @@ class TestEveryDecoder:
             assert fixed.error_bound is None
 
     def test_blind_to_the_kernel_of_the_relations(self, method, equality, answers):
-        """A shared shift lies in ker D: the same edits are made, and the shifted truth is missed by exactly the shift."""
+        """A shared shift lies in ker D: the same edits are made, and the shifted truth is missed by
+        exactly the shift.
+        """
         problem = equality("complete", k=1)
         base = rrf.repair(problem, answers(1, 1, 4, 1), method=method)
         shifted = rrf.repair(problem, answers(101, 101, 104, 101), method=method)
         assert base.support == shifted.support == ("n2",)
         for node in base.repaired:
             assert shifted.repaired[node][0] - base.repaired[node][0] == pytest.approx(100.0)
+
+
+def test_everything_is_there_and_plain(equality, answers):
+    fixed = rrf.repair(equality("pairs"), answers(1, 1, 3, 1), truth=answers(1, 1, 3, 3))
+    document = to_document(fixed)
+    assert json.loads(json.dumps(document, allow_nan=False)) == document
+    names = {field.name for field in fields(Repair)} - {"problem_digest"}
+    assert set(document) == names | {"format", "version", "problem", "guaranteed"}
+    assert document["certainty"] == "ambiguous"
+    assert document["failures"] == ["zero or low margin"]
+    assert document["alternatives"][0]["support"] in (["n2"], ["n3"])
+
+
+def test_infinities_are_null(equality, answers):
+    fixed = rrf.repair(equality("complete"), answers(1, 1, 1, 1))
+    assert fixed.diagnostics.best_smaller == float("inf")
+    assert to_document(fixed)["diagnostics"]["best_smaller"] is None

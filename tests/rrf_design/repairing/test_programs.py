@@ -7,7 +7,7 @@ import pytest
 
 import rrf_design as rrf
 from rrf_design.repairing import select_program
-from rrf_design.repairing.programs import robust_scale, scale_problem
+from rrf_design.repairing.programs import _scale_problem, robust_scale
 
 
 def test_the_outlier_is_not_chosen(equality, answers):
@@ -41,7 +41,9 @@ def test_anchor_of_the_public_reference(equality, answers):
 
 
 def test_scaled_problem_is_the_same_problem():
-    """Residual zero before exactly when residual zero after, with typed transports and anchor rows."""
+    """Residual zero before exactly when residual zero after, with typed transports and anchor
+    rows.
+    """
     problem = rrf.Problem(
         nodes=[{"id": "a", "dim": 2}, {"id": "b", "dim": 2}],
         relations=[{"id": "r", "tail": "a", "head": "b", "transport": {"permute": [1, 0]}, "offset": [1.0, 2.0]}],
@@ -53,7 +55,7 @@ def test_scaled_problem_is_the_same_problem():
     valid = {"a": np.array([3.0, 4.0]), "b": np.array([5.0, 5.0])}
     scale = np.array([2.0, 10.0])
     assert np.linalg.norm(problem.operator().syndrome(valid)) == 0.0
-    scaled = scale_problem(problem, scale)
+    scaled = _scale_problem(problem, scale)
     assert np.linalg.norm(scaled.operator().syndrome({n: v / scale for n, v in valid.items()})) < 1e-12
 
 

@@ -1,4 +1,6 @@
-"""A small field with everything a page shows, hostile text in every place that takes text, and a real browser."""
+"""A small field with everything a page shows, hostile text in every place that takes text, and a
+real browser.
+"""
 
 from __future__ import annotations
 
@@ -65,7 +67,9 @@ def live(problem: Problem, tmp_path_factory: pytest.TempPathFactory) -> dict[str
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Any]:
-    """Debian's Chromium through Playwright; where either is missing the tests say so instead of passing."""
+    """Debian's Chromium through Playwright; where either is missing the tests say so instead of
+    passing.
+    """
     program = shutil.which("chromium") or shutil.which("chromium-browser")
     if program is None:
         pytest.skip("no Chromium on this machine (Debian: apt-get install chromium): pages are not tried in a browser")
@@ -80,7 +84,9 @@ def browser() -> Iterator[Any]:
 
 @pytest.fixture
 def open_page(browser: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
-    """Opens a page from a file, offline; at the end it must have logged no error and asked for nothing."""
+    """Opens a page from a file, offline; at the end it must have logged no error and asked for
+    nothing.
+    """
     troubles: list[str] = []
     contexts = []
 

@@ -1,4 +1,6 @@
-"""The pages in a real browser: they render, log nothing, react, print, fit a phone, and can't be injected into."""
+"""The pages in a real browser: they render, log nothing, react, print, fit a phone, and can't be
+injected into.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +10,9 @@ from typing import Any
 import pytest
 
 from rrf_design import Problem
-from rrf_design.explaining import explain
+from rrf_design._explain import explain
 from rrf_design.reporting import Series, figure, page, section, step_chart, table
-from rrf_design.reporting.comparison import comparison_page
+from rrf_design.reporting.designs import comparison_page
 from rrf_design.reporting.documents import read, render
 from rrf_design.reporting.fieldview import FieldView
 from rrf_design.reporting.graph import draw_field
@@ -134,7 +136,8 @@ def test_nothing_is_wider_than_a_phone(open_page: Open, design: str, problem: Pr
         view = open_page(text, width=360, height=740)
         assert view.evaluate("document.documentElement.scrollWidth") <= 360
         sizes = view.evaluate(
-            "Array.from(document.querySelectorAll('svg text')).map(t => parseFloat(getComputedStyle(t).fontSize) * Math.hypot(t.getScreenCTM().a, t.getScreenCTM().b))"
+            "Array.from(document.querySelectorAll('svg text')).map(t => parseFloat(getComputedStyle(t).fontSize) *"
+            " Math.hypot(t.getScreenCTM().a, t.getScreenCTM().b))"
         )
         assert min(sizes) >= 9.5
 

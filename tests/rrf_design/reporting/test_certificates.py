@@ -21,7 +21,10 @@ def test_the_promise_with_its_assumptions_and_limits(problem: Problem, certifica
     made = render(read(certificate, problem=problem))
     assert "Certificate for small field" in made
     bound = at_most(certificate["error"]["bound"])
-    promise = f"repaired answers are within {bound} of the truth, provided that at most 1 answer is wrong and the noise of all rows together is at most 0.05."
+    promise = (
+        f"repaired answers are within {bound} of the truth, provided that at most 1 answer is wrong and the noise of"
+        " all rows together is at most 0.05."
+    )
     assert made.index(promise) < made.index("<h2>")
     for text in (*certificate["assumptions"], *NOT_SAID):
         assert text.replace("'", "&#x27;") in made

@@ -8,7 +8,7 @@ import pytest
 
 import rrf_design as rrf
 from rrf_design import InputError, Problem
-from rrf_design.explaining import explain
+from rrf_design._explain import explain
 from rrf_design.reporting import write_report
 from rrf_design.reporting.documents import read, selected_of
 
@@ -89,7 +89,7 @@ def test_every_page_is_drawn_with_the_solvers_gone(
 ) -> None:
     import solvers
     from rrf_design.files import from_document, to_document
-    from rrf_design.reporting.comparison import comparison_page
+    from rrf_design.reporting.designs import comparison_page
     from rrf_design.reporting.documents import render
 
     explained = explain(problem, ["a3"], by_budget=True).to_json()

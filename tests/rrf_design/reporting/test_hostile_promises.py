@@ -1,4 +1,6 @@
-"""Promises about a hostile table: markup in file names, columns, ids, nodes, checks, models, values and truths, through every verb, on every page, in a real browser."""
+"""Promises about a hostile table: markup in file names, columns, ids, nodes, checks, models, values
+and truths, through every verb, on every page, in a real browser.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Every text of every document that has a page becomes markup of somebody else's: the page shows it as text, or refuses the document in one line."""
+"""Every text of every document that has a page becomes markup of somebody else's: the page shows it
+as text, or refuses the document in one line.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +14,8 @@ from typing import Any
 import pytest
 
 import rrf_design as rrf
+from rrf_design._explain import explain
 from rrf_design.errors import InputError
-from rrf_design.explaining import explain
 from rrf_design.models.scripted import ScriptedModel
 from rrf_design.reporting.documents import read, render
 

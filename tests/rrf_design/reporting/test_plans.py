@@ -48,6 +48,24 @@ def test_a_plan_for_another_problem_is_refused(plan: Any) -> None:
         read(plan, problem=other)
 
 
+def test_a_plan_says_which_margin_its_goal_is_held_against(problem: Problem) -> None:
+    made = render(read(rrf.plan(problem, target=0.3), problem=problem))
+    assert "with declared uncertainty taken off" not in made
+    unsure = Problem(
+        k=1,
+        target=0.5,
+        nodes=[{"id": "a"}, {"id": "b"}],
+        relations=[{"id": "ab", "tail": "a", "head": "b", "uncertainty": 0.1}],
+        anchors=[{"id": name, "node": name.lower(), "value": 1.0, "cost": 1.0} for name in "AB"],
+    )
+    found = rrf.plan(unsure, budget=4.0)
+    made = render(read(found, problem=unsure))
+    assert found.robust_lower is not None
+    certain, plain = at_least(found.robust_lower, 7), at_least(found.gamma_lower, 7)
+    assert f"certain are {certain} with declared uncertainty taken off, {plain} without" in made
+    assert "with declared uncertainty taken off" in made.partition("best possible")[2][:60]
+
+
 def test_a_plan_that_misses_its_target_says_so(problem: Problem) -> None:
     missed = rrf.plan(problem, target=50.0)
     assert str(missed.status) == "infeasible"

@@ -1,4 +1,6 @@
-"""Pages of promises: they lead with the sentence that was tested, show every rung, and take no text for markup."""
+"""Pages of promises: they lead with the sentence that was tested, show every rung, and take no text
+for markup.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +14,8 @@ import pytest
 from rrf_design.errors import InputError
 from rrf_design.promises import GoldRule, PilotSettings, audit_document, draw_audit, read_delivered, run_policy
 from rrf_design.questions.answers import RecordedAnswers
-from rrf_design.questions.delivery import deliver
 from rrf_design.reporting.documents import read, render
+from rrf_design.tables.delivered import deliver
 
 PAYLOAD = "\"'><x-hack onhack=1></script></style></title><x-hack>"
 
@@ -30,7 +32,7 @@ def documents(make_world: Any) -> dict[str, dict[str, Any]]:
     with RecordedAnswers(data, world.answers) as answers:
         run = run_policy(data, answers, policy)
     delivered = world.folder / "delivered.jsonl"
-    deliver(delivered, run.pairs(data), data.columns)
+    deliver(delivered, run.delivery.cells(), data.columns)
     drawn = draw_audit(read_delivered(delivered, id_column="no"), 40, seed=0, rule=GoldRule("booked"))
     audit = audit_document(drawn, confidence=0.95, risk=0.2, truth="gold column 'booked'")
     made = {"policy": policy, "run": run.to_json(), "audit": audit}

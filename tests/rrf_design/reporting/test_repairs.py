@@ -3,9 +3,8 @@ from __future__ import annotations
 from typing import Any
 
 from rrf_design import Problem
+from rrf_design.reporting.delivery import vector
 from rrf_design.reporting.documents import read, render
-from rrf_design.reporting.items import vector
-from rrf_design.reporting.repairs import repair_page
 
 
 def test_wrong_answers_and_what_they_became(problem: Problem, repaired: dict[str, Any]) -> None:
@@ -39,7 +38,7 @@ def test_what_can_not_be_told_apart_is_said(repaired: dict[str, Any]) -> None:
         "indistinguishable": ["original"],
         "error_bound": None,
     }
-    made = repair_page(read(unsure))
+    made = render(read(unsure))
     assert "without any measurement changing: original" in made
     assert "original: not determined" in made
     assert "Only some of the values may be used: more than one explanation fits" in made
@@ -47,14 +46,14 @@ def test_what_can_not_be_told_apart_is_said(repaired: dict[str, Any]) -> None:
 
 
 def test_truth_names_the_failures(repaired: dict[str, Any]) -> None:
-    made = repair_page(read({**repaired, "truth_error": 2.5, "failures": ["budget violation"]}))
+    made = render(read({**repaired, "truth_error": 2.5, "failures": ["budget violation"]}))
     assert "off by 2.5; failures: budget violation" in made
 
 
 def test_a_contradiction_hands_out_nothing(repaired: dict[str, Any]) -> None:
     nothing = dict.fromkeys(repaired["repaired"])
     refuted = {**repaired, "verdict": "contradicted", "repaired": nothing, "support": [], "error": {}, "bounds": {}}
-    made = repair_page(read(refuted))
+    made = render(read(refuted))
     assert made.index("No value may be used: nothing explains what was measured") < made.index("<h2>")
     assert "not determined" in made
     assert ">15<" not in made
@@ -62,7 +61,7 @@ def test_a_contradiction_hands_out_nothing(repaired: dict[str, Any]) -> None:
 
 def test_the_sentence_with_its_premise_leads(repaired: dict[str, Any]) -> None:
     sure = {**repaired, "verdict": "certified", "assumes": "at most 1 of 3 answers is wrong", "bounds": {"a": 0.125}}
-    made = repair_page(read(sure))
+    made = render(read(sure))
     words = "none is further than 0.125 from the truth, provided that at most 1 of 3 answers is wrong."
     assert made.index(words) < made.index("<h2>")
     assert "guaranteed" not in made.partition("<script>")[0]

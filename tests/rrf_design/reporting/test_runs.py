@@ -5,9 +5,9 @@ from dataclasses import replace
 from typing import Any
 
 from rrf_design import Problem
+from rrf_design.reporting.delivery import vector
 from rrf_design.reporting.documents import read, render
-from rrf_design.reporting.items import vector
-from rrf_design.reporting.sentences import field_sentence
+from rrf_design.reporting.sentences import _field_sentence
 from rrf_design.verdict import Verdict
 
 VERDICTS = [verdict.value for verdict in Verdict]
@@ -78,7 +78,7 @@ def test_an_unfinished_run_has_no_repair(live: dict[str, Any]) -> None:
 def test_the_sentence_leads_and_is_the_verdicts(live: dict[str, Any]) -> None:
     made = render(read(live))
     assert live["verdict"] in VERDICTS
-    assert made.index(html.escape(field_sentence(live["items"][0]["repair"]))) < made.index("<h2>")
+    assert made.index(html.escape(_field_sentence(live["items"][0]["repair"]))) < made.index("<h2>")
 
 
 def test_a_run_that_reaches_its_goal_and_contradicts_itself_is_not_called_good(live: dict[str, Any]) -> None:

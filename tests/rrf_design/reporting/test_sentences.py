@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from rrf_design.reporting.sentences import MEANINGS, SIGNS, common, field_sentence, many_sentence, sentence
+from rrf_design.reporting.sentences import MEANINGS, SIGNS, _field_sentence, common, many_sentence, sentence
 from rrf_design.verdict import Verdict
 
 PREMISE = "at most 1 of 3 answers is wrong"
@@ -11,7 +11,7 @@ PREMISE = "at most 1 of 3 answers is wrong"
 def test_every_verdict_has_its_sign_its_meaning_and_its_sentence() -> None:
     verdicts = {verdict.value for verdict in Verdict}
     assert set(SIGNS) == set(MEANINGS) == verdicts
-    sentences = {field_sentence({"verdict": verdict, "assumes": PREMISE, "error_bound": 0.5}) for verdict in verdicts}
+    sentences = {_field_sentence({"verdict": verdict, "assumes": PREMISE, "error_bound": 0.5}) for verdict in verdicts}
     assert len(sentences) == len(verdicts)
     assert [SIGNS[verdict] for verdict in verdicts if verdict == "certified"] == ["good"]
     assert "good" not in {SIGNS[verdict] for verdict in verdicts - {"certified"}}
@@ -26,15 +26,15 @@ def test_every_verdict_has_its_sign_its_meaning_and_its_sentence() -> None:
     ],
 )
 def test_certified_values_stand_with_their_bound_and_their_premise(repair: dict[str, object], words: str) -> None:
-    said = field_sentence({"verdict": "certified", "assumes": PREMISE, **repair})
+    said = _field_sentence({"verdict": "certified", "assumes": PREMISE, **repair})
     assert words in said
     assert said.endswith(f"provided that {PREMISE}.")
 
 
 def test_nothing_but_certified_lets_all_values_be_used() -> None:
     for verdict in ("ambiguous", "incomplete", "contradicted"):
-        assert "The values may be used" not in field_sentence({"verdict": verdict, "assumes": PREMISE})
-    assert field_sentence(None).startswith("Nothing may be used yet")
+        assert "The values may be used" not in _field_sentence({"verdict": verdict, "assumes": PREMISE})
+    assert _field_sentence(None).startswith("Nothing may be used yet")
 
 
 @pytest.mark.parametrize(

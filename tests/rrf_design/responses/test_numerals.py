@@ -1,3 +1,5 @@
+"""Bounds and calculations that are not done: what stands around a numeral, in both directions."""
+
 from __future__ import annotations
 
 from fractions import Fraction
@@ -6,7 +8,26 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rrf_design.responses.numerals import BOTH, COMMA, POINT, conventions, hidden, plain, reading, readings
+from rrf_design.responses import parsers
+from rrf_design.responses.numerals import (
+    BOTH,
+    COMMA,
+    POINT,
+    _factor,
+    _in_a_word,
+    _is_bound,
+    _is_operand,
+    _obstacle_around,
+    _sign,
+    _unfinished,
+    conventions,
+    hidden,
+    mentions_in,
+    plain,
+    reading,
+    readings,
+)
+from rrf_design.responses.parsed import ParseStatus
 
 GROUPS = {POINT: (COMMA, " ", "\u00a0", "'", "_", ""), COMMA: (POINT, " ", "\u00a0", "'", "_", "")}
 
@@ -74,3 +95,137 @@ def test_hidden_digits(text: str) -> None:
 @pytest.mark.parametrize("text", ["12", "\u200e12\u200f", "\u0661\u0662", "caf\u00e9 12"])
 def test_nothing_hidden(text: str) -> None:
     assert hidden(text) is None
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        ("at least ", ""),
+        ("At most $", ""),
+        ("no more than ", ""),
+        ("x >= ", ""),
+        ("x \u2265", ""),
+        ("h\u00f6chstens ", ""),
+        ("", " or more"),
+        ("", " at least."),
+        ("", " \u2264 x"),
+        ("", "-odd"),
+    ],
+)
+def test_bounds(left: str, right: str) -> None:
+    assert _is_bound(left, right)
+    parsed = parsers.get("decimal").parse(f"{left}42{right}")
+    assert parsed.status is ParseStatus.AMBIGUOUS
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        ("about ", ""),
+        ("\u2248 ", ""),
+        ("The maximum is ", ""),
+        ("at last ", ""),
+        ("=> ", ""),
+        ("-> ", ""),
+        ("moreover ", ""),
+        ("the discovery of ", ""),
+        ("", " apples"),
+        ("", " or so"),
+        ("", " <b>"),
+        ("", "<|im_end|>"),
+        ("", " min"),
+        ("", " plus tax"),
+    ],
+)
+def test_what_is_none(left: str, right: str) -> None:
+    assert not _is_bound(left, right)
+    assert parsers.get("decimal").parse(f"{left}42{right}").canonical == "42"
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "word"),
+    [
+        ("sqrt(", ")", "calculation"),
+        ("half of ", "", "calculation"),
+        ("", " pi", "calculation"),
+        ("", " squared", "power"),
+        ("", "\u2082", "base"),
+        ("", "\u2030", "thousand"),
+        ("", "!", "factorial"),
+        ("n = ", "!", "factorial"),
+    ],
+)
+def test_what_is_still_to_be_computed(left: str, right: str, word: str) -> None:
+    assert word in (_unfinished(left, right) or "")
+
+
+@pytest.mark.parametrize(
+    ("left", "right"), [("The answer is ", "!"), ("Answer:", "!"), ("catalog ", ""), ("behalf of ", ""), ("", " pies")]
+)
+def test_what_is_done(left: str, right: str) -> None:
+    assert _unfinished(left, right) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("5 -3", [5, -3]),
+        ("12-7", [None]),
+        ("(3, -4)", [3, -4]),
+        ("on 2024-11-17 at 12:30 the 5th of x2", []),
+        ("1.2 x 10^5 or 7", [120000, 7]),
+        ("3\u00bd", [Fraction(7, 2)]),
+        ("2 million and 3 hundred", [2_000_000, 300]),
+        ("5k, 3x, 2\u03c0, 2^3", [None, None, None, None]),
+        ("-$5, $-5, \u2212\u20ac5", [-5, -5, -5]),
+        ("-z\u0142 12; \u2212CHF 12.50", [-12, Fraction(-25, 2)]),
+        ("-dinar 12", [None]),  # a currency that nobody listed, or a bullet: no plain 12
+        ("pre-tax 12", [12]),
+        ("x - 3", [3]),
+        ("1,234", [None]),
+    ],
+)
+def test_values_in_order(text: str, values: list[int | Fraction | None]) -> None:
+    assert [mention.value for mention in mentions_in(plain(text), BOTH)] == values
+
+
+def test_what_is_known_of_a_mention() -> None:
+    share, part, spaced, bracketed = mentions_in("19% of 3 + x is 12 500 or (7)", BOTH)
+    assert share.percent
+    assert part.operand
+    assert spaced.spaced
+    assert bracketed.bracketed
+    (unclear,) = mentions_in("1,234", BOTH)
+    assert unclear.value is None
+    assert unclear.whole == 1234
+    assert "may be 1.234 or 1234" in unclear.why
+    (zero,) = mentions_in("1/0", BOTH)
+    assert zero.impossible
+
+
+def test_what_was_read_before_changes_no_reading() -> None:
+    """The fast way remembers what stands beside numerals; the slow one looks at it anew for each of
+    them.
+    """
+    beside = (
+        "{} EUR",
+        "-{}",
+        "{}k",
+        "between {} and 9",
+        "not {}",
+        "{} May",
+        "({})",
+        "${}",
+        "x - {}",
+        "{}%",
+        "#{}",
+        "{}...",
+        "{}e3",
+    )
+    written = ("12.50", "1,234", "3-4", "7", "1.234,50", "3/4", "12:30")
+    texts = [around.format(number) for number in written for around in beside]
+    warm = [list(mentions_in(text, BOTH)) for text in texts * 2][len(texts) :]
+    for text, found in zip(texts, warm, strict=True):
+        for remembered in (_factor, _in_a_word, _is_operand, _obstacle_around, _sign, reading):
+            remembered.cache_clear()
+        assert list(mentions_in(text, BOTH)) == found

@@ -1,12 +1,18 @@
+"""What a person said: numbers as people write them, or a class, or one line that says it is
+neither.
+"""
+
 from __future__ import annotations
 
+import json
 from importlib.metadata import EntryPoint
 from typing import Any
 
 import pytest
 
 from rrf_design.errors import InputError
-from rrf_design.responses import parsers
+from rrf_design.responses import parsers, sensitivity
+from rrf_design.responses.parsers import AMBIGUOUS, NO_NUMBER, _Form, reviewed_value, written_forms
 
 SPECS: list[dict[str, Any]] = [
     {"name": "integer", "decimal": "."},
@@ -88,3 +94,98 @@ def test_parsers_of_other_packages(monkeypatch: pytest.MonkeyPatch) -> None:
     assert parsers.get({"name": "theirs", "decimal": ","}).parse("1.234").value == (1234.0,)
     with pytest.raises(InputError, match="can't be loaded"):
         parsers.get("broken")
+
+
+@pytest.mark.parametrize("form", written_forms(), ids=lambda form: f"{form.kind}-{form.text!a}-{form.decimal}")
+def test_every_form_is_read_as_the_table_says(form: _Form) -> None:
+    assert form.reading() == form.reads
+    # The same rule in a field of JSON, and never another number for integers.
+    whole = parsers.get("integer" if form.decimal is None else {"name": "integer", "decimal": form.decimal}).parse(
+        form.text
+    )
+    if whole.ok and form.reads not in (AMBIGUOUS, NO_NUMBER):
+        assert whole.canonical == form.reads
+
+
+def test_the_table_is_large_and_says_each_thing_once() -> None:
+    table = written_forms()
+    assert len(table) >= 200
+    assert len({(form.text, form.decimal) for form in table}) == len(table)
+    assert {AMBIGUOUS, NO_NUMBER} < {form.reads for form in table}
+
+
+def test_where_parsers_part() -> None:
+    texts = ["19", "12 + 7 = 19", "none"]
+    result = sensitivity(texts, ["integer-strict", "integer-last", "integer-first"])
+    assert result.disagreements == (1,)
+    assert result.validity == {"integer-strict": 1 / 3, "integer-last": 2 / 3, "integer-first": 2 / 3}
+    assert result.violations == {"integer-strict": 0, "integer-last": 1, "integer-first": 1}
+    assert result.pairs[("integer-last", "integer-first")] == 1
+    document = json.loads(json.dumps(result.document()))
+    assert document["disagreements"][0]["text"] == "12 + 7 = 19"
+    assert document["disagreements"][0]["readings"]["integer-last"]["value"] == [19.0]
+    assert document["disagreements"][0]["readings"]["integer-strict"]["value"] is None
+
+
+def test_same_parser_twice_keeps_apart() -> None:
+    one, two = {"name": "json", "field": "a"}, {"name": "json", "field": "b"}
+    result = sensitivity(['{"a": 1, "b": 2}'], [one, two])
+    assert result.parsers == ("json#1", "json#2")
+    assert result.disagreements == (0,)
+
+
+def test_nothing_to_compare() -> None:
+    with pytest.raises(InputError, match="at least two parsers"):
+        sensitivity(["1"], ["decimal"])
+    assert sensitivity([], ["decimal", "rational"]).validity == {"decimal": 0.0, "rational": 0.0}
+
+
+JSON = parsers.get({"name": "json", "field": "total"})
+PAIR = parsers.get({"name": "json", "field": ["net", "tax"]})
+LABEL = parsers.get("label")
+YES_NO = parsers.get("yes-no")
+
+
+@pytest.mark.parametrize(
+    ("said", "parser", "rows", "value"),
+    [
+        ("7", None, None, (7.0,)),
+        (" 7.50 ", JSON, None, (7.5,)),
+        ("67,41 EUR", JSON, None, (67.41,)),
+        ('{"total": 8}', JSON, None, (8.0,)),
+        ("1 2", PAIR, None, (1.0, 2.0)),
+        ("1; 2", PAIR, None, (1.0, 2.0)),
+        ("1, 2", PAIR, None, (1.0, 2.0)),
+        ("1,2", PAIR, None, (1.0, 2.0)),
+        ('{"net": 3, "tax": 4}', PAIR, None, (3.0, 4.0)),
+        ("1 2 3", None, 3, (1.0, 2.0, 3.0)),
+        ("yes", YES_NO, None, (1.0,)),
+        ("0", YES_NO, None, (0.0,)),
+        ("sport", LABEL, None, "sport"),
+        ("Sport.", LABEL, 5, "sport"),
+    ],
+)
+def test_what_people_write(said: str, parser: Any, rows: int | None, value: Any) -> None:
+    found = reviewed_value("clerk", said, parser, rows=rows)
+    assert found == value or (isinstance(value, str) and isinstance(found, str) and found.casefold() == value)
+
+
+@pytest.mark.parametrize(
+    ("said", "parser", "rows", "message"),
+    [
+        ("", None, None, "review 'clerk': '' is neither a number nor an answer"),
+        ("about seven or eight", None, None, "neither a number"),
+        ("nan", None, None, "neither a number"),
+        ("inf", None, None, "neither a number"),
+        ("1 2", None, None, "neither a number"),
+        ("1", PAIR, None, "neither 2 numbers"),
+        ("1 2 3", PAIR, None, "neither 2 numbers"),
+        ("7", JSON, 2, "neither 2 numbers"),
+        ("", LABEL, None, "is no answer to the parser 'label'"),
+    ],
+)
+def test_what_is_no_value(said: str, parser: Any, rows: int | None, message: str) -> None:
+    with pytest.raises(InputError, match=message) as caught:
+        reviewed_value("clerk", said, parser, rows=rows)
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 200

@@ -8,8 +8,7 @@ from fractions import Fraction
 
 import pytest
 
-from rrf_design.risk.balls import binomial_at_most, hypergeometric_at_most
-from rrf_design.risk.counts import BinomialTail, rate_bound, rate_refuted
+from rrf_design.risk.counts import BinomialTail, binomial_at_most, hypergeometric_at_most, rate_bound, rate_refuted
 
 CLOSE = Fraction(1, 10**30)
 
@@ -39,7 +38,9 @@ def test_levels_beside_the_tail(seed: int) -> None:
 
 
 def test_a_tail_just_beside_its_level_is_told_at_once() -> None:
-    """A forger may choose the level: with integers this took longer than two minutes, and a larger record for ever."""
+    """A forger may choose the level: with integers this took longer than two minutes, and a larger
+    record for ever.
+    """
     rate = Fraction(123456789012345678901234567891, 25 * 10**29)
     tail = BinomialTail(40_000, rate, 1_900)
     level = Fraction(str(tail.value))

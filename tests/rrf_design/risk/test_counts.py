@@ -12,8 +12,15 @@ from scipy.stats import hypergeom
 
 from rrf_design.errors import InputError
 from rrf_design.risk import bound, rate_bound
-from rrf_design.risk.balls import hypergeometric_at_most
-from rrf_design.risk.counts import GUARD, BinomialTail, CertainTail, HypergeometricTail, LargestTail, guard
+from rrf_design.risk.counts import (
+    GUARD,
+    BinomialTail,
+    CertainTail,
+    HypergeometricTail,
+    LargestTail,
+    guard,
+    hypergeometric_at_most,
+)
 
 
 def enumerated(population: int, wrong: int, drawn: int, seen: int) -> Fraction:
@@ -39,7 +46,8 @@ def test_bound_is_that_of_plain_enumeration(population: int, confidence: str) ->
 
 
 def test_a_level_met_exactly_refutes() -> None:
-    # One of 20 items is wrong and 19 are drawn, all right: the chance is exactly 1/20, which floats can't tell from 0.05.
+    # One of 20 items is wrong and 19 are drawn, all right: the chance is exactly 1/20, which floats
+    # can't tell from 0.05.
     assert enumerated(20, 1, 19, 0) == Fraction(1, 20)
     assert bound(20, 19, 0, 0.95) == 0
     assert bound(20, 19, 0, 0.951) == 1
@@ -57,7 +65,10 @@ def test_58_clean_draws_of_2000_prove_five_percent() -> None:
 
 
 def test_bound_covers_every_truth() -> None:
-    """An adversary picks the population; the draw is random. Exact coverage by summing over all outcomes."""
+    """An adversary picks the population; the draw is random.
+
+    Exact coverage by summing over all outcomes.
+    """
     population, drawn, level = 30, 12, Fraction(1, 20)
     bounds = [bound(population, drawn, x, 0.95) for x in range(drawn + 1)]
     for truth in range(population + 1):
@@ -90,7 +101,9 @@ def test_exact_comparison_agrees_with_rationals_at_the_tail_itself() -> None:
 
 @pytest.mark.parametrize("seen", [9_500, 9_600, 9_700, 9_800, 9_900])
 def test_floats_decide_nothing_that_their_errors_could_turn_round(seen: int) -> None:
-    """lgamma of 10⁹ errs by more than GUARD; beside the tail, whatever the float says, the answer is that of ball arithmetic."""
+    """lgamma of 10⁹ errs by more than GUARD; beside the tail, whatever the float says, the answer
+    is that of ball arithmetic.
+    """
     tail = HypergeometricTail(10**9, 10**7, 10**6, seen)
     for part in (-5, -3, -2, 2, 3, 5):
         level = Fraction(tail.value) * (1 + Fraction(part, 10**6))
@@ -107,7 +120,9 @@ def test_a_rate_near_one_keeps_its_last_digits() -> None:
 
 
 def test_binomial_tail_against_mapie() -> None:
-    """MAPIE's p-value is the smaller of Hoeffding's and the binomial one, sometimes a count too high; never below ours, mostly equal."""
+    """MAPIE's p-value is the smaller of Hoeffding's and the binomial one, sometimes a count too
+    high; never below ours, mostly equal.
+    """
     rng = np.random.default_rng(1)
     n = rng.integers(20, 800, size=400)
     x = rng.binomial(n, rng.uniform(0.0, 0.06, size=400))

@@ -1,11 +1,13 @@
-"""Guessed answers are right as often as was guessed, and wrong together more often than chance would have it."""
+"""Guessed answers are right as often as was guessed, and wrong together more often than chance
+would have it.
+"""
 
 from __future__ import annotations
 
 import pytest
 
 from rrf_design.errors import InputError
-from rrf_design.risk.guesses import guessed_answers
+from rrf_design.promises.forecast import guessed_answers
 
 
 @pytest.mark.parametrize("accuracy", [0.6, 0.9, 0.99])

@@ -14,7 +14,10 @@ from rrf_design.risk import UNREADABLE, Gate, Ladder, Last, dilute, lead_family,
 def plain(
     ladder: Ladder, said: list[int], gold: int, prices: list[float], check: float
 ) -> tuple[float, bool, bool, bool]:
-    """Cost, delivered, wrong, checked of one item. Stops where no completion of the answers could change the outcome."""
+    """Cost, delivered, wrong, checked of one item.
+
+    Stops where no completion of the answers could change the outcome.
+    """
     cost, votes = 0.0, Counter[int]()
     for asked, node in enumerate(ladder.order[: ladder.within], start=1):
         cost += prices[node]
@@ -68,14 +71,18 @@ def test_nothing_is_accepted_that_nobody_said() -> None:
 
 
 def test_giving_up_early_saves_calls_and_changes_no_outcome() -> None:
-    """A lead of four within four is lost with the first disagreement: two calls are paid, not four."""
+    """A lead of four within four is lost with the first disagreement: two calls are paid, not
+    four.
+    """
     (found,) = replay([Ladder((0, 1, 2, 3), Gate.LEAD, 4, 4)], [[0, 1, 0, 0]], prices=np.ones(4), check=10.0)
     assert found.cost.tolist() == [12.0]
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_rungs_one_after_the_other_are_the_plain_rule(seed: int) -> None:
-    """Ask T answers, count the largest camp, accept or go on: slowly, and without stopping early."""
+    """Ask T answers, count the largest camp, accept or go on: slowly, and without stopping
+    early.
+    """
     draw = np.random.default_rng(seed)
     codes = draw.integers(-1, 3, size=(300, 7))
     rungs = ((2, 0), (4, 1), (7, 2))

@@ -74,7 +74,9 @@ def test_attained_size_is_enough_and_no_more() -> None:
 
 
 def test_staggered_chains_are_never_worse_than_the_first_alone() -> None:
-    """On random panels: whatever the first chain proves by itself is proven beside the others too, and sometimes more."""
+    """On random panels: whatever the first chain proves by itself is proven beside the others too,
+    and sometimes more.
+    """
     rng = np.random.default_rng(4)
     more = 0
     for _ in range(25):

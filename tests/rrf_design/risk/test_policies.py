@@ -85,7 +85,9 @@ def test_statements_need_a_population_and_differ() -> None:
 
 
 def test_a_scope_with_a_depth_goes_further_down_a_chain() -> None:
-    """Three, then four wrong in 400 of 1,319: at depth 0 the second gate is closed, at depth 2 the third policy is reached."""
+    """Three, then four wrong in 400 of 1,319: at depth 0 the second gate is closed, at depth 2 the
+    third policy is reached.
+    """
     family = [toy("first", 3.0, wrong=3), toy("second", 2.0, wrong=4), toy("third", 1.0, wrong=4)]
     limit = Limit.of(0.02, among=Among.ALL)
     order = ["first", "second", "third"]
@@ -138,7 +140,9 @@ def test_the_record_says_what_was_tested_and_how() -> None:
 
 
 def test_the_promise_is_kept_when_all_policies_are_just_too_risky() -> None:
-    """An adversary offers twenty policies with a risk just above the limit: something is proven in at most 5 % of pilots (4 standard errors allowed)."""
+    """An adversary offers twenty policies with a risk just above the limit: something is proven in
+    at most 5 % of pilots (4 standard errors allowed).
+    """
     rng = np.random.default_rng(8)
     pilots, fooled = 400, 0
     for _ in range(pilots):

@@ -1,4 +1,6 @@
-"""Procedures against MAPIE's Holm and fixed sequences, and against the two conditions that make them valid."""
+"""Procedures against MAPIE's Holm and fixed sequences, and against the two conditions that make
+them valid.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ from mapie.risk_control.fwer_control import control_fwer
 
 from rrf_design.errors import InputError
 from rrf_design.risk import Among, Limit, Scope, Statement, Stream, fixed_sequence, holm
-from rrf_design.risk.procedures import check_streams, decide
+from rrf_design.risk.policies import check_streams, decide
 from rrf_design.risk.statements import ClaimAndGate
 from rrf_design.risk.statements import evidence as evidence_of
 
@@ -56,7 +58,9 @@ def test_a_fixed_sequence_agrees_with_mapie() -> None:
 
 
 def test_two_chains_find_at_least_what_two_separate_sequences_find() -> None:
-    """A chain that is through hands its level on, so together they find no less, and sometimes more."""
+    """A chain that is through hands its level on, so together they find no less, and sometimes
+    more.
+    """
     names = [f"p{i}" for i in range(12)]
     streams = (Stream(Fraction(1, 2), tuple(names[:1])), Stream(Fraction(1, 2), tuple(names[1:])))
     more = 0
@@ -72,7 +76,9 @@ def test_two_chains_find_at_least_what_two_separate_sequences_find() -> None:
 
 
 def plain_decide(found: dict[str, ClaimAndGate], streams: tuple[Stream, ...], alpha: Fraction) -> set[str]:
-    """The definition, without state: levels as a function of the rejected set, until nothing more is rejected."""
+    """The definition, without state: levels as a function of the rejected set, until nothing more
+    is rejected.
+    """
 
     def levels(rejected: set[str]) -> dict[str, Fraction]:
         rest = [[n for n in s.names if n not in rejected] for s in streams]
@@ -122,7 +128,9 @@ def test_levels_of_what_is_left_never_sum_to_more_than_alpha() -> None:
 
 
 def test_all_true_nulls_are_rejected_rarely_enough() -> None:
-    """Uniform p-values, independent: the family-wise error of mixed streams, by simulation (4 standard errors allowed)."""
+    """Uniform p-values, independent: the family-wise error of mixed streams, by simulation (4
+    standard errors allowed).
+    """
     rng = np.random.default_rng(6)
     names = tuple(f"p{i}" for i in range(6))
     streams = (
@@ -165,7 +173,9 @@ def samples(population: tuple[int, ...], drawn: int) -> Iterator[tuple[tuple[int
 def test_of_every_population_and_every_draw_few_enough_end_in_a_false_claim(
     streams: tuple[Stream, ...], statement: str, depth: int
 ) -> None:
-    """Two policies over eight items, each right or wrong of each: all 165 populations, all draws of four, the error summed in rationals."""
+    """Two policies over eight items, each right or wrong of each: all 165 populations, all draws of
+    four, the error summed in rationals.
+    """
     population, drawn, alpha = 8, 4, Fraction(1, 4)
     kinds = list(itertools.product((0, 1), repeat=2))
     limit, scope = Limit.of(Fraction(1, 4), among=Among.ALL), Scope(Statement(statement), drawn, population, depth)

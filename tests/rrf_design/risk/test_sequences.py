@@ -1,4 +1,6 @@
-"""Sequences: the martingale by brute force, coverage by enumerating every order of draws, and attackers who peek."""
+"""Sequences: the martingale by brute force, coverage by enumerating every order of draws, and
+attackers who peek.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,9 @@ def test_closed_form_is_prior_over_posterior(prior: tuple[float, float]) -> None
 
 
 def test_expected_value_under_the_truth_never_grows() -> None:
-    """One step at a time, over every state of a small population: it stays, or falls where the truth excludes one of the outcomes."""
+    """One step at a time, over every state of a small population: it stays, or falls where the
+    truth excludes one of the outcomes.
+    """
     population, truth = 9, 3
     for m in range(population):
         for x in range(min(m, truth) + 1):
@@ -75,7 +79,9 @@ def _state(population: int, drawn: int, wrong: int) -> AuditSequence:
 @pytest.mark.parametrize("truth", [0, 1, 3, 5, 8])
 @pytest.mark.parametrize("prior", [UNIFORM, CLEAN])
 def test_who_peeks_after_every_draw_is_misled_rarely_enough(truth: int, prior: tuple[float, float]) -> None:
-    """Every order of the wrong items among ten; the bound must hold at all moments of all but a tenth of them."""
+    """Every order of the wrong items among ten; the bound must hold at all moments of all but a
+    tenth of them.
+    """
     misled = 0
     orders = list(itertools.combinations(range(10), truth))
     for wrong in orders:
@@ -125,7 +131,9 @@ def test_an_adversary_who_hides_wrong_items_to_the_end_can_not_push_it_below_wha
 
 
 def test_where_floats_err_more_the_bound_allows_for_it() -> None:
-    """Logarithms of 10⁹ factorials err by some 10⁻⁵: a number of wrong items is dropped only where its martingale is past 1/α by more than that."""
+    """Logarithms of 10⁹ factorials err by some 10⁻⁵: a number of wrong items is dropped only where
+    its martingale is past 1/α by more than that.
+    """
     from flint import arb, ctx
 
     population, drawn, wrong = 10**9, 10**8, 10**6
@@ -192,7 +200,9 @@ def test_sequential_tail_is_the_inverse_mixture_at_its_best_moment(wrong: list[i
 
 
 def test_who_peeks_at_a_pilot_is_misled_rarely_enough() -> None:
-    """Fresh items at the forbidden rate itself: p ≤ 5 % at any of 400 moments happens in at most 5 % of pilots (4 standard errors allowed)."""
+    """Fresh items at the forbidden rate itself: p ≤ 5 % at any of 400 moments happens in at most 5
+    % of pilots (4 standard errors allowed).
+    """
     rng = np.random.default_rng(11)
     pilots = 1500
     misled = sum(sequential_tail(rng.random(400) < 0.05, 0.05).at_most(Fraction(1, 20)) for _ in range(pilots))

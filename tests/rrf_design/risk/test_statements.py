@@ -1,4 +1,6 @@
-"""Each statement keeps its own promise: the error of its test, summed over every outcome for every truth."""
+"""Each statement keeps its own promise: the error of its test, summed over every outcome for every
+truth.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,9 @@ def holds(statement: Statement, population: int, drawn: int, wrong: int, seen: i
 @pytest.mark.parametrize("statement", [Statement.POLICY, Statement.FILE, Statement.REST])
 @pytest.mark.parametrize("rate", ["0", "0.1", "0.2", "0.35"])
 def test_no_truth_is_misclaimed_or_passed_too_often(statement: Statement, rate: str) -> None:
-    """For every number of wrong items: claims that are false, and gates passed although the count is forbidden, together stay below α."""
+    """For every number of wrong items: claims that are false, and gates passed although the count
+    is forbidden, together stay below α.
+    """
     population, drawn = 60, 30
     limit = Limit.of(Fraction(rate), among=Among.ALL)
     found = [evidence(limit, Scope(statement, drawn, population), drawn, x) for x in range(drawn + 1)]
@@ -56,7 +60,9 @@ def test_no_truth_is_misclaimed_or_passed_too_often(statement: Statement, rate: 
 @pytest.mark.parametrize("statement", [Statement.FILE, Statement.REST])
 @pytest.mark.parametrize("depth", [1, 3, 6])
 def test_a_depth_makes_gates_easier_and_no_claim_false_too_often(statement: Statement, depth: int) -> None:
-    """Below the depth's own forbidden count no claim is ever false; from there on, false claims and passed gates together stay below α."""
+    """Below the depth's own forbidden count no claim is ever false; from there on, false claims and
+    passed gates together stay below α.
+    """
     population, drawn = 60, 30
     limit = Limit.of(0.2, among=Among.ALL)
     flat, deep = (
@@ -145,8 +151,10 @@ def test_several_limits_are_proven_together_or_not_at_all() -> None:
 
 
 def test_several_limits_claim_nothing_that_one_of_them_would_not_claim() -> None:
-    """The pilot holds 40 of 100 delivered rows where 10 were expected: the first forbidden count of the rest has fallen below the gate's, and with no wrong
-    item seen a policy below the gate could be claimed falsely."""
+    """The pilot holds 40 of 100 delivered rows where 10 were expected: the first forbidden count of
+    the rest has fallen below the gate's, and with no wrong item seen a policy below the gate could
+    be claimed falsely.
+    """
     limit, scope = Limit.of(0.1), Scope(Statement.REST, 100, 1000)
     alone = evidence(limit, scope, 40, 0, delivers=100)
     assert alone.gate.at_most(ALPHA)
@@ -157,7 +165,9 @@ def test_several_limits_claim_nothing_that_one_of_them_would_not_claim() -> None
 
 
 def test_a_statement_by_its_name_is_that_statement() -> None:
-    """A text equals a member without being it: tested by identity, 'policy' would have been taken for 'file'."""
+    """A text equals a member without being it: tested by identity, 'policy' would have been taken
+    for 'file'.
+    """
     plain, named = Scope(Statement.POLICY, 60, 300), Scope("policy", 60, 300)  # type: ignore[arg-type]
     assert named == plain
     limits = Limit(Fraction(1, 10), among="all"), Limit.of(0.1, among=Among.ALL)  # type: ignore[arg-type]
@@ -195,8 +205,11 @@ def test_bad_input_is_one_line(call: object, words: str) -> None:
 
 @pytest.mark.parametrize("depth", [0, 2])
 def test_rest_among_delivered_has_a_gate_that_no_draw_moves(depth: int) -> None:
-    """How many delivered rows the pilot holds is drawn as well. Some threshold of K, the same for every draw, separates policies that are never claimed
-    falsely from those that are claimed or passed with probability at most α, whatever that number came to."""
+    """How many delivered rows the pilot holds is drawn as well.
+
+    Some threshold of K, the same for every draw, separates policies that are never claimed falsely
+    from those that are claimed or passed with probability at most α, whatever that number came to.
+    """
     population, piloted, size = 60, 30, 40
     limit, scope = Limit.of(Fraction("0.2")), Scope(Statement.REST, piloted, population, depth)
     draws = range(piloted - (population - size), piloted + 1)

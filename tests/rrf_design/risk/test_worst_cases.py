@@ -1,4 +1,6 @@
-"""The largest of many tails, found by leaving most of them out, is the one that computing all of them finds."""
+"""The largest of many tails, found by leaving most of them out, is the one that computing all of
+them finds.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,7 @@ import numpy as np
 import pytest
 
 from rrf_design.risk.counts import GUARD, CertainTail, HypergeometricTail, PValue
-from rrf_design.risk.worst_cases import UnknownSize, forbidden_counts, tails, worst_tails
+from rrf_design.risk.statements import UnknownSize, forbidden_counts, tails, worst_tails
 
 
 def every_tail(rate: Fraction, drawn: int, seen: int, *, most: int, extra: int) -> list[HypergeometricTail]:
@@ -39,7 +41,8 @@ def test_the_largest_of_all(rate: str, seed: int) -> None:
             found = worst_tail(share, drawn, seen, most=most, extra=extra)
             largest = max((tail.value for tail in listed), default=0.0)
             assert found.value == pytest.approx(largest, rel=2 * GUARD, abs=1e-300)
-            # What is decided is decided as all of them together would: at the largest tail itself, and on both sides of it.
+            # What is decided is decided as all of them together would: at the largest tail itself,
+            # and on both sides of it.
             for level in (Fraction(largest), Fraction(largest * (1 - 1e-3)), Fraction(largest * (1 + 1e-3))):
                 if 0 < level < Fraction(99, 100):
                     assert found.at_most(level) is all(tail.at_most(level) for tail in listed)

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from rrf_design.models import Outcome, Reply, Request, Usage
-from scenarios.real import answers, arithmetic, fields, programs
+from scenarios.real_model import answers, arithmetic, fields, programs
 
 SOURCES = {
     "absolute_difference": ("abs(x - y)", "x - y"),
@@ -38,8 +38,8 @@ def _answer(item: answers.Item, role: str, number: int, rng: np.random.Generator
     if isinstance(item, programs.AskedProgram):
         body = SOURCES[item.family.name][int(bad)]
         return f"```python\ndef solve(x, y):\n    return {body}\n```"
-    variant = arithmetic.query(item).variants[number if role == "node" else 0]
-    value = int(variant.transformation.affine(1).apply([item.answer])[0])
+    asked = arithmetic.query(item)[number if role == "node" else 0]
+    value = asked.scale * item.answer + asked.shift
     value += int(rng.integers(1, 9)) if bad else 0
     return "I don't know" if rng.random() < 0.05 else str(value) if rng.random() < 0.7 else f"The answer is {value}."
 

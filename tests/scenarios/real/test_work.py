@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import ast
 import gzip
+import re
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import scenarios.real_model
 from rrf_design import models
 from rrf_design.errors import InputError
-from scenarios.real import answers, arithmetic, fields, marks, programs, replay, work
-from scenarios.real.choices import Choice, baseline, natural_repair
-from scenarios.real.designs import DESIGNS
-from scenarios.real.fields import AnswerCandidate
+from scenarios.kit import designs
+from scenarios.kit.designs import DESIGNS
+from scenarios.real_model import answers, arithmetic, choices, fields, hidden, marks, programs, recomputed, replay, work
+from scenarios.real_model.choices import Choice, baseline, natural_repair
+from scenarios.real_model.fields import AnswerCandidate
 
 sys.path.insert(0, str(Path(__file__).parent))
 import fake
@@ -205,10 +210,125 @@ def test_a_choice_tells_which_answer_it_returned() -> None:
 
 
 def test_weights_decide_which_of_two_answers_a_repair_believes() -> None:
-    """Two pairs that disagree: the repaired answer follows the pair of relations that weighs more."""
+    """Two pairs that disagree: the repaired answer follows the pair of relations that weighs
+    more.
+    """
     tree = next(design for design in DESIGNS if design.name == "spanning_tree")
     found = [
         natural_repair(tree, candidates(1, 1, 2, 2), [1.0], k=1, code=False, weights=weights)
         for weights in ((100.0, 1.0, 1.0), (0.01, 1.0, 1.0))
     ]
     assert [one.support for one in found if one is not None] == [(2,), (0,)]
+
+
+@pytest.fixture
+def item() -> programs.AskedProgram:
+    return programs.items(1)[0]
+
+
+def test_only_the_evaluation_imports_hidden_tests() -> None:
+    folder = Path(scenarios.real_model.__file__).parent
+    readers = set()
+    for path in [*folder.glob("*.py"), *folder.parent.rglob("*.py")]:
+        for node in ast.walk(ast.parse(path.read_text())):
+            names = [a.name for a in node.names] if isinstance(node, ast.Import | ast.ImportFrom) else []
+            module = (node.module or "") if isinstance(node, ast.ImportFrom) else ""
+            if "scenarios.real_model.hidden" in [module, *names] or (
+                module == "scenarios.real_model" and "hidden" in names
+            ):
+                readers.add(path.name)
+    assert readers == {"marks.py", "catalogue.py"}  # the catalogue is written when everything is evaluated
+    early = [folder / name for name in ("fields.py", "choices.py", "answers.py", "../kit/designs.py", "programs.py")]
+    assert not any(re.search(r"import.*\bcatalogue\b", path.read_text()) for path in early)
+
+
+def test_everything_before_the_marks_works_without_hidden_tests(
+    item: programs.AskedProgram, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def forbidden(*_: object) -> None:
+        raise AssertionError("hidden tests were read before the choices were made")
+
+    monkeypatch.setattr(hidden, "hidden_tests", forbidden)
+    monkeypatch.setattr(hidden, "hidden_truth", forbidden)
+    log = fake.write_log(tmp_path / "log.gz", [item])
+    found = fields.read(item, log)
+    right = fields.truth(item)
+    for name in choices.BASELINES:
+        choices.baseline(name, found, right, code=True)
+    for design in designs.DESIGNS:
+        choices.natural_repair(design, found, right, k=1, code=True)
+    with pytest.raises(AssertionError, match="hidden tests were read"):
+        marks.mark_candidates(item, found, object())  # type: ignore[arg-type]
+
+
+def test_prompts_and_anchors_do_not_change_with_the_hidden_tests(
+    item: programs.AskedProgram, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = fake.write_log(tmp_path / "log.gz", [item])
+    before = [request.document() for _, _, request in fields.requests(item, log, seed=0)], fields.truth(item)
+    monkeypatch.setattr(hidden, "hidden_tests", lambda item: ([99, 98],) * 16)
+    after = [request.document() for _, _, request in fields.requests(item, log, seed=0)], fields.truth(item)
+    assert before == after
+
+
+def test_no_test_stands_in_any_prompt() -> None:
+    for item in programs.items():
+        text = fake.request_texts([*answers.node_requests(item), *answers.sample_requests(item)])
+        for arguments in hidden.hidden_tests(item):
+            if len(str(arguments)) > 6:
+                assert str(arguments)[1:-1] not in text
+
+
+@pytest.fixture(scope="module")
+def processed(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    path: Path = tmp_path_factory.mktemp("log") / "answers.jsonl.gz"
+    items = [*arithmetic.our_items(6), *programs.items(2)]
+    log = fake.write_log(path, items)
+    documents = []
+    for item in items:
+        box = work.sandbox() if isinstance(item, programs.AskedProgram) else None
+        found = work.process(item, log, seed=0, budgets=(1,))
+        documents.append({**found, "reread": recomputed.reread(item, log, seed=0, box=box)})
+    return documents, {item.id: item for item in items}
+
+
+def rows(table: Any) -> list[dict[str, Any]]:
+    return [dict(zip(table.columns, row, strict=True)) for row in table.rows]
+
+
+def test_the_declared_rule_gives_the_protocols_own_outcome(processed: Any) -> None:
+    for document in processed[0]:
+        declared = document["reread"][0]
+        assert declared["replay"] == document["replay"]
+        own = {row["design"]: row["correct"] for row in document["repairs"] if row["k"] == 1}
+        assert declared["repaired"] == {name: own[name] for name in recomputed.SHOWN}
+
+
+def test_a_stricter_rule_reads_less_and_realises_smaller_margins(processed: Any) -> None:
+    found = {row["rule"]: row for row in rows(recomputed.parsers(processed[0])) if row["task"] == "ours"}
+    assert found["integer-strict"]["read"] < found["integer-last"]["read"]
+    assert found["integer-strict"]["realised_γ"] < found["integer-last"]["realised_γ"]
+    assert found["integer-last"]["missed"] == 0
+
+
+@pytest.mark.parametrize("name", [d.name for d in designs.DESIGNS])
+def test_a_realised_margin_with_every_node_is_the_designs_own(name: str) -> None:
+    assert recomputed.realised(name, (0, 1, 2, 3)) == pytest.approx(designs.prepared(name, 1).gamma)
+    assert recomputed.realised(name, (0,)) == 0.0
+
+
+def test_two_read_nodes_of_a_complete_design_hide_one_error() -> None:
+    assert recomputed.realised("typed_complete", (0, 1)) == 0.0
+    assert recomputed.realised("typed_complete", (0, 1, 2)) > 0.5
+
+
+def test_unit_weights_give_the_published_replay_and_others_move_margins_only_where_relations_count(
+    processed: Any,
+) -> None:
+    documents, items = processed
+    found = {(row["task"], row["weights"]): row for row in rows(recomputed.weightings(documents, items, seed=0))}
+    for task in ("ours", "code"):
+        own = [row for d in documents if d["task"] == task for row in d["replay"]]
+        assert found[task, "unit"]["replayed_errors"] == len(own) // 10
+        assert found[task, "unit"]["missed"] == found[task, "fixed energy"]["missed"] == 0
+        assert found[task, "fixed energy"]["least_positive_γ"] < found[task, "unit"]["least_positive_γ"]

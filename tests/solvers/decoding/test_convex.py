@@ -1,4 +1,6 @@
-"""Group lasso and basis pursuit denoising: optimality conditions, and an independent conic solver."""
+"""Group lasso and basis pursuit denoising: optimality conditions, and an independent conic
+solver.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,9 @@ from solvers.decoding import GroupProblem, decode_support, group_bpdn, group_las
 
 
 def conic(B, groups, s, *, weights, epsilon=None, penalty=None):
-    """The same problem as a second-order cone program: variables e, one bound per node, and the residual."""
+    """The same problem as a second-order cone program: variables e, one bound per node, and the
+    residual.
+    """
     rows, columns = B.shape
     n = len(groups)
     blocks, sides, cones = [], [], []
@@ -137,7 +141,9 @@ def test_path_is_warm_started_and_residual_falls():
 
 
 def test_positive_margin_does_not_certify_the_convex_decoder():
-    """Kernel (1, 0.4, 0.4): exact search finds an error on node 0, basis pursuit prefers the other two."""
+    """Kernel (1, 0.4, 0.4): exact search finds an error on node 0, basis pursuit prefers the other
+    two.
+    """
     B = np.linalg.svd(np.array([[1.0, 0.4, 0.4]]))[2][1:]
     truth = np.array([1.0, 0.0, 0.0])
     exact = decode_support(B, syndrome=B @ truth, k=1)

@@ -1,7 +1,14 @@
-"""The support search against the definition: least squares over every support."""
+"""The support search against the definition: least squares over every support.
+
+A batch of syndromes by the table against one search each.
+
+What may be said of a decoding: verified and unique only where nothing was cut short or left
+open.
+"""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations
 from math import sqrt
@@ -12,11 +19,21 @@ import pytest
 from scipy import sparse
 
 from solvers import margin
-from solvers.decoding import SupportDecoder, decode_support
+from solvers.decoding import (
+    ConvexSolution,
+    SupportDecoder,
+    SupportTable,
+    SyndromeDecoding,
+    SyndromeExplanation,
+    decode_support,
+    table_fits,
+)
 
 
 def by_definition(B, groups, s, k, radius):
-    """All minimal supports within the radius, and the least residual of any support of at most k nodes."""
+    """All minimal supports within the radius, and the least residual of any support of at most k
+    nodes.
+    """
     minimal, least = [], np.inf
     for size in range(k + 1):
         for support in combinations(range(len(groups)), size):
@@ -134,11 +151,11 @@ def test_known_nodes_cost_nothing_of_the_budget():
     np.testing.assert_allclose(found.error, e, atol=1e-10)
 
 
-def test_null_space_and_free_dimensions():
+def test_null_space():
     decoder = SupportDecoder(np.array([[1.0, -1.0, 0.0]]))
-    assert decoder.free_dimensions((0, 1)) == 1
-    assert decoder.free_dimensions((0,)) == 0
-    assert decoder.free_dimensions((2,)) == 1
+    assert decoder.null_space((0, 1)).shape[1] == 1
+    assert decoder.null_space((0,)).shape[1] == 0
+    assert decoder.null_space((2,)).shape[1] == 1
     null = decoder.null_space((0, 1))
     np.testing.assert_allclose(np.abs(null[:, 0]), [np.sqrt(0.5), np.sqrt(0.5), 0], atol=1e-12)
 
@@ -151,7 +168,9 @@ def test_empty_operator_explains_only_nothing():
 
 @pytest.mark.parametrize("seed", range(4))
 def test_every_sparse_error_is_recovered_wherever_the_margin_is_positive(seed):
-    """Identifiability and stability, over two thousand random fields: e itself without noise, 2ε/γ with it."""
+    """Identifiability and stability, over two thousand random fields: e itself without noise, 2ε/γ
+    with it.
+    """
     rng = np.random.default_rng(1000 + seed)
     positive = 0
     for trial in range(500):
@@ -206,7 +225,9 @@ def exactly(B, groups, s, k, radius, known):
 
 
 def adversarial_field(seed):
-    """Integers, thirds, huge and tiny units, nearly dependent nodes; a radius within one bit of some support's residual."""
+    """Integers, thirds, huge and tiny units, nearly dependent nodes; a radius within one bit of
+    some support's residual.
+    """
     rng = np.random.default_rng([7, seed])
     n, k, rows = int(rng.integers(3, 6)), int(rng.integers(1, 4)), int(rng.integers(2, 7))
     dims = rng.integers(1, 3, size=n)
@@ -237,7 +258,9 @@ def adversarial_field(seed):
 
 @pytest.mark.parametrize("storage", [np.array, sparse.csc_array])
 def test_near_ties_are_decided_as_rationals_decide_them(storage, monkeypatch):
-    """Whatever is verified is so, to the last bit; and only the zero rule keeps anything from being verified."""
+    """Whatever is verified is so, to the last bit; and only the zero rule keeps anything from being
+    verified.
+    """
     monkeypatch.setattr("solvers.decoding.search.as_operator", storage)
     verified = 0
     for seed in range(160):
@@ -251,7 +274,9 @@ def test_near_ties_are_decided_as_rationals_decide_them(storage, monkeypatch):
 
 
 def test_the_zero_rule_is_named_where_it_decides():
-    """Exact arithmetic explains s by a difference of huge errors; the paper's rule takes the two columns for one."""
+    """Exact arithmetic explains s by a difference of huge errors; the paper's rule takes the two
+    columns for one.
+    """
     B = np.array([[1.0, 1.0], [0.0, 1e-13]])
     found = decode_support(B, syndrome=[0.0, 1.0], k=2, epsilon=0.5)
     assert found.zero_rule
@@ -263,7 +288,7 @@ def test_the_zero_rule_is_named_where_it_decides():
 
 
 def test_what_is_too_large_for_rationals_is_undecided(monkeypatch):
-    monkeypatch.setattr("solvers.decoding.rational.LARGEST", 0)
+    monkeypatch.setattr("solvers.exact.RATIONAL_COLUMNS", 0)
     found = decode_support(np.array([[1.0], [0.0]]), syndrome=[3.0, 0.1], k=1, epsilon=0.1, tolerance=0.0)
     assert found.undecided == ((0,),)
     assert not found.verified
@@ -276,3 +301,77 @@ def test_nodes_of_very_different_size_are_solved_each_in_its_unit():
     np.testing.assert_allclose(found.error, [1.0, 2.0, 3.0, 0.0])
     assert found.verified
     assert found.unique
+
+
+@pytest.mark.parametrize("known", [(), (1,)])
+@pytest.mark.parametrize("dims", [[1] * 7, [2, 1, 3, 1, 2]])
+def test_agrees_with_the_search(known, dims):
+    rng = np.random.default_rng(len(dims) + len(known))
+    B = rng.integers(-1, 2, size=(9, sum(dims))).astype(float)
+    starts = np.cumsum([0, *dims])
+    syndromes = []
+    for _ in range(60):
+        e = np.zeros(sum(dims))
+        for i in rng.choice(len(dims), int(rng.integers(0, 4)), replace=False):
+            e[starts[i] : starts[i + 1]] = rng.normal(size=dims[i])
+        syndromes.append(B @ e + 0.02 * rng.normal(size=9))
+    for epsilon in (0.1, 0.3):
+        batch = SupportTable(B, dims, k=2, known=known).decode(np.array(syndromes), epsilon=epsilon)
+        decoder = SupportDecoder(B, dims, known=known)
+        for i, s in enumerate(syndromes):
+            single = decoder.decode(s, k=2, epsilon=epsilon, limit=0)
+            assert batch.explained[i] == single.explained
+            assert batch.residual[i] == pytest.approx(single.residual, abs=1e-9)
+            listed = {batch.supports[j] for j in np.flatnonzero(batch.minimal[i])}
+            assert listed == {item.support for item in single.explanations}
+            if single.unique:
+                assert batch.supports[batch.chosen[i]] == single.support
+                np.testing.assert_allclose(B @ batch.error[i], B @ single.error, atol=1e-9)
+
+
+def test_too_many_supports_are_refused():
+    assert not table_fits(200, 2)
+    with pytest.raises(ValueError, match="use SupportDecoder"):
+        SupportTable(np.zeros((1, 200)), k=2)
+
+
+def explanation(*support: int) -> SyndromeExplanation:
+    return SyndromeExplanation(support, 0.0, np.zeros(3))
+
+
+FOUND = SyndromeDecoding(
+    support=(1,),
+    error=np.zeros(3),
+    residual=0.0,
+    explained=True,
+    explanations=(explanation(1),),
+    complete=True,
+    best_smaller=1.0,
+    epsilon=0.1,
+    tolerance=1e-9,
+    k=1,
+    tested=3,
+)
+
+
+@pytest.mark.parametrize(
+    ("changes", "verified", "unique"),
+    [
+        ({}, True, True),
+        ({"complete": False}, False, False),
+        ({"undecided": ((2,),)}, False, False),
+        ({"zero_rule": True}, False, True),
+        ({"explanations": (explanation(1), explanation(2))}, True, False),
+        ({"explanations": (), "explained": False}, True, False),
+    ],
+)
+def test_what_may_be_said(changes: dict[str, object], verified: bool, unique: bool) -> None:
+    found = replace(FOUND, **changes)
+    assert (found.verified, found.unique) == (verified, unique)
+
+
+def test_errors_are_read_only() -> None:
+    convex = ConvexSolution(np.zeros(2), 1.0, 0.0, 0.0, 0.1, 5, True)
+    for found in (FOUND, FOUND.explanations[0], convex):
+        with pytest.raises(ValueError, match="read-only"):
+            found.error[0] = 1.0  # type: ignore[attr-defined]

@@ -85,7 +85,9 @@ def test_local_part():
 
 @pytest.mark.parametrize("storage", [np.array, sparse.csc_array])
 def test_the_error_of_a_basis_is_bounded(storage):
-    """For some W, B_jW is within the bound of Q_j: checked with the best W there is, in rationals."""
+    """For some W, B_jW is within the bound of Q_j: checked with the best W there is, in
+    rationals.
+    """
     rng = np.random.default_rng(4)
     B = rng.normal(size=(9, 6))
     B[:, 3] = B[:, 2] + 1e-7 * rng.normal(size=9)

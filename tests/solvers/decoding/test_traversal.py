@@ -1,14 +1,19 @@
-"""Branching: the nodes that must be met, incumbents, and limits."""
+"""Branching: the nodes that must be met, incumbents, and limits.
+
+Projecting out: what rounding may have moved is bounded by what the level says.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
+from exact_matrices import floats, projector, rationals
 from scipy import sparse
 
-from solvers.decoding import SupportDecoder, levels
+from solvers.decoding import SupportDecoder, traversal
 from solvers.decoding.search import _Task
-from solvers.decoding.traversal import LOUD, Scan, Traversal
+from solvers.decoding.traversal import LOUD, Basis, PrefixLevel, Scan, Traversal
+from solvers.groups import column_groups
 
 
 def task(B, s, radius=0.0):
@@ -28,8 +33,9 @@ def test_only_nodes_of_the_loudest_rows_must_be_met(storage, monkeypatch):
     for radius, nodes in ((0.5, [2, 3]), (3.05, [2, 3, 5, 6])):
         search = Traversal(radius, True, lambda _: None, decoder._touching, lambda _: 0)
         assert search._must_meet(Scan.of(decoder._level, s, 0.0)).tolist() == nodes
-    # rows that a projected node touches are seen by all its neighbours; the others are left as they are
-    below = decoder._level.without((3,), levels.Basis.of(decoder.spans, (3,)))
+    # rows that a projected node touches are seen by all its neighbours; the others are left as they
+    # are
+    below = decoder._level.without((3,), traversal.Basis.of(decoder.spans, (3,)))
     search = Traversal(0.5, True, lambda _: None, decoder._touching, lambda _: 0)
     assert search._must_meet(Scan.of(below, s, 0.0)).tolist() == [5, 6]
     assert search._must_meet(Scan.of(below, s * np.eye(7)[2], 0.0)).tolist() == [2, 3, 4]
@@ -78,3 +84,29 @@ def test_progress_is_told_with_the_best_so_far(monkeypatch):
     shares = [share for share, *_ in told]
     assert shares[0] == 0.0 < shares[-1] < 1.0
     assert any(support == (1, 4, 7) and explained for _, support, _, explained in told)
+
+
+@pytest.mark.parametrize("storage", [np.array, sparse.csc_array])
+def test_noise_bounds_the_error_of_the_projected_columns(storage):
+    rng = np.random.default_rng(0)
+    B = rng.normal(size=(10, 6))
+    B[:, 1] = B[:, 0] + 1e-6 * rng.normal(size=10)
+    groups = column_groups(None, 6)
+    level = PrefixLevel.root(storage(B), groups)
+    for node in (0, 1):
+        level = level.without((node,), Basis.of(level.spans, (node,)))
+    computed = level.operator if isinstance(level.operator, np.ndarray) else level.operator.toarray()
+    exact = rationals(B) - projector(B[:, :2]) * rationals(B)
+    lengths = np.linalg.norm(floats(exact - rationals(computed)), axis=0)[2:]
+    assert all(gap <= bound for gap, bound in zip(lengths, level.noise[2:], strict=True))
+    assert level.noise[2:].max() < 1e-7  # the second node was nearly in the span of the first
+    assert level.prefix == (0, 1)
+    assert level.rank == 2
+    assert level.covered.all()
+
+
+def test_an_empty_basis_leaves_everything():
+    level = PrefixLevel.root(np.eye(3), column_groups(None, 3))
+    basis = Basis.of(level.spans, ())
+    np.testing.assert_array_equal(basis.leave(np.arange(3.0)), np.arange(3.0))
+    assert basis.wide(3).shape == (3, 0)

@@ -1,4 +1,6 @@
-"""Kinds of matrices of which nothing is uncertain, and whether so many of each are enough: the obvious way."""
+"""Kinds of matrices of which nothing is uncertain, and whether so many of each are enough: the
+obvious way.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Weak connected sets: each least one is met once, none is missed, near given nodes as well as everywhere."""
+"""Weak connected sets: each least one is met once, none is missed, near given nodes as well as
+everywhere.
+"""
 
 from __future__ import annotations
 

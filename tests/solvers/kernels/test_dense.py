@@ -1,4 +1,6 @@
-"""The dense scalar scan against plain eigenvalues: nothing harmful is missed, nothing harmless is listed."""
+"""The dense scalar scan against plain eigenvalues: nothing harmful is missed, nothing harmless is
+listed.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Lists of supports: what is written, what is only counted when the list is full, and the sums that find centres."""
+"""Lists of supports: what is written, what is only counted when the list is full, and the sums that
+find centres.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Buying, tidying and exchanging: what is held keeps every small connected set above the threshold, and the books are right."""
+"""Buying, tidying and exchanging: what is held keeps every small connected set above the threshold,
+and the books are right.
+"""
 
 from __future__ import annotations
 
@@ -73,7 +75,9 @@ class Shop:
         return False
 
     def fails(self, held: np.ndarray) -> bool:
-        """Whether a set that what is held connects lies below √SHIFT with what is uncertain around it, by definition."""
+        """Whether a set that what is held connects lies below √SHIFT with what is uncertain around
+        it, by definition.
+        """
         graph = nx.Graph([self.nodes[j] for j in np.flatnonzero(held) if len(self.nodes[j]) == 2])
         graph.add_nodes_from(range(self.n))
         gram = self.gram(held)

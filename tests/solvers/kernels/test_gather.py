@@ -1,4 +1,6 @@
-"""Gram blocks gathered from dense and sparse storage are the blocks, and a Cholesky of each says what eigenvalues say."""
+"""Gram blocks gathered from dense and sparse storage are the blocks, and a Cholesky of each says
+what eigenvalues say.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ def field(dims: list[int], seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def csr_blocks(gram, offsets, dims):
-    """Off-diagonal blocks that are not zero, as (pointer, index, value, starts), and the diagonal blocks, padded."""
+    """Off-diagonal blocks that are not zero, as (pointer, index, value, starts), and the diagonal
+    blocks, padded.
+    """
     pointer, index, value, starts = [0], [], [], []
     diagonal = np.zeros((len(dims), max(dims), max(dims)))
     for i, di in enumerate(dims):

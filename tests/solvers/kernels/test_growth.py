@@ -1,4 +1,6 @@
-"""Growth with completion bounds: a harmful set is found where there is one, and nothing else is ever claimed."""
+"""Growth with completion bounds: a harmful set is found where there is one, and nothing else is
+ever claimed.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ OFFSETS = offsets_of([1] * N)
 
 
 def field(seed: int) -> tuple[np.ndarray, nx.Graph]:
-    """A Gram matrix of relations along a connected graph, a few of them repeated, and some anchors."""
+    """A Gram matrix of relations along a connected graph, a few of them repeated, and some
+    anchors.
+    """
     rng = np.random.default_rng(seed)
     graph = nx.random_labeled_tree(N, seed=seed)
     graph.add_edges_from((int(a), int(b)) for a, b in rng.integers(0, N, size=(4, 2)) if a != b)
@@ -35,7 +39,9 @@ def connected(graph: nx.Graph, sizes: range):
 
 
 def tables(matrix: np.ndarray, graph: nx.Graph, size: int):
-    """The tables by their definition: a node's own Schur complement for one attachment, λ_min of the piece for several."""
+    """The tables by their definition: a node's own Schur complement for one attachment, λ_min of
+    the piece for several.
+    """
     pointer, index, *_ = csr(matrix, OFFSETS)
     pieces = connected(graph, range(1, size))
     floors = np.full(size, np.inf)

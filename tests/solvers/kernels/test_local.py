@@ -1,4 +1,6 @@
-"""The first incumbent: swaps and kicks find what enumeration finds on small fields, and repeat themselves."""
+"""The first incumbent: swaps and kicks find what enumeration finds on small fields, and repeat
+themselves.
+"""
 
 from __future__ import annotations
 

@@ -21,7 +21,9 @@ GO = np.zeros(1, np.int64)
 
 
 def random_graph(seed: int, *, nodes: int = 8, chance: float = 0.3):
-    """(networkx graph, N as CSR and diagonal, N as an array), positive definite and with signs of both kinds."""
+    """(networkx graph, N as CSR and diagonal, N as an array), positive definite and with signs of
+    both kinds.
+    """
     rng = np.random.default_rng(seed)
     graph = nx.gnp_random_graph(nodes, chance, seed=seed)
     matrix = np.zeros((nodes, nodes))
@@ -43,7 +45,9 @@ def connected_sets(graph: nx.Graph, size: int) -> list[tuple[int, ...]]:
 
 
 def truth(graph: nx.Graph, matrix, u: int, f: int, size: int, attachments: int) -> float:
-    """The least λ_min of the Schur complement onto A over T ∋ f without u and A ∋ f on T's boundary, by the definition."""
+    """The least λ_min of the Schur complement onto A over T ∋ f without u and A ∋ f on T's
+    boundary, by the definition.
+    """
     least = np.inf
     for b in range(attachments, size + 1):
         for piece in connected_sets(graph, b):

@@ -1,4 +1,6 @@
-"""The sparse scan on blocks: plain eigenvalues over connected supports, and the scalar scan where all dimensions are one."""
+"""The sparse scan on blocks: plain eigenvalues over connected supports, and the scalar scan where
+all dimensions are one.
+"""
 
 from __future__ import annotations
 

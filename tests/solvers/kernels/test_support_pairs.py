@@ -73,7 +73,9 @@ def test_dependent_pairs_are_left_to_the_caller():
 
 @pytest.mark.parametrize("seed", range(4))
 def test_a_pair_on_the_threshold_is_never_lost(seed):
-    """The shift outweighs rounding: the pair whose exact gain is the threshold is reported, though the scan is in floats."""
+    """The shift outweighs rounding: the pair whose exact gain is the threshold is reported, though
+    the scan is in floats.
+    """
     rng = np.random.default_rng(seed)
     for _ in range(50):
         B = rng.normal(size=(9, 5))

@@ -1,4 +1,6 @@
-"""Supports with row blocks taken away, against plain eigenvalues: every harmful pair is listed, and no harmless one."""
+"""Supports with row blocks taken away, against plain eigenvalues: every harmful pair is listed, and
+no harmless one.
+"""
 
 from __future__ import annotations
 
@@ -64,7 +66,9 @@ def scan(B, suspect_of, offsets, *, size, removed, theta, ratio, wanted=None, ro
 
 
 def plain(B, suspect_of, offsets, *, size, removed, theta, ratio, slack, wanted=None):
-    """By the definition: N_R = G_SS − θP − (1 + ρ) Σ B_bSᵀB_bS has an eigenvalue below the slack."""
+    """By the definition: N_R = G_SS − θP − (1 + ρ) Σ B_bSᵀB_bS has an eigenvalue below the
+    slack.
+    """
     found = set()
     marks = np.ones(B.shape[1]) if wanted is None else wanted
     for support in combinations(range(UNITS), size):

@@ -1,4 +1,6 @@
-"""Small fields for the threshold kernels, and the plain answer: which supports are not positive definite."""
+"""Small fields for the threshold kernels, and the plain answer: which supports are not positive
+definite.
+"""
 
 from __future__ import annotations
 

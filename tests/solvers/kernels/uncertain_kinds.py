@@ -1,4 +1,6 @@
-"""Small choices of uncertain matrices, each judged by definition: what the kernels with radii are held to."""
+"""Small choices of uncertain matrices, each judged by definition: what the kernels with radii are
+held to.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,10 @@ import numpy as np
 
 
 class Uncertain:
-    """Kinds of uncertain matrices on a few nodes, one coordinate each; some are owned. Every choice is judged by definition."""
+    """Kinds of uncertain matrices on a few nodes, one coordinate each; some are owned.
+
+    Every choice is judged by definition.
+    """
 
     def __init__(self, seed: int) -> None:
         rng = np.random.default_rng(seed)

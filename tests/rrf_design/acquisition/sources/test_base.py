@@ -1,4 +1,4 @@
-"""The contract of a source: numbers that fit, and what nobody's reply amounts to."""
+"""The contract of a source, and sources by name."""
 
 from __future__ import annotations
 
@@ -8,8 +8,20 @@ from typing import Any
 import pytest
 from fields import scripted, source_of
 
-from rrf_design.acquisition.sources import Asked, Attempted, Fetched, Toolbox, Unreachable, ask, refuse_unanswered
+from rrf_design.acquisition.sources import (
+    SOURCES,
+    Asked,
+    Attempted,
+    Fetched,
+    Source,
+    Toolbox,
+    Unreachable,
+    ask,
+    refuse_unanswered,
+    source_class,
+)
 from rrf_design.acquisition.sources.base import schema_of
+from rrf_design.errors import InputError
 from rrf_design.models.base import Outcome, Reply, Request, Usage
 from rrf_design.responses import parsers
 
@@ -92,3 +104,44 @@ def test_nothing_is_allowed_unless_it_is_said() -> None:
     assert tools.options("any") == {}
     assert not Fetched("failed").ok
     assert Asked({}, {}).again is None
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        (None, "no value and no source"),
+        ("value", "no value and no source"),
+        ("vlaue", "did you mean 'value'"),
+        ("expression:", "is unknown"),
+        ("expression: 1 +", "not an expression"),
+        ("expression: a + c", "no number called 'c'"),
+        ("expression: [1, 2]", "gives 2 numbers, but the anchor has 1 rows"),
+        ({"expression": "a", "tests": [[1]]}, "exactly one of"),
+        ({"nothing": 1}, "exactly one of"),
+        ({"expression": "a", "nonsense": 1}, "unknown key 'nonsense'"),
+    ],
+)
+def test_refusals_name_the_anchor_once(source: Any, message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        source_of(source)
+    assert str(caught.value).count("anchor 'A': ") == 1
+    assert str(caught.value).startswith("anchor 'A': ")
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", sorted(SOURCES))
+def test_every_source_is_found_under_the_name_that_it_records(kind: str) -> None:
+    found = source_class(kind)
+    assert issubclass(found, Source)
+    assert found.kind == kind
+
+
+def test_spaces_around_the_words_do_not_matter() -> None:
+    assert source_of(" person :  Look it up. ").question == "Look it up."
+    assert source_of("expression:a").numbers == source_of("expression :  a ").numbers == (12,)
+
+
+def test_the_problem_s_own_table_is_left_as_it_was() -> None:
+    given = {"expression": "x", "variables": {"x": 2}}
+    source_of(given)
+    assert given == {"expression": "x", "variables": {"x": 2}}

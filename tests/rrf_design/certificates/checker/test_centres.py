@@ -1,4 +1,6 @@
-"""The pruned search misses no harmful support: against every support's own eigenvalue, and against plain enumeration."""
+"""The pruned search misses no harmful support: against every support's own eigenvalue, and against
+plain enumeration.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rrf_design.certificates.checker.centres import Dense, Hunt, hunt, new_hunt, next_set
-from rrf_design.certificates.checker.couplings import LIMIT
-from rrf_design.certificates.checker.enumeration import COUNT, DONE, TESTED
-from rrf_design.certificates.checker.exact import Verdict
-from rrf_design.certificates.checker.gram import field_of
-from rrf_design.certificates.checker.proofs import prove_floor
+from rrf_design.checker.centres import Dense, Hunt, hunt, new_hunt, next_set
+from rrf_design.checker.couplings import LIMIT
+from rrf_design.checker.enumeration import COUNT, DONE, TESTED
+from rrf_design.checker.exact import ProofOutcome
+from rrf_design.checker.gram import field_of
+from rrf_design.checker.proofs import prove_floor
 
 from ..conftest import brute_margin, make_record
 
@@ -49,7 +51,9 @@ def least_eigenvalues(part: Dense, size: int) -> dict[tuple[int, ...], float]:
 @pytest.mark.parametrize("size", [2, 3, 4, 5, 6])
 @pytest.mark.parametrize("kind", ["scalar", "pairs", "mixed"])
 def test_exactly_the_harmful_supports_are_found(size: int, kind: str) -> None:
-    """Thresholds from "nothing is harmful" to "half of them are", and a hair beside an eigenvalue on both sides."""
+    """Thresholds from "nothing is harmful" to "half of them are", and a hair beside an eigenvalue
+    on both sides.
+    """
     rng = np.random.default_rng([size, len(kind)])
     for number in range(50):
         nodes = int(rng.integers(size + 1, 9))
@@ -117,7 +121,9 @@ def test_the_sets_of_a_star(count: int) -> None:
 
 
 def hostile(seed: int) -> tuple[Any, Any, Any, Any]:
-    """Small fields that mostly are one dense component: ties, near singularity, wide scales, holes; some with radii."""
+    """Small fields that mostly are one dense component: ties, near singularity, wide scales, holes;
+    some with radii.
+    """
     rng = np.random.default_rng(seed)
     nodes = int(rng.integers(4, 9))
     sizes = [np.ones(nodes, int), np.full(nodes, 2), rng.integers(1, 4, nodes)][seed % 3]
@@ -147,12 +153,12 @@ def test_pruned_and_plain_proofs_agree_beside_the_threshold(first: int) -> None:
         if value < 1e-9:
             continue
         for floor in (value * (1 - 1e-12), value * (1 + 1e-12)):
-            plain = prove_floor(record, size, floor=floor, plain=True).verdict
-            assert prove_floor(record, size, floor=floor).verdict is plain, seed
+            plain = prove_floor(record, size, floor=floor, plain=True).outcome
+            assert prove_floor(record, size, floor=floor).outcome is plain, seed
         if seed % 3 == 0:
             robust = max(0.0, value - float(np.linalg.norm(radii)) * (1 - 1e-3 * (seed % 2)))
-            plain = prove_floor(record, size, floor=robust, with_radii=True, plain=True).verdict
-            assert prove_floor(record, size, floor=robust, with_radii=True).verdict is plain, seed
+            plain = prove_floor(record, size, floor=robust, with_radii=True, plain=True).outcome
+            assert prove_floor(record, size, floor=robust, with_radii=True).outcome is plain, seed
 
 
 def test_a_larger_dense_field_is_refuted_by_a_hair() -> None:
@@ -162,7 +168,7 @@ def test_a_larger_dense_field_is_refuted_by_a_hair() -> None:
     from solvers import support_margin
 
     found = support_margin(record.matrix.toarray(), [1] * 40, size=4)
-    assert prove_floor(record, 4, floor=found.lower).verdict is Verdict.PROVED
+    assert prove_floor(record, 4, floor=found.lower).outcome is ProofOutcome.PROVED
     refuted = prove_floor(record, 4, floor=found.upper * (1 + 1e-12))
-    assert refuted.verdict is Verdict.REFUTED
+    assert refuted.outcome is ProofOutcome.REFUTED
     assert refuted.support == tuple(sorted(found.support))

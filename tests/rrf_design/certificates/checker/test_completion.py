@@ -1,22 +1,30 @@
-"""Growth with completion bounds, against plain enumeration of every connected support."""
+"""Growth with completion bounds, against plain enumeration of every connected support.
+
+The flag of the checker's searches: down before its time, up after it, and no thread left
+behind.
+"""
 
 from __future__ import annotations
 
+import threading
 import time
 
 import numpy as np
 import pytest
 
-from rrf_design.certificates.checker import completion
-from rrf_design.certificates.checker.exact import Verdict
-from rrf_design.certificates.checker.gram import field_of
-from rrf_design.certificates.checker.proofs import prove_floor
+from rrf_design.checker import completion
+from rrf_design.checker.completion import flag_at
+from rrf_design.checker.exact import ProofOutcome
+from rrf_design.checker.gram import field_of
+from rrf_design.checker.proofs import prove_floor
 
 from ..conftest import brute_margin, make_record
 
 
 def thin_field(seed: int, *, nodes: int = 30, family: str = "random"):
-    """Few relations of two or three nodes, and anchors: sparse enough to be walked along its edges."""
+    """Few relations of two or three nodes, and anchors: sparse enough to be walked along its
+    edges.
+    """
     rng = np.random.default_rng(seed)
     rows = []
     for i in range(nodes - 1):
@@ -37,7 +45,7 @@ def least_of(matrix, size: int) -> float:
     low, high = 0.0, float(np.sqrt(np.square(matrix).sum(axis=0)).max())
     for _ in range(40):
         middle = (low + high) / 2
-        proved = prove_floor(record, size, floor=middle, plain=True).verdict is Verdict.PROVED
+        proved = prove_floor(record, size, floor=middle, plain=True).outcome is ProofOutcome.PROVED
         low, high = (middle, high) if proved else (low, middle)
     return low
 
@@ -52,10 +60,10 @@ def test_true_claims_are_proved_and_false_ones_refuted(family: str, seed: int) -
     assert completion.suits(gram)
     value = least_of(matrix, size)
     proved = prove_floor(record, size, floor=value * (1 - 1e-9))
-    assert proved.verdict is Verdict.PROVED
+    assert proved.outcome is ProofOutcome.PROVED
     assert proved.tested > 0
     refuted = prove_floor(record, size, floor=value * (1 + 1e-6))
-    assert refuted.verdict is Verdict.REFUTED
+    assert refuted.outcome is ProofOutcome.REFUTED
     assert 1 <= len(refuted.support) <= size
     assert brute_margin(matrix[:, list(refuted.support)], [1] * len(refuted.support), size) < value * (1 + 1e-6)
 
@@ -67,12 +75,14 @@ def test_growth_visits_far_fewer_sets_than_there_are() -> None:
     record_floor = 0.5 * value
     grown = prove_floor(record, 9, floor=record_floor)
     plain = prove_floor(record, 9, floor=record_floor, plain=True)
-    assert grown.verdict is plain.verdict
+    assert grown.outcome is plain.outcome
     assert grown.tested < plain.tested
 
 
 def test_a_planted_blind_set_is_always_found() -> None:
-    """Nine nodes whose relations leave one direction free: no positive floor may pass, whatever the rest looks like."""
+    """Nine nodes whose relations leave one direction free: no positive floor may pass, whatever the
+    rest looks like.
+    """
     for seed in range(6):
         rng = np.random.default_rng(seed)
         matrix = thin_field(seed, nodes=40)
@@ -83,14 +93,14 @@ def test_a_planted_blind_set_is_always_found() -> None:
         for t in range(8):
             links[t, hidden[t]], links[t, hidden[t + 1]] = free[t + 1], -free[t]
         record = make_record(np.vstack([matrix, links, np.eye(40)[np.setdiff1d(np.arange(40), hidden)]]))
-        assert prove_floor(record, 9, floor=1e-3).verdict is Verdict.REFUTED
-        assert prove_floor(record, 8, floor=1e-6).verdict is Verdict.PROVED
+        assert prove_floor(record, 9, floor=1e-3).outcome is ProofOutcome.REFUTED
+        assert prove_floor(record, 8, floor=1e-6).outcome is ProofOutcome.PROVED
 
 
 def test_no_time_is_no_proof() -> None:
     record = make_record(thin_field(0, nodes=60))
     late = prove_floor(record, 10, floor=1e-3, time_limit=0.0)
-    assert late.verdict is Verdict.UNDECIDED
+    assert late.outcome is ProofOutcome.UNDECIDED
     gram = field_of(record, 10, np.zeros(0)).gram
     assert gram is not None
     assert not completion.prove_by_growth(gram, 1e-6, deadline=time.monotonic() - 1.0).finished
@@ -106,3 +116,25 @@ def test_radii_blocks_and_small_supports_are_left_to_the_walker() -> None:
         gram = field_of(record, size, radii2).gram
         assert gram is not None
         assert not completion.suits(gram)
+
+
+def test_without_a_deadline_the_flag_stays_down_and_nothing_is_started() -> None:
+    before = threading.active_count()
+    with flag_at(None) as flag:
+        assert flag.tolist() == [0]
+        assert threading.active_count() == before
+
+
+def test_a_deadline_that_has_passed_raises_the_flag() -> None:
+    with flag_at(time.monotonic() - 1.0) as flag:
+        for thread in threading.enumerate():
+            if isinstance(thread, threading.Timer):
+                thread.join()
+        assert flag.tolist() == [1]
+
+
+def test_a_search_that_ends_before_its_time_leaves_the_flag_down_and_no_timer() -> None:
+    with flag_at(time.monotonic() + 3600.0) as flag:
+        (timer,) = (thread for thread in threading.enumerate() if isinstance(thread, threading.Timer))
+    timer.join()
+    assert flag.tolist() == [0]

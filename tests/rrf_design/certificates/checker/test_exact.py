@@ -7,12 +7,12 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from rrf_design.certificates.checker.exact import (
+from rrf_design.checker.exact import (
     RATIONAL_ORDER,
-    Verdict,
+    ProofOutcome,
+    _exact_gram,
     definiteness,
     dependent,
-    exact_gram,
     float_down,
     float_up,
     ratio_up,
@@ -23,14 +23,14 @@ from rrf_design.certificates.checker.exact import (
 
 def test_a_singular_matrix_is_settled_by_rationals() -> None:
     columns = np.array([[1.0, 1.0], [0.0, 0.0]])
-    assert definiteness(columns, floor=0.0) is Verdict.PROVED
-    assert definiteness(columns, floor=1e-300) is Verdict.REFUTED
+    assert definiteness(columns, floor=0.0) is ProofOutcome.PROVED
+    assert definiteness(columns, floor=1e-300) is ProofOutcome.REFUTED
 
 
 def test_the_exact_smallest_singular_value_is_proved_and_the_next_number_is_not() -> None:
     columns = np.diag([3.0, 0.5])
-    assert definiteness(columns, floor=0.5) is Verdict.PROVED
-    assert definiteness(columns, floor=float(np.nextafter(0.5, 1))) is Verdict.REFUTED
+    assert definiteness(columns, floor=0.5) is ProofOutcome.PROVED
+    assert definiteness(columns, floor=float(np.nextafter(0.5, 1))) is ProofOutcome.REFUTED
 
 
 def test_a_difference_in_the_last_bit_is_seen() -> None:
@@ -38,19 +38,19 @@ def test_a_difference_in_the_last_bit_is_seen() -> None:
     columns = np.array([[1.0, 1.0], [0.0, tiny]])
     sigma2 = (2 + tiny**2 - np.sqrt((2 + tiny**2) ** 2 - 4 * tiny**2)) / 2
     assert sigma2 == 0.0  # floating point can't see it
-    assert definiteness(columns, floor=tiny / 2) is Verdict.PROVED
-    assert definiteness(columns, floor=tiny) is Verdict.REFUTED
+    assert definiteness(columns, floor=tiny / 2) is ProofOutcome.PROVED
+    assert definiteness(columns, floor=tiny) is ProofOutcome.REFUTED
 
 
 def test_radii_raise_the_threshold() -> None:
     columns = np.eye(2)
-    assert definiteness(columns, floor=0.49, radii=(0.3, 0.4)) is Verdict.PROVED
-    assert definiteness(columns, floor=0.51, radii=(0.3, 0.4)) is Verdict.REFUTED
+    assert definiteness(columns, floor=0.49, radii=(0.3, 0.4)) is ProofOutcome.PROVED
+    assert definiteness(columns, floor=0.51, radii=(0.3, 0.4)) is ProofOutcome.REFUTED
 
 
 def test_gram_is_exact() -> None:
     columns = np.array([[0.1, 0.2], [0.3, 0.0]])
-    gram = exact_gram(columns)
+    gram = _exact_gram(columns)
     assert Fraction(int(gram[0][0].p), int(gram[0][0].q)) == Fraction(0.1) ** 2 + Fraction(0.3) ** 2
     assert gram[0][1] == gram[1][0]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rrf_design.certificates.checker.exact import Verdict
-from rrf_design.certificates.checker.gram import field_of
-from rrf_design.certificates.checker.proofs import prove_floor
+from rrf_design.checker.exact import ProofOutcome
+from rrf_design.checker.gram import field_of
+from rrf_design.checker.proofs import prove_floor
 from rrf_design.errors import Refused
 
 from ..conftest import brute_margin, make_record
@@ -27,7 +27,9 @@ def test_a_dense_field_is_one_matrix_with_a_lowered_diagonal() -> None:
 
 @pytest.mark.parametrize("sizes", [[1] * 9, [2] * 9, [1, 2, 3] * 3])
 def test_a_field_with_a_dense_and_a_sparse_part(sizes: list[int]) -> None:
-    """Six nodes that all touch, and a chain of three: both parts are searched, and the weaker one decides."""
+    """Six nodes that all touch, and a chain of three: both parts are searched, and the weaker one
+    decides.
+    """
     rng = np.random.default_rng(sum(sizes))
     width, split = sum(sizes), sum(sizes[:6])
     for weak in (0.3, 3.0):
@@ -41,8 +43,8 @@ def test_a_field_with_a_dense_and_a_sparse_part(sizes: list[int]) -> None:
         assert field.gram is not None
         assert field.gram.roots.tolist() == [6, 7, 8]
         value = brute_margin(matrix, sizes, 3)
-        assert prove_floor(record, 3, floor=value * (1 - 1e-10)).verdict is Verdict.PROVED
-        assert prove_floor(record, 3, floor=value * (1 + 1e-10)).verdict is Verdict.REFUTED
+        assert prove_floor(record, 3, floor=value * (1 - 1e-10)).outcome is ProofOutcome.PROVED
+        assert prove_floor(record, 3, floor=value * (1 + 1e-10)).outcome is ProofOutcome.REFUTED
 
 
 def test_blocks_of_one_size_and_of_mixed_sizes_are_the_gram_matrix() -> None:
@@ -80,13 +82,13 @@ def test_numbers_beyond_the_range_of_doubles_are_left_to_exact_arithmetic() -> N
     matrix = np.random.default_rng(1).standard_normal((6, 4)) * 1e200
     record = make_record(matrix)
     with np.errstate(over="ignore", invalid="ignore"):
-        assert prove_floor(record, 2, floor=1e190).verdict is Verdict.PROVED
-        assert prove_floor(record, 2, floor=1e202).verdict is Verdict.REFUTED
+        assert prove_floor(record, 2, floor=1e190).outcome is ProofOutcome.PROVED
+        assert prove_floor(record, 2, floor=1e202).outcome is ProofOutcome.REFUTED
 
 
 def test_an_operator_whose_rows_touch_everything_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rrf_design.certificates.checker.gram.PAIR_LIMIT", 10)
-    monkeypatch.setattr("rrf_design.certificates.checker.gram.DENSE_COORDINATES", 3)
+    monkeypatch.setattr("rrf_design.checker.gram.PAIR_LIMIT", 10)
+    monkeypatch.setattr("rrf_design.checker.gram.DENSE_COORDINATES", 3)
     with pytest.raises(Refused, match="too dense"):
         prove_floor(make_record(np.ones((1, 5))), 2, floor=0.1)
 

@@ -1,4 +1,8 @@
-"""Forgers of the `protection` section: what is accepted is true of the premise that the document itself states."""
+"""Forgers of the `protection` section: what is accepted is true of the premise that the document
+itself states.
+
+Rivals are checked by arithmetic of their own: every false pair is refused, with a reason.
+"""
 
 from __future__ import annotations
 
@@ -11,16 +15,18 @@ import numpy as np
 import pytest
 
 import rrf_design as rrf
-from rrf_design.certificates.certificate import Certificate
-from rrf_design.certificates.checker.document import content_digest
-from rrf_design.certificates.checker.record import OperatorRecord
+from rrf_design.certificates.issue import Certificate
+from rrf_design.checker.document import content_digest
+from rrf_design.checker.record import OperatorRecord
 from rrf_design.problem import Problem
 
 Change = Callable[[dict[str, Any]], None]
 
 
 def field(**settings: Any) -> Problem:
-    """Three judges in both orders, two labels, what is delivered and one check that may be wrong."""
+    """Three judges in both orders, two labels, what is delivered and one check that may be
+    wrong.
+    """
     nodes = [{"id": f"{j}{o}", "unit": j, "range": [0.0, 1.0]} for j in "abc" for o in (1, 2)]
     relations = [{"id": f"own {j}", "tail": f"{j}1", "head": f"{j}2", "trusted": True} for j in "abc"]
     relations += [{"id": f"{x}{y}", "tail": f"{x}1", "head": f"{y}1", "trusted": True} for x, y in ("ab", "bc", "ac")]
@@ -37,7 +43,9 @@ def field(**settings: Any) -> Problem:
 
 
 def truth(record: OperatorRecord, section: dict[str, Any], *, everything: bool = False, k: int = 1) -> float:
-    """The margin of the premise that a section states, by dense algebra over all supports and sets of checks."""
+    """The margin of the premise that a section states, by dense algebra over all supports and sets
+    of checks.
+    """
     dense, least = record.matrix.toarray(), np.inf
     owner = np.repeat(np.arange(len(record.block_ids)), record.block_sizes)
     deliver = record.node_ids if everything else section["deliver"]
@@ -117,7 +125,9 @@ def test_forgeries_are_refused(guarded: Certificate, change: Change, reason: str
 
 
 def test_a_forger_who_moves_names_about_states_a_truth_or_is_refused(guarded: Certificate) -> None:
-    """Random changes of every list, sealed again: what is accepted is true of the premise as it is then stated."""
+    """Random changes of every list, sealed again: what is accepted is true of the premise as it is
+    then stated.
+    """
     rng, accepted = np.random.default_rng(5), 0
     for _ in range(120):
 
@@ -156,3 +166,65 @@ def test_a_zero_margin_has_a_pair_that_counts_units() -> None:
     certificate = rrf.certify(rrf.Problem(nodes=nodes, relations=relations))
     assert rrf.verify(certificate).valid
     assert certificate.document["audit"]["pair"] == {"first": ["a1", "a2"], "second": ["b1", "b2"]}
+
+
+@pytest.fixture(scope="module")
+def made() -> Certificate:
+    """Three answers in a row, the last one anchored by two clerks of whom one may be wrong."""
+    problem = rrf.Problem(
+        epsilon=0.1,
+        wrong_checks=1,
+        nodes=[{"id": name} for name in "abc"],
+        relations=[{"id": "ab", "tail": "a", "head": "b"}, {"id": "bc", "tail": "b", "head": "c", "trusted": True}],
+        anchors=[{"id": f"x{i}{name}", "node": name} for i in range(3) for name in "abc"],
+    )
+    return rrf.certify(problem)
+
+
+def test_the_pair_is_accepted(made: Certificate) -> None:
+    claim = made.document["rivals"]
+    assert claim["distance"] == pytest.approx(0.2 / made.gamma_upper, rel=1e-9)
+    assert claim["first"]["checks"]
+    assert rrf.verify(made).valid
+
+
+def change(made: Certificate, **changes: Any) -> Certificate:
+    document = copy.deepcopy(made.document)
+    for path, value in changes.items():
+        place: Any = document["rivals"]
+        *inner, last = path.split("__")
+        for key in inner:
+            place = place[key]
+        place[last] = value(place[last]) if callable(value) else value
+    document["digest"] = content_digest(document)
+    return Certificate(document, made.record)
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"distance": lambda x: x * 1.001}, "rivals.distance: is more than"),
+        ({"distance": 0.0}, "rivals.distance: is more than"),
+        ({"residual": lambda x: x * 0.999}, "rivals.residual: is smaller"),
+        ({"residual": 0.1001}, "more than the noise radius"),
+        ({"residual": -1.0}, "rivals.residual: is smaller"),
+        ({"first__support": ["nobody"]}, "must name different nodes"),
+        ({"first__support": lambda x: x * 2}, "must name different nodes"),
+        ({"first__support": ["a", "b"], "first__direction": [[0.1], [0.1]]}, "more is wrong than k = 1 allows"),
+        ({"first__direction": [[0.1, 0.1]]}, "does not fit its nodes"),
+        ({"second__checks": ["bc"], "second__disturbance": [[0.1]]}, "must name at most 1 different suspects"),
+        ({"first__checks": ["x0a", "x1a"]}, "must name at most 1 different suspects"),
+        ({"first__disturbance": [[0.1, 0.1]]}, "does not fit its checks"),
+        ({"first__checks": [], "first__disturbance": []}, "is smaller than what the two leave unexplained"),
+        ({"first": "x"}, "must be an object"),
+    ],
+)
+def test_a_false_pair_is_refused(made: Certificate, changes: dict[str, Any], reason: str) -> None:
+    found = rrf.verify(change(made, **changes))
+    assert not found.valid
+    assert reason in found.reason
+
+
+def test_both_can_not_blame_the_same(made: Certificate) -> None:
+    same = copy.deepcopy(made.document["rivals"]["first"])
+    assert "different answers and checks" in rrf.verify(change(made, second=same)).reason

@@ -1,4 +1,6 @@
-"""Checks that are wrong at a rate: probabilities against enumeration, and what they do to margins, repairs and certificates."""
+"""Checks that are wrong at a rate: probabilities against enumeration, and what they do to margins,
+repairs and certificates.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +14,8 @@ import numpy as np
 import pytest
 
 import rrf_design as rrf
-from rrf_design.certificates.checker.premises import Premises
-from rrf_design.certificates.checker.rates import at_most, tolerated
+from rrf_design.checker.premises import Premises
+from rrf_design.checker.rates import at_most, tolerated
 from rrf_design.derive import realised
 from rrf_design.errors import Refused
 
@@ -71,7 +73,10 @@ def test_certificates_carry_the_probability(rates: tuple[float, ...]) -> None:
 
 
 def test_no_false_certificate_beyond_the_stated_probability() -> None:
-    """Judges err as declared, and in the worst way: all wrong ones agree. A certified value is wrong no more often than allowed."""
+    """Judges err as declared, and in the worst way: all wrong ones agree.
+
+    A certified value is wrong no more often than allowed.
+    """
     rng = np.random.default_rng(5)
     wrong = 0
     for _ in range(300):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rrf_design.certificates.checker.record import ARRAYS, load_record, record_from_lists
+from rrf_design.checker.record import ARRAYS, load_record, record_from_lists
 from rrf_design.errors import Refused
 
 from ..conftest import make_record

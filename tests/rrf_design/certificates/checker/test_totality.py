@@ -1,4 +1,6 @@
-"""verify is total: hostile sizes, files and numbers end with a reason, quickly, and never with an exception."""
+"""verify is total: hostile sizes, files and numbers end with a reason, quickly, and never with an
+exception.
+"""
 
 from __future__ import annotations
 
@@ -16,12 +18,11 @@ from scipy import sparse
 
 import rrf_design as rrf
 from rrf_design.builders import from_matrix
-from rrf_design.certificates.checker.exact import Verdict
-from rrf_design.certificates.checker.proofs import prove_floor, prove_listed
-from rrf_design.certificates.checker.record import MOST_COLUMNS, load_record, record_from_lists
-from rrf_design.certificates.checker.relaxations import prove_dominance, prove_dual
-from rrf_design.certificates.checker.verifier import LONGEST_REASON, verify
-from rrf_design.certificates.recording import save_record
+from rrf_design.certificates.issue import _save_record
+from rrf_design.checker.exact import ProofOutcome
+from rrf_design.checker.proofs import prove_dominance, prove_dual, prove_floor, prove_listed
+from rrf_design.checker.record import MOST_COLUMNS, load_record, record_from_lists
+from rrf_design.checker.verifier import LONGEST_REASON, verify
 from rrf_design.errors import InputError, Refused
 
 from ..conftest import make_record
@@ -30,16 +31,18 @@ from ..conftest import make_record
 @pytest.mark.parametrize("size", [1e7, 3e7, 1e8, 3e8, 1e16])
 @pytest.mark.parametrize("width", [1, 2])
 def test_sums_that_cancel_hide_nothing(size: float, width: int) -> None:
-    """Four columns of rank three: a computed product of zero between two halves says nothing about B."""
+    """Four columns of rank three: a computed product of zero between two halves says nothing about
+    B.
+    """
     matrix = np.kron(np.array([[size] * 4, [0.0, 1.0, 0.0, 1.0], [size, size, -size, -size]]), np.eye(width))
     beside = np.zeros((matrix.shape[0] + 40, matrix.shape[1] + 40))
     beside[: matrix.shape[0], : matrix.shape[1]], beside[matrix.shape[0] :, matrix.shape[1] :] = matrix, np.eye(40)
     for operator, sizes in ((matrix, [width] * 4), (beside, [width] * 4 + [1] * 40)):
         record = make_record(operator, sizes)
         for plain in (False, True):
-            assert prove_floor(record, 4, floor=0.5, plain=plain).verdict is Verdict.REFUTED
+            assert prove_floor(record, 4, floor=0.5, plain=plain).outcome is ProofOutcome.REFUTED
         weights = np.ones(len(sizes))
-        assert prove_dominance(record, 4, floor=0.5, weights=weights).verdict is not Verdict.PROVED
+        assert prove_dominance(record, 4, floor=0.5, weights=weights).outcome is not ProofOutcome.PROVED
 
 
 @pytest.mark.parametrize("spread", [1e31, 1e60, 1e150, 1e290])
@@ -49,13 +52,13 @@ def test_numbers_beyond_the_range_of_products_are_settled_exactly(spread: float)
     record = make_record(matrix)
     assert not record.calm
     truth = (np.sqrt(5) - 1) / 2
-    assert prove_floor(record, 2, floor=truth * (1 - 1e-12)).verdict is Verdict.PROVED
-    assert prove_floor(record, 2, floor=truth * (1 + 1e-12)).verdict is Verdict.REFUTED
-    assert prove_dominance(record, 2, floor=1e-3, weights=np.ones(3)).verdict is Verdict.UNDECIDED
-    assert prove_dual(record, 2, floor=1e-3, triangle=np.zeros(6)).verdict is Verdict.UNDECIDED
+    assert prove_floor(record, 2, floor=truth * (1 - 1e-12)).outcome is ProofOutcome.PROVED
+    assert prove_floor(record, 2, floor=truth * (1 + 1e-12)).outcome is ProofOutcome.REFUTED
+    assert prove_dominance(record, 2, floor=1e-3, weights=np.ones(3)).outcome is ProofOutcome.UNDECIDED
+    assert prove_dual(record, 2, floor=1e-3, triangle=np.zeros(6)).outcome is ProofOutcome.UNDECIDED
     tiny = make_record(matrix[:2, :2] * 1e-200)
-    assert prove_floor(tiny, 2, floor=truth * 1e-200 * (1 - 1e-12)).verdict is Verdict.PROVED
-    assert prove_floor(tiny, 2, floor=truth * 1e-200 * (1 + 1e-12)).verdict is Verdict.REFUTED
+    assert prove_floor(tiny, 2, floor=truth * 1e-200 * (1 - 1e-12)).outcome is ProofOutcome.PROVED
+    assert prove_floor(tiny, 2, floor=truth * 1e-200 * (1 + 1e-12)).outcome is ProofOutcome.REFUTED
 
 
 def small() -> rrf.certificates.Certificate:
@@ -94,8 +97,8 @@ def test_large_supports_and_dense_rows_are_refused_before_they_are_made() -> Non
     wide = make_record(np.ones((1, 6000)), [3000, 3000])
     with pytest.raises(Refused, match="too large to enumerate"):
         prove_floor(wide, 2, floor=0.5)
-    assert prove_listed(wide, [(0, 1)], floor=0.5).verdict is Verdict.UNDECIDED
-    assert prove_dominance(wide, 2, floor=0.5, weights=np.ones(2)).verdict is Verdict.UNDECIDED
+    assert prove_listed(wide, [(0, 1)], floor=0.5).outcome is ProofOutcome.UNDECIDED
+    assert prove_dominance(wide, 2, floor=0.5, weights=np.ones(2)).outcome is ProofOutcome.UNDECIDED
     thin = make_record(sparse.eye_array(120, 400_000).tocsr(), [2000] * 200)
     with pytest.raises(Refused, match="blocks of nodes that touch are too large"):
         prove_floor(thin, 2, floor=0.5)
@@ -104,7 +107,7 @@ def test_large_supports_and_dense_rows_are_refused_before_they_are_made() -> Non
         prove_floor(long, 2, floor=0.5)
     with pytest.raises(Refused, match="too dense"):
         prove_dominance(long, 2, floor=0.5, weights=np.ones(12_000))
-    assert prove_floor(make_record(np.eye(3)), 2**60, floor=0.5).verdict is Verdict.PROVED
+    assert prove_floor(make_record(np.eye(3)), 2**60, floor=0.5).outcome is ProofOutcome.PROVED
 
 
 def bomb() -> bytes:
@@ -118,7 +121,7 @@ def bomb() -> bytes:
 
 def altered_file(tmp_path: Path, name: str, content: bytes) -> Path:
     """A true operator file in which one array is replaced."""
-    save_record(make_record(np.eye(3)), tmp_path / "true.npz")
+    _save_record(make_record(np.eye(3)), tmp_path / "true.npz")
     with zipfile.ZipFile(tmp_path / "true.npz") as old, zipfile.ZipFile(tmp_path / "b.npz", "w") as new:
         for member in old.namelist():
             new.writestr(member, content if member == f"{name}.npy" else old.read(member))
@@ -148,7 +151,7 @@ def test_an_operator_file_is_read_with_suspicion(tmp_path: Path, monkeypatch: py
     ):
         with pytest.raises(Refused, match="operator"):
             load_record(altered_file(tmp_path, "data", content))
-    monkeypatch.setattr("rrf_design.certificates.checker.record.MOST_BYTES", 1 << 23)
+    monkeypatch.setattr("rrf_design.checker.record.MOST_BYTES", 1 << 23)
     for content in (b"", b"PK\x03\x04", b"no archive", bomb()):
         (tmp_path / "c.npz").write_bytes(content)
         with pytest.raises(Refused, match="operator file"):
@@ -175,7 +178,7 @@ def test_bytes_without_sense(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         found = verify(path)
         assert not found.valid
         assert reason in found.reason
-    monkeypatch.setattr("rrf_design.certificates.checker.verifier.MOST_BYTES", 10)
+    monkeypatch.setattr("rrf_design.checker.verifier.MOST_BYTES", 10)
     path.write_bytes(b" " * 11)
     assert "can't be read: the file is larger" in verify(path).reason
 
@@ -189,7 +192,7 @@ def test_what_is_no_path_is_an_input_error(tmp_path: Path) -> None:
 def test_reasons_can_be_printed_everywhere(tmp_path: Path) -> None:
     document = json.loads(json.dumps(small().document))
     document["margin"]["rung"] = "\ud800" * 5000
-    from rrf_design.certificates.checker.document import content_digest
+    from rrf_design.checker.document import content_digest
 
     document["digest"] = content_digest(document)
     (tmp_path / "c.json").write_text(json.dumps(document))
@@ -203,7 +206,7 @@ def test_a_fault_in_a_check_is_a_refusal(monkeypatch: pytest.MonkeyPatch) -> Non
         raise ZeroDivisionError
 
     made = small()
-    monkeypatch.setattr("rrf_design.certificates.checker.steps.check_noise", fails)
+    monkeypatch.setattr("rrf_design.checker.steps.check_noise", fails)
     found = verify(made)
     assert (found.valid, found.gamma_lower) == (False, None)
     assert found.reason == "can't be read: a check failed with ZeroDivisionError"

@@ -14,13 +14,11 @@ import numpy as np
 import pytest
 
 from rrf_design.builders import from_matrix
-from rrf_design.certificates.certificate import Certificate
-from rrf_design.certificates.checker.document import content_digest
-from rrf_design.certificates.checker.errors import Tail, Tolerances
-from rrf_design.certificates.checker.verifier import verify
-from rrf_design.certificates.issue import certify
-from rrf_design.certificates.recording import save_record
+from rrf_design.certificates.issue import Certificate, _save_record, certify
 from rrf_design.certificates.uncertainty import Uncertainty
+from rrf_design.checker.document import content_digest
+from rrf_design.checker.noise import Tail, Tolerances
+from rrf_design.checker.verifier import verify
 from rrf_design.errors import InputError
 
 from ..conftest import triangle
@@ -181,7 +179,7 @@ def test_a_large_operator_lies_beside_the_certificate(tmp_path: Path, monkeypatc
     name = saved.document["operator"]["file"]
     from ..conftest import make_record
 
-    save_record(make_record(np.eye(4)), tmp_path / name)
+    _save_record(make_record(np.eye(4)), tmp_path / name)
     assert "rows" in verify(tmp_path / "c.json").reason or "not the one" in verify(tmp_path / "c.json").reason
     (tmp_path / name).unlink()
     assert "not found" in verify(tmp_path / "c.json").reason
@@ -213,7 +211,7 @@ def test_random_structures_are_refused_without_an_exception(full: Certificate) -
 def test_the_verifier_never_loads_the_solvers(full: Certificate, tmp_path: Path) -> None:
     full.save(tmp_path / "c.json")
     program = (
-        "import sys; from rrf_design.certificates.checker.verifier import verify;"
+        "import sys; from rrf_design.checker.verifier import verify;"
         f"assert verify({str(tmp_path / 'c.json')!r}).valid;"
         "bad = [m for m in sys.modules if m.split('.')[0] in ('solvers', 'ortools', 'pulp')]; assert not bad, bad"
     )
@@ -221,7 +219,9 @@ def test_the_verifier_never_loads_the_solvers(full: Certificate, tmp_path: Path)
 
 
 def test_a_zero_margin_is_certified_as_exactly_zero() -> None:
-    """Also where the null vector has no exact form in doubles; and no other margin may be called so."""
+    """Also where the null vector has no exact form in doubles; and no other margin may be called
+    so.
+    """
     matrix = np.array([[1.0, 3.0, 7.0], [3.0, 9.0, 1.0]])
     made = certify(from_matrix(matrix, [1, 1, 1], k=1), budgets=[])
     assert (made.gamma_lower, made.gamma_upper) == (0.0, 0.0)

@@ -1,4 +1,8 @@
-"""Sentences of certificates: a function of the numbers, and every number that nobody re-proves is in one."""
+"""Sentences of certificates: a function of the numbers, and every number that nobody re-proves is
+in one.
+
+The trichotomy, case by case.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +11,18 @@ from typing import Any
 import pytest
 
 import rrf_design as rrf
-from rrf_design.certificates.checker.claims import check_sentences
-from rrf_design.certificates.checker.wording import INFORMATION, MOST_LISTED, ON_TRUST, assumption_lines
 from rrf_design.certificates.issue import certify
+from rrf_design.checker.steps import _check_sentences
+from rrf_design.checker.wording import (
+    CONSEQUENCE,
+    INFORMATION,
+    MOST_LISTED,
+    ON_TRUST,
+    Finding,
+    Regime,
+    assumption_lines,
+    regime_of,
+)
 from rrf_design.errors import Refused
 
 from ..conftest import triangle
@@ -79,8 +92,28 @@ def test_another_sentence_is_refused(section: str | None, key: str, value: Any, 
     else:
         document[section] = {**document[section], key: value}
     with pytest.raises(Refused, match=reason):
-        check_sentences(document, made.record)
+        _check_sentences(document, made.record)
     assert (
         assumption_lines(made.document, nodes=4, uncertain=bool(made.record.radii.any()))
         == made.document["assumptions"]
     )
+
+
+@pytest.mark.parametrize(
+    ("finding", "expected"),
+    [
+        (Finding(0.0, 0.0, None, None, None), Regime.INFORMATION),
+        (Finding(1e-12, 1e-12, 1.0, None, None), Regime.INFORMATION),
+        (Finding(1.0, 0.3, None, None, None), Regime.NOISE),
+        (Finding(1.0, 1.0, 0.2, 0.1, None), Regime.NOISE),
+        (Finding(1.0, 1.0, 5.0, None, 2.0), Regime.NOISE),
+        (Finding(1.0, 0.9, 0.05, 0.1, 2.0), Regime.COMPUTATION),
+        (Finding(1.0, 1.0, None, 0.1, None), Regime.COMPUTATION),
+    ],
+)
+def test_regime(finding: Finding, expected: Regime) -> None:
+    assert regime_of(finding) is expected
+
+
+def test_every_regime_has_its_consequence() -> None:
+    assert set(CONSEQUENCE) == set(Regime)

@@ -1,4 +1,6 @@
-"""Front ends find what all rows allow, at least cost where they are asked to, and call infeasible only what is."""
+"""Front ends find what all rows allow, at least cost where they are asked to, and call infeasible
+only what is.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,7 @@ import numpy as np
 import pytest
 
 from rrf_design.errors import InputError
-from rrf_design.planning.proof.cuts import Row
+from rrf_design.planning.proof.cuts import CutRow
 from rrf_design.planning.proof.master import Answer, OrTools, front_end
 from rrf_design.planning.proof.program import BinaryProgram
 
@@ -19,7 +21,7 @@ def program(seed: int, *, minimise: bool, hint: bool = False) -> BinaryProgram:
     rows = []
     for _ in range(4):
         where = np.sort(rng.choice(6, size=3, replace=False))
-        rows.append(Row(where, rng.integers(-2, 6, size=3), int(rng.integers(1, 7))))
+        rows.append(CutRow(where, rng.integers(-2, 6, size=3), int(rng.integers(1, 7))))
     cost = rng.integers(1, 9, size=6)
     first = np.ones(6, dtype=bool) if hint else None
     return BinaryProgram(6, tuple(rows), 0, cost, Fraction(1, 4), minimise=minimise, hint=first)
@@ -54,12 +56,12 @@ def test_no_rows_and_no_variables():
     empty = BinaryProgram(0, (), 0, np.zeros(0, np.int64), Fraction(1), minimise=True)
     found = OrTools().solve(empty, time_limit=1.0, seed=0)
     assert (found.answer, found.proven, found.cost_bound) == (Answer.FOUND, True, 0)
-    impossible = BinaryProgram(0, (Row(np.zeros(0, np.int64), np.zeros(0, np.int64), 1),), 0, np.zeros(0, np.int64), Fraction(1), minimise=True)  # fmt: skip
+    impossible = BinaryProgram(0, (CutRow(np.zeros(0, np.int64), np.zeros(0, np.int64), 1),), 0, np.zeros(0, np.int64), Fraction(1), minimise=True)  # fmt: skip
     assert OrTools().solve(impossible, time_limit=1.0, seed=0).answer is Answer.INFEASIBLE
 
 
 def test_a_row_without_coefficients_never_reaches_a_solver():
-    row = Row(np.array([0]), np.array([0]), 0)
+    row = CutRow(np.array([0]), np.array([0]), 0)
     bad = BinaryProgram(1, (row,), 0, np.ones(1, np.int64), Fraction(1), minimise=True)
     with pytest.raises(AssertionError, match="says nothing"):
         OrTools().solve(bad, time_limit=None, seed=0)

@@ -1,4 +1,6 @@
-"""Money is rational: whatever decimals prices and budgets are, no plan overspends and none that is called optimal is beaten."""
+"""Money is rational: whatever decimals prices and budgets are, no plan overspends and none that is
+called optimal is beaten.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ import rrf_design as rrf
 from rrf_design.errors import BudgetError
 from rrf_design.market import exact
 from rrf_design.planning import PlanStatus, frontier, plan, portfolio
-from rrf_design.planning.arena import Arena
+from rrf_design.planning.evaluator import Evaluator
 from rrf_design.planning.proof.master import Answer, OrTools
 from rrf_design.planning.proof.program import MarketRows
 
@@ -102,7 +104,9 @@ RULED = {
 
 
 def test_prices_too_fine_for_the_master_are_decided_in_fractions():
-    """Two anchors for one node that differ in the twenty-first digit, and a large price beside them."""
+    """Two anchors for one node that differ in the twenty-first digit, and a large price beside
+    them.
+    """
     names = ["a", "b"]
     problem = rrf.Problem(
         nodes=[{"id": "x"}],
@@ -111,7 +115,7 @@ def test_prices_too_fine_for_the_master_are_decided_in_fractions():
             {"id": "dear", "node": "x", "rows": [[0.5]], "cost": 1e6},
         ],
     )
-    structure = MarketRows(Arena(problem))
+    structure = MarketRows(Evaluator(problem))
     assert structure.unit > structure.grain
     assert int(structure.cost.sum()) < 1 << 51
     both = np.array([True, True, False])

@@ -1,4 +1,6 @@
-"""PuLP in a process of its own: answers come back, and Ctrl-C leaves neither a process nor a file behind."""
+"""PuLP in a process of its own: answers come back, and Ctrl-C leaves neither a process nor a file
+behind.
+"""
 
 from __future__ import annotations
 
@@ -11,16 +13,16 @@ import pytest
 from small import random_problem
 
 from rrf_design.errors import MissingDependency
-from rrf_design.planning.arena import Arena
+from rrf_design.planning.evaluator import Evaluator
 from rrf_design.planning.proof import pulp_master
 from rrf_design.planning.proof.master import Answer, front_end
 from rrf_design.planning.proof.program import MarketRows
-from rrf_design.planning.proof.pulp_master import Pulp, solve_here
+from rrf_design.planning.proof.pulp_master import Pulp, _solve_here
 
 
 @pytest.fixture
 def program():
-    return MarketRows(Arena(random_problem(3, features=("rules",), blocks=6))).program(
+    return MarketRows(Evaluator(random_problem(3, features=("rules",), blocks=6))).program(
         target=None, budget=None, minimise=True
     )
 
@@ -31,7 +33,7 @@ def test_one_process_serves_every_program(program):
     first = master.solve(program, time_limit=None, seed=0)
     process = master._process
     again = master.solve(program, time_limit=1e3, seed=0)
-    here = solve_here(program, "", None)
+    here = _solve_here(program, "", None)
     assert master._process is process
     for solved in (first, again):
         assert (solved.answer, solved.proven, solved.cost_bound) == (Answer.FOUND, True, here.cost_bound)
@@ -76,7 +78,7 @@ def test_the_program_reads_tasks_until_there_are_no_more(program, monkeypatch):
     for solver in ("", "NOSUCH"):
         pickle.dump((program, solver, None), tasks)
     tasks.seek(0)
-    pulp_master.serve(tasks, answers)
+    pulp_master._serve(tasks, answers)
     answers.seek(0)
     assert np.asarray(pickle.load(answers).values).dtype == bool
     assert isinstance(pickle.load(answers), MissingDependency)

@@ -1,7 +1,9 @@
-"""Logs that the tools themselves wrote, about three invoices in two wordings: each of them says what the tiny model said.
+"""Logs that the tools themselves wrote, about three invoices in two wordings: each of them says
+what the tiny model said.
 
-Inspect AI 0.3.285 asked its own mock model (two epochs); promptfoo 0.121.20 (two repeats) and lm-eval (two filters) a loopback server
-that adds up the amounts of a prompt, and 1 too much where it is asked what there is to pay for the lamp.
+Inspect AI 0.3.285 asked its own mock model (two epochs); promptfoo 0.121.20 (two repeats) and
+lm-eval (two filters) a loopback server that adds up the amounts of a prompt, and 1 too much where
+it is asked what there is to pay for the lamp.
 """
 
 from __future__ import annotations
@@ -48,7 +50,9 @@ def test_what_the_tools_wrote(names: list[str], tool: str, where: RecordPaths, r
 
 
 def test_import_then_repair(tmp_path: Path) -> None:
-    """Two repeats of two wordings: the wrong one is outvoted by what its total says, without one call."""
+    """Two repeats of two wordings: the wrong one is outvoted by what its total says, without one
+    call.
+    """
     (tmp_path / "answers.jsonl").write_text(
         "".join(row_line(row) + "\n" for row in read_logs([LOGS / "promptfoo.json"], where=PROMPTFOO))
     )

@@ -1,4 +1,6 @@
-"""Output of OpenAI's batch interface: names in `custom_id`, both formats of a body, failures as failures."""
+"""Output of OpenAI's batch interface: names in `custom_id`, both formats of a body, failures as
+failures.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ from rrf_design.responses.imports.records import ImportedRow
 
 
 def test_bodies_are_what_the_client_calls_a_completion() -> None:
-    """The provider's own client knows every field of the bodies that `init documents` writes, and misses none."""
+    """The provider's own client knows every field of the bodies that `init documents` writes, and
+    misses none.
+    """
     completion = pytest.importorskip("openai.types.chat").ChatCompletion
     lines = (files("rrf_design") / "templates" / "documents" / "batch.jsonl").read_text().splitlines()
     for line in map(json.loads, lines):

@@ -1,4 +1,6 @@
-"""Exports of promptfoo: the item must be named, repeats are counted, and a missed assertion is an answer."""
+"""Exports of promptfoo: the item must be named, repeats are counted, and a missed assertion is an
+answer.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,8 @@ import pytest
 from tool_logs import rows
 
 from rrf_design.errors import InputError
-from rrf_design.responses.imports.records import ImportedRow
+from rrf_design.responses.imports import node_names, read_logs
+from rrf_design.responses.imports.records import ImportedRow, RecordPaths
 
 
 def promptfoo(no: str, prompt: int, provider: Any, **more: Any) -> dict[str, Any]:
@@ -82,3 +85,26 @@ def test_a_wording_without_a_plain_label_is_numbered(tmp_path: Path, label: Any)
     path.write_text(json.dumps(promptfoo("7", True, "echo") | {"prompt": {"label": label}}))
     with pytest.raises(InputError, match="say with --node what tells the wordings apart"):
         rows(path, tool="promptfoo", item="vars.no")
+
+
+def test_nodes_get_other_names(tmp_path: Path) -> None:
+    path = tmp_path / "out.jsonl"
+    label = "file://prompts/total.txt: Total, in EUR"
+    results = [promptfoo("7", 0, "echo") | {"prompt": {"label": label}}, promptfoo("7", 1, "echo")]
+    path.write_text("".join(json.dumps(result) + "\n" for result in results))
+    names = node_names([f"{label}=total,prompt-2=cents"])
+    found = read_logs([path], where=RecordPaths("vars.no"), names=names)
+    assert [row.node for row in found] == ["total", "cents"]
+    with pytest.raises(
+        InputError, match=r"no node 'prompt-3'; did you mean 'prompt-2'\? \(there are: file.*prompt-2\)"
+    ):
+        list(read_logs([path], where=RecordPaths("vars.no"), names={"prompt-3": "total"}))
+    with pytest.raises(InputError, match="a second answer of item '7', node 'total'"):
+        list(read_logs([path], where=RecordPaths("vars.no"), names=dict.fromkeys((label, "prompt-2"), "total")))
+
+
+@pytest.mark.parametrize("given", ["a", "a=", "=b", "a=b,c", "a=b,a=c"])
+def test_names_that_are_none(given: str) -> None:
+    with pytest.raises(InputError, match=r"--node-names '[abc=]*': write old=new"):
+        node_names([given])
+    assert node_names(["a=b,c=d", "x=1: e=f,"]) == {"a": "b", "c": "d", "x=1: e": "f"}

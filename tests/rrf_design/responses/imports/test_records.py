@@ -1,4 +1,6 @@
-"""What the readers of all tools share: paths into a record, bounded JSON, names, texts and costs."""
+"""What the readers of all tools share: paths into a record, bounded JSON, names, texts and
+costs.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What all readers have in common: who wrote a log, answers that stand there twice, and files that are hostile."""
+"""What all readers have in common: who wrote a log, answers that stand there twice, and files that
+are hostile.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,9 @@ def test_one_answer_twice_is_refused_across_files(tmp_path: Path) -> None:
 def test_hostile_files_are_one_line(tmp_path: Path, tool: str, content: bytes, ending: str) -> None:
     path = tmp_path / f"log{ending}"
     path.write_bytes(content)
-    if content == b"" and (tool in ("lm-eval", "openai-batch") or (tool == "promptfoo" and ending == ".jsonl")):
+    if content == b"" and (
+        tool in ("lm-eval", "openai-batch", "rrf-design") or (tool == "promptfoo" and ending == ".jsonl")
+    ):
         assert rows(path, tool=tool) == []
         return
     with pytest.raises(InputError) as caught:

@@ -18,7 +18,9 @@ HEADER = {"version": 2, "status": "success", "eval": {"task": "invoices", "model
 
 
 def eval_file(path: Path, members: dict[str, Any], *, method: int = 93, lie: int | None = None) -> Path:
-    """A zip as Inspect writes it: members compressed by zstd (method 93), which the standard library can't write."""
+    """A zip as Inspect writes it: members compressed by zstd (method 93), which the standard
+    library can't write.
+    """
     directory, body = b"", b""
     for name, content in members.items():
         data = content if isinstance(content, bytes) else json.dumps(content).encode()

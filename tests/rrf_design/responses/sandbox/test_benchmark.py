@@ -1,4 +1,6 @@
-"""The benchmark counts programs that gave the expected integers; its rate is theirs by the second."""
+"""The benchmark counts programs that gave the expected integers; its rate is theirs by the
+second.
+"""
 
 from __future__ import annotations
 

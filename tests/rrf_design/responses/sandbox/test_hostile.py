@@ -1,6 +1,9 @@
-"""Attacks on the sandbox. Each runs twice, with the validator and without it, and the damage is looked for from outside.
+"""Attacks on the sandbox.
 
-The detail expected without the validator shows that the attack got as far as the kernel and was stopped there, not by a typo.
+Each runs twice, with the validator and without it, and the damage is looked for from outside.
+
+The detail expected without the validator shows that the attack got as far as the kernel and was
+stopped there, not by a typo.
 """
 
 from __future__ import annotations
@@ -35,7 +38,8 @@ def solve(body: str, before: str = "") -> str:
     return f"{before}def solve(n):\n{lines}"
 
 
-# name: (source, status without the validator, pattern of the detail there). PORT, CANARY, VICTIM and PARENT are filled in.
+# name: (source, status without the validator, pattern of the detail there). PORT, CANARY, VICTIM
+# and PARENT are filled in.
 ATTACKS: dict[str, tuple[str, Status, str]] = {
     "fork bomb": (solve("while True: os.fork()", C), Status.CRASH, FORBIDDEN),
     "vfork": (solve("return libc.vfork()", C), Status.CRASH, FORBIDDEN),
@@ -332,7 +336,8 @@ class World:
 @pytest.fixture(scope="module")
 def world() -> Iterator[World]:
     with tempfile.TemporaryDirectory(prefix="rrf-canary-") as folder:
-        # Readable and writable by everybody: only the sandbox stands between a program and the file.
+        # Readable and writable by everybody: only the sandbox stands between a program and the
+        # file.
         Path(folder).chmod(0o777)
         canary = Path(folder) / "canary.txt"
         canary.write_text(SECRET)
@@ -400,7 +405,8 @@ def test_with_the_validator(box: Sandbox, world: World, name: str) -> None:
     assert FORBIDDEN not in detail  # no program that the validator lets through gets as far as a system call
 
 
-# Attacks that would do bounded damage if they succeeded, so that a layer can be tried with the others off.
+# Attacks that would do bounded damage if they succeeded, so that a layer can be tried with the
+# others off.
 _FILES = (
     "read a file",
     "read a file by system call",

@@ -1,4 +1,6 @@
-"""The judge reads bytes that a hostile program may have written; expected values never depend on them."""
+"""The judge reads bytes that a hostile program may have written; expected values never depend on
+them.
+"""
 
 from __future__ import annotations
 

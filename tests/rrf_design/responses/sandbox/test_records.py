@@ -1,4 +1,6 @@
-"""What goes into the sandbox and what comes out: shapes refused before anything runs, levels in order, shares of tests."""
+"""What goes into the sandbox and what comes out: shapes refused before anything runs, levels in
+order, shares of tests.
+"""
 
 from __future__ import annotations
 

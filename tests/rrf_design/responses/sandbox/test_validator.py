@@ -52,8 +52,10 @@ def test_rejected(source: str, reason: str) -> None:
         "def solve(n):\n    return sum(int(d) for d in str(n))",
         "def solve(xs):\n    xs = sorted(set(xs))\n    return xs[-2] if len(xs) > 1 else 0",
         "solve = lambda a, b: a if b == 0 else solve(b, a % b)",
-        "def solve(n):\n    memo = {}\n    def f(k):\n        if k not in memo: memo[k] = k if k < 2 else f(k-1) + f(k-2)\n"
-        "        return memo[k]\n    return f(n)",
+        (
+            "def solve(n):\n    memo = {}\n    def f(k):\n        if k not in memo: memo[k] = k if k < 2 else f(k-1) +"
+            " f(k-2)\n        return memo[k]\n    return f(n)"
+        ),
         "def solve(n):\n    try:\n        return 10 // n\n    except ZeroDivisionError:\n        return 0",
         "def solve(a_b, _c):\n    return '{} {}'.format(a_b, _c).count(' ')",
     ],

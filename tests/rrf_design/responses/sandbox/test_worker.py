@@ -1,4 +1,6 @@
-"""The near end of one zygote: one program at a time, a lost process is replaced, and nothing of it stays."""
+"""The near end of one zygote: one program at a time, a lost process is replaced, and nothing of it
+stays.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-"""What is said about a program from inside: one line a call, and nothing but integers counts as a number.
+"""What is said about a program from inside: one line a call, and nothing but integers counts as a
+number.
 
-The functions that fork and confine are tried by `test_worker`, `test_runner` and `test_hostile`; here are those that judge.
+The functions that fork and confine are tried by `test_worker`, `test_runner` and `test_hostile`;
+here are those that judge.
 """
 
 from __future__ import annotations
@@ -17,7 +19,9 @@ from rrf_design.responses.sandbox import zygote
 
 @pytest.fixture
 def said(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[str]]:
-    """The lines that a program leads to, run in this process without any confinement: only harmless ones are given."""
+    """The lines that a program leads to, run in this process without any confinement: only harmless
+    ones are given.
+    """
 
     def run(source: str, *tests: list[Any], checked: bool = True) -> list[str]:
         lines: list[str] = []

@@ -1,0 +1,29 @@
+"""Re-proving a certificate: what `verify` needs, and nothing else.
+
+This package imports the standard library, numpy, scipy, numba, flint and `rrf_design.errors`: no
+solver, and nothing of the code that writes certificates. It could be shipped alone. Issuing imports
+from here the form of the record and document, the exact arithmetic and the formulas of radii and
+error bounds, and asks `prove_floor` before it claims a bound; so issuer and checker share those,
+and the search that finds a margin shares nothing with the search that proves it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rrf_design.checker.steps import Check
+    from rrf_design.checker.verifier import Verification, verify
+
+__all__ = ["Check", "Verification", "verify"]
+
+
+def __getattr__(name: str) -> Any:
+    """The verifier when it is asked for: whoever needs a radius or a record only doesn't wait for
+    compilers.
+    """
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from rrf_design.checker import steps, verifier
+
+    return getattr(steps if name == "Check" else verifier, name)

@@ -1,0 +1,232 @@
+"""Decisions in ball and rational arithmetic, for what floating point can't decide and for the
+claims of a document.
+
+`definiteness` settles one support: balls of growing precision first (a pivot that is certainly
+positive or certainly negative), exact rationals where the matrix is singular, so that balls never
+could. The entries of B are doubles and so are rational numbers; nothing here rounds them.
+"""
+
+from __future__ import annotations
+
+import math
+from enum import StrEnum
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from flint import arb, ctx, fmpq, fmpz_mat
+from numpy.typing import NDArray
+
+PRECISIONS = (160, 640)
+RATIONAL_ORDER = 40
+"""Largest matrix that is settled by exact rationals: about 40 ms at order 16, seconds at 40."""
+
+
+MOST_COLUMNS = 300  # of a matrix that is settled in balls: a few seconds
+MOST_ROWS = 4000  # of a matrix whose rank is taken
+DOUBTFUL = 10**12  # a quotient below the squared size of the matrix over this may be rounding of an exact zero
+
+
+class ProofOutcome(StrEnum):
+    """What became of one step of a proof."""
+
+    PROVED = "proved"
+    REFUTED = "refuted"
+    UNDECIDED = "undecided"
+
+
+def rational(value: float) -> fmpq:
+    numerator, denominator = float(value).as_integer_ratio()
+    return fmpq(numerator, denominator)
+
+
+def _exact_gram(columns: NDArray[np.float64]) -> list[list[fmpq]]:
+    """CᵀC of a small dense matrix, exactly (rows that are zero are skipped)."""
+    rows = [[(j, rational(x)) for j, x in enumerate(row) if x != 0.0] for row in columns]
+    order = columns.shape[1]
+    gram = [[fmpq(0)] * order for _ in range(order)]
+    for row in rows:
+        for i, x in row:
+            for j, y in row:
+                if j <= i:
+                    gram[i][j] += x * y
+    for i in range(order):
+        for j in range(i):
+            gram[j][i] = gram[i][j]
+    return gram
+
+
+def definiteness(columns: NDArray[np.float64], *, floor: float, radii: tuple[float, ...] = ()) -> ProofOutcome:
+    """Is CᵀC − (floor + √Σ radii²)²·I positive semidefinite?
+
+    UNDECIDED for more columns than can be settled in time.
+    """
+    if columns.shape[1] > MOST_COLUMNS:
+        return ProofOutcome.UNDECIDED
+    gram = _exact_gram(columns)
+    squares = sum((rational(x) * rational(x) for x in radii), fmpq(0))
+    before = ctx.prec
+    try:
+        for precision in PRECISIONS:
+            ctx.prec = precision
+            level = arb(rational(floor)) + arb(squares).sqrt()
+            outcome = _ball_pivots(gram, level * level)
+            if outcome is not ProofOutcome.UNDECIDED:
+                return outcome
+    finally:
+        ctx.prec = before
+    if squares == 0 and len(gram) <= RATIONAL_ORDER:
+        return _rational_pivots(gram, rational(floor) * rational(floor))
+    return ProofOutcome.UNDECIDED
+
+
+def dominated(matrix: list[list[float]], level: float) -> bool:
+    """Is level·I − M positive semidefinite, for certain?
+
+    No for what is no symmetric matrix, or too large to settle.
+    """
+    order = len(matrix)
+    if order > MOST_COLUMNS or any(len(row) != order for row in matrix):
+        return False
+    if any(matrix[i][j] != matrix[j][i] for i in range(order) for j in range(i)):
+        return False
+    negative = [[-rational(x) for x in row] for row in matrix]
+    before = ctx.prec
+    try:
+        for precision in PRECISIONS:
+            ctx.prec = precision
+            outcome = _ball_pivots(negative, -arb(rational(level)))
+            if outcome is not ProofOutcome.UNDECIDED:
+                return outcome is ProofOutcome.PROVED
+    finally:
+        ctx.prec = before
+    return order <= RATIONAL_ORDER and _rational_pivots(negative, -rational(level)) is ProofOutcome.PROVED
+
+
+def _ball_pivots(gram: list[list[fmpq]], shift: arb) -> ProofOutcome:
+    order = len(gram)
+    work = [[arb(gram[i][j]) - (shift if i == j else 0) for j in range(i + 1)] for i in range(order)]
+    for p in range(order):
+        pivot = work[p][p]
+        if pivot < 0:
+            return ProofOutcome.REFUTED
+        if not pivot > 0:
+            return ProofOutcome.UNDECIDED
+        for i in range(p + 1, order):
+            ratio = work[i][p] / pivot
+            for j in range(p + 1, i + 1):
+                work[i][j] -= ratio * work[j][p]
+    return ProofOutcome.PROVED
+
+
+def _rational_pivots(gram: list[list[fmpq]], shift: fmpq) -> ProofOutcome:
+    """Semidefinite elimination: a zero pivot needs a zero row."""
+    order = len(gram)
+    work = [[gram[i][j] - (shift if i == j else 0) for j in range(i + 1)] for i in range(order)]
+    for p in range(order):
+        pivot = work[p][p]
+        if pivot < 0 or (pivot == 0 and any(work[i][p] != 0 for i in range(p + 1, order))):
+            return ProofOutcome.REFUTED
+        if pivot == 0:
+            continue
+        for i in range(p + 1, order):
+            if work[i][p] == 0:
+                continue
+            ratio = work[i][p] / pivot
+            for j in range(p + 1, i + 1):
+                work[i][j] -= ratio * work[j][p]
+    return ProofOutcome.PROVED
+
+
+def _whole_numbers(values: Any) -> tuple[list[int], int]:
+    """Doubles as whole numbers times one power of two: exactly values[i] =
+    numbers[i]·2^(−exponent).
+    """
+    pairs = [float(x).as_integer_ratio() for x in values]
+    exponent = max((denominator.bit_length() - 1 for _, denominator in pairs), default=0)
+    return [n << (exponent - d.bit_length() + 1) for n, d in pairs], exponent
+
+
+def squared_norm(vector: Any) -> Fraction:
+    numbers, exponent = _whole_numbers(vector)
+    return Fraction(sum(n * n for n in numbers), 1 << (2 * exponent))
+
+
+def squared_image(columns: Any, vector: Any) -> Fraction:
+    """‖Ch‖² exactly, for columns in compressed form and one number per column."""
+    data, first = _whole_numbers(columns.data)
+    weights, second = _whole_numbers(vector)
+    rows, starts = columns.indices.tolist(), columns.indptr.tolist()
+    image: dict[int, int] = {}
+    for column, weight in enumerate(weights):
+        for place in range(starts[column], starts[column + 1]):
+            image[rows[place]] = image.get(rows[place], 0) + data[place] * weight
+    return Fraction(sum(x * x for x in image.values()), 1 << (2 * (first + second)))
+
+
+def dependent(columns: NDArray[np.float64]) -> bool:
+    """Are the columns of a small dense matrix linearly dependent, certainly?
+
+    Exact rank; False where there are too many.
+    """
+    order = columns.shape[1]
+    if order > RATIONAL_ORDER or len(columns) > MOST_ROWS:
+        return False
+    rows = [_whole_numbers(row)[0] for row in columns if np.any(row != 0.0)]
+    return len(rows) < order or bool(fmpz_mat(rows).rank() < order)
+
+
+def ratio_up(columns: NDArray[np.float64], square: Fraction) -> float:
+    """σ_min(C) from above: 0 where the columns are dependent, else the root of a witness's
+    quotient, `square`, rounded up.
+    """
+    size = squared_norm(columns.ravel())
+    return 0.0 if square * DOUBTFUL <= size and dependent(columns) else sqrt_up(square)
+
+
+def sqrt_up(value: Fraction) -> float:
+    """A double that is certainly at least √value, and next to it."""
+    guess = _sqrt(value)
+    while guess < math.inf and Fraction(guess) ** 2 < value:
+        guess = float(np.nextafter(guess, np.inf))
+    return guess
+
+
+def sqrt_down(value: Fraction) -> float:
+    """A double that is certainly at most √value, and next to it; 0 for what is not positive."""
+    guess = min(_sqrt(value), float(np.finfo(np.float64).max))
+    while guess > 0.0 and Fraction(guess) ** 2 > value:
+        guess = float(np.nextafter(guess, 0.0))
+    return guess
+
+
+def _sqrt(value: Fraction) -> float:
+    """√value to nearest or nearly so; scaled by a power of four first, since squares of doubles
+    leave their range.
+    """
+    if value <= 0:
+        return 0.0
+    half = (value.numerator.bit_length() - value.denominator.bit_length()) // 2
+    try:
+        return math.ldexp(math.sqrt(value / Fraction(4) ** half), half)
+    except OverflowError:
+        return math.inf
+
+
+def float_up(value: Fraction) -> float:
+    """The least double that is not below; infinite beyond the largest."""
+    guess = _nearest(value)
+    return guess if guess == math.inf or Fraction(guess) >= value else float(np.nextafter(guess, np.inf))
+
+
+def float_down(value: Fraction) -> float:
+    """The largest double that is not above."""
+    guess = min(_nearest(value), float(np.finfo(np.float64).max))
+    return guess if Fraction(guess) <= value else float(np.nextafter(guess, -np.inf))
+
+
+def _nearest(value: Fraction) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -float(np.finfo(np.float64).max)

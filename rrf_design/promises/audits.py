@@ -1,0 +1,527 @@
+"""An audit: delivered items drawn at random without replacement and checked; the bound holds at any
+stop (docs/algorithms.md, fact 25).
+
+The certificate holds the population's digest, the seed, every draw and every label, so that anybody
+redoes the draw and the bound. A second audit of the same deliveries goes on in the same order with
+the same sequence: its draws accumulate, and looking in between costs nothing. One that began anew
+after a look, with another seed, prior or confidence, would be another chance; it is refused.
+
+What was delivered are the rows of a table, of a run or of a document that have an answer. An audit
+speaks of the values it was drawn from, row by row. A file that was changed afterwards, by
+a row, an answer or their order, is not proven by it, and its digest shows it. The certificate names
+the columns of ids and answers, under that digest, and no other is read.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rrf_design.checker.forms import written
+from rrf_design.checker.promise_words import audit_sentence
+from rrf_design.checker.promises import prove_audit
+from rrf_design.checks import delivered_node
+from rrf_design.documents import checked, kind_of, read, sealed
+from rrf_design.errors import InputError, Refused
+from rrf_design.files import canonical_digest
+from rrf_design.promises.pilot_analysis import checked_value
+from rrf_design.promises.reviews import person_question, refuse_strangers, row_text
+from rrf_design.promises.truths import EXACT_CHECKS, GoldRule, answer_is_right, cannot_tell, read_truth
+from rrf_design.questions.datasets import Dataset
+from rrf_design.questions.tables import Cells, RowFaults, open_table
+from rrf_design.risk import AuditSequence, draw_order
+from rrf_design.risk.arguments import share
+from rrf_design.tables.rows import COLUMNS, delivered_names
+from rrf_design.texts import from_sheet
+
+if TYPE_CHECKING:
+    from rrf_design.questions import Dataset
+    from rrf_design.questions.recipe import Recipe
+
+LABELS, CONFIDENCE = 60, 0.95
+NO_TRUTH = (
+    "whose word is the truth? name a gold column (--gold, or [data] of --recipe), or ask people with --review-file"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Audit:
+    """What an audit came to, over the labels up to the first that is missing."""
+
+    document: Mapping[str, Any]
+    """The certificate, as `verify` takes it."""
+    waiting: tuple[str, ...] = ()
+    """Drawn items whose truth people have to say."""
+    questions: tuple[tuple[str, str, str], ...] = ()
+    """For people: item, question and text of its row, those they answered already among them."""
+    behind: int = 0
+    """Labels that are known but stand behind one that is missing, and don't count yet."""
+
+    @property
+    def bound(self) -> int:
+        """So many of the delivered values are wrong, at most."""
+        return int(self.document["bound"])
+
+    @property
+    def sentence(self) -> str:
+        """What may be said of what was delivered."""
+        return str(prove_audit(self.document).document["sentence"])
+
+    def to_json(self) -> dict[str, Any]:
+        """The certificate, with the number of labels that are missing."""
+        return {**self.document, "waiting": len(self.waiting)}
+
+
+def audit(
+    run: DeliveredTable | str | os.PathLike[str],
+    dataset: Dataset | None = None,
+    *,
+    recipe: Recipe | None = None,
+    labels: int | None = None,
+    risk: float | None = None,
+    confidence: float | None = None,
+    truths: Mapping[str, Any] | None = None,
+    gold: str | None = None,
+    tolerance: float | None = None,
+    id_column: str | None = None,
+    seed: int = 0,
+    store: str | None = None,
+    before: Mapping[str, Any] | None = None,
+) -> Audit:
+    """How many of the delivered values are wrong, at most, from items drawn at random.
+
+    The bound holds at any stop: D wrong items of N are refuted once the ratio of the draws'
+    probability under a prior to that given D, a martingale, has passed 1/(1 − `confidence`).
+
+    Parameters: `run` is the delivered table, the document of a run, or the name of a run in the
+    journal `store`; the last two take the `dataset` they were made from. `recipe`: its `[data]` and
+    `[promise]` give what is left out (default: that of the dataset). `labels` items are drawn in
+    all with `seed`. `risk`: the share of wrong values that the certificate says is kept or not.
+    `gold`: the column of the truth; `tolerance`: a value this close to it is right. `truths`: what
+    people said, by item (an empty mapping: they will be asked). `id_column`: what names the rows.
+    `before`: an earlier certificate of the same deliveries, whose draws count.
+
+    Returns an `Audit` with its `document`, `bound` and the items that are `waiting` for a truth.
+
+    >>> import pathlib, tempfile
+    >>> import rrf_design as rrf
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "delivered.csv"
+    >>> _ = path.write_text("no,answer,booked\\n" + "".join(f"{n},5,5\\n" for n in range(200)))
+    >>> rrf.audit(path, gold="booked", id_column="no", labels=60).bound
+    11
+    """
+    known = recipe if recipe is not None or dataset is None else dataset.recipe
+    promise = None if known is None else known.promise
+    own = GoldRule() if known is None else GoldRule.of(known.data, tolerance=_delta(known.long))
+    rule = GoldRule(gold or own.column, own.tolerance if tolerance is None else tolerance, own.separator)
+    if rule.column is None and truths is None and known is None:
+        raise InputError(NO_TRUTH)
+    if labels is None:
+        labels = LABELS if promise is None or promise.audit is None else promise.audit
+    sure = confidence if confidence is not None else CONFIDENCE if promise is None else promise.confidence
+    wanted = risk if risk is not None or promise is None else promise.risk
+    column = id_column or (None if known is None else known.data.id)
+    table = run if isinstance(run, DeliveredTable) else _delivered(run, dataset, store=store, id_column=column)
+    said = dict(truths or {})
+    refuse_strangers(said, set(table.ids))
+    state = draw_audit(table, labels, seed=seed, rule=rule, reviews=said, before=before, confidence=sure, asked=dataset)
+    waiting = tuple(state.waiting)
+    if waiting and truths is None:
+        if rule.column is None:
+            raise InputError(f"no exact check of the recipe knows the value of {waiting[0]!r}: {NO_TRUTH}")
+        raise InputError(
+            f"{len(waiting)} drawn items have no truth in column {rule.column!r}, {waiting[0]!r} among them; ask people"
+            " with --review-file"
+        )
+    source = rule.words(len(said)) or ("" if len(waiting) == len(state.places) else EXACT_CHECKS)
+    document = audit_document(state, confidence=sure, risk=wanted, truth=source)
+    places = [place for place in state.places if table.ids[place] in {*waiting, *said}] if waiting else []
+    questions = tuple(
+        (table.ids[at], _question(dataset, table.ids[at]), table.shown(at, without=rule.column)) for at in places
+    )
+    behind = len(state.places) - len(waiting) - int(document["drawn"])
+    return Audit(document, waiting, questions, behind)
+
+
+def _delivered(
+    run: str | os.PathLike[str], dataset: Dataset | None, *, store: str | None, id_column: str | None
+) -> DeliveredTable:
+    """The rows that were handed over, from a table, the document of a run, or the journal."""
+    path, name = Path(run), os.fspath(run)
+    is_file = path.exists() or path.suffix != ""
+    if is_file and store is not None:
+        raise InputError(f"--store names the journal of a run, and {name} is a file: leave one of them out")
+    if is_file and path.suffix.lower() != ".json":
+        return read_delivered(path, id_column=id_column)
+    if dataset is None:
+        raise InputError(f"{name}: a run is audited with the recipe and table it was made from; give --recipe")
+    if is_file:
+        return read_run_document(read(path, what="run"), path.name, dataset)
+    from rrf_design.acquisition import read_run
+    from rrf_design.tables import delivery_of
+
+    found = read_run(name, store=store)
+    if {entry.item for entry in found.items} != set(dataset):
+        raise InputError(
+            f"run {found.run}: its items are not those of the table; audit it with the table it was made from. What a"
+            " policy delivered is in the table or document of acquire --policy, not in a run of the journal"
+        )
+    return delivered_items(f"run {found.run}", dataset, delivery_of(dataset, found).cells())
+
+
+def _question(items: Dataset | None, name: str) -> str:
+    """What the recipe has a person asked about an item."""
+    own = person_question(items[name]) if items is not None and name in items else None
+    return own or f"What is right about {name}?"
+
+
+def _delta(long: object) -> float | None:
+    """The tolerance of the recipe's answer, where it is a number for all rows."""
+    problem = long.get("problem") if isinstance(long, dict) else None
+    delta = problem.get("delta") if isinstance(problem, dict) else None
+    return float(delta) if isinstance(delta, int | float) and not isinstance(delta, bool) else None
+
+
+@dataclass(frozen=True, slots=True)
+class AuditState:
+    """The draws so far, in order; a label is True for wrong, None while it waits for a person."""
+
+    table: DeliveredTable
+    seed: int
+    places: tuple[int, ...]
+    labels: tuple[bool | None, ...]
+
+    @property
+    def waiting(self) -> list[str]:
+        return [self.table.ids[place] for place, label in zip(self.places, self.labels, strict=True) if label is None]
+
+
+def draw_audit(
+    table: DeliveredTable,
+    labels: int,
+    *,
+    seed: int,
+    rule: GoldRule,
+    reviews: Mapping[str, Any] | None = None,
+    before: Mapping[str, Any] | None = None,
+    confidence: float | None = None,
+    asked: Dataset | None = None,
+) -> AuditState:
+    """Draw so many items, those of an earlier certificate first, and label what gold, exact checks
+    or people know. `confidence`: must be that of the earlier one. `asked`: the items as the recipe
+    has them, whose parsers read answers and truths that are words.
+    """
+    if not labels >= 1:
+        raise InputError(f"an audit of {labels} items; draw at least 1")
+    if rule.column is not None and rule.column in table.results:
+        raise InputError(
+            f"{table.name}: column {rule.column!r} was delivered, and is no truth to hold the answers against; name the"
+            " column that has it"
+        )
+    known = _earlier(table, seed, before, confidence)
+    wanted = max(min(labels, len(table)), len(known))
+    places = draw_order(len(table), seed, digest=table.digest, count=wanted)
+    said = reviews or {}
+    found: list[bool | None] = []
+    for number, place in enumerate(places):
+        label = _label(table, place, rule, said, asked)
+        if number < len(known):
+            _unchanged(table.ids[place], known[number], label)
+            label = known[number]
+        found.append(label)
+    return AuditState(table, seed, tuple(places), tuple(found))
+
+
+def _label(
+    table: DeliveredTable, place: int, rule: GoldRule, said: Mapping[str, Any], asked: Dataset | None
+) -> bool | None:
+    """Whether a delivered value is wrong; None while nobody knows.
+
+    A reviewer who can't tell leaves it wrong.
+    """
+    gold = said.get(table.ids[place])
+    if cannot_tell(gold):
+        return True
+    if gold is None and rule.column is not None:
+        if rule.column not in table.rows[place]:
+            raise InputError(f"{table.name}: no gold column {rule.column!r}")
+        gold = table.rows[place][rule.column]
+    item = None if asked is None or table.ids[place] not in asked else asked.item(table.ids[place])
+    parser = None if item is None else item.parsers.get(delivered_node(item.problem))
+    if gold is None and rule.column is None and item is not None:
+        gold = checked_value(item.problem)
+        read_truth(gold, parser, rule)  # what is no answer of this kind is refused, as a pilot does
+    right = answer_is_right(table.answers[place], gold, parser, rule)
+    return None if right is None else not right
+
+
+def _unchanged(name: str, before: bool, now: bool | None) -> None:
+    """A label that was counted stays.
+
+    One that says something else now is neither believed nor passed over in silence.
+    """
+    if now is not None and now != before:
+        was, is_ = ("wrong", "right") if before else ("right", "wrong")
+        raise Refused(
+            f"item {name!r} was labelled {was} when the earlier audit counted it, and {is_} now; a label that was"
+            " looked at stays. If it was mistaken, audit into another file with the same seed, and say why"
+        )
+
+
+def _earlier(
+    table: DeliveredTable, seed: int, before: Mapping[str, Any] | None, confidence: float | None
+) -> list[bool]:
+    if before is None:
+        return []
+    try:
+        proven = prove_audit(before)
+    except Refused as error:
+        raise Refused(f"what is there can't be gone on with: {error}; write to another file to begin anew") from None
+    record = before["record"]
+    if record["digest"] != table.digest:
+        raise Refused(
+            f"the earlier audit is of other deliveries ({proven.population} items then, {len(table)} now); write to"
+            " another file to begin anew"
+        )
+    if record["seed"] != seed:
+        raise Refused(
+            f"these deliveries were audited already, with seed {record['seed']} and {proven.drawn} draws; an audit goes"
+            " on in its own order, and another draw after looking would void its bound"
+        )
+    if confidence is not None and Fraction(str(confidence)) != proven.confidence:
+        raise Refused(
+            f"the earlier audit has confidence {float(proven.confidence):g}; another one, chosen after looking, would"
+            " void its bound"
+        )
+    return [bool(label) for label in record["labels"]]
+
+
+def audit_document(state: AuditState, *, confidence: float, risk: float | None, truth: str) -> dict[str, Any]:
+    """The certificate.
+
+    Labels are taken in the order of the draw up to the first that still waits: no label can be left
+    out for what it says.
+    """
+    ready: list[bool] = []
+    for label in state.labels:
+        if label is None:
+            break
+        ready.append(label)
+    sequence = AuditSequence(len(state.table), confidence)
+    for label in ready:
+        sequence.observe(label)
+    sure = Fraction(str(confidence))
+    record = {
+        "population": len(state.table),
+        "digest": state.table.digest,
+        "seed": state.seed,
+        "draws": list(state.places[: len(ready)]),
+        "labels": ready,
+        "at_any_stop": True,
+        "prior": list(sequence.prior),
+        "confidence": written(sure),
+        "bound": sequence.bound,
+    }
+    content = {
+        "population": len(state.table),
+        "drawn": len(ready),
+        "wrong": sum(ready),
+        "bound": sequence.bound,
+        "confidence": confidence,
+        "risk": risk,
+        "holds": None
+        if risk is None
+        else sequence.bound <= share(Fraction(str(risk)), "risk", zero=True) * len(state.table),
+        "sentence": audit_sentence(len(state.table), len(ready), sum(ready), sequence.bound, sure),
+        "table": state.table.name,
+        "columns": state.table.columns,
+        "truth": truth,
+        "items": [state.table.ids[place] for place in state.places[: len(ready)]],
+        "wrong_items": [state.table.ids[p] for p, label in zip(state.places, ready, strict=False) if label],
+        "record": record,
+    }
+    return sealed("rrf-audit", content)
+
+
+@dataclass(frozen=True, slots=True)
+class DeliveredTable:
+    """The rows of a delivered table that have an answer."""
+
+    name: str
+    ids: tuple[str, ...]
+    answers: tuple[Any, ...]
+    rows: tuple[Cells, ...]
+    id_column: str | None = None
+    """What names the rows; None: their numbers."""
+    answer_column: str = "answer"
+
+    @property
+    def columns(self) -> dict[str, str | None]:
+        return {"id": self.id_column, "answer": self.answer_column}
+
+    @property
+    def digest(self) -> str:
+        """Of every id and answer, and of the columns they stand in: an audit is of no other
+        column.
+        """
+        pairs = [[name, str(answer)] for name, answer in zip(self.ids, self.answers, strict=True)]
+        return canonical_digest({"columns": self.columns, "delivered": pairs})
+
+    @property
+    def results(self) -> set[str]:
+        """The columns that were delivered: they stand behind those of the input, whatever these are
+        called.
+        """
+        names = list(self.rows[0]) if self.rows else []
+        behind = names[names.index(self.answer_column) :] if self.answer_column in names else []
+        return {name for name in behind if _plain_name(name) in COLUMNS}
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def shown(self, place: int, *, without: str | None = None) -> str:
+        """A row for whoever says what is right: what was asked about, and nothing of what was
+        answered.
+        """
+        return row_text(self.rows[place], hidden={*self.results, without})
+
+
+def read_delivered(
+    path: str | os.PathLike[str], *, id_column: str | None = None, answer_column: str | None = None
+) -> DeliveredTable:
+    """Rows with an answer, by the column of ids or else the number of the row.
+
+    Without a name, answers are in the last column that a delivery calls so.
+    """
+    table = open_table(path)
+    faults = RowFaults(table.name)
+    rows = [(number, dict(cells)) for number, cells, _ in table.rows(faults)]
+    faults.refuse(len(rows) + faults.unread)
+    columns = list(table.columns or dict.fromkeys(key for _, cells in rows for key in cells))
+    wanted = answer_column or "answer"
+    named = [
+        name for name in columns if name == answer_column or (answer_column is None and _plain_name(name) == wanted)
+    ]
+    answer = named[-1] if named else None
+    if answer is None:
+        raise InputError(
+            f"{table.name}: no column {wanted!r}; audit a table that repair or acquire delivered (known:"
+            f" {', '.join(columns[:8])})"
+        )
+    if id_column is not None and id_column not in columns:
+        raise InputError(f"{table.name}: no column {id_column!r} of ids")
+    kept = [(number, cells) for number, cells in rows if cells.get(answer) not in (None, "")]
+    if not kept:
+        raise InputError(f"{table.name}: no row has an answer; there is nothing to audit")
+    ids = tuple(str(number if id_column is None else cells[id_column]) for number, cells in kept)
+    if len(set(ids)) != len(ids):
+        raise InputError(f"{table.name}: ids in column {id_column!r} are not unique")
+    answers = tuple(cells[answer] for _, cells in kept)
+    if Path(path).suffix.lower() in (".csv", ".tsv"):
+        answers = tuple(map(from_sheet, answers))
+    return DeliveredTable(table.name, ids, answers, tuple(cells for _, cells in kept), id_column, answer)
+
+
+def _plain_name(column: str) -> str:
+    """What a delivered column is called where the input has no column of that name
+    (`tables.rows.delivered_names`).
+    """
+    while column.startswith("rrf_"):
+        column = column.removeprefix("rrf_")
+    return column
+
+
+def delivered_items(
+    name: str, dataset: Dataset, results: Iterable[tuple[Mapping[str, Any], Mapping[str, Any]]]
+) -> DeliveredTable:
+    """What a run over a data set delivered: each input row beside its result."""
+    found = [
+        (item.id, result["answer"], dict(cells))
+        for item, (cells, result) in zip(dataset.items_in_order(), results, strict=True)
+        if result["answer"] not in (None, "")
+    ]
+    if not found:
+        raise InputError(f"{name}: no item has an answer; there is nothing to audit")
+    ids, answers, rows = zip(*found, strict=True)
+    return DeliveredTable(name, ids, answers, rows, dataset.recipe.data.id, delivered_names(dataset.columns)["answer"])
+
+
+def read_run_document(document: Any, name: str, dataset: Dataset) -> DeliveredTable:
+    """The items of a document that `acquire` or `repair` wrote about this data set."""
+    kind = kind_of(document)
+    if kind not in ("rrf-policy-run", "rrf-delivery"):
+        raise InputError(f"{name}: audit what was delivered, a table or a run of one; this is {kind!r}")
+    data = checked(document, kind, what="run")
+    listed = data.get("items")
+    if not isinstance(listed, list) or not all(
+        isinstance(entry, Mapping) and {"id", "answer"} <= set(entry) for entry in listed
+    ):
+        raise InputError(f"{name}: this run has no items with an id and an answer")
+    items = {str(entry["id"]): entry for entry in listed}
+    missing = next((item.id for item in dataset.items_in_order() if item.id not in items), None)
+    if missing is not None:
+        raise InputError(f"{name}: it has no item {missing!r}; audit it with the table it was made from")
+    if len(listed) != len(dataset):
+        raise InputError(
+            f"{name}: it has {len(listed):,} items, and the table {len(dataset):,}; audit it with the table it was made"
+            " from"
+        )
+    return delivered_items(name, dataset, ((item.cells, items[item.id]) for item in dataset.items_in_order()))
+
+
+RUNS = ("rrf-policy-run", "rrf-delivery")
+
+
+def check_delivered(audit: Mapping[str, Any], path: str | os.PathLike[str]) -> DeliveredTable:
+    """What the audit was drawn from, if this file has it; Refused says what is different.
+
+    The audit has been proven already.
+    """
+    size, name = int(audit["record"]["population"]), Path(path).name
+    table = _reading(path, audit["columns"])
+    if len(table) != size:
+        raise Refused(f"{name}: it has {len(table):,} values; {size:,} were audited")
+    if table.digest == audit["record"]["digest"]:
+        return table
+    drawn = zip(audit["record"]["draws"], audit["items"], strict=True)
+    named = all(table.ids[place] == item for place, item in drawn)
+    raise Refused(
+        f"{name}: {'an id or an answer has' if named else 'ids, or the order of the rows, have'} changed since the"
+        " audit; what is there now was not audited"
+    )
+
+
+def compared(table: DeliveredTable) -> str:
+    """In which columns a file was found to be what was audited; a run has none."""
+    if not any(table.rows):
+        return "by its items"
+    names = "the numbers of the rows" if table.id_column is None else f"column {table.id_column!r:.80}"
+    return f"ids: {names}, answers: column {table.answer_column!r:.80}"
+
+
+def _reading(path: str | os.PathLike[str], columns: Mapping[str, Any]) -> DeliveredTable:
+    """The file with the columns that were audited."""
+    if Path(path).suffix.lower() == ".json":
+        document = read(path, what="run")
+        if kind_of(document) in RUNS:
+            return _run(document, Path(path).name, columns)
+    try:
+        return read_delivered(path, id_column=columns["id"], answer_column=columns["answer"])
+    except InputError as error:
+        if not Path(path).is_file():
+            raise
+        raise Refused(f"{error}; the audit is of ids and answers in the columns that it names") from None
+
+
+def _run(document: Any, name: str, columns: Mapping[str, Any]) -> DeliveredTable:
+    try:
+        entries = [entry for entry in document["items"] if entry["answer"] not in (None, "")]
+        ids = tuple(str(entry["id"]) for entry in entries)
+        answers = tuple(entry["answer"] for entry in entries)
+        return DeliveredTable(name, ids, answers, ({},) * len(ids), columns["id"], columns["answer"])
+    except (KeyError, TypeError):
+        raise InputError(f"{name}: this run has no items with an id and an answer") from None

@@ -1,0 +1,522 @@
+"""Repair of one field and of thousands: validate, decode at the radius that the truth keeps to,
+and say what the outcome is worth.
+
+Fields of one design differ in their responses and anchor values only, so everything that depends on
+B alone (margin, table of supports, null spaces) is shared, also between problems whose operators
+are equal. Each pattern of erased nodes is a design of its own.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, overload
+
+import numpy as np
+
+from rrf_design.arguments import is_dataset, noise_of, seconds_of
+from rrf_design.errors import InputError
+from rrf_design.noise import Noise, radius_of
+from rrf_design.repairing.contract import Candidate, Decoder, DecoderOutcome, Prepared, Repair, Task, WorkSettings
+from rrf_design.repairing.decoding import Decoding, widened
+from rrf_design.repairing.exact import ZERO_RULE, Exact
+from rrf_design.repairing.failures import count_failures
+from rrf_design.repairing.fields import make_task
+from rrf_design.repairing.judgement import finish
+from rrf_design.repairing.methods import choose
+from rrf_design.verdict import Verdict, counted, worst
+
+if TYPE_CHECKING:
+    import os
+
+    from rrf_design.checker.noise import NoiseKind
+    from rrf_design.operators import Operator
+    from rrf_design.problem import Problem, Selection
+    from rrf_design.questions import Dataset
+    from rrf_design.tables import Delivery
+    from solvers.decoding import SupportTable
+    from solvers.result import Progress
+
+
+@overload
+def repair(
+    problem: Problem,
+    responses: Any,
+    *,
+    select: Selection = None,
+    method: str = "auto",
+    k: int | None = None,
+    noise: Noise | None = None,
+    epsilon: float | None = None,
+    sigma: float | None = None,
+    confidence: float | None = None,
+    kind: NoiseKind | str | None = None,
+    amplitude: float | None = None,
+    candidates: Mapping[str, Any] | None = None,
+    anchors: Mapping[str, Any] | None = None,
+    truth: Mapping[str, Any] | None = None,
+    hidden: Mapping[str, bool] | None = None,
+    options: Mapping[str, Any] | None = None,
+    penalty: Any = None,
+    weights: Mapping[str, float] | None = None,
+    max_iterations: int | None = None,
+    solver: str | None = None,
+    beta: float | None = None,
+    mu: float | None = None,
+    deviation: str | None = None,
+    n_jobs: int | None = None,
+    time_limit: float | None = None,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> Repair: ...
+
+
+@overload
+def repair(
+    problem: Dataset,
+    responses: Any,
+    *,
+    select: Selection = None,
+    method: str = "auto",
+    k: int | None = None,
+    noise: Noise | None = None,
+    epsilon: float | None = None,
+    sigma: float | None = None,
+    confidence: float | None = None,
+    kind: NoiseKind | str | None = None,
+    amplitude: float | None = None,
+    reviews: Any = None,
+    resume: str | os.PathLike[str] | None = None,
+    options: Mapping[str, Any] | None = None,
+    penalty: Any = None,
+    weights: Mapping[str, float] | None = None,
+    max_iterations: int | None = None,
+    solver: str | None = None,
+    beta: float | None = None,
+    mu: float | None = None,
+    deviation: str | None = None,
+    n_jobs: int | None = None,
+    time_limit: float | None = None,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> Delivery: ...
+
+
+def repair(
+    problem: Problem | Dataset,
+    responses: Any,
+    *,
+    select: Selection = None,
+    method: str = "auto",
+    k: int | None = None,
+    noise: Noise | None = None,
+    epsilon: float | None = None,
+    sigma: float | None = None,
+    confidence: float | None = None,
+    kind: NoiseKind | str | None = None,
+    amplitude: float | None = None,
+    candidates: Mapping[str, Any] | None = None,
+    anchors: Mapping[str, Any] | None = None,
+    truth: Mapping[str, Any] | None = None,
+    hidden: Mapping[str, bool] | None = None,
+    reviews: Any = None,
+    resume: str | os.PathLike[str] | None = None,
+    options: Mapping[str, Any] | None = None,
+    penalty: Any = None,
+    weights: Mapping[str, float] | None = None,
+    max_iterations: int | None = None,
+    solver: str | None = None,
+    beta: float | None = None,
+    mu: float | None = None,
+    deviation: str | None = None,
+    n_jobs: int | None = None,
+    time_limit: float | None = None,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> Repair | Delivery:
+    """Which responses were wrong, and what they should have been; of a data set, in every item.
+
+    Responses are y = z + e, and ‖B e − s‖ ≤ ε for the syndrome s = B y − c: the error with the
+    fewest wrong nodes is sought. If at most k nodes are wrong, the repaired field ẑ = y − ê is
+    within ‖ẑ − z‖ ≤ 2ε/γ_k of the true one (`error_bound`).
+
+    Parameters
+    ----------
+    problem : the field, or a data set (`rrf_design.dataset`) of such fields.
+    responses : numbers, lists, raw text (for nodes with a parser) or None by node id, or a path; of
+        a data set rows `id node [repeat model] value|text|status [cost]`, or their path.
+    select : ids of what is bought and may be used, or "all"; None: what is owned already.
+    method : "auto", "exact", "convex", "discrete" or "min-sum".
+    k : how many answers (units) may be wrong; None: as the problem says.
+    noise : what is known of the noise beyond the problem file. ε is that of `noise`, else the
+        problem's epsilon, else the radius of its sigma and confidence, else 0 with the stated
+        rounding tolerance.
+    epsilon, sigma, confidence, kind, amplitude : short for the fields of `noise`.
+    candidates : values that a node may have, by node id, for the discrete methods.
+    anchors : values of anchors, by id, instead of the problem's.
+    truth : true values by node id; used for nothing but the labels in `failures`.
+    hidden : by node id, whether what the answer stands for passes hidden tests; for the labels too.
+    reviews : of a data set: a filled-in review list.
+    resume : of a data set: a file that keeps rows as they come, so that a second call goes on where
+        the first stopped.
+    options : of the chosen method alone; exact: limit; convex: penalty, weights, max_iterations;
+        discrete: solver, beta, mu, deviation, depth, most_candidates.
+    penalty, weights, max_iterations : short for these options of the convex method: λ of the
+        penalised form (or a `PenaltyCalibration`), the weight of each node, a limit.
+    solver, beta, mu, deviation : short for these options of the discrete method.
+    n_jobs : processes, as joblib counts them; the result does not depend on it.
+    time_limit : seconds for the search; None or infinite: no limit.
+    seed : of methods that draw at random.
+    progress : called now and then with the share that is done, the bounds so far, and words.
+
+    Returns
+    -------
+    Repair (of a data set: Delivery)
+        `repaired` values (None where nothing vouches for one), the wrong nodes (`support`),
+        `verdict` with what it `assumes`, `error_bound`, and other explanations (`alternatives`); a
+        `Delivery` has a row for every item.
+
+    >>> import rrf_design as rrf
+    >>> problem = rrf.Problem(
+    ...     k=1,
+    ...     epsilon=0.1,
+    ...     nodes=[{"id": "plain"}, {"id": "reworded"}, {"id": "capital"}],
+    ...     relations=[{"id": "same", "tail": "plain", "head": "reworded"}],
+    ...     anchors=[
+    ...         {"id": "calculator", "node": "plain", "value": 42.0, "cost": 1.0},
+    ...         {"id": "atlas", "node": "capital", "value": 1.0, "cost": 2.0},
+    ...     ],
+    ... )
+    >>> answers = {"plain": 42, "reworded": 17, "capital": 1}
+    >>> fixed = rrf.repair(problem, answers, select=["calculator", "atlas"])
+    >>> fixed.verdict.value, fixed.support, fixed.repaired["reworded"]
+    ('certified', ('reworded',), (42.0,))
+    """
+    noise = noise_of(noise, epsilon=epsilon, sigma=sigma, confidence=confidence, kind=kind, amplitude=amplitude)
+    short = {"penalty": penalty, "weights": weights, "max_iterations": max_iterations, "solver": solver}
+    short |= {"beta": beta, "mu": mu, "deviation": deviation}
+    options = {**(options or {}), **{name: value for name, value in short.items() if value is not None}}
+    if is_dataset(problem):
+        from rrf_design.tables import repair_dataset
+
+        _refuse("repair of a data set", candidates=candidates, anchors=anchors, truth=truth, hidden=hidden)
+        return repair_dataset(
+            problem, responses, select=select, method=method, k=k, noise=noise, reviews=reviews, resume=resume,
+            options=options, n_jobs=n_jobs, time_limit=time_limit, seed=seed, progress=progress,
+        )  # fmt: skip
+    _refuse("repair of one problem", reviews=reviews, resume=resume)
+    work = WorkSettings(n_jobs, seconds_of(time_limit), seed, progress, options)
+    if problem.nonlinear:
+        from rrf_design.repairing.local import repair_locally
+
+        other = {"select": select, "method": None if method == "auto" else method, "candidates": candidates}
+        other |= {"truth": truth, "anchors": anchors, **options}
+        return repair_locally(problem, responses, k=k, noise=noise, seed=seed, other=other)
+    task, answered = make_task(
+        problem,
+        problem.operator(select),
+        responses,
+        k=k,
+        noise=noise,
+        candidates=candidates,
+        anchors=anchors,
+        work=work,
+    )
+    decoder, why = choose(method, task)
+    started = time.perf_counter()
+    design = Decoding.of(task)
+    one = Prepared(task, answered, "", problem.digest, problem.resolve(select), truth, hidden)
+    task, outcome = _decode(task, decoder, design)
+    if progress is not None:
+        design.watch(_so_far(task, outcome))
+    return finish(one, task, outcome, design, seconds=time.perf_counter() - started, why=why)
+
+
+def _refuse(verb: str, **unused: Any) -> None:
+    for name, value in unused.items():
+        if value is not None:
+            raise InputError(f"{verb}: it has no use for {name}; leave it out")
+
+
+def _decode(task: Task, decoder: Decoder, design: Decoding) -> tuple[Task, DecoderOutcome]:
+    """The decoder's outcome at the radius that the truth keeps to, and the task with that
+    radius.
+    """
+    wider = widened(task, decoder, design)
+    if wider is not None:
+        return wider, decoder.decode(wider)
+    note = (
+        "relations are uncertain by more than the margin allows, and nothing bounds the true answers; give their nodes"
+        " a range, or the problem an amplitude"
+    )
+    found = decoder.decode(task)
+    return task, replace(found, boundless=True, notes=(*found.notes, note))
+
+
+def _so_far(task: Task, outcome: DecoderOutcome) -> Progress:
+    """Progress of the margin, which comes last: the answer is there, what it is worth is not."""
+    edited = [name for name, i in task.operator.node_index.items() if outcome.error[task.operator.groups[i]].any()]
+    found = ", ".join(name for name in edited if task.operator.node_index[name] not in task.erased) or "no answer"
+
+    def told(share: float | None, bounds: tuple[float, float] | None, _: str) -> None:
+        assert task.work.progress is not None
+        lower, upper = bounds or (0.0, float("inf"))
+        words = f"found wrong: {found}; without its margin yet, γ is between {lower:.4g} and {upper:.4g}"
+        task.work.progress(share, bounds, words)
+
+    return told
+
+
+CHUNK = 500
+"""Most fields that travel to another process together."""
+CHUNKS = 16
+"""So many pieces at least, where there are enough fields: large fields are worth sharing out,
+too.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class RepairBatch:
+    """Repairs in the order of the fields."""
+
+    items: tuple[Repair, ...]
+    designs: int
+    """How many different pairs of operator and erased nodes there were."""
+    seconds: float
+
+    def counts(self) -> dict[str, int]:
+        """How many repairs have each verdict."""
+        return counted(item.verdict for item in self.items)
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """That of the worst field."""
+        return worst(item.verdict for item in self.items)
+
+    def failures(self) -> dict[str, int]:
+        """How often each failure label occurs, where truths were given."""
+        return count_failures([item.failures for item in self.items])
+
+    @property
+    def guaranteed(self) -> bool:
+        return all(item.guaranteed for item in self.items)
+
+
+def repair_many(
+    problem: Problem | Sequence[Problem],
+    fields: Sequence[Any],
+    *,
+    select: Selection = None,
+    method: str = "auto",
+    k: int | None = None,
+    noise: Noise | None = None,
+    anchors: Sequence[Mapping[str, Any]] | None = None,
+    truth: Sequence[Mapping[str, Any]] | None = None,
+    options: Mapping[str, Any] | None = None,
+    n_jobs: int | None = None,
+    time_limit: float | None = None,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> RepairBatch:
+    """`repair` for every field; the result does not depend on `n_jobs`.
+
+    Parameters
+    ----------
+    problem : one problem for all fields, or one for each.
+    fields : the responses of each field, as `repair` takes them.
+    anchors, truth : one mapping for each field.
+    time_limit : seconds for each field.
+    select, method, k, noise, options, n_jobs, seed, progress : as in `repair`.
+
+    Returns
+    -------
+    RepairBatch
+        A repair for each field, in their order.
+
+    >>> import rrf_design as rrf
+    >>> from rrf_design.repairing import repair_many
+    >>> problem = rrf.Problem(
+    ...     k=1,
+    ...     nodes=[{"id": "a"}, {"id": "b"}, {"id": "c"}],
+    ...     relations=[{"id": x + y, "tail": x, "head": y} for x, y in ("ab", "bc", "ca")],
+    ...     anchors=[{"id": "known", "node": "a", "value": 1.0}],
+    ... )
+    >>> batch = repair_many(problem, [{"a": 1, "b": 1, "c": 7}, {"a": 1, "b": 1, "c": 1}])
+    >>> [item.support for item in batch.items]
+    [('c',), ()]
+    """
+    from rrf_design.problem import Problem
+
+    started = time.perf_counter()
+    problems = [problem] * len(fields) if isinstance(problem, Problem) else list(problem)
+    for name, several in (("problems", problems), ("anchors", anchors), ("truths", truth)):
+        if several is not None and len(several) != len(fields):
+            raise InputError(f"repair_many: {len(several)} {name} for {len(fields)} fields")
+    none = [None] * len(fields)
+    jobs = list(zip(range(1, len(fields) + 1), problems, fields, anchors or none, truth or none, strict=True))
+    chosen = None if select is None else select if isinstance(select, str) else tuple(select)
+    settings = (chosen, method, k, noise, WorkSettings(None, seconds_of(time_limit), seed, None, options or {}))
+    # The same chunks whatever n_jobs is, so that products are rounded alike; in one process they
+    # share their designs.
+    length = min(CHUNK, max(4, -(-len(jobs) // CHUNKS)))
+    parts = [jobs[a : a + length] for a in range(0, len(jobs), length)]
+    running: Iterable[tuple[tuple[Repair, ...], set[str]]]
+    if n_jobs in (None, 0, 1) or len(parts) == 1:
+        designs: dict[str, Decoding] = {}
+        running = (_repaired(part, *settings, designs) for part in parts)
+    else:
+        from joblib import Parallel, delayed
+
+        running = Parallel(n_jobs=n_jobs, return_as="generator")(
+            delayed(_repaired)(part, *settings, {}) for part in parts
+        )
+    items: list[Repair] = []
+    keys: set[str] = set()
+    verdicts: Counter[str] = Counter()
+    for repairs, of_these in running:
+        items += repairs
+        keys |= of_these
+        verdicts.update(str(item.verdict) for item in repairs)
+        if progress is not None:
+            kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(verdicts.items()))
+            progress(len(items) / len(jobs), None, f"{len(items)} of {len(jobs)} fields are finished: {kinds}")
+    return RepairBatch(tuple(items), len(keys), time.perf_counter() - started)
+
+
+def _repaired(
+    jobs: Sequence[tuple[int, Problem, Any, Mapping[str, Any] | None, Mapping[str, Any] | None]],
+    select: Selection,
+    method: str,
+    k: int | None,
+    noise: Noise | None,
+    work: WorkSettings,
+    designs: dict[str, Decoding],
+) -> tuple[tuple[Repair, ...], set[str]]:
+    """Repairs of some fields, and the keys of the designs they had."""
+    known: dict[int, tuple[Any, ...]] = {}  # what is computed once per problem object
+    prepared = []
+    for number, problem, responses, anchors, truth in jobs:
+        if id(problem) not in known:
+            operator = problem.operator(select)
+            _ = operator.magnitudes  # known from here on, also where a field has anchor values of its own
+            radius = radius_of(problem, operator, noise)
+            known[id(problem)] = operator, radius, operator_key(operator), problem.digest, problem.resolve(select)
+        operator, radius, key, digest, selected = known[id(problem)]
+        try:
+            task, field = make_task(problem, operator, responses, radius=radius, k=k, anchors=anchors, work=work)
+        except InputError as error:
+            raise InputError(f"field {number}: {error}") from None
+        prepared.append(Prepared(task, field, key, digest, selected, truth))
+    return repair_prepared(prepared, designs, method=method), {one.design for one in prepared}
+
+
+def repair_like(problem: Problem, responses: Any, designs: dict[str, Decoding], *, select: Selection = None) -> Repair:
+    """`repair` for one field of many that come one by one: what depends on the operator alone is
+    remembered in `designs`.
+    """
+    return _repaired([(1, problem, responses, None, None)], select, "auto", None, None, WorkSettings(), designs)[0][0]
+
+
+def repair_prepared(
+    prepared: Sequence[Prepared], designs: dict[str, Decoding], *, method: str = "auto"
+) -> tuple[Repair, ...]:
+    """Repairs in the order of the tasks, those of one design together; `designs` remembers what
+    depends on the operator alone.
+    """
+    groups: dict[str, list[int]] = {}
+    for position, one in enumerate(prepared):
+        if one.design not in designs:
+            designs[one.design] = Decoding.of(one.task)
+        groups.setdefault(one.design, []).append(position)
+    items: dict[int, Repair] = {}
+    for whole, positions in groups.items():
+        started, design = time.perf_counter(), designs[whole]
+        outcomes = _decode_alike([prepared[i].task for i in positions], design, method)
+        seconds = (time.perf_counter() - started) / len(positions)
+        for i, (task, outcome, why) in zip(positions, outcomes, strict=True):
+            items[i] = finish(prepared[i], task, outcome, design, seconds=seconds, why=why)
+    return tuple(items[i] for i in range(len(prepared)))
+
+
+def _decode_alike(tasks: list[Task], design: Decoding, method: str) -> list[tuple[Task, DecoderOutcome, str]]:
+    """Task, outcome and the reason for the method, of fields that share a design."""
+    from solvers.decoding import SupportTable, table_fits
+
+    first = choose(method, tasks[0])
+    alike = isinstance(first[0], Exact) and not any(task.candidates for task in tasks)
+    chosen = [first] * len(tasks) if alike else [choose(method, task) for task in tasks]
+    premise = design.operator.premise
+    if design.operator.uncertain:  # each field has its own radius
+        return [(*_decode(task, decoder, design), why) for task, (decoder, why) in zip(tasks, chosen, strict=True)]
+    if not isinstance(first[0], Exact) or not alike or premise.wrong_checks:
+        outcomes = [decoder.decode(task) for task, (decoder, _) in zip(tasks, chosen, strict=True)]
+    else:
+        free = len(design.operator.node_ids) - len(design.erased)
+        radii = {task.epsilon for task in tasks}
+        if len(tasks) < 4 or premise.units or not table_fits(free, design.k) or len(radii) > 1:
+            outcomes = [first[0].with_decoder(task, design.decoder, design.parts) for task in tasks]
+        else:
+            table = SupportTable(design.operator.matrix, design.operator.groups, k=design.k, known=design.erased)
+            outcomes = _from_table(tasks, table, radii.pop())
+    return [(task, outcome, why) for task, outcome, (_, why) in zip(tasks, outcomes, chosen, strict=True)]
+
+
+def _from_table(tasks: list[Task], table: SupportTable, epsilon: float) -> list[DecoderOutcome]:
+    """All tasks of one design by matrix products; the few ambiguous ones get their other
+    explanations.
+    """
+    batch = table.decode(
+        np.array([task.syndrome for task in tasks]), epsilon=epsilon, tolerance=np.array([t.tolerance for t in tasks])
+    )
+    others: dict[int, list[int]] = {}
+    for i, j in zip(*(side.tolist() for side in np.nonzero(batch.minimal)), strict=True):
+        others.setdefault(i, []).append(j)
+    outcomes = []
+    for i, task in enumerate(tasks):
+        residual, slack = float(batch.residual[i]), task.tolerance
+        chosen = int(batch.chosen[i])
+        edge = abs(residual - epsilon) <= slack < epsilon
+        found = [Candidate(batch.supports[chosen], residual, batch.error[i], edge)] if batch.explained[i] else []
+        for j in others.get(i, ()):
+            if j != chosen:
+                other, error = table.solve(j, task.syndrome)
+                found.append(Candidate(batch.supports[j], other, error, abs(other - epsilon) <= slack < epsilon))
+        outcomes.append(
+            DecoderOutcome(
+                error=batch.error[i],
+                method="exact",
+                explanations=tuple(found),
+                proved=True,
+                edge=bool(found) and edge,
+                undecided=batch.undecided[i],
+                zero_rule=batch.zero_rule,
+                gap=0.0,
+                objective=float(len(batch.supports[chosen])) if found else residual,
+                best_smaller=float(batch.best_smaller[i]),
+                notes=(ZERO_RULE,) if batch.zero_rule else (),
+                details={"verified": not batch.zero_rule and not batch.undecided[i]},
+            )
+        )
+    return outcomes
+
+
+def operator_key(operator: Operator) -> str:
+    """Equal for operators with the same matrix over the same nodes and the same uncertainty,
+    whatever their targets are.
+    """
+    import hashlib
+
+    matrix = operator.matrix.tocsr()
+    seen = hashlib.sha256()
+    metrics = operator.fiber_factors
+    numbers = (operator.radii, *(metrics[name] for name in sorted(metrics)))
+    for part in (matrix.data, matrix.indices, matrix.indptr, operator.node_offsets, operator.block_offsets, *numbers):
+        seen.update(np.ascontiguousarray(part).tobytes())
+    seen.update(repr((sorted(metrics), sorted((name, tuple(on)) for name, on in operator.uncertain.items()))).encode())
+    seen.update("\0".join((*operator.node_ids, *operator.block_ids, *operator.block_kinds)).encode())
+    premise = operator.premise
+    asked = (list(premise.partition(operator.node_ids).values()), premise.wanted(operator.node_ids))
+    seen.update(repr((*asked, premise.wrong_checks, sorted(premise.suspects), premise.called)).encode())
+    return seen.hexdigest()

@@ -1,0 +1,42 @@
+"""From a table to answers one can hand over: every item repaired, delivered, ranked for review, and
+read back.
+"""
+
+from __future__ import annotations
+
+from rrf_design.tables.delivered import Delivery, write_output
+from rrf_design.tables.engine import repair_dataset
+from rrf_design.tables.estimates import Estimate, estimate
+from rrf_design.tables.reviews import Reviews, read_reviews, write_reviews
+from rrf_design.tables.rows import Row, Value
+from rrf_design.tables.runs import delivery_of
+from rrf_design.tables.structures import (
+    ByStructure,
+    DatasetPlan,
+    ItemPlan,
+    by_structure,
+    certify_dataset,
+    plan_dataset,
+    save_certificates,
+)
+
+__all__ = [
+    "ByStructure",
+    "DatasetPlan",
+    "Delivery",
+    "Estimate",
+    "ItemPlan",
+    "Reviews",
+    "Row",
+    "Value",
+    "by_structure",
+    "certify_dataset",
+    "delivery_of",
+    "estimate",
+    "plan_dataset",
+    "read_reviews",
+    "repair_dataset",
+    "save_certificates",
+    "write_output",
+    "write_reviews",
+]

@@ -1,0 +1,170 @@
+"""Calls, tokens and money of a run over a table, before the first call.
+
+`most` is a bound: no run under this recipe uses more, retries included (a text has no more tokens
+than bytes, an answer no more than its limit). `expected` is a guess and says what it assumes: every
+question that is always asked, once, four bytes a token, and answers of half their limit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+from rrf_design.documents import sealed
+from rrf_design.errors import InputError
+from rrf_design.models.base import Request, Retry
+from rrf_design.models.prices import REMEDY, Price, PriceTable, listed_price
+from rrf_design.models.registry import adapter
+from rrf_design.models.roster import line_up
+from rrf_design.models.spending import ASSUMED, CallTally, Span, Spending
+from rrf_design.problem import Problem
+from rrf_design.questions.datasets import Dataset
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What a run will take.
+
+    `cost` is in the recipe's own unit: `expected` of what is asked in any case, at `most` with all
+    that is on sale.
+    """
+
+    calls: Span
+    tokens: Span
+    money: Span
+    cost: Span
+    items: int
+    structures: int
+    models: Mapping[str, Price | None]
+    notes: tuple[str, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        content: dict[str, Any] = {name: getattr(self, name).to_json() for name in ("calls", "tokens", "money", "cost")}
+        prices = {
+            name: None if price is None else {"input": price.input, "output": price.output, "call": price.call}
+            for name, price in self.models.items()
+        }
+        content |= {"items": self.items, "structures": self.structures, "prices": prices, "notes": list(self.notes)}
+        return sealed("rrf-estimate", content)
+
+    def __repr__(self) -> str:
+        return f"Estimate({self.items} items: {self.sentence()})"
+
+    def sentence(self) -> str:
+        return Spending(self.calls, self.tokens, self.money).sentence()
+
+    def _repr_html_(self) -> str:
+        return f"<p>{escape(repr(self))}</p>"
+
+
+def estimate(
+    dataset: Dataset, model: str | Mapping[str, Any] | None = None, *, prices: Any = None, attempts: int | None = None
+) -> Estimate:
+    """What asking everything about every item takes, before the first call.
+
+    Parameters
+    ----------
+    dataset
+        The items.
+    model
+        Who answers where nodes name no model: a name, or several as in a recipe's `[models]`.
+    prices
+        A price table (a path, its content or a `PriceTable`) that replaces listed prices.
+    attempts
+        How often a failed call is tried again, at most.
+
+    Returns
+    -------
+    An `Estimate`: `calls`, `tokens` and `money`, each `expected` and at `most`, and how many items
+    of how many structures.
+
+    >>> import rrf_design as rrf
+    >>> recipe = {
+    ...     "answer": {"of": "total", "tolerance": 0.005},
+    ...     "ask": [
+    ...         {"id": "total", "prompt": "{{ text }} Total?", "parse": "decimal"},
+    ...         {"id": "again", "like": "total", "prompt": "Sum {{ text }}?", "parse": "decimal"},
+    ...     ],
+    ... }
+    >>> sums = rrf.dataset(recipe, [{"text": "1 + 2"}, {"text": "2 + 2"}])
+    >>> rrf.estimate(sums, "embedded").calls.expected
+    4.0
+    """
+    table = None if prices is None else prices if isinstance(prices, PriceTable) else PriceTable.load(prices)
+    tries = Retry().attempts if attempts is None else attempts
+    entries = line_up(model, dataset.recipe.models)
+    if not entries:
+        raise InputError(f"{dataset.recipe.name}: it names no model; say which is asked with --model")
+    tallies: dict[str, CallTally] = {}
+    elsewhere: set[str] = set()
+    asked, on_sale, blank = 0.0, 0.0, 0
+    for item in dataset.items_in_order():
+        example, prompts, silent = dataset.structures[item.structure].example, item.prompts, item.silent
+        blank += bool(silent)
+        for node in example.nodes:
+            if node.id not in prompts or node.id in silent:
+                continue
+            entry = _entry(entries, node.model, node.id)
+            spec = str(entry["use"])
+            if "base_url" in entry:
+                elsewhere.add(spec)
+            limit = node.max_tokens or entry.get("max_tokens") or Request("?").max_tokens
+            request = Request(prompts[node.id], system=node.system, max_tokens=limit)
+            tallies.setdefault(spec, CallTally()).add(request, always=node.cost is None, attempts=tries)
+        asked += _cost(example, [n.id for n in example.nodes if n.cost is None and n.id not in silent])
+        on_sale += _cost(example, example.resolve("all"))
+    known = {name: _price(name, tally, table, elsewhere) for name, tally in tallies.items()}
+    found = Spending.of(tallies, known)
+    return Estimate(
+        calls=found.calls,
+        tokens=found.tokens,
+        money=found.money,
+        cost=Span(asked, asked + on_sale),
+        items=len(dataset),
+        structures=len(dataset.structures),
+        models=known,
+        notes=_notes(dataset, known, blank),
+    )
+
+
+def _entry(entries: Mapping[str, Any], name: str | None, node: str) -> Mapping[str, Any]:
+    """The entry of [models] that a node asks; the first one by default."""
+    if name is not None and name not in entries:
+        raise InputError(f"node {node!r}: model {name!r} is not among the run's models ({', '.join(entries)})")
+    entry = entries[name] if name is not None else next(iter(entries.values()))
+    return entry if isinstance(entry, Mapping) else {"use": entry}
+
+
+def _price(name: str, tally: CallTally, table: PriceTable | None, elsewhere: Collection[str]) -> Price | None:
+    """By the given table, by the list, or nothing where the adapter answers on this machine; a
+    server of one's own has no list.
+    """
+    if table is not None and name in table.prices:
+        return table.prices[name]
+    made = adapter(name)
+    if made is not None and made.local:
+        return Price()
+    largest = tally.largest
+    if name in elsewhere:
+        return None
+    return listed_price(name, input_tokens=largest.input_tokens, output_tokens=largest.output_tokens)
+
+
+def _cost(example: Problem, names: Collection[str]) -> float:
+    """What asking and buying these costs by the recipe."""
+    return float(example.structure.market.spent(names))
+
+
+def _notes(dataset: Dataset, known: Mapping[str, Price | None], blank: int) -> tuple[str, ...]:
+    notes = [ASSUMED]
+    if blank:
+        notes.append(
+            f"{blank} row{'s' * (blank > 1)} with empty cells: questions that name no other column are not asked"
+        )
+    notes += [f"no price is known of {name}; {REMEDY.format(name)}" for name, price in known.items() if price is None]
+    sources = [a.source for one in dataset.structures.values() for a in one.example.anchors]
+    if any(isinstance(source, Mapping) and "verifier" in source for source in sources):
+        notes.append("calls of verifiers are not counted: their prompts hold answers that are not there yet")
+    return tuple(notes)

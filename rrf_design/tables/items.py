@@ -1,0 +1,246 @@
+"""Recorded answers of one item, read: numbers, or classes that mean something beside the item's
+other answers only; and the template that all items share which hold the same parts of one
+structure.
+
+An answer that can't be read is never a value: it carries the reason. Open answers (labels,
+literals, calls) become one-hot vectors over the classes that this item's answers and checks name,
+so that "the same" is compared like any other relation.
+
+With a template an item is a response and a right-hand side (docs/algorithms.md, fact 21): no
+problem is built for it. `rrf_design.repairing` on the item's own problem is the slow and obvious
+way, and gives the same.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from rrf_design.blocks import Anchor
+from rrf_design.errors import InputError
+from rrf_design.models.text import opens_as_refusal
+from rrf_design.noise import Noise, Radius, radius_of
+from rrf_design.operators import Operator
+from rrf_design.problem import Problem
+from rrf_design.questions.answers import RecordedAnswer
+from rrf_design.repairing.fields import ResponseField
+from rrf_design.repairing.repairs import operator_key
+from rrf_design.responses.open_text import Classes
+from rrf_design.responses.parsed import Parsed, Parser, ParseStatus, labelled, parse_each
+from rrf_design.rows import family_scale, row_whitener
+
+Values = tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One answer: what it says, and the text that said it; `status` where it says nothing."""
+
+    parsed: Parsed | None
+    status: str | None
+    text: str | None
+    cost: float | None
+
+    @property
+    def raw(self) -> Any:
+        """What was answered, as it was answered: a text, else numbers."""
+        if self.text is not None:
+            return self.text
+        value = None if self.parsed is None else self.parsed.value
+        return None if value is None else plain(value)
+
+
+Asked = tuple[RecordedAnswer, Parser | None, int]
+"""An answer, what reads it, and the dimension of its node."""
+
+
+def read_answer(answer: RecordedAnswer, parser: Parser | None, dim: int) -> Reading:
+    """The reading of one recorded answer; InputError for one that can't belong to its node."""
+    (found,) = read_answers([(answer, parser, dim)])
+    if isinstance(found, InputError):
+        raise found
+    return found
+
+
+def read_answers(asked: Sequence[Asked]) -> list[Reading | InputError]:
+    """The readings of many recorded answers; in place of one that can't belong to its node its
+    fault.
+    """
+    texts = [
+        (parser, answer.text or "")
+        for answer, parser, _ in asked
+        if answer.status is None and answer.value is None and parser is not None
+    ]
+    parsed = iter(parse_each(texts))
+    found: list[Reading | InputError] = []
+    for answer, parser, dim in asked:
+        try:
+            found.append(_read(answer, parser, dim, parsed))
+        except InputError as error:
+            found.append(error)
+    return found
+
+
+def _read(answer: RecordedAnswer, parser: Parser | None, dim: int, parsed: Iterator[Parsed]) -> Reading:
+    if answer.status is not None:
+        return Reading(None, answer.status, answer.text, answer.cost)
+    if answer.value is not None:
+        return Reading(_numbers(answer.value, parser, dim), None, answer.text, answer.cost)
+    if parser is None:
+        raise InputError("the answer is text, but the node names no parser; give numbers, or a parser")
+    text, found = answer.text or "", next(parsed)
+    if found.status is ParseStatus.PARSED and not (found.label is not None and opens_as_refusal(text)):
+        return Reading(found, None, text, answer.cost)  # any words may be a class; a refusal is none
+    return Reading(None, "refusal" if opens_as_refusal(text) else found.status.value, text, answer.cost)
+
+
+def _numbers(value: Values, parser: Parser | None, dim: int) -> Parsed:
+    if parser is not None and parser.dim == 0:
+        raise InputError("the answer is a number, but its node reads classes; give its text")
+    if len(value) != dim:
+        raise InputError(f"the answer has {len(value)} numbers, but its node has dimension {dim}")
+    if not all(math.isfinite(number) for number in value):
+        raise InputError("the answer is not finite; where there is none, give a status instead")
+    return Parsed(ParseStatus.PARSED, tuple(value), True)
+
+
+_NUMBERS = Classes(())
+
+
+def classes_of(readings: Iterable[Reading], labels: Collection[str]) -> Classes:
+    """The classes of an item: those of its answers in order, then those that only its checks
+    name.
+    """
+    answered = [
+        reading.parsed for reading in readings if reading.parsed is not None and reading.parsed.label is not None
+    ]
+    if not answered and not labels:
+        return _NUMBERS
+    return Classes.of([*answered, *(labelled(label, strict=True) for label in labels)])
+
+
+def field_of(readings: Mapping[str, Reading], nodes: Iterable[str], classes: Classes) -> ResponseField:
+    """The responses of the nodes of a design; nodes without a row are missing."""
+    values: dict[str, Values] = {}
+    invalid: dict[str, str] = {}
+    for node in nodes:
+        reading = readings.get(node)
+        if reading is None or reading.parsed is None:
+            invalid[node] = "missing" if reading is None else reading.status or "missing"
+            continue
+        found = reading.parsed.value if reading.parsed.label is None else classes.vector(reading.parsed)
+        assert found is not None
+        values[node] = found
+    return ResponseField(values, invalid)
+
+
+def plain(value: Values) -> Any:
+    """Numbers as people write them: one, or a list; what rounding left of a repair is not shown,
+    and no digit that was answered is lost.
+    """
+    shown = [_plain(number) for number in value]
+    return shown[0] if len(shown) == 1 else shown
+
+
+def _plain(number: float) -> float | int:
+    if not math.isfinite(number):
+        return number
+    whole = round(number)
+    if abs(whole) < 2**53 and abs(number - whole) <= _last_bits(number):
+        return whole
+    before = len(str(abs(int(number))))
+    near = float(f"{number:.{min(17, max(12, before + 3))}g}")
+    return int(near) if near.is_integer() and abs(near) < 2**53 else near
+
+
+def rounding(number: float) -> float:
+    """How far two numbers of this size may be apart that are the same, written or computed in two
+    ways: a billionth, and above a thousand no more than a millionth, or what the last bits are
+    worth. So codes of 13 digits differ in their last one.
+    """
+    return max(min(1e-9 * abs(number), 1e-6), _last_bits(number))
+
+
+def _last_bits(number: float) -> float:
+    """What a repair may leave wrong of a number of this size; never so much that it could be the
+    next whole one.
+    """
+    return min(64 * math.ulp(number), 0.49)
+
+
+Numbers = float | tuple[float, ...]
+
+
+class ItemTemplate:
+    """One structure, and what is held of it. The example's own texts and values mean nothing
+    here.
+    """
+
+    def __init__(
+        self, example: Problem, held: frozenset[str], absent: frozenset[str], *, noise: Noise | None = None
+    ) -> None:
+        self.problem, self._noise = example, noise
+        design = example.structure.holding(held, absent)
+        self.empty = design.empty
+        self.operator: Operator = design.slice(example)
+        _ = (
+            self.operator.groups,
+            self.operator.node_index,
+            self.operator.block_index,
+            self.operator.of_anchors,
+            self.operator.anchor_ids,
+            self.operator.longest_row,
+            self.operator.longest_units,
+            self.operator.magnitudes,
+        )  # known from here on, and not worked out again for every item
+        self.selected = design.selected
+        self._blocks = [example.block_by_id[name] for name in self.operator.block_ids]
+        heights = np.diff(self.operator.block_offsets).tolist()
+        self._rows = [
+            slice(int(top), int(top) + height)
+            for top, height in zip(self.operator.block_offsets, heights, strict=False)
+        ]
+        factors, self._dense = [], {}
+        for place, (block, height) in enumerate(zip(self._blocks, heights, strict=True)):
+            factor, white = family_scale(example, block), row_whitener(example, block, height)
+            if isinstance(white, float):
+                factor *= white
+            else:
+                self._dense[place] = white
+            factors.append(factor)
+        self._factors = np.repeat(factors, heights) if heights else np.zeros(0)
+
+    @cached_property
+    def key(self) -> str:
+        return operator_key(self.operator)
+
+    @cached_property
+    def radius(self) -> Radius:
+        return radius_of(self.problem, self.operator, self._noise)
+
+    def aimed(self, values: Mapping[str, Numbers]) -> Operator:
+        """The operator with an item's own offsets and values, by block; relations that are not
+        named have none.
+        """
+        bare = np.zeros(len(self._factors))
+        for block, rows in zip(self._blocks, self._rows, strict=True):
+            value = values.get(block.id)
+            if value is None:
+                if isinstance(block, Anchor):
+                    raise InputError(f"check {block.id!r}: no value is known")
+                continue
+            height = rows.stop - rows.start
+            if (isinstance(value, tuple) and len(value) != height) or (
+                isinstance(block, Anchor) and not isinstance(value, tuple) and height != 1
+            ):
+                raise InputError(f"{block.title}: {value!r} is not a value for {height} rows")
+            bare[rows] = value
+        target = bare * self._factors
+        for place, white in self._dense.items():
+            target[self._rows[place]] = white @ target[self._rows[place]]
+        return self.operator.aiming(target)

@@ -1,1 +1,0 @@
-"""The paper's statements and tables, recomputed one by one: operators, and figures."""

@@ -1,0 +1,152 @@
+"""Is this version slower than another one? The same works done by both, in turns, in one run.
+
+Each work runs in two processes, one with this checkout and one with the other, on one thread, and
+they take turns; what is compared is the processor time each process uses, so that other programs on
+the machine don't count. Name the other checkout with --set before=FOLDER (git worktree add FOLDER
+REVISION makes one; what it needs beside this version's packages must be installed). Without it this
+version is held against itself, which shows how far equal things seem apart, and nothing is judged.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from rrf_design.errors import InputError
+from scenarios.benchmark_versions.works import FULL, QUICK
+from scenarios.kit.report import ConditionVerdict, Report
+from scenarios.kit.scenario import Context, Done, Part, Scenario
+from scenarios.kit.timing import Benchmark, benchmark_figure
+
+HERE = Path(__file__).parents[2]
+SLOWER = 1.1
+ROOMS = ("margin", "plan", "certify", "verify", "repair", "acquire")
+
+
+@contextmanager
+def worker(name: str, checkout: Path) -> Iterator[subprocess.Popen[str]]:
+    """A process that does the work called `name` with the package of `checkout`, on one thread."""
+    threads = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
+    # -P: the folder of this file holds modules that are called like those of the standard library.
+    command = [sys.executable, "-P", str(HERE / "scenarios" / "benchmark_versions" / "works.py"), name]
+    process = subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, **threads, "PYTHONPATH": str(checkout)},
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def said(process: subprocess.Popen[str]) -> dict[str, Any]:
+    """The next line of a worker; what it prints beside its JSON is passed over."""
+    assert process.stdout is not None
+    for line in process.stdout:
+        if line.startswith("{"):
+            found: dict[str, Any] = json.loads(line)
+            return found
+    raise RuntimeError(f"the worker ended with status {process.wait()}; its own message stands above")
+
+
+def once(process: subprocess.Popen[str]) -> dict[str, Any]:
+    assert process.stdin is not None
+    process.stdin.write("again\n")
+    process.stdin.flush()
+    return said(process)
+
+
+def parts(context: Context) -> list[Part]:
+    return [{"work": name} for name in (QUICK if context.quick else FULL)]
+
+
+def run(context: Context, part: Part) -> dict[str, Any]:
+    other = Path(context["before"] or HERE)
+    if not (other / "rrf_design" / "__init__.py").is_file():
+        raise InputError(
+            f"before={context['before']}: no checkout of the package; name the folder that holds rrf_design"
+        )
+    with worker(part["work"], HERE) as now, worker(part["work"], other) as before:
+        versions = said(now)["version"], said(before)["version"]
+        first = once(now), once(before)  # kernels are loaded or compiled: not counted
+        mine: list[float] = []
+        theirs: list[float] = []
+        for round_ in range(context["rounds"]):
+            order = ((now, mine), (before, theirs)) if round_ % 2 else ((before, theirs), (now, mine))
+            for process, times in order:
+                times.append(once(process)["seconds"])
+    return {
+        "work": part["work"],
+        "versions": versions,
+        "found": [entry["found"] for entry in first],
+        "now": mine,
+        "before": theirs,
+    }
+
+
+def report(context: Context, done: Sequence[Done]) -> Report:
+    rows = [_row(entry.value) for entry in done]
+    now, before = done[0].value["versions"]
+    itself = not context["before"]
+    differing = [row["work"] for row in rows if row["now_found"] != row["before_found"]]
+    verdicts = [
+        ConditionVerdict.of(
+            "same", not differing, f"{len(differing)} of {len(rows)} works differ {differing or ''}".strip()
+        )
+    ]
+    figures = []
+    for room in ROOMS:
+        mine = [row for row in rows if row["work"].startswith(room)]
+        worst = max(mine, key=lambda row: row["times"], default=None)
+        if worst is None or itself or context.quick:
+            verdicts.append(ConditionVerdict.open(room, "held against itself" if itself else "quick size"))
+        if worst is None:
+            continue
+        figure = Benchmark(room, worst["work"], f"the same in {before}", worst["times"], required=SLOWER, at_most=True)
+        figures.append(figure)
+        if not itself and not context.quick:
+            verdicts.append(figure.verdict())
+    times = statistics.geometric_mean([row["times"] for row in rows])
+    slower = max(rows, key=lambda row: row["times"])
+    quicker = min(rows, key=lambda row: row["times"])
+    page = Report()
+    page.verdicts.extend(verdicts)
+    page.answer = (
+        f"Over {len(rows)} works, version {now} takes {times:.2f} times the processor time of {before} on average; "
+        f"at best {quicker['times']:.2f} ({quicker['work']}), at worst {slower['times']:.2f} ({slower['work']})."
+    )
+    page.figures.append(benchmark_figure(figures))
+    page.table(
+        "works",
+        rows,
+        "Medians of processor time over alternating rounds; `times` is the median of their ratios, now to before.",
+    )
+    return page
+
+
+def _row(value: dict[str, Any]) -> dict[str, Any]:
+    ratios = [now / max(before, 1e-9) for now, before in zip(value["now"], value["before"], strict=True)]
+    return {
+        "work": value["work"],
+        "now_seconds": statistics.median(value["now"]),
+        "before_seconds": statistics.median(value["before"]),
+        "times": statistics.median(ratios),
+        "lowest": min(ratios),
+        "highest": max(ratios),
+        "now_found": str(value["found"][0]),
+        "before_found": str(value["found"][1]),
+    }
+
+
+SCENARIO = Scenario.declared("benchmark-versions", parts, run, report, about=__doc__ or "", serial=True)

@@ -1,1 +1,0 @@
-"""Noise that is not independent, held to its definition."""

@@ -1,0 +1,58 @@
+"""The items themselves, as tables: expressions with their constants, functions with their tests and
+references.
+
+Written when everything has been evaluated; hidden tests are part of it, so that whoever repeats the
+protocol has the very same ones.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+
+from scenarios.kit.report import Table
+from scenarios.real_model import programs
+from scenarios.real_model.answers import Item
+from scenarios.real_model.arithmetic import AskedExpression
+
+PROGRAMS = "programs.jsonl"
+
+
+def expressions(items: Iterable[Item]) -> Table:
+    """Expression, exact answer, scale and shift of every arithmetic item."""
+    rows = [
+        {"item": i.id, "family": i.family, "expression": i.text, "answer": i.answer, "scale": i.scale, "shift": i.shift}
+        for i in items
+        if isinstance(i, AskedExpression)
+    ]
+    columns = ("item", "family", "expression", "answer", "scale", "shift")
+    caption = (
+        "The arithmetic items. Queries ask for the value, for it reworded, for scale times it, and for it plus shift."
+    )
+    if not rows:
+        return Table("catalogue", columns, (), caption)
+    return Table.of("catalogue", rows, caption=caption, shown=8)
+
+
+def programs_file(items: Iterable[Item]) -> dict[str, bytes]:
+    """One line per function: its prompts, public and hidden inputs, and what the reference returns
+    for each.
+    """
+    from scenarios.real_model.hidden import hidden_tests, hidden_truth
+
+    lines = [
+        json.dumps(
+            {
+                "item": i.id,
+                "family": i.family.name,
+                "prompts": {variant: programs.prompt(i.family, variant) for variant in programs.VARIANTS},
+                "public": [list(arguments) for arguments in i.public],
+                "public_reference": list(i.truth()),
+                "hidden": [list(arguments) for arguments in hidden_tests(i)],
+                "hidden_reference": list(hidden_truth(i)),
+            }
+        )
+        for i in items
+        if isinstance(i, programs.AskedProgram)
+    ]
+    return {PROGRAMS: ("\n".join(lines) + "\n").encode()} if lines else {}

@@ -1,0 +1,450 @@
+"""Forged policies of every kind of draw: inside strata, looked at while it grew, with random
+checks, about this very table or file.
+
+The forger has our code. One thing is changed (a count, a draw, a stratum, a look, a share of the
+error probability, the order, a share of random checks, the limit, the statement), every test is run
+again on what is there now, and whatever repeats its outcome is written anew: chosen policy, levels,
+p-values, sentence. What `verify` accepts of that is judged by an oracle that shares nothing with
+it: the draw sorted anew, tails, mixtures and procedure from their definitions, in rationals. A
+change that only makes another honest document (other truths, another order, said of itself) is
+accepted rightly.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+from collections import Counter
+from collections.abc import Callable
+from fractions import Fraction
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rrf_design.checker.forms import written
+from rrf_design.checker.promise_words import promise
+from rrf_design.checker.tails import PromiseScope as Told
+from rrf_design.promises import PilotSettings, gold_truths, plan_pilot, policy_document, run_pilot
+from rrf_design.questions import dataset
+from rrf_design.questions.answers import RecordedAnswers
+from rrf_design.risk import Among, Limit, Scope, Statement, Stream
+from rrf_design.risk.policies import Counted, Tally, decide, weigh
+from scenarios.kit.sealing import Document
+from scenarios.rigour.forged_promises import RECIPE, TRICKS, answers_follow, binomial_tail, drawn_order, met
+
+ITEMS, PILOTED, RISK = 90, 48, 0.2
+EVERYTHING = "check everything"
+
+
+def true_policies(folder: Path) -> dict[str, tuple[Document, dict[str, Any]]]:
+    """A true policy of each kind, and the ladder of every policy that it tested."""
+    rng = np.random.default_rng(5)
+    truths = rng.integers(10, 90, ITEMS).tolist()
+    rows = [{"no": f"i{n}", "text": f"item {n}", "kind": "aab"[n % 3], "booked": t} for n, t in enumerate(truths)]
+    said = [
+        {"id": f"i{n}", "node": node, "text": str(truth + (3 + at if rng.random() < 0.08 else 0))}
+        for n, truth in enumerate(truths)
+        for at, node in enumerate(("total", "reworded", "other"))
+    ]
+    (folder / "rrf.toml").write_text(RECIPE)
+    tables: tuple[tuple[str, list[Any]], ...] = (("table", list(rows)), ("answers", list(said)))
+    for name, lines in tables:
+        (folder / f"{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    data = dataset(folder / "rrf.toml")
+    kinds: dict[str, dict[str, Any]] = {
+        "strata": {"stratify": "kind", "among": Among.ALL},
+        "sequential": {"sequential": True},
+        "random checks": {"random_checks": True},
+        "policy": {"statement": Statement.POLICY},
+        "file": {"statement": Statement.FILE},
+        "holm": {"order": "holm", "among": Among.DELIVERED},
+    }
+    found = {}
+    with RecordedAnswers(data, folder / "answers.jsonl") as answers:
+        for kind, options in kinds.items():
+            plan = plan_pilot(data, answers, PilotSettings(PILOTED, RISK, **options))
+            known, _ = gold_truths(plan)
+            document = policy_document(run_pilot(plan, known, truth_source="gold column 'booked'"))
+            ladders = {policy.name: policy.to_json() for policy in plan.policies}
+            found[kind] = json.loads(json.dumps(document)), json.loads(json.dumps(ladders))
+    return found
+
+
+def policy_case(true: dict[str, tuple[Document, dict[str, Any]]], folder: Path, seed: int) -> dict[str, Any]:
+    """Forge one policy, seal it, and have it verified; `false` where it is accepted and a claim
+    does not follow.
+    """
+    rng = np.random.default_rng(seed)
+    kind = sorted(true)[seed % len(true)]
+    document, ladders = copy.deepcopy(true[kind])
+    name = sorted(CHANGES)[int(rng.integers(len(CHANGES)))]
+    try:
+        CHANGES[name](rng, document)
+        if rng.random() < 0.3:
+            CHANGES[sorted(CHANGES)[int(rng.integers(len(CHANGES)))]](rng, document)
+        reseal(document, ladders)
+    except Exception:
+        name += ", not sealed"  # the forger's own tests refuse it; it is handed over as far as it came
+    if rng.random() < 0.15:
+        TRICKS["anything"](rng, document)
+    content = json.dumps(document).encode()
+    row: dict[str, Any] = {"trick": f"{kind}: {name}", **met(content, folder)}
+    row["false"] = row["accepted"] and not policy_follows(json.loads(content))
+    return row
+
+
+def reseal(document: Document, ladders: dict[str, Any]) -> None:
+    """Run all tests again on what the record says now, and write what comes of it wherever it is
+    told.
+    """
+    choice = document["choice"]
+    said = choice["limits"][0]
+    limit = Limit(Fraction(said["share"]), "wrong", Among(said["among"]))
+    scope = Scope(Statement(choice["statement"]), choice["piloted"], choice["population"], choice["depth"])
+    counted = []
+    for entry in choice["policies"]:
+        (count,) = entry["counts"]
+        places = tuple(count["places"]) if choice["sequential"] else None
+        tally = Tally("wrong", count["counted"], count["marked"], places)
+        counted.append(Counted((tally,), Fraction(entry["checked_share"]), entry["delivers"]))
+    weighed = weigh(counted, (limit,), scope, sequential=choice["sequential"])
+    evidence = {entry["name"]: part for entry, part in zip(choice["policies"], weighed, strict=True)}
+    streams = [Stream(Fraction(s["share"]), tuple(s["names"]), s["pooled"]) for s in choice["streams"]]
+    sure = Fraction(str(choice["confidence"]))
+    decisions = decide(evidence, streams, 1 - sure)
+    outcomes = {entry["policy"]: entry for entry in document["policies"]}
+    for entry in choice["policies"]:
+        decision = decisions[entry["name"]]
+        entry.update(p=evidence[entry["name"]].claim.value, level=written(decision.level), proven=decision.proven)
+        outcomes[entry["name"]]["proven"] = decision.proven
+    proven = [entry for entry in choice["policies"] if entry["proven"]]
+    choice["chosen"] = min(proven, key=lambda entry: float(entry["cost"]))["name"] if proven else None
+    document["random_checks"] = any(Fraction(entry["checked_share"]) for entry in choice["policies"])
+    if not proven:
+        why = "no policy is proven to keep the risk"
+        document.update(policy=EVERYTHING, because=why, sentence=f"C{EVERYTHING[1:]}: {why}.", bound=0.0, ladder=None)
+        document.update(cost_per_item=document["check_cost"], delivered_share=0.0)
+        return
+    chosen = min(proven, key=lambda entry: float(entry["cost"]))
+    marks = outcomes[chosen["name"]]["marks"]
+    claimed = Fraction(str(document["risk"]))
+    told = Told(str(scope.statement), scope.piloted, scope.population or 0, limit.among is Among.DELIVERED)
+    document.update(
+        policy=chosen["name"],
+        because="the cheapest policy that is proven to keep the risk",
+        ladder=ladders[chosen["name"]],
+        bound=document["risk"],
+        cost_per_item=chosen["cost"],
+        delivered_share=1.0 - marks.count("-") / len(marks),
+        sentence=promise(claimed, told, confidence=sure, delivers=chosen["delivers"]),
+    )
+
+
+def _fewer_counted(rng: Any, document: Document) -> None:
+    """Wrong items that the tests leave out, though the marks have them."""
+    for entry in document["choice"]["policies"]:
+        (count,) = entry["counts"]
+        less = min(count["marked"], int(rng.integers(1, 4)))
+        count["marked"] -= less
+        if "places" in count and less:
+            count["places"] = count["places"][:-less]
+
+
+def _told_fewer(rng: Any, document: Document) -> None:
+    """The same, with what is told beside the marks."""
+    _fewer_counted(rng, document)
+    for entry, tested in zip(document["policies"], document["choice"]["policies"], strict=True):
+        entry["wrong"] = tested["counts"][0]["marked"]
+
+
+def _right_marks(rng: Any, document: Document) -> None:
+    """Wrong items called right everywhere: another honest document, about other truths."""
+    for entry, tested in zip(document["policies"], document["choice"]["policies"], strict=True):
+        entry["marks"] = entry["marks"].replace("w", "r", 1)
+        (count,) = tested["counts"]
+        entry["wrong"] = count["marked"] = entry["marks"].count("w")
+        if "places" in count:
+            kept = [mark for mark in entry["marks"] if document["among"] == "all" or mark != "-"]
+            count["places"] = [at for at, mark in enumerate(kept) if mark == "w"]
+
+
+def _another_draw(rng: Any, document: Document) -> None:
+    """Other items than seed and digest draw: exchanged, another seed, another size."""
+    what, places = int(rng.integers(4)), document["places"]
+    if what == 0:
+        places[0], places[-1] = places[-1], places[0]
+    elif what == 1:
+        places[int(rng.integers(len(places)))] = next(p for p in range(ITEMS) if p not in places)
+    elif what == 2:
+        document["seed"] += 1
+    else:
+        document["population"]["size"] += 1
+        if document["choice"]["population"] is not None:
+            document["choice"]["population"] += 1
+
+
+def _another_stratum(rng: Any, document: Document) -> None:
+    """Items said to be of another stratum, or of none; the limit that strata give goes with it."""
+    if document["strata"] is None:
+        document.update(strata=["ab"[n % 2] for n in range(ITEMS)], stratify="kind")
+    elif rng.random() < 0.4:
+        document.update(strata=None, stratify=None)
+    else:
+        for _ in range(int(rng.integers(1, 6))):
+            document["strata"][int(rng.integers(ITEMS))] = str(rng.choice(list("abc")))
+    document["choice"]["limits"][0]["share"] = _said(_limit(document))
+
+
+def _another_look(rng: Any, document: Document) -> None:
+    """Wrong items seen at other moments, looks that are denied, or claimed."""
+    choice = document["choice"]
+    if choice["sequential"] and rng.random() < 0.7:
+        for entry in choice["policies"]:
+            (count,) = entry["counts"]
+            count["places"] = list(range(count["counted"] - count["marked"], count["counted"]))
+    elif choice["sequential"]:
+        choice["sequential"] = False
+        for entry in choice["policies"]:
+            entry["counts"][0].pop("places")
+    else:
+        choice["sequential"] = True
+        for entry in choice["policies"]:
+            count = entry["counts"][0]
+            count["places"] = list(range(count["counted"] - count["marked"], count["counted"]))
+
+
+def _spend_more(rng: Any, document: Document) -> None:
+    """More of the error probability than there is, or all of it for the one that is wanted."""
+    streams, what = document["choice"]["streams"], int(rng.integers(4))
+    if what == 0:
+        streams[0]["share"] = str(rng.choice(["2", "3/2", "10"]))
+    elif what == 1:
+        streams.append(copy.deepcopy(streams[0]))
+    elif what == 2:
+        streams[0]["names"] = streams[0]["names"] * 2
+    else:
+        streams.append({"share": "-1", "names": streams[0]["names"], "pooled": False})
+        streams[0]["share"] = "2"
+
+
+def _another_order(rng: Any, document: Document) -> None:
+    """The cheap ones first: as good an order as any, if it had been fixed beforehand."""
+    cost = {entry["name"]: entry["cost"] for entry in document["choice"]["policies"]}
+    names = sorted(cost, key=lambda name: float(cost[name]))
+    kept = names if rng.random() < 0.5 else names[: int(rng.integers(1, 4))]
+    document["choice"]["streams"] = [{"share": "1", "names": kept, "pooled": bool(rng.random() < 0.3)}]
+
+
+def _more_checks(rng: Any, document: Document) -> None:
+    """Random checks that are tested and not made, or more than are made."""
+    part = str(rng.choice(["0.5", "0.9", "0.75", "19/20"]))
+    for entry in document["choice"]["policies"]:
+        if rng.random() < 0.6:
+            entry["checked_share"] = part
+
+
+def _easier_limit(rng: Any, document: Document) -> None:
+    """Another limit tested than is claimed, or another claimed than is tested."""
+    share = Fraction(document["choice"]["limits"][0]["share"]) * Fraction(int(rng.integers(101, 220)), 100)
+    if rng.random() < 0.7:
+        document["choice"]["limits"][0]["share"] = _said(min(share, Fraction(99, 100)))
+    else:
+        document["risk"] = float(rng.choice([0.1, 0.15, 0.19, 0.25]))
+        if rng.random() < 0.5:
+            document["choice"]["limits"][0]["share"] = _said(_limit(document))
+
+
+def _another_statement(rng: Any, document: Document) -> None:
+    """Tested for one statement, claimed for another; or for both another one."""
+    name = str(rng.choice(["fresh", "policy", "file", "rest"]))
+    document["choice"].update(statement=name, population=None if name == "fresh" else ITEMS)
+    if name == "file" and rng.random() < 0.3:
+        document["choice"]["depth"] = int(rng.integers(1, 6))
+    if rng.random() < 0.6:
+        document["statement"] = name
+
+
+def _surer(rng: Any, document: Document) -> None:
+    sure = float(rng.choice([0.96, 0.99, 0.9999]))
+    document["choice"]["confidence"] = repr(sure)
+    if rng.random() < 0.7:
+        document["confidence"] = sure
+
+
+CHANGES: dict[str, Callable[[Any, Document], None]] = {
+    "fewer counted": _fewer_counted,
+    "fewer counted and told": _told_fewer,
+    "right marks": _right_marks,
+    "another draw": _another_draw,
+    "another stratum": _another_stratum,
+    "another look": _another_look,
+    "more spent": _spend_more,
+    "another order": _another_order,
+    "more checks": _more_checks,
+    "an easier limit": _easier_limit,
+    "another statement": _another_statement,
+    "surer": _surer,
+}
+
+
+def _said(value: Fraction) -> str:
+    return f"{value.numerator}/{value.denominator}"
+
+
+def _limit(document: Document) -> Fraction:
+    """What has to be tested for the claimed risk: inside strata, the least expected share of wrong
+    items in such a draw.
+    """
+    risk = Fraction(str(document["risk"]))
+    if document["strata"] is None:
+        return risk
+    sizes: Counter[str] = Counter(document["strata"])
+    taken: Counter[str] = Counter(document["strata"][place] for place in document["places"])
+    left, mean = risk * len(document["strata"]), Fraction(0)
+    for label in sorted(sizes, key=lambda one: Fraction(taken[one], sizes[one])):
+        here = min(left, Fraction(sizes[label]))
+        mean += here * taken[label] / sizes[label]
+        left -= here
+    return mean / len(document["places"])
+
+
+def _stratified(labels: list[str], seed: int, digest: str) -> list[int]:
+    """Every stratum in its own random order, and all of them evenly mixed."""
+    keys = [sha256(f"{digest}:{seed}:{place}".encode()).digest() for place in range(len(labels))]
+    ranks = {}
+    for label in set(labels):
+        own = sorted((place for place in range(len(labels)) if labels[place] == label), key=lambda place: keys[place])
+        ranks.update({place: Fraction(2 * rank + 1, 2 * len(own)) for rank, place in enumerate(own)})
+    return sorted(range(len(labels)), key=lambda place: (ranks[place], keys[place]))
+
+
+def _hypergeometric(size: int, wrong: int, drawn: int, seen: int) -> Fraction:
+    if wrong > size - (drawn - seen):
+        return Fraction(0)
+    ways = sum(math.comb(wrong, j) * math.comb(size - wrong, drawn - j) for j in range(min(seen, wrong) + 1))
+    return Fraction(ways, math.comb(size, drawn))
+
+
+def _mixture(marks: list[bool], rate: Fraction) -> Fraction:
+    """The p-value of a mixture of rates below the tested one, Beta(1, 20) cut off there, at its
+    best moment.
+    """
+
+    def integral(x: int, right: int) -> Fraction:
+        whole = Fraction(math.factorial(x) * math.factorial(19 + right), math.factorial(x + 20 + right))
+        return whole * (1 - binomial_tail(x + 20 + right, rate, x))
+
+    start, best, x = integral(0, 0), Fraction(1), 0
+    for seen in range(len(marks) + 1):
+        best = max(best, integral(x, seen - x) / (start * rate**x * (1 - rate) ** (seen - x)))
+        x += seen < len(marks) and marks[seen]
+    return 1 / best
+
+
+def _evidence(document: Document, marks: str, q: Fraction) -> tuple[Fraction, Fraction]:
+    """Claim and gate of one policy, from the definitions."""
+    every, rate = document["among"] == "all", _limit(document) / (1 - q)
+    kept = [mark == "w" for mark in marks if every or mark != "-"]
+    drawn, seen, statement = len(kept), sum(kept), document["statement"]
+    if not drawn:
+        return Fraction(1), Fraction(1)
+    if statement == "fresh":
+        tail = _mixture(kept, rate) if document["choice"]["sequential"] else binomial_tail(drawn, rate, seen)
+        return tail, tail
+    people, piloted = document["population"]["size"], len(marks)
+    claims, gates, depth = [], [], document["choice"]["depth"]
+    # Among the delivered nobody knows how many there are: the worst number that the pilot allows.
+    for size in [people] if every else range(drawn, people - (piloted - drawn) + 1):
+        first = int(rate * (size - drawn if statement == "rest" else size)) + 1
+        gates.append(_hypergeometric(size, first + depth, drawn, seen))
+        claim = _hypergeometric(size, first + seen, drawn, seen) if seen >= depth else Fraction(1)
+        claims.append(gates[-1] if statement == "policy" else claim)
+    return max(claims), max(gates)
+
+
+def _proven(found: dict[str, tuple[Fraction, Fraction]], streams: list[Document], alpha: Fraction) -> set[str]:
+    """Gates let pass, step by step, the first of every chain and the likeliest of every pool; what
+    has passed, or is left, is proven where its own level lets it claim.
+    """
+    out: set[str] = set()
+    proven: set[str] = set()
+    while True:
+        live = [stream for stream in streams if set(stream["names"]) - out]
+        spare = sum((Fraction(s["share"]) for s in streams if s not in live), Fraction(0))
+        levels, heads = dict.fromkeys(found, Fraction(0)), []
+        for number, stream in enumerate(live):
+            share = alpha * (Fraction(stream["share"]) + (spare if number == 0 else 0))
+            left = [name for name in stream["names"] if name not in out]
+            for name in left if stream["pooled"] else left[:1]:
+                levels[name] += share / (len(left) if stream["pooled"] else 1)
+            heads.append(min(left, key=lambda name: found[name][1]) if stream["pooled"] else left[0])
+        passed = {name for name in heads if 0 < levels[name] >= found[name][1]}
+        tried = passed or set(found) - out
+        proven |= {name for name in tried if 0 < levels[name] >= found[name][0]}
+        if not passed:
+            return proven
+        out |= passed
+
+
+def policy_follows(document: Document) -> bool:
+    """The slow oracle: does everything that the policy claims follow from its own draw and
+    marks?
+    """
+    choice, people = document["choice"], document["population"]
+    sure, risk = Fraction(str(document["confidence"])), Fraction(str(document["risk"]))
+    items, labels = len(document["places"]), document["strata"]
+    order = (
+        drawn_order(people["size"], document["seed"], people["digest"])
+        if labels is None
+        else _stratified(labels, document["seed"], people["digest"])
+    )
+    fresh = document["statement"] == "fresh"
+    streams = choice["streams"]
+    spent = [Fraction(stream["share"]) for stream in streams]
+    sound = (
+        document["places"] == order[:items]
+        and Fraction(str(choice["confidence"])) == sure
+        and choice["statement"] == document["statement"]
+        and choice["limits"][0]["among"] == document["among"]
+        and Fraction(choice["limits"][0]["share"]) == _limit(document)
+        and choice["population"] == (None if fresh else people["size"])
+        and min(spent) >= 0
+        and sum(spent) <= 1
+        and all(len(set(stream["names"])) == len(stream["names"]) for stream in streams)
+        and (fresh or not choice["sequential"])
+        and (labels is None or (fresh and document["among"] == "all" and not choice["sequential"]))
+    )
+    if not sound or (choice["depth"] and document["statement"] not in ("file", "rest")):
+        return False
+    tested = {entry["name"]: entry for entry in choice["policies"]}
+    marks = {entry["policy"]: entry["marks"] for entry in document["policies"]}
+    parts = {name: Fraction(entry["checked_share"]) for name, entry in tested.items()}
+    if set(marks) != set(tested) or (any(parts.values()) and document["statement"] not in ("fresh", "policy")):
+        return False
+    found = {name: _evidence(document, marks[name], parts[name]) for name in tested}
+    proven = _proven(found, streams, 1 - sure)
+    told = all(
+        entry["proven"] is (entry["policy"] in proven) is tested[entry["policy"]]["proven"]
+        and entry["wrong"] == entry["marks"].count("w") == tested[entry["policy"]]["counts"][0]["marked"]
+        and abs(tested[entry["policy"]]["p"] - float(found[entry["policy"]][0]))
+        <= 2e-6 * float(found[entry["policy"]][0]) + 1e-300
+        for entry in document["policies"]
+    )
+    policy = document["policy"]
+    if not told or not answers_follow(document["wrong_answers"], document["wrong_answers"]["items"], sure):
+        return False
+    if policy == EVERYTHING:
+        return True
+    cheapest = min(float(tested[name]["cost"]) for name in proven) if proven else math.inf
+    said = f"{float(100 * risk):.12g} %"
+    return (
+        policy in proven
+        and tested[policy]["cost"] == cheapest
+        and Fraction(str(document["ladder"]["random_checks"])) == parts[policy]
+        and document["bound"] >= document["risk"]
+        and said in document["sentence"]
+        and f"{float(100 * sure):.15g} %" in document["sentence"]
+    )

@@ -1,0 +1,363 @@
+"""Verbs around recipes and answers: compile, import, init, cache, parsers."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import rrf_design as rrf
+from rrf_design.cli.init import RECIPES, SITUATIONS, recipe_files, template
+from rrf_design.models import Request
+from rrf_design.models.cache import AnswerCache
+from rrf_design.models.scripted import ScriptedModel
+from rrf_design.questions import load_recipe
+from rrf_design.questions.answers import RecordedAnswers
+from rrf_design.responses import parsers
+from rrf_design.responses.parsers import names, reads
+
+Run = Callable[..., Any]
+RECIPE = """[data]
+table = "t.csv"
+id = "no"
+[answer]
+of = "a"
+[[ask]]
+id = "a"
+prompt = "{{ x }}?"
+repeat = 2
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "rrf.toml").write_text(RECIPE)
+    (tmp_path / "t.csv").write_text("no,x\n007,{{ no }}\n")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_the_long_form_reads_back_to_the_same_recipe(run: Run, folder: Path) -> None:
+    made = run("compile", "rrf.toml")
+    assert made.code == 0
+    (folder / "long.toml").write_text(made.out)
+    assert load_recipe(folder / "long.toml").long == load_recipe(folder / "rrf.toml").long
+    assert run("compile", "long.toml").out == made.out
+    assert run("compile", "--json").json == load_recipe(folder / "rrf.toml").document()
+
+
+def test_an_item_is_a_problem_file(run: Run, folder: Path) -> None:
+    made = run("compile", "--item", "007")
+    problem = rrf.loads(made.out)
+    assert problem.nodes[0].prompt == "{{ no }}?"
+    assert problem == rrf.dataset("rrf.toml")["007"]
+    assert rrf.loads(run("compile", "--item", "007", "--json").out, "json") == problem
+
+
+def test_faults_are_one_line(run: Run, folder: Path) -> None:
+    made = run("compile", "--item", "7")
+    assert (made.code, made.out) == (2, "")
+    assert "no item '7'" in made.err
+    (folder / "bad.csv").write_text("no,x\n1,a\n1,b\n,c\n")
+    made = run("compile", "--data", "bad.csv")
+    assert made.code == 2
+    assert made.err.count("\n") == 1
+    assert (
+        "2 of 3 rows can't be used: row 2: the id '1' stands in row 1 already; ids must be unique; row 3: the id in"
+        " column" in made.err
+    )
+
+
+def test_without_a_file_the_folder_s_own_is_meant(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    made = run("compile")
+    assert made.code == 2
+    assert "no rrf.toml in this folder" in made.err
+    (tmp_path / "rrf.toml").write_text('[problem]\nk = 1\n[[nodes]]\nid = "a"\n')
+    assert run("margin", "--json").json["gamma"] == 0.0
+    assert run("report", "-o", "page.html").code == 0
+
+
+def line(custom: str, text: str) -> str:
+    body = {"model": "m", "choices": [{"message": {"content": text}}]}
+    return json.dumps({"custom_id": custom, "response": {"status_code": 200, "body": body}, "error": None}) + "\n"
+
+
+def test_a_log_becomes_rows(run: Run, tmp_path: Path) -> None:
+    log, out = tmp_path / "log.jsonl", tmp_path / "long.jsonl"
+    log.write_text(line("007::total", "119") + line("008::total", "5"))
+    made = run("import", log, "-o", out, "--json")
+    assert made.json == {"file": str(out), "rows": 2, "items": 2, "nodes": {"total": 2}, "without_text": 0}
+    assert [json.loads(row)["id"] for row in out.read_text().splitlines()] == ["007", "008"]
+    assert "2 answers of 2 items" in run("import", log, "--from", "openai-batch", "-o", out).out
+
+
+def test_nodes_of_a_log_are_renamed(run: Run, tmp_path: Path) -> None:
+    log, out = tmp_path / "log.jsonl", tmp_path / "long.jsonl"
+    log.write_text(line("007::prompt-1", "119") + line("007::prompt-2", "5"))
+    assert run("import", log, "-o", out, "--node-names", "prompt-1=total,prompt-2=cents").code == 0
+    assert [json.loads(row)["node"] for row in out.read_text().splitlines()] == ["total", "cents"]
+    made = run("import", log, "-o", out, "--node-names", "prompt-3=total")
+    assert (made.code, made.err.count("\n")) == (2, 1)
+    assert "no node 'prompt-3'" in made.err
+
+
+def test_nothing_is_written_when_a_log_is_broken(run: Run, tmp_path: Path) -> None:
+    log, out = tmp_path / "log.jsonl", tmp_path / "long.jsonl"
+    log.write_text(line("007::total", "119") + "{")
+    made = run("import", log, "-o", out)
+    assert made.code == 2
+    assert made.err.count("\n") == 1
+    assert "line 2: not valid JSON" in made.err
+    assert not out.exists()
+    log.write_text("")
+    assert run("import", log, "--from", "openai-batch", "-o", out).code == 2
+    assert run("import", log, "-o", tmp_path / "long.csv").code == 2
+
+
+def test_without_a_situation_they_are_listed(run: Run) -> None:
+    made = run("init")
+    assert made.code == 0
+    for name in (*SITUATIONS, *RECIPES):
+        assert name in made.out
+    assert set(run("init", "--json").json["situations"]) == set(SITUATIONS) | set(RECIPES)
+
+
+def test_an_unknown_situation_names_the_nearest(run: Run, tmp_path: Path) -> None:
+    made = run("init", "paraphrases", "-o", tmp_path / "p.toml")
+    assert made.code == 2
+    assert "did you mean 'paraphrase'" in made.err
+    assert made.err.count("\n") == 1
+    assert not (tmp_path / "p.toml").exists()
+
+
+def test_nothing_is_overwritten_unasked(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "p.toml"
+    path.write_text("mine")
+    assert run("init", "units", "-o", path).code == 2
+    assert path.read_text() == "mine"
+    assert run("init", "units", "-o", path, "--force").code == 0
+    assert "unit conversion" in path.read_text()
+
+
+@pytest.mark.parametrize("situation", SITUATIONS)
+def test_each_file_loads_and_teaches_something(run: Run, tmp_path: Path, situation: str) -> None:
+    path = tmp_path / "mine.toml"
+    made = run("init", situation, "-o", path, "--json")
+    assert made.code == 0
+    assert made.json == {"file": str(path), "situation": situation}
+    text = path.read_text(encoding="utf-8")
+    assert f"rrf-design explain {path} " in text
+    problem = rrf.load(path)
+    # It starts below its target, and what is on sale within its budget reaches it: a plan has
+    # something to do.
+    explained = run("explain", path, "--json")
+    assert explained.code == 1
+    mend = explained.json["mend"]
+    assert mend is not None
+    assert mend["cost"] <= problem.budget
+
+
+RIGHT = {
+    "paraphrase": ("It is 42.", (42.0,)),
+    "units": ("1.609344", (1.609344,)),
+    "code": ("def solve(a, b):\n    return a if a > b else b", (2.0, 5.0, -4.0)),
+    "claims": ("Yes.", (1.0,)),
+}
+
+
+@pytest.mark.parametrize("situation", SITUATIONS)
+def test_a_right_answer_is_read_by_the_parser_it_names(situation: str) -> None:
+    text, value = RIGHT[situation]
+    node = rrf.loads(template(situation)).nodes[0]
+    assert node.parser is not None
+    assert parsers.get(node.parser).parse(text).value == value
+
+
+@pytest.mark.parametrize("situation", SITUATIONS)
+def test_a_live_run_could_ask_every_node(situation: str) -> None:
+    for node in rrf.loads(template(situation)).nodes:
+        assert node.prompt
+        assert node.parser is not None
+        assert parsers.get(node.parser).dim == node.dim
+
+
+def test_every_template_has_its_situation() -> None:
+    import rrf_design
+
+    folder = Path(rrf_design.__file__).parent / "templates"
+    assert {path.stem for path in folder.glob("*.toml")} == set(SITUATIONS)
+    assert {path.parent.name for path in folder.glob("*/rrf.toml")} == set(RECIPES)
+
+
+@pytest.mark.parametrize("situation", RECIPES)
+def test_a_recipe_comes_with_a_table_and_answers(run: Run, tmp_path: Path, situation: str) -> None:
+    folder = tmp_path / "new" / "mine"
+    made = run("init", situation, "-o", folder, "--json")
+    assert made.code == 0
+    assert made.json == {"folder": str(folder), "files": list(recipe_files(situation)), "situation": situation}
+    assert sorted(path.name for path in folder.iterdir()) == sorted(made.json["files"])
+    assert run("compile", folder / "rrf.toml").code == 0
+    again = run("init", situation, "-o", folder)
+    assert again.code == 2
+    assert "is there already" in again.err
+    assert run("init", situation, "-o", folder, "--force").code == 0
+
+
+def test_a_recipe_s_folder_is_called_like_its_situation(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run("init", "sums").code == 0
+    monkeypatch.chdir(tmp_path / "sums")
+    assert run("compile", "--item", "stamps").code == 0
+
+
+# What is delivered for each item, by hand, and which answers were wrong; None where too little was
+# read to tell.
+DELIVERED: dict[str, dict[str, tuple[Any, tuple[str, ...]]]] = {
+    "documents": {
+        "1001": (49.98, ()), "1002": (47.6, ()), "1003": (142.8, ("total",)), "1004": (176.12, ()), "1005": (67.41, ("reworded",)),
+    },
+    "sums": {
+        "pencils": (84, ()), "apples": (54, ()), "stamps": (120, ()), "bottles": (264, ()), "chairs": (182, ("plain",)),
+        "books": (162, ("nineteen more",)),
+    },
+    "judges": {"q1": (1, ()), "q2": (0, ()), "q4": (0, ("backward@two",)), "q5": (1, ()), "q6": (1, ("backward@two",))},
+    "programs": {"double": (2, ()), "square": (4, ("short",)), "parity": (1, ()), "triangle": (1, ("define",))},
+    "statements": {"rhine": (1, ()), "oslo": (0, ()), "whale": (1, ("negation",)), "gold": (1, ("claim",)), "copper": (1, ())},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("situation", RECIPES)
+def test_recorded_answers_are_repaired_without_a_call(situation: str) -> None:
+    import rrf_design
+
+    folder = Path(rrf_design.__file__).parent / "templates" / situation
+    data = rrf.dataset(folder / "rrf.toml")
+    (delivered,) = data.recipe.long["problem"]["deliver"]
+    assert set(DELIVERED[situation]) < set(data) or situation == "sums"
+    with RecordedAnswers(data, folder / "answers.jsonl") as answers:
+        for name, (value, wrong) in DELIVERED[situation].items():
+            responses = {node: answer.response for node, answer in answers.of(name).items()}
+            assert set(responses) == {node.id for node in data[name].nodes}
+            fixed = rrf.repair(data[name], responses)
+            assert fixed.support == wrong, name
+            assert fixed.repaired[delivered][0] == pytest.approx(value), name
+
+
+def test_answers_are_listed_and_forgotten(run: Callable[..., Any], tmp_path: Path) -> None:
+    empty = run("cache", "list", "--cache", tmp_path / "none", "--json").json
+    assert empty["models"] == []
+    assert not (tmp_path / "none").exists()  # looking makes nothing
+    model = ScriptedModel(lambda request: "7", name="shop")
+    with AnswerCache(tmp_path) as cache:
+        cache.keep(Request("?"), model.ask(Request("?")), model)
+    assert "shop" in run("cache", "list", "--cache", tmp_path).out
+    assert run("cache", "list", "--cache", tmp_path, "--json").json["models"][0]["answers"] == 1
+    assert run("cache", "clear", "--cache", tmp_path, "--model", "other", "--json").json["cleared"] == 0
+    assert run("cache", "clear", "--cache", tmp_path, "--json").json["cleared"] == 1
+    off = run("cache", "list", "--cache", "off")
+    assert (off.code, off.err.count("\n")) == (2, 1)
+
+
+def test_it_lists_the_parsers(run: Run):
+    ran = run("parsers")
+    assert ran.code == 0
+    assert "integer-last" in ran.out.split()
+
+
+def test_every_parser_is_described():
+    assert len({reads(name) for name in names()}) == len(names())
+    assert all(len(reads(name)) > 20 for name in names())
+
+
+def test_it_publishes_how_numbers_are_written(run: Run):
+    ran = run("parsers", "--forms", "--json")
+    assert ran.code == 0
+    document = ran.json
+    assert document["count"] == len(document["forms"]) >= 200
+    assert document["otherwise"] == 0
+    assert all(row["reading"] == row["reads"] for row in document["forms"])
+    ran = run("parsers", "--forms")
+    assert ran.code == 0
+    assert "0 otherwise than they should be" in ran.out
+
+
+def test_a_form_that_is_read_otherwise_is_a_failure(run: Run, monkeypatch):
+    from rrf_design.responses import parsers as forms
+
+    monkeypatch.setattr(forms, "written_forms", lambda: (forms._Form("plain", "42", "43"),))
+    ran = run("parsers", "--forms", "--json")
+    assert ran.code == 1
+    assert ran.json["otherwise"] == 1
+
+
+def test_classes_are_compared_too(tmp_path: Path, run: Run):
+    answers = tmp_path / "answers.txt"
+    answers.write_text("[1, 2]\n[1,2]\n", encoding="utf-8")
+    ran = run("parsers", answers, "-p", "literal", "-p", "label")
+    assert ran.code == 1
+    assert "[1, 2]" in ran.out
+
+
+def test_it_finds_where_parsers_part(tmp_path: Path, run: Run):
+    answers = tmp_path / "answers.txt"
+    answers.write_text("42\nfirst 3 then 4\nnone\n", encoding="utf-8")
+    ran = run("parsers", answers, "-p", "integer-first", "-p", "integer-last", "--json")
+    assert ran.code == 1
+    document = ran.json
+    assert [d["index"] for d in document["disagreements"]] == [1]
+    ran = run("parsers", answers, "-p", "integer-first", "-p", "integer-last")
+    assert ran.code == 1
+    assert "1 of 3 answers are read in more than one way" in ran.out
+
+
+def test_agreement_is_a_yes(tmp_path: Path, run: Run):
+    answers = tmp_path / "answers.txt"
+    answers.write_text("42\n", encoding="utf-8")
+    choice = '{"name": "choice", "options": ["42", "43"]}'
+    ran = run("parsers", answers, "-p", "integer-first", "-p", "integer-strict")
+    assert ran.code == 0
+    ran = run("parsers", answers, "-p", choice, "-p", choice)
+    assert ran.code == 0
+
+
+@pytest.mark.parametrize("content", [None, ""])
+def test_wrong_files_get_one_line(tmp_path: Path, run: Run, content):
+    file = tmp_path / "answers.txt"
+    if content is not None:
+        file.write_text(content)
+    ran = run("parsers", file)
+    assert ran.code == 2
+
+    assert ran.out == ""
+    assert len(ran.err.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize("form", [(), ("--json",)])
+def test_an_interrupted_table_says_how_to_go_on(
+    run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch, form: tuple[str, ...]
+) -> None:
+    answer = ScriptedModel.attempt
+
+    def interrupted(self: ScriptedModel, request: Request) -> Any:
+        os.kill(os.getpid(), signal.SIGINT)
+        return answer(self, request)
+
+    (folder / "s.json").write_text('{"default": "7"}')
+    (folder / "t.csv").write_text("no,x\n1,a\n2,b\n")
+    with monkeypatch.context() as patch:
+        patch.setattr(ScriptedModel, "attempt", interrupted)
+        made = run("acquire", "rrf.toml", "--limit", 2, "--model", "scripted:s.json", "-o", "d.csv", "--yes", *form)
+    assert made.code == 130
+    command = (made.err if form else made.out).split("Go on with: rrf-design ")[1].splitlines()[0]
+    assert command.startswith("acquire rrf.toml --limit 2 -o d.csv --resume 2")
+    done = run(*command.split(), "--json")
+    assert done.json["stopped_because"] != "paused"
+    assert "Go on with" not in done.err

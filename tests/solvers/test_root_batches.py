@@ -1,0 +1,252 @@
+"""The ledger of roots: what was done stays done, what was not is said.
+
+Large supports: the quick fronts against the kernels for small ones, against enumeration and
+against exact rationals.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from random_fields import lower_bound_holds
+from scipy import sparse
+
+from solvers import support_margin
+from solvers.components import _dense_part, parts_of
+from solvers.gram import make_field
+from solvers.root_batches import SAMPLES, Growth, Peeling, large_fronts
+from solvers.search import TASKS, Search, _whole_field
+
+
+def dense_front(B, size: int) -> tuple[float, Peeling]:
+    """(γ² in the field's scale, a fresh front)."""
+    field = make_field(B, None)
+    nodes = np.arange(field.n)
+    least = support_margin(B, size=size, method="search").value ** 2 * 4.0**-field.exponent
+    return least, Peeling(_dense_part(field, nodes, size, field.shrink(size)))
+
+
+def test_what_was_proved_stays_proved_when_the_threshold_falls():
+    least, front = dense_front(np.random.default_rng(5).standard_normal((18, 16)), 7)
+    theta = least * (1.0 - 1e-9)
+    assert not front.run(theta)
+    before = front.visited
+    assert not front.run(theta * 0.9)
+    assert front.visited == before
+    assert front.floor == theta
+
+
+def test_no_time_proves_nothing_and_some_time_loses_nothing():
+    least, front = dense_front(np.random.default_rng(6).standard_normal((18, 16)), 7)
+    theta = least * (1.0 - 1e-9)
+    assert not front.run(theta, deadline=time.time() - 1.0)
+    assert front.floor < theta
+    assert not front.run(theta, deadline=time.time() + 600.0)
+    assert front.floor == theta
+
+
+def test_a_field_without_centres_needs_no_search():
+    least, front = dense_front(np.eye(10) + 1e-3, 7)
+    assert not front.run(0.5 * least)
+    assert front.visited == 0
+    assert front.floor >= 0.5 * least
+
+
+def test_every_fraction_is_foretold_by_roots_of_its_own():
+    """Roots that are done at θ say nothing about a lower one: no task is in two samples, and each
+    sample is done at its own θ.
+    """
+    tasks = [task for sample in SAMPLES for task in sample]
+    assert len(set(tasks)) == len(tasks)
+    assert max(tasks) < TASKS
+    least, front = dense_front(np.random.default_rng(1).standard_normal((18, 16)), 7)
+    later = time.time() + 1e6
+    for sample, theta in zip(SAMPLES, (0.9 * least, 0.5 * least), strict=False):
+        found, fits = front._sample(theta, later, sample)
+        assert not found
+        assert fits
+        assert front.proven is not None
+        assert all(np.all(front.proven[task::TASKS] == theta) for task in sample)
+
+
+FAMILIES = ("identity", "gaussian", "ternary", "half-empty", "dense", "integer", "disconnected", "cancelling")
+
+
+def random_rows(family: str, seed: int, *, low: int = 8, high: int = 13):
+    """A field of one of the families, with anchors on some nodes."""
+    rng = np.random.default_rng([seed, FAMILIES.index(family)])
+    n = int(rng.integers(low, high))
+    if family == "dense":
+        return rng.standard_normal((int(rng.integers(n - 1, 2 * n)), n))
+    if family == "half-empty":
+        return rng.standard_normal((2 * n, n)) * (rng.random((2 * n, n)) < 0.5)
+    rows = []
+    for _ in range(int(n * rng.choice([1.0, 1.4, 2.0]))):
+        inside = rng.integers(2) * (n // 2) if family == "disconnected" else 0
+        pool = np.arange(inside, inside + n // 2) if family == "disconnected" else np.arange(n)
+        chosen = rng.choice(pool, 3 if family == "ternary" else 2, replace=False)
+        row = np.zeros(n)
+        if family in ("identity", "disconnected"):
+            row[chosen] = 1.0, -1.0
+        elif family == "integer":
+            row[chosen] = rng.integers(-2, 3, len(chosen))
+        else:
+            row[chosen] = rng.standard_normal(len(chosen))
+        rows.append(row)
+        if family == "cancelling":  # adjacent, though their entry of BᵀB is zero
+            rows.append(row * np.where(np.arange(n) == chosen[0], -1.0, 1.0))
+    anchors = [np.eye(n)[i] * rng.choice([1.0, 0.1, 2.0]) for i in range(n) if rng.random() < 0.6]
+    return np.array(rows + anchors)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_they_agree_with_the_kernels_for_small_supports(family):
+    used = set()
+    for seed in range(24):
+        B, size = random_rows(family, seed), 7 + seed % 3
+        fast, slow = (support_margin(B, size=size, method=name) for name in ("completion", "search"))
+        used.add(fast.method)
+        assert fast.value == pytest.approx(slow.value, rel=1e-8, abs=1e-9)
+        assert fast.status == slow.status == "exact"
+        assert fast.lower <= slow.upper
+        assert fast.upper >= slow.lower
+    assert used & {"completion", "peeling", "completion and peeling"}
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_their_bounds_hold_in_exact_arithmetic(family):
+    for seed in range(100, 102):
+        B = random_rows(family, seed, high=10)
+        found = support_margin(B, size=7, method="completion")
+        oracle = support_margin(B, size=7, method="enumerate")
+        assert found.value == pytest.approx(oracle.value, rel=1e-8, abs=1e-9)
+        assert lower_bound_holds(B, [1] * B.shape[1], 7, found.lower)
+
+
+def front_of(B, size: int, *, thin: bool):
+    """The front of one connected field, of either kind, for any size."""
+    from solvers.components import _dense_part, _sparse_part
+
+    field = make_field(B, None)
+    nodes, shrink = np.arange(field.n), field.shrink(size)
+    if thin:
+        return field, Growth(_sparse_part(field, nodes, [nodes], size, shrink))
+    return field, Peeling(_dense_part(field, nodes, size, shrink))
+
+
+@pytest.mark.parametrize("thin", [True, False])
+@pytest.mark.parametrize("seed", range(12))
+def test_a_threshold_above_the_minimum_is_never_proved_and_one_below_it_is(thin, seed):
+    rng = np.random.default_rng(seed)
+    B = np.vstack([rng.standard_normal((16, 11)) * (rng.random((16, 11)) < (0.25 if thin else 0.8)), np.eye(11) * 0.5])
+    B[np.arange(10), np.arange(10)] = B[np.arange(10), np.arange(1, 11)] = 1.0  # one component
+    size = 5 + seed % 4
+    field, front = front_of(B, size, thin=thin)
+    least = support_margin(B, size=size, method="enumerate").value ** 2 * 4.0**-field.exponent
+    above = front.run(least * (1.0 + 1e-6))
+    assert above
+    for support in above:
+        assert front.part.values([support])[0] < least * (1.0 + 1e-6)
+    assert front.floor <= least
+    _, front = front_of(B, size, thin=thin)
+    assert not front.run(least * (1.0 - 1e-8))
+    assert front.floor >= least * (1.0 - 1e-8)
+
+
+def test_the_smaller_sizes_come_along():
+    B = random_rows("gaussian", 3, low=12, high=13)
+    field, front = front_of(B, 9, thin=True)
+    least = support_margin(B, size=9).value ** 2 * 4.0**-field.exponent
+    assert not front.run(least * (1.0 - 1e-8))
+    smaller = front.smaller
+    while smaller is not None:
+        exact = support_margin(B, size=smaller.part.size, method="enumerate").value ** 2 * 4.0**-field.exponent
+        assert smaller.floor == pytest.approx(exact, rel=1e-6)
+        assert smaller.floor <= exact
+        smaller = smaller.smaller
+
+
+@pytest.mark.parametrize("thin", [True, False])
+def test_roots_done_at_different_thresholds_add_up_to_a_proof(thin):
+    """What was done at a higher threshold and what is done at a lower one must leave no support
+    out.
+    """
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        B = rng.standard_normal((9, 12)) * (rng.random((9, 12)) < (0.4 if thin else 1.0))
+        B = np.vstack([B, 0.4 * np.eye(12)])
+        field, front = front_of(B, 6 + seed % 3, thin=thin)
+        least = support_margin(B, size=6 + seed % 3, method="search").value ** 2 * 4.0**-field.exponent
+        for factor in (1.6, 1.3, 1.1, 1.02, 1.0 + 1e-6):
+            assert front.run(least * factor), (seed, factor)
+            assert front.floor <= least
+        assert not front.run(least * (1.0 - 1e-8))
+
+
+def test_a_time_limit_leaves_bounds_that_hold():
+    rng = np.random.default_rng(2)
+    dense = rng.standard_normal((30, 40))
+    ring = sparse.eye_array(300) - sparse.eye_array(300, k=1) - 0.5 * sparse.eye_array(300, k=7)
+    for B in (dense, sparse.csr_array(ring)):
+        began = time.time()
+        stopped = support_margin(B, size=14, time_limit=0.3, method="completion")
+        assert 0.0 <= stopped.lower <= stopped.upper
+        assert time.time() - began < 60.0  # a guard against no limit at all, not a measurement
+        easier = support_margin(B, size=4)
+        assert stopped.upper <= easier.upper * (1.0 + 1e-9)
+
+
+def test_a_limit_makes_no_table_twice(monkeypatch):
+    """The sample that tells whether all will fit is part of the work: what it has made is used."""
+    made, make = [], Growth._shared
+
+    def counted(front, theta, deadline):
+        made.append((front.part.size, theta))
+        return make(front, theta, deadline)
+
+    monkeypatch.setattr(Growth, "_shared", counted)
+    B = random_rows("gaussian", 3, low=12, high=13)
+    without, (field, front) = front_of(B, 9, thin=True)[1], front_of(B, 9, thin=True)
+    theta = support_margin(B, size=9).value ** 2 * 4.0**-field.exponent * (1.0 - 1e-8)
+    made.clear()
+    assert not without.run(theta)
+    unlimited, made[:] = made.copy(), []
+    assert not front.run(theta, deadline=time.time() + 3600.0)
+    assert made == unlimited
+    assert front.floor == without.floor
+
+
+def test_every_number_of_processes_gives_the_same_bits():
+    B = sparse.csr_array(np.kron(np.eye(3), random_rows("identity", 7, low=14, high=15)))
+    one, two = (support_margin(B, size=8, n_jobs=jobs, method="completion") for jobs in (1, 2))
+    assert (one.value, one.lower, one.upper, one.support, one.tested) == (
+        two.value, two.lower, two.upper, two.support, two.tested,
+    )  # fmt: skip
+
+
+def test_blocks_and_hubs_are_left_to_the_other_kernels():
+    assert large_fronts(parts_of(make_field(np.eye(20), [2] * 10), 8), always=True) is None
+    hub = np.vstack([np.eye(400), np.eye(400)[:1] - np.eye(400)])
+    assert large_fronts(parts_of(make_field(sparse.csr_array(hub), None), 8), always=True) is None
+    thin = replace(parts_of(make_field(np.eye(20), None), 8)[0], size=6)
+    assert large_fronts([thin], always=True) is None
+
+
+def test_few_supports_are_gone_through_and_many_are_not():
+    ring = sparse.csr_array(sparse.eye_array(60) - sparse.eye_array(60, k=1) - sparse.eye_array(60, k=-9))
+    few, many = (parts_of(make_field(ring, None), size) for size in (7, 24))
+    assert large_fronts(few) is None
+    assert large_fronts(few, always=True) is not None
+    assert large_fronts(many) is not None
+
+
+def test_the_whole_field_bounds_every_support_from_below():
+    B = np.random.default_rng(4).standard_normal((40, 12))
+    bound = _whole_field(Search(make_field(B, None), 7))
+    exact = np.linalg.svd(B, compute_uv=False)[-1] ** 2 * 4.0 ** -make_field(B, None).exponent
+    assert bound == pytest.approx(exact, rel=1e-6)
+    assert bound <= exact
+    assert _whole_field(Search(make_field(B[:6], None), 7)) == 0.0
