@@ -13,8 +13,9 @@ as they like and differ on at most 2k other units, so
 
     γ(k | R) = min ‖B h‖ over unit h on R and at most 2k units beside it
 
-takes the place of γ_k in every promise (`solvers.decoding.erasures`). The rows that touch R stay: a
-check of what could not be read, or two relations through it, still say something about the others.
+takes the place of γ_k in every promise (`solvers.decoding._erasures`). The rows that touch R
+stay: a check of what could not be read, or two relations through it, still say something about the
+others.
 R itself has to be determined, unless it is not delivered. Repair and the live loop both ask this
 function, so a run ends where a repair succeeds. `Parts` are what a decoder chooses from.
 """

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from solvers.ambiguous_pair import RivalPair, rival_pair
-from solvers.delivered import delivered_margin, delivered_supports_below, delivered_worst_supports
-from solvers.faulty_checks import SuspectMargin, suspect_margin, wrong_check_margin
-from solvers.gamma import (
+from solvers._ambiguous_pair import RivalPair, rival_pair
+from solvers._delivered import delivered_margin, delivered_supports_below, delivered_worst_supports
+from solvers._faulty_checks import SuspectMargin, suspect_margin, wrong_check_margin
+from solvers._gamma import (
     SupportsBelow,
     margin,
     margins,
@@ -21,13 +21,13 @@ from solvers.gamma import (
     supports_below,
     worst_supports,
 )
-from solvers.groups import NodeColumns, column_groups
-from solvers.minimiser import Interrupted
+from solvers._groups import NodeColumns, column_groups
+from solvers._minimiser import Interrupted
+from solvers._structure import Gauge, Spark, gauge_directions, group_spark
 from solvers.result import LowerFrom, Margin, Status, SupportValue
-from solvers.structure import Gauge, Spark, gauge_directions, group_spark
 
 if TYPE_CHECKING:
-    from solvers.tracker import MarginTracker
+    from solvers._tracker import MarginTracker
 
 __all__ = [
     "Gauge",
@@ -61,7 +61,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name == "MarginTracker":  # compiles kernels on import: when used
-        from solvers.tracker import MarginTracker
+        from solvers._tracker import MarginTracker
 
         return MarginTracker
     raise AttributeError(f"module 'solvers' has no attribute {name!r}")

@@ -27,7 +27,7 @@ OR-Tools and PuLP.
 What it is for: a second opinion from general solvers on small fields. All pairs of coordinates are
 variables and the root bound is weak, so beyond a few dozen coordinates it ends with nothing. The
 branch and bound that this problem deserves, node in or node out with a bound on every completion
-and connectivity built in, is the search itself (`solvers.root_batches`).
+and connectivity built in, is the search itself (`solvers._root_batches`).
 
 `semidefinite`: the dual for group-sparse smallest eigenvalues (d'Aspremont's relaxation with
 groups).
@@ -50,7 +50,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from solvers.groups import NodeColumns, column_groups
+from solvers._groups import NodeColumns, column_groups
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,8 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.exact import scaled_above, scaled_below
-from solvers.groups import NodeColumns
+from solvers._exact import scaled_above, scaled_below
+from solvers._groups import NodeColumns
 
 EXACT_GAP = 1e-9
 """Bounds closer than this (relatively) are called exact."""

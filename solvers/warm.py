@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from solvers._delivered import delivered_margin
+from solvers._faulty_checks import suspect_margin
+from solvers._gamma import margin, supports_below, worst_supports
 from solvers.decoding import SupportDecoder
-from solvers.delivered import delivered_margin
-from solvers.faulty_checks import suspect_margin
-from solvers.gamma import margin, supports_below, worst_supports
 
 KINDS = ((1, False), (1, True), (2, False), (2, True))
 """Dimension of the nodes, and whether the field is sparse."""

@@ -4,10 +4,10 @@ cent.
 
 from __future__ import annotations
 
+from rrf_design.acquisition._loop import Acquirer
+from rrf_design.acquisition._purchases import Buys, Doubt, Purchase, Settlement
 from rrf_design.acquisition.journal import Journal
 from rrf_design.acquisition.live import acquire
-from rrf_design.acquisition.loop import Acquirer
-from rrf_design.acquisition.purchases import Buys, Doubt, Purchase, Settlement
 from rrf_design.acquisition.result import Acquisition, Bought, ItemResult, answer_log, read_run
 from rrf_design.acquisition.settings import Mode, Settings, Terms
 

@@ -18,7 +18,7 @@ from rrf_design.derive import with_classes
 from rrf_design.problem import Problem
 
 if TYPE_CHECKING:
-    from rrf_design.acquisition.state import ItemState
+    from rrf_design.acquisition._state import ItemState
     from rrf_design.responses import Parser
 
 

@@ -26,15 +26,15 @@ from dataclasses import dataclass, field, replace
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any
 
-from rrf_design.acquisition.purchases import Buys, Purchase, Settlement
+from rrf_design.acquisition._purchases import Buys, Purchase, Settlement
 from rrf_design.acquisition.sources import NOTHING, Attempted, Unreachable
 from rrf_design.acquisition.stopping import Because
 from rrf_design.errors import InputError
 from rrf_design.models.base import NotBegun
 
 if TYPE_CHECKING:
-    from rrf_design.acquisition.fetch import Fetcher
-    from rrf_design.acquisition.loop import Acquirer
+    from rrf_design.acquisition._fetch import Fetcher
+    from rrf_design.acquisition._loop import Acquirer
     from rrf_design.acquisition.redaction import Redactor
 
 GATHER = 0.005

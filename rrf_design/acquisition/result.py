@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from rrf_design import files
-from rrf_design.acquisition.candidates import Candidates
+from rrf_design.acquisition._candidates import Candidates
+from rrf_design.acquisition._concluding import conclude
+from rrf_design.acquisition._purchases import Buys, Settled
+from rrf_design.acquisition._state import ItemState, RunState
 from rrf_design.acquisition.classes import with_room
-from rrf_design.acquisition.concluding import conclude
 from rrf_design.acquisition.journal import Journal, Kind
-from rrf_design.acquisition.purchases import Buys, Settled
-from rrf_design.acquisition.state import ItemState, RunState
 from rrf_design.acquisition.stopping import Because
 from rrf_design.derive import realised
 from rrf_design.design import standing_of

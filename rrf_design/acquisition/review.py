@@ -16,8 +16,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rrf_design.acquisition.purchases import Buys, Settlement, purchase_id
-from rrf_design.acquisition.selection import Position
+from rrf_design.acquisition._purchases import Buys, Settlement, purchase_id
+from rrf_design.acquisition._selection import Position
 from rrf_design.acquisition.sources.stated import Person
 from rrf_design.documents import csv_rows, loads, text_lines, write_text
 from rrf_design.errors import InputError
@@ -26,8 +26,8 @@ from rrf_design.texts import json_text, sheet_text, showable
 from rrf_design.verdict import Verdict, dispute
 
 if TYPE_CHECKING:
-    from rrf_design.acquisition.fetch import Fetcher
-    from rrf_design.acquisition.loop import Acquirer
+    from rrf_design.acquisition._fetch import Fetcher
+    from rrf_design.acquisition._loop import Acquirer
 
 COLUMNS = (
     "id",

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rrf_design import __version__, files
-from rrf_design.acquisition.purchases import Doubt
+from rrf_design.acquisition._purchases import Doubt
 from rrf_design.acquisition.redaction import secret_name
 from rrf_design.acquisition.stopping import StoppingRule, default, record
 from rrf_design.documents import sealed

@@ -18,18 +18,18 @@ _HOME = {
     "verify": "rrf_design.checker.verifier",
     "Certificate": "rrf_design.certificates.issue",
     "certify": "rrf_design.certificates.issue",
-    "Rung": "rrf_design.certificates.ladder",
+    "Rung": "rrf_design.certificates._ladder",
     "Regime": "rrf_design.checker.wording",
     "NoiseKind": "rrf_design.checker.noise",
     "radius": "rrf_design.checker.noise",
     "Tolerances": "rrf_design.checker.noise",
     "Tail": "rrf_design.checker.noise",
-    "Uncertainty": "rrf_design.certificates.uncertainty",
-    "bootstrap_radius": "rrf_design.certificates.uncertainty",
-    "concentration_radius": "rrf_design.certificates.uncertainty",
-    "parser_radius": "rrf_design.certificates.uncertainty",
-    "calibrate": "rrf_design.certificates.uncertainty",
-    "read_calibration": "rrf_design.certificates.uncertainty",
+    "Uncertainty": "rrf_design.certificates._uncertainty",
+    "bootstrap_radius": "rrf_design.certificates._uncertainty",
+    "concentration_radius": "rrf_design.certificates._uncertainty",
+    "parser_radius": "rrf_design.certificates._uncertainty",
+    "calibrate": "rrf_design.certificates._uncertainty",
+    "read_calibration": "rrf_design.certificates._uncertainty",
     "LocalCertificate": "rrf_design.certificates.local",
     "local_certificate": "rrf_design.certificates.local",
     "curvature_bound": "rrf_design.certificates.local",
@@ -58,10 +58,8 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from rrf_design.certificates.issue import Certificate, certify
-    from rrf_design.certificates.ladder import Rung
-    from rrf_design.certificates.local import LocalCertificate, curvature_bound, local_certificate
-    from rrf_design.certificates.uncertainty import (
+    from rrf_design.certificates._ladder import Rung
+    from rrf_design.certificates._uncertainty import (
         Uncertainty,
         bootstrap_radius,
         calibrate,
@@ -69,6 +67,8 @@ if TYPE_CHECKING:
         parser_radius,
         read_calibration,
     )
+    from rrf_design.certificates.issue import Certificate, certify
+    from rrf_design.certificates.local import LocalCertificate, curvature_bound, local_certificate
     from rrf_design.checker.noise import NoiseKind, Tail, Tolerances, radius
     from rrf_design.checker.verifier import Verification, verify
     from rrf_design.checker.wording import Regime

@@ -24,7 +24,7 @@ import numpy as np
 
 from rrf_design._margin import check_k
 from rrf_design.arguments import is_dataset, noise_of, seconds_of
-from rrf_design.certificates.ladder import (
+from rrf_design.certificates._ladder import (
     Rung,
     climb,
     climb_protected,
@@ -34,7 +34,7 @@ from rrf_design.certificates.ladder import (
     rivals_section,
     unwhitened_protected,
 )
-from rrf_design.certificates.sections import (
+from rrf_design.certificates._sections import (
     audit_section,
     bare_operator,
     budget_sections,
@@ -50,7 +50,7 @@ from rrf_design.certificates.sections import (
     unwhitened_section,
     witness_section,
 )
-from rrf_design.certificates.uncertainty import Uncertainty
+from rrf_design.certificates._uncertainty import Uncertainty
 from rrf_design.checker.document import FORMAT, VERSION, check_form, content_digest
 from rrf_design.checker.noise import (
     ErrorTerms,

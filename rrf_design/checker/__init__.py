@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rrf_design.checker.steps import Check
+    from rrf_design.checker._steps import Check
     from rrf_design.checker.verifier import Verification, verify
 
 __all__ = ["Check", "Verification", "verify"]
@@ -24,6 +24,7 @@ def __getattr__(name: str) -> Any:
     """
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from rrf_design.checker import steps, verifier
+    from rrf_design.checker import _steps as steps
+    from rrf_design.checker import verifier
 
     return getattr(steps if name == "Check" else verifier, name)

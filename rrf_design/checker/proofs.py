@@ -34,9 +34,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rrf_design.checker.couplings import WIDEST
+from rrf_design.checker._couplings import WIDEST
+from rrf_design.checker._gram import check_pairs
 from rrf_design.checker.exact import MOST_COLUMNS, ProofOutcome, definiteness
-from rrf_design.checker.gram import check_pairs
 from rrf_design.checker.record import OperatorRecord
 
 CAPACITY = 2048  # rejected supports that are collected before they are settled one by one
@@ -76,10 +76,12 @@ def prove_floor(
     """
     if floor <= 0.0 and not with_radii:
         return Proof(ProofOutcome.PROVED, 0, 0)
-    from rrf_design.checker import centre_elimination, centres, completion
-    from rrf_design.checker.couplings import WIDEST
-    from rrf_design.checker.enumeration import new_walk, walk
-    from rrf_design.checker.gram import field_of
+    from rrf_design.checker import _centre_elimination as centre_elimination
+    from rrf_design.checker import _centres as centres
+    from rrf_design.checker import _completion as completion
+    from rrf_design.checker._couplings import WIDEST
+    from rrf_design.checker._enumeration import new_walk, walk
+    from rrf_design.checker._gram import field_of
 
     size = min(size, len(record.node_ids))
     deadline = None if time_limit is None else time.monotonic() + time_limit
@@ -158,7 +160,7 @@ def run_searches(
     """Each (kernel, part of the field, memory) to its end; what floats reject is settled by
     `settle`, one support at a time.
     """
-    from rrf_design.checker.enumeration import COUNT, DONE, ROOT, TESTED, Walk
+    from rrf_design.checker._enumeration import COUNT, DONE, ROOT, TESTED, Walk
 
     escalated = 0
     for number, (search, part, memory) in enumerate(searches):
@@ -194,7 +196,7 @@ def refusal(
 
 def _hunted(memory: Any) -> float:
     """What share of the centres of a dense component has been dealt with."""
-    from rrf_design.checker.centres import LEVEL
+    from rrf_design.checker._centres import LEVEL
 
     return float((memory.place[0] - (memory.state[LEVEL] > 0)) / max(int(memory.centres[0]), 1))
 
@@ -207,7 +209,7 @@ def _from_centres(gram: Any, shift: float) -> Any:
     """Build supports from their centres only (see `centres`): with these ranked first, every other
     support is met.
     """
-    from rrf_design.checker.couplings import roots_of
+    from rrf_design.checker._couplings import roots_of
 
     walked = np.zeros(len(gram.sizes), dtype=np.bool_)
     walked[gram.roots] = True

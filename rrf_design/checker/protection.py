@@ -39,8 +39,8 @@ import numpy as np
 from flint import fmpq
 from numpy.typing import NDArray
 
+from rrf_design.checker._gram import ORDER
 from rrf_design.checker.exact import ProofOutcome, rational
-from rrf_design.checker.gram import ORDER
 from rrf_design.checker.proofs import CAPACITY, Clock, Proof, refusal, rooted_at, run_searches
 from rrf_design.checker.record import OperatorRecord, calm_columns
 from rrf_design.errors import Refused
@@ -305,10 +305,12 @@ def _prove_delivered(
     """The claim for every set of units, `settle` deciding one of them exactly; None where floats
     are no use or it would not fit.
     """
-    from rrf_design.checker import centre_elimination, centres, completion
-    from rrf_design.checker.couplings import WIDEST, roots_of
-    from rrf_design.checker.enumeration import new_walk, walk
-    from rrf_design.checker.gram import field_of
+    from rrf_design.checker import _centre_elimination as centre_elimination
+    from rrf_design.checker import _centres as centres
+    from rrf_design.checker import _completion as completion
+    from rrf_design.checker._couplings import WIDEST, roots_of
+    from rrf_design.checker._enumeration import new_walk, walk
+    from rrf_design.checker._gram import field_of
 
     record = _record_of_units(claim)
     if not record.calm:

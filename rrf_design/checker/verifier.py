@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
+from rrf_design.checker._steps import Check, Documented, Progress, Steps
 from rrf_design.checker.document import parse
-from rrf_design.checker.steps import Check, Documented, Progress, Steps
 from rrf_design.checker.wording import ON_TRUST
 from rrf_design.errors import InputError, Refused
 

@@ -8,11 +8,11 @@ computed by the exact engine.
 
 from __future__ import annotations
 
+from rrf_design.planning._frontiers import Frontier, Point, frontier
+from rrf_design.planning._greedy import Pick, Tracked, look
+from rrf_design.planning._outcome import finish, starting_design
 from rrf_design.planning.contract import Objective, Order, Plan, Planner, PlanStatus, Step, read_plan, write_plan
 from rrf_design.planning.evaluator import Evaluator
-from rrf_design.planning.frontiers import Frontier, Point, frontier
-from rrf_design.planning.greedy import Pick, Tracked, look
-from rrf_design.planning.outcome import finish, starting_design
 from rrf_design.planning.portfolios import Aim, Portfolio, Share, portfolio
 from rrf_design.planning.registry import PLANNERS, plan, planner
 

@@ -30,11 +30,11 @@ from rrf_design.derive import asking
 from rrf_design.errors import InputError
 from rrf_design.market import Mask, exact
 from rrf_design.noise import Radius, radius_of
+from rrf_design.planning._frontiers import STEP, Point, walk
+from rrf_design.planning._outcome import starting_design
 from rrf_design.planning.contract import REACHED, Order, PlanStatus
 from rrf_design.planning.evaluator import NULL, Evaluator
-from rrf_design.planning.frontiers import STEP, Point, walk
 from rrf_design.planning.goals import choices, nominal, price_of
-from rrf_design.planning.outcome import starting_design
 from rrf_design.planning.supports import least_eigenvalues
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def shape(evaluator: Evaluator) -> bytes:
 
 
 def _walk_frontier(evaluator: Evaluator, goal: Order) -> Curve:
-    from rrf_design.planning.frontiers import walk
+    from rrf_design.planning._frontiers import walk
 
     points, complete = walk(evaluator, goal)
     masks = [evaluator.market.mask(point.selected) for point in points]

@@ -24,7 +24,7 @@ from rrf_design.planning.curves import Curve, curves_of, shape
 from rrf_design.planning.evaluator import Evaluator
 
 if TYPE_CHECKING:
-    from rrf_design.planning.frontiers import Point
+    from rrf_design.planning._frontiers import Point
     from rrf_design.problem import Problem
 
 CHUNK = 64  # fields per task

@@ -33,11 +33,11 @@ def _made(module: str, name: str, *arguments: Any, **settings: Any) -> Planner:
 
 
 PLANNERS: dict[str, Callable[..., Planner]] = {
-    "greedy": partial(_made, "greedy", "Greedy"),
-    "lookahead": partial(_made, "greedy", "Greedy", "lookahead", pairs=True),
-    "local": partial(_made, "optimal", "Local"),
-    "optimal": partial(_made, "optimal", "Optimal"),
-    "witness-cuts": partial(_made, "optimal", "Optimal", "witness-cuts", hulls=False),
+    "greedy": partial(_made, "_greedy", "Greedy"),
+    "lookahead": partial(_made, "_greedy", "Greedy", "lookahead", pairs=True),
+    "local": partial(_made, "_optimal", "Local"),
+    "optimal": partial(_made, "_optimal", "Optimal"),
+    "witness-cuts": partial(_made, "_optimal", "Optimal", "witness-cuts", hulls=False),
 }
 
 
@@ -227,7 +227,7 @@ def _jointly(
     budget: float | None,
     goal: Goal | None,
 ) -> Plan:
-    from rrf_design.planning.jointly import joint_plan
+    from rrf_design.planning._jointly import joint_plan
 
     if method not in ("auto", "optimal"):
         raise InputError(f"method: {method!r} does not go with jointly, which tries every selection; leave one out")

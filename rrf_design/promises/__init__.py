@@ -19,17 +19,17 @@ from __future__ import annotations
 
 from rrf_design.checker.promises import prove_audit, prove_policy
 from rrf_design.promises._pilot import Pilot, pilot, pilot_settings
+from rrf_design.promises._pilot_analysis import PilotResult, gold_truths, run_pilot
+from rrf_design.promises._pilot_design import PilotPlan, PilotSettings, plan_pilot
+from rrf_design.promises._play import play
+from rrf_design.promises._sheets import AnswerSheet, read_sheet
+from rrf_design.promises._truths import GoldRule, Truth
 from rrf_design.promises.audits import Audit, audit, audit_document, draw_audit, read_delivered
 from rrf_design.promises.buying import LiveModels
 from rrf_design.promises.forecast import forecast_pilot
-from rrf_design.promises.pilot_analysis import PilotResult, gold_truths, run_pilot
-from rrf_design.promises.pilot_design import PilotPlan, PilotSettings, plan_pilot
-from rrf_design.promises.play import play
 from rrf_design.promises.policies import CHECK_EVERYTHING, LadderPolicy
 from rrf_design.promises.policy_document import policy_document
 from rrf_design.promises.running import PolicyRun, run_policy
-from rrf_design.promises.sheets import AnswerSheet, read_sheet
-from rrf_design.promises.truths import GoldRule, Truth
 
 __all__ = [
     "CHECK_EVERYTHING",

@@ -33,11 +33,16 @@ from rrf_design.checker.promise_words import percent_above
 from rrf_design.checks import rows_of
 from rrf_design.documents import sealed
 from rrf_design.errors import InputError
-from rrf_design.promises.checks import noisy
+from rrf_design.promises._checks import noisy
+from rrf_design.promises._measure_relations import (
+    broken_relations,
+    measured_radii,
+    radius_proposals,
+    relation_proposals,
+)
+from rrf_design.promises._sheets import AnswerSheet, ItemAnswers, read_sheet
+from rrf_design.promises._truths import GoldRule, Said, Truth, place_of, read_truth, same
 from rrf_design.promises.judging import Judgement, interval, judgements_of, measure_judges, read_judgements
-from rrf_design.promises.measure_relations import broken_relations, measured_radii, radius_proposals, relation_proposals
-from rrf_design.promises.sheets import AnswerSheet, ItemAnswers, read_sheet
-from rrf_design.promises.truths import GoldRule, Said, Truth, place_of, read_truth, same
 from rrf_design.questions.answers import RecordedAnswers
 from rrf_design.questions.recipe import Recipe
 from rrf_design.risk import best_risk, disputed, fit_crowd, rate_bound

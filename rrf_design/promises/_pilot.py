@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from rrf_design.checker.promises import prove_policy
 from rrf_design.errors import InputError
-from rrf_design.promises.buying import NOTHING, BoughtAnswers, LiveModels
-from rrf_design.promises.pilot_analysis import gold_truths, refuse_second_look, run_pilot, stages, why_stop
-from rrf_design.promises.pilot_design import (
+from rrf_design.promises._pilot_analysis import gold_truths, refuse_second_look, run_pilot, stages, why_stop
+from rrf_design.promises._pilot_design import (
     OTHERS,
     PilotPlan,
     PilotSettings,
@@ -28,11 +27,12 @@ from rrf_design.promises.pilot_design import (
     plan_pilot,
     settings_of,
 )
+from rrf_design.promises._reuse import recalled_pilot
+from rrf_design.promises._truths import EXACT_CHECKS
+from rrf_design.promises.buying import NOTHING, BoughtAnswers, LiveModels
 from rrf_design.promises.policy_document import policy_document
-from rrf_design.promises.reuse import recalled_pilot
 from rrf_design.promises.reviews import refuse_strangers, row_text
 from rrf_design.promises.running import question_of
-from rrf_design.promises.truths import EXACT_CHECKS
 from rrf_design.questions.answers import RecordedAnswers
 from rrf_design.risk import Among, Statement
 from rrf_design.risk.arguments import choice

@@ -28,9 +28,9 @@ from rrf_design.checks import delivered_node
 from rrf_design.documents import checked, kind_of, read, sealed
 from rrf_design.errors import InputError, Refused
 from rrf_design.files import canonical_digest
-from rrf_design.promises.pilot_analysis import checked_value
+from rrf_design.promises._pilot_analysis import checked_value
+from rrf_design.promises._truths import EXACT_CHECKS, GoldRule, answer_is_right, cannot_tell, read_truth
 from rrf_design.promises.reviews import person_question, refuse_strangers, row_text
-from rrf_design.promises.truths import EXACT_CHECKS, GoldRule, answer_is_right, cannot_tell, read_truth
 from rrf_design.questions.datasets import Dataset
 from rrf_design.questions.tables import Cells, RowFaults, open_table
 from rrf_design.risk import AuditSequence, draw_order

@@ -29,7 +29,7 @@ from rrf_design.errors import InputError, RetryLater
 from rrf_design.field import Node
 from rrf_design.market import declared, exact
 from rrf_design.problem import Problem
-from rrf_design.promises.checks import is_known, machine_checks, shown_to
+from rrf_design.promises._checks import is_known, machine_checks, shown_to
 from rrf_design.questions.answers import RecordedAnswer
 from rrf_design.questions.datasets import Dataset
 from rrf_design.responses.parsed import INVALID, Parser

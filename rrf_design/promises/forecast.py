@@ -31,11 +31,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rrf_design.checker.promise_words import percent_about, percent_above, plain_percent
-from rrf_design.promises.pilot_design import FEWEST_OTHERS, OTHERS, PilotPlan, PilotSettings, among_of
-from rrf_design.promises.pilot_order import replayed
-from rrf_design.promises.play import play
+from rrf_design.promises._pilot_design import FEWEST_OTHERS, OTHERS, PilotPlan, PilotSettings, among_of
+from rrf_design.promises._pilot_order import replayed
+from rrf_design.promises._play import play
+from rrf_design.promises._sheets import AnswerSheet
 from rrf_design.promises.policies import CHECK_EVERYTHING, SHARES, LastRung
-from rrf_design.promises.sheets import AnswerSheet
 from rrf_design.risk import (
     Among,
     Forecast,
@@ -63,7 +63,7 @@ from rrf_design.risk.sequences import sequential_tail
 from rrf_design.risk.statements import evidence
 
 if TYPE_CHECKING:
-    from rrf_design.promises.pilot_analysis import PilotResult
+    from rrf_design.promises._pilot_analysis import PilotResult
 
 SIZES = (0.5, 1.0, 2.0, 4.0)
 """Of the rule of thumb."""

@@ -20,7 +20,7 @@ from rrf_design.acquisition.sources import calibrate
 from rrf_design.blocks import Anchor
 from rrf_design.checker.promise_words import number_above, percent_about, percent_above, percent_below, plain_percent
 from rrf_design.errors import InputError
-from rrf_design.promises.truths import Said, Truth, place_of, same
+from rrf_design.promises._truths import Said, Truth, place_of, same
 from rrf_design.questions.templates import strict_number
 from rrf_design.risk import best_risk, rate_bound
 
@@ -85,8 +85,8 @@ def judgements_of(run: Acquisition, dataset: Dataset) -> list[Judgement]:
     """What the verifiers of a run said of delivered values whose truth is known; a judge is called
     as its check is.
     """
-    from rrf_design.promises.sheets import Shape
-    from rrf_design.promises.truths import GoldRule, read_truth
+    from rrf_design.promises._sheets import Shape
+    from rrf_design.promises._truths import GoldRule, read_truth
 
     said: dict[str, list[Bought]] = {}
     for entry in run.purchases:

@@ -59,7 +59,7 @@ from rrf_design.errors import InputError
 from rrf_design.files import suggestion
 from rrf_design.market import exact
 from rrf_design.problem import Problem
-from rrf_design.promises.checks import machine_checks, shown_to
+from rrf_design.promises._checks import machine_checks, shown_to
 from rrf_design.risk import Gate, Ladder, Last, lead_family
 
 LARGEST_K = 2

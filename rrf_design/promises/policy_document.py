@@ -16,14 +16,14 @@ from rrf_design.checker.promises import prove_policy
 from rrf_design.checker.tails import PromiseScope
 from rrf_design.documents import sealed
 from rrf_design.errors import Refused
-from rrf_design.promises.checks import program_digests
+from rrf_design.promises._checks import program_digests
+from rrf_design.promises._pilot_design import Population
+from rrf_design.promises._play import PlayedPolicy
 from rrf_design.promises.forecast import stronger_promise
-from rrf_design.promises.pilot_design import Population
-from rrf_design.promises.play import PlayedPolicy
 from rrf_design.risk import Among, AssessedPolicy, PolicyChoice
 
 if TYPE_CHECKING:
-    from rrf_design.promises.pilot_analysis import PilotResult
+    from rrf_design.promises._pilot_analysis import PilotResult
 
 
 def policy_document(result: PilotResult) -> dict[str, Any]:

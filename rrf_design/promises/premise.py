@@ -12,7 +12,7 @@ from rrf_design.certificates.issue import Certificate
 from rrf_design.checker.document import OTHER, alike, check_pilot, content_digest, failures, rate_above, sentence
 from rrf_design.checker.promises import prove_policy
 from rrf_design.errors import InputError, Refused
-from rrf_design.promises.pilot_design import Population
+from rrf_design.promises._pilot_design import Population
 from rrf_design.promises.policy_document import check_draw
 
 if TYPE_CHECKING:

@@ -473,7 +473,7 @@ def _reads_classes(spec: Any) -> bool:
     """Whether answers are classes: each is compared with the other answers of its item, and with
     nothing else.
     """
-    from rrf_design.questions.shortform import static_dim
+    from rrf_design.questions._shortform import static_dim
 
     try:
         return static_dim(spec) == 0

@@ -326,8 +326,8 @@ def recipe_from_document(
     """The recipe from the parsed content of a file; InputError is one line that names the entry and
     the remedy.
     """
+    from rrf_design.questions._shortform import compile_short, own_long
     from rrf_design.questions.filling import Filler, check_recipe
-    from rrf_design.questions.shortform import compile_short, own_long
 
     if not isinstance(document, dict):
         raise InputError(

@@ -7,6 +7,9 @@ penalty on held-out fields.
 
 from __future__ import annotations
 
+from rrf_design.repairing._convex import PenaltyCalibration, calibrate
+from rrf_design.repairing._failures import Failure, count_failures
+from rrf_design.repairing._methods import METHODS
 from rrf_design.repairing.contract import (
     Alternative,
     Certainty,
@@ -17,10 +20,7 @@ from rrf_design.repairing.contract import (
     Task,
     to_document,
 )
-from rrf_design.repairing.convex import PenaltyCalibration, calibrate
-from rrf_design.repairing.failures import Failure, count_failures
 from rrf_design.repairing.fields import ResponseField, read_responses
-from rrf_design.repairing.methods import METHODS
 from rrf_design.repairing.nonlinear import LocalRepair, finite_alternatives, log_coordinates, repair_nonlinear
 from rrf_design.repairing.programs import ProgramChoice, select_program
 from rrf_design.repairing.repairs import RepairBatch, repair, repair_many

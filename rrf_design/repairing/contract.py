@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from rrf_design.noise import Radius
     from rrf_design.operators import Operator
     from rrf_design.problem import Problem
-    from rrf_design.repairing.failures import Failure
+    from rrf_design.repairing._failures import Failure
     from rrf_design.repairing.fields import ResponseField
     from solvers.result import Progress
 
@@ -198,8 +198,8 @@ class Decoder(ABC):
     Stateless: one object serves any number of tasks, also at the same time.
 
     `name` is what users write as method. A decoder never judges its own certainty: it says what it
-    proved, and `rrf_design.repairing.judgement` compares that with the margin, ε and k in one place
-    for all methods.
+    proved, and `rrf_design.repairing._judgement` compares that with the margin, ε and k in one
+    place for all methods.
     """
 
     name: str

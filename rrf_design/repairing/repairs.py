@@ -19,13 +19,13 @@ import numpy as np
 from rrf_design.arguments import is_dataset, noise_of, seconds_of
 from rrf_design.errors import InputError
 from rrf_design.noise import Noise, radius_of
+from rrf_design.repairing._exact import ZERO_RULE, Exact
+from rrf_design.repairing._failures import count_failures
+from rrf_design.repairing._judgement import finish
+from rrf_design.repairing._methods import choose
 from rrf_design.repairing.contract import Candidate, Decoder, DecoderOutcome, Prepared, Repair, Task, WorkSettings
 from rrf_design.repairing.decoding import Decoding, widened
-from rrf_design.repairing.exact import ZERO_RULE, Exact
-from rrf_design.repairing.failures import count_failures
 from rrf_design.repairing.fields import make_task
-from rrf_design.repairing.judgement import finish
-from rrf_design.repairing.methods import choose
 from rrf_design.verdict import Verdict, counted, worst
 
 if TYPE_CHECKING:
@@ -209,7 +209,7 @@ def repair(
     _refuse("repair of one problem", reviews=reviews, resume=resume)
     work = WorkSettings(n_jobs, seconds_of(time_limit), seed, progress, options)
     if problem.nonlinear:
-        from rrf_design.repairing.local import repair_locally
+        from rrf_design.repairing._local import repair_locally
 
         other = {"select": select, "method": None if method == "auto" else method, "candidates": candidates}
         other |= {"truth": truth, "anchors": anchors, **options}

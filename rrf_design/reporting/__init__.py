@@ -7,7 +7,7 @@ and writes its page.
 
 from __future__ import annotations
 
-from rrf_design.reporting.charts import Bar, Series, bar_chart, line_chart, step_chart
+from rrf_design.reporting._charts import Bar, Series, bar_chart, line_chart, step_chart
 from rrf_design.reporting.documents import write_report
 from rrf_design.reporting.pages import (
     Card,

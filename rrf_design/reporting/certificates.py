@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rrf_design.reporting.charts import Series, line_chart
+from rrf_design.reporting._charts import Series, line_chart
+from rrf_design.reporting._fieldview import FieldView
+from rrf_design.reporting._graph import draw_field
 from rrf_design.reporting.designs import bounds_words, gamma
-from rrf_design.reporting.fieldview import FieldView
-from rrf_design.reporting.graph import draw_field
 from rrf_design.reporting.pages import (
     Card,
     Child,

@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, Any
 
 from rrf_design.documents import checked, sealed
 from rrf_design.errors import InputError
+from rrf_design.reporting._sentences import MEANINGS, SIGNS, common, many_sentence
 from rrf_design.reporting.pages import (
     Card,
     Child,
@@ -46,7 +47,6 @@ from rrf_design.reporting.pages import (
     tag,
     visible,
 )
-from rrf_design.reporting.sentences import MEANINGS, SIGNS, common, many_sentence
 from rrf_design.texts import digits, rounded_down, rounded_up
 from rrf_design.verdict import Verdict
 

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from rrf_design.errors import InputError
 from rrf_design.goal import CERTAIN, reaches
-from rrf_design.reporting.charts import Series, line_chart
-from rrf_design.reporting.fieldview import FieldView
-from rrf_design.reporting.graph import draw_field
+from rrf_design.reporting._charts import Series, line_chart
+from rrf_design.reporting._fieldview import FieldView
+from rrf_design.reporting._graph import draw_field
 from rrf_design.reporting.pages import (
     Card,
     Child,

@@ -25,18 +25,18 @@ if TYPE_CHECKING:
 
 _PAGES = {
     "rrf-explanation": "rrf_design.reporting.designs:design_page",
-    "rrf-plan": "rrf_design.reporting.plans:plan_page",
-    "rrf-frontier": "rrf_design.reporting.plans:frontier_page",
+    "rrf-plan": "rrf_design.reporting._plans:plan_page",
+    "rrf-frontier": "rrf_design.reporting._plans:frontier_page",
     "rrf-certificate": "rrf_design.reporting.certificates:certificate_page",
-    "rrf-repair": "rrf_design.reporting.repairs:repair_page",
+    "rrf-repair": "rrf_design.reporting._repairs:repair_page",
     "rrf-repair-batch": "rrf_design.reporting.delivery:batch_page",
     "rrf-run": "rrf_design.reporting.runs:run_page",
     "rrf-delivery": "rrf_design.reporting.delivery:delivered",
     "rrf-item-table": "rrf_design.reporting.delivery:item_table_page",
-    "rrf-policy": "rrf_design.reporting.policies:policy_page",
-    "rrf-policy-run": "rrf_design.reporting.policies:policy_run_page",
-    "rrf-audit": "rrf_design.reporting.policies:audit_page",
-    "rrf-scenario": "rrf_design.reporting.scenarios:scenario_page",
+    "rrf-policy": "rrf_design.reporting._policies:policy_page",
+    "rrf-policy-run": "rrf_design.reporting._policies:policy_run_page",
+    "rrf-audit": "rrf_design.reporting._policies:audit_page",
+    "rrf-scenario": "rrf_design.reporting._scenarios:scenario_page",
 }
 """Format name to the function that says what its page shows: (PageSource) -> PageParts. Imported
 when used. The one place where a kind of document meets its page.

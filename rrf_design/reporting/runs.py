@@ -9,11 +9,13 @@ from datetime import datetime
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
-from rrf_design.reporting.charts import Bar, Series, bar_chart, step_chart
+from rrf_design.reporting._charts import Bar, Series, bar_chart, step_chart
+from rrf_design.reporting._fieldview import FieldView, folded
+from rrf_design.reporting._graph import draw_field
+from rrf_design.reporting._repairs import answers, repaired_view
+from rrf_design.reporting._sentences import MEANINGS, SIGNS, said
 from rrf_design.reporting.delivery import items_table, moment, run_delivery, run_head, vector
 from rrf_design.reporting.designs import gamma
-from rrf_design.reporting.fieldview import FieldView, folded
-from rrf_design.reporting.graph import draw_field
 from rrf_design.reporting.pages import (
     MANY,
     Card,
@@ -34,8 +36,6 @@ from rrf_design.reporting.pages import (
     tag,
     without_empty,
 )
-from rrf_design.reporting.repairs import answers, repaired_view
-from rrf_design.reporting.sentences import MEANINGS, SIGNS, said
 
 if TYPE_CHECKING:
     from rrf_design.reporting.documents import PageSource

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from rrf_design.errors import InputError
-from rrf_design.responses.finding import marked
+from rrf_design.responses._finding import marked
 from rrf_design.responses.parsed import Parsed, Parser, ParseStatus, failure, labelled
 
 # A class that nobody can read is no class, and the compiler's own limits are far above this.

@@ -40,24 +40,24 @@ class _Entry:
 
 _PARSERS = {
     "integer": _Entry(
-        "numeric:IntegerParser", "the whole number that the answer is: marked as such, or the only one", ("",)
+        "_numeric:IntegerParser", "the whole number that the answer is: marked as such, or the only one", ("",)
     ),
-    "integer-strict": _Entry("numeric:IntegerParser", "the whole answer is one integer", ("strict",)),
+    "integer-strict": _Entry("_numeric:IntegerParser", "the whole answer is one integer", ("strict",)),
     "integer-last": _Entry(
-        "numeric:IntegerParser",
+        "_numeric:IntegerParser",
         "the last number, which must be whole: by its place, not by its meaning",
         ("last",),
     ),
-    "integer-first": _Entry("numeric:IntegerParser", "the first number, which must be whole", ("first",)),
+    "integer-first": _Entry("_numeric:IntegerParser", "the first number, which must be whole", ("first",)),
     "rational": _Entry(
-        "numeric:RationalParser", "the number that the answer is: a fraction, an integer or a decimal, exactly"
+        "_numeric:RationalParser", "the number that the answer is: a fraction, an integer or a decimal, exactly"
     ),
     "decimal": _Entry(
-        "numeric:DecimalParser", "the number that the answer is; `decimal` says which mark its decimals have"
+        "_numeric:DecimalParser", "the number that the answer is; `decimal` says which mark its decimals have"
     ),
     "yes-no": _Entry("worded:YesNoParser", "yes is 1, no is 0; as many as `count` says"),
     "json": _Entry(
-        "structured:json_parser",
+        "_structured:json_parser",
         "the number at `field` of a JSON object, or `dim` of them; or what the parser `of` reads there",
     ),
     "choice": _Entry("worded:ChoiceParser", "one of `options`, as a one and zeros; with `letters`, also by A, B, C"),
@@ -67,7 +67,7 @@ _PARSERS = {
     ),
     "label": _Entry("open_text:LabelParser", "a short text as a class, reduced by what `normalise` lists"),
     "call": _Entry("open_text:CallParser", "a function call with literal arguments as a class"),
-    "mathematics": _Entry("mathematics:MathematicsParser", "LaTeX or a formula as a class (extra `mathematics`)"),
+    "mathematics": _Entry("_mathematics:MathematicsParser", "LaTeX or a formula as a class (extra `mathematics`)"),
     "code": _Entry("programs:CodeParser", "a Python function `entry`, run in the sandbox on `tests`: one integer each"),
 }
 """All that has to be said of a new parser."""
@@ -278,7 +278,7 @@ def reviewed_value(name: str, said: str, parser: Parser | None, *, rows: int | N
             raise InputError(f"review {name!r}: {said!r:.60} is no answer to the parser {parser.name!r}")
         return found.label
     wanted = rows or (1 if parser is None else parser.dim)
-    from rrf_design.responses.numeric import DecimalParser
+    from rrf_design.responses._numeric import DecimalParser
 
     numbers = _plain(said, wanted)
     if numbers is not None:

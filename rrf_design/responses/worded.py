@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rrf_design.errors import InputError
-from rrf_design.responses.finding import LONGEST, marked
+from rrf_design.responses._finding import LONGEST, marked
 from rrf_design.responses.parsed import Parsed, Parser, ParseStatus, failure, numbers
 
 _TRUTH = re.compile(r"(?<!\w)(yes|no|true|false)(?!\w)", re.IGNORECASE)

@@ -15,7 +15,7 @@ Documents are proved again by `rrf_design.checker`, which shares nothing with th
 
 from __future__ import annotations
 
-from rrf_design.risk.cascades import (
+from rrf_design.risk._cascades import (
     UNREADABLE,
     Crowd,
     Gate,

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rrf_design.errors import InputError
+from rrf_design.risk._cascades import Crowd, Replay
 from rrf_design.risk.arguments import Number, share, whole
-from rrf_design.risk.cascades import Crowd, Replay
 from rrf_design.risk.counts import BinomialTail, rate_bound
 from rrf_design.risk.orders import front, passing_count, strides, trusted_risk
 from rrf_design.risk.sequences import sequential_tail

@@ -22,8 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from solvers.decoding.result import ConvexSolution
-from solvers.groups import column_groups
+from solvers._groups import column_groups
+from solvers.decoding._result import ConvexSolution
 
 Array = NDArray[np.float64]
 

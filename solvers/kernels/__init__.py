@@ -2,7 +2,7 @@
 
 All three kernels (dense scalar, dense blocks, sparse) answer that one question and share its
 vocabulary. N is G − θI with a diagonal shrunk by a bound on every rounding error involved (see
-`solvers.gram`), so that a support whose elimination runs through with positive pivots is proven
+`solvers._gram`), so that a support whose elimination runs through with positive pivots is proven
 harmless in exact arithmetic; the others are reported.
 
 Centres. If N_SS is not positive semidefinite, scale it to unit diagonal, C, and let x be an

@@ -11,7 +11,7 @@ stay bounds and only the largest is brought up to date. A cheap bound does for m
 
 The last three nodes are decided in closed form. The search ends at the first harmful set it meets.
 Scaling anew at every level costs a few roundings relative to √(M_ii M_jj), which the shrunk
-diagonal pays for (`solvers.gram`).
+diagonal pays for (`solvers._gram`).
 """
 
 from __future__ import annotations

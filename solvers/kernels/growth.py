@@ -14,7 +14,7 @@ is met once.
 holds another attachment only if some other node of F is near enough.
 
 K is one Cholesky, extended node by node: its rounding is a perturbation of N that the shrunk
-diagonal pays for (`solvers.gram`).
+diagonal pays for (`solvers._gram`).
 """
 
 from __future__ import annotations

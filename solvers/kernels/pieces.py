@@ -8,7 +8,7 @@ f's piece T is a connected set that holds f and avoids u. What matters of T is i
 only attachment, `several[e, b, m]` when there are at most m, up to `largest` nodes by going through
 every connected T once. Beyond, `extend_by_trees` goes on exactly where no cycle closes.
 
-Rigour. T's Cholesky runs through on the shrunk matrix (see `solvers.gram`), so N_T is positive
+Rigour. T's Cholesky runs through on the shrunk matrix (see `solvers._gram`), so N_T is positive
 definite; its inverse W is a float matrix whose residual I − N_T·W is bounded together with its
 rounding, which bounds every entry of the true inverse; and λ_max(W_AA) is at most max_i (|W_AA|
 x)_i / x_i for any positive x (Collatz), here after two power steps. No eigenvalue is computed, and

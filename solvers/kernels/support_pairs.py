@@ -1,5 +1,5 @@
 """All pairs of nodes in one pass: the last two levels of a support search (called by
-solvers/decoding/traversal.py).
+solvers/decoding/_traversal.py).
 
 With bases Q_i, Q_j and b = Qᵀs, the residual of the pair exceeds ρ exactly when the bordered Gram
 matrix

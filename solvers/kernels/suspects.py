@@ -2,13 +2,13 @@
 harmless?
 
 Harmless means N_R = G_SS − θP − (1 + ρ)·Σ_{b∈R} B_bSᵀB_bS ⪰ 0, with P the wanted coordinates (see
-`solvers.faulty_checks`). Connected supports are grown from their root, each once. For one of them
+`solvers._faulty_checks`). Connected supports are grown from their root, each once. For one of them
 the blocks are taken away one by one, and a whole family of choices at a time is excluded by the
 trace: with N ≻ 0, N − Σ_b A_b ⪰ 0 as soon as Σ_b tr(N⁻¹A_b) ≤ 1. So if the r largest traces add up
 to at most 1, no choice of r blocks does harm.
 
 Every error is bounded entrywise by a multiple of f_i f_j, f_i² = (1 + ρ)·G_ii, as in
-`solvers.gram`; the diagonal comes in lowered by that. It also covers the triangular solves behind
+`solvers._gram`; the diagonal comes in lowered by that. It also covers the triangular solves behind
 the traces: each is exact for a factor that is off by as little.
 """
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 _MODULE = """
 from rrf_design.models.scripted import ScriptedModel
-from rrf_design.planning.greedy import Greedy
-from rrf_design.responses.numeric import IntegerParser
+from rrf_design.planning._greedy import Greedy
+from rrf_design.responses._numeric import IntegerParser
 
 def model(answer="7", *, slots=1):
     return ScriptedModel(lambda request: answer, name=f"acme {answer}", slots=slots)

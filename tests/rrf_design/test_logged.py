@@ -197,7 +197,7 @@ def test_the_scatter_of_a_node_comes_from_a_log_and_is_raised(tmp_path: Path) ->
 
 @pytest.mark.parametrize(("key", "value"), [("inflation", 1.01), ("rows", 0), ("node", "y"), ("confidence", 1.0)])
 def test_a_forged_scatter_is_refused(tmp_path: Path, key: str, value: object) -> None:
-    from rrf_design.checker.steps import check_noise
+    from rrf_design.checker._steps import check_noise
 
     made = rrf.certify(rrf.load(scattered(tmp_path, np.random.default_rng(2).normal(size=(6, 9)))))
     document = json.loads(json.dumps(made.document))

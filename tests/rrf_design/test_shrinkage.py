@@ -90,7 +90,7 @@ def test_the_truth_is_below_the_raised_estimate_as_often_as_promised(rows: int) 
 def test_too_little_is_refused() -> None:
     import copy
 
-    from rrf_design.checker.steps import check_noise
+    from rrf_design.checker._steps import check_noise
 
     made = rrf.certify(repeated(60))
     for key, value in (("inflation", 1.5), ("repeats", 10**7), ("rows", 7), ("block", "b")):

@@ -20,7 +20,8 @@ import rrf_design as rrf
 from rrf_design import verify, workers
 from rrf_design.cli import main
 from rrf_design.errors import RetryLater
-from rrf_design.tables import engine, structures
+from rrf_design.tables import _engine as engine
+from rrf_design.tables import structures
 from rrf_design.workers import Supply, is_serial, shared_out, supplied
 from solvers.tasks import LostWorkError, through_client
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from random_fields import brute, graph_field
 
-from solvers.components import _dense_part, _sparse_part
-from solvers.gram import make_field
+from solvers._components import _dense_part, _sparse_part
+from solvers._gram import make_field
 
 
 def found_by(part, theta, limit=100_000):

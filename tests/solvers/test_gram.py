@@ -9,8 +9,8 @@ import pytest
 from scipy import sparse
 
 from solvers import Status, margin, supports_below, worst_supports
-from solvers.gram import make_field
-from solvers.tracker import MarginTracker
+from solvers._gram import make_field
+from solvers._tracker import MarginTracker
 
 LARGE = [1e7, 3e7, 1e8, 3e8, 1e16]
 

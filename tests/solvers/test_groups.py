@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from solvers.groups import NodeColumns, column_groups
+from solvers._groups import NodeColumns, column_groups
 
 
 def test_sizes_lists_and_nothing_name_the_same_columns() -> None:

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from solvers import Interrupted, Status, margin
-from solvers.gram import make_field
-from solvers.minimiser import Minimiser, is_interrupt
+from solvers._gram import make_field
+from solvers._minimiser import Minimiser, is_interrupt
 
 
 def test_progress_is_reported_with_bounds():
@@ -37,7 +37,7 @@ def test_an_interrupt_inside_a_kernel_is_an_interrupt(monkeypatch: pytest.Monkey
         except KeyboardInterrupt as interrupt:
             raise SystemError("returned a result with an exception set") from interrupt
 
-    monkeypatch.setattr("solvers.search.Search.below", kernel)
+    monkeypatch.setattr("solvers._search.Search.below", kernel)
     with pytest.raises(Interrupted) as caught:
         margin(np.eye(5), k=1)
     assert caught.value.margin.lower <= 1.0 <= caught.value.margin.upper

@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
-from solvers.gram import make_field
-from solvers.neighbourhood import SMALL, _superfluous, neighbourhood_of
+from solvers._gram import make_field
+from solvers._neighbourhood import SMALL, _superfluous, neighbourhood_of
 
 
 def path(n):

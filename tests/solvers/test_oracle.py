@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from random_fields import definite_above
 
-from solvers.oracle import smallest_singular_pair
+from solvers._oracle import smallest_singular_pair
 
 
 @pytest.mark.parametrize("spread", [0, 4, 8])

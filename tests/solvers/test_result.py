@@ -13,10 +13,10 @@ import pytest
 from numpy.typing import NDArray
 
 from solvers import delivered_margin, margin, suspect_margin
+from solvers._groups import NodeColumns
+from solvers._tracker import MarginTracker
 from solvers.decoding import erasure_margin
-from solvers.groups import NodeColumns
 from solvers.result import RESIDUAL, Margin, Status, SupportValue
-from solvers.tracker import MarginTracker
 
 
 def made(lower: float = 0.0, upper: float = 0.0) -> Margin:

@@ -15,10 +15,10 @@ from random_fields import lower_bound_holds
 from scipy import sparse
 
 from solvers import support_margin
-from solvers.components import _dense_part, parts_of
-from solvers.gram import make_field
-from solvers.root_batches import SAMPLES, Growth, Peeling, large_fronts
-from solvers.search import TASKS, Search, _whole_field
+from solvers._components import _dense_part, parts_of
+from solvers._gram import make_field
+from solvers._root_batches import SAMPLES, Growth, Peeling, large_fronts
+from solvers._search import TASKS, Search, _whole_field
 
 
 def dense_front(B, size: int) -> tuple[float, Peeling]:
@@ -128,7 +128,7 @@ def test_their_bounds_hold_in_exact_arithmetic(family):
 
 def front_of(B, size: int, *, thin: bool):
     """The front of one connected field, of either kind, for any size."""
-    from solvers.components import _dense_part, _sparse_part
+    from solvers._components import _dense_part, _sparse_part
 
     field = make_field(B, None)
     nodes, shrink = np.arange(field.n), field.shrink(size)

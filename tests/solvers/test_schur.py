@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from delivered_oracle import holds, plain_value
 
-from solvers.schur import (
+from solvers._schur import (
     _ratio_above,
     all_least_delivered,
     hidden,

@@ -7,8 +7,8 @@ from __future__ import annotations
 import numpy as np
 from random_fields import brute
 
-from solvers.gram import make_field
-from solvers.search import Search, _gershgorin
+from solvers._gram import make_field
+from solvers._search import Search, _gershgorin
 
 
 def test_a_full_list_is_reported_as_incomplete():

@@ -58,7 +58,7 @@ def front_end(name: str = "ortools") -> Master:
         return OrTools()
     kind, _, solver = name.partition(":")
     if kind == "pulp":
-        from rrf_design.planning.proof.pulp_master import Pulp
+        from rrf_design.planning.proof._pulp_master import Pulp
 
         return Pulp(solver)
     raise InputError(f'solver: {name!r} is not known; use "ortools", "pulp" or "pulp:NAME"')

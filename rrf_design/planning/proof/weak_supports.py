@@ -38,7 +38,7 @@ from scipy import sparse
 if TYPE_CHECKING:
     from rrf_design.market import Mask
     from rrf_design.planning.evaluator import Evaluator
-    from rrf_design.planning.proof.neighbourhoods import Neighbourhoods
+    from rrf_design.planning.proof._neighbourhoods import Neighbourhoods
 
 Array = NDArray[np.float64]
 DENSE = 4000  # coordinates up to which G is kept as one array

@@ -12,9 +12,9 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Self
 
 from rrf_design.errors import InputError, Refused
-from rrf_design.responses.sandbox.judge import too_long
+from rrf_design.responses.sandbox._judge import too_long
+from rrf_design.responses.sandbox._worker import Worker
 from rrf_design.responses.sandbox.records import Execution, Isolation, Level, Program, ProgramLimits
-from rrf_design.responses.sandbox.worker import Worker
 
 
 class Sandbox:

@@ -8,8 +8,8 @@ from typing import Any
 
 import rrf_design as rrf
 from rrf_design.acquisition import acquire
-from rrf_design.acquisition.candidates import Candidates
-from rrf_design.acquisition.selection import Position
+from rrf_design.acquisition._candidates import Candidates
+from rrf_design.acquisition._selection import Position
 from rrf_design.acquisition.sources import Toolbox, build
 from rrf_design.models.base import Attempt, Outcome, Usage
 from rrf_design.models.scripted import ScriptedModel

@@ -23,8 +23,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 from fields import one_wrong, ring  # type: ignore[import-not-found]
 
 from rrf_design.acquisition import acquire
+from rrf_design.acquisition._state import RunState
 from rrf_design.acquisition.journal import Event, Kind
-from rrf_design.acquisition.state import RunState
 from rrf_design.models.base import Retry
 from rrf_design.models.scripted import ScriptedModel
 

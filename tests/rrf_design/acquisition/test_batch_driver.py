@@ -18,8 +18,8 @@ from batch_server import BatchServer
 from fields import ring, scripted
 
 from rrf_design.acquisition import acquire
-from rrf_design.acquisition.batch_driver import custom_id
-from rrf_design.acquisition.purchases import Buys, Purchase
+from rrf_design.acquisition._batch_driver import custom_id
+from rrf_design.acquisition._purchases import Buys, Purchase
 from rrf_design.errors import InputError
 
 PRICES = {f"{name}:m": {"input": 0.001, "output": 0.01} for name in ("openai", "anthropic")}

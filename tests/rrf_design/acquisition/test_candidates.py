@@ -10,7 +10,7 @@ import pytest
 from fields import ring
 
 import rrf_design as rrf
-from rrf_design.acquisition.candidates import Candidates
+from rrf_design.acquisition._candidates import Candidates
 from rrf_design.derive import realised
 from rrf_design.market import exact
 from rrf_design.structure import share
@@ -166,7 +166,7 @@ def test_a_delivered_answer_that_could_not_be_read_is_determined_by_the_others_o
 
 def test_a_live_run_does_not_take_one_answer_for_a_mean() -> None:
     import rrf_design as rrf
-    from rrf_design.acquisition.candidates import Candidates
+    from rrf_design.acquisition._candidates import Candidates
 
     shop = Candidates(rrf.Problem(nodes=[{"id": "x", "sigma": 0.1, "repeats": 3}]))
     assert shop.asked({"x"}, ()).node_by_id["x"].repeats == 3

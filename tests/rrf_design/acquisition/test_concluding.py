@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from fields import ring
 
-from rrf_design.acquisition.concluding import conclude, finished_problem, repaired, stated
-from rrf_design.acquisition.loop import Acquirer, Settings, Settlement
+from rrf_design.acquisition._concluding import conclude, finished_problem, repaired, stated
+from rrf_design.acquisition._loop import Acquirer, Settings, Settlement
 
 
 def settled(answers: dict[str, Any], **settings: Any) -> Acquirer:

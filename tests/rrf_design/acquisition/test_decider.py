@@ -16,10 +16,10 @@ import numpy as np
 import pytest
 
 import rrf_design as rrf
-from rrf_design.acquisition.candidates import PricedOffer
-from rrf_design.acquisition.decider import _Proposal, _Remedy, admitted, share
-from rrf_design.acquisition.loop import Acquirer, Mode, Purchase, Settings, Settlement
-from rrf_design.acquisition.purchases import Buys
+from rrf_design.acquisition._candidates import PricedOffer
+from rrf_design.acquisition._decider import _Proposal, _Remedy, admitted, share
+from rrf_design.acquisition._loop import Acquirer, Mode, Purchase, Settings, Settlement
+from rrf_design.acquisition._purchases import Buys
 from rrf_design.acquisition.stopping import Exhausted, Target
 from rrf_design.market import exact
 from rrf_design.tables import delivery_of, write_reviews

@@ -16,9 +16,9 @@ import pytest
 from fields import priced, ring, scripted
 
 from rrf_design.acquisition import Journal, acquire, driver, live, read_run
+from rrf_design.acquisition._purchases import Buys, Purchase, Settlement
 from rrf_design.acquisition.driver import _AsyncWorker, _Returned, _Workers
 from rrf_design.acquisition.journal import Kind
-from rrf_design.acquisition.purchases import Buys, Purchase, Settlement
 from rrf_design.errors import InputError
 from rrf_design.models import Attempt, NotBegun, Outcome, Request, Usage
 from rrf_design.models.pacing import Pace

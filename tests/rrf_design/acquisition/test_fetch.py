@@ -10,10 +10,10 @@ import pytest
 from fields import scripted
 
 import rrf_design as rrf
-from rrf_design.acquisition.fetch import Fetcher
-from rrf_design.acquisition.purchases import Buys, Purchase
+from rrf_design.acquisition._fetch import Fetcher
+from rrf_design.acquisition._purchases import Buys, Purchase
+from rrf_design.acquisition._state import ItemState
 from rrf_design.acquisition.sources import Unreachable
-from rrf_design.acquisition.state import ItemState
 from rrf_design.errors import InputError
 from rrf_design.models import Attempt, Outcome, PriceTable, Usage
 

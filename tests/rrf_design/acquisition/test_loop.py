@@ -13,9 +13,9 @@ from fields import pairs, priced, ring
 
 import rrf_design as rrf
 from rrf_design.acquisition import Acquirer, Buys, Doubt, Journal, Mode, Purchase, Settings, Settlement, Terms
+from rrf_design.acquisition._loop import _ItemQueue
+from rrf_design.acquisition._state import RunState
 from rrf_design.acquisition.journal import Event, Kind
-from rrf_design.acquisition.loop import _ItemQueue
-from rrf_design.acquisition.state import RunState
 from rrf_design.acquisition.stopping import Because, Calls, Gain, Seconds, Target
 from rrf_design.errors import InputError, Refused
 from rrf_design.market import exact

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from rrf_design.acquisition._progress import ProgressReport
 from rrf_design.acquisition.journal import Event, Kind
-from rrf_design.acquisition.progress import ProgressReport
 
 SESSION = {"budget": 400.0, "money": None, "items": 300, "done": 0, "spent": 0.0, "paid": 0.0, "calls": 0}
 

@@ -9,7 +9,7 @@ import pytest
 from fields import ring, scripted
 
 from rrf_design.acquisition import acquire, read_run
-from rrf_design.acquisition.loop import Settings
+from rrf_design.acquisition._loop import Settings
 from rrf_design.acquisition.settings import header_of, revision, versions
 from rrf_design.models import Roster
 from rrf_design.problem import Problem

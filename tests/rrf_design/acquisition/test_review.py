@@ -12,7 +12,7 @@ from fields import scripted
 
 import rrf_design as rrf
 from rrf_design.acquisition import Acquirer, Settings, Settlement
-from rrf_design.acquisition.fetch import Fetcher
+from rrf_design.acquisition._fetch import Fetcher
 from rrf_design.acquisition.review import queue, read_queue, write_queue
 from rrf_design.errors import InputError
 

@@ -17,10 +17,11 @@ import pytest
 from fields import at, pairs, priced, ring
 
 import rrf_design as rrf
-from rrf_design.acquisition import Acquirer, Buys, Mode, Purchase, Settings, Settlement, selection
-from rrf_design.acquisition.candidates import Candidates, PricedOffer
+from rrf_design.acquisition import Acquirer, Buys, Mode, Purchase, Settings, Settlement
+from rrf_design.acquisition import _selection as selection
+from rrf_design.acquisition._candidates import Candidates, PricedOffer
+from rrf_design.acquisition._selection import Position, _in_order, _witness_schedules, fixed_schedules, remade_schedules
 from rrf_design.acquisition.result import read_run
-from rrf_design.acquisition.selection import Position, _in_order, _witness_schedules, fixed_schedules, remade_schedules
 from rrf_design.derive import asking
 from rrf_design.models.scripted import ScriptedModel
 from rrf_design.reporting.documents import read, render

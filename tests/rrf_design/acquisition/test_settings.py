@@ -12,11 +12,11 @@ import pytest
 from fields import ring, scripted
 
 import rrf_design as rrf
+from rrf_design.acquisition._ledger import Ledger
+from rrf_design.acquisition._purchases import Buys, Doubt, Purchase, Settlement
+from rrf_design.acquisition._state import RunState
 from rrf_design.acquisition.journal import Event, Kind
-from rrf_design.acquisition.ledger import Ledger
-from rrf_design.acquisition.purchases import Buys, Doubt, Purchase, Settlement
 from rrf_design.acquisition.settings import Mode, Settings, Terms, answering, header_of, revision, same_models, versions
-from rrf_design.acquisition.state import RunState
 from rrf_design.acquisition.stopping import Because, Calls, Seconds, Target, default, record, restore
 from rrf_design.errors import InputError, Refused
 from rrf_design.files import digest

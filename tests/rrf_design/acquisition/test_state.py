@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from rrf_design.acquisition._purchases import BatchRecord, Buys, Purchase, Settled, Settlement, purchase_id
+from rrf_design.acquisition._state import ItemState, RunState
 from rrf_design.acquisition.journal import Event, Kind
-from rrf_design.acquisition.purchases import BatchRecord, Buys, Purchase, Settled, Settlement, purchase_id
-from rrf_design.acquisition.state import ItemState, RunState
 
 BUY = Purchase("", "a", Buys.ANCHOR, 0.1, ceiling=0.5)
 

@@ -10,7 +10,7 @@ from fields import ring, scripted
 
 import rrf_design as rrf
 from rrf_design.acquisition import acquire
-from rrf_design.acquisition.candidates import Candidates
+from rrf_design.acquisition._candidates import Candidates
 from rrf_design.acquisition.stopping import (
     AllOf,
     AnyOf,

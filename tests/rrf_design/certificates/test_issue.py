@@ -176,7 +176,7 @@ def test_progress_hears_bounds_that_hold() -> None:
 
 
 def test_nothing_is_left_when_saving_is_interrupted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rrf_design.certificates.sections.INLINE_ENTRIES", 3)
+    monkeypatch.setattr("rrf_design.certificates._sections.INLINE_ENTRIES", 3)
     certificate = rrf.certify(triangle(), ["fix"])
 
     def stop(*_: object) -> None:

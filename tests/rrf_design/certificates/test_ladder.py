@@ -7,7 +7,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rrf_design.certificates.ladder import SECOND_OPINION, Rung, climb, listed
+from rrf_design.certificates._ladder import SECOND_OPINION, Rung, climb, listed
 from rrf_design.checker.exact import ProofOutcome
 from rrf_design.checker.proofs import prove_floor
 from rrf_design.errors import InputError
@@ -70,7 +70,7 @@ def test_listed_supports() -> None:
 
 
 def test_a_bound_that_can_not_be_re_proved_in_time_is_not_claimed(monkeypatch: pytest.MonkeyPatch) -> None:
-    from rrf_design.certificates import ladder
+    from rrf_design.certificates import _ladder as ladder
     from rrf_design.checker.exact import ProofOutcome
     from rrf_design.checker.proofs import Proof
 

@@ -10,8 +10,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from rrf_design.certificates.issue import _record_of
-from rrf_design.certificates.sections import (
+from rrf_design.certificates._sections import (
     SMALL,
     audit_section,
     bare_operator,
@@ -21,6 +20,7 @@ from rrf_design.certificates.sections import (
     unwhitened_section,
     witness_section,
 )
+from rrf_design.certificates.issue import _record_of
 from rrf_design.checker.nullspace import NullSpace, check_nullspace
 from rrf_design.errors import InputError
 from rrf_design.problem import Problem

@@ -14,7 +14,7 @@ import pytest
 
 import rrf_design as rrf
 from rrf_design.certificates import calibrate, read_calibration
-from rrf_design.certificates.uncertainty import (
+from rrf_design.certificates._uncertainty import (
     Uncertainty,
     bootstrap_radius,
     concentration_radius,

@@ -178,7 +178,7 @@ def test_ctrl_c_tells_what_is_proven_and_writes_nothing(
 def test_ctrl_c_while_a_larger_budget_is_searched_tells_the_margin_that_was_asked_for(
     run: Any, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from rrf_design.certificates import sections
+    from rrf_design.certificates import _sections as sections
     from solvers import Interrupted
 
     whole = sections.climb
@@ -286,7 +286,7 @@ def test_ctrl_c_tells_what_was_re_proved(run: Any, certificate: Path, monkeypatc
         progress(0.5)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(import_module("rrf_design.checker.steps"), "prove_floor", stopped)
+    monkeypatch.setattr(import_module("rrf_design.checker._steps"), "prove_floor", stopped)
     result = run("verify", certificate, "--json")
     assert result.code == 130
     assert result.out == ""

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from rrf_design.acquisition import acquire
-from rrf_design.acquisition.fetch import Fetcher
+from rrf_design.acquisition._fetch import Fetcher
 from rrf_design.demo import FieldVerdict, judge, topics
 from rrf_design.demo.questions import TARGET
 from rrf_design.demo.warm import use_everything
@@ -94,7 +94,7 @@ def test_seeds_choose_the_numbers() -> None:
 
 def test_the_kernels_of_verifier_and_decoder_are_met() -> None:
     use_everything()
-    from rrf_design.checker import enumeration
+    from rrf_design.checker import _enumeration as enumeration
     from solvers.kernels import support_pairs
 
     assert enumeration.walk.signatures

@@ -9,8 +9,8 @@ from small import all_designs, best_within, random_problem
 from rrf_design.errors import InputError
 from rrf_design.market import exact
 from rrf_design.planning import Order, PlanStatus, frontier, plan
+from rrf_design.planning._optimal import search_for
 from rrf_design.planning.evaluator import Evaluator
-from rrf_design.planning.optimal import search_for
 
 
 @pytest.mark.parametrize("features", [(), ("tiers",), ("nodes", "links")], ids="-".join)

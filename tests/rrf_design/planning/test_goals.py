@@ -223,7 +223,7 @@ def test_scatter_beyond_delta_is_told() -> None:
 
 
 def test_a_certificate_with_smaller_radii_is_refused() -> None:
-    from rrf_design.checker.steps import check_noise
+    from rrf_design.checker._steps import check_noise
 
     made = rrf.certify(pair(), "all")
     for key in ("image", "own"):

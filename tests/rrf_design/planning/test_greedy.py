@@ -13,9 +13,9 @@ from small import random_problem
 import rrf_design as rrf
 from rrf_design.planning import evaluator as module
 from rrf_design.planning import plan
+from rrf_design.planning._greedy import Tracked, _overlapping, local_to_blocks, witness_greedy
 from rrf_design.planning.contract import Order
 from rrf_design.planning.evaluator import Evaluator
-from rrf_design.planning.greedy import Tracked, _overlapping, local_to_blocks, witness_greedy
 
 
 def test_anchors_the_pair_and_not_the_clique(clique_and_pair):

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import rrf_design as rrf
-from rrf_design.planning.jointly import _joint_designs
+from rrf_design.planning._jointly import _joint_designs
 from scenarios.declared_relations.jointly import judge_joint
 
 

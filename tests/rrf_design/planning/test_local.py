@@ -10,9 +10,9 @@ from small import all_designs, best_within, random_problem
 
 from rrf_design.market import exact
 from rrf_design.planning import planner
+from rrf_design.planning._optimal import Climber, Local, _teach, tidy
 from rrf_design.planning.contract import Order
 from rrf_design.planning.evaluator import Evaluator
-from rrf_design.planning.optimal import Climber, Local, _teach, tidy
 
 FEATURES = [(), ("dims",), ("nodes",), ("rules",), ("tiers",), ("links",)]
 

@@ -10,9 +10,9 @@ from small import random_problem
 
 import rrf_design as rrf
 from rrf_design.errors import BudgetError, InputError
+from rrf_design.planning._outcome import finish, starting_design, trajectory
 from rrf_design.planning.contract import Order, PlanStatus
 from rrf_design.planning.evaluator import Evaluator
-from rrf_design.planning.outcome import finish, starting_design, trajectory
 
 NODES = [{"id": "a"}, {"id": "b"}]
 RELATION = {"id": "r", "tail": "a", "head": "b"}

@@ -20,8 +20,8 @@ from rrf_design.promises import (
     run_pilot,
     run_policy,
 )
+from rrf_design.promises._pilot_design import buy_pilot
 from rrf_design.promises.buying import NOTHING, buy_answers
-from rrf_design.promises.pilot_design import buy_pilot
 from rrf_design.questions.answers import RecordedAnswers
 
 
@@ -168,8 +168,8 @@ def test_what_can_never_be_proven_live_is_refused_before_anything_is_bought(make
     from rrf_design.errors import InputError
     from rrf_design.models.scripted import ScriptedModel
     from rrf_design.promises import PilotSettings
+    from rrf_design.promises._pilot_design import buy_pilot
     from rrf_design.promises.buying import LiveModels
-    from rrf_design.promises.pilot_design import buy_pilot
     from rrf_design.risk import Among, Statement
 
     world = make_world(items=120, person=among is not None)

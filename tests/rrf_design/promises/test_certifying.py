@@ -241,7 +241,7 @@ def test_a_pilot_of_another_table_says_nothing_about_this_one(made: Any) -> None
     """Next month's rows with the same ids, or drawn items under other names: neither was
     piloted.
     """
-    from rrf_design.promises.pilot_design import Population
+    from rrf_design.promises._pilot_design import Population
 
     world, policy, name, plain = made
     here = Population.of(world.dataset)

@@ -24,8 +24,8 @@ from rrf_design.promises import (
     run_pilot,
     run_policy,
 )
-from rrf_design.promises.checks import is_known, machine_checks, may_run, program_digests, shown_to
-from rrf_design.promises.pilot_design import buy_pilot, checks_to_fetch
+from rrf_design.promises._checks import is_known, machine_checks, may_run, program_digests, shown_to
+from rrf_design.promises._pilot_design import buy_pilot, checks_to_fetch
 from rrf_design.promises.policy_document import VOIDED_BY
 
 ALL = ("tests", "command", "judge")

@@ -20,8 +20,8 @@ from rrf_design.promises import (
     run_pilot,
     run_policy,
 )
-from rrf_design.promises.pilot_design import buy_pilot
-from rrf_design.promises.reuse import climb
+from rrf_design.promises._pilot_design import buy_pilot
+from rrf_design.promises._reuse import climb
 
 
 def live_of(world: Any) -> LiveModels:

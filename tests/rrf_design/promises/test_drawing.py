@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from rrf_design.errors import InputError
-from rrf_design.promises.pilot_design import Population
+from rrf_design.promises._pilot_design import Population
 from rrf_design.questions import dataset
 
 RECIPE = {

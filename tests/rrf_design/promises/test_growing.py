@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from rrf_design.promises import PilotSettings
-from rrf_design.promises.pilot_analysis import stages, why_stop
+from rrf_design.promises._pilot_analysis import stages, why_stop
 
 
 def test_looks_grow_from_what_could_prove_the_risk() -> None:

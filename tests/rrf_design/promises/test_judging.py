@@ -13,8 +13,8 @@ import pytest
 from scipy.stats import binomtest
 
 from rrf_design.errors import InputError
+from rrf_design.promises._truths import Truth
 from rrf_design.promises.judging import Judgement, between, interval, measure_judges, read_judgements
-from rrf_design.promises.truths import Truth
 from rrf_design.risk.counts import BinomialTail
 
 

@@ -12,8 +12,8 @@ import pytest
 
 from rrf_design.errors import InputError, Refused
 from rrf_design.promises import PilotSettings
-from rrf_design.promises.pilot_analysis import _is, _readings
-from rrf_design.promises.truths import GoldRule, read_truth
+from rrf_design.promises._pilot_analysis import _is, _readings
+from rrf_design.promises._truths import GoldRule, read_truth
 from rrf_design.responses.worded import ChoiceParser
 
 SETTINGS = PilotSettings(40, 0.2)

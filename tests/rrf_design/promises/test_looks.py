@@ -7,7 +7,7 @@ import pytest
 
 from rrf_design.errors import Refused
 from rrf_design.promises import PilotSettings, gold_truths
-from rrf_design.promises.pilot_analysis import refuse_second_look
+from rrf_design.promises._pilot_analysis import refuse_second_look
 
 
 def test_a_second_look_is_refused(make_world: Any) -> None:

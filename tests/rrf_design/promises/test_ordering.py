@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from rrf_design.promises import PilotSettings
-from rrf_design.promises.pilot_order import Heard
+from rrf_design.promises._pilot_order import Heard
 from rrf_design.risk import Among, Statement
 
 

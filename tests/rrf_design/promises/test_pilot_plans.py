@@ -6,7 +6,7 @@ import pytest
 
 from rrf_design.errors import InputError
 from rrf_design.promises import PilotSettings
-from rrf_design.promises.pilot_design import settings_of
+from rrf_design.promises._pilot_design import settings_of
 from rrf_design.risk import Statement
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from rrf_design.errors import InputError
 from rrf_design.promises import CHECK_EVERYTHING, PilotSettings, gold_truths
-from rrf_design.promises.play import play
+from rrf_design.promises._play import play
 from rrf_design.risk import Among, Statement
 
 

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from rrf_design.errors import InputError, Refused
-from rrf_design.promises import PilotSettings, gold_truths, play
+from rrf_design.promises import PilotSettings, gold_truths
+from rrf_design.promises import _play as play
 from rrf_design.promises.policies import GateKind
 
 

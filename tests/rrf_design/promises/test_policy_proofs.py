@@ -130,7 +130,7 @@ def test_size_and_strata_are_those_of_the_table(make_world: Any) -> None:
     """Beside a true digest, a forged size would make a promise about part of the table, and forged
     strata another test.
     """
-    from rrf_design.promises.pilot_design import Population
+    from rrf_design.promises._pilot_design import Population
     from rrf_design.promises.policy_document import check_draw
 
     world = make_world(items=80, wrong=0.05)

@@ -22,8 +22,8 @@ from rrf_design.promises import (
     run_pilot,
     run_policy,
 )
-from rrf_design.promises.pilot_design import buy_pilot, checks_to_fetch
-from rrf_design.promises.reuse import recalled, recalled_pilot
+from rrf_design.promises._pilot_design import buy_pilot, checks_to_fetch
+from rrf_design.promises._reuse import recalled, recalled_pilot
 
 RECIPE = """[data]
 id = "no"

@@ -8,8 +8,8 @@ import pytest
 
 import rrf_design as rrf
 from rrf_design.promises._measure import measured
-from rrf_design.promises.sheets import read_sheet
-from rrf_design.promises.truths import GoldRule, read_truth
+from rrf_design.promises._sheets import read_sheet
+from rrf_design.promises._truths import GoldRule, read_truth
 from rrf_design.questions.answers import RecordedAnswers
 from rrf_design.questions.recipe import recipe_from_document
 

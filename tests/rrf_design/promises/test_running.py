@@ -229,8 +229,9 @@ def test_answers_that_are_words_are_run_as_they_were_piloted(tmp_path: Any, toge
 
     import rrf_design as rrf
     from rrf_design.models.scripted import ScriptedModel
-    from rrf_design.promises import LadderPolicy, LiveModels, gold_truths, plan_pilot, play, policy_document, run_pilot
-    from rrf_design.promises.pilot_design import buy_pilot
+    from rrf_design.promises import LadderPolicy, LiveModels, gold_truths, plan_pilot, policy_document, run_pilot
+    from rrf_design.promises import _play as play
+    from rrf_design.promises._pilot_design import buy_pilot
 
     colours = ("red", "green", "blue")
     rows = [{"no": f"i{n}", "text": f"item {n}", "colour": colours[n % 3]} for n in range(40)]
@@ -277,7 +278,7 @@ def _run_unproven(data: Any, live: Any, document: Any) -> Any:
 
 
 def test_a_recorded_check_costs_what_was_recorded(make_checked_world: Any, tmp_path: Any) -> None:
-    from rrf_design.promises.sheets import read_sheet
+    from rrf_design.promises._sheets import read_sheet
 
     data = make_checked_world(("tests",)).dataset
     rows = [{"id": "i0", "node": "tests", "value": 7.0, "cost": 0.25}, {"id": "i1", "node": "tests", "value": 7.0}]

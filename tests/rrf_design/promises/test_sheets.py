@@ -7,7 +7,7 @@ import pytest
 
 from rrf_design.errors import InputError
 from rrf_design.problem import Problem
-from rrf_design.promises.sheets import Shape, read_sheet
+from rrf_design.promises._sheets import Shape, read_sheet
 from rrf_design.questions import dataset
 from rrf_design.questions.answers import RecordedAnswers
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from rrf_design.errors import InputError
-from rrf_design.promises.truths import GoldRule, answer_is_right, cell_is_right, read_truth, same, shown
+from rrf_design.promises._truths import GoldRule, answer_is_right, cell_is_right, read_truth, same, shown
 from rrf_design.questions.recipe import DataSection
 from rrf_design.responses import parsers
 

@@ -12,8 +12,7 @@ import pytest
 
 import rrf_design as rrf
 from rrf_design.noise import Noise
-from rrf_design.repairing.contract import WorkSettings
-from rrf_design.repairing.discrete import (
+from rrf_design.repairing._discrete import (
     _build_energy,
     _close,
     _edit_price,
@@ -26,6 +25,7 @@ from rrf_design.repairing.discrete import (
     moves,
     solve,
 )
+from rrf_design.repairing.contract import WorkSettings
 from rrf_design.repairing.fields import make_task
 
 

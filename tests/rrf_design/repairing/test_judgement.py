@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 import rrf_design as rrf
+from rrf_design.repairing._judgement import finish, judge
+from rrf_design.repairing._methods import choose
 from rrf_design.repairing.contract import Candidate, Certainty, DecoderOutcome, Prepared
 from rrf_design.repairing.decoding import Decoding
 from rrf_design.repairing.fields import make_task
-from rrf_design.repairing.judgement import finish, judge
-from rrf_design.repairing.methods import choose
 
 
 @pytest.fixture

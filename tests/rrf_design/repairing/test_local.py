@@ -11,7 +11,7 @@ import pytest
 
 import rrf_design as rrf
 from rrf_design.autodiff import value_and_jacobian
-from rrf_design.repairing.local import _BentField, _TangentMargins
+from rrf_design.repairing._local import _BentField, _TangentMargins
 
 
 def room(**settings: Any) -> rrf.Problem:

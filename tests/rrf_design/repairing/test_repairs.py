@@ -16,8 +16,8 @@ from scipy.stats import chi
 import rrf_design as rrf
 import rrf_design.repairing
 from rrf_design.repairing import repair_many
+from rrf_design.repairing._methods import METHODS, choose
 from rrf_design.repairing.fields import make_task
-from rrf_design.repairing.methods import METHODS, choose
 from rrf_design.repairing.repairs import repair_like
 
 
@@ -68,8 +68,8 @@ def test_auto_follows_the_papers_algorithm(equality, answers):
     assert rrf.repair(equality("star"), answers(1, 1, 1, 1), candidates={"n0": [2]}).method.startswith("discrete")
     rng = np.random.default_rng(0)
     problem = rrf.from_matrix(rng.normal(size=(30, 40)), k=6)
+    from rrf_design.repairing._methods import choose
     from rrf_design.repairing.fields import make_task
-    from rrf_design.repairing.methods import choose
 
     operator = problem.operator()
     anchors = dict.fromkeys(operator.block_ids, 0.0)

@@ -12,10 +12,10 @@ import pytest
 from rrf_design import Problem
 from rrf_design._explain import explain
 from rrf_design.reporting import Series, figure, page, section, step_chart, table
+from rrf_design.reporting._fieldview import FieldView
+from rrf_design.reporting._graph import draw_field
 from rrf_design.reporting.designs import comparison_page
 from rrf_design.reporting.documents import read, render
-from rrf_design.reporting.fieldview import FieldView
-from rrf_design.reporting.graph import draw_field
 
 Open = Callable[..., Any]
 HOSTILE = '"><script>window.hacked = 1</script><img src=x onerror="window.hacked = 1">'

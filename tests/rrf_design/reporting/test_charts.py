@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rrf_design.reporting.charts import Bar, Series, bar_chart, line_chart, step_chart
+from rrf_design.reporting._charts import Bar, Series, bar_chart, line_chart, step_chart
 
 LINE = Series("optimal", [0, 1, 2], [0.0, 0.2, 0.5], [0.0, 0.1, 0.4], [0.0, 0.3, 0.6])
 

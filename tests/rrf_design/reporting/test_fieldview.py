@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from rrf_design import Problem, Relation
-from rrf_design.reporting import fieldview
-from rrf_design.reporting.fieldview import (
+from rrf_design.reporting import _fieldview as fieldview
+from rrf_design.reporting._fieldview import (
     WORDS,
     FieldView,
     _components,

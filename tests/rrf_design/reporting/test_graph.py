@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from rrf_design import Problem
-from rrf_design.reporting.fieldview import FieldView
-from rrf_design.reporting.graph import APART, _free_angles, _positions, draw_field
+from rrf_design.reporting._fieldview import FieldView
+from rrf_design.reporting._graph import APART, _free_angles, _positions, draw_field
 
 
 def drawn(problem: Problem, select: list[str], **more: object) -> str:

@@ -5,9 +5,9 @@ from dataclasses import replace
 from typing import Any
 
 from rrf_design import Problem
+from rrf_design.reporting._sentences import _field_sentence
 from rrf_design.reporting.delivery import vector
 from rrf_design.reporting.documents import read, render
-from rrf_design.reporting.sentences import _field_sentence
 from rrf_design.verdict import Verdict
 
 VERDICTS = [verdict.value for verdict in Verdict]

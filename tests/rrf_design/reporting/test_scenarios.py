@@ -7,7 +7,7 @@ import pytest
 
 from rrf_design import InputError
 from rrf_design.reporting import write_report
-from rrf_design.reporting.scenarios import _conditions_card
+from rrf_design.reporting._scenarios import _conditions_card
 
 DOCUMENT = {
     "format": "rrf-scenario",

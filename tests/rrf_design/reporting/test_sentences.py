@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from rrf_design.reporting.sentences import MEANINGS, SIGNS, _field_sentence, common, many_sentence, sentence
+from rrf_design.reporting._sentences import MEANINGS, SIGNS, _field_sentence, common, many_sentence, sentence
 from rrf_design.verdict import Verdict
 
 PREMISE = "at most 1 of 3 answers is wrong"

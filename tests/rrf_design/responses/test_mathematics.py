@@ -6,7 +6,7 @@ import pytest
 
 from rrf_design.errors import InputError, MissingDependency
 from rrf_design.responses import ParseStatus, parsers
-from rrf_design.responses.mathematics import pieces
+from rrf_design.responses._mathematics import pieces
 
 needs_it = pytest.mark.skipif(
     importlib.util.find_spec("math_verify") is None,

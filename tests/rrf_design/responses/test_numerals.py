@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rrf_design.responses import parsers
-from rrf_design.responses.numerals import (
+from rrf_design.responses._numerals import (
     BOTH,
     COMMA,
     POINT,

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from rrf_design.errors import InputError
 from rrf_design.responses import Parser, ParseStatus, parsers
-from rrf_design.responses.finding import LONGEST, MOST_MARKS, marked
+from rrf_design.responses._finding import LONGEST, MOST_MARKS, marked
 
 STRICT, LAST, FIRST = (parsers.get(f"integer-{which}") for which in ("strict", "last", "first"))
 RATIONAL, DECIMAL = parsers.get("rational"), parsers.get("decimal")

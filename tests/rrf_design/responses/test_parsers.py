@@ -87,7 +87,7 @@ def test_grammar_and_parser_agree(spec: dict[str, Any]) -> None:
 
 
 def test_parsers_of_other_packages(monkeypatch: pytest.MonkeyPatch) -> None:
-    offered = {"theirs": EntryPoint("theirs", "rrf_design.responses.numeric:DecimalParser", "rrf_design.parsers"),
+    offered = {"theirs": EntryPoint("theirs", "rrf_design.responses._numeric:DecimalParser", "rrf_design.parsers"),
                "broken": EntryPoint("broken", "no_such_module:x", "rrf_design.parsers")}  # fmt: skip
     monkeypatch.setattr(parsers, "_offered", lambda: offered)
     assert parsers.names()[-2:] == ("theirs", "broken")

@@ -10,8 +10,8 @@ import pytest
 
 import rrf_design as rrf
 from rrf_design.questions.answers import RecordedAnswer
-from rrf_design.tables import engine as module
-from rrf_design.tables.engine import EngineSettings, RawItem, TableEngine
+from rrf_design.tables import _engine as module
+from rrf_design.tables._engine import EngineSettings, RawItem, TableEngine
 from rrf_design.tables.rows import Row
 from rrf_design.verdict import Verdict
 

@@ -13,7 +13,7 @@ import rrf_design as rrf
 from rrf_design.errors import InputError
 from rrf_design.questions import RecordedAnswers
 from rrf_design.responses.open_text import Classes
-from rrf_design.tables import engine
+from rrf_design.tables import _engine as engine
 from rrf_design.tables.rows import shown_value
 from rrf_design.verdict import Verdict
 

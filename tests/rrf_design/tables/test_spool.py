@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from rrf_design.errors import InputError
-from rrf_design.tables import engine as module
-from rrf_design.tables.engine import Checkpoint
+from rrf_design.tables import _engine as module
+from rrf_design.tables._engine import Checkpoint
 from rrf_design.tables.rows import Row, Value
 from rrf_design.verdict import Verdict
 

@@ -14,8 +14,9 @@ import pytest
 from flint import fmpq, fmpq_mat
 from scipy import sparse
 
-from solvers.decoding import WrongChecks, erasure_margin, erasures, unread_margin
-from solvers.decoding.erasures import MOST
+from solvers.decoding import WrongChecks, erasure_margin, unread_margin
+from solvers.decoding import _erasures as erasures
+from solvers.decoding._erasures import MOST
 
 
 def by_definition(B, known, k):

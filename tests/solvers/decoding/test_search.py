@@ -261,7 +261,7 @@ def test_near_ties_are_decided_as_rationals_decide_them(storage, monkeypatch):
     """Whatever is verified is so, to the last bit; and only the zero rule keeps anything from being
     verified.
     """
-    monkeypatch.setattr("solvers.decoding.search.as_operator", storage)
+    monkeypatch.setattr("solvers.decoding._search.as_operator", storage)
     verified = 0
     for seed in range(160):
         B, groups, s, k, radius, known = adversarial_field(seed)
@@ -288,7 +288,7 @@ def test_the_zero_rule_is_named_where_it_decides():
 
 
 def test_what_is_too_large_for_rationals_is_undecided(monkeypatch):
-    monkeypatch.setattr("solvers.exact.RATIONAL_COLUMNS", 0)
+    monkeypatch.setattr("solvers._exact.RATIONAL_COLUMNS", 0)
     found = decode_support(np.array([[1.0], [0.0]]), syndrome=[3.0, 0.1], k=1, epsilon=0.1, tolerance=0.0)
     assert found.undecided == ((0,),)
     assert not found.verified

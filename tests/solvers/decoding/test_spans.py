@@ -7,8 +7,8 @@ import pytest
 from exact_matrices import floats, projector, rationals
 from scipy import sparse
 
+from solvers._groups import column_groups
 from solvers.decoding.spans import as_operator, build_spans, column_squares, local_part, project_out, span_of, tamed
-from solvers.groups import column_groups
 
 
 def dense_columns(spans, node, height):

@@ -10,10 +10,11 @@ import pytest
 from exact_matrices import floats, projector, rationals
 from scipy import sparse
 
-from solvers.decoding import SupportDecoder, traversal
-from solvers.decoding.search import _Task
-from solvers.decoding.traversal import LOUD, Basis, PrefixLevel, Scan, Traversal
-from solvers.groups import column_groups
+from solvers._groups import column_groups
+from solvers.decoding import SupportDecoder
+from solvers.decoding import _traversal as traversal
+from solvers.decoding._search import _Task
+from solvers.decoding._traversal import LOUD, Basis, PrefixLevel, Scan, Traversal
 
 
 def task(B, s, radius=0.0):
@@ -26,7 +27,7 @@ def path(nodes):
 
 @pytest.mark.parametrize("storage", [np.array, sparse.csc_array])
 def test_only_nodes_of_the_loudest_rows_must_be_met(storage, monkeypatch):
-    monkeypatch.setattr("solvers.decoding.search.as_operator", storage)
+    monkeypatch.setattr("solvers.decoding._search.as_operator", storage)
     s = np.zeros(7)
     s[[2, 5]] = [3.0, 1.0]
     decoder = SupportDecoder(path(8))
@@ -70,13 +71,13 @@ def test_loud_rows_and_all_rows_list_the_same(monkeypatch):
     for radius in (0.1, 0.9 * np.linalg.norm(s)):  # the second leaves so many pairs that the Gram matrix is formed
         first = task(B, s, radius).search(2, listing=True)
         with monkeypatch.context() as patch:
-            patch.setattr("solvers.decoding.traversal.LOUD", 10**6)
+            patch.setattr("solvers.decoding._traversal.LOUD", 10**6)
             second = task(B, s, radius).search(2, listing=True)
         assert sorted(first.found) == sorted(second.found)
 
 
 def test_progress_is_told_with_the_best_so_far(monkeypatch):
-    monkeypatch.setattr("solvers.decoding.traversal.TELLING", 0.0)
+    monkeypatch.setattr("solvers.decoding._traversal.TELLING", 0.0)
     rng = np.random.default_rng(1)
     B, told = rng.normal(size=(20, 12)), []
     s = B[:, [1, 4, 7]] @ np.ones(3)

@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 from scipy.sparse import csgraph
 
-from solvers.gram import make_field
+from solvers._gram import make_field
 from solvers.kernels.assemble import component_labels, couplings_of_rows, off_diagonal, squared_norms, unit_blocks
 
 

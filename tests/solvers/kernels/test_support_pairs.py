@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from solvers._groups import column_groups
 from solvers.decoding.spans import build_spans
-from solvers.groups import column_groups
 from solvers.kernels.support_pairs import adjacent, scan_pairs, scan_rows
 
 

@@ -10,10 +10,10 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from rrf_design.checker import centre_elimination
-from rrf_design.checker.centres import Dense
+from rrf_design.checker import _centre_elimination as centre_elimination
+from rrf_design.checker._centres import Dense
+from rrf_design.checker._gram import field_of
 from rrf_design.checker.exact import ProofOutcome
-from rrf_design.checker.gram import field_of
 from rrf_design.checker.proofs import prove_floor
 
 from ..conftest import make_record

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rrf_design.checker.centres import Dense, Hunt, hunt, new_hunt, next_set
-from rrf_design.checker.couplings import LIMIT
-from rrf_design.checker.enumeration import COUNT, DONE, TESTED
+from rrf_design.checker._centres import Dense, Hunt, hunt, new_hunt, next_set
+from rrf_design.checker._couplings import LIMIT
+from rrf_design.checker._enumeration import COUNT, DONE, TESTED
+from rrf_design.checker._gram import field_of
 from rrf_design.checker.exact import ProofOutcome
-from rrf_design.checker.gram import field_of
 from rrf_design.checker.proofs import prove_floor
 
 from ..conftest import brute_margin, make_record

@@ -12,10 +12,10 @@ import time
 import numpy as np
 import pytest
 
-from rrf_design.checker import completion
-from rrf_design.checker.completion import flag_at
+from rrf_design.checker import _completion as completion
+from rrf_design.checker._completion import flag_at
+from rrf_design.checker._gram import field_of
 from rrf_design.checker.exact import ProofOutcome
-from rrf_design.checker.gram import field_of
 from rrf_design.checker.proofs import prove_floor
 
 from ..conftest import brute_margin, make_record

@@ -7,7 +7,7 @@ from itertools import combinations, pairwise
 import numpy as np
 import pytest
 
-from rrf_design.checker.couplings import (
+from rrf_design.checker._couplings import (
     HOPELESS,
     couple_blocks,
     couple_scalars,
@@ -15,7 +15,7 @@ from rrf_design.checker.couplings import (
     norm_above,
     roots_of,
 )
-from rrf_design.checker.gram import field_of
+from rrf_design.checker._gram import field_of
 
 from ..conftest import make_record, random_field
 

@@ -8,8 +8,8 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from rrf_design.checker.enumeration import COUNT, DONE, TESTED, new_walk, walk
-from rrf_design.checker.gram import field_of
+from rrf_design.checker._enumeration import COUNT, DONE, TESTED, new_walk, walk
+from rrf_design.checker._gram import field_of
 
 from ..conftest import make_record
 

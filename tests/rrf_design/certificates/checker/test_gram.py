@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from rrf_design.checker._gram import field_of
 from rrf_design.checker.exact import ProofOutcome
-from rrf_design.checker.gram import field_of
 from rrf_design.checker.proofs import prove_floor
 from rrf_design.errors import Refused
 
@@ -87,8 +87,8 @@ def test_numbers_beyond_the_range_of_doubles_are_left_to_exact_arithmetic() -> N
 
 
 def test_an_operator_whose_rows_touch_everything_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rrf_design.checker.gram.PAIR_LIMIT", 10)
-    monkeypatch.setattr("rrf_design.checker.gram.DENSE_COORDINATES", 3)
+    monkeypatch.setattr("rrf_design.checker._gram.PAIR_LIMIT", 10)
+    monkeypatch.setattr("rrf_design.checker._gram.DENSE_COORDINATES", 3)
     with pytest.raises(Refused, match="too dense"):
         prove_floor(make_record(np.ones((1, 5))), 2, floor=0.1)
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rrf_design.certificates.sections import nullspace_section
+from rrf_design.certificates._sections import nullspace_section
 from rrf_design.checker.nullspace import NullSpace, check_nullspace
 from rrf_design.errors import Refused
 
@@ -81,7 +81,7 @@ def test_two_gauges_in_one_component_are_certified_on_small_fields_and_left_open
     assert section["status"] == NullSpace.CERTIFIED
     assert section["rho"] == pytest.approx(0.25, rel=5e-3)
     assert check_nullspace(section, record, 1).startswith("certified")
-    monkeypatch.setattr("rrf_design.certificates.sections.DUAL_COORDINATES", 9)
+    monkeypatch.setattr("rrf_design.certificates._sections.DUAL_COORDINATES", 9)
     monkeypatch.setattr("rrf_design.checker.nullspace.DUAL_COORDINATES", 9)
     left = nullspace_section(record, 1)
     assert left["status"] == NullSpace.NOT_CERTIFIED
@@ -91,7 +91,7 @@ def test_two_gauges_in_one_component_are_certified_on_small_fields_and_left_open
 
 
 def test_large_operators_are_left_open(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rrf_design.certificates.sections.SMALL", 2)
+    monkeypatch.setattr("rrf_design.certificates._sections.SMALL", 2)
     assert nullspace_section(make_record(np.eye(3)), 1)["status"] == NullSpace.NOT_CERTIFIED
 
 

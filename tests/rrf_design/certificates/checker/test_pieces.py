@@ -8,7 +8,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from rrf_design.checker.pieces import (
+from rrf_design.checker._pieces import (
     TOLD_APART,
     Links,
     backward_edges,

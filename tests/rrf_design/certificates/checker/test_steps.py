@@ -15,8 +15,7 @@ import pytest
 import rrf_design as rrf
 from rrf_design.certificates import Certificate
 from rrf_design.certificates.issue import certify
-from rrf_design.checker.document import content_digest
-from rrf_design.checker.steps import (
+from rrf_design.checker._steps import (
     Check,
     Steps,
     _check_audit,
@@ -25,6 +24,7 @@ from rrf_design.checker.steps import (
     check_errors,
     check_noise,
 )
+from rrf_design.checker.document import content_digest
 from rrf_design.errors import Refused
 
 from ..conftest import triangle

@@ -206,7 +206,7 @@ def test_a_fault_in_a_check_is_a_refusal(monkeypatch: pytest.MonkeyPatch) -> Non
         raise ZeroDivisionError
 
     made = small()
-    monkeypatch.setattr("rrf_design.checker.steps.check_noise", fails)
+    monkeypatch.setattr("rrf_design.checker._steps.check_noise", fails)
     found = verify(made)
     assert (found.valid, found.gamma_lower) == (False, None)
     assert found.reason == "can't be read: a check failed with ZeroDivisionError"

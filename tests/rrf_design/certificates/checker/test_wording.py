@@ -12,7 +12,7 @@ import pytest
 
 import rrf_design as rrf
 from rrf_design.certificates.issue import certify
-from rrf_design.checker.steps import _check_sentences
+from rrf_design.checker._steps import _check_sentences
 from rrf_design.checker.wording import (
     CONSEQUENCE,
     INFORMATION,

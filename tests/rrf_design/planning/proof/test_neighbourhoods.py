@@ -14,8 +14,8 @@ import pytest
 from small import random_problem
 
 from rrf_design.planning.evaluator import Evaluator
-from rrf_design.planning.proof import neighbourhoods
-from rrf_design.planning.proof.neighbourhoods import HOPELESS, HullPool, HullRow, Neighbourhoods, _Side
+from rrf_design.planning.proof import _neighbourhoods as neighbourhoods
+from rrf_design.planning.proof._neighbourhoods import HOPELESS, HullPool, HullRow, Neighbourhoods, _Side
 from rrf_design.problem import Problem
 
 

@@ -14,10 +14,10 @@ from small import random_problem
 
 from rrf_design.errors import MissingDependency
 from rrf_design.planning.evaluator import Evaluator
-from rrf_design.planning.proof import pulp_master
+from rrf_design.planning.proof import _pulp_master as pulp_master
+from rrf_design.planning.proof._pulp_master import Pulp, _solve_here
 from rrf_design.planning.proof.master import Answer, front_end
 from rrf_design.planning.proof.program import MarketRows
-from rrf_design.planning.proof.pulp_master import Pulp, _solve_here
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ second.
 from __future__ import annotations
 
 from rrf_design.responses.sandbox import Isolation, throughput
-from rrf_design.responses.sandbox.benchmark import Throughput
+from rrf_design.responses.sandbox._benchmark import Throughput
 
 
 def test_all_programs_are_right() -> None:

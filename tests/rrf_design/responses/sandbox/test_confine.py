@@ -4,7 +4,7 @@ import struct
 
 import pytest
 
-from rrf_design.responses.sandbox import confine
+from rrf_design.responses.sandbox import _confine as confine
 
 ALLOW, KILL = 0x7FFF0000, 0x80000000
 DENY = 0x00050001

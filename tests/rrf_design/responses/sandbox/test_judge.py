@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rrf_design.responses.sandbox import Isolation, Program, ProgramLimits, ProgramStatus
-from rrf_design.responses.sandbox.judge import judged
+from rrf_design.responses.sandbox._judge import judged
 
 HELD = Isolation(("limits", "seccomp"))
 PROGRAM = Program.build("", [[1], [2]], expected=[5, -7])

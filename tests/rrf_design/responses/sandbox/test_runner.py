@@ -128,7 +128,7 @@ def test_an_interrupted_run_leaves_no_answer_for_the_next(monkeypatch: pytest.Mo
     with Sandbox(workers=1, limits=LIMITS) as sandbox:
         assert sandbox.isolation.layers
         with monkeypatch.context() as patch:
-            patch.setattr("rrf_design.responses.sandbox.worker.Worker._line", interrupt)
+            patch.setattr("rrf_design.responses.sandbox._worker.Worker._line", interrupt)
             with pytest.raises(KeyboardInterrupt):
                 sandbox.run(Program.build("def solve(): return 1", [[]]))
         assert sandbox.run(Program.build("def solve(): return 2", [[]])).outputs == (2,)

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from rrf_design.responses.sandbox.validator import violation
+from rrf_design.responses.sandbox._validator import violation
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,8 @@ import pytest
 
 from rrf_design.errors import MissingDependency
 from rrf_design.responses.sandbox import Level, Program, ProgramLimits, ProgramStatus
-from rrf_design.responses.sandbox import worker as module
-from rrf_design.responses.sandbox.worker import Worker
+from rrf_design.responses.sandbox import _worker as module
+from rrf_design.responses.sandbox._worker import Worker
 
 LIMITS = ProgramLimits(call=0.5, cpu=2, wall=5.0)
 SEVEN = Program.build("def solve(): return 7", [[]], expected=[7])

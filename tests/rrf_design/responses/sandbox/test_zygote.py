@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from rrf_design.responses.sandbox import zygote
+from rrf_design.responses.sandbox import _zygote as zygote
 
 
 @pytest.fixture

@@ -1,0 +1,180 @@
+"""What the answers of an item amount to once they are settled: its repair, or the value of a check
+that decides it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from rrf_design.acquisition._candidates import Candidates
+from rrf_design.acquisition._purchases import Buys
+from rrf_design.acquisition._state import ItemState, RunState
+from rrf_design.checks import (
+    agreed,
+    agreed_premise,
+    decided_premise,
+    decided_verdict,
+    decides,
+    quorum,
+    sole_delivered,
+)
+from rrf_design.derive import realised
+from rrf_design.errors import RRFError
+from rrf_design.problem import Problem
+from rrf_design.verdict import Verdict
+
+if TYPE_CHECKING:
+    from rrf_design.repairing.decoding import Decoding
+
+Known = dict[str, "Decoding"]
+"""What repairs of equal designs share, by design."""
+
+_STATUS = {
+    name: name
+    for name in (
+        "parse failure",
+        "ambiguous",
+        "out of range",
+        "compile failure",
+        "rejected",
+        "timeout",
+        "memory",
+        "crash",
+    )
+} | {
+    "refused": "refusal",
+    "empty": "missing",
+    "truncated": "missing",
+    "in doubt": "missing",
+    "non-integer": "non-integer",
+}
+"""How a failed answer is named to the repair, which treats it as an erasure and never as a zero."""
+
+
+def conclude(designs: Mapping[str, Candidates], state: RunState, *, waiting: bool = False) -> dict[str, Any]:
+    """Repair every field that is done and has no result yet: what the journal keeps of it.
+
+    Others may still wait.
+
+    With `waiting`, those that wait for a person too: what is known of them so far.
+    """
+
+    def ready(item: ItemState) -> bool:
+        return item.done or (waiting and item.stopped is not None and not item.waiting)
+
+    new = [item for item in designs if ready(state.items[item]) and item not in state.results]
+    known: Known = {}
+    return {"repairs": {item: repaired(designs[item], state.items[item], known) for item in new}}
+
+
+def repaired(design: Candidates, state: ItemState, known: Known) -> dict[str, Any]:
+    """The document of an item's repair; where a check has decided it, its value is the value.
+
+    `known` remembers margins and factorisations for items that are alike.
+    """
+    found = _repair(design, state, known)
+    node = sole_delivered(design.problem)
+    if found["verdict"] == Verdict.CERTIFIED or node is None:
+        return found
+    for anchor in design.problem.anchors:
+        entry = state.settled.get(anchor.id)
+        if entry is not None and entry.ok and entry.value is not None and decides(design.problem, anchor, node):
+            premise = {"verdict": decided_verdict(design.problem).value, "assumes": decided_premise(anchor.id)}
+            others = {other.id: None for other in design.problem.nodes}
+            wrong = [node] if state.values(Buys.ANSWER).get(node, entry.value) != entry.value else []
+            said: dict[str, Any] = {
+                "repaired": {**others, node: list(entry.value)},
+                "support": wrong,
+                "alternatives": [],
+            }
+            said |= {"bounds": {node: 0.0}, "error_bound": 0.0, "decided_by": anchor.id}
+            why = f"{anchor.id} states the value; what was answered is {found['verdict']}: {found['reason']}"
+            return {**found, **premise, **said, "reason": why}
+    return _by_quorum(design, state, found, node)
+
+
+def stated(design: Candidates, state: ItemState) -> dict[str, tuple[float, ...]]:
+    """What checks said so far, bought or owned."""
+    known = {name: tuple(float(x) for x in value) for name, value in state.values(Buys.ANCHOR).items()}
+    for anchor in design.problem.anchors:
+        if anchor.owned and anchor.value is not None:
+            known.setdefault(anchor.id, anchor.value if isinstance(anchor.value, tuple) else (anchor.value,))
+    return known
+
+
+def _by_quorum(design: Candidates, state: ItemState, found: dict[str, Any], node: str) -> dict[str, Any]:
+    """The document where checks that may be wrong, but not all of them, state one value."""
+    problem = design.problem
+    told = agreed(problem, stated(design, state), node)
+    if told is None:
+        return found
+    value, asked = told
+    others = {other.id: None for other in problem.nodes}
+    why = (
+        f"{quorum(problem)} checks of which not all can be wrong state the value; what was answered is"
+        f" {found['verdict']}: {found['reason']}"
+    )
+    return {
+        **found,
+        "verdict": decided_verdict(problem).value,
+        "assumes": agreed_premise(problem, asked),
+        "repaired": {**others, node: list(value)},
+        "support": [],
+        "alternatives": [],
+        "bounds": {node: 0.0},
+        "error_bound": 0.0,
+        "reason": why,
+    }
+
+
+def _repair(design: Candidates, state: ItemState, known: Known) -> dict[str, Any]:
+    from rrf_design.repairing import to_document
+    from rrf_design.repairing.repairs import repair_like
+
+    answers = state.values(Buys.ANSWER)
+    if not answers:
+        return _nothing(_unanswered(state))
+    problem, selected = finished_problem(design, state)
+    failed = state.failed
+    silent = {
+        name: {"status": _STATUS.get(entry.outcome, "error")}
+        for name, entry in state.settled.items()
+        if entry.buys is Buys.ANSWER and name in failed and not entry.again_of
+    }
+    try:
+        found = repair_like(problem, {**answers, **silent}, known, select=selected)
+    except RRFError as error:
+        return _nothing(str(error))
+    return to_document(found)
+
+
+def _unanswered(state: ItemState) -> str:
+    """Why there is no answer: none could be read, or nobody was asked."""
+    if any(entry.buys is Buys.ANSWER and entry.came_about for entry in state.settled.values()):
+        return "no answer could be read"
+    stopped = state.stopped or {"because": "the run is not finished", "detail": ""}
+    return "no question was asked: " + ", ".join(word for word in (stopped["because"], stopped["detail"]) if word)
+
+
+def _nothing(reason: str) -> dict[str, Any]:
+    """The document of a field that could not be repaired."""
+    return {"repaired": None, "verdict": Verdict.INCOMPLETE.value, "assumes": "", "reason": reason}
+
+
+def finished_problem(design: Candidates, state: ItemState) -> tuple[Problem, tuple[str, ...]]:
+    """The problem as it turned out (values filled in, failed anchors gone) and what of it was
+    bought.
+    """
+    failed = {name for name in state.failed if name in design.problem.block_by_id}
+    unknown = {a.id for a in design.problem.anchors if a.value is None and a.id not in state.settled and a.owned}
+    repeated = design.asked(state.held, state.failed)
+    problem = realised(repeated, failed=failed | unknown, values=state.values(Buys.ANCHOR))
+    bought = tuple(name for name, entry in state.settled.items() if entry.ok and name not in design.given)
+    asked = tuple(name for name in state.settled if name in design.problem.node_by_id and name not in design.given)
+    return problem, problem.resolve([name for name in dict.fromkeys((*bought, *asked)) if _on_sale(problem, name)])
+
+
+def _on_sale(problem: Problem, name: str) -> bool:
+    entry = problem.node_by_id.get(name) or problem.block_by_id.get(name)
+    return entry is not None and entry.cost is not None

@@ -1,0 +1,473 @@
+"""From a purchase to its outcome: a question to the model through the node's prompt and parser, or
+an anchor's source.
+
+Everything is built and checked before the first purchase: a prompt that is missing, a parser of the
+wrong dimension or a source that may not be used is found while it still costs nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from rrf_design.acquisition._purchases import Buys, Purchase, Settlement
+from rrf_design.acquisition._state import ItemState, RunState
+from rrf_design.acquisition.classes import HeardClasses, open_nodes
+from rrf_design.acquisition.settings import Terms
+from rrf_design.acquisition.sources import Asked, Fetched, Source, Toolbox, ask, build, refuse_unanswered
+from rrf_design.acquisition.sources.base import schema_of
+from rrf_design.acquisition.sources.stated import Label
+from rrf_design.acquisition.sources.verifier import Verifier
+from rrf_design.errors import InputError
+from rrf_design.files import canonical_digest
+from rrf_design.models.base import NotBegun
+
+if TYPE_CHECKING:
+    from rrf_design.field import Node
+    from rrf_design.models import Model, PriceTable, Reply, Request, Roster, Usage
+    from rrf_design.models.base import Again, AgainAsync
+    from rrf_design.models.cache import AnswerCache
+    from rrf_design.models.pacing import Pace
+    from rrf_design.models.spending import CallTally
+    from rrf_design.problem import Problem
+    from rrf_design.responses import Parser
+    from rrf_design.responses.parsed import Parsed
+
+DEFAULT_PARSER = "integer-last"
+"""The paper's rule for numbers: a bare integer, else the last standalone one."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """What asking a node means: whom, what, and how the answer is read."""
+
+    model: Model
+    request: Request
+    parser: Parser
+    name: str
+    """The model's name in this run."""
+    classes: HeardClasses | None = None
+    """Of its item, where its answers are classes."""
+
+    def value(self, parsed: Parsed) -> tuple[float, ...] | None:
+        """What was read, as numbers."""
+        if parsed.label is None or self.classes is None:
+            return parsed.value
+        return self.classes.vector(parsed.label)
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """One request to one model, and what its reply amounts to; told whether the server answers
+    others (see `Unreachable`).
+    """
+
+    model: Model
+    request: Request
+    read: Callable[[Reply, bool | None], Fetched]
+    kind: str = ""
+
+
+class Fetcher:
+    """Fetches purchases of one run.
+
+    `fetch` is safe to call from several threads, `fetch_async` from one event loop.
+    """
+
+    def __init__(
+        self,
+        problems: Mapping[str, Problem],
+        model: Model | Roster,
+        *,
+        known: Mapping[str, Mapping[str, Any]],
+        prices: PriceTable | None = None,
+        seed: int = 0,
+        constrained: bool = False,
+        allow_commands: bool = False,
+        isolation: str = "seccomp",
+        cache: AnswerCache | None = None,
+        batch_api: bool = False,
+    ) -> None:
+        from rrf_design.models import Roster
+
+        self._cache, self._batch_api = cache, batch_api
+        self.roster, self.prices, self._seed = Roster.of(model), prices, seed
+        self._constrained = constrained
+        tools = Toolbox(
+            model=lambda name: self.roster[self.roster.called(name)],
+            options=lambda name: self.roster.options(self.roster.called(name)),
+            price=self.money,
+            allow_commands=allow_commands,
+            isolation=isolation,
+        )
+        self.questions: dict[tuple[str, str], _Question] = {}
+        self._again: dict[str, list[str]] = {}
+        """Further asks of nodes, by item."""
+        self.sources: dict[tuple[str, str], Source] = {}
+        self.classes: dict[str, HeardClasses] = {}
+        self._identities: dict[int, str] = {}
+        for item, problem in problems.items():
+            classed = open_nodes(problem)
+            if classed:
+                self.classes[item] = HeardClasses(problem.node_by_id[next(iter(classed))].dim)
+            judged: dict[str, int] = {}
+            self._further(item, problem, self._first(item, problem, known.get(item, {})))
+            for anchor in problem.anchors:
+                if not anchor.owned or anchor.value is None:
+                    source = self.sources[item, anchor.id] = build(anchor, problem, tools)
+                    if isinstance(source, Verifier):
+                        # Two prompts may turn out to be the same, once the answers are in them:
+                        # every judge has a number of its own.
+                        whose = self._whose(source.model)
+                        repeat = judged[whose] = judged.get(whose, -1) + 1
+                        source.request = replace(source.request, repeat=repeat)
+        self._paces: dict[int, Pace] = {}
+        self.state: RunState | None = None
+        """The run's own, once there is one: what a judge costs depends on the answers that it is
+        shown.
+        """
+
+    def _whose(self, model: Model) -> str:
+        """By what can change its answers, as the cache knows it: one model under two names is asked
+        the same question twice.
+        """
+        if id(model) not in self._identities:
+            self._identities[id(model)] = canonical_digest(dict(model.identity))
+        return self._identities[id(model)]
+
+    def _first(self, item: str, problem: Problem, known: Mapping[str, Any]) -> dict[tuple[str, Request], int]:
+        """The questions of an item.
+
+        Equal ones are asked for answers of their own: the number of each is how many come before it
+        in the problem, answered already or not, so that it stays the same whatever is known when a
+        run begins or goes on.
+        """
+        asked: dict[tuple[str, Request], int] = {}
+        if all(node.id in known for node in problem.nodes):
+            return asked
+        for node in problem.nodes:
+            try:
+                question = self._question(node, self.classes.get(item))
+            except InputError:
+                if node.id in known:  # what can't be asked equals nothing that can
+                    continue
+                raise
+            same = (self._whose(question.model), question.request)
+            repeat = asked[same] = asked.get(same, -1) + 1
+            if node.id not in known:
+                numbered = replace(question.request, repeat=repeat) if repeat else question.request
+                self.questions[item, node.id] = replace(question, request=numbered)
+        return asked
+
+    def _further(self, item: str, problem: Problem, asked: dict[tuple[str, Request], int]) -> None:
+        """The same question once more, for every further ask of a node: each has an answer of its
+        own.
+        """
+        if all(node.repeats == 1 and node.again is None for node in problem.nodes):
+            return
+        for name, further in problem.structure.market.asks.items():
+            node = problem.node_by_id[further.node]
+            if node.prompt is None:  # its answers are given
+                continue
+            question = self.questions.get((item, node.id)) or self._question(node, self.classes.get(item))
+            if question.classes is not None:
+                raise InputError(
+                    f"node {node.id!r}: its answers are classes, which have no mean; leave sigma and repeats out"
+                )
+            bare = replace(question.request, repeat=0)
+            same = (self._whose(question.model), bare)
+            asked[same] = asked.get(same, 0) + 1
+            self.questions[item, name] = replace(question, request=replace(bare, repeat=asked[same]))
+            self._again.setdefault(item, []).append(name)
+
+    @cached_property
+    def models(self) -> list[Model]:
+        """Everybody this run may ask: the roster, and judges that are not on it."""
+        judges = [source.model for source in self.sources.values() if isinstance(source, Verifier)]
+        return list({id(model): model for model in [*dict(self.roster.items()).values(), *judges]}.values())
+
+    def tallies(self, problems: Mapping[str, Problem]) -> dict[str, CallTally]:
+        """What everything that can be asked takes, by the name of the model."""
+        from rrf_design.models.spending import CallTally
+
+        found: dict[str, CallTally] = {model.name: CallTally() for model in self.models}
+        for (item, name), question in self.questions.items():
+            node = problems[item].node_by_id.get(name)
+            ask = None if node is not None else problems[item].structure.market.asks[name]
+            always = node.cost is None if node is not None else ask is not None and ask.included
+            attempts = question.model.retry.attempts
+            found[question.model.name].add(question.request, always=always, attempts=attempts)
+        for (item, name), source in self.sources.items():
+            if isinstance(source, Verifier):
+                always = problems[item].block_by_id[name].cost is None
+                attempts = source.model.retry.attempts
+                found[source.model.name].add(source.request, always=always, attempts=attempts)
+        return found
+
+    def money(self, model: Model, usage: Usage) -> float:
+        """What a reply cost; nothing where no price is known, which the run's header says."""
+        return self.prices.cost(model, usage) if self.prices is not None and self.prices.counted(model) else 0.0
+
+    @cached_property
+    def all_local(self) -> bool:
+        """Nothing this run does can be charged twice."""
+        return all(model.local for model in self.models) and all(source.local for source in self.sources.values())
+
+    def terms(self, item: str, name: str) -> Terms:
+        source = self.sources.get((item, name))
+        if isinstance(source, Verifier):
+            # As long as the answers that it is shown; those that come later are seen to in `_call`.
+            request = source.request if self.state is None else source.request_for(_asked(self.state.items[item], None))
+            ceiling = self._ceiling(source.model, request)
+            attempts = source.model.retry.attempts
+            name = self.roster.called(source.spec)
+            return Terms(ceiling, local=source.local, calls=1, model=name, attempts=attempts)
+        if source is not None:
+            return Terms(deferred=source.deferred, local=source.local)
+        question = self.questions.get((item, name))
+        if question is None:
+            return Terms(local=self.all_local, calls=1)
+        ceiling = self._ceiling(question.model, question.request)
+        batched = self._batch_api and question.model.batches() is not None
+        attempts = 0 if batched else question.model.retry.attempts  # handed in once: a repetition is another purchase
+        return Terms(
+            ceiling, local=question.model.local, calls=1, batched=batched, model=question.name, attempts=attempts
+        )
+
+    def instant(self, purchase: Purchase) -> Settlement | None:
+        """The outcome of what only has to be looked up or computed; None for what has to be
+        fetched.
+        """
+        source = self.sources.get((purchase.item, purchase.name))
+        if source is None and purchase.buys is Buys.ANSWER:
+            return self._kept(purchase)
+        if isinstance(source, Verifier):
+            return self._kept_opinion(purchase, source)
+        if source is None or not source.instant:
+            return None
+        found = source.fetch(Asked({}, {}))
+        if isinstance(source, Label):
+            found = replace(found, value=self.classes[purchase.item].vector(source.label))
+        return _settlement(purchase, found, source.kind)
+
+    def numbers(self, item: str, problem: Problem, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Responses that exist already as numbers: classes (a table with `label`), and what people
+        `said` about checks.
+        """
+        found = dict(given)
+        for name, said in given.items():
+            if isinstance(said, Mapping) and said.get("label") is not None:
+                found[name] = {**said, "value": list(self.classes[item].vector(said["label"]))}
+            elif isinstance(said, Mapping) and said.get("said") is not None:
+                value, text = self.reviewed(item, name, said["said"], problem)
+                found[name] = {"value": list(value), "text": text, "outcome": "kept"}
+        return found
+
+    def reviewed(self, item: str, anchor: str, said: str, problem: Problem) -> tuple[tuple[float, ...], str]:
+        """What a person said, as the value of an anchor and as the words to keep; InputError for
+        what is none.
+        """
+        from rrf_design.responses import parsers
+        from rrf_design.responses.parsers import reviewed_value
+
+        source = self.sources[item, anchor]
+        node = problem.node_by_id[source.anchor.nodes[0]]
+        single = len(source.anchor.nodes) == 1 and source.anchor.rows is None
+        parser = parsers.get(node.parser) if single and node.parser is not None else None
+        value = reviewed_value(anchor, said, parser, rows=source.rows)
+        return (self.classes[item].vector(value), value) if isinstance(value, str) else (value, said)
+
+    def recall(self, item: str, problem: Problem, state: ItemState) -> None:
+        """Which class each coordinate stands for, as the journal has it."""
+        from rrf_design.responses import parsers
+
+        if item in self.classes:
+            nodes = {node.id: parsers.get(node.parser) for node in problem.nodes if node.parser is not None}
+            self.classes[item].recall(state, nodes)
+
+    def kept(self, item: str, problem: Problem) -> dict[str, Any]:
+        """Answers of earlier runs to the questions of an item, as responses that exist already:
+        they cost nothing.
+        """
+        if self._cache is None:
+            return {}
+        found: dict[str, Any] = {}
+        for name in [*(node.id for node in problem.nodes), *self._again.get(item, ())]:
+            settled = self._kept(Purchase(item, name, Buys.ANSWER, 0.0))
+            if settled is not None:
+                said = {"value": list(settled.value)} if settled.value is not None else {"status": settled.outcome}
+                found[name] = {**said, "outcome": "kept", "evidence": settled.evidence}
+        return found
+
+    def _kept(self, purchase: Purchase) -> Settlement | None:
+        """An answer of an earlier run to the same question, repeat and model."""
+        question = self.questions.get((purchase.item, purchase.name))
+        reply = None if question is None else self._find(question.request, question.model)
+        if question is None or reply is None:
+            return None
+        return _settlement(purchase, self._read(question, reply, None))
+
+    def _kept_opinion(self, purchase: Purchase, source: Verifier) -> Settlement | None:
+        """What a judge said in an earlier run, shown the same answers."""
+        if self.state is None:
+            return None
+        request = source.request_for(_asked(self.state.items[purchase.item], None))
+        reply = self._find(request, source.model)
+        return None if reply is None else _settlement(purchase, source.fetched(request, reply, None), source.kind)
+
+    def _find(self, request: Request, model: Model) -> Reply | None:
+        return self._cache.find(request, model) if self._cache is not None and model.kept else None
+
+    def _keep(self, request: Request, reply: Reply, model: Model) -> None:
+        if self._cache is not None and reply.attempts and model.kept:
+            self._cache.keep(request, reply, model)
+
+    def write_kept(self) -> None:
+        """Store the answers that came in for later runs."""
+        if self._cache is not None:
+            self._cache.write()
+
+    def whom(self, purchase: Purchase) -> Model | None:
+        """The model that a purchase asks; None for sources that ask nobody."""
+        key = (purchase.item, purchase.name)
+        if purchase.buys is Buys.ANSWER:
+            return self.questions[key].model
+        source = self.sources[key]
+        return source.model if isinstance(source, Verifier) else None
+
+    def in_batches(self, purchase: Purchase) -> bool:
+        """Whether a purchase is a question that is handed in with others."""
+        asked = purchase.buys is Buys.ANSWER and self._batch_api
+        return asked and self.questions[purchase.item, purchase.name].model.batches() is not None
+
+    def settle(self, purchase: Purchase, reply: Reply) -> Settlement:
+        """What a reply to a question amounts to that came back by another way; `Unreachable` if it
+        is nobody's.
+        """
+        return _settlement(purchase, self._read(self.questions[purchase.item, purchase.name], reply, True))
+
+    def fetch(self, purchase: Purchase, state: ItemState, again: Again | None = None) -> Settlement:
+        """Get it.
+
+        `Unreachable` when nobody was there, so that nothing was got. `again` allows each repeated
+        call.
+        """
+        call = self._call(purchase, state)
+        if call is None:
+            source = self.sources[purchase.item, purchase.name]
+            return _settlement(purchase, source.fetch(_asked(state, again, purchase.tried)), source.kind)
+        return _settlement(purchase, call.read(ask(call.model, call.request, again, purchase.tried), None), call.kind)
+
+    async def fetch_async(self, purchase: Purchase, state: ItemState, again: AgainAsync | None = None) -> Settlement:
+        """The same in an event loop, for a purchase that asks an asynchronous model."""
+        call = self._call(purchase, state)
+        assert call is not None
+        pace = self.pace(call.model)
+        reply = await call.model.ask_async(call.request, pace, again=again, tried=purchase.tried)
+        return _settlement(purchase, call.read(reply, pace.heard and not pace.hopeless), call.kind)
+
+    def pace(self, model: Model) -> Pace:
+        from rrf_design.models.pacing import Pace
+
+        if id(model) not in self._paces:
+            # Where a bare call costs money, an attempt that is throttled does too: then every
+            # attempt counts.
+            known = self.prices is not None and self.prices.counted(model)
+            patient = self.prices is None or not known or not self.prices.price(model).call
+            self._paces[id(model)] = Pace(model.slots, patient=patient)
+        return self._paces[id(model)]
+
+    def hurry(self) -> None:
+        """Nobody waits for a turn any more: what has not begun is given back.
+
+        For the event loop's own thread.
+        """
+        for pace in self._paces.values():
+            pace.stop()
+
+    async def release(self) -> None:
+        """Close what belongs to the event loop."""
+        for model in self.models:
+            await model.release()
+
+    def _call(self, purchase: Purchase, state: ItemState) -> _Call | None:
+        key = (purchase.item, purchase.name)
+        if purchase.buys is Buys.ANSWER:
+            question = self.questions[key]
+            return _Call(question.model, question.request, lambda reply, passing: self._read(question, reply, passing))
+        source = self.sources[key]
+        if not isinstance(source, Verifier):
+            return None
+        request = source.request_for(_asked(state, None))
+        terms = Terms(self._ceiling(source.model, request), attempts=source.model.retry.attempts)
+        if self.state is not None and terms.after(purchase.tried).ceiling > purchase.ceiling:
+            raise NotBegun  # it is shown an answer that came after its price was reserved: that is done anew
+        return _Call(
+            source.model, request, lambda reply, passing: self._opinion(source, request, reply, passing), source.kind
+        )
+
+    def _opinion(self, source: Verifier, request: Request, reply: Reply, passing: bool | None) -> Fetched:
+        found = source.fetched(request, reply, passing)
+        self._keep(request, reply, source.model)
+        return found
+
+    def _read(self, question: _Question, reply: Reply, passing: bool | None) -> Fetched:
+        from rrf_design.models import record
+
+        money = self.money(question.model, reply.usage)
+        refuse_unanswered(reply, money, passing=passing)
+        if not reply.parseable:
+            return Fetched(reply.outcome.value, None, money, reply.usage.calls, record(question.request, reply))
+        self._keep(question.request, reply, question.model)
+        parsed = question.parser.parse(reply.text)
+        evidence = record(question.request, reply, parsed=parsed.document())
+        outcome = reply.outcome.value if parsed.ok else parsed.status.value
+        return Fetched(outcome, question.value(parsed), money, reply.usage.calls, evidence)
+
+    def _ceiling(self, model: Model, request: Request) -> float:
+        known = self.prices is not None and self.prices.counted(model)
+        if self.prices is None or not known:
+            return 0.0
+        if self._batch_api and model.batches() is not None:  # handed in once: a repetition is another purchase
+            return self.prices.cost(model, request.ceiling())
+        return self.prices.ceiling(model, request)
+
+    def _question(self, node: Node, classes: HeardClasses | None) -> _Question:
+        from rrf_design.questions.templates import render
+        from rrf_design.responses import parsers
+
+        where = f"node {node.id!r}"
+        if node.prompt is None:
+            raise InputError(f"{where}: it has no prompt, so a live run can't ask it; give one, or give its response")
+        try:
+            name = self.roster.name(node.model)
+            prompt = node.prompt if node.variables is None else render(node.prompt, node.variables)
+            parser = parsers.get(DEFAULT_PARSER if node.parser is None else node.parser)
+        except InputError as error:
+            raise InputError(f"{where}: {error}") from None
+        if parser.dim != node.dim and not (parser.dim == 0 and classes is not None):
+            raise InputError(f"{where}: its parser gives {parser.dim} numbers, but the node has dimension {node.dim}")
+        more: dict[str, Any] = {} if node.max_tokens is None else {"max_tokens": node.max_tokens}
+        more |= {"seed": self._seed} if self._seed else {}
+        if self._constrained:
+            more["grammar"] = parser.grammar
+        else:
+            more |= schema_of(parser, self.roster[name])
+        request = self.roster.request(name, prompt, system=node.system, **more)
+        try:
+            self.roster[name].check(request)
+        except InputError as error:
+            raise InputError(f"{where}: {error}") from None
+        return _Question(self.roster[name], request, parser, name, classes if parser.dim == 0 else None)
+
+
+def _asked(state: ItemState, again: Again | None, tried: int = 0) -> Asked:
+    settled = dict(state.settled)  # the loop may settle more meanwhile
+    texts = {name: entry.text for name, entry in settled.items() if entry.text}
+    return Asked(texts, state.values(Buys.ANSWER), again, tried)
+
+
+def _settlement(purchase: Purchase, found: Fetched, source: str = "") -> Settlement:
+    return Settlement(purchase, found.outcome, found.value, found.ok, found.money, found.calls, found.evidence, source)

@@ -1,0 +1,269 @@
+"""The product's own verdicts on what is held of an item, answers and checks, found for all items
+together and remembered: what gates and rungs decide by.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from rrf_design.acquisition.classes import with_room
+from rrf_design.checks import agreed, decides, known_value, sole_delivered, states
+from rrf_design.problem import Problem
+from rrf_design.promises._sheets import AnswerSheet, ItemAnswers
+from rrf_design.promises._truths import Said
+from rrf_design.promises.policies import LadderPolicy
+from rrf_design.repairing.contract import Repair
+from rrf_design.verdict import Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class _Decision:
+    certified: bool
+    contradicted: bool
+    value: Said | None
+
+
+_OPEN = _Decision(False, False, None)
+
+
+@dataclass(frozen=True, slots=True)
+class Climbed:
+    """What came of an item beyond its gate: what was bought, for how much, and the value it
+    led to.
+    """
+
+    bought: tuple[str, ...]
+    price: float
+    value: Said | None
+    by_check: bool
+    """A check decided it, whatever was answered."""
+
+
+class HeldDecisions:
+    """Verdicts on the first t answers of an order at k, found once for all items together and
+    remembered.
+    """
+
+    def __init__(self, sheet: AnswerSheet) -> None:
+        self._sheet = sheet
+        self._known: dict[tuple[int, tuple[str, ...], int], _Decision] = {}
+        self._problems: dict[tuple[int, tuple[object, ...]], Problem] = {}
+
+    def play(self, policy: LadderPolicy) -> tuple[list[int], list[Said | None]]:
+        asked = [policy.within] * len(self._sheet)
+        values: list[Said | None] = [None] * len(self._sheet)
+        running = list(range(len(self._sheet)))
+        for t in range(1, policy.within + 1):
+            held = policy.order[:t]
+            rungs = [(most, k) for most, k in policy.rungs if most >= t]
+            levels = [(k - (most - t), k) for most, k in rungs]
+            unread = {place: self._unread(place, held) for place in running}
+            self._find(held, [(place, k - unread[place]) for place in running for pair in levels for k in pair])
+            left = []
+            for place in running:
+                decided = (self._at(place, held, sure - unread[place]) for sure, _ in levels)
+                accepts = next((one for one in decided if one.certified), None)
+                if accepts is not None:
+                    asked[place], values[place] = t, accepts.value
+                elif all(self._lost(place, held, k - unread[place]) for _, k in levels):
+                    asked[place] = t
+                else:
+                    left.append(place)
+            running = left
+        return asked, values
+
+    def further(self, policy: LadderPolicy, places: Sequence[int], asked: Sequence[int]) -> dict[int, Climbed]:
+        """The further steps of a policy, for these places; items that have none of its checks are
+        left out.
+        """
+        steps = {place: self._steps(policy, place, asked[place]) for place in places}
+        running = [place for place in places if steps[place]]
+        found: dict[int, Climbed] = {}
+        for count in range(1, len(policy.further) + 1):
+            by_held: dict[tuple[str, ...], list[int]] = {}
+            for place in running:
+                by_held.setdefault((*policy.order[: asked[place]], *steps[place][:count]), []).append(place)
+            left = []
+            for held, members in by_held.items():
+                levels = {place: self._level(policy, place, held, steps[place][count:]) for place in members}
+                undecided = [place for place in members if self._decided(place, held) is None]
+                self._find(held, [(place, k) for place in undecided for k in levels[place]])
+                for place in members:
+                    bought, rest = steps[place][:count], steps[place][count:]
+                    row = self._sheet.rows[place]
+                    price = row.spent(bought)
+                    value = self._decided(place, held)
+                    sure, most = levels[place]
+                    decision = self._at(place, held, sure)
+                    if value is not None:
+                        found[place] = Climbed(bought, price, value, by_check=True)
+                    elif decision.certified:
+                        found[place] = Climbed(bought, price, decision.value, by_check=False)
+                    elif not rest or (self._lost(place, held, most) and not self._may_decide(row, rest)):
+                        found[place] = Climbed(bought, price, None, by_check=False)
+                    else:
+                        left.append(place)
+            running = left
+        return found
+
+    def _steps(self, policy: LadderPolicy, place: int, asked: int) -> tuple[str, ...]:
+        """What an item has of the further steps, and does not hold yet; nothing after the last of
+        its checks. Rungs come from several structures: a check that would be shown answers that
+        this item is not asked by then is left out, for the pilot saw it made with them.
+        """
+        row, held = self._sheet.rows[place], policy.order[:asked]
+        there: list[str] = []
+        for step in policy.further:
+            if step in row.shape.checks:
+                possible = row.shape.shown[step] <= {*held, *there}
+            else:
+                possible = step in row.said and step not in held
+            if possible:
+                there.append(step)
+        while there and there[-1] not in row.shape.checks:
+            there.pop()
+        return tuple(there)
+
+    def _level(self, policy: LadderPolicy, place: int, held: Sequence[str], rest: Sequence[str]) -> tuple[int, int]:
+        """How many of the answers at hand may be wrong, whatever those to come say; and if those
+        were all right. Where all may be wrong, nothing is said before a check is there.
+        """
+        row = self._sheet.rows[place]
+        unread, answers = self._unread(place, held), sum(step in row.said for step in held)
+        if policy.further_k is None:
+            known = any(step in row.checked for step in held)
+            return (answers - unread, answers) if known else (-1, answers)
+        coming = sum(step in row.said for step in rest)
+        return policy.further_k - unread - coming, policy.further_k - unread
+
+    def _decided(self, place: int, held: Sequence[str]) -> Said | None:
+        """The value that a check decides, or several that are not all wrong; None where none
+        does.
+        """
+        row = self._sheet.rows[place]
+        problem, said = row.shape.problem, {step: row.checked[step] for step in held if step in row.checked}
+        node = sole_delivered(problem)
+        if node is None or not said:
+            return None
+        for name, value in said.items():
+            if decides(problem, row.shape.checks[name], node):
+                return value
+        quorate = agreed(problem, said, node)
+        return None if quorate is None else quorate[0]
+
+    def _may_decide(self, row: ItemAnswers, rest: Sequence[str]) -> bool:
+        node = sole_delivered(row.shape.problem)
+        return node is not None and any(states(row.shape.checks[s], node) for s in rest if s in row.shape.checks)
+
+    def repairs(self, held: Sequence[tuple[str, ...]]) -> list[Repair | None]:
+        """What the product's own repair says of the answers held of each item, at the recipe's own
+        k; None where none could be read.
+        """
+        found: list[Repair | None] = [None] * len(self._sheet)
+        readable = [at for at, names in enumerate(held) if self._readable(at, names)]
+        rows = [self._sheet.rows[at] for at in readable]
+        for at, repaired in zip(readable, self._repairs(rows, [held[at] for at in readable], None), strict=True):
+            found[at] = repaired
+        return found
+
+    def _unread(self, place: int, held: Sequence[str]) -> int:
+        """Of the answers; a check that says nothing is as if it were not there."""
+        row = self._sheet.rows[place]
+        return sum(row.said.get(name) is None for name in held if name not in row.shape.checks)
+
+    def _readable(self, place: int, held: Sequence[str]) -> bool:
+        return any(self._sheet.rows[place].said.get(name) is not None for name in held)
+
+    def _lost(self, place: int, held: tuple[str, ...], k: int) -> bool:
+        """Whether a rung that allows k more wrong answers can't accept any more."""
+        return k < 0 or self._at(place, held, k).contradicted
+
+    def _at(self, place: int, held: tuple[str, ...], k: int) -> _Decision:
+        return self._known.get((place, held, k), _OPEN) if k >= 0 else _OPEN
+
+    def _find(self, held: tuple[str, ...], wanted: Sequence[tuple[int, int]]) -> None:
+        """One batch for each k; no answer is wrong (k = 0) when the repair at k = 1 finds none
+        wrong.
+        """
+        by_k: dict[int, list[int]] = {}
+        for place, k in wanted:
+            if k >= 0 and (place, held, k) not in self._known and self._readable(place, held):
+                by_k.setdefault(k, []).append(place)
+        for k, found in by_k.items():
+            places = list(dict.fromkeys(found))
+            for place, decision in zip(places, self._repair(held, places, k), strict=True):
+                self._known[place, held, k] = decision
+
+    def _repair(self, held: tuple[str, ...], places: Sequence[int], k: int) -> list[_Decision]:
+        rows = [self._sheet.rows[place] for place in places]
+        found = self._repairs(rows, [held] * len(rows), max(1, k))
+        return [_decision(row, held, repaired, k) for row, repaired in zip(rows, found, strict=True)]
+
+    def _repairs(self, rows: Sequence[ItemAnswers], held: Sequence[tuple[str, ...]], k: int | None) -> list[Repair]:
+        """Each row with what is held of it; queries that are on sale are part of the design, asked
+        or not.
+        """
+        from rrf_design.repairing import repair_many
+
+        problems = [self._problem(row) for row in rows]
+        groups: dict[tuple[str, ...], list[int]] = {}
+        for at, (row, problem) in enumerate(zip(rows, problems, strict=True)):
+            bought = (name for name in held[at] if name in row.checked)
+            groups.setdefault((*(n.id for n in problem.nodes if n.cost is not None), *bought), []).append(at)
+        done: dict[int, Repair] = {}
+        for select, members in groups.items():
+            batch = repair_many(
+                [problems[at] for at in members],
+                [rows[at].answers(held[at]) for at in members],
+                select=select,
+                k=k,
+                anchors=[_checks(rows[at], problems[at], held[at]) for at in members],
+            )
+            done.update(zip(members, batch.items, strict=True))
+        return [done[at] for at in range(len(rows))]
+
+    def _problem(self, row: ItemAnswers) -> Problem:
+        """One problem for all items of a structure whose numbers are the same: the operator is then
+        built once.
+        """
+        shape = row.shape
+        if any(block.cost is None and getattr(block, "source", None) is not None for block in shape.problem.blocks):
+            return with_room(row.item.problem)  # a check computed from the row's own variables
+        key = (id(shape), tuple(sorted(row.offsets.items())))
+        if key not in self._problems:
+            self._problems[key] = with_room(row.item.problem)
+        return self._problems[key]
+
+
+def _decision(row: ItemAnswers, held: Sequence[str], repaired: Repair, k: int) -> _Decision:
+    contradicted = repaired.verdict is Verdict.CONTRADICTED
+    value = row.words(repaired.repaired.get(row.shape.node))
+    if k == 0:
+        clean = not contradicted and not repaired.support
+        value = value if value is not None else _first_voice(row, held)
+        return _Decision(clean and value is not None, not clean, value if clean else None)
+    sure = repaired.verdict is Verdict.CERTIFIED and value is not None
+    return _Decision(sure, contradicted, value if sure else None)
+
+
+def _checks(row: ItemAnswers, problem: Problem, held: Sequence[str]) -> Mapping[str, object]:
+    """Values of the checks that are there without being bought, and of those that were."""
+    found: dict[str, object] = {name: list(row.numbers(row.checked[name])) for name in held if name in row.checked}
+    labels = row.item.labels if row.shape.room else {}
+    for block in problem.anchors:
+        if block.cost is not None:
+            continue
+        if block.id in labels:
+            found[block.id] = list(row.numbers(labels[block.id]))
+        elif block.id in row.values:
+            found[block.id] = row.values[block.id]
+        elif block.source is not None:
+            value = known_value(problem, block)
+            if value is not None:
+                found[block.id] = [float(number) for number in value]
+    return found
+
+
+def _first_voice(row: ItemAnswers, held: Sequence[str]) -> Said | None:
+    return next((row.implied[node] for node in held if row.implied.get(node) is not None), None)

@@ -1,0 +1,523 @@
+"""The engine that repairs a table: items are read a chunk at a time, decoded together with what
+their structures share, and written as rows into a checkpoint.
+
+Everything that depends on a structure alone (margins, factorisations, null spaces, tables of
+supports) is made once and kept for the chunks that follow. Chunks are the same whatever `n_jobs` is
+and wherever an earlier run stopped, so the result is the same to the last bit. One item that can't
+be used is one row that says so, and never ends the work on the others.
+
+Memory does not grow with the table: the checkpoint keeps rows in a file that can be read again, one
+JSON line for each item, in the order of the table, after a line that says what they belong to. A
+run that was cut short goes on after the last whole chunk.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+import time
+import weakref
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from rrf_design.arguments import seconds_of
+from rrf_design.blocks import Anchor
+from rrf_design.checks import (
+    cheapest_first,
+    decides,
+    delivered_node,
+    expression_of,
+    is_person,
+    known_value,
+    rows_of,
+    worth_of,
+)
+from rrf_design.derive import with_classes
+from rrf_design.errors import InputError
+from rrf_design.files import canonical_digest
+from rrf_design.noise import Noise
+from rrf_design.problem import Problem
+from rrf_design.questions.answers import RawItem, RecordedAnswers
+from rrf_design.questions.datasets import Dataset
+from rrf_design.questions.filling import Filler, RowParts
+from rrf_design.questions.recipe import Recipe
+from rrf_design.repairing.contract import Prepared, Repair, WorkSettings
+from rrf_design.repairing.decoding import Decoding
+from rrf_design.repairing.fields import ResponseField, make_task
+from rrf_design.repairing.repairs import repair_prepared
+from rrf_design.responses.open_text import Classes
+from rrf_design.responses.parsed import Parser, labelled
+from rrf_design.responses.parsers import reviewed_value
+from rrf_design.tables._reviews import Reviews, read_reviews
+from rrf_design.tables.delivered import Delivery
+from rrf_design.tables.items import ItemTemplate, Numbers, Reading, classes_of, field_of, read_answers
+from rrf_design.tables.rows import Row, repaired_row, reviewed_row, shown_value, unusable_row
+from rrf_design.texts import escaped, json_text
+from rrf_design.verdict import Verdict
+from rrf_design.workers import Supply, is_serial, shared_out, supplied
+
+if TYPE_CHECKING:
+    from solvers.result import Progress
+
+IN_MEMORY = 2**24
+"""Bytes of rows that need no file, where none is named."""
+
+
+class Checkpoint:
+    """The rows of a data set. It is closed with the last one who holds it; a named file stays."""
+
+    def __init__(self, path: str | os.PathLike[str] | None, *, about: Mapping[str, Any], chunk: int) -> None:
+        self.path, self.count, self._chunk = path, 0, chunk
+        head = (json_text({"rows of": about}, sort_keys=True) + "\n").encode()
+        self._start = len(head)
+        if path is None:
+            self._file: IO[bytes] = tempfile.SpooledTemporaryFile(max_size=IN_MEMORY)  # noqa: SIM115
+            weakref.finalize(self, self._file.close)
+            self._file.write(head)
+            return
+        try:
+            known = Path(path).exists() and Path(path).stat().st_size > 0
+            self._file = Path(path).open("r+b" if known else "w+b")  # noqa: SIM115
+        except OSError as error:
+            raise InputError(f"{path}: can't be used to resume from ({error.strerror})") from None
+        weakref.finalize(self, self._file.close)
+        if not known:
+            self._file.write(head)
+        else:
+            self._take_up(head)
+
+    def _take_up(self, head: bytes) -> None:
+        """Keep the whole chunks of an earlier run, if it was of the same data."""
+        if self._file.readline() != head:
+            raise InputError(
+                f"{self.path}: it belongs to another recipe, table, set of answers or setting; resume with what it was"
+                " begun with, or name another file"
+            )
+        place, kept, seen = self._start, self._start, 0
+        for line in self._file:
+            if not line.endswith(b"\n"):
+                break
+            place, seen = place + len(line), seen + 1
+            if seen % self._chunk == 0:
+                kept, self.count = place, seen
+        self._file.seek(kept)
+        self._file.truncate()
+
+    def add(self, rows: Iterable[Row]) -> None:
+        """Rows of one chunk."""
+        lines = [json.dumps(row.to_json(), ensure_ascii=False) + "\n" for row in rows]
+        self._file.seek(0, os.SEEK_END)
+        self._file.write(escaped("".join(lines)).encode())
+        self._file.flush()
+        self.count += len(lines)
+
+    def __iter__(self) -> Iterator[Row]:
+        """All rows, in order. Several may go through it at once."""
+        place = self._start
+        while True:
+            self._file.seek(place)
+            lines = self._file.readlines(2**20)
+            if not lines:
+                return
+            place += sum(map(len, lines))
+            for line in lines:
+                yield Row.from_json(json.loads(line))
+
+
+TEMPLATES = 4096
+"""Most templates that are kept: answers may be missing in very many patterns."""
+
+
+@dataclass(frozen=True, slots=True)
+class EngineSettings:
+    """How items are repaired: as `rrf_design.repairing` is told."""
+
+    select: tuple[str, ...] | str | None = None
+    method: str = "auto"
+    k: int | None = None
+    noise: Noise | None = None
+    work: WorkSettings = field(default_factory=WorkSettings)
+
+
+@dataclass(slots=True)
+class _Item:
+    """An item on its way through a batch: what was read of it, its task, or its row."""
+
+    raw: RawItem
+    structure: _Shape
+    parts: RowParts | None = None
+    readings: dict[str, Reading] = field(default_factory=dict)
+    classes: Classes | None = None
+    selected: tuple[str, ...] = ()
+    task: int = -1
+    """Place of its task in the batch: items with equal answers and checks share one."""
+    row: Row | None = None
+
+    @property
+    def node(self) -> str:
+        return self.structure.node
+
+    @property
+    def answered(self) -> Any:
+        """What was answered about the delivered value, as it was answered."""
+        return self.readings[self.node].raw if self.node in self.readings else None
+
+    @property
+    def parser(self) -> Parser | None:
+        return None if self.parts is None else self.parts.parsers.get(self.node)
+
+
+class _Shape:
+    """What of a structure is looked at for every one of its items."""
+
+    def __init__(self, example: Problem, select: tuple[str, ...] | str | None) -> None:
+        self.example, self.node = example, delivered_node(example)
+        self.nodes_on_sale = frozenset(node.id for node in example.nodes if node.cost is not None)
+        self.chosen = frozenset(() if select is None else example.resolve(select)) - self.nodes_on_sale
+        self.owned_anchors = tuple(anchor.id for anchor in example.anchors if anchor.owned)
+        self.anchors = frozenset(anchor.id for anchor in example.anchors)
+        self.computed = tuple(a.id for a in example.anchors if expression_of(a) is not None and self._used(a.id))
+        people = [anchor for anchor in example.anchors if is_person(anchor) and decides(example, anchor, self.node)]
+        self.people = cheapest_first(people)
+        self.market, self.prices = example.structure.market, dict[tuple[str, ...], float]()
+
+    def _used(self, anchor: str) -> bool:
+        return anchor in self.owned_anchors or anchor in self.chosen
+
+
+class TableEngine:
+    """Repairs items of one recipe. `examples` has one problem for each structure. Not
+    thread-safe.
+    """
+
+    def __init__(self, recipe: Recipe, examples: Mapping[str, Problem], settings: EngineSettings) -> None:
+        self.settings = settings
+        self._filler = Filler(recipe)
+        self._shapes = {key: _Shape(example, settings.select) for key, example in examples.items()}
+        self._open = self._filler.open_nodes
+        self._templates: dict[tuple[str, int, frozenset[str], frozenset[str]], ItemTemplate] = {}
+        self._classed: dict[tuple[str, int], Problem] = {}
+        self._designs: dict[str, Decoding] = {}
+        for example in examples.values():  # what no item of a structure can have is said at once, not a million times
+            _ = example.structure
+            with_classes(example, self._open, 1)
+
+    def rows(self, items: Sequence[RawItem]) -> list[Row]:
+        """One row for each item, in order: all are read, then decoded together, then said.
+
+        What is equal within the batch is repaired once; never what an earlier one had, so that a
+        row does not depend on where and after what it is worked on.
+        """
+        batch = [_Item(raw, self._shapes[raw.structure]) for raw in items]
+        self._read(batch)
+        tasks: dict[Hashable, tuple[int, Prepared]] = {}
+        for item in batch:
+            if item.row is None:
+                self._try(self._prepare, item, tasks)
+        repairs = repair_prepared([task for _, task in tasks.values()], self._designs, method=self.settings.method)
+        return [self._said(item, repairs) for item in batch]
+
+    def _read(self, batch: Sequence[_Item]) -> None:
+        """The rows of a batch, then its answers."""
+        for item, parts in zip(batch, self._filler.rows([item.raw.cells for item in batch]), strict=True):
+            if isinstance(parts, InputError):
+                item.row = unusable_row(item.raw.id, str(parts))
+            else:
+                item.parts = parts
+        asked = [
+            (item, name, answer, item.parts.parsers.get(name), node.dim)
+            for item in batch
+            if item.parts is not None
+            for name, answer in item.raw.answers.items()
+            if (node := item.structure.example.node_by_id.get(name)) is not None
+        ]
+        readings = read_answers([(answer, parser, dim) for _, _, answer, parser, dim in asked])
+        for (item, name, *_), reading in zip(asked, readings, strict=True):
+            if not isinstance(reading, InputError):
+                item.readings[name] = reading
+            elif item.row is None:
+                item.row = unusable_row(item.raw.id, f"node {name!r}: {reading}")
+        for item in batch:
+            unknown = item.raw.answers.keys() - item.structure.example.node_by_id.keys()
+            if item.row is None and unknown:
+                name = next(name for name in item.raw.answers if name in unknown)
+                item.row = unusable_row(item.raw.id, f"there is an answer of {name!r}, which this item does not ask")
+
+    def _try(self, work: Callable[..., None], item: _Item, *arguments: Any) -> None:
+        try:
+            work(item, *arguments)
+        except InputError as error:
+            item.row = unusable_row(item.raw.id, str(error))
+
+    def _prepare(self, item: _Item, tasks: dict[Hashable, tuple[int, Prepared]]) -> None:
+        """The task of an item, or its row where there is nothing to repair."""
+        readings, example = item.readings, item.structure.example
+        item.row = self._decided(item) if item.raw.reviews else None
+        if item.row is not None:
+            return
+        if not any(reading.parsed is not None for reading in readings.values()):
+            unread = tuple(dict.fromkeys((*readings, *(n.id for n in example.nodes if n.cost is None))))
+            row = unusable_row(item.raw.id, _nothing_read(readings), unread=unread, raw=item.answered)
+            item.row = replace(row, cost=self._cost(item, ()))
+            return
+        labels, values = self._known(item)
+        item.classes = classes_of(readings.values(), labels.values())
+        template = self._template(item, {*values, *labels}, max(1, len(item.classes.labels)))
+        for name, label in labels.items():
+            vector = item.classes.vector(labelled(label, strict=True))
+            assert vector is not None
+            values[name] = vector
+        answered = field_of(readings, template.operator.node_ids, item.classes)
+        same = (template, frozenset(values.items()), *answered.values.items(), None, *answered.invalid.items())
+        if same not in tasks:
+            tasks[same] = len(tasks), self._prepared(template, values, answered)
+        item.selected, item.task = template.selected, tasks[same][0]
+
+    def _said(self, item: _Item, repairs: Sequence[Repair]) -> Row:
+        row = item.row
+        if row is None:
+            assert item.classes is not None
+            row = repaired_row(
+                item.raw.id,
+                repairs[item.task],
+                node=item.node,
+                parser=item.parser,
+                classes=item.classes,
+                raw=item.answered,
+            )
+            row = replace(row, cost=self._cost(item, item.selected))
+        return replace(row, structure=item.raw.structure, **self._help(item, row))
+
+    def _prepared(self, template: ItemTemplate, values: Mapping[str, Numbers], answered: ResponseField) -> Prepared:
+        task, answered = make_task(
+            template.problem,
+            template.aimed(values),
+            answered,
+            k=self.settings.k,
+            noise=self.settings.noise,
+            work=self.settings.work,
+            radius=template.radius,
+        )
+        return Prepared(task, answered, template.key, "", template.selected)
+
+    def _known(self, item: _Item) -> tuple[dict[str, str], dict[str, Numbers]]:
+        """The classes and the numbers that checks and relations of this item state, people's
+        included.
+        """
+        parts, structure = item.parts, item.structure
+        assert parts is not None
+        if parts.fault is not None:
+            raise parts.fault
+        labels, values = dict(parts.labels), dict(parts.values)
+        for name, said in item.raw.reviews.items():
+            value = self._reviewed(structure.example, name, said, parts.parsers)
+            if isinstance(value, str):
+                labels[name] = value
+            else:
+                values[name] = value
+        if structure.computed:  # exact arithmetic over the row's cells: the item's own problem has them filled in
+            problem = self._filler.problem(item.raw.cells, name=item.raw.id)
+            for name in structure.computed:
+                exact = known_value(problem, _anchor(problem, name))
+                assert exact is not None
+                values[name] = tuple(float(number) for number in exact)
+        return labels, values
+
+    def _reviewed(self, example: Problem, name: str, said: str, parsers: Mapping[str, Parser]) -> str | Numbers:
+        """What a person said, as a class or as numbers."""
+        anchor = _anchor(example, name)
+        parser = parsers.get(anchor.nodes[0]) if len(anchor.nodes) == 1 else None
+        return reviewed_value(name, said, parser, rows=rows_of(example, anchor))
+
+    def _decided(self, item: _Item) -> Row | None:
+        """The row of an item about whose delivered value a trusted person has spoken."""
+        example, node, parser = item.structure.example, item.node, item.parser
+        for name, said in item.raw.reviews.items():
+            anchor = _anchor(example, name)
+            if decides(example, anchor, node):
+                value = self._reviewed(example, name, said, {} if parser is None else {node: parser})
+                numbers = value if isinstance(value, tuple | str) else (value,)
+                shown = value if isinstance(value, str) else shown_value(_tuple(value), parser, Classes(()))
+                row = reviewed_row(item.raw.id, example, name, numbers, said=shown, reading=item.readings.get(node))
+                return replace(row, cost=self._cost(item, tuple(item.raw.reviews)))
+        return None
+
+    def _template(self, item: _Item, known: set[str], classes: int) -> ItemTemplate:
+        """Held are the questions on sale that were answered, what people said, and what is chosen
+        and known.
+        """
+        structure, raw = item.structure, item.raw
+        held = structure.nodes_on_sale.intersection(raw.answers).union(raw.reviews)
+        held |= {name for name in structure.chosen if name in known or name not in structure.anchors}
+        absent = frozenset(name for name in structure.owned_anchors if name not in known)
+        key = (raw.structure, classes, held, absent)
+        if key not in self._templates:
+            if len(self._templates) >= TEMPLATES:
+                self._templates.clear()
+                self._designs.clear()
+            shaped = (raw.structure, classes)
+            if shaped not in self._classed:
+                self._classed[shaped] = with_classes(structure.example, self._open, classes)
+            self._templates[key] = ItemTemplate(self._classed[shaped], held, absent, noise=self.settings.noise)
+        return self._templates[key]
+
+    def _cost(self, item: _Item, held: tuple[str, ...]) -> float:
+        """What the answers and checks of an item cost; an answer that is only known to be missing
+        was not asked for.
+        """
+        readings = item.readings
+        paid = {name: one.cost for name, one in readings.items() if one.status != "missing" or one.cost is not None}
+        names = (*paid, *(name for name in held if name not in readings))
+        if any(cost is not None for cost in paid.values()):
+            return float(item.structure.market.spent(names, paid))
+        if names not in item.structure.prices:
+            item.structure.prices[names] = float(item.structure.market.spent(names))
+        return item.structure.prices[names]
+
+    def _help(self, item: _Item, row: Row) -> dict[str, Any]:
+        """The cheapest person who would decide an item that is open."""
+        if row.verdict is Verdict.CERTIFIED:
+            return {}
+        for anchor in item.structure.people:
+            if anchor.id not in item.raw.reviews:
+                return {"check": anchor.id, "worth": worth_of(anchor)}
+        return {}
+
+
+def _tuple(value: Numbers) -> tuple[float, ...]:
+    return value if isinstance(value, tuple) else (value,)
+
+
+def _anchor(problem: Problem, name: str) -> Anchor:
+    block = problem.block_by_id.get(name)
+    if not isinstance(block, Anchor):
+        raise InputError(f"there is no check {name!r} of this item")
+    return block
+
+
+def _nothing_read(readings: Mapping[str, Reading]) -> str:
+    if not readings:
+        return "there is no answer; ask, or have a person look at it."
+    why = ", ".join(f"{name}: {reading.status}" for name, reading in list(readings.items())[:6])
+    return f"no answer could be read ({why}); ask again, or have a person look at it."
+
+
+CHUNK = 500
+"""Items that are decoded, and travel to another process, together."""
+
+
+def repair_dataset(
+    dataset: Dataset,
+    responses: Any,
+    *,
+    select: Any = None,
+    method: str = "auto",
+    k: int | None = None,
+    noise: Noise | None = None,
+    reviews: Any = None,
+    resume: str | os.PathLike[str] | None = None,
+    options: Mapping[str, Any] | None = None,
+    n_jobs: int | None = None,
+    time_limit: float | None = None,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> Delivery:
+    """`repair` for every item of a data set, from rows `id node [repeat model] value|text|status
+    [cost]`.
+
+    `reviews` is a filled-in review list, and `resume` names a file that keeps rows as they come; a
+    second call with it goes on where the first stopped. An item that can't be used is one row with
+    the verdict incomplete.
+    """
+    started = time.perf_counter()
+    chosen = None if select is None else select if isinstance(select, str) else tuple(select)
+    work = WorkSettings(None, seconds_of(time_limit), seed, None, options or {})
+    settings = EngineSettings(chosen, method, k, noise, work)
+    examples = {key: one.example for key, one in dataset.structures.items()}
+    engine = TableEngine(dataset.recipe, examples, settings)
+    said = Reviews({}) if reviews is None else read_reviews(reviews, dataset)
+    checkpoint = Checkpoint(resume, about=_about(dataset, responses, said, settings, resume), chunk=CHUNK)
+    count = _Count(len(dataset), progress)
+    with RecordedAnswers(dataset, responses) as answers:
+        items = dataset.items_in_order()
+        for row, item in zip(checkpoint, items, strict=False):
+            if row.id != item.id:
+                raise InputError(f"{resume}: it holds a row of item {row.id!r} where {item.id!r} should be")
+            count.add([row])
+        items = islice(dataset.items_in_order(), checkpoint.count, None)
+        chunks = answers.chunks(items, CHUNK, said.by_item)
+        for rows in _worked(engine, dataset.recipe, examples, settings, chunks, n_jobs):
+            checkpoint.add(rows)
+            count.add(rows)
+    again = responses if isinstance(responses, str | os.PathLike | list | tuple) else None
+    return Delivery(dataset, checkpoint, verdicts=count.verdicts, seconds=time.perf_counter() - started, answers=again)
+
+
+def _worked(
+    engine: TableEngine,
+    recipe: Recipe,
+    examples: Mapping[str, Problem],
+    settings: EngineSettings,
+    chunks: Iterator[list[RawItem]],
+    n_jobs: int | None,
+) -> Iterator[list[Row]]:
+    if is_serial(n_jobs):
+        yield from map(engine.rows, chunks)
+        return
+    from joblib import delayed
+
+    with supplied((recipe, examples, settings)) as supply:
+        yield from shared_out((delayed(_elsewhere)(supply, chunk) for chunk in chunks), n_jobs=n_jobs)
+
+
+_ENGINES: dict[str, TableEngine] = {}
+"""The engine of this process: what its structures share is worked out once, not once a chunk."""
+
+
+def _elsewhere(supply: Supply, chunk: Sequence[RawItem]) -> list[Row]:
+    if supply.name not in _ENGINES:
+        _ENGINES.clear()
+        _ENGINES[supply.name] = TableEngine(*supply.get())
+    return _ENGINES[supply.name].rows(chunk)
+
+
+class _Count:
+    """How many items are finished, and with what verdicts."""
+
+    def __init__(self, total: int, progress: Progress | None) -> None:
+        self._total, self._progress, self.verdicts = total, progress, Counter[str]()
+
+    def add(self, rows: Sequence[Row]) -> None:
+        self.verdicts.update(row.verdict.value for row in rows)
+        if self._progress is not None and len(rows) > 1:
+            done = sum(self.verdicts.values())
+            kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(self.verdicts.items()))
+            self._progress(done / max(1, self._total), None, f"{done} of {self._total} items are finished: {kinds}")
+
+
+def _about(dataset: Dataset, responses: Any, said: Reviews, settings: EngineSettings, resume: Any) -> dict[str, Any]:
+    """What rows belong to: compared when they are taken up again."""
+    if resume is None:
+        return {}
+    for source, what in ((dataset.table.name, "table"), (responses, "answers")):
+        if not isinstance(source, str | os.PathLike) or not Path(source).is_file():
+            raise InputError(f"resume: the {what} must be a file, so that a later run can tell that it is the same")
+    return {
+        "recipe": dataset.recipe.digest,
+        "table": _file_digest(dataset.table.name),
+        "responses": _file_digest(responses),
+        "reviews": canonical_digest(sorted((item, sorted(checks.items())) for item, checks in said.by_item.items())),
+        "items": len(dataset),
+        "settings": repr(settings),
+    }
+
+
+def _file_digest(path: Any) -> str:
+    with Path(path).open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()

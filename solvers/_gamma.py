@@ -1,0 +1,235 @@
+"""γ as one asks for it: validate, minimise (`solvers._minimiser`), translate; and the supports
+below a threshold or near the least.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from solvers._components import Support
+from solvers._exact import norm_ratio_above, zero_witness
+from solvers._gram import Field, make_field
+from solvers._groups import NodeColumns
+from solvers._minimiser import ZERO, Minimiser
+from solvers._oracle import enumerate_supports, smallest_singular_pair
+from solvers._search import LIMIT, Search
+from solvers.result import Bounds, Margin, Progress, SupportValue
+
+METHODS = ("auto", "search", "completion", "enumerate")
+
+
+def margin(
+    B: Any,
+    groups: Any = None,
+    *,
+    k: int,
+    n_jobs: int | None = None,
+    time_limit: float | None = None,
+    method: str = "auto",
+    progress: Progress | None = None,
+    warm: Iterable[Support] = (),
+) -> Margin:
+    """γ_k(B) = min over |S| ≤ 2k of σ_min(B_S), exactly, with the witness.
+
+    B is an (rows, coordinates) array or scipy.sparse matrix; groups the columns of every node
+    (lists of indices, or sizes of consecutive runs; default one column each). `time_limit` seconds
+    after which the bounds proven so far are returned with status "bounded". `n_jobs` processes
+    through joblib; every number gives the same answer. `warm` are supports worth looking at first.
+    method="search" goes through supports one by one whatever their size, "completion" bounds all
+    completions at once wherever it can (auto: where supports have more than six nodes and are too
+    many); "enumerate" is the paper's loop over all supports.
+
+    >>> import numpy as np
+    >>> from solvers import margin
+    >>> path = np.array([[1.0, 0, 0], [-1, 1, 0], [0, -1, 1]])  # an anchor and two equalities
+    >>> found = margin(path, k=1)
+    >>> round(found.value, 6), found.support, found.status.value
+    (0.618034, (1, 2), 'exact')
+    """
+    if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
+        raise ValueError(f"k: must be a whole number of at least 1, not {k!r}")
+    return support_margin(
+        B, groups, size=2 * int(k), n_jobs=n_jobs, time_limit=time_limit, method=method, progress=progress, warm=warm
+    )
+
+
+def support_margin(
+    B: Any,
+    groups: Any = None,
+    *,
+    size: int,
+    n_jobs: int | None = None,
+    time_limit: float | None = None,
+    method: str = "auto",
+    progress: Progress | None = None,
+    warm: Iterable[Support] = (),
+) -> Margin:
+    """min σ_min(B_S) over supports S of at most `size` nodes, odd sizes included: γ_k is that of
+    size 2k.
+
+    Parameters and result as for `margin`.
+
+    >>> import numpy as np
+    >>> from solvers import support_margin
+    >>> B = np.array([[1.0, -1.0, 0.0], [0.0, 1.0, -1.0], [1.0, 0.0, 0.0]])
+    >>> support_margin(B, size=1).value
+    1.0
+    """
+    check_call(size, n_jobs)
+    if method not in METHODS:
+        raise ValueError(f"method: {method!r} is not one of {', '.join(METHODS)}")
+    if time_limit is not None and not time_limit >= 0:
+        raise ValueError(f"time_limit: must be a number of seconds, not {time_limit!r}")
+    field = make_field(B, groups)
+    if method == "enumerate":
+        return _enumerated(field, int(size))
+    solver = Minimiser(field, int(size), n_jobs=n_jobs, time_limit=time_limit, progress=progress)
+    return solver.solve(warm, method=method)
+
+
+def margins(B: Any, groups: Any = None, *, k: int, **options: Any) -> tuple[Margin, ...]:
+    """γ_1, …, γ_k in one call, each started from the witness of the one before; `options` are those
+    of `margin`.
+
+    >>> import numpy as np
+    >>> from solvers import margins
+    >>> B = np.array([[1.0, -1.0, 0.0], [0.0, 1.0, -1.0], [1.0, 0.0, 0.0]])
+    >>> [round(found.value, 4) for found in margins(B, k=2)]
+    [0.618, 0.445]
+    """
+    results: list[Margin] = []
+    for budget in range(1, k + 1):
+        if results and results[-1].zero:  # γ never rises with k
+            results.append(replace(results[-1], support_size=2 * budget))
+            continue
+        warm = [results[-1].support] if results else ()
+        results.append(margin(B, groups, k=budget, warm=warm, **options))
+    return tuple(results)
+
+
+def worst_supports(
+    B: Any, groups: Any = None, *, size: int, count: int = 32, n_jobs: int | None = None
+) -> tuple[SupportValue, ...]:
+    """The `count` supports of `size` nodes (connected ones, and whole smaller components) with the
+    least σ_min, worst first.
+
+    Each has its `support`, its `value` σ_min(B_S) and the `direction` that attains it.
+
+    >>> import numpy as np
+    >>> from solvers import worst_supports
+    >>> B = np.array([[1.0, -1.0, 0.0], [0.0, 1.0, -1.0], [1.0, 0.0, 0.0]])
+    >>> [(found.support, round(found.value, 4)) for found in worst_supports(B, size=2, count=2)]
+    [((1, 2), 0.618), ((0, 1), 1.0)]
+    """
+    check_call(size, n_jobs)
+    field = make_field(B, groups)
+    search = Search(field, size)
+    solver = Minimiser(field, size, n_jobs=n_jobs)
+    best = solver.solve(())
+    low = math.ldexp(best.upper, -field.exponent) ** 2
+    theta = max(low * 1.1, float(np.max(field.diagonal, initial=0.0)) * 1e-6)
+    top = float(np.max(field.diagonal, initial=0.0)) * 1.01
+    values: list[SupportValue] = []
+    for _ in range(40):
+        found = search.below(theta, limit=64 * count, n_jobs=n_jobs)
+        values = sorted((evaluate(field, s) for s in found.supports), key=lambda v: (v.value, v.support))
+        if len(values) >= count or theta >= top:
+            break
+        theta = min(theta * 1.5, top)
+    if best.support and all(v.value > best.value * (1 + 1e-12) for v in values[:1]):
+        values.insert(0, SupportValue(support=best.support, value=best.value, direction=best.direction.copy()))
+    return tuple(values[:count])
+
+
+def supports_below(
+    B: Any,
+    groups: Any = None,
+    *,
+    size: int,
+    threshold: float,
+    limit: int = LIMIT,
+    joined: Iterable[Iterable[int]] = (),
+    n_jobs: int | None = None,
+) -> SupportsBelow:
+    """Every support of `size` nodes (connected, or a whole smaller component) whose σ_min is below
+    `threshold`.
+
+    `joined` are sets of nodes that count as adjacent, beside those that share a row. Returns them
+    with whether the list is complete: at most `limit` are listed.
+
+    >>> import numpy as np
+    >>> from solvers import supports_below
+    >>> B = np.array([[1.0, -1.0, 0.0], [0.0, 1.0, -1.0], [1.0, 0.0, 0.0]])
+    >>> [found.support for found in supports_below(B, size=2, threshold=0.7).supports]
+    [(1, 2)]
+    """
+    check_call(size, n_jobs)
+    if not 0 <= threshold < math.inf:
+        raise ValueError(f"threshold: must be a finite number of at least 0, not {threshold!r}")
+    field = make_field(B, groups)
+    field = replace(field, joined=tuple(tuple(int(i) for i in nodes) for nodes in joined))
+    scaled = math.ldexp(threshold, -field.exponent)
+    found = Search(field, size).below(scaled * scaled, limit=limit, n_jobs=n_jobs)
+    values = [value for value in (evaluate(field, s) for s in found.supports) if value.value < threshold]
+    values.sort(key=lambda v: (v.value, v.support))
+    return SupportsBelow(supports=tuple(values[:limit]), complete=found.complete and len(values) <= limit)
+
+
+def check_call(size: Any, n_jobs: Any) -> None:
+    if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 1:
+        raise ValueError(f"size: must be a whole number of at least 1, not {size!r}")
+    if n_jobs is not None and (isinstance(n_jobs, bool) or not isinstance(n_jobs, int | np.integer) or n_jobs == 0):
+        raise ValueError(f"n_jobs: must be a number of processes, or -1 for all cores, not {n_jobs!r}")
+
+
+@dataclass(frozen=True, slots=True)
+class SupportsBelow:
+    """Supports below a threshold, worst first.
+
+    Incomplete: there are more than the limit, and these are some of them.
+    """
+
+    supports: tuple[SupportValue, ...]
+    complete: bool
+
+
+def evaluate(field: Field, support: Support) -> SupportValue:
+    """σ_min(B_S) from B itself, in the caller's units."""
+    sigma, vector = smallest_singular_pair(field.restrict(support))
+    return SupportValue(
+        support=support, value=math.ldexp(sigma, field.exponent), direction=field.embed(support, vector)
+    )
+
+
+def _enumerated(field: Field, size: int) -> Margin:
+    """The oracle, with bounds that hold: σ_min of a dense SVD is accurate to a few ulps of ‖B‖."""
+    found = enumerate_supports(field.matrix.toarray(), NodeColumns.of_sizes(field.dims), size)
+    vector = found.direction[field.columns_of(found.support)]
+    block = field.restrict(found.support)
+    error = 100.0 * max(field.matrix.shape) * 2.0**-53 * float(np.linalg.norm(field.column_norms))
+    zero = found.value <= ZERO and math.ldexp(found.value, field.exponent) <= ZERO
+    vector, upper = zero_witness(block, vector) if zero else (vector, norm_ratio_above(block, vector))
+    told = Bounds.settled(
+        found.value,
+        max(0.0, found.value - error),
+        upper,
+        zero=zero,
+        scale=float(np.max(field.column_norms, initial=0.0)),
+        exponent=field.exponent,
+    )
+    return Margin(
+        value=told.value,
+        lower=told.lower,
+        upper=told.upper,
+        support=found.support,
+        direction=field.embed(found.support, vector),
+        status=told.status,
+        method="enumerate",
+        support_size=size,
+        groups=field.groups,
+    )
