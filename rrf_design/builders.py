@@ -5,6 +5,7 @@ with B.
 from __future__ import annotations
 
 import os
+import warnings
 import zipfile
 import zlib
 from collections.abc import Sequence
@@ -19,6 +20,7 @@ from scipy import sparse
 from rrf_design.blocks import Anchor, Relation
 from rrf_design.documents import write_bytes
 from rrf_design.errors import InputError
+from rrf_design.field import Node
 from rrf_design.files import suggestion
 from rrf_design.problem import Problem
 
@@ -52,6 +54,7 @@ class ProblemSettings(TypedDict, total=False):
 
 
 FORMAT = "rrf-operator/1"
+_NODE_KEYS = tuple(Node.model_fields)
 _EDGE_KEYS = tuple(name for name in Relation.model_fields if name not in ("tail", "head", "sum", "difference", "rows"))
 
 
@@ -64,8 +67,9 @@ def from_graph(
     ----------
     graph
         Directed or not, multi or not. Node attributes with the keys of a node and edge attributes
-        with the keys of a relation are used; others are refused, so that nothing is dropped in
-        silence. An undirected edge is oriented as networkx iterates it.
+        with the keys of a relation are used. Others are ignored, and one warning names them; what
+        looks like a misspelt key is refused. An undirected edge is oriented as networkx iterates
+        it.
     anchors
         Names of nodes, tables as in a problem file, or `Anchor`s.
     relations
@@ -83,18 +87,18 @@ def from_graph(
     ('2', '3')
     """
     try:
-        nodes = [{"id": str(name), **_python(attributes)} for name, attributes in graph.nodes(data=True)]
-        edges = list(graph.edges(data=True))
+        listed, edges = list(graph.nodes(data=True)), list(graph.edges(data=True))
     except (AttributeError, TypeError):
         raise InputError(f"graph: must be a networkx graph, not {type(graph).__name__}") from None
-    edge_relations = []
-    for number, (tail, head, attributes) in enumerate(edges, start=1):
-        for key in attributes:
-            if key not in _EDGE_KEYS:
-                raise InputError(
-                    f"edge {tail!r} - {head!r}: unknown attribute {key!r}{suggestion(str(key), _EDGE_KEYS)}"
-                )
-        edge_relations.append({"id": f"r{number}", "tail": str(tail), "head": str(head), **_python(attributes)})
+    ignored: dict[str, None] = {}
+    nodes = [{"id": str(name), **_meant(own, _NODE_KEYS, f"node {str(name)!r}", ignored)} for name, own in listed]
+    edge_relations = [
+        {"id": f"r{number}", "tail": str(tail), "head": str(head)}
+        | _meant(own, _EDGE_KEYS, f"edge {tail!r} - {head!r}", ignored)
+        for number, (tail, head, own) in enumerate(edges, start=1)
+    ]
+    if ignored:
+        warnings.warn(f"graph: ignored, as it means nothing here: {', '.join(ignored)}", stacklevel=2)
     tables = [a if isinstance(a, dict | Anchor) else {"id": f"a-{a}", "node": str(a)} for a in anchors]
     return Problem(nodes=nodes, relations=[*edge_relations, *relations], anchors=tables, **settings)
 
@@ -308,6 +312,19 @@ def _read(path: Path) -> dict[str, Any]:
         raise InputError(f"{path}: not a readable .npz of plain arrays") from None
 
 
-def _python(attributes: dict[str, Any]) -> dict[str, Any]:
-    """Numpy's numbers and arrays as Python's; they are common on graphs."""
-    return {key: value.tolist() if hasattr(value, "tolist") else value for key, value in attributes.items()}
+def _meant(attributes: dict[str, Any], known: Sequence[str], where: str, ignored: dict[str, None]) -> dict[str, Any]:
+    """The attributes that mean something here; the others are added to `ignored`.
+
+    Numpy's numbers and arrays, common on graphs, become Python's. InputError for a misspelt key,
+    and for one that only a relation written out can have.
+    """
+    found = {}
+    for key, value in attributes.items():
+        near = suggestion(str(key), known)
+        if key in known:
+            found[key] = value.tolist() if hasattr(value, "tolist") else value
+        elif near or key in Relation.model_fields:
+            raise InputError(f"{where}: unknown attribute {key!r}{near}")
+        else:
+            ignored[f"{where.split()[0]} attribute {key!r}"] = None
+    return found

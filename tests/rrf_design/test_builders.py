@@ -73,7 +73,7 @@ def test_attributes_are_those_of_nodes_and_relations() -> None:
             "edge 'a' - 'b': unknown attribute 'wieght'; did you mean 'weight'?",
         ),
         (lambda g: g.add_edge("a", "b", tail="b"), "edge 'a' - 'b': unknown attribute 'tail'"),
-        (lambda g: g.add_node("a", dims=2), "node 'a': unknown key 'dims'; did you mean 'dim'?"),
+        (lambda g: g.add_node("a", dims=2), "node 'a': unknown attribute 'dims'; did you mean 'dim'?"),
         (lambda g: g.add_edge(1, "1"), "node '1': this id stands twice"),
         (lambda g: None, "nodes: the field is empty"),
         (lambda g: g.add_edge("a", "b", weight=float("nan")), "relation 'r1': weight must be a finite number"),
@@ -85,6 +85,17 @@ def test_wrong_graphs(make: Any, message: str) -> None:
     with pytest.raises(InputError) as caught:
         rrf.from_graph(graph)
     assert str(caught.value).startswith(message)
+
+
+def test_attributes_that_mean_nothing_here_are_ignored_with_one_note() -> None:
+    club = nx.karate_club_graph()  # nodes have a club, edges a weight
+    with pytest.warns(UserWarning, match="^graph: ignored, as it means nothing here: node attribute 'club'$") as noted:
+        made = rrf.from_graph(nx.Graph(club.subgraph(range(6))), anchors=[0], k=1)
+    assert len(noted) == 1
+    assert noted[0].filename == __file__
+    assert {r.weight for r in made.relations} == {3.0, 4.0, 5.0, 6.0}
+    with pytest.warns(UserWarning, match="edge attribute 'color'"):
+        rrf.from_graph(nx.Graph([("a", "b", {"color": "red"})]))
 
 
 def test_what_is_no_graph() -> None:
