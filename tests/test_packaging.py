@@ -41,7 +41,6 @@ def test_the_wheel_holds_what_is_needed_and_nothing_else(wheel: Path) -> None:
     for needed in (
         "rrf_design/py.typed",
         "solvers/py.typed",
-        "scenarios/py.typed",
         "rrf_design/reporting/assets/page.css",
         "rrf_design/reporting/assets/page.js",
         "rrf_design/reporting/assets/field.js",
@@ -50,17 +49,20 @@ def test_the_wheel_holds_what_is_needed_and_nothing_else(wheel: Path) -> None:
         assert needed in names
     assert any(name.endswith("licenses/LICENSE") for name in names)
     tops = {name.split("/")[0] for name in names}
-    assert tops == {"rrf_design", "solvers", "scenarios", f"rrf_design-{rrf_design.__version__}.dist-info"}
+    assert tops == {"rrf_design", "solvers", f"rrf_design-{rrf_design.__version__}.dist-info"}
     assert not any("__pycache__" in name or name.endswith((".sqlite", ".gguf")) for name in names)
 
 
 def test_it_works_where_only_the_wheel_is(wheel: Path, tmp_path: Path) -> None:
-    """Unpacked into an empty folder and run from elsewhere, so that the checkout can't help."""
+    """Unpacked into an empty folder and run from elsewhere, with the checkout off the path, so that
+    it can't help.
+    """
     site = tmp_path / "site"
     zipfile.ZipFile(wheel).extractall(site)
     (tmp_path / "work").mkdir()
     code = (
-        "import sys; sys.path.insert(0, sys.argv.pop(1)); import rrf_design; from rrf_design.cli import main; assert"
+        "import os, sys; sys.path = [path for path in sys.path if not os.path.isdir(os.path.join(path, 'scenarios'))];"
+        " sys.path.insert(0, sys.argv.pop(1)); import rrf_design; from rrf_design.cli import main; assert"
         " rrf_design.__file__.startswith(sys.path[0]); main()"
     )
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
@@ -80,6 +82,14 @@ def test_it_works_where_only_the_wheel_is(wheel: Path, tmp_path: Path) -> None:
     made = run("report", "problem.toml", "-o", "page.html")
     assert made.returncode == 0, made.stderr
     assert (tmp_path / "work" / "page.html").stat().st_size > 10_000
+    left_out = run("scenario", "list")
+    assert (left_out.returncode, left_out.stdout) == (2, "")
+    assert left_out.stderr == (
+        "rrf-design: scenarios are a folder of the repository and not of the package: get the source of rrf-design"
+        f" {rrf_design.__version__} and run pip install -e '.[scenarios]' in it\n"
+    )
+    (tmp_path / "work" / "scenarios").symlink_to(ROOT / "scenarios")
+    assert "worked-examples" in run("scenario", "list").stdout
 
 
 def test_versions_agree() -> None:

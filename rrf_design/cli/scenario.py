@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import sys
 import traceback
 from pathlib import Path
+from types import ModuleType
 from typing import Annotated, Any
 
 import typer
@@ -19,7 +21,7 @@ def list_scenarios(quiet: Quiet = False, as_json: AsJson = False) -> None:
 
     Example: rrf-design scenario list
     """
-    import scenarios
+    scenarios = _scenarios()
 
     found = [scenarios.get(name) for name in scenarios.names()]
     if as_json:
@@ -41,10 +43,33 @@ def list_scenarios(quiet: Quiet = False, as_json: AsJson = False) -> None:
         table("", ["scenario", "question"], [(s.name, s.question) for s in found])
 
 
-def _beginning(incomplete: str) -> list[str]:
-    """Names for shell completion."""
-    import scenarios
+def _scenarios() -> ModuleType:
+    """The repository's folder `scenarios`, installed with it or in the current folder; the package
+    itself has none.
+    """
+    from rrf_design import __version__
 
+    here = Path.cwd()
+    if (here / "scenarios" / "kit" / "runner.py").is_file() and str(here) not in sys.path:
+        sys.path.append(str(here))
+    try:
+        import scenarios.kit
+    except ModuleNotFoundError as error:
+        if not f"{error.name}.".startswith("scenarios."):
+            raise
+        raise MissingDependency(
+            "scenarios are a folder of the repository and not of the package: get the source of rrf-design"
+            f" {__version__} and run pip install -e '.[scenarios]' in it"
+        ) from None
+    return scenarios
+
+
+def _beginning(incomplete: str) -> list[str]:
+    """Names for shell completion: none where the scenarios are not there."""
+    try:
+        scenarios = _scenarios()
+    except MissingDependency:
+        return []
     return [name for name in (*scenarios.names(), "all") if name.startswith(incomplete)]
 
 
@@ -73,7 +98,7 @@ def run(
 
     Example: rrf-design scenario run anchor-transition --out results --jobs 2
     """
-    import scenarios
+    scenarios = _scenarios()
     from scenarios.kit.runner import run_scenario
 
     changes = _changes(settings or [])
@@ -134,6 +159,7 @@ def pages(
 
     Example: rrf-design scenario pages reports --out pages
     """
+    _scenarios()
     from scenarios.kit.runner import write_pages
 
     count = write_pages(results, out)
@@ -170,7 +196,7 @@ def _known(changes: dict[str, Any], name: str, *, among: tuple[str, ...]) -> dic
     """With `all`, a change concerns the scenarios that have the parameter; one that nobody has is
     an error.
     """
-    import scenarios
+    scenarios = _scenarios()
 
     if len(among) == 1:
         return changes
