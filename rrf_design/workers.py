@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -113,6 +113,35 @@ def shared_out(tasks: Iterable[Any], *, n_jobs: int | None, patience: float = PA
         return
     with heard_of():
         yield from through_client(client, tasks, patience=patience)
+
+
+def in_chunks(
+    build: Callable[..., Any], settings: tuple[Any, ...], chunks: Iterable[Any], *, n_jobs: int | None
+) -> Iterator[Any]:
+    """What an engine makes of each chunk, in order: `build(*settings).rows(chunk)`.
+
+    There is one engine here, or one in each process: what it remembers is worked out once, not once
+    a chunk.
+    """
+    if is_serial(n_jobs):
+        yield from map(build(*settings).rows, chunks)
+        return
+    from joblib import delayed
+
+    with supplied((build, settings)) as supply:
+        yield from shared_out((delayed(_elsewhere)(supply, chunk) for chunk in chunks), n_jobs=n_jobs)
+
+
+_ENGINES: dict[str, Any] = {}
+"""The latest engine of this process, by the name of what it was made from."""
+
+
+def _elsewhere(supply: Supply, chunk: Any) -> Any:
+    if supply.name not in _ENGINES:
+        _ENGINES.clear()
+        build, settings = supply.get()
+        _ENGINES[supply.name] = build(*settings)
+    return _ENGINES[supply.name].rows(chunk)
 
 
 @contextlib.contextmanager

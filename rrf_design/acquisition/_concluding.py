@@ -130,7 +130,7 @@ def _by_quorum(design: Candidates, state: ItemState, found: dict[str, Any], node
 
 def _repair(design: Candidates, state: ItemState, known: Known) -> dict[str, Any]:
     from rrf_design.repairing import to_document
-    from rrf_design.repairing.repairs import repair_like
+    from rrf_design.repairing.engine import repair_like
 
     answers = state.values(Buys.ANSWER)
     if not answers:

@@ -1,42 +1,34 @@
 """Repair of one field and of thousands: validate, decode at the radius that the truth keeps to,
-and say what the outcome is worth.
-
-Fields of one design differ in their responses and anchor values only, so everything that depends on
-B alone (margin, table of supports, null spaces) is shared, also between problems whose operators
-are equal. Each pattern of erased nodes is a design of its own.
+and say what the outcome is worth. The work is `rrf_design.repairing.engine`'s.
 """
 
 from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, overload
-
-import numpy as np
 
 from rrf_design.arguments import is_dataset, noise_of, seconds_of
 from rrf_design.errors import InputError
-from rrf_design.noise import Noise, radius_of
-from rrf_design.repairing._exact import ZERO_RULE, Exact
+from rrf_design.noise import Noise
 from rrf_design.repairing._failures import count_failures
 from rrf_design.repairing._judgement import finish
 from rrf_design.repairing._methods import choose
-from rrf_design.repairing.contract import Candidate, Decoder, DecoderOutcome, Prepared, Repair, Task, WorkSettings
-from rrf_design.repairing.decoding import Decoding, widened
-from rrf_design.repairing.fields import make_task
+from rrf_design.repairing.contract import DecoderOutcome, Repair, Task, WorkSettings
+from rrf_design.repairing.decoding import Decoding
+from rrf_design.repairing.engine import SharedDesign, decode, repair_prepared
 from rrf_design.verdict import Verdict, counted, worst
+from rrf_design.workers import in_chunks
 
 if TYPE_CHECKING:
     import os
 
     from rrf_design.checker.noise import NoiseKind
-    from rrf_design.operators import Operator
     from rrf_design.problem import Problem, Selection
     from rrf_design.questions import Dataset
     from rrf_design.tables import Delivery
-    from solvers.decoding import SupportTable
     from solvers.result import Progress
 
 
@@ -214,21 +206,14 @@ def repair(
         other = {"select": select, "method": None if method == "auto" else method, "candidates": candidates}
         other |= {"truth": truth, "anchors": anchors, **options}
         return repair_locally(problem, responses, k=k, noise=noise, seed=seed, other=other)
-    task, answered = make_task(
-        problem,
-        problem.operator(select),
-        responses,
-        k=k,
-        noise=noise,
-        candidates=candidates,
-        anchors=anchors,
+    one = SharedDesign(problem, problem.design(select), noise=noise).prepared(
+        responses, digest=problem.digest, truth=truth, hidden=hidden, k=k, candidates=candidates, anchors=anchors,
         work=work,
-    )
-    decoder, why = choose(method, task)
+    )  # fmt: skip
+    decoder, why = choose(method, one.task)
     started = time.perf_counter()
-    design = Decoding.of(task)
-    one = Prepared(task, answered, "", problem.digest, problem.resolve(select), truth, hidden)
-    task, outcome = _decode(task, decoder, design)
+    design = Decoding.of(one.task)
+    task, outcome = decode(one.task, decoder, design)
     if progress is not None:
         design.watch(_so_far(task, outcome))
     return finish(one, task, outcome, design, seconds=time.perf_counter() - started, why=why)
@@ -238,21 +223,6 @@ def _refuse(verb: str, **unused: Any) -> None:
     for name, value in unused.items():
         if value is not None:
             raise InputError(f"{verb}: it has no use for {name}; leave it out")
-
-
-def _decode(task: Task, decoder: Decoder, design: Decoding) -> tuple[Task, DecoderOutcome]:
-    """The decoder's outcome at the radius that the truth keeps to, and the task with that
-    radius.
-    """
-    wider = widened(task, decoder, design)
-    if wider is not None:
-        return wider, decoder.decode(wider)
-    note = (
-        "relations are uncertain by more than the margin allows, and nothing bounds the true answers; give their nodes"
-        " a range, or the problem an amplitude"
-    )
-    found = decoder.decode(task)
-    return task, replace(found, boundless=True, notes=(*found.notes, note))
 
 
 def _so_far(task: Task, outcome: DecoderOutcome) -> Progress:
@@ -358,20 +328,10 @@ def repair_many(
     jobs = list(zip(range(1, len(fields) + 1), problems, fields, anchors or none, truth or none, strict=True))
     chosen = None if select is None else select if isinstance(select, str) else tuple(select)
     settings = (chosen, method, k, noise, WorkSettings(None, seconds_of(time_limit), seed, None, options or {}))
-    # The same chunks whatever n_jobs is, so that products are rounded alike; in one process they
-    # share their designs.
+    # The same chunks whatever n_jobs is, so that products are rounded alike.
     length = min(CHUNK, max(4, -(-len(jobs) // CHUNKS)))
     parts = [jobs[a : a + length] for a in range(0, len(jobs), length)]
-    running: Iterable[tuple[tuple[Repair, ...], set[str]]]
-    if n_jobs in (None, 0, 1) or len(parts) == 1:
-        designs: dict[str, Decoding] = {}
-        running = (_repaired(part, *settings, designs) for part in parts)
-    else:
-        from joblib import Parallel, delayed
-
-        running = Parallel(n_jobs=n_jobs, return_as="generator")(
-            delayed(_repaired)(part, *settings, {}) for part in parts
-        )
+    running = in_chunks(_Fields, settings, parts, n_jobs=1 if len(parts) == 1 else n_jobs or None)
     items: list[Repair] = []
     keys: set[str] = set()
     verdicts: Counter[str] = Counter()
@@ -385,138 +345,28 @@ def repair_many(
     return RepairBatch(tuple(items), len(keys), time.perf_counter() - started)
 
 
-def _repaired(
-    jobs: Sequence[tuple[int, Problem, Any, Mapping[str, Any] | None, Mapping[str, Any] | None]],
-    select: Selection,
-    method: str,
-    k: int | None,
-    noise: Noise | None,
-    work: WorkSettings,
-    designs: dict[str, Decoding],
-) -> tuple[tuple[Repair, ...], set[str]]:
-    """Repairs of some fields, and the keys of the designs they had."""
-    known: dict[int, tuple[Any, ...]] = {}  # what is computed once per problem object
-    prepared = []
-    for number, problem, responses, anchors, truth in jobs:
-        if id(problem) not in known:
-            operator = problem.operator(select)
-            _ = operator.magnitudes  # known from here on, also where a field has anchor values of its own
-            radius = radius_of(problem, operator, noise)
-            known[id(problem)] = operator, radius, operator_key(operator), problem.digest, problem.resolve(select)
-        operator, radius, key, digest, selected = known[id(problem)]
-        try:
-            task, field = make_task(problem, operator, responses, radius=radius, k=k, anchors=anchors, work=work)
-        except InputError as error:
-            raise InputError(f"field {number}: {error}") from None
-        prepared.append(Prepared(task, field, key, digest, selected, truth))
-    return repair_prepared(prepared, designs, method=method), {one.design for one in prepared}
-
-
-def repair_like(problem: Problem, responses: Any, designs: dict[str, Decoding], *, select: Selection = None) -> Repair:
-    """`repair` for one field of many that come one by one: what depends on the operator alone is
-    remembered in `designs`.
+class _Fields:
+    """Repairs batches of fields, each with its problem; designs are remembered from batch to
+    batch.
     """
-    return _repaired([(1, problem, responses, None, None)], select, "auto", None, None, WorkSettings(), designs)[0][0]
 
+    def __init__(self, select: Selection, method: str, k: int | None, noise: Noise | None, work: WorkSettings) -> None:
+        self._select, self._method, self._noise = select, method, noise
+        self._task: dict[str, Any] = {"k": k, "work": work}
+        self._designs: dict[str, Decoding] = {}
 
-def repair_prepared(
-    prepared: Sequence[Prepared], designs: dict[str, Decoding], *, method: str = "auto"
-) -> tuple[Repair, ...]:
-    """Repairs in the order of the tasks, those of one design together; `designs` remembers what
-    depends on the operator alone.
-    """
-    groups: dict[str, list[int]] = {}
-    for position, one in enumerate(prepared):
-        if one.design not in designs:
-            designs[one.design] = Decoding.of(one.task)
-        groups.setdefault(one.design, []).append(position)
-    items: dict[int, Repair] = {}
-    for whole, positions in groups.items():
-        started, design = time.perf_counter(), designs[whole]
-        outcomes = _decode_alike([prepared[i].task for i in positions], design, method)
-        seconds = (time.perf_counter() - started) / len(positions)
-        for i, (task, outcome, why) in zip(positions, outcomes, strict=True):
-            items[i] = finish(prepared[i], task, outcome, design, seconds=seconds, why=why)
-    return tuple(items[i] for i in range(len(prepared)))
-
-
-def _decode_alike(tasks: list[Task], design: Decoding, method: str) -> list[tuple[Task, DecoderOutcome, str]]:
-    """Task, outcome and the reason for the method, of fields that share a design."""
-    from solvers.decoding import SupportTable, table_fits
-
-    first = choose(method, tasks[0])
-    alike = isinstance(first[0], Exact) and not any(task.candidates for task in tasks)
-    chosen = [first] * len(tasks) if alike else [choose(method, task) for task in tasks]
-    premise = design.operator.premise
-    if design.operator.uncertain:  # each field has its own radius
-        return [(*_decode(task, decoder, design), why) for task, (decoder, why) in zip(tasks, chosen, strict=True)]
-    if not isinstance(first[0], Exact) or not alike or premise.wrong_checks:
-        outcomes = [decoder.decode(task) for task, (decoder, _) in zip(tasks, chosen, strict=True)]
-    else:
-        free = len(design.operator.node_ids) - len(design.erased)
-        radii = {task.epsilon for task in tasks}
-        if len(tasks) < 4 or premise.units or not table_fits(free, design.k) or len(radii) > 1:
-            outcomes = [first[0].with_decoder(task, design.decoder, design.parts) for task in tasks]
-        else:
-            table = SupportTable(design.operator.matrix, design.operator.groups, k=design.k, known=design.erased)
-            outcomes = _from_table(tasks, table, radii.pop())
-    return [(task, outcome, why) for task, outcome, (_, why) in zip(tasks, outcomes, chosen, strict=True)]
-
-
-def _from_table(tasks: list[Task], table: SupportTable, epsilon: float) -> list[DecoderOutcome]:
-    """All tasks of one design by matrix products; the few ambiguous ones get their other
-    explanations.
-    """
-    batch = table.decode(
-        np.array([task.syndrome for task in tasks]), epsilon=epsilon, tolerance=np.array([t.tolerance for t in tasks])
-    )
-    others: dict[int, list[int]] = {}
-    for i, j in zip(*(side.tolist() for side in np.nonzero(batch.minimal)), strict=True):
-        others.setdefault(i, []).append(j)
-    outcomes = []
-    for i, task in enumerate(tasks):
-        residual, slack = float(batch.residual[i]), task.tolerance
-        chosen = int(batch.chosen[i])
-        edge = abs(residual - epsilon) <= slack < epsilon
-        found = [Candidate(batch.supports[chosen], residual, batch.error[i], edge)] if batch.explained[i] else []
-        for j in others.get(i, ()):
-            if j != chosen:
-                other, error = table.solve(j, task.syndrome)
-                found.append(Candidate(batch.supports[j], other, error, abs(other - epsilon) <= slack < epsilon))
-        outcomes.append(
-            DecoderOutcome(
-                error=batch.error[i],
-                method="exact",
-                explanations=tuple(found),
-                proved=True,
-                edge=bool(found) and edge,
-                undecided=batch.undecided[i],
-                zero_rule=batch.zero_rule,
-                gap=0.0,
-                objective=float(len(batch.supports[chosen])) if found else residual,
-                best_smaller=float(batch.best_smaller[i]),
-                notes=(ZERO_RULE,) if batch.zero_rule else (),
-                details={"verified": not batch.zero_rule and not batch.undecided[i]},
-            )
-        )
-    return outcomes
-
-
-def operator_key(operator: Operator) -> str:
-    """Equal for operators with the same matrix over the same nodes and the same uncertainty,
-    whatever their targets are.
-    """
-    import hashlib
-
-    matrix = operator.matrix.tocsr()
-    seen = hashlib.sha256()
-    metrics = operator.fiber_factors
-    numbers = (operator.radii, *(metrics[name] for name in sorted(metrics)))
-    for part in (matrix.data, matrix.indices, matrix.indptr, operator.node_offsets, operator.block_offsets, *numbers):
-        seen.update(np.ascontiguousarray(part).tobytes())
-    seen.update(repr((sorted(metrics), sorted((name, tuple(on)) for name, on in operator.uncertain.items()))).encode())
-    seen.update("\0".join((*operator.node_ids, *operator.block_ids, *operator.block_kinds)).encode())
-    premise = operator.premise
-    asked = (list(premise.partition(operator.node_ids).values()), premise.wanted(operator.node_ids))
-    seen.update(repr((*asked, premise.wrong_checks, sorted(premise.suspects), premise.called)).encode())
-    return seen.hexdigest()
+    def rows(
+        self, jobs: Sequence[tuple[int, Problem, Any, Mapping[str, Any] | None, Mapping[str, Any] | None]]
+    ) -> tuple[tuple[Repair, ...], set[str]]:
+        """Repairs of some fields, and the keys of the designs they had."""
+        shared: dict[int, SharedDesign] = {}  # of each problem object
+        prepared = []
+        for number, problem, responses, anchors, truth in jobs:
+            if id(problem) not in shared:
+                shared[id(problem)] = SharedDesign(problem, problem.design(self._select), noise=self._noise)
+            told = {"anchors": anchors, "truth": truth, "digest": problem.digest, **self._task}
+            try:
+                prepared.append(shared[id(problem)].prepared(responses, **told))
+            except InputError as error:
+                raise InputError(f"field {number}: {error}") from None
+        return repair_prepared(prepared, self._designs, method=self._method), {one.design for one in prepared}

@@ -49,18 +49,17 @@ from rrf_design.questions.filling import Filler, RowParts
 from rrf_design.questions.recipe import Recipe
 from rrf_design.repairing.contract import Prepared, Repair, WorkSettings
 from rrf_design.repairing.decoding import Decoding
-from rrf_design.repairing.fields import ResponseField, make_task
-from rrf_design.repairing.repairs import repair_prepared
+from rrf_design.repairing.engine import Numbers, SharedDesign, repair_prepared
 from rrf_design.responses.open_text import Classes
 from rrf_design.responses.parsed import Parser, labelled
 from rrf_design.responses.parsers import reviewed_value
 from rrf_design.tables._reviews import Reviews, read_reviews
 from rrf_design.tables.delivered import Delivery
-from rrf_design.tables.items import ItemTemplate, Numbers, Reading, classes_of, field_of, read_answers
+from rrf_design.tables.items import Reading, classes_of, field_of, read_answers
 from rrf_design.tables.rows import Row, repaired_row, reviewed_row, shown_value, unusable_row
 from rrf_design.texts import escaped, json_text
 from rrf_design.verdict import Verdict
-from rrf_design.workers import Supply, is_serial, shared_out, supplied
+from rrf_design.workers import in_chunks
 
 if TYPE_CHECKING:
     from solvers.result import Progress
@@ -201,7 +200,7 @@ class TableEngine:
         self._filler = Filler(recipe)
         self._shapes = {key: _Shape(example, settings.select) for key, example in examples.items()}
         self._open = self._filler.open_nodes
-        self._templates: dict[tuple[str, int, frozenset[str], frozenset[str]], ItemTemplate] = {}
+        self._templates: dict[tuple[str, int, frozenset[str], frozenset[str]], SharedDesign] = {}
         self._classed: dict[tuple[str, int], Problem] = {}
         self._designs: dict[str, Decoding] = {}
         for example in examples.values():  # what no item of a structure can have is said at once, not a million times
@@ -276,7 +275,8 @@ class TableEngine:
         answered = field_of(readings, template.operator.node_ids, item.classes)
         same = (template, frozenset(values.items()), *answered.values.items(), None, *answered.invalid.items())
         if same not in tasks:
-            tasks[same] = len(tasks), self._prepared(template, values, answered)
+            task = template.prepared(answered, values=values, k=self.settings.k, work=self.settings.work)
+            tasks[same] = len(tasks), task
         item.selected, item.task = template.selected, tasks[same][0]
 
     def _said(self, item: _Item, repairs: Sequence[Repair]) -> Row:
@@ -293,18 +293,6 @@ class TableEngine:
             )
             row = replace(row, cost=self._cost(item, item.selected))
         return replace(row, structure=item.raw.structure, **self._help(item, row))
-
-    def _prepared(self, template: ItemTemplate, values: Mapping[str, Numbers], answered: ResponseField) -> Prepared:
-        task, answered = make_task(
-            template.problem,
-            template.aimed(values),
-            answered,
-            k=self.settings.k,
-            noise=self.settings.noise,
-            work=self.settings.work,
-            radius=template.radius,
-        )
-        return Prepared(task, answered, template.key, "", template.selected)
 
     def _known(self, item: _Item) -> tuple[dict[str, str], dict[str, Numbers]]:
         """The classes and the numbers that checks and relations of this item state, people's
@@ -348,7 +336,7 @@ class TableEngine:
                 return replace(row, cost=self._cost(item, tuple(item.raw.reviews)))
         return None
 
-    def _template(self, item: _Item, known: set[str], classes: int) -> ItemTemplate:
+    def _template(self, item: _Item, known: set[str], classes: int) -> SharedDesign:
         """Held are the questions on sale that were answered, what people said, and what is chosen
         and known.
         """
@@ -364,7 +352,9 @@ class TableEngine:
             shaped = (raw.structure, classes)
             if shaped not in self._classed:
                 self._classed[shaped] = with_classes(structure.example, self._open, classes)
-            self._templates[key] = ItemTemplate(self._classed[shaped], held, absent, noise=self.settings.noise)
+            self._templates[key] = SharedDesign(
+                self._classed[shaped], self._classed[shaped].structure.holding(held, absent), noise=self.settings.noise
+            )
         return self._templates[key]
 
     def _cost(self, item: _Item, held: tuple[str, ...]) -> float:
@@ -440,7 +430,7 @@ def repair_dataset(
     work = WorkSettings(None, seconds_of(time_limit), seed, None, options or {})
     settings = EngineSettings(chosen, method, k, noise, work)
     examples = {key: one.example for key, one in dataset.structures.items()}
-    engine = TableEngine(dataset.recipe, examples, settings)
+    TableEngine(dataset.recipe, examples, settings)  # what no item of a structure can have is said before all else
     said = Reviews({}) if reviews is None else read_reviews(reviews, dataset)
     checkpoint = Checkpoint(resume, about=_about(dataset, responses, said, settings, resume), chunk=CHUNK)
     count = _Count(len(dataset), progress)
@@ -452,39 +442,11 @@ def repair_dataset(
             count.add([row])
         items = islice(dataset.items_in_order(), checkpoint.count, None)
         chunks = answers.chunks(items, CHUNK, said.by_item)
-        for rows in _worked(engine, dataset.recipe, examples, settings, chunks, n_jobs):
+        for rows in in_chunks(TableEngine, (dataset.recipe, examples, settings), chunks, n_jobs=n_jobs):
             checkpoint.add(rows)
             count.add(rows)
     again = responses if isinstance(responses, str | os.PathLike | list | tuple) else None
     return Delivery(dataset, checkpoint, verdicts=count.verdicts, seconds=time.perf_counter() - started, answers=again)
-
-
-def _worked(
-    engine: TableEngine,
-    recipe: Recipe,
-    examples: Mapping[str, Problem],
-    settings: EngineSettings,
-    chunks: Iterator[list[RawItem]],
-    n_jobs: int | None,
-) -> Iterator[list[Row]]:
-    if is_serial(n_jobs):
-        yield from map(engine.rows, chunks)
-        return
-    from joblib import delayed
-
-    with supplied((recipe, examples, settings)) as supply:
-        yield from shared_out((delayed(_elsewhere)(supply, chunk) for chunk in chunks), n_jobs=n_jobs)
-
-
-_ENGINES: dict[str, TableEngine] = {}
-"""The engine of this process: what its structures share is worked out once, not once a chunk."""
-
-
-def _elsewhere(supply: Supply, chunk: Sequence[RawItem]) -> list[Row]:
-    if supply.name not in _ENGINES:
-        _ENGINES.clear()
-        _ENGINES[supply.name] = TableEngine(*supply.get())
-    return _ENGINES[supply.name].rows(chunk)
 
 
 class _Count:

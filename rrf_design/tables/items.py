@@ -16,23 +16,14 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
-import numpy as np
-
-from rrf_design.blocks import Anchor
 from rrf_design.errors import InputError
 from rrf_design.models.text import opens_as_refusal
-from rrf_design.noise import Noise, Radius, radius_of
-from rrf_design.operators import Operator
-from rrf_design.problem import Problem
 from rrf_design.questions.answers import RecordedAnswer
 from rrf_design.repairing.fields import ResponseField
-from rrf_design.repairing.repairs import operator_key
 from rrf_design.responses.open_text import Classes
 from rrf_design.responses.parsed import Parsed, Parser, ParseStatus, labelled, parse_each
-from rrf_design.rows import family_scale, row_whitener
 
 Values = tuple[float, ...]
 
@@ -171,76 +162,3 @@ def _last_bits(number: float) -> float:
     next whole one.
     """
     return min(64 * math.ulp(number), 0.49)
-
-
-Numbers = float | tuple[float, ...]
-
-
-class ItemTemplate:
-    """One structure, and what is held of it. The example's own texts and values mean nothing
-    here.
-    """
-
-    def __init__(
-        self, example: Problem, held: frozenset[str], absent: frozenset[str], *, noise: Noise | None = None
-    ) -> None:
-        self.problem, self._noise = example, noise
-        design = example.structure.holding(held, absent)
-        self.empty = design.empty
-        self.operator: Operator = design.slice(example)
-        _ = (
-            self.operator.groups,
-            self.operator.node_index,
-            self.operator.block_index,
-            self.operator.of_anchors,
-            self.operator.anchor_ids,
-            self.operator.longest_row,
-            self.operator.longest_units,
-            self.operator.magnitudes,
-        )  # known from here on, and not worked out again for every item
-        self.selected = design.selected
-        self._blocks = [example.block_by_id[name] for name in self.operator.block_ids]
-        heights = np.diff(self.operator.block_offsets).tolist()
-        self._rows = [
-            slice(int(top), int(top) + height)
-            for top, height in zip(self.operator.block_offsets, heights, strict=False)
-        ]
-        factors, self._dense = [], {}
-        for place, (block, height) in enumerate(zip(self._blocks, heights, strict=True)):
-            factor, white = family_scale(example, block), row_whitener(example, block, height)
-            if isinstance(white, float):
-                factor *= white
-            else:
-                self._dense[place] = white
-            factors.append(factor)
-        self._factors = np.repeat(factors, heights) if heights else np.zeros(0)
-
-    @cached_property
-    def key(self) -> str:
-        return operator_key(self.operator)
-
-    @cached_property
-    def radius(self) -> Radius:
-        return radius_of(self.problem, self.operator, self._noise)
-
-    def aimed(self, values: Mapping[str, Numbers]) -> Operator:
-        """The operator with an item's own offsets and values, by block; relations that are not
-        named have none.
-        """
-        bare = np.zeros(len(self._factors))
-        for block, rows in zip(self._blocks, self._rows, strict=True):
-            value = values.get(block.id)
-            if value is None:
-                if isinstance(block, Anchor):
-                    raise InputError(f"check {block.id!r}: no value is known")
-                continue
-            height = rows.stop - rows.start
-            if (isinstance(value, tuple) and len(value) != height) or (
-                isinstance(block, Anchor) and not isinstance(value, tuple) and height != 1
-            ):
-                raise InputError(f"{block.title}: {value!r} is not a value for {height} rows")
-            bare[rows] = value
-        target = bare * self._factors
-        for place, white in self._dense.items():
-            target[self._rows[place]] = white @ target[self._rows[place]]
-        return self.operator.aiming(target)

@@ -14,9 +14,9 @@ import pytest
 import rrf_design as rrf
 from rrf_design.checks import decides, states
 from rrf_design.promises import LadderPolicy, LiveModels, PilotSettings, gold_truths, plan_pilot
-from rrf_design.promises import _play as play
 from rrf_design.promises._checks import shown_to
 from rrf_design.promises._pilot_design import buy_pilot
+from rrf_design.promises._play import play
 from rrf_design.promises._reuse import climb
 from rrf_design.promises._sheets import ItemAnswers, read_sheet
 from rrf_design.promises.policies import GateKind

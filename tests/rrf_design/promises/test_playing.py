@@ -10,7 +10,7 @@ import pytest
 
 from rrf_design.errors import InputError, Refused
 from rrf_design.promises import PilotSettings, gold_truths
-from rrf_design.promises import _play as play
+from rrf_design.promises._play import play
 from rrf_design.promises.policies import GateKind
 
 

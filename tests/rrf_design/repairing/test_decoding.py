@@ -14,7 +14,7 @@ import pytest
 import rrf_design as rrf
 from rrf_design.goal import Goal
 from rrf_design.noise import Noise
-from rrf_design.repairing import repair_many, repairs
+from rrf_design.repairing import engine, repair_many
 from rrf_design.repairing.decoding import Decoding, _Grounds
 from rrf_design.repairing.fields import make_task
 
@@ -135,7 +135,7 @@ def test_terms_hold_for_the_same_problem_and_radius_only(equality, answers):
 def test_radius_and_terms_are_worked_out_once_for_many_fields(equality, answers, monkeypatch):
     """The cost of ten thousand small fields is that of what differs between them."""
     counts = {"radius": 0, "grounds": 0}
-    plain_radius, plain_grounds = repairs.radius_of, _Grounds.of
+    plain_radius, plain_grounds = engine.radius_of, _Grounds.of
 
     def radius(*given):
         counts["radius"] += 1
@@ -145,7 +145,7 @@ def test_radius_and_terms_are_worked_out_once_for_many_fields(equality, answers,
         counts["grounds"] += 1
         return plain_grounds(task)
 
-    monkeypatch.setattr(repairs, "radius_of", radius)
+    monkeypatch.setattr(engine, "radius_of", radius)
     monkeypatch.setattr(_Grounds, "of", staticmethod(grounds))
     problem = equality("complete", epsilon=0.1)
     found = repair_many(problem, [answers(i, i, i + 5.0, i) for i in range(40)])

@@ -17,8 +17,8 @@ import rrf_design as rrf
 import rrf_design.repairing
 from rrf_design.repairing import repair_many
 from rrf_design.repairing._methods import METHODS, choose
+from rrf_design.repairing.engine import repair_like
 from rrf_design.repairing.fields import make_task
-from rrf_design.repairing.repairs import repair_like
 
 
 def test_no_module_hides_the_function(equality, answers):

@@ -1,4 +1,4 @@
-"""A template with an item's own values is the operator of the item's own problem, row for row."""
+"""A shared design with an item's own values is the operator of its own problem, row for row."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ import pytest
 
 import rrf_design as rrf
 from rrf_design.errors import InputError
-from rrf_design.repairing.repairs import operator_key
-from rrf_design.tables.items import ItemTemplate
+from rrf_design.repairing.engine import SharedDesign, operator_key
 
 
 def problem(*, offset: Any = 0.0, first: Any = (1.0, 2.0), second: float | None = 5.0) -> rrf.Problem:
@@ -32,9 +31,13 @@ def problem(*, offset: Any = 0.0, first: Any = (1.0, 2.0), second: float | None 
     )  # fmt: skip
 
 
+def shared(own: rrf.Problem, held: frozenset[str], absent: frozenset[str]) -> SharedDesign:
+    return SharedDesign(own, own.structure.holding(held, absent))
+
+
 @pytest.mark.parametrize("held", [frozenset(), frozenset({"c"}), frozenset({"c", "y"})])
 def test_it_is_the_item_s_own_operator(held: frozenset[str]) -> None:
-    template = ItemTemplate(problem(), held, frozenset())
+    template = shared(problem(), held, frozenset())
     own = problem(offset=[0.5, -1.0], first=(3.0, 4.0), second=9.0)
     values: dict[str, Any] = {"r": (0.5, -1.0), "x": (3.0, 4.0)} | ({"y": (9.0,)} if "y" in held else {})
     cast = template.aimed(values)
@@ -47,9 +50,8 @@ def test_it_is_the_item_s_own_operator(held: frozenset[str]) -> None:
 
 
 def test_an_owned_anchor_may_be_absent() -> None:
-    template = ItemTemplate(problem(), frozenset(), frozenset({"x"}))
+    template = shared(problem(), frozenset(), frozenset({"x"}))
     assert "x" not in template.operator.block_ids
-    assert not template.empty
     assert template.aimed({}).target.tolist() == [0.0] * template.operator.shape[0]
 
 
@@ -64,10 +66,10 @@ def test_an_owned_anchor_may_be_absent() -> None:
 )
 def test_values_that_do_not_fit(values: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
-        ItemTemplate(problem(), frozenset(), frozenset()).aimed(values)
+        shared(problem(), frozenset(), frozenset()).aimed(values)
 
 
 def test_one_number_is_the_offset_of_every_row_of_a_relation() -> None:
-    template = ItemTemplate(problem(), frozenset(), frozenset())
+    template = shared(problem(), frozenset(), frozenset())
     both = [template.aimed({"x": (1.0, 2.0), "r": given}).target for given in (0.5, (0.5, 0.5))]
     np.testing.assert_array_equal(both[0], both[1])
