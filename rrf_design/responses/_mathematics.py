@@ -95,7 +95,7 @@ class _Worker:
     def _started(self) -> subprocess.Popen[bytes] | None:
         if self._process is not None and self._process.poll() is None:
             return self._process
-        command = [sys.executable, "-c", "from rrf_design.responses import mathematics; mathematics.serve()"]
+        command = [sys.executable, "-c", "from rrf_design.responses import _mathematics; _mathematics.serve()"]
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry)}
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment
