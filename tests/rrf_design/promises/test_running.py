@@ -230,8 +230,8 @@ def test_answers_that_are_words_are_run_as_they_were_piloted(tmp_path: Any, toge
     import rrf_design as rrf
     from rrf_design.models.scripted import ScriptedModel
     from rrf_design.promises import LadderPolicy, LiveModels, gold_truths, plan_pilot, policy_document, run_pilot
-    from rrf_design.promises._play import play
     from rrf_design.promises._pilot_design import buy_pilot
+    from rrf_design.promises._play import play
 
     colours = ("red", "green", "blue")
     rows = [{"no": f"i{n}", "text": f"item {n}", "colour": colours[n % 3]} for n in range(40)]
