@@ -5,7 +5,8 @@ A template comes from the recipe's author, a cell from anybody: cells are filled
 as templates. What a template may do is an allow-list (placeholders, conditions, loops, plain
 filters), and loops, products and joined texts are metered, so that a slip of the pen ends in one
 line and not in a full memory. JSON needs no escaping, since a single brace is a character like any
-other; only `{name}` of a known name is refused, because nobody means that.
+other; only `{name}` of a known name is refused, because nobody means that. A column whose name is
+no word is called `row["a name"]`.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ from typing import Any
 
 from jinja2 import StrictUndefined, TemplateError, TemplateSyntaxError, Undefined, UndefinedError, nodes, pass_context
 from jinja2.exceptions import SecurityError
+from jinja2.ext import Extension
 from jinja2.filters import sync_do_map
+from jinja2.lexer import Token, TokenStream
 from jinja2.meta import find_undeclared_variables
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
@@ -57,10 +60,30 @@ _ALLOWED = (
 )
 _PLAIN = (nodes.Template, nodes.Output, nodes.TemplateData, nodes.Name)
 _MARKS = ("{{", "{%", "{#")
-_METER, _JOIN = "_rrf_meter", "_rrf_join"
+_METER, _JOIN, _ROW = "_rrf_meter", "_rrf_join", "_rrf_row"
 _SINGLE = re.compile(r"(?<!\{)\{\s*([^\W\d]\w*)\s*\}")
 _ONE_PLACEHOLDER = re.compile(r"\s*\{\{(?!.*\}\}.*\{\{)(.*)\}\}\s*", re.DOTALL)
 _NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,3})?", re.ASCII)
+
+
+class _RowCells(Extension):
+    """Reads `row["a name"]`, and nothing else that speaks of `row`, as a cell of the row."""
+
+    def filter_stream(self, stream: TokenStream) -> Iterator[Token]:
+        tokens = list(stream)
+        kinds = [token.type for token in tokens]
+        for at, token in enumerate(tokens):
+            cell = token.test("name:row") and kinds[at + 1 : at + 4] == ["lbracket", "string", "rbracket"]
+            yield Token(token.lineno, "name", _ROW) if cell and kinds[at - 1] != "dot" else token
+
+
+class _Row:
+    """The cells of a row, by name."""
+
+    __slots__ = ("cells",)
+
+    def __init__(self, cells: Mapping[str, Any]) -> None:
+        self.cells = cells
 
 
 class _Sandbox(ImmutableSandboxedEnvironment):
@@ -75,6 +98,11 @@ class _Sandbox(ImmutableSandboxedEnvironment):
         if operator == "*" and (isinstance(left, texts) or isinstance(right, texts)):
             raise SecurityError("a text can't be multiplied")
         return _short_enough(super().call_binop(context, operator, left, right))
+
+    def getitem(self, obj: Any, argument: Any) -> Any:
+        if isinstance(obj, _Row):
+            return obj.cells[argument] if argument in obj.cells else self.undefined(name=argument)
+        return super().getitem(obj, argument)
 
     def wrap_str_format(self, value: Any) -> None:
         """No `"...".format`, which can print a thousand million blanks: without a wrapper it is a
@@ -151,7 +179,9 @@ def _range(*limits: int) -> range:
 
 
 def _environment() -> _Sandbox:
-    made = _Sandbox(undefined=StrictUndefined, keep_trailing_newline=True, finalize=_shown, cache_size=0)
+    made = _Sandbox(
+        undefined=StrictUndefined, keep_trailing_newline=True, finalize=_shown, cache_size=0, extensions=[_RowCells]
+    )
     made.filters = {name: made.filters[name] for name in _FILTERS}
     # JSON as a prompt wants it: no marks of HTML escaped, and the digits of a number kept.
     made.filters |= {"replace": _replace, "join": _join_filter, "map": _map_filter, "tojson": cell_json}
@@ -176,11 +206,13 @@ class TextTemplate:
         try:
             tree = _ENVIRONMENT.parse(source)
             _check(tree)
-            self.names = frozenset(find_undeclared_variables(tree)) - {"range"}
-            self.plain_names = all(isinstance(part, _PLAIN) for part in _walk(tree))
+            cells = _row_cells(tree)
+            own = {id(part) for cell in cells for part in (cell, *cell.iter_child_nodes())}
+            self.plain_names = all(isinstance(part, _PLAIN) or id(part) in own for part in _walk(tree))
             """Nothing but `{{ column }}` placeholders: where the columns are there, filling in
             can't fail.
             """
+            self.names = frozenset(find_undeclared_variables(tree)) - {"range", _ROW} | set(cells.values())
             self.says_something = any(
                 isinstance(part, nodes.TemplateData) and part.data.strip()
                 for output in tree.body
@@ -268,7 +300,7 @@ class TextTemplate:
 
     def _guarded(self, values: Mapping[str, Any], work: Callable[[Mapping[str, Any]], Any]) -> Any:
         try:
-            return work({**values, _METER: _meter()})
+            return work({**values, _ROW: _Row(values), _METER: _meter()})
         except UndefinedError as error:
             raise InputError(self._missing(_plain(error), values)) from None
         except (TemplateError, SecurityError) as error:
@@ -331,6 +363,7 @@ def _as_float(value: Any) -> float:
 
 def _check(tree: nodes.Template) -> None:
     """Every part of the template is on the allow-list; anything else is named."""
+    rows = {id(part) for cell in _row_cells(tree) for part in cell.iter_child_nodes()}
     for part in _walk(tree):
         if isinstance(part, nodes.For) and part.recursive:
             raise SecurityError("recursive loops are not available in these texts")
@@ -340,8 +373,21 @@ def _check(tree: nodes.Template) -> None:
             raise SecurityError(f"{type(part).__name__.lower()} is not available in these texts")
         if isinstance(part, nodes.Filter) and part.name not in _FILTERS:
             raise SecurityError(f"no filter {part.name!r}{suggestion(part.name, _FILTERS)}")
-        if isinstance(part, nodes.Name) and (part.name == "self" or part.name.startswith("_rrf_")):
+        if not isinstance(part, nodes.Name) or id(part) in rows:
+            continue
+        if part.name == "self" or part.name.startswith("_rrf_"):
             raise SecurityError(f"the name {part.name!r} is reserved")
+
+
+def _row_cells(tree: nodes.Template) -> dict[nodes.Getitem, str]:
+    """The parts that are `row["a name"]`, each with the name."""
+    found = {}
+    for part in _walk(tree):
+        if not (isinstance(part, nodes.Getitem) and isinstance(part.arg, nodes.Const)):
+            continue
+        if isinstance(part.node, nodes.Name) and part.node.name == _ROW and isinstance(part.arg.value, str):
+            found[part] = part.arg.value
+    return found
 
 
 def _walk(tree: nodes.Node) -> Iterator[nodes.Node]:

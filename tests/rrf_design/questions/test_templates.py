@@ -9,6 +9,7 @@ from rrf_design.errors import InputError
 from rrf_design.questions.templates import LONGEST_TEXT, TextTemplate, render, strict_number, template
 
 ROW: dict[str, Any] = {"a": 1, "b": "qq", "none": None, "list": ["x", "y"], "text": "Total: {{ a }} {% if %}"}
+ROW |= {"a b": 2, 'q"}}{{': "z", "ü ß": "é", "row": {"x": 3}}
 ROW |= {"table": {"n": Decimal("1.10"), "h": "<é>"}}
 
 
@@ -25,6 +26,8 @@ ROW |= {"table": {"n": Decimal("1.10"), "h": "<é>"}}
         ("{% raw %}{{ x }}{% endraw %}{# a remark #}", "{{ x }}"),
         (r"\frac{1}{2} of {b2}", r"\frac{1}{2} of {b2}"),
         ("{{ '{a}' }}", "{a}"),
+        ("""{{ row["a b"] }}{{ row['q"}}{{'] }}{{ row["ü ß"] | upper }}{{ row["b"] }}""", "2zÉqq"),
+        ("""{{ row }}{% if row["x y"] is defined %}1{% endif %}{{ row[b ~ ''] is defined }}""", '{"x": 3}False'),
         ("{{ list }} {{ table }} {{ table | tojson }}", '["x", "y"] {"n": 1.10, "h": "<é>"} {"n": 1.10, "h": "<é>"}'),
         ("{{ list | map('upper') | join(', ') }} {{ [table] | map(attribute='h') | first }}", "X, Y <é>"),
     ],
@@ -38,7 +41,7 @@ def test_what_is_filled_in(source: str, text: str) -> None:
     [
         ("{a}", r"\{a\} is not filled in; write \{\{ a \}\}"),
         ('{"x": { b }}', r"\{b\} is not filled in"),
-        ("{{ c }}", r"no variable 'c' \(there are: a, b, list, none, table, text\)"),
+        ("{{ c }}", r"no variable 'c' \(there are: a, a b, b, list, none, q.*, row, table, text, ü ß\)"),
         ("{{ txt }}", "no variable 'txt'; did you mean 'text'"),
         ("{{ a", "unexpected end"),
         ("{% if a %}\n\n{% endfor %}", "line 3 of the text"),
@@ -49,6 +52,9 @@ def test_what_is_filled_in(source: str, text: str) -> None:
         ("{{ list | map(attribute='__class__') | list }}", "unsafe"),
         ("{{ list | map('pprint') | list }}", "pprint"),
         ("{{ self }}", "reserved"),
+        ("{{ _rrf_row }}", "reserved"),
+        ("{{ row['a  b'] }}", "no variable 'a  b'; did you mean 'a b'"),
+        ("{{ row['keys'] }}", "no variable 'keys'"),
         ("{{ _rrf_meter }}", "reserved"),
         ("{% include 'x' %}", "include is not available"),
         ("{% import 'x' as y %}", "import is not available"),
@@ -147,3 +153,11 @@ def test_numbers_are_read(cell: Any, number: float) -> None:
 def test_what_only_looks_like_a_number_is_not_one(cell: Any) -> None:
     with pytest.raises(ValueError, match="is "):
         strict_number(cell)
+
+
+def test_a_cell_of_the_row_is_a_column_like_others() -> None:
+    made = template('{{ row["a b"] }}')
+    assert made.names == {"a b"}
+    assert made.plain_names
+    assert made.value({"a b": [1]}) == [1]
+    assert not template('{{ row["a b"].x }}').plain_names
