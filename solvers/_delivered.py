@@ -31,8 +31,8 @@ from solvers._minimiser import ALWAYS, ExactSearch
 from solvers._neighbourhood import LocalField, delivered_columns, neighbourhood_of
 from solvers._root_batches import FRACTIONS, SMALL, Front, large_fronts
 from solvers._schur import Hidden, hidden, near_vector, proves_hidden_at_least
-from solvers._search import ULP_ROOM, Search
-from solvers.result import Margin, Progress, Status, SupportValue
+from solvers._search import Search
+from solvers.result import ULP_ROOM, Margin, Progress, Status, SupportValue
 
 MOST = 1 << 18  # supports that floating point can't decide, before the search gives up
 STARTS = 8  # delivered units that the local search starts from; one in fifty where there are many

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 PRECISIONS = (128, 512, 2048)
 WIDEST = 48  # columns whose dependence is decided exactly: a few milliseconds
 TALLEST = 4000  # and rows
+UNIT = 2.0**-53
 LEAST = 1e-140  # squares of smaller numbers leave the range of doubles
 
 
@@ -115,6 +116,13 @@ def float_above(ball: Any) -> float:
     while not flint.arb(guess) >= ball:
         guess = math.nextafter(guess, math.inf) if guess > 0 else 5e-324
     return guess
+
+
+def diagonal_share(coordinates: int, widest: int, products: int) -> float:
+    """1 − c·q for supports of q coordinates, nodes of at most `widest`, and Gram entries that are
+    sums of at most so many products (`solvers._gram` has the proof).
+    """
+    return 1.0 - 1.01 * coordinates * (products + 4 * coordinates * widest + 64) * UNIT
 
 
 def scaled_below(value: float, exponent: int) -> float:

@@ -42,11 +42,9 @@ from solvers._exact import sqrt_below
 from solvers._gamma import check_call
 from solvers._gram import Field
 from solvers._groups import NodeColumns, column_groups
-from solvers._minimiser import ZERO
 from solvers._neighbourhood import LocalField, neighbourhood_of
 from solvers._schur import Hidden, hidden, proves_hidden_at_least
-from solvers._search import ULP_ROOM
-from solvers.result import Bounds, Status
+from solvers.result import ULP_ROOM, ZERO, Bounds, Status
 from solvers.tasks import stopping_at
 
 ROOM = 32  # pairs found before the search stops to lower its threshold

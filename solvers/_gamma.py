@@ -11,14 +11,15 @@ from typing import Any
 
 import numpy as np
 
+from solvers._all_supports import small_margin
 from solvers._components import Support
 from solvers._exact import norm_ratio_above, zero_witness
 from solvers._gram import Field, make_field
 from solvers._groups import NodeColumns
-from solvers._minimiser import ZERO, Minimiser
+from solvers._minimiser import Minimiser
 from solvers._oracle import enumerate_supports, smallest_singular_pair
 from solvers._search import LIMIT, Search
-from solvers.result import Bounds, Margin, Progress, SupportValue
+from solvers.result import ZERO, Bounds, Margin, Progress, SupportValue
 
 METHODS = ("auto", "search", "completion", "enumerate")
 
@@ -85,6 +86,10 @@ def support_margin(
         raise ValueError(f"method: {method!r} is not one of {', '.join(METHODS)}")
     if time_limit is not None and not time_limit >= 0:
         raise ValueError(f"time_limit: must be a number of seconds, not {time_limit!r}")
+    if method == "auto":
+        found = small_margin(B, groups, int(size))
+        if found is not None:
+            return found
     field = make_field(B, groups)
     if method == "enumerate":
         return _enumerated(field, int(size))

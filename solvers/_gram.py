@@ -27,9 +27,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from solvers._exact import diagonal_share
 from solvers._groups import NodeColumns, column_groups
 
-UNIT = 2.0**-53
 MOST_PRODUCTS = 16  # per nonzero of B, for rows to be called short
 LARGEST = 1e300  # a singular value of larger entries may leave the range of doubles
 SMALLEST = 1e-150  # of the largest entry: squares of smaller ones underflow
@@ -185,7 +185,7 @@ class Field:
         """
         widest = int(self.dims.max())
         q = min(size * widest, int(self.offsets[-1]))
-        return 1.0 - 1.01 * q * (self.column_nonzeros + 4 * q * widest + 64) * UNIT
+        return diagonal_share(q, widest, self.column_nonzeros)
 
     def columns_of(self, support: Any) -> NDArray[np.int64]:
         """Coordinates (in node order) of a set of nodes."""

@@ -34,12 +34,10 @@ from solvers._gram import Field
 from solvers._groups import NodeColumns
 from solvers._oracle import smallest_singular_pair
 from solvers._root_batches import FRACTIONS, SMALL, Front, large_fronts
-from solvers._search import ULP_ROOM, Found, Search, without_search
-from solvers.result import Bounds, LowerFrom, Margin, Progress
+from solvers._search import Found, Search, without_search
+from solvers.result import DOUBTFUL, ULP_ROOM, ZERO, Bounds, LowerFrom, Margin, Progress
 from solvers.tasks import stopping_at
 
-ZERO = 1e-10  # the paper's rule: absolute and relative; the witness's residual is below 1e-9 then
-DOUBTFUL = 1e-6  # a σ below this share of the largest column may be rounding of an exact zero
 RESTARTS, KICKS = 8, 24  # of the iterated local search for large supports: some tenths of a second
 START_SHARE = 0.05  # of a time limit that it may take
 ALWAYS = 20_000  # nodes up to which the bounds that need no search are given however late it is: hundredths of a second

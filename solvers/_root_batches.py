@@ -25,7 +25,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers._components import Part, Support
-from solvers._search import TASKS, ULP_ROOM
+from solvers._search import TASKS
+from solvers.result import ULP_ROOM
 from solvers.tasks import Stop, processes, run_tasks, stopping_at
 
 SAMPLES = ((4, 20), (5, 21), (6, 22), (2, 18), (3, 19), (7, 23))

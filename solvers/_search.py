@@ -16,14 +16,13 @@ from numpy.typing import NDArray
 
 from solvers._components import Part, Support, delivered_parts, parts_of
 from solvers._gram import Field
-from solvers.result import LowerFrom
+from solvers.result import ULP_ROOM, LowerFrom
 from solvers.tasks import Stop, processes, run_tasks, stopping_at
 
 LIMIT = 4096  # supports kept per task before it stops to look at them
 FIRST_LOOK = 16  # the same while looking for the minimum: the sooner θ falls, the less is left to search
 TASKS = 32  # at most, per part of the field; how many depends on its size, never on the number of processes
 LARGEST_WHOLE = 1_000  # coordinates of a component whose least eigenvalue is bounded as it stands
-ULP_ROOM = 2e-10  # θ = λ(1 − this): room for the proof below the incumbent, half of the gap that is left in λ
 
 
 @dataclass(frozen=True)

@@ -21,18 +21,19 @@ from scipy import sparse
 
 from solvers._components import Support
 from solvers._exact import (
+    UNIT,
     norm_ratio_above,
     proves_at_least,
     sqrt_below,
     zero_witness,
 )
-from solvers._gram import SMALLEST, UNIT, Field, make_field
+from solvers._gram import SMALLEST, Field, make_field
 from solvers._groups import NodeColumns
-from solvers._minimiser import ZERO, Minimiser
+from solvers._minimiser import Minimiser
 from solvers._oracle import smallest_singular_pair
-from solvers._search import ULP_ROOM, Search
+from solvers._search import Search
 from solvers.kernels.gather import proven
-from solvers.result import Bounds, Margin
+from solvers.result import ULP_ROOM, ZERO, Bounds, Margin
 
 LARGEST = 8_000  # supports in the pool; a level that holds more is lowered
 RANGE = 1e150  # of entries in the field's own scale: their squares are finite

@@ -15,6 +15,12 @@ from solvers._groups import NodeColumns
 
 EXACT_GAP = 1e-9
 """Bounds closer than this (relatively) are called exact."""
+ULP_ROOM = 2e-10
+"""What is proven of λ = σ² lies this much below it (relatively): half of the gap that is left."""
+ZERO = 1e-10
+"""The paper's rule, absolute and relative; the witness's residual is below 1e-9 then."""
+DOUBTFUL = 1e-6
+"""A σ below this share of the longest column may be rounding of an exact zero."""
 RESIDUAL = 1e-9
 """Of the witness of a numerical zero, absolute and relative to the longest column: the paper's rule
 is 1e-10 for what a float computation finds, and this is proven.

@@ -39,7 +39,7 @@ def test_an_interrupt_inside_a_kernel_is_an_interrupt(monkeypatch: pytest.Monkey
 
     monkeypatch.setattr("solvers._search.Search.below", kernel)
     with pytest.raises(Interrupted) as caught:
-        margin(np.eye(5), k=1)
+        margin(np.eye(5), k=1, method="search")
     assert caught.value.margin.lower <= 1.0 <= caught.value.margin.upper
 
 
