@@ -79,8 +79,9 @@ class SharedDesign:
 
         `values` are its own offsets and values instead of the problem's.
         """
+        own = values is None
         operator = self.operator if values is None else self.aimed(values)
-        made, answered = make_task(self.problem, operator, responses, radius=self.radius, **task)
+        made, answered = make_task(self.problem, operator, responses, radius=self.radius, computed=own, **task)
         return Prepared(made, answered, self.key, digest, self.selected, truth, hidden)
 
     @cached_property

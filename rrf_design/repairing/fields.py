@@ -49,15 +49,18 @@ def make_task(
     radius: Radius | None = None,
     candidates: Mapping[str, Any] | None = None,
     anchors: Mapping[str, Any] | None = None,
+    computed: bool = True,
     work: WorkSettings = WorkSettings(),
 ) -> tuple[Task, ResponseField]:
     """The task, and the responses it was made from; values of `anchors` replace the problem's for
     this field.
 
     `radius` is that of problem, operator and noise, for callers that make many tasks of them.
+    `computed`: expressions are evaluated over the problem's own variables; not where the problem is
+    an example of many, and the operator aims at this field's values.
     """
     field = collect(problem, responses, nodes=operator.node_ids)
-    values = {**_computed_values(problem, operator), **(anchors or {})}
+    values = {**(_computed_values(problem, operator) if computed else {}), **(anchors or {})}
     if values:
         operator = _with_anchor_values(problem, operator, values)
     if not field.values:

@@ -226,3 +226,20 @@ def test_choices_are_those_of_their_item() -> None:
     assert (rows["a"].answer, rows["a"].changed) == ("green", True)
     assert rows["b"].unread == ("three",)
     assert (rows["b"].answer, rows["b"].verdict) == (None, Verdict.INCOMPLETE)
+
+
+def test_an_expression_is_evaluated_over_the_row_s_own_variables() -> None:
+    variables = {"x": "{{ x }}"}
+    recipe = {
+        "problem": {"k": 1},
+        "nodes": [
+            {"id": "a", "prompt": "Twice {{ x }}?", "parser": "decimal", "variables": variables},
+            {"id": "b", "prompt": "{{ x }} + {{ x }}?", "parser": "decimal"},
+        ],
+        "relations": [{"id": "same", "tail": "a", "head": "b"}],
+        "anchors": [{"id": "twice", "node": "a", "source": "expression: x * 2"}],
+    }
+    rows = [{"x": n} for n in (1, 5, 7)]
+    said = [{"id": str(at), "node": node, "value": 2 * row["x"]} for at, row in enumerate(rows, 1) for node in "ab"]
+    found = rrf.repair(rrf.dataset(recipe, rows), said)
+    assert [(row.verdict, row.answer) for row in found.values()] == [(Verdict.CERTIFIED, n) for n in (2, 10, 14)]
