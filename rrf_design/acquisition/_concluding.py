@@ -25,10 +25,7 @@ from rrf_design.problem import Problem
 from rrf_design.verdict import Verdict
 
 if TYPE_CHECKING:
-    from rrf_design.repairing.decoding import Decoding
-
-Known = dict[str, "Decoding"]
-"""What repairs of equal designs share, by design."""
+    from rrf_design.repairing.engine import RepairEngine
 
 _STATUS = {
     name: name
@@ -63,17 +60,19 @@ def conclude(designs: Mapping[str, Candidates], state: RunState, *, waiting: boo
     def ready(item: ItemState) -> bool:
         return item.done or (waiting and item.stopped is not None and not item.waiting)
 
+    from rrf_design.repairing.engine import RepairEngine
+
     new = [item for item in designs if ready(state.items[item]) and item not in state.results]
-    known: Known = {}
-    return {"repairs": {item: repaired(designs[item], state.items[item], known) for item in new}}
+    engine = RepairEngine()
+    return {"repairs": {item: repaired(designs[item], state.items[item], engine) for item in new}}
 
 
-def repaired(design: Candidates, state: ItemState, known: Known) -> dict[str, Any]:
+def repaired(design: Candidates, state: ItemState, engine: RepairEngine) -> dict[str, Any]:
     """The document of an item's repair; where a check has decided it, its value is the value.
 
-    `known` remembers margins and factorisations for items that are alike.
+    `engine` remembers margins and factorisations for items that are alike.
     """
-    found = _repair(design, state, known)
+    found = _repair(design, state, engine)
     node = sole_delivered(design.problem)
     if found["verdict"] == Verdict.CERTIFIED or node is None:
         return found
@@ -128,9 +127,8 @@ def _by_quorum(design: Candidates, state: ItemState, found: dict[str, Any], node
     }
 
 
-def _repair(design: Candidates, state: ItemState, known: Known) -> dict[str, Any]:
+def _repair(design: Candidates, state: ItemState, engine: RepairEngine) -> dict[str, Any]:
     from rrf_design.repairing import to_document
-    from rrf_design.repairing.engine import repair_like
 
     answers = state.values(Buys.ANSWER)
     if not answers:
@@ -143,7 +141,7 @@ def _repair(design: Candidates, state: ItemState, known: Known) -> dict[str, Any
         if entry.buys is Buys.ANSWER and name in failed and not entry.again_of
     }
     try:
-        found = repair_like(problem, {**answers, **silent}, known, select=selected)
+        found = engine.repair_one(problem, {**answers, **silent}, select=selected)
     except RRFError as error:
         return _nothing(str(error))
     return to_document(found)

@@ -29,7 +29,7 @@ from typing import Any
 
 from rrf_design._margin import DesignMargin
 from rrf_design.acquisition._candidates import Candidates, PricedOffer
-from rrf_design.acquisition._concluding import Known, repaired, stated
+from rrf_design.acquisition._concluding import repaired, stated
 from rrf_design.acquisition._ledger import Ledger
 from rrf_design.acquisition._purchases import Buys
 from rrf_design.acquisition._selection import (
@@ -191,6 +191,8 @@ class Decider:
         ledger: Ledger,
         terms: Callable[[str, str], Terms],
     ) -> None:
+        from rrf_design.repairing.engine import RepairEngine
+
         self.designs, self.state, self.settings, self.ledger, self._terms = designs, state, settings, ledger, terms
         self.triage = settings.mode is Mode.TRIAGE
         self._rule = for_triage(settings.rule) if self.triage else between_rounds(settings.rule)
@@ -204,7 +206,7 @@ class Decider:
         self._read = self._recalled = (0, 0)
         self._repairs: dict[str, tuple[Any, Mapping[str, Any]]] = {}
         """Triage: what the answers of each item amount to, with what it was computed from."""
-        self._alike: Known = {}
+        self._engine = RepairEngine()
 
     def tally(self, event: Event) -> None:
         """Count readable answers, and answers that agree with a value bought for them, as they come
@@ -367,7 +369,7 @@ class Decider:
         state = self.state.items[item]
         present = (state.held, state.failed)
         if item not in self._repairs or self._repairs[item][0] != present:
-            self._repairs[item] = (present, repaired(self.designs[item], state, self._alike))
+            self._repairs[item] = (present, repaired(self.designs[item], state, self._engine))
         return self._repairs[item][1]
 
     def _triaged(self, items: Collection[str]) -> list[Event]:

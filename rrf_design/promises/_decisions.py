@@ -4,17 +4,19 @@ together and remembered: what gates and rungs decide by.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rrf_design.acquisition.classes import with_room
-from rrf_design.checks import agreed, decides, known_value, sole_delivered, states
-from rrf_design.problem import Problem
+from rrf_design.checks import agreed, decides, sole_delivered, states
 from rrf_design.promises._sheets import AnswerSheet, ItemAnswers
 from rrf_design.promises._truths import Said
 from rrf_design.promises.policies import LadderPolicy
-from rrf_design.repairing.contract import Repair
+from rrf_design.repairing.contract import Prepared, Repair
+from rrf_design.repairing.engine import RepairEngine
 from rrf_design.verdict import Verdict
+
+CHUNK = 500
+"""Items that are decoded together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +50,7 @@ class HeldDecisions:
     def __init__(self, sheet: AnswerSheet) -> None:
         self._sheet = sheet
         self._known: dict[tuple[int, tuple[str, ...], int], _Decision] = {}
-        self._problems: dict[tuple[int, tuple[object, ...]], Problem] = {}
+        self._engine = RepairEngine()
 
     def play(self, policy: LadderPolicy) -> tuple[list[int], list[Said | None]]:
         asked = [policy.within] * len(self._sheet)
@@ -115,13 +117,13 @@ class HeldDecisions:
         row, held = self._sheet.rows[place], policy.order[:asked]
         there: list[str] = []
         for step in policy.further:
-            if step in row.shape.checks:
-                possible = row.shape.shown[step] <= {*held, *there}
+            if step in row.template.checks:
+                possible = row.template.shown[step] <= {*held, *there}
             else:
                 possible = step in row.said and step not in held
             if possible:
                 there.append(step)
-        while there and there[-1] not in row.shape.checks:
+        while there and there[-1] not in row.template.checks:
             there.pop()
         return tuple(there)
 
@@ -142,19 +144,19 @@ class HeldDecisions:
         does.
         """
         row = self._sheet.rows[place]
-        problem, said = row.shape.problem, {step: row.checked[step] for step in held if step in row.checked}
+        problem, said = row.template.problem, {step: row.checked[step] for step in held if step in row.checked}
         node = sole_delivered(problem)
         if node is None or not said:
             return None
         for name, value in said.items():
-            if decides(problem, row.shape.checks[name], node):
+            if decides(problem, row.template.checks[name], node):
                 return value
         quorate = agreed(problem, said, node)
         return None if quorate is None else quorate[0]
 
     def _may_decide(self, row: ItemAnswers, rest: Sequence[str]) -> bool:
-        node = sole_delivered(row.shape.problem)
-        return node is not None and any(states(row.shape.checks[s], node) for s in rest if s in row.shape.checks)
+        node = sole_delivered(row.template.problem)
+        return node is not None and any(states(row.template.checks[s], node) for s in rest if s in row.template.checks)
 
     def repairs(self, held: Sequence[tuple[str, ...]]) -> list[Repair | None]:
         """What the product's own repair says of the answers held of each item, at the recipe's own
@@ -170,7 +172,7 @@ class HeldDecisions:
     def _unread(self, place: int, held: Sequence[str]) -> int:
         """Of the answers; a check that says nothing is as if it were not there."""
         row = self._sheet.rows[place]
-        return sum(row.said.get(name) is None for name in held if name not in row.shape.checks)
+        return sum(row.said.get(name) is None for name in held if name not in row.template.checks)
 
     def _readable(self, place: int, held: Sequence[str]) -> bool:
         return any(self._sheet.rows[place].said.get(name) is not None for name in held)
@@ -204,65 +206,27 @@ class HeldDecisions:
         """Each row with what is held of it; queries that are on sale are part of the design, asked
         or not.
         """
-        from rrf_design.repairing import repair_many
+        found: list[Repair] = []
+        for start in range(0, len(rows), CHUNK):
+            chunk = zip(rows[start : start + CHUNK], held[start : start + CHUNK], strict=True)
+            found += self._engine.repair([self._prepared(row, names, k) for row, names in chunk])
+        return found
 
-        problems = [self._problem(row) for row in rows]
-        groups: dict[tuple[str, ...], list[int]] = {}
-        for at, (row, problem) in enumerate(zip(rows, problems, strict=True)):
-            bought = (name for name in held[at] if name in row.checked)
-            groups.setdefault((*(n.id for n in problem.nodes if n.cost is not None), *bought), []).append(at)
-        done: dict[int, Repair] = {}
-        for select, members in groups.items():
-            batch = repair_many(
-                [problems[at] for at in members],
-                [rows[at].answers(held[at]) for at in members],
-                select=select,
-                k=k,
-                anchors=[_checks(rows[at], problems[at], held[at]) for at in members],
-            )
-            done.update(zip(members, batch.items, strict=True))
-        return [done[at] for at in range(len(rows))]
-
-    def _problem(self, row: ItemAnswers) -> Problem:
-        """One problem for all items of a structure whose numbers are the same: the operator is then
-        built once.
-        """
-        shape = row.shape
-        if any(block.cost is None and getattr(block, "source", None) is not None for block in shape.problem.blocks):
-            return with_room(row.item.problem)  # a check computed from the row's own variables
-        key = (id(shape), tuple(sorted(row.offsets.items())))
-        if key not in self._problems:
-            self._problems[key] = with_room(row.item.problem)
-        return self._problems[key]
+    def _prepared(self, row: ItemAnswers, held: Sequence[str], k: int | None) -> Prepared:
+        template, bought = row.template, frozenset(name for name in held if name in row.checked)
+        design = template.design(self._engine, template.on_sale | bought, classes=template.room or 1)
+        return design.prepared(row.answers(held), values=row.stated(bought), k=k)
 
 
 def _decision(row: ItemAnswers, held: Sequence[str], repaired: Repair, k: int) -> _Decision:
     contradicted = repaired.verdict is Verdict.CONTRADICTED
-    value = row.words(repaired.repaired.get(row.shape.node))
+    value = row.words(repaired.repaired.get(row.template.node))
     if k == 0:
         clean = not contradicted and not repaired.support
         value = value if value is not None else _first_voice(row, held)
         return _Decision(clean and value is not None, not clean, value if clean else None)
     sure = repaired.verdict is Verdict.CERTIFIED and value is not None
     return _Decision(sure, contradicted, value if sure else None)
-
-
-def _checks(row: ItemAnswers, problem: Problem, held: Sequence[str]) -> Mapping[str, object]:
-    """Values of the checks that are there without being bought, and of those that were."""
-    found: dict[str, object] = {name: list(row.numbers(row.checked[name])) for name in held if name in row.checked}
-    labels = row.item.labels if row.shape.room else {}
-    for block in problem.anchors:
-        if block.cost is not None:
-            continue
-        if block.id in labels:
-            found[block.id] = list(row.numbers(labels[block.id]))
-        elif block.id in row.values:
-            found[block.id] = row.values[block.id]
-        elif block.source is not None:
-            value = known_value(problem, block)
-            if value is not None:
-                found[block.id] = [float(number) for number in value]
-    return found
 
 
 def _first_voice(row: ItemAnswers, held: Sequence[str]) -> Said | None:

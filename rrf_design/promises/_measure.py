@@ -152,7 +152,7 @@ def _of_answers(dataset: Dataset, responses: Any, confidence: float) -> dict[str
     nodes = tuple(dict.fromkeys(dataset.recipe.nodes.values()))
     with RecordedAnswers(dataset, responses, checks=True) as answers:
         sheet = read_sheet(dataset, answers, nodes)
-    truths = [read_truth(row.item.gold, row.parser, rule.within(row.shape.problem.delta)) for row in sheet.rows]
+    truths = [read_truth(row.item.gold, row.parser, rule.within(row.template.problem.delta)) for row in sheet.rows]
     labelled = [place for place, truth in enumerate(truths) if truth is not None]
     if not labelled:
         raise InputError(f"{dataset.recipe.name}: the column {rule.column!r} is empty in every row")
@@ -170,7 +170,8 @@ def measured(sheet: AnswerSheet, truths: Sequence[Truth], recipe: Recipe, confid
     judges = judged(sheet, truths, confidence)
     verdicts = checks(sheet, truths, confidence)
     off = measured_radii(sheet, truths, confidence)
-    erring = {anchor.id for row in sheet.rows for anchor in row.shape.problem.anchors if noisy(anchor)}  # as judges are
+    anchors = [anchor for row in sheet.rows for anchor in row.template.problem.anchors]
+    erring = {anchor.id for anchor in anchors if noisy(anchor)}  # as judges are
     return {
         "wrong_answers": wrong,
         "fail_together": pairs,
@@ -298,13 +299,13 @@ def checks(sheet: AnswerSheet, truths: Sequence[Truth], confidence: float) -> li
     """
     counts: dict[str, list[int]] = {}
     for row, truth in zip(sheet.rows, truths, strict=True):
-        for anchor in row.shape.problem.anchors:
+        for anchor in row.template.problem.anchors:
             value = row.checked.get(anchor.id, row.values.get(anchor.id))
-            if value is not None and anchor.nodes == (row.shape.node,) and anchor.rows is None:
+            if value is not None and anchor.nodes == (row.template.node,) and anchor.rows is None:
                 tally = counts.setdefault(anchor.id, [0, 0])
                 tally[0] += 1
                 tally[1] += not truth.right(
-                    value if isinstance(value, tuple | str) else (float(value),) * rows_of(row.shape.problem, anchor)
+                    value if isinstance(value, tuple | str) else (float(value),) * rows_of(row.template.problem, anchor)
                 )
     return [
         {"check": name, "asked": asked, "wrong": wrong, "bound": rate_bound(asked, wrong, confidence)}
@@ -319,11 +320,11 @@ def judged(sheet: AnswerSheet, truths: Sequence[Truth], confidence: float) -> di
     said = [
         Judgement.against(truth, row.id, name, row.checked.get(name))
         for row, truth in zip(sheet.rows, truths, strict=True)
-        for name, check in row.shape.checks.items()
+        for name, check in row.template.checks.items()
         if truth.values
         and name not in row.absent | row.lost
         and noisy(check)
-        and check.nodes == (row.shape.node,)
+        and check.nodes == (row.template.node,)
         and check.rows is None
     ]
     return measure_judges(said, confidence=confidence) if said else {"judges": [], "agreement": [], "proposals": []}
@@ -378,8 +379,8 @@ def _wrong(sheet: AnswerSheet, truths: Sequence[Truth]) -> tuple[Marks, Marks, l
     """Items beside voices: which answers are wrong, and which were asked for in such a way that the
     truth says so.
     """
-    voices = [node for node in sheet.nodes if any(node in row.shape.ways for row in sheet.rows)]
-    asked = [[node in row.shape.ways for node in voices] for row in sheet.rows]
+    voices = [node for node in sheet.nodes if any(node in row.template.ways for row in sheet.rows)]
+    asked = [[node in row.template.ways for node in voices] for row in sheet.rows]
     marks = [
         [there and not truth.right(row.implied.get(node)) for node, there in zip(voices, each, strict=True)]
         for row, truth, each in zip(sheet.rows, truths, asked, strict=True)
@@ -408,7 +409,7 @@ def both_orders(sheet: AnswerSheet, truths: Sequence[Truth], recipe: Recipe, con
     """
     tallies: dict[tuple[str, str], _Orders] = {}
     for row, truth in zip(sheet.rows, truths, strict=True):
-        for relation in row.shape.problem.relations:
+        for relation in row.template.problem.relations:
             for first, second in _pairs(relation, recipe):
                 tallies.setdefault((first, second), _Orders(first, second)).count(row, truth, relation)
     return [tally.document(confidence) for tally in tallies.values() if tally.read]
@@ -493,7 +494,7 @@ class _Orders:
         delivered question's.
         """
         right = {place_of(value) for value in truth.values} - {None}
-        if self.first != row.shape.node or len(right) != 1:
+        if self.first != row.template.node or len(right) != 1:
             return
         at = next(iter(right))
         if at is None or at >= len(order):

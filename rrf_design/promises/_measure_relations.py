@@ -44,7 +44,7 @@ def measured_radii(sheet: AnswerSheet, truths: Sequence[Truth], confidence: floa
     gaps: dict[str, _Gaps] = {}
     norms: list[float] = []
     for row, truth in zip(sheet.rows, truths, strict=True):
-        for relation in row.shape.problem.relations:
+        for relation in row.template.problem.relations:
             seen = _gap(row, truth, relation) if relation.pair and relation.cost is None else None
             if seen is not None:
                 gaps.setdefault(relation.id, _Gaps()).add(math.hypot(*seen[0]), seen[1])
@@ -111,7 +111,7 @@ def _norm(row: ItemAnswers, truth: Truth) -> float | None:
     """Of what is left in all rows that the item holds, its checks' among them; None where an answer
     or a check is wrong, or a row is of a kind that is not measured.
     """
-    problem, squares = row.shape.problem, 0.0
+    problem, squares = row.template.problem, 0.0
     held = [block for block in problem.blocks if block.cost is None]
     for block in held:
         if isinstance(block, Anchor):
@@ -134,7 +134,7 @@ def _off(row: ItemAnswers, truth: Truth, check: Anchor) -> tuple[float, ...] | N
     stated = value if isinstance(value, tuple) else (float(value),) * len(said)
     if len(stated) != len(said) or not truth.right(row.implied.get(node)):
         return None
-    if not truth.right(row.shape.implied(node, stated, row.offsets)):
+    if not truth.right(row.template.implied(node, stated, row.offsets)):
         return None
     return _beyond_rounding(said, stated)
 
@@ -188,7 +188,7 @@ def broken_relations(sheet: AnswerSheet, truths: Sequence[Truth], confidence: fl
     tallies: dict[str, _Tally] = {}
     for row, truth in zip(sheet.rows, truths, strict=True):
         known = _known(row, truth)
-        for relation in row.shape.problem.relations:
+        for relation in row.template.problem.relations:
             if relation.pair and relation.cost is None:
                 tallies.setdefault(relation.id, _Tally()).count(row, truth, relation, known)
     return [tally.document(name, confidence) for name, tally in tallies.items()]
@@ -264,10 +264,10 @@ def _fits(expected: Said, said: Said, relation: Relation, truth: Truth) -> bool:
 def _known(row: ItemAnswers, truth: Truth) -> dict[str, tuple[Said, ...]]:
     """Nodes whose truth is known; a check that declares how it errs is no truth."""
     found: dict[str, tuple[Said, ...]] = {}
-    for anchor in row.shape.problem.anchors:
+    for anchor in row.template.problem.anchors:
         exact = anchor.trusted is not False and not noisy(anchor)
         if anchor.id in row.values and anchor.rows is None and len(anchor.nodes) == 1 and exact:
             value = row.values[anchor.id]
-            stated = value if isinstance(value, tuple) else (float(value),) * rows_of(row.shape.problem, anchor)
+            stated = value if isinstance(value, tuple) else (float(value),) * rows_of(row.template.problem, anchor)
             found[anchor.nodes[0]] = (stated,)
-    return {**found, row.shape.node: truth.values} if truth.values else found
+    return {**found, row.template.node: truth.values} if truth.values else found

@@ -93,7 +93,7 @@ def gold_truths(plan: PilotPlan, reviews: Mapping[str, Any] | None = None) -> tu
         if cell is None and plan.rule.column is None:
             cell = checked_value(row.item.problem)
         try:
-            truth = read_truth(cell, row.parser, plan.rule.within(row.shape.problem.delta))
+            truth = read_truth(cell, row.parser, plan.rule.within(row.template.problem.delta))
         except InputError as error:
             raise InputError(f"{plan.dataset.table.name}: item {row.id!r}: {error}") from None
         if truth is None:

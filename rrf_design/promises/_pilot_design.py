@@ -24,7 +24,7 @@ from rrf_design.errors import InputError
 from rrf_design.files import canonical_digest
 from rrf_design.promises._checks import is_known, may_run, refuse_unpriced
 from rrf_design.promises._play import LastPrices
-from rrf_design.promises._sheets import AnswerSheet, Shape, read_sheet
+from rrf_design.promises._sheets import AnswerSheet, PolicyTemplate, read_sheet
 from rrf_design.promises._truths import GoldRule
 from rrf_design.promises.buying import NOTHING, BoughtAnswers, LiveModels, buy_answers, buy_checks
 from rrf_design.promises.policies import (
@@ -137,7 +137,7 @@ class PilotPlan:
         checks of its rungs.
         """
         steps = {step for policy in self.policies for step in policy.further}
-        checks = sum(row.price(name) for row in self.sheet.rows for name in row.shape.checks if name in steps)
+        checks = sum(row.price(name) for row in self.sheet.rows for name in row.template.checks if name in steps)
         return float(self.sheet.costs.sum(axis=1).mean()) + checks / len(self.sheet)
 
     @property
@@ -170,7 +170,7 @@ def whole_prices(sheet: AnswerSheet, by_hand: Mapping[str, Any] | None, *, live:
     steps = {step for rung in _check_rungs(sheet, by_hand, live=live) for step in rung.steps}
     found = {}
     for row in sheet.rows:
-        checks = [name for name in row.shape.checks if name in steps and (live or name not in row.absent)]
+        checks = [name for name in row.template.checks if name in steps and (live or name not in row.absent)]
         found[row.id] = row.spent([*row.said, *checks])
     return found
 
@@ -218,9 +218,9 @@ def plan_pilot(
         raise InputError(f"no item of the pilot has an answer that can be read, {silent[0]!r} among them")
     by_hand = dataset.recipe.ladder
     last = last_prices(sheet, by_hand)
-    ending = LastRung.PERSON if all(row.shape.person is not None for row in sheet.rows) else LastRung.WITHHELD
+    ending = LastRung.PERSON if all(row.template.person is not None for row in sheet.rows) else LastRung.WITHHELD
     prices = {node: float(sheet.costs[:, at].mean()) for at, node in enumerate(nodes)}
-    voices = [node for node in nodes if all(node in row.shape.ways or node not in row.said for row in sheet.rows)]
+    voices = [node for node in nodes if all(node in row.template.ways or node not in row.said for row in sheet.rows)]
     policies = family_of(
         nodes,
         prices,
@@ -258,13 +258,13 @@ def _climbs(sheet: AnswerSheet, by_hand: Mapping[str, Any] | None) -> list[Climb
     if by_hand is not None and "order" in by_hand:
         return []
     found: list[Climb] = []
-    for shape in common([row.shape for row in sheet.rows]):
-        found += climbs_of(shape.problem, _prices(shape))
+    for template in common([row.template for row in sheet.rows]):
+        found += climbs_of(template.problem, _prices(template))
     return list(dict.fromkeys(found))
 
 
-def _prices(shape: Shape) -> Mapping[str, float]:
-    return shape.prices if any(shape.prices.values()) else dict.fromkeys(shape.prices, 1.0)
+def _prices(template: PolicyTemplate) -> Mapping[str, float]:
+    return template.prices if any(template.prices.values()) else dict.fromkeys(template.prices, 1.0)
 
 
 def _check_rungs(sheet: AnswerSheet, by_hand: Mapping[str, Any] | None, *, live: bool) -> list[CheckRung]:
@@ -272,16 +272,16 @@ def _check_rungs(sheet: AnswerSheet, by_hand: Mapping[str, Any] | None, *, live:
 
     Recorded answers have the checks that are recorded or known; live, all can be fetched.
     """
-    shapes = list({id(row.shape): row.shape for row in sheet.rows}.values())
-    there = {name for row in sheet.rows for name in (row.shape.checks if live else row.checked)}
-    known = [name for shape in shapes for name in shape.checks if name in there]
+    templates = list({id(row.template): row.template for row in sheet.rows}.values())
+    there = {name for row in sheet.rows for name in (row.template.checks if live else row.checked)}
+    known = [name for template in templates for name in template.checks if name in there]
     named = checks_by_hand(by_hand, list(dict.fromkeys(known)))
     found: list[CheckRung] = []
-    for shape in common([row.shape for row in sheet.rows]):
+    for template in common([row.template for row in sheet.rows]):
         if named is None:
-            found += check_rungs(shape.problem, _prices(shape), there)
+            found += check_rungs(template.problem, _prices(template), there)
         elif named:
-            found += rungs_by_hand(shape.problem, named)
+            found += rungs_by_hand(template.problem, named)
     return list(dict.fromkeys(found))
 
 
@@ -326,7 +326,9 @@ def _refuse_unknown_rest(dataset: Dataset, settings: PilotSettings) -> None:
     is refused before anything is bought.
     """
     ending = (dataset.recipe.ladder or {}).get("last", LastRung.PERSON)
-    decided = ending == LastRung.PERSON and all(Shape.of(one.example).person for one in dataset.structures.values())
+    decided = ending == LastRung.PERSON and all(
+        PolicyTemplate(one.example).person for one in dataset.structures.values()
+    )
     among = settings.among or (Among.ALL if decided else Among.DELIVERED)
     if settings.statement is Statement.REST and among is Among.DELIVERED:
         raise InputError(
@@ -341,10 +343,10 @@ def checks_to_fetch(dataset: Dataset) -> list[str]:
     """
     sheet = read_sheet(dataset, NOTHING, tuple(dict.fromkeys(dataset.recipe.nodes.values())))
     steps = {step for rung in _check_rungs(sheet, dataset.recipe.ladder, live=True) for step in rung.steps}
-    shapes = {id(row.shape): row.shape for row in sheet.rows}.values()
+    templates = {id(row.template): row.template for row in sheet.rows}.values()
     return list(
         dict.fromkeys(
-            n for s in shapes for n, check in s.checks.items() if n in steps and not is_known(s.problem, check)
+            n for s in templates for n, check in s.checks.items() if n in steps and not is_known(s.problem, check)
         )
     )
 
@@ -355,7 +357,7 @@ def last_prices(sheet: AnswerSheet, by_hand: Mapping[str, Any] | None) -> LastPr
     What a withheld item costs is [ladder] withheld, else ten times all its answers: without a
     price, silence is cheapest.
     """
-    people = [row.shape.person for row in sheet.rows]
+    people = [row.template.person for row in sheet.rows]
     check = max((float(person.cost or 0.0) for person in people if person is not None), default=0.0)
     withheld = (by_hand or {}).get("withheld")
     if withheld is not None and (type(withheld) not in (int, float) or withheld < 0):

@@ -158,7 +158,7 @@ class Heard:
     @classmethod
     def of(cls, sheet: AnswerSheet, steps: Collection[str]) -> Heard:
         """`steps`: the checks that are listened to, among other names."""
-        known = (name for row in sheet.rows for name, check in row.shape.checks.items() if _speaks(row, check))
+        known = (name for row in sheet.rows for name, check in row.template.checks.items() if _speaks(row, check))
         checks = [name for name in dict.fromkeys(known) if name in steps]
         said, codes = [], np.full((len(sheet), len(sheet.nodes) + len(checks)), UNREADABLE, dtype=np.int64)
         codes[:, : len(sheet.nodes)] = sheet.codes
@@ -167,12 +167,12 @@ class Heard:
             for place in range(len(sheet.nodes), len(values)):
                 codes[at, place] = code_among(values[place], values, codes[at, :place].tolist(), new=place)
             said.append(values)
-        prices = [np.mean([r.price(name) for r in sheet.rows if name in r.shape.checks]) for name in checks]
+        prices = [np.mean([r.price(name) for r in sheet.rows if name in r.template.checks]) for name in checks]
         return cls(tuple(checks), tuple(said), codes, np.concatenate([sheet.costs.mean(axis=0), prices]))
 
 
 def _speaks(row: ItemAnswers, check: Anchor) -> bool:
-    return check.nodes == (row.shape.node,) and check.rows is None
+    return check.nodes == (row.template.node,) and check.rows is None
 
 
 def replayed(one: PlayedPolicy, sheet: AnswerSheet, heard: Heard | None = None) -> Replay:

@@ -11,13 +11,14 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rrf_design.acquisition.classes import open_nodes, with_room
-from rrf_design.blocks import Anchor, Relation
-from rrf_design.checks import cheapest_first, delivered_node, is_person, known_value, rows_of
+from rrf_design.blocks import Relation
+from rrf_design.checks import cheapest_first, is_person, known_value, rows_of
 from rrf_design.errors import InputError
 from rrf_design.field import Node
 from rrf_design.goal import Goal
@@ -32,7 +33,7 @@ from rrf_design.questions.filling import Numbers
 from rrf_design.repairing.fields import ResponseField
 from rrf_design.responses.parsed import Parser
 from rrf_design.risk import UNREADABLE
-from rrf_design.tables.items import read_answer
+from rrf_design.tables.items import ItemTemplate, read_answer
 
 Codes = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -40,54 +41,43 @@ Step = tuple[Relation, bool]
 """A relation, and whether it is walked from its head to its tail."""
 
 
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """What items of one structure share: the delivered node, how each node's answer is carried to
-    it, what a call costs.
+class PolicyTemplate(ItemTemplate):
+    """What a policy looks at of every item of one structure, too: how each node's answer is carried
+    to the delivered one, and which checks there are.
     """
 
-    problem: Problem
-    node: str
-    ways: Mapping[str, tuple[Step, ...]]
-    prices: Mapping[str, float]
-    """Of asking each node that the structure has."""
-    person: Anchor | None
-    """The check by a person that states the delivered value."""
-    identity: bool
-    """Every node is a voice, there is no noise and no check: an explanation is a camp, and camps
-    decide as verdicts do.
-    """
-    checks: Mapping[str, Anchor] = field(default_factory=dict)
-    """Those on sale that machines make, the cheapest first."""
-    shown: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    """The answers that each of these is made from."""
-    room: int = 0
-    """How many classes an item can have, where its answers are classes: each is a coordinate of its
-    own.
-    """
-
-    @classmethod
-    def of(cls, problem: Problem) -> Shape:
-        node = delivered_node(problem)
-        ways = _ways(problem, node)
-        prices = {n.id: float(problem.structure.market.spent([n.id])) for n in problem.nodes}
-        anchors = [block for block in problem.blocks if isinstance(block, Anchor)]
-        people = [a for a in anchors if is_person(a) and a.nodes == (node,) and a.rows is None]
-        held = [block for block in problem.blocks if block.cost is None]
-        unpriced = [a for a in held if isinstance(a, Anchor) and is_person(a)]
+    def __init__(self, example: Problem) -> None:
+        super().__init__(example, open_nodes(example))
+        unpriced = [anchor for name, anchor in self.anchors.items() if name in self.owned_anchors and is_person(anchor)]
         if unpriced:
             raise InputError(f"check {unpriced[0].id!r}: a person's time has a price; give the check a cost")
+        self.ways = _ways(example, self.node)
+        self.prices = {node.id: self.spent((node.id,)) for node in example.nodes}
+        """Of asking each node that the structure has."""
+        stating = (a for a in self.anchors.values() if is_person(a) and a.nodes == (self.node,) and a.rows is None)
+        self.person = next(iter(cheapest_first(stating)), None)
+        """The check by a person that states the delivered value."""
+        self.checks = {check.id: check for check in machine_checks(example)}
+        """Those on sale that machines make, the cheapest first."""
+        self.shown = {name: frozenset(shown_to(example, check)) for name, check in self.checks.items()}
+        """The answers that each of these is made from."""
+        self.room = max((with_room(example).node_by_id[name].dim for name in open_nodes(example)), default=0)
+        """How many classes an item can have, where its answers are classes: each is a coordinate of
+        its own.
+        """
+
+    @cached_property
+    def identity(self) -> bool:
+        """Every node is a voice, there is no noise and no check: an explanation is a camp, and
+        camps decide as verdicts do.
+        """
+        problem = self.problem
+        held = [block for block in problem.blocks if block.cost is None]
         plain = all(isinstance(block, Relation) and block.pair and not block.uncertainty for block in held)
         silent = radius_of(problem, problem.whole, Noise()).epsilon == 0.0
-        units = {n.unit for n in problem.nodes if n.unit is not None}
-        tree = len(ways) == len(problem.nodes) == len(held) + 1
-        no_margin = Goal.of(problem).target is None
-        identity = plain and silent and tree and no_margin and not units and not problem.whole.premise.wrong_checks
-        best = next(iter(cheapest_first(people)), None)
-        checks = {check.id: check for check in machine_checks(problem)}
-        shown = {name: frozenset(shown_to(problem, check)) for name, check in checks.items()}
-        room = max((with_room(problem).node_by_id[name].dim for name in open_nodes(problem)), default=0)
-        return cls(problem, node, ways, prices, best, identity, checks, shown, room)
+        alone = all(node.unit is None for node in problem.nodes) and not problem.whole.premise.wrong_checks
+        tree = len(self.ways) == len(problem.nodes) == len(held) + 1
+        return plain and silent and tree and alone and Goal.of(problem).target is None
 
     def implied(self, node: str, said: Said | None, offsets: Mapping[str, Numbers]) -> Said | None:
         """The delivered value that an answer of this node means; None where it means none."""
@@ -124,7 +114,7 @@ class ItemAnswers:
     """
 
     id: str
-    shape: Shape
+    template: PolicyTemplate
     said: Mapping[str, Said | None]
     implied: Mapping[str, Said | None]
     cost: Mapping[str, float]
@@ -152,13 +142,13 @@ class ItemAnswers:
 
     def spent(self, steps: Iterable[str]) -> float:
         """What answers and checks of the item cost together."""
-        return float(self.shape.problem.structure.market.spent(steps, self.cost))
+        return float(self.template.problem.structure.market.spent(steps, self.cost))
 
     def answers(self, nodes: Iterable[str]) -> ResponseField:
         """The responses of these nodes; all others are not asked."""
         asked = {name: self.said[name] for name in nodes if name in self.said}
         values = {name: self.numbers(value) for name, value in asked.items() if value is not None}
-        others = {n.id: "missing" for n in self.shape.problem.nodes if n.id not in values}
+        others = {n.id: "missing" for n in self.template.problem.nodes if n.id not in values}
         unread = {name: why for name, why in self.invalid.items() if name in asked}
         return ResponseField(values, {**others, **unread}, name=self.id)
 
@@ -175,11 +165,21 @@ class ItemAnswers:
         if not isinstance(said, str):
             return said
         place = self.classes.index(said)
-        return tuple(float(at == place) for at in range(self.shape.room))
+        return tuple(float(at == place) for at in range(self.template.room))
+
+    def stated(self, bought: Iterable[str]) -> dict[str, Numbers]:
+        """Offsets of relations, and values of the checks that are there or were bought."""
+        template = self.template
+        owned = [name for name in template.computed if name in template.owned_anchors]
+        computed = template.computed_values(self.item.problem, owned) if owned else {}
+        labels = self.item.labels if template.room else {}
+        named = {name: self.numbers(label) for name, label in labels.items() if name in template.owned_anchors}
+        fetched = {name: self.numbers(self.checked[name]) for name in bought}
+        return {**self.offsets, **computed, **self.values, **named, **fetched}
 
     def words(self, value: tuple[float, ...] | None) -> Said | None:
         """What a repaired value of the delivered node says; None where it is no class."""
-        if value is None or self.shape.room == 0:
+        if value is None or self.template.room == 0:
             return value
         named = [name for name, part in zip(self.classes, value, strict=False) if part > 0.5]
         return named[0] if len(named) == 1 else None
@@ -211,7 +211,7 @@ class AnswerSheet:
     @property
     def identity(self) -> bool:
         """Whether camps decide as verdicts do, in every item."""
-        return all(row.shape.identity for row in self.rows)
+        return all(row.template.identity for row in self.rows)
 
     def only(self, places: Sequence[int]) -> AnswerSheet:
         return AnswerSheet([self.rows[place] for place in places], self.nodes)
@@ -219,43 +219,43 @@ class AnswerSheet:
 
 def read_sheet(dataset: Dataset, answers: RecordedAnswers | BoughtAnswers, nodes: Sequence[str]) -> AnswerSheet:
     """Every item of the data set with its recorded answers, in the order of the table."""
-    shapes: dict[str, Shape] = {}
+    templates: dict[str, PolicyTemplate] = {}
     rows = []
     for item in dataset.items_in_order():
-        if item.structure not in shapes:
-            shapes[item.structure] = Shape.of(item.problem)
-        rows.append(_row(item, shapes[item.structure], answers.of(item.id)))
+        if item.structure not in templates:
+            templates[item.structure] = PolicyTemplate(item.problem)
+        rows.append(_row(item, templates[item.structure], answers.of(item.id)))
     return AnswerSheet(rows, nodes)
 
 
-def _row(item: DataItem, shape: Shape, answered: Mapping[str, RecordedAnswer]) -> ItemAnswers:
+def _row(item: DataItem, template: PolicyTemplate, answered: Mapping[str, RecordedAnswer]) -> ItemAnswers:
     parsers, offsets = item.parsers, item.offsets
     said: dict[str, Said | None] = {}
     invalid: dict[str, str] = {}
     cost: dict[str, float] = {}
-    for node in shape.prices:
+    for node in template.prices:
         answer = answered.get(node)
         value, why = (
             (None, "missing")
             if answer is None
-            else _said(answer, parsers.get(node), shape.problem.node_by_id[node], item.id)
+            else _said(answer, parsers.get(node), template.problem.node_by_id[node], item.id)
         )
         said[node] = value
-        cost[node] = shape.prices[node] if answer is None or answer.cost is None else answer.cost
+        cost[node] = template.prices[node] if answer is None or answer.cost is None else answer.cost
         if value is None:
             invalid[node] = why
-    implied = {node: shape.implied(node, value, offsets) for node, value in said.items()}
-    first = answered.get(shape.node)
+    implied = {node: template.implied(node, value, offsets) for node, value in said.items()}
+    first = answered.get(template.node)
     raw = "" if first is None or first.text is None else first.text
     values = item.values
-    checked = _checked(item, shape, values, answered)
-    paid = {name: answered[name].cost for name in shape.checks if name in answered}
+    checked = _checked(item, template, values, answered)
+    paid = {name: answered[name].cost for name in template.checks if name in answered}
     cost |= {name: price for name, price in paid.items() if price is not None}
-    absent = {name for name in shape.prices if name not in answered}
-    absent |= {name for name in shape.checks if name not in answered and name not in checked}
+    absent = {name for name in template.prices if name not in answered}
+    absent |= {name for name in template.checks if name not in answered and name not in checked}
     return ItemAnswers(
         item.id,
-        shape,
+        template,
         said,
         implied,
         cost,
@@ -263,7 +263,7 @@ def _row(item: DataItem, shape: Shape, answered: Mapping[str, RecordedAnswer]) -
         values,
         offsets,
         raw,
-        parsers.get(shape.node),
+        parsers.get(template.node),
         item,
         checked,
         frozenset(absent),
@@ -272,17 +272,17 @@ def _row(item: DataItem, shape: Shape, answered: Mapping[str, RecordedAnswer]) -
 
 
 def _checked(
-    item: DataItem, shape: Shape, values: Mapping[str, Numbers], answered: Mapping[str, RecordedAnswer]
+    item: DataItem, template: PolicyTemplate, values: Mapping[str, Numbers], answered: Mapping[str, RecordedAnswer]
 ) -> dict[str, Said]:
     """What the checks of an item say: what was fetched, the row's own class or value, else what
     arithmetic gives.
     """
-    labels = item.labels if shape.room else {}
-    found: dict[str, Said] = {name: labels[name] for name in shape.checks if name in labels}
-    for name, check in shape.checks.items():
+    labels = item.labels if template.room else {}
+    found: dict[str, Said] = {name: labels[name] for name in template.checks if name in labels}
+    for name, check in template.checks.items():
         if name in found:
             continue
-        rows, known = rows_of(shape.problem, check), None
+        rows, known = rows_of(template.problem, check), None
         if name in answered:
             known = answered[name].value
             if known is not None and len(known) != rows:
@@ -290,7 +290,7 @@ def _checked(
         elif name in values:
             own = values[name]
             known = own if isinstance(own, tuple) else (float(own),) * rows
-        elif is_known(shape.problem, check):
+        elif is_known(template.problem, check):
             problem = item.problem
             exact = known_value(problem, next(anchor for anchor in problem.anchors if anchor.id == name))
             known = None if exact is None else tuple(float(number) for number in exact)

@@ -85,7 +85,7 @@ def judgements_of(run: Acquisition, dataset: Dataset) -> list[Judgement]:
     """What the verifiers of a run said of delivered values whose truth is known; a judge is called
     as its check is.
     """
-    from rrf_design.promises._sheets import Shape
+    from rrf_design.checks import delivered_node
     from rrf_design.promises._truths import GoldRule, read_truth
 
     said: dict[str, list[Bought]] = {}
@@ -96,12 +96,12 @@ def judgements_of(run: Acquisition, dataset: Dataset) -> list[Judgement]:
     for item in dataset.items_in_order():
         if item.id not in said:
             continue
-        shape = Shape.of(item.problem)
+        node = delivered_node(item.problem)
         rule = GoldRule.of(dataset.recipe.data, tolerance=item.problem.delta)
-        truth = read_truth(item.gold, item.parsers.get(shape.node), rule)
+        truth = read_truth(item.gold, item.parsers.get(node), rule)
         for entry in said[item.id]:
             block = item.problem.block_by_id.get(entry.name)
-            if truth is not None and isinstance(block, Anchor) and block.nodes == (shape.node,) and block.rows is None:
+            if truth is not None and isinstance(block, Anchor) and block.nodes == (node,) and block.rows is None:
                 found.append(Judgement.against(truth, item.id, entry.name, entry.value))
     return found
 

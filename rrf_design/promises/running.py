@@ -186,7 +186,7 @@ def run_policy(
             rows[row.id] = _looked_up(row, whole[row.id], cell, rule, "the pilot's truth")
         elif rows[row.id].answer is None and said.get(row.id) is not None:
             rows[row.id] = _looked_up(row, rows[row.id].cost, said[row.id], rule, "the reviewer")
-        elif rows[row.id].answer is None and person and row.shape.person is not None:
+        elif rows[row.id].answer is None and person and row.template.person is not None:
             waiting.append((row.id, question_of(row), row_text(row.item.cells, hidden=[rule.column])))
     untold = sum(name not in piloted and cannot_tell(said.get(name)) for name in sheet.ids if rows[name].answer is None)
     totals = replace(_totals(dataset, outside, played, last.check), waiting=len(waiting), untold=untold)
@@ -197,7 +197,7 @@ def run_policy(
 
 def _row(row: ItemAnswers, cost: float, repair: Repair | None, verdict: Verdict, **said: Any) -> Row:
     """A row of this item; what the product's own repair says of it orders it for review."""
-    first, person = row.implied.get(row.shape.node), row.shape.person
+    first, person = row.implied.get(row.template.node), row.template.person
     raw = row.raw or (None if first is None else shown(first, row.parser))
     found: dict[str, Any] = {}
     if repair is not None:
@@ -224,7 +224,7 @@ def _played_row(row: ItemAnswers, played: PlayedPolicy, at: int, repair: Repair 
         where = "goes to a person" if played.policy.last is LastRung.PERSON else "is withheld"
         why = "No answer could be read." if repair is None else repair.reason[:1].upper() + repair.reason[1:]
         return _held_back(row, cost, f"no gate of the policy accepts its answers; it {where}. {why}", repair)
-    first = row.implied.get(row.shape.node)
+    first = row.implied.get(row.template.node)
     promise = f"the policy keeps its risk of {data['risk']} ({data['statement']}, confidence {data['confidence']})"
     return _row(
         row,
@@ -262,7 +262,7 @@ def _looked_up(row: ItemAnswers, cost: float, cell: Any, rule: GoldRule, who: st
         answer=shown(truth.values[0], row.parser),
         assumes=f"{who} is right",
         bound=0.0,
-        changed=not truth.right(row.implied.get(row.shape.node)),
+        changed=not truth.right(row.implied.get(row.template.node)),
         reason=f"{who} states the value",
     )
 
@@ -270,7 +270,7 @@ def _looked_up(row: ItemAnswers, cost: float, cell: Any, rule: GoldRule, who: st
 def _truth_of(row: ItemAnswers, cell: Any, rule: GoldRule) -> Truth | None:
     """What a cell says is right of an item; its name where it can't be read."""
     try:
-        return read_truth(cell, row.parser, rule.within(row.shape.problem.delta))
+        return read_truth(cell, row.parser, rule.within(row.template.problem.delta))
     except InputError as error:
         raise InputError(f"item {row.id!r}: {error}") from None
 
@@ -361,12 +361,12 @@ def _unanswered(outside: AnswerSheet, played: PlayedPolicy) -> None:
     for row, held in zip(outside.rows, played.held, strict=True):
         for name in held:
             if name in row.absent:
-                what = "makes check" if name in row.shape.checks else "asks node"
+                what = "makes check" if name in row.template.checks else "asks node"
                 raise InputError(f"item {row.id!r}: the policy {what} {name!r}, which the recorded answers do not have")
 
 
 def question_of(row: ItemAnswers) -> str:
-    person = row.shape.person
+    person = row.template.person
     own = None if person is None else person_question(row.item.problem, person.id)
     return own or f"What is right about {row.id}?"
 

@@ -9,7 +9,7 @@ live runs and policies repair through here; what a batch gives depends on the ba
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -135,12 +135,51 @@ class _Sides:
         return target
 
 
-def repair_like(problem: Problem, responses: Any, designs: dict[str, Decoding], *, select: Selection = None) -> Repair:
-    """`repair` for one field of many that come one by one: what depends on the operator alone is
-    remembered in `designs`.
+KEPT = 4096
+"""Most designs that an engine keeps: answers may be missing in very many patterns."""
+
+
+class RepairEngine:
+    """Repairs batches of fields; what their designs share is worked out once and kept for the
+    batches that follow. Not thread-safe.
+
+    What a batch gives depends on the batch alone, not on those before it.
     """
-    one = SharedDesign(problem, problem.design(select)).prepared(responses, digest=problem.digest)
-    return repair_prepared([one], designs)[0]
+
+    def __init__(self, *, method: str = "auto") -> None:
+        self._method = method
+        self._shared: dict[Hashable, SharedDesign] = {}
+        self._decodings: dict[str, Decoding] = {}
+
+    def shared(self, key: Hashable, make: Callable[[], SharedDesign]) -> SharedDesign:
+        """The design of this key, made when it is first asked for."""
+        if key not in self._shared:
+            if len(self._shared) >= KEPT:
+                self._shared.clear()
+                self._decodings.clear()
+            self._shared[key] = make()
+        return self._shared[key]
+
+    def repair(self, prepared: Sequence[Prepared]) -> tuple[Repair, ...]:
+        """Repairs in the order of the fields; those of one design are decoded together."""
+        groups: dict[str, list[int]] = {}
+        for position, one in enumerate(prepared):
+            if one.design not in self._decodings:
+                self._decodings[one.design] = Decoding.of(one.task)
+            groups.setdefault(one.design, []).append(position)
+        items: dict[int, Repair] = {}
+        for whole, positions in groups.items():
+            started, design = time.perf_counter(), self._decodings[whole]
+            outcomes = _decode_alike([prepared[i].task for i in positions], design, self._method)
+            seconds = (time.perf_counter() - started) / len(positions)
+            for i, (task, outcome, why) in zip(positions, outcomes, strict=True):
+                items[i] = finish(prepared[i], task, outcome, design, seconds=seconds, why=why)
+        return tuple(items[i] for i in range(len(prepared)))
+
+    def repair_one(self, problem: Problem, responses: Any, *, select: Selection = None) -> Repair:
+        """`repair` for one field of many that come one by one."""
+        one = SharedDesign(problem, problem.design(select)).prepared(responses, digest=problem.digest)
+        return self.repair([one])[0]
 
 
 def decode(task: Task, decoder: Decoder, design: Decoding) -> tuple[Task, DecoderOutcome]:
@@ -156,27 +195,6 @@ def decode(task: Task, decoder: Decoder, design: Decoding) -> tuple[Task, Decode
     )
     found = decoder.decode(task)
     return task, replace(found, boundless=True, notes=(*found.notes, note))
-
-
-def repair_prepared(
-    prepared: Sequence[Prepared], designs: dict[str, Decoding], *, method: str = "auto"
-) -> tuple[Repair, ...]:
-    """Repairs in the order of the tasks, those of one design together; `designs` remembers what
-    depends on the operator alone.
-    """
-    groups: dict[str, list[int]] = {}
-    for position, one in enumerate(prepared):
-        if one.design not in designs:
-            designs[one.design] = Decoding.of(one.task)
-        groups.setdefault(one.design, []).append(position)
-    items: dict[int, Repair] = {}
-    for whole, positions in groups.items():
-        started, design = time.perf_counter(), designs[whole]
-        outcomes = _decode_alike([prepared[i].task for i in positions], design, method)
-        seconds = (time.perf_counter() - started) / len(positions)
-        for i, (task, outcome, why) in zip(positions, outcomes, strict=True):
-            items[i] = finish(prepared[i], task, outcome, design, seconds=seconds, why=why)
-    return tuple(items[i] for i in range(len(prepared)))
 
 
 def _decode_alike(tasks: list[Task], design: Decoding, method: str) -> list[tuple[Task, DecoderOutcome, str]]:

@@ -18,7 +18,7 @@ from rrf_design.repairing._judgement import finish
 from rrf_design.repairing._methods import choose
 from rrf_design.repairing.contract import DecoderOutcome, Repair, Task, WorkSettings
 from rrf_design.repairing.decoding import Decoding
-from rrf_design.repairing.engine import SharedDesign, decode, repair_prepared
+from rrf_design.repairing.engine import RepairEngine, SharedDesign, decode
 from rrf_design.verdict import Verdict, counted, worst
 from rrf_design.workers import in_chunks
 
@@ -351,9 +351,9 @@ class _Fields:
     """
 
     def __init__(self, select: Selection, method: str, k: int | None, noise: Noise | None, work: WorkSettings) -> None:
-        self._select, self._method, self._noise = select, method, noise
+        self._select, self._noise = select, noise
         self._task: dict[str, Any] = {"k": k, "work": work}
-        self._designs: dict[str, Decoding] = {}
+        self._engine = RepairEngine(method=method)
 
     def rows(
         self, jobs: Sequence[tuple[int, Problem, Any, Mapping[str, Any] | None, Mapping[str, Any] | None]]
@@ -369,4 +369,4 @@ class _Fields:
                 prepared.append(shared[id(problem)].prepared(responses, **told))
             except InputError as error:
                 raise InputError(f"field {number}: {error}") from None
-        return repair_prepared(prepared, self._designs, method=self._method), {one.design for one in prepared}
+        return self._engine.repair(prepared), {one.design for one in prepared}

@@ -27,14 +27,8 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from rrf_design.arguments import seconds_of
-from rrf_design.blocks import Anchor
 from rrf_design.checks import (
-    cheapest_first,
     decides,
-    delivered_node,
-    expression_of,
-    is_person,
-    known_value,
     rows_of,
     worth_of,
 )
@@ -48,14 +42,13 @@ from rrf_design.questions.datasets import Dataset
 from rrf_design.questions.filling import Filler, RowParts
 from rrf_design.questions.recipe import Recipe
 from rrf_design.repairing.contract import Prepared, Repair, WorkSettings
-from rrf_design.repairing.decoding import Decoding
-from rrf_design.repairing.engine import Numbers, SharedDesign, repair_prepared
+from rrf_design.repairing.engine import Numbers, RepairEngine, SharedDesign
 from rrf_design.responses.open_text import Classes
 from rrf_design.responses.parsed import Parser, labelled
 from rrf_design.responses.parsers import reviewed_value
 from rrf_design.tables._reviews import Reviews, read_reviews
 from rrf_design.tables.delivered import Delivery
-from rrf_design.tables.items import Reading, classes_of, field_of, read_answers
+from rrf_design.tables.items import ItemTemplate, Reading, classes_of, field_of, read_answers
 from rrf_design.tables.rows import Row, repaired_row, reviewed_row, shown_value, unusable_row
 from rrf_design.texts import escaped, json_text
 from rrf_design.verdict import Verdict
@@ -129,10 +122,6 @@ class Checkpoint:
                 yield Row.from_json(json.loads(line))
 
 
-TEMPLATES = 4096
-"""Most templates that are kept: answers may be missing in very many patterns."""
-
-
 @dataclass(frozen=True, slots=True)
 class EngineSettings:
     """How items are repaired: as `rrf_design.repairing` is told."""
@@ -149,7 +138,7 @@ class _Item:
     """An item on its way through a batch: what was read of it, its task, or its row."""
 
     raw: RawItem
-    structure: _Shape
+    template: ItemTemplate
     parts: RowParts | None = None
     readings: dict[str, Reading] = field(default_factory=dict)
     classes: Classes | None = None
@@ -160,7 +149,7 @@ class _Item:
 
     @property
     def node(self) -> str:
-        return self.structure.node
+        return self.template.node
 
     @property
     def answered(self) -> Any:
@@ -172,24 +161,6 @@ class _Item:
         return None if self.parts is None else self.parts.parsers.get(self.node)
 
 
-class _Shape:
-    """What of a structure is looked at for every one of its items."""
-
-    def __init__(self, example: Problem, select: tuple[str, ...] | str | None) -> None:
-        self.example, self.node = example, delivered_node(example)
-        self.nodes_on_sale = frozenset(node.id for node in example.nodes if node.cost is not None)
-        self.chosen = frozenset(() if select is None else example.resolve(select)) - self.nodes_on_sale
-        self.owned_anchors = tuple(anchor.id for anchor in example.anchors if anchor.owned)
-        self.anchors = frozenset(anchor.id for anchor in example.anchors)
-        self.computed = tuple(a.id for a in example.anchors if expression_of(a) is not None and self._used(a.id))
-        people = [anchor for anchor in example.anchors if is_person(anchor) and decides(example, anchor, self.node)]
-        self.people = cheapest_first(people)
-        self.market, self.prices = example.structure.market, dict[tuple[str, ...], float]()
-
-    def _used(self, anchor: str) -> bool:
-        return anchor in self.owned_anchors or anchor in self.chosen
-
-
 class TableEngine:
     """Repairs items of one recipe. `examples` has one problem for each structure. Not
     thread-safe.
@@ -198,14 +169,14 @@ class TableEngine:
     def __init__(self, recipe: Recipe, examples: Mapping[str, Problem], settings: EngineSettings) -> None:
         self.settings = settings
         self._filler = Filler(recipe)
-        self._shapes = {key: _Shape(example, settings.select) for key, example in examples.items()}
-        self._open = self._filler.open_nodes
-        self._templates: dict[tuple[str, int, frozenset[str], frozenset[str]], SharedDesign] = {}
-        self._classed: dict[tuple[str, int], Problem] = {}
-        self._designs: dict[str, Decoding] = {}
-        for example in examples.values():  # what no item of a structure can have is said at once, not a million times
-            _ = example.structure
-            with_classes(example, self._open, 1)
+        self._engine = RepairEngine(method=settings.method)
+        self._templates = {key: ItemTemplate(one, self._filler.open_nodes) for key, one in examples.items()}
+        self._chosen: dict[str, frozenset[str]] = {}
+        for key, one in self._templates.items():  # what no item of a structure can have is said at once
+            chosen = () if settings.select is None else one.problem.resolve(settings.select)
+            self._chosen[key] = frozenset(chosen) - one.on_sale
+            _ = one.problem.structure
+            with_classes(one.problem, self._filler.open_nodes, 1)
 
     def rows(self, items: Sequence[RawItem]) -> list[Row]:
         """One row for each item, in order: all are read, then decoded together, then said.
@@ -213,13 +184,13 @@ class TableEngine:
         What is equal within the batch is repaired once; never what an earlier one had, so that a
         row does not depend on where and after what it is worked on.
         """
-        batch = [_Item(raw, self._shapes[raw.structure]) for raw in items]
+        batch = [_Item(raw, self._templates[raw.structure]) for raw in items]
         self._read(batch)
         tasks: dict[Hashable, tuple[int, Prepared]] = {}
         for item in batch:
             if item.row is None:
                 self._try(self._prepare, item, tasks)
-        repairs = repair_prepared([task for _, task in tasks.values()], self._designs, method=self.settings.method)
+        repairs = self._engine.repair([task for _, task in tasks.values()])
         return [self._said(item, repairs) for item in batch]
 
     def _read(self, batch: Sequence[_Item]) -> None:
@@ -234,7 +205,7 @@ class TableEngine:
             for item in batch
             if item.parts is not None
             for name, answer in item.raw.answers.items()
-            if (node := item.structure.example.node_by_id.get(name)) is not None
+            if (node := item.template.problem.node_by_id.get(name)) is not None
         ]
         readings = read_answers([(answer, parser, dim) for _, _, answer, parser, dim in asked])
         for (item, name, *_), reading in zip(asked, readings, strict=True):
@@ -243,7 +214,7 @@ class TableEngine:
             elif item.row is None:
                 item.row = unusable_row(item.raw.id, f"node {name!r}: {reading}")
         for item in batch:
-            unknown = item.raw.answers.keys() - item.structure.example.node_by_id.keys()
+            unknown = item.raw.answers.keys() - item.template.problem.node_by_id.keys()
             if item.row is None and unknown:
                 name = next(name for name in item.raw.answers if name in unknown)
                 item.row = unusable_row(item.raw.id, f"there is an answer of {name!r}, which this item does not ask")
@@ -256,7 +227,7 @@ class TableEngine:
 
     def _prepare(self, item: _Item, tasks: dict[Hashable, tuple[int, Prepared]]) -> None:
         """The task of an item, or its row where there is nothing to repair."""
-        readings, example = item.readings, item.structure.example
+        readings, example = item.readings, item.template.problem
         item.row = self._decided(item) if item.raw.reviews else None
         if item.row is not None:
             return
@@ -267,17 +238,17 @@ class TableEngine:
             return
         labels, values = self._known(item)
         item.classes = classes_of(readings.values(), labels.values())
-        template = self._template(item, {*values, *labels}, max(1, len(item.classes.labels)))
+        design = self._design(item, {*values, *labels}, max(1, len(item.classes.labels)))
         for name, label in labels.items():
             vector = item.classes.vector(labelled(label, strict=True))
             assert vector is not None
             values[name] = vector
-        answered = field_of(readings, template.operator.node_ids, item.classes)
-        same = (template, frozenset(values.items()), *answered.values.items(), None, *answered.invalid.items())
+        answered = field_of(readings, design.operator.node_ids, item.classes)
+        same = (design, frozenset(values.items()), *answered.values.items(), None, *answered.invalid.items())
         if same not in tasks:
-            task = template.prepared(answered, values=values, k=self.settings.k, work=self.settings.work)
+            task = design.prepared(answered, values=values, k=self.settings.k, work=self.settings.work)
             tasks[same] = len(tasks), task
-        item.selected, item.task = template.selected, tasks[same][0]
+        item.selected, item.task = design.selected, tasks[same][0]
 
     def _said(self, item: _Item, repairs: Sequence[Repair]) -> Row:
         row = item.row
@@ -298,64 +269,55 @@ class TableEngine:
         """The classes and the numbers that checks and relations of this item state, people's
         included.
         """
-        parts, structure = item.parts, item.structure
+        parts, template = item.parts, item.template
         assert parts is not None
         if parts.fault is not None:
             raise parts.fault
         labels, values = dict(parts.labels), dict(parts.values)
         for name, said in item.raw.reviews.items():
-            value = self._reviewed(structure.example, name, said, parts.parsers)
+            value = self._reviewed(template, name, said, parts.parsers)
             if isinstance(value, str):
                 labels[name] = value
             else:
                 values[name] = value
-        if structure.computed:  # exact arithmetic over the row's cells: the item's own problem has them filled in
-            problem = self._filler.problem(item.raw.cells, name=item.raw.id)
-            for name in structure.computed:
-                exact = known_value(problem, _anchor(problem, name))
-                assert exact is not None
-                values[name] = tuple(float(number) for number in exact)
+        used = [
+            name
+            for name in template.computed
+            if template.anchors[name].owned or name in self._chosen[item.raw.structure]
+        ]
+        if used:
+            values |= template.computed_values(self._filler.problem(item.raw.cells, name=item.raw.id), used)
         return labels, values
 
-    def _reviewed(self, example: Problem, name: str, said: str, parsers: Mapping[str, Parser]) -> str | Numbers:
+    def _reviewed(self, template: ItemTemplate, name: str, said: str, parsers: Mapping[str, Parser]) -> str | Numbers:
         """What a person said, as a class or as numbers."""
-        anchor = _anchor(example, name)
+        anchor = template.anchor(name)
         parser = parsers.get(anchor.nodes[0]) if len(anchor.nodes) == 1 else None
-        return reviewed_value(name, said, parser, rows=rows_of(example, anchor))
+        return reviewed_value(name, said, parser, rows=rows_of(template.problem, anchor))
 
     def _decided(self, item: _Item) -> Row | None:
         """The row of an item about whose delivered value a trusted person has spoken."""
-        example, node, parser = item.structure.example, item.node, item.parser
+        template, node, parser = item.template, item.node, item.parser
         for name, said in item.raw.reviews.items():
-            anchor = _anchor(example, name)
-            if decides(example, anchor, node):
-                value = self._reviewed(example, name, said, {} if parser is None else {node: parser})
+            if decides(template.problem, template.anchor(name), node):
+                value = self._reviewed(template, name, said, {} if parser is None else {node: parser})
                 numbers = value if isinstance(value, tuple | str) else (value,)
                 shown = value if isinstance(value, str) else shown_value(_tuple(value), parser, Classes(()))
-                row = reviewed_row(item.raw.id, example, name, numbers, said=shown, reading=item.readings.get(node))
+                row = reviewed_row(
+                    item.raw.id, template.problem, name, numbers, said=shown, reading=item.readings.get(node)
+                )
                 return replace(row, cost=self._cost(item, tuple(item.raw.reviews)))
         return None
 
-    def _template(self, item: _Item, known: set[str], classes: int) -> SharedDesign:
+    def _design(self, item: _Item, known: set[str], classes: int) -> SharedDesign:
         """Held are the questions on sale that were answered, what people said, and what is chosen
         and known.
         """
-        structure, raw = item.structure, item.raw
-        held = structure.nodes_on_sale.intersection(raw.answers).union(raw.reviews)
-        held |= {name for name in structure.chosen if name in known or name not in structure.anchors}
-        absent = frozenset(name for name in structure.owned_anchors if name not in known)
-        key = (raw.structure, classes, held, absent)
-        if key not in self._templates:
-            if len(self._templates) >= TEMPLATES:
-                self._templates.clear()
-                self._designs.clear()
-            shaped = (raw.structure, classes)
-            if shaped not in self._classed:
-                self._classed[shaped] = with_classes(structure.example, self._open, classes)
-            self._templates[key] = SharedDesign(
-                self._classed[shaped], self._classed[shaped].structure.holding(held, absent), noise=self.settings.noise
-            )
-        return self._templates[key]
+        template, raw = item.template, item.raw
+        held = template.on_sale.intersection(raw.answers).union(raw.reviews)
+        held |= {name for name in self._chosen[raw.structure] if name in known or name not in template.anchors}
+        absent = frozenset(name for name in template.owned_anchors if name not in known)
+        return template.design(self._engine, held, absent=absent, classes=classes, noise=self.settings.noise)
 
     def _cost(self, item: _Item, held: tuple[str, ...]) -> float:
         """What the answers and checks of an item cost; an answer that is only known to be missing
@@ -364,17 +326,13 @@ class TableEngine:
         readings = item.readings
         paid = {name: one.cost for name, one in readings.items() if one.status != "missing" or one.cost is not None}
         names = (*paid, *(name for name in held if name not in readings))
-        if any(cost is not None for cost in paid.values()):
-            return float(item.structure.market.spent(names, paid))
-        if names not in item.structure.prices:
-            item.structure.prices[names] = float(item.structure.market.spent(names))
-        return item.structure.prices[names]
+        return item.template.spent(names, paid)
 
     def _help(self, item: _Item, row: Row) -> dict[str, Any]:
         """The cheapest person who would decide an item that is open."""
         if row.verdict is Verdict.CERTIFIED:
             return {}
-        for anchor in item.structure.people:
+        for anchor in item.template.deciding_people:
             if anchor.id not in item.raw.reviews:
                 return {"check": anchor.id, "worth": worth_of(anchor)}
         return {}
@@ -382,13 +340,6 @@ class TableEngine:
 
 def _tuple(value: Numbers) -> tuple[float, ...]:
     return value if isinstance(value, tuple) else (value,)
-
-
-def _anchor(problem: Problem, name: str) -> Anchor:
-    block = problem.block_by_id.get(name)
-    if not isinstance(block, Anchor):
-        raise InputError(f"there is no check {name!r} of this item")
-    return block
 
 
 def _nothing_read(readings: Mapping[str, Reading]) -> str:

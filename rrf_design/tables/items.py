@@ -1,6 +1,5 @@
 """Recorded answers of one item, read: numbers, or classes that mean something beside the item's
-other answers only; and the template that all items share which hold the same parts of one
-structure.
+other answers only; and the template that all items of one structure share.
 
 An answer that can't be read is never a value: it carries the reason. Open answers (labels,
 literals, calls) become one-hot vectors over the classes that this item's answers and checks name,
@@ -18,9 +17,15 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from rrf_design.blocks import Anchor
+from rrf_design.checks import cheapest_first, decides, delivered_node, expression_of, is_person, known_value
+from rrf_design.derive import with_classes
 from rrf_design.errors import InputError
 from rrf_design.models.text import opens_as_refusal
+from rrf_design.noise import Noise
+from rrf_design.problem import Problem
 from rrf_design.questions.answers import RecordedAnswer
+from rrf_design.repairing.engine import Numbers, RepairEngine, SharedDesign
 from rrf_design.repairing.fields import ResponseField
 from rrf_design.responses.open_text import Classes
 from rrf_design.responses.parsed import Parsed, Parser, ParseStatus, labelled, parse_each
@@ -162,3 +167,67 @@ def _last_bits(number: float) -> float:
     next whole one.
     """
     return min(64 * math.ulp(number), 0.49)
+
+
+class ItemTemplate:
+    """What all items of one structure share: what is delivered, what could decide it, prices.
+
+    The example's own texts and values mean nothing here. `open_nodes` are those whose answers are
+    classes.
+    """
+
+    def __init__(self, example: Problem, open_nodes: frozenset[str] = frozenset()) -> None:
+        self.problem, self.node = example, delivered_node(example)
+        self.on_sale = frozenset(node.id for node in example.nodes if node.cost is not None)
+        self.anchors = {anchor.id: anchor for anchor in example.anchors}
+        self.owned_anchors = tuple(anchor.id for anchor in example.anchors if anchor.owned)
+        self.computed = tuple(anchor.id for anchor in example.anchors if expression_of(anchor) is not None)
+        self.deciding_people = cheapest_first(
+            a for a in example.anchors if is_person(a) and decides(example, a, self.node)
+        )
+        self._open, self._classed = open_nodes, dict[int, Problem]()
+        self._prices = dict[tuple[str, ...], float]()
+
+    def anchor(self, name: str) -> Anchor:
+        if name not in self.anchors:
+            raise InputError(f"there is no check {name!r} of this item")
+        return self.anchors[name]
+
+    def spent(self, names: tuple[str, ...], paid: Mapping[str, float | None] | None = None) -> float:
+        """What these cost together; `paid` are prices that were recorded."""
+        market = self.problem.structure.market
+        if paid and any(cost is not None for cost in paid.values()):
+            return float(market.spent(names, paid))
+        if names not in self._prices:
+            self._prices[names] = float(market.spent(names))
+        return self._prices[names]
+
+    def design(
+        self,
+        engine: RepairEngine,
+        held: frozenset[str],
+        *,
+        absent: frozenset[str] = frozenset(),
+        classes: int = 1,
+        noise: Noise | None = None,
+    ) -> SharedDesign:
+        """What items share that hold the same; `classes` is how many their answers name."""
+
+        def made() -> SharedDesign:
+            if classes not in self._classed:
+                self._classed[classes] = with_classes(self.problem, self._open, classes)
+            problem = self._classed[classes]
+            return SharedDesign(problem, problem.structure.holding(held, absent), noise=noise)
+
+        return engine.shared((self, classes, held, absent), made)
+
+    def computed_values(self, problem: Problem, names: Iterable[str]) -> dict[str, Numbers]:
+        """What expressions give for an item, exactly; its own problem has the row's cells filled
+        in.
+        """
+        found: dict[str, Numbers] = {}
+        for name in names:
+            exact = known_value(problem, next(anchor for anchor in problem.anchors if anchor.id == name))
+            assert exact is not None
+            found[name] = tuple(float(number) for number in exact)
+        return found

@@ -11,6 +11,7 @@ from fields import ring
 
 from rrf_design.acquisition._concluding import conclude, finished_problem, repaired, stated
 from rrf_design.acquisition._loop import Acquirer, Settings, Settlement
+from rrf_design.repairing.engine import RepairEngine
 
 
 def settled(answers: dict[str, Any], **settings: Any) -> Acquirer:
@@ -28,14 +29,14 @@ def settled(answers: dict[str, Any], **settings: Any) -> Acquirer:
 
 def test_an_answer_that_could_not_be_read_is_an_erasure_with_its_reason() -> None:
     acquirer = settled({"n1": None})
-    found = repaired(acquirer.designs[""], acquirer.state.items[""], {})
+    found = repaired(acquirer.designs[""], acquirer.state.items[""], RepairEngine())
     assert found["erased"] == {"n1": "refusal"}
     assert found["verdict"] == "certified"
 
 
 def test_nothing_read_is_nothing_repaired() -> None:
     acquirer = settled({f"n{i}": None for i in range(5)})
-    found = repaired(acquirer.designs[""], acquirer.state.items[""], {})
+    found = repaired(acquirer.designs[""], acquirer.state.items[""], RepairEngine())
     assert (found["repaired"], found["verdict"]) == (None, "incomplete")
 
 
@@ -44,7 +45,7 @@ def test_a_check_of_all_that_is_delivered_decides_unless_checks_may_be_wrong(wro
     wild = {"n0": 1.0, "n1": 2.0, "n2": 30.0, "n3": 400.0, "n4": 5000.0}
     acquirer = settled(wild, deliver=["n0"], wrong_checks=wrong_checks, target=9.0)
     state, design = acquirer.state.items[""], acquirer.designs[""]
-    found = repaired(design, state, {})
+    found = repaired(design, state, RepairEngine())
     assert "a0" in state.settled
     assert stated(design, state)["a0"] == (7.0,)
     assert found["verdict"] == verdict

@@ -81,11 +81,11 @@ def walk(policy: LadderPolicy, row: ItemAnswers, known: Known) -> tuple[Any, tup
                 return verdict[1], held
         if all(k < 0 or judged(row, held, k, known)[0] == "contradicted" for _, k in open_rungs):
             break
-    checks = row.shape.checks
+    checks = row.template.checks
     last = max((at for at, step in enumerate(policy.further) if step in checks), default=-1)
     steps: list[str] = []
     for step in policy.further[: last + 1]:
-        made_from = shown_to(row.shape.problem, checks[step]) if step in checks else ()
+        made_from = shown_to(row.template.problem, checks[step]) if step in checks else ()
         shown = step in checks and all(name in held or name in steps for name in made_from)
         if shown or (step in row.said and step not in held):
             steps.append(step)
@@ -96,9 +96,9 @@ def walk(policy: LadderPolicy, row: ItemAnswers, known: Known) -> tuple[Any, tup
         rest = steps[at + 1 :]
         answers = [name for name in held if name not in checks]
         unread = sum(row.said[name] is None for name in answers)
-        node = row.shape.node
+        node = row.template.node
         for name in held:
-            if name in checks and name in row.checked and decides(row.shape.problem, checks[name], node):
+            if name in checks and name in row.checked and decides(row.template.problem, checks[name], node):
                 return row.checked[name], held
         k = len(answers) - unread if policy.further_k is None else policy.further_k - unread
         sure = k if policy.further_k is None else k - sum(name not in checks for name in rest)
@@ -161,7 +161,9 @@ def live_is_replay(world: Any, plan: Any, policies: list[LadderPolicy]) -> None:
         assert ran.held == replayed.held
         there = [set(answers.of(name)) for name in data]
         rows = zip(plan.sheet.rows, replayed.held, strict=True)
-        assert there == [{name for name in held if name in row.said or name in row.shape.checks} for row, held in rows]
+        assert there == [
+            {name for name in held if name in row.said or name in row.template.checks} for row, held in rows
+        ]
 
 
 REPEATED = """[data]

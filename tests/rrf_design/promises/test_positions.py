@@ -53,7 +53,7 @@ def orders(recipe: dict[str, Any], said: list[dict[str, Any]], truth: Any) -> An
     nodes = tuple(dict.fromkeys(dataset.recipe.nodes.values()))
     with RecordedAnswers(dataset, answers) as recorded:
         sheet = read_sheet(dataset, recorded, nodes)
-    rule = GoldRule.of(dataset.recipe.data, tolerance=sheet.rows[0].shape.problem.delta)
+    rule = GoldRule.of(dataset.recipe.data, tolerance=sheet.rows[0].template.problem.delta)
     truths = [read_truth(row.item.gold, row.parser, rule) for row in sheet.rows]
     found = measured(sheet, [truth for truth in truths if truth is not None], dataset.recipe, 0.95)
     json.dumps(found)

@@ -7,12 +7,12 @@ import pytest
 
 from rrf_design.errors import InputError
 from rrf_design.problem import Problem
-from rrf_design.promises._sheets import Shape, read_sheet
+from rrf_design.promises._sheets import PolicyTemplate, read_sheet
 from rrf_design.questions import dataset
 from rrf_design.questions.answers import RecordedAnswers
 
 
-def shape(**changes: object) -> Shape:
+def shape(**changes: object) -> PolicyTemplate:
     parts: dict[str, object] = {
         "name": "field",
         "deliver": ["a"],
@@ -24,7 +24,7 @@ def shape(**changes: object) -> Shape:
         "anchors": [{"id": "sum", "nodes": ["parts", "a"], "rows": [[1.0, 1.0, -1.0]], "value": 0.0}],
         **changes,
     }
-    return Shape.of(Problem(**parts))
+    return PolicyTemplate(Problem(**parts))
 
 
 def test_answers_are_carried_to_the_delivered_value_along_any_path() -> None:
@@ -39,7 +39,7 @@ def test_answers_are_carried_to_the_delivered_value_along_any_path() -> None:
 
 
 def test_a_permutation_is_undone() -> None:
-    found = Shape.of(
+    found = PolicyTemplate(
         Problem(
             name="order",
             nodes=[{"id": "ab", "dim": 3}, {"id": "ba", "dim": 3}],

@@ -17,7 +17,7 @@ import rrf_design as rrf
 import rrf_design.repairing
 from rrf_design.repairing import repair_many
 from rrf_design.repairing._methods import METHODS, choose
-from rrf_design.repairing.engine import repair_like
+from rrf_design.repairing.engine import RepairEngine
 from rrf_design.repairing.fields import make_task
 
 
@@ -171,10 +171,10 @@ def test_agrees_with_single_repairs(shape, k, nodes, equality):
 @pytest.mark.parametrize(("shape", "k", "nodes"), [("complete", 1, 4), ("triangle", 1, 4), ("ring", 2, 8)])
 def test_one_by_one_with_shared_designs_is_the_same_repair(shape, k, nodes, equality):
     problem = equality(shape, k=k, epsilon=0.01)
-    designs = {}
+    engine = RepairEngine()
     for field in random_fields(np.random.default_rng(3), 20, nodes=nodes):
-        assert without_time(repair_like(problem, field, designs)) == without_time(rrf.repair(problem, field))
-    assert 0 < len(designs) < 20
+        assert without_time(engine.repair_one(problem, field)) == without_time(rrf.repair(problem, field))
+    assert 0 < len(engine._decodings) < 20
 
 
 def test_ten_thousand_fields_share_one_design(equality):

@@ -10,7 +10,6 @@ import pytest
 
 import rrf_design as rrf
 from rrf_design.questions.answers import RecordedAnswer
-from rrf_design.tables import _engine as module
 from rrf_design.tables._engine import EngineSettings, RawItem, TableEngine
 from rrf_design.tables.rows import Row
 from rrf_design.verdict import Verdict
@@ -126,9 +125,9 @@ def test_recorded_costs_go_before_declared_ones() -> None:
     assert one(item(0, {"total": 7, "reworded": 7, "fee": 7})).cost == pytest.approx(0.25)
 
 
-def test_moulds_are_forgotten_when_there_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "TEMPLATES", 1)
+def test_designs_are_forgotten_when_there_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rrf_design.repairing.engine.KEPT", 1)
     items = [item(0, {"total": 7, "reworded": 7, "fee": 7}), item(1, {"reworded": 7, "fee": 8})] * 2
     small = engine()
     assert small.rows(items) == [one(raw) for raw in items]
-    assert len(small._templates) == 1
+    assert len(small._engine._shared) == 1

@@ -12,6 +12,7 @@ import pytest
 import rrf_design as rrf
 from rrf_design.errors import InputError
 from rrf_design.questions import RecordedAnswers
+from rrf_design.repairing.engine import RepairEngine
 from rrf_design.responses.open_text import Classes
 from rrf_design.tables import _engine as engine
 from rrf_design.tables.rows import shown_value
@@ -138,8 +139,8 @@ def test_equal_items_of_a_chunk_are_decoded_once(monkeypatch: pytest.MonkeyPatch
     table = [{"no": str(i), "t": f"text {i}", "booked": "1" if i == 5 else ""} for i in range(len(said))]
     answers = rows_of({str(i): dict(zip("abc", texts, strict=True)) for i, texts in enumerate(said)})
     counts = []
-    real = engine.repair_prepared
-    monkeypatch.setattr(engine, "repair_prepared", lambda p, *a, **k: (counts.append(len(p)), real(p, *a, **k))[1])
+    real = RepairEngine.repair
+    monkeypatch.setattr(RepairEngine, "repair", lambda own, p: (counts.append(len(p)), real(own, p))[1])
     together = rrf.repair(rrf.dataset(recipe, table), answers)
     assert counts == [4]
     monkeypatch.setattr(engine, "CHUNK", 1)  # each by itself
