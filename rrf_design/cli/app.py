@@ -26,7 +26,8 @@ class Verb(NamedTuple):
 VERBS = {
     "init": Verb(
         "init",
-        "Write a commented problem file, or a recipe with a table, for a common situation; without one, list them.",
+        "Write a recipe for a table and a question, or a commented start for a common situation; without one, list"
+        " them.",
     ),
     "compile": Verb("compile", "Print the long form of a recipe, or the whole problem of one of its items."),
     "reword": Verb(

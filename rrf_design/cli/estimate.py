@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from rrf_design.cli import options
 from rrf_design.cli.live_models import named_models
 from rrf_design.cli.output import note, print_json, say, table
+
+if TYPE_CHECKING:
+    from rrf_design.tables import Estimate
 
 
 def estimate_verb(
@@ -40,14 +44,20 @@ def estimate_verb(
     if as_json:
         print_json(found.to_json())
         raise typer.Exit(0)
+    tell_estimate(found, quiet=quiet)
+    raise typer.Exit(0)
+
+
+def tell_estimate(found: Estimate, *, quiet: bool, money: bool = True) -> None:
+    """The estimate as a small table, and what it rests on; `money`: who is asked is known."""
     say(f"{found.items} items of {found.structures} structure{'s' * (found.structures != 1)}")
     spans = {"calls": found.calls, "tokens": found.tokens, "money": found.money, "cost (on sale)": found.cost}
+    spans |= {} if money else {"money": replace(found.money, expected=None, most=None)}
     rows = [(name, _shown(span.expected), _shown(span.most)) for name, span in spans.items()]
     table("", ["", "expected", "at most"], rows, right=[1, 2])
     if not quiet:
         for text in found.notes:
             note(text)
-    raise typer.Exit(0)
 
 
 def _shown(value: float | None) -> str:

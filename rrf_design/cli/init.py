@@ -1,17 +1,23 @@
-"""rrf-design init: a commented problem file, or a recipe with its table and recorded answers, to
-start from.
+"""rrf-design init: a recipe for a table and a question; or a commented problem file, or a recipe
+with its table and recorded answers, to start from.
 """
 
 from __future__ import annotations
 
+import math
+import shlex
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rrf_design.cli.options import AsJson, Quiet
+from rrf_design.cli.options import AsJson, BaseUrl, Quiet
 from rrf_design.cli.output import print_json, say, table
 from rrf_design.errors import InputError
+
+if TYPE_CHECKING:
+    from rrf_design.questions import Dataset
 
 SITUATIONS = {
     "paraphrase": "one question in several wordings, a calculator to check with",
@@ -46,16 +52,37 @@ def init_verb(
             "-o",
             help=(
                 "The file to write, problem.toml by default; of a recipe the folder, by default called like the"
-                " situation."
+                " table or the situation."
             ),
         ),
     ] = None,
+    source: Annotated[
+        Path | None,
+        typer.Option("--from", help="A table, one item a row: write a recipe that asks --ask of every row."),
+    ] = None,
+    ask: Annotated[str | None, typer.Option("--ask", help="The question; it may name columns: {{ column }}.")] = None,
+    choices: Annotated[str | None, typer.Option("--choices", help="The answer is one of these: A,B,C.")] = None,
+    tolerance: Annotated[
+        float | None, typer.Option("--tolerance", help="The answer is a number, and right if no farther off than this.")
+    ] = None,
+    key: Annotated[
+        str | None, typer.Option("--id", help="The column that names a row, or none; guessed by default.")
+    ] = None,
+    gold: Annotated[
+        str | None, typer.Option("--gold", help="The column of the truth, or none; guessed by default.")
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option("--model", help="Who will be asked; also writes two more wordings for review.")
+    ] = None,
+    base_url: BaseUrl = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite what is there.")] = False,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
-    """Write a commented problem file, or a recipe with a table, for a common situation; without
-    one, list them.
+    """Write a recipe for a table and a question, or a commented start for a common situation;
+    without one, list them.
+
+    Example: rrf-design init --from tickets.csv --ask "What is the refund?" -o refunds
 
     Example: rrf-design init paraphrase -o problem.toml
 
@@ -64,36 +91,116 @@ def init_verb(
     from rrf_design.documents import write_text
     from rrf_design.files import suggestion
 
+    own = {"choices": choices, "tolerance": tolerance, "id": key, "gold": gold, "model": model, "base-url": base_url}
+    if source is not None:
+        if situation is not None or ask is None:
+            raise InputError('init --from TABLE takes --ask "QUESTION", and no situation')
+        words = {"choices": () if choices is None else choices.split(","), "tolerance": tolerance}
+        columns = {"id": key, "gold": gold}
+        _from_table(
+            source, ask, out or Path(source.stem), model, base_url, force=force, quiet=quiet, as_json=as_json,
+            **words, **columns,
+        )  # fmt: skip
+        return
+    for name, value in {"ask": ask, **own}.items():
+        if value is not None:
+            raise InputError(f"--{name} goes with a table of yours: init --from TABLE --ask QUESTION")
     known = {**SITUATIONS, **RECIPES}
     if situation is None:
         if as_json:
             print_json({"situations": known})
         else:
             table("", ["situation", "what it is"], list(known.items()))
-            say("Then: rrf-design init paraphrase -o problem.toml, or rrf-design init documents -o invoices")
+            say("Then: rrf-design init documents -o invoices. Or with a table of yours:")
+            say('rrf-design init --from TABLE --ask "QUESTION" -o FOLDER')
         raise typer.Exit(0)
     if situation not in known:
         raise InputError(f"init: no situation {situation!r}{suggestion(situation, known)} (known: {', '.join(known)})")
     if situation in RECIPES:
+        from rrf_design.questions import dataset
+
         folder = out or Path(situation)
-        files = _write_folder(situation, folder, force=force)
-        told, words = {"folder": str(folder), "files": files}, f"{folder}: {', '.join(files)}"
-        next_step = f"cd {folder} && rrf-design compile"
-    else:
-        file = out or Path("problem.toml")
-        _refuse_existing([file], force=force)
-        write_text(file, template(situation).replace(" FILE ", f" {file} "))
-        told, words, next_step = {"file": str(file)}, str(file), f"rrf-design explain {file}"
+        files = _write_folder(folder, recipe_files(situation), force=force)
+        told = {"folder": str(folder), "files": files, "situation": situation}
+        next_step = f"rrf-design repair {_at(folder, 'rrf.toml')} --responses {_at(folder, 'answers.jsonl')}"
+        if not quiet and not as_json:
+            say(f"Wrote {folder}: {', '.join(files)}: {known[situation]}.")
+        _end(told, dataset(folder / "rrf.toml"), next_step, quiet=quiet, as_json=as_json)
+        return
+    file = out or Path("problem.toml")
+    _refuse_existing([file], force=force)
+    write_text(file, template(situation).replace(" FILE ", f" {file} "))
     if as_json:
-        print_json({**told, "situation": situation})
+        print_json({"file": str(file), "situation": situation})
     elif not quiet:
-        say(f"Wrote {words}: {known[situation]}. Read it, then try: {next_step}")
+        say(f"Wrote {file}: {known[situation]}. Read it, then try: rrf-design explain {file}")
 
 
-def _write_folder(situation: str, folder: Path, *, force: bool) -> list[str]:
+def _from_table(
+    source: Path,
+    ask: str,
+    folder: Path,
+    model: str | None,
+    base_url: str | None,
+    *,
+    force: bool,
+    quiet: bool,
+    as_json: bool,
+    **guesses: Any,
+) -> None:
+    """A recipe for a table of the user's."""
+    from contextlib import nullcontext
+
+    from rrf_design import models
+    from rrf_design.questions.draft import draft_recipe
+
+    _refuse_existing([folder / name for name in ("rrf.toml", "rewordings.toml")], force=force)
+    options = {} if base_url is None else {"base_url": base_url}
+    entry = None if model is None else {"use": model, **options}
+    with nullcontext() if model is None else models.get(model, **options) as adapter:
+        draft = draft_recipe(source, ask, folder=folder, model=adapter, entry=entry, **guesses)
+    files = _write_folder(folder, draft.files, force=force)
+    told = {"folder": str(folder), "files": files, "assumed": list(draft.assumed)}
+    if not quiet and not as_json:
+        say(f"Wrote {folder}: {', '.join(files)}. What was assumed, to be corrected there:")
+        for text in draft.assumed:
+            say(f"- {text}")
+    asked = "" if model is not None else " --model openai:NAME"
+    next_step = f"rrf-design acquire {_at(folder, 'rrf.toml')}{asked} -o delivered.csv"
+    _end(told, draft.items, next_step, quiet=quiet, as_json=as_json)
+
+
+def _end(told: dict[str, Any], items: Dataset, next_step: str, *, quiet: bool, as_json: bool) -> None:
+    """What a run will take, and the next command, with a limit of the money where that is known."""
+    from rrf_design.cli.estimate import tell_estimate
+    from rrf_design.tables import estimate
+
+    named = bool(items.recipe.models)
+    found = estimate(items, None if named else "embedded")
+    if found.money.most:
+        next_step += f" --money {_rounded_up(found.money.most):g}"
+    if as_json:
+        taken = found.to_json()
+        unknown = {} if named else {"money": {"expected": None, "most": None}, "prices": {}}
+        print_json({**told, "estimate": {**taken, **unknown}, "next": next_step})
+    elif not quiet:
+        tell_estimate(found, quiet=True, money=named)
+        say(f"Next: {next_step}")
+
+
+def _rounded_up(value: float) -> float:
+    """To one digit."""
+    step = 10.0 ** math.floor(math.log10(value))
+    return float(f"{math.ceil(value / step) * step:.1g}")
+
+
+def _at(folder: Path, name: str) -> str:
+    return shlex.quote(str(folder / name))
+
+
+def _write_folder(folder: Path, texts: Mapping[str, str], *, force: bool) -> list[str]:
     from rrf_design.documents import write_text
 
-    texts = recipe_files(situation)
     _refuse_existing([folder / name for name in texts], force=force)
     try:
         folder.mkdir(parents=True, exist_ok=True)

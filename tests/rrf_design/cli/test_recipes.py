@@ -200,7 +200,8 @@ def test_a_recipe_comes_with_a_table_and_answers(run: Run, tmp_path: Path, situa
     folder = tmp_path / "new" / "mine"
     made = run("init", situation, "-o", folder, "--json")
     assert made.code == 0
-    assert made.json == {"folder": str(folder), "files": list(recipe_files(situation)), "situation": situation}
+    told = {"folder": str(folder), "files": list(recipe_files(situation)), "situation": situation}
+    assert made.json.items() >= told.items()
     assert sorted(path.name for path in folder.iterdir()) == sorted(made.json["files"])
     assert run("compile", folder / "rrf.toml").code == 0
     again = run("init", situation, "-o", folder)
