@@ -1,14 +1,17 @@
 """What may be promised about a whole data set: exact tests on counts, and nothing about models or
 files.
 
-bound, rate_bound                     how many are wrong, from a draw of fixed size
-stratified_bound, stratified_risk     the same for draws inside strata AuditSequence,
-sequential_tail        the same, looked at after every draw choose, assess
-the cheapest of many policies that is proven to keep its risk; with the whole record Statement,
-Among, Limit, Stream       which promise, which denominator, which order of tests lead_family,
-replay, dilute           ladders on recorded answers fit_crowd, fronts, staggered          an order
-of tests without gold least_labels, first_look, pilot_size, forecast, prospects_of    what a pilot
-could prove and cost, before anything is spent
+- how many are wrong, from a draw of fixed size: `bound`, `rate_bound`; inside strata:
+  `stratified_bound`, `stratified_risk`;
+- the same, looked at after every draw: `AuditSequence`, `sequential_tail`;
+- when to stop looking at rows and fixing them: `boundary`;
+- the cheapest of many policies that is proven to keep its risk, with the whole record: `choose`,
+  `assess`; which promise, which denominator, which order of tests: `Statement`, `Among`, `Limit`,
+  `Stream`;
+- ladders on recorded answers: `lead_family`, `replay`, `dilute`; an order of their tests without
+  gold: `fit_crowd`, `fronts`, `staggered`;
+- what a pilot could prove and cost, before anything is spent: `forecast`, `prospects_of`,
+  `least_labels`, `first_look`, `pilot_size`.
 
 Documents are proved again by `rrf_design.checker`, which shares nothing with this package.
 """
@@ -28,6 +31,7 @@ from rrf_design.risk._cascades import (
     lead_family,
     replay,
 )
+from rrf_design.risk.boundary import Boundary, boundary
 from rrf_design.risk.counts import bound, rate_bound
 from rrf_design.risk.forecasts import (
     Forecast,
@@ -71,6 +75,7 @@ __all__ = [
     "Among",
     "AssessedPolicy",
     "AuditSequence",
+    "Boundary",
     "Crowd",
     "Forecast",
     "Gate",
@@ -90,6 +95,7 @@ __all__ = [
     "attained_size",
     "best_risk",
     "bound",
+    "boundary",
     "choose",
     "dilute",
     "disputed",
