@@ -123,13 +123,8 @@ def report(context: Context, done: Sequence[Done]) -> Report:
     page.check("witness", all(gain > 0 for gain, _ in saved), gains, unless=context.quick and f"{gains} (quick size)")
     page.check("promise", not broken, f"{len(broken)} certified answers wrong although at most k answers were")
     page.check("voting", max(voting) == 0.0, f"voting reaches the certified bound on {max(voting):.0%} of items")
-    page.table(
-        "summary",
-        summary,
-        "Calls to reach the certified bound, with 95 % intervals over items. A promise holds where at most"
-        " k of the answers are wrong.",
-    )
-    page.table("plays", rows, "Every item and policy.", shown=14)
+    page.table("summary", summary)
+    page.table("plays", rows, shown=14)
     page.figures.extend(
         [
             bars(

@@ -140,8 +140,8 @@ def report(context: Context, done: Sequence[Done]) -> Report:
     )
     page.check("size", 0.4 <= float(np.median(at)) <= 0.618, f"median γ₁ at the sixth anchor {np.median(at):.4f}")
     page.check("witnesses", bad == 0, f"{bad} of {len(rows)} witnesses fail")
-    page.table("summary", summary, "By number of anchors, over all seeds.")
-    page.table("instances", rows, "Every instance.", shown=9)
+    page.table("summary", summary)
+    page.table("instances", rows, shown=9)
     page.lines(
         "transition",
         {
@@ -151,7 +151,6 @@ def report(context: Context, done: Sequence[Done]) -> Report:
         },
         x="anchors",
         y="margin, share of fields",
-        caption="The margin leaves zero at the sixth anchor; from there on exact repair never fails.",
     )
     page.notes.append(
         "Convex repair is diagnostic: a positive margin certifies exact repair only. Its penalty was chosen on"

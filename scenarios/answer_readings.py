@@ -168,39 +168,9 @@ def report(context: Context, done: Sequence[Done]) -> Report:
         verdicts += [ConditionVerdict.open("share", reason), ConditionVerdict.open("misread", reason)]
     page = Report(verdicts)
     page.answer = _answer(forms, wrong, judged, [value for name, value in values.items() if not SETS[name].judged])
-    page.tables.append(
-        Table(
-            "forms",
-            ("kind", "forms", "read", "refused", "otherwise"),
-            tuple(map(tuple, kinds)),
-            caption="Written forms by kind: read, refused, and read otherwise than the table says.",
-        )
-    )
-    page.tables.append(
-        Table(
-            "sets",
-            COLUMNS,
-            rows,
-            caption="Recorded answers. readable: texts that the folder's own reading could read; refused: of "
-            "these, the ones we refuse; "
-            "only_ours: read by us alone; differ: read differently; right, other_right: the truth, by our reading "
-            "and by the other; "
-            "misread: the other reading is the truth and ours is not.",
-        )
-    )
+    page.tables.append(Table("forms", ("kind", "forms", "read", "refused", "otherwise"), tuple(map(tuple, kinds))))
+    page.tables.append(Table("sets", COLUMNS, rows))
     page.figures.append(_figure(forms, wrong, values))
-    page.notes.append(
-        "Sources of the recorded answers: WildEval/ZeroEval (gsm8k, crux), openai/grade-school-math and "
-        "microsoft/ToRA (gsm8k-2021), "
-        "TIGER-AI-Lab/MMLU-Pro, princeton-nlp/LLMBar."
-    )
-    page.notes.append(
-        "The conditions are about numbers and literals. The two sets of choices are shown without a verdict: the "
-        "texts of mmlu-pro are the "
-        "last 120 characters of longer ones, which the other reading saw whole, and for one judge of llmbar the "
-        "other reading took another "
-        "rule than the last verdict of the text."
-    )
     return page
 
 
@@ -229,16 +199,7 @@ def _figure(forms: int, wrong: int, values: Mapping[str, Mapping[str, Any]]) -> 
         missed[f"{name} ({value['readable']})"] = (
             100 * (value["refused"] + value["misread"]) / max(1, value["readable"])
         )
-    return bars(
-        "missed",
-        list(missed),
-        list(missed.values()),
-        y="percent refused or misread",
-        caption=(
-            "Of the texts that another reading could read (in brackets), those that we refuse or misread; choices of"
-            " mmlu-pro are cut texts."
-        ),
-    )
+    return bars("missed", list(missed), list(missed.values()), y="percent refused or misread")
 
 
 def _extremes(sets: Sequence[Mapping[str, Any]]) -> tuple[float, float]:

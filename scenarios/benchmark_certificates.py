@@ -153,16 +153,13 @@ def report(context: Context, done: Sequence[Done]) -> Report:
     page.tables.append(
         benchmark_table(figures, caption="Verification against the solve; the worst field of each kind.")
     )
-    page.table("fields", fields, "verify / solve on every field: median, lowest and highest.", shown=None)
+    page.table("fields", fields, shown=None)
     page.table(
         "supports",
         wide,
-        "Large supports, one solve and one verification each, in seconds of processor time; what `verify`"
-        " said of the certificate.",
         shown=None,
     )
-    page.table("rigour", rigour, "What the proofs inside a solve cost, k = 2; the rest of a solve is 1.")
-    page.notes.append("Compilation is left out: both sides are called once before they are timed.")
+    page.table("rigour", rigour)
     return page
 
 

@@ -213,7 +213,7 @@ def report(context: Context, done: Sequence[Done]) -> Report:
     page.tables.append(
         benchmark_table(figures, caption="Exact repair against the loop over supports, alternating in one process.")
     )
-    page.table("fields", table, "Both sides at k = 2; `prepared` reuses the factorisation of the design.")
+    page.table("fields", table)
     return page
 
 

@@ -127,15 +127,9 @@ def report(context: Context, done: Sequence[Done]) -> Report:
     page.check("verified", refused == 0, f"{refused} of {len(rows)} certificates refused")
     page.check("exact", least >= 1 - 1e-9, f"the exact rung keeps at least {least!r} of the value")
     page.check("pairs", min(pairs) >= 0.99, f"dominance keeps at least {min(pairs):.6f} for pairs of scalars")
-    page.table("summary", summary, "Proven lower bound relative to the exact margin, by rung.", shown=None)
-    page.table("instances", rows, "Every field and rung.", shown=12)
-    page.bars(
-        "tightness",
-        list(mean),
-        list(mean.values()),
-        y="mean of lower / exact",
-        caption="What each rung keeps of the exact margin, over the fields it was tried on.",
-    )
+    page.table("summary", summary, shown=None)
+    page.table("instances", rows, shown=12)
+    page.bars("tightness", list(mean), list(mean.values()), y="mean of lower / exact")
     page.notes.append(
         f"Times are those of this run, certificate and all; the early-stopped search had {context['early']:g}"
         f" s, the others at most {context['seconds']:g} s. The mixed-integer rung is limited to"

@@ -75,15 +75,14 @@ def report(context: Context, done: Sequence[Done]) -> Report:
     page.check("blind", worst_shared < DEFECT_LIMIT, f"largest defect {worst_shared:.3g}")
     page.check("wrong", least_error > 0, f"least truth error {least_error:.3g}")
     page.check("visible", least_defect > DEFECT_LIMIT, f"least defect {least_defect:.3g}")
-    page.table("summary", summary, "Relative defect ‖Dz‖/‖z‖ and relative truth error by kind of field.")
-    page.table("fields", rows, "Every field.", shown=12)
+    page.table("summary", summary)
+    page.table("fields", rows, shown=12)
     page.points(
         "defect-and-truth",
         {kind: ([max(r["defect"], 1e-17) for r in g], [r["truth_error"] for r in g]) for kind, g in of.items()},
         x="relative relation defect (values below 1e-17 drawn there)",
         y="relative truth error",
         log_x=True,
-        caption="The shared hallucination sits where only truth should: no defect, large error.",
     )
     return page
 

@@ -141,39 +141,14 @@ def report(context: Context, done: Sequence[Done]) -> Report:
     page = Report()
     page.answer = _answer(replayed, open_fields, models=models, errors=len(rows) // 10)
     page.verdicts.extend(_verdicts(context, replayed, open_fields, tests))
-    page.table(
-        "replay-association",
-        replayed,
-        "γ₁ against negative error by stratum, by domain and pooled; each with a 95 % interval that"
-        " resamples questions (programs: functions, whose four items share their prompts), and against"
-        " shuffles of its own, alike in all fields of a question.",
-    )
-    page.table("strata", strata, "What each stratum consists of; one without a replayed error is empty.")
+    page.table("replay-association", replayed)
+    page.table("strata", strata)
     page.tables.extend([] if tests is None else [tests.table])
-    page.table(
-        "natural-association",
-        open_fields,
-        "The same for natural fields with at least one right and one wrong answer (opportunity cases); the"
-        " outcome is the error of the answer returned, and more than one answer may be wrong.",
-    )
-    page.table(
-        "recall-association",
-        known_fields,
-        "The same for all natural fields with a right answer among the four (candidate-recall cases).",
-    )
+    page.table("natural-association", open_fields)
+    page.table("recall-association", known_fields)
     page.tables.extend(regressions)
     page.tables.append(cells(rows))
     page.figures.extend([_figure(replayed, open_fields)] if rows else [])
-    page.notes.append(
-        "What a replay gives depends on where its error stands and not on the model that made it (paper-audit,"
-        " model-free): agreement of its strata is a check of the machinery, and evidence across models can come"
-        " from natural fields alone."
-    )
-    page.notes.append(
-        "The controls of the grouped regression are stratum, numbers of relations and anchors, and observable"
-        " disagreement. Its coefficient is set by the ridge penalty, because every design with positive margin"
-        " recovers (paper-audit); only its sign is used."
-    )
     page.notes.append(
         "Natural fields, where more than one answer may be wrong: "
         + ", ".join(f"{row['group']} {_signed(row['spearman'])} ({row['items']} items)" for row in open_fields)
@@ -283,16 +258,7 @@ def _figure(replayed: Sequence[Mapping[str, Any]], natural: Sequence[Mapping[str
         *((f"natural: {row['group']} ({row['items']})", row) for row in natural),
     ]
     shown = [(label, row["spearman"]) for label, row in rows if not math.isnan(row["spearman"])]
-    return bars(
-        "association",
-        [label for label, _ in shown],
-        [value for _, value in shown],
-        y="rank correlation ρ",
-        caption=(
-            "Margin and repair error, replayed errors first, then natural fields: by stratum, by domain and pooled; in"
-            " brackets the items. Above 0: larger margins go with smaller errors."
-        ),
-    )
+    return bars("association", [label for label, _ in shown], [value for _, value in shown], y="rank correlation ρ")
 
 
 SCENARIO = Scenario.declared("cross-model", parts, run, report, serial=True)

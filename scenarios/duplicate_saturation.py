@@ -109,8 +109,8 @@ def report(context: Context, done: Sequence[Done]) -> Report:
     page.check("gain", grown[-1] > grown[0], f"median γ₂ from {grown[0]:.3f} to {grown[-1]:.3f}")
     page.check("size", 0.25 <= float(np.median(one)) <= 0.35, f"median γ₂ of one copy {np.median(one):.4f}")
     page.check("witnesses", bad == 0, f"{bad} of {len(rows)} witnesses fail")
-    page.table("summary", summary, "Three quantities that must not be confused: relations, rank, normalised γ₂.")
-    page.table("instances", rows, "Every operator.", shown=11)
+    page.table("summary", summary)
+    page.table("instances", rows, shown=11)
     page.lines(
         "saturation",
         {
@@ -127,7 +127,6 @@ def report(context: Context, done: Sequence[Done]) -> Report:
         x="relations",
         y="γ₂",
         log_x=True,
-        caption="Copies raise the raw singular values only; independent chords raise the normalised margin.",
     )
     return page
 

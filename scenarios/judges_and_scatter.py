@@ -264,13 +264,8 @@ def report(context: Context, done: Sequence[Done]) -> Report:
         f" drawn answers leave their radius, {missed:.2%} of estimates fall short of the truth), and units cost"
         f" {median['units']:.2f} times what plain nodes do."
     )
-    page.table("fields", fields, "Small random fields and logs, each against its definition.")
-    page.table(
-        "costs",
-        clocks,
-        "Processor seconds of one margin: units of two nodes; plain nodes of dimension two; of these with"
-        " every second coordinate delivered, and with everything.",
-    )
+    page.table("fields", fields)
+    page.table("costs", clocks)
     page.bars(
         "costs",
         ["units of two nodes", "half of all values delivered", "all values delivered"],

@@ -156,11 +156,7 @@ def _figure(shuffle: Mapping[str, Any]) -> Figure:
     labels = {"spearman": "Spearman", "auc_gain": "gain in AUC"}
     pairs = [(f"{label}, {kind}", prefix + key) for key, label in labels.items() for kind, prefix in KINDS.items()]
     return bars(
-        "shuffled",
-        [label for label, _ in pairs],
-        [shuffle[key] for _, key in pairs],
-        y="association with recovery",
-        caption="Margins predict recovery; the same margins shuffled inside items predict nothing.",
+        "shuffled", [label for label, _ in pairs], [shuffle[key] for _, key in pairs], y="association with recovery"
     )
 
 

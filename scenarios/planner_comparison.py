@@ -143,12 +143,8 @@ def report(context: Context, done: Sequence[Done]) -> Report:
         f"optimum positive on all three: {solved}; margin of the fooled planner {fooled}",
     )
     page.figures.append(_figure(done))
-    page.table(
-        "summary",
-        summary,
-        "Margin relative to the proven optimum where that is positive: mean (worst), and how often it is reached.",
-    )
-    page.table("instances", instances, "Every problem.", shown=12)
+    page.table("summary", summary)
+    page.table("instances", instances, shown=12)
     return page
 
 

@@ -212,28 +212,11 @@ def report(context: Context, done: Sequence[Done]) -> Report:
         f"gain {by_name['grouped AUC gain']:.3f}, coefficient {by_name['standardised γ₁ coefficient']:.2f}",
     )
     page.check("budget", no_anchor == 0.0, f"largest γ₂ of a relation-only design {no_anchor:g}")
-    page.table("designs", designs, "Margins, and the normalised error after repair by the node that is wrong.")
-    page.table("strata", strata, "Placements that the printed cells imply, and the correlations that follow.")
-    page.table(
-        "statistics",
-        tests,
-        "The statistics on the implied rows. The paper's raw errors, one of its controls, are not printed,"
-        " so the AUCs can only be near. The coefficient says how strong the ridge penalty is: the"
-        " likelihood has no maximum, because every design with positive margin recovers (paper-audit).",
-    )
-    page.table("cells", cells, "Every cell of the printed replay table, computed from the placements.")
+    page.table("designs", designs)
+    page.table("strata", strata)
+    page.table("statistics", tests)
+    page.table("cells", cells)
     page.figures.append(_figure(cells))
-    page.notes.append(
-        "Where a pair of nodes has no other relation, both of its nodes explain a disagreement. The printed"
-        " percentages are those of a decoder that takes the first of equal explanations; which of the two it is"
-        " can't be known from the data, and that is what a zero margin says."
-    )
-    page.notes.append(
-        "The pooled correlation printed for these strata, 0.449, follows when the margins of the scalar and of"
-        " the eight-dimensional fibers, which are equal but were computed separately, are told apart by their"
-        " last digits. The other one, 0.451, is printed beside 3,660 fields of eight strata, four of which have"
-        " no printed cells; that these strata give it with equal margins tied is no replication of it."
-    )
     return page
 
 
@@ -265,13 +248,7 @@ def _figure(cells: Sequence[dict[str, Any]]) -> Figure:
         )
         for stratum in PUBLISHED
     }
-    return points(
-        "printed-and-computed",
-        series,
-        x="percent exactly repaired, printed",
-        y="computed from the designs",
-        caption="One point per stratum and design; agreement is the diagonal.",
-    )
+    return points("printed-and-computed", series, x="percent exactly repaired, printed", y="computed from the designs")
 
 
 SCENARIO = Scenario.declared("published-replay", parts, run, report)

@@ -145,10 +145,8 @@ def report(context: Context, done: Sequence[Done]) -> Report:
     )
     page.check("ignored", broken > 0, f"{broken} of {sum(s['fields'] for s in faulty)} promises broken")
     page.check("declared", held == 0, f"{held} of {sum(s['honest_promises'] for s in summary)} promises broken")
-    page.table(
-        "summary", summary, "By relation error η. Medians; `broken` counts repairs whose error exceeds the promise."
-    )
-    page.table("fields", rows, "Every field.", shown=10)
+    page.table("summary", summary)
+    page.table("fields", rows, shown=10)
     page.lines(
         "price",
         {
@@ -162,13 +160,6 @@ def report(context: Context, done: Sequence[Done]) -> Report:
         x="relation error η",
         y="‖ẑ − z*‖",
         log_y=True,
-        caption="What is promised, and what repair really leaves.",
-    )
-    page.notes.append(
-        "The honest promise is large because it covers every operator within the radii and every field up to the"
-        " declared norm; both are the worst case, and most faults are milder. The robust margin (`median_robust`)"
-        " is what remains of γ for any operator within the radii; the error bound does not need it, because repair"
-        " uses the declared operator."
     )
     return page
 

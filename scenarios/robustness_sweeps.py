@@ -258,17 +258,8 @@ def report(context: Context, done: Sequence[Done]) -> Report:
         f" {min(positive):.3g}, largest residual of a zero {max(zero, default=0.0):.1g}",
     )
     page.check("witnesses", bad == 0, f"{bad} of {len(rows['tolerances'])} witnesses fail")
-    page.table(
-        "outcomes",
-        outcomes,
-        "Exact against convex repair, without noise. Convex runs that did not converge are counted by"
-        " themselves and compared with nothing.",
-    )
-    page.table(
-        "penalty-grid",
-        _grid(rows["penalties"]),
-        "The convex decoder over a logarithmic grid of λ, relative to the λ at which everything is shrunk to zero.",
-    )
+    page.table("outcomes", outcomes)
+    page.table("penalty-grid", _grid(rows["penalties"]))
     page.tables.extend(
         (Table.of(name, group, caption=f"Every row of the {name} sweep.", shown=10) for name, group in rows.items())
     )
@@ -279,7 +270,6 @@ def report(context: Context, done: Sequence[Done]) -> Report:
         y="‖ẑ − z*‖",
         log_x=True,
         log_y=True,
-        caption="Repair error of positive-margin fields under growing noise, and the bound of the stability theorem.",
     )
     return page
 

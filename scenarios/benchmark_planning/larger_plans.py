@@ -210,8 +210,4 @@ def larger_table(done: Sequence[Done]) -> Table:
     rows = [{**d.part, **d.value} for d in done if d.part["kind"] == "larger"]
     for row in rows:
         del row["kind"]
-    return Table.of(
-        "larger",
-        rows,
-        caption="Larger plans: the planner on every draw, the others on the first, the same time for each.",
-    )
+    return Table.of("larger", rows)

@@ -125,7 +125,7 @@ def report(context: Context, done: Sequence[Done]) -> Report:
     page.answer = _answer(plan, repair, shared, context["planned"])
     page.figures.append(benchmark_figure(figures))
     page.tables.append(benchmark_table(figures, caption="Each work in a process of its own, on one thread."))
-    page.table("processes", _rows(context, plan, repair), "What every process took.")
+    page.table("processes", _rows(context, plan, repair))
     return page
 
 

@@ -127,11 +127,7 @@ def report(context: Context, done: Sequence[Done]) -> Report:
         f"at best {quicker['times']:.2f} ({quicker['work']}), at worst {slower['times']:.2f} ({slower['work']})."
     )
     page.figures.append(benchmark_figure(figures))
-    page.table(
-        "works",
-        rows,
-        "Medians of processor time over alternating rounds; `times` is the median of their ratios, now to before.",
-    )
+    page.table("works", rows)
     return page
 
 

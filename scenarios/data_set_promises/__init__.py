@@ -130,39 +130,13 @@ def report(context: Context, done: Sequence[Done]) -> Report:
     page.verdicts.extend(_verdicts(context, found, told, simulated))
     page.verdicts.append(_held_out(context, fresh))
     page.verdicts.append(foretold(context, told_before, toss_up=TOSS_UP))
-    page.table("ours", _beside(found, told), "Cost relative to checking everything, pilot not counted.")
-    page.table(
-        "statements",
-        _statements(found, told),
-        "The same order of tests for each statement: cost relative to checking everything, and how often"
-        " the statement itself was true. 'policy': at most r of all items are wrong under the policy;"
-        " 'fresh': the same for items drawn like the pilot's; 'file': wrong rows in the file, the pilot's"
-        " corrected; 'rest': the rate among the items outside the pilot. All as `pilot --statement` tests"
-        " them.",
-    )
-    page.table(
-        "drawn",
-        _drawn(fresh),
-        "Panels drawn at random after everything was fixed, played once: cost relative to checking"
-        " everything, and by how much ours was dearer (negative: cheaper), with the standard error of the"
-        " paired difference over the same splits.",
-    )
-    page.table(
-        "climbs",
-        _climbs([*rows, *fresh]),
-        "The same splits and tests with the product's family, whose certified gates climb over the"
-        " planner's frontier, and with the plain family: negative is cheaper. The first cells are those"
-        " that it was chosen on.",
-    )
+    page.table("ours", _beside(found, told))
+    page.table("statements", _statements(found, told))
+    page.table("drawn", _drawn(fresh))
+    page.table("climbs", _climbs([*rows, *fresh]))
     page.table(
         "cells",
         rows,
-        "Every method in every cell; means over splits. `checks`: share of the items outside the pilot that"
-        " were checked; `cost`: relative to checking them all; `kept`: the promise was true (the policy's"
-        " risk over all items was at most r, unless the method names another statement); `kept_outside`:"
-        " its rate among the items outside the pilot, which the tested statement says nothing about;"
-        " `ours_more`: by how much the staggered fronts were dearer on the same splits; `check_everything`:"
-        " splits that ended so.",
         shown=None,
     )
     page.table(
@@ -176,7 +150,7 @@ def report(context: Context, done: Sequence[Done]) -> Report:
         f" so; it asks for a saving of {TOSS_UP:.0%}. The first five panels are those on which the"
         " forecast's constants were chosen, the draws are not.",
     )
-    page.table("coverage", simulated, "How often a promise was false, by simulation; at most 5 % is allowed.")
+    page.table("coverage", simulated)
     page.figures.append(_figure(found, told))
     page.notes.extend(_notes(found, told))
     return page
@@ -329,10 +303,6 @@ def _figure(found: Mapping[tuple[str, str], Any], told: Sequence[str]) -> Figure
     return draw(
         "cost",
         paint,
-        caption=(
-            "Cost with the promise kept, by data set, risk and labels; the best policy in hindsight is what nobody"
-            " knows beforehand."
-        ),
         size=(6.4, 1.8 + 0.2 * len(told)),
     )
 

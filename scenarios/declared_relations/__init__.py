@@ -278,13 +278,12 @@ def report(context: Context, done: Sequence[Done]) -> Report:
             for row in rows
         ]
     )
-    page.table("fields", rows, "Random small fields, every claim checked in exact rationals; k = 1.")
+    page.table("fields", rows)
     page.bars(
         "held",
         [f"{TOPICS[row['question']]}: {row['failed']:,} failed" for row in rows],
         [row["fields"] - row["failed"] for row in rows],
         y="files that mean what they declare",
-        caption="Every kind of declaration, with the files on which it failed.",
     )
     return page
 

@@ -161,16 +161,9 @@ def report(context: Context, done: Sequence[Done]) -> Report:
     page.table(
         "witness",
         directions,
-        "The same along the design's worst directions on two nodes (mean over all that are equally bad),"
-        " beside uncorrelated nodes with the same energies.",
         shown=None,
     )
     page.figures.append(_figure(strata))
-    page.notes.append(
-        "Answers of panels can only agree or differ: the truth is the origin, different wrong values are"
-        " orthogonal. Answers of logs are numbers or execution signatures in canonical coordinates. Each field"
-        " counts once, however large its error is; fields with an unreadable answer are left out."
-    )
     page.notes.append(
         f"Strata with fewer than {ENOUGH} clusters are shown and decide nothing:"
         f" {', '.join(r['stratum'] for r in strata if r['clusters'] < ENOUGH) or 'none'}."

@@ -1,6 +1,8 @@
-"""What scenarios share.
+"""What scenarios share: one import for what each of them needs, and families of problems.
 
-scenario        what a scenario is and what it returns: parts, conditions, tables, figures
+scenario        what a scenario is, and what was written down before its run
+report          the one builder of pages: verdicts, tables, pictures, notes
+rows            rows from finished parts, counted, grouped and summarised
 runner, pages   running one, resuming it, and writing its data and pages
 plots           the usual pictures as SVG text
 association     rank association, permutations, bootstrap, prediction
@@ -11,3 +13,58 @@ designs         the ten operator designs on four nodes
 exact_elimination, sealing       oracles: exact semidefiniteness; digests for forged documents
 rough_server    a chat server that behaves as badly as real ones do
 """
+
+from __future__ import annotations
+
+from scenarios.kit.report import ConditionStatus, Figure, Report
+from scenarios.kit.rows import (
+    Row,
+    Rows,
+    batches,
+    column,
+    count,
+    grouped,
+    groups,
+    mean,
+    median,
+    missing,
+    pick,
+    rows_of,
+    seeds_of,
+    summary,
+    totals,
+    values,
+    where,
+)
+from scenarios.kit.scenario import Context, Done, Part, Scenario
+from scenarios.kit.timing import Benchmark, seconds, side_by_side
+
+__all__ = [
+    "Benchmark",
+    "ConditionStatus",
+    "Context",
+    "Done",
+    "Figure",
+    "Part",
+    "Report",
+    "Row",
+    "Rows",
+    "Scenario",
+    "batches",
+    "column",
+    "count",
+    "grouped",
+    "groups",
+    "mean",
+    "median",
+    "missing",
+    "pick",
+    "rows_of",
+    "seconds",
+    "seeds_of",
+    "side_by_side",
+    "summary",
+    "totals",
+    "values",
+    "where",
+]

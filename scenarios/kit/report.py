@@ -7,7 +7,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from scenarios.kit.timing import Benchmark
 
 Cell = str | int | float | bool | None
 Series = Mapping[str, tuple[Sequence[float], Sequence[float]]]
@@ -82,7 +85,8 @@ class Report:
         page.lines("margin", {"median": (anchors, medians)}, x="anchors", y="margin")
         return page
 
-    `notes` are paragraphs whose numbers come from the data; `files` are extra raw files.
+    `notes` are paragraphs whose numbers come from the data; `files` are extra raw files. Captions
+    that are not given, and notes without numbers, stand in the scenario's protocol.
     """
 
     verdicts: list[ConditionVerdict] = field(default_factory=list)
@@ -90,6 +94,8 @@ class Report:
     figures: list[Figure] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     files: dict[str, bytes] = field(default_factory=dict)
+    quick: bool = False
+    """The quick size, which decides nothing about speed."""
     answer: str = ""
     """One sentence with figures that the page begins with, beside the first picture: what came of
     the question.
@@ -104,6 +110,20 @@ class Report:
         can't.
         """
         self.verdicts.append(ConditionVerdict.open(key, str(unless)) if unless else ConditionVerdict.of(key, met, seen))
+
+    def none(self, key: str, bad: int, rest: str, *, unless: str | bool | None = None) -> None:
+        """A condition that nothing breaks: `bad` is how often it was, `rest` of how many what."""
+        self.check(key, bad == 0, f"{bad} {rest}", unless=unless)
+
+    def benchmark(
+        self, figures: Sequence[Benchmark], caption: str = "", *, judged: Sequence[str] | None = None
+    ) -> None:
+        """Measured figures: their verdicts (of those in `judged`, or all), picture and table."""
+        from scenarios.kit.timing import benchmark_figure, benchmark_table
+
+        self.verdicts += [f.verdict(quick=self.quick) for f in figures if judged is None or f.key in judged]
+        self.figures.append(benchmark_figure(figures))
+        self.tables.append(benchmark_table(figures, caption=caption))
 
     def table(self, name: str, rows: Sequence[Mapping[str, Any]], caption: str = "", *, shown: int | None = 60) -> None:
         """A table from one mapping per row, all with the same keys; `shown` rows are on the

@@ -85,8 +85,7 @@ def run_scenario(
     start = time.perf_counter()
     _run_parts(scenario, context, parts, journal, jobs=jobs, progress=progress)
     done = [journal.done[canonical(part)] for part in parts]
-    outcome = scenario.report(context, done)
-    scenario.check(outcome)
+    outcome = scenario.judged(context, done)
     document = _document(scenario, context, outcome, done, elapsed=time.perf_counter() - start)
     _write(directory, document, outcome)
     write_index(Path(out))

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -65,18 +65,27 @@ class Protocol:
     conditions: tuple[Expectation, ...]
     full: Mapping[str, Any]
     quick: Mapping[str, Any]
+    captions: Mapping[str, str]
+    notes: tuple[str, ...]
 
     @classmethod
     def read(cls, path: Path) -> Protocol:
-        """Title, question and description, then two sections, each of which may be left out.
+        """Title, question and description, then four sections, each of which may be left out.
 
         "## Parameters" holds those of the published run and what the quick size changes, as two
         blocks of JSON. "## Conditions" lists "- `key`: text", with "  - Paper: ..." (the published
         figure it stands beside) and "  - Revised: ..." (what was changed after a first result)
-        under it where they apply.
+        under it where they apply. "## Tables and pictures" lists "- `name`: caption", "## Notes"
+        the paragraphs of the page that no run changes.
         """
-        text, _, listed = path.read_text(encoding="utf-8").partition("\n## Conditions\n")
-        head, _, sizes = text.partition("\n## Parameters\n")
+        head, *sections = re.split(r"^## ", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
+        told = {name: text for name, _, text in (section.partition("\n") for section in sections)}
+        listed, sizes = told.get("Conditions", ""), told.get("Parameters", "")
+        captions = dict(
+            " ".join(entry.split()).removeprefix("`").split("`: ", 1)
+            for entry in re.split(r"^- ", told.get("Tables and pictures", ""), flags=re.MULTILINE)[1:]
+        )
+        notes = tuple(" ".join(text.split()) for text in told.get("Notes", "").strip().split("\n\n") if text)
         title, question, *about = (" ".join(paragraph.split()) for paragraph in head.strip().split("\n\n"))
         full, quick = (json.loads(block.removeprefix("json")) for block in sizes.split("```")[1::2] or ("{}", "{}"))
         conditions = []
@@ -85,7 +94,8 @@ class Protocol:
             key, words = first.removeprefix("`").split("`: ", 1)
             said = {kind.lower(): what for kind, what in (line.split(": ", 1) for line in rest)}
             conditions.append(Expectation(key, words, **said))
-        return cls(title.removeprefix("# "), question.strip("*"), "\n\n".join(about), tuple(conditions), full, quick)
+        said_first = title.removeprefix("# "), question.strip("*"), "\n\n".join(about)
+        return cls(*said_first, tuple(conditions), full, quick, captions, notes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +108,10 @@ class Context:
 
     def __getitem__(self, name: str) -> Any:
         return self.parameters[name]
+
+    def page(self) -> Report:
+        """An empty report of this run."""
+        return Report(quick=self.quick)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +142,10 @@ class Scenario:
     """A paragraph or two: the protocol in words, and where in the paper it stands."""
     serial: bool = False
     """True: the parts are never run side by side (they measure time, or share a model)."""
+    captions: Mapping[str, str] = field(default_factory=dict)
+    """Of tables and pictures that a report gives none."""
+    notes: tuple[str, ...] = ()
+    """Paragraphs of the page that no run changes, after those of the report."""
 
     def __post_init__(self) -> None:
         unknown = set(self.quick) - set(self.full)
@@ -167,6 +185,8 @@ class Scenario:
             title=protocol.title,
             about=about or protocol.about,
             serial=serial,
+            captions=protocol.captions,
+            notes=protocol.notes,
         )
 
     def parameters(self, *, quick: bool = False, changes: Mapping[str, Any] | None = None) -> dict[str, Any]:
@@ -182,9 +202,20 @@ class Scenario:
             result[name] = value
         return result
 
-    def check(self, outcome: Report) -> None:
-        """Every expectation has exactly one verdict, and there is no verdict on anything else."""
+    def judged(self, context: Context, done: Sequence[Done]) -> Report:
+        """The report, with the captions and notes of the protocol.
+
+        Every expectation has exactly one verdict, and there is no verdict on anything else.
+        """
+        outcome = self.report(context, done)
         wanted = [expectation.key for expectation in self.expected]
         given = [verdict.key for verdict in outcome.verdicts]
         if sorted(wanted) != sorted(given):
             raise ValueError(f"scenario {self.name!r}: expectations {wanted} but verdicts {given}")
+        told = self.captions
+        return replace(
+            outcome,
+            tables=[t if t.caption else replace(t, caption=told.get(t.name, "")) for t in outcome.tables],
+            figures=[f if f.caption else replace(f, caption=told.get(f.name, "")) for f in outcome.figures],
+            notes=[*outcome.notes, *self.notes],
+        )

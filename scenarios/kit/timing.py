@@ -124,7 +124,7 @@ def benchmark_table(figures: Sequence[Benchmark], *, name: str = "figures", capt
         }
         for figure in figures
     ]
-    return Table.of(name, rows, caption=caption or "Figures, each beside its baseline.")
+    return Table.of(name, rows, caption=caption)
 
 
 def benchmark_figure(figures: Sequence[Benchmark]) -> Figure:

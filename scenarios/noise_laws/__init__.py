@@ -271,41 +271,18 @@ def report(context: Context, done: Sequence[Done]) -> Report:
     )
     page.verdicts.extend(_verdicts(bounded, heavy, covered, white, shrunk, tails, lower))
     page.verdicts.extend(_shared_verdicts(fields, common))
-    page.table(
-        "coverage",
-        covered,
-        "Noise of standard deviation σ in every row, the paper's radius for Gaussian noise; repairs of one"
-        " wrong answer held against 2ε_δ/γ.",
-    )
-    page.table(
-        "whitening",
-        white,
-        "Two checks of one answer whose noise is correlated, in units of σ: the margin falls to that of one check.",
-    )
+    page.table("coverage", covered)
+    page.table("whitening", white)
     page.table(
         "shrinkage",
         shrunk,
         "Covariance from calibration repeats, shrunk towards its mean variance by τ: claimed margin, and"
         " how often the whitened 95 % radius is left.",
     )
-    page.table(
-        "shared-fields",
-        [fields],
-        "Small random fields whose blocks share noise, every part of them held: what the rows of B leave"
-        " uncovered, checked in exact rationals; margins against enumeration.",
-    )
-    page.table(
-        "shared",
-        common,
-        "Five labels of one annotator, each of them noise 1/2: how often their noise leaves the certified"
-        " 95 % radius, and the one for independent labels.",
-    )
-    page.table("tail", [tails], "Approximately sparse errors against the oracle bound.")
-    page.table(
-        "lower-bound",
-        lower,
-        "Two-point construction with R = 1: the larger risk of each estimator, beside min(R, σ/γ)/8.",
-    )
+    page.table("shared-fields", [fields])
+    page.table("shared", common)
+    page.table("tail", [tails])
+    page.table("lower-bound", lower)
     page.figures.append(_figure(shrunk))
     page.notes.append(
         f"Least exceedance of the estimated radius: {best['outside_radius']:.1%} at τ = {best['tau']:g}. More"

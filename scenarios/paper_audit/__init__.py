@@ -78,43 +78,17 @@ def report(context: Context, done: Sequence[Done]) -> Report:
         "By ‖z*‖/‖e*‖, the size of the field relative to the error. `truth_excluded`: the true error does"
         " not keep to the radius that the paper gives it. Medians of bounds and errors.",
     )
-    page.table(
-        "small-example",
-        single["small-example"],
-        "Four answers of 1000, one of them off by 1, one relation 1 % too steep.",
-    )
-    page.table(
-        "correlations",
-        single["correlations"],
-        "Printed correlations of the strata without printed cells, and how many of all possible counts give"
-        " them. The last two columns let rounding tell the two largest margins apart.",
-    )
-    page.table(
-        "tied-or-apart", single["told-apart"], "The strata with printed cells follow when equal margins are tied."
-    )
-    page.table("pooled", single["pooled"], "What the two printed pooled correlations belong to.")
-    page.table(
-        "coefficient",
-        fits,
-        "The standardised coefficient of γ₁ by the strength of the ridge penalty (C, larger is weaker),"
-        " least and largest over random stand-ins for the raw errors.",
-    )
-    page.table(
-        "likelihood",
-        single["likelihood"],
-        "Log-likelihood when γ₁ gets the weight `step` beside an intercept. As no row with positive margin"
-        " fails, more weight raises it from any point, with any controls.",
-    )
-    page.table(
-        "witnesses",
-        single["witnesses"],
-        "Designs with margin zero: how many smallest blind sets they have, how many anchors touch one, and"
-        " how many of these one witness sees.",
-    )
-    page.table("family-sums", single["families"], "Family tables, summed, beside the summary table.")
+    page.table("small-example", single["small-example"])
+    page.table("correlations", single["correlations"])
+    page.table("tied-or-apart", single["told-apart"])
+    page.table("pooled", single["pooled"])
+    page.table("coefficient", fits)
+    page.table("likelihood", single["likelihood"])
+    page.table("witnesses", single["witnesses"])
+    page.table("family-sums", single["families"])
     page.tables.extend(slip.table(slips[slip.key]) for slip in SLIPS)
     page.tables.append(coverage.table())
-    page.table("fields", fields, "Every field with operator error.", shown=10)
+    page.table("fields", fields, shown=10)
     page.figures.append(_figure(sizes))
     page.notes.extend(_notes(context, fits, single))
     page.notes.extend(slip.note(slips[slip.key]) for slip in SLIPS)

@@ -38,9 +38,5 @@ def table() -> Table:
     return Table.of(
         "coverage",
         [{"section": i.section, "in_the_paper": i.item, "computed": "; ".join(i.where)} for i in ITEMS],
-        caption=(
-            "Statements, tables, figures, algorithms, experiments and examples of the paper in its order (sections by"
-            " number, appendices by letter), and the page with its condition, table or example that computes each."
-        ),
         shown=None,
     )

@@ -82,45 +82,14 @@ def report(context: Context, done: Sequence[Done]) -> Report:
     page.table(
         "cells",
         rows,
-        "Complete identity field over the first nodes of each panel. `premise_false`: more than k answers"
-        " are wrong, among the items with a certified margin; `certified`: items for which repair certifies"
-        " a value; `wrong_if_certified`: how many of these values are wrong. Wilson intervals over items.",
         shown=None,
     )
-    page.table(
-        "prediction",
-        predicted,
-        "The paper's ten designs and statistics on the first four nodes. `one wrong` keeps to the premise k"
-        " = 1, `more wrong` does not. `auc_gain`: what γ₁ adds out of fold to the prediction of exact"
-        " recovery by numbers of relations and anchors, disagreement and panel. `worse_than_no_repair`:"
-        " share of rows with positive margin after which the field is further from the truth than before."
-        " Intervals resample items.",
-    )
-    page.table(
-        "judges",
-        judged["bias"],
-        "By judge and prompt: accuracy in either order, and how often the output that was shown first wins"
-        " (fair: 0.5).",
-    )
-    page.table("together", judged["together"], "How often two asks are wrong together, relative to independence (1).")
-    page.table(
-        "together-by-unit",
-        judged["pairs"],
-        "Which judges, and which prompts, are wrong together: asks that differ in nothing else, relative to"
-        " independence (1).",
-    )
-    page.table(
-        "units",
-        judged["units"],
-        "What counts as one wrong thing: an ask, all asks with a prompt, or all asks of a judge. Repaired"
-        " with these units declared; `disagree_with_counting`: patterns on which plain counting of units"
-        " differs. Intervals resample items.",
-    )
-    page.table(
-        "counts",
-        counts,
-        "The counts behind the cells. `disagree_with_counting`: patterns on which repair and plain counting differ.",
-    )
+    page.table("prediction", predicted)
+    page.table("judges", judged["bias"])
+    page.table("together", judged["together"])
+    page.table("together-by-unit", judged["pairs"])
+    page.table("units", judged["units"])
+    page.table("counts", counts)
     page.figures.append(_figure(rows, context["cells"]))
     page.notes.extend(_notes(rows, predicted, judged))
     return page

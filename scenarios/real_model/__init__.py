@@ -75,7 +75,7 @@ def report(context: Context, done: Sequence[Done]) -> Report:
             inference.cells(rows),
             tests.table,
         ]
-        tables.append(Table.of("replay-rows", rows, caption="Every replayed field under every design.", shown=10))
+        tables.append(Table.of("replay-rows", rows, shown=10))
         figures = [_figure(tables[1])]
     page = Report()
     page.answer = _answer(documents, rows, model)
@@ -199,7 +199,7 @@ def _items(documents: Sequence[Any]) -> Table:
         for d in documents
         for c, m in zip(d["candidates"], d["marks"], strict=True)
     ]
-    return Table.of("candidates", rows, caption="Every answer as it was read, in canonical coordinates.", shown=9)
+    return Table.of("candidates", rows, shown=9)
 
 
 def _figure(cells: Table) -> Figure:
@@ -211,13 +211,7 @@ def _figure(cells: Table) -> Figure:
         xs, ys = series.setdefault(str(row[at["stratum"]]), ([], []))
         xs.append(float(row[at["gamma_1"]] or 0.0))
         ys.append(float(row[at["error"]] or 0.0))
-    return points(
-        "replay-by-design",
-        series,
-        x="γ₁ of the design",
-        y="mean normalised error after repair",
-        caption="One point per stratum and design. Positive margins repair every replayed error.",
-    )
+    return points("replay-by-design", series, x="γ₁ of the design", y="mean normalised error after repair")
 
 
 def _notes(documents: Sequence[Any], rows: Sequence[Any], model: str, log: Any, again: Any) -> list[str]:

@@ -60,9 +60,7 @@ def consistency(documents: Sequence[Document]) -> Table:
             else:
                 counts[kinds[2] if any(right) else kinds[3]] += 1
         rows.append({"task": task, "items": len(group), **counts})
-    return Table.of(
-        "consistency", rows, caption="Consistency against truth: the second count is consistency blindness in the wild."
-    )
+    return Table.of("consistency", rows)
 
 
 def shared_examples(documents: Sequence[Document], limit: int = 8) -> Table:
@@ -106,11 +104,7 @@ def hidden_only(documents: Sequence[Document]) -> Table:
     rows = [{"role": role, "kind": kind, "programs": count} for (role, kind), count in sorted(counts.items())]
     if not rows:
         return Table("programs", ("role", "kind", "programs"), ())
-    return Table.of(
-        "programs",
-        rows,
-        caption="Every generated program. A hidden-only error is invisible to any design on public signatures.",
-    )
+    return Table.of("programs", rows)
 
 
 def labels(document: Document, row: Any) -> list[Failure]:
@@ -159,10 +153,6 @@ def repairs_by_item(documents: Sequence[Document]) -> Table:
     return Table.of(
         "repairs-by-item",
         rows,
-        caption=(
-            "Every natural repair: the answer that it returns (empty for arithmetic, where it returns a value),"
-            " support, residual and edit, and the labels of its failure."
-        ),
         shown=10,
     )
 
@@ -188,10 +178,6 @@ def choices_by_item(documents: Sequence[Document]) -> Table:
     return Table.of(
         "choices-by-item",
         rows,
-        caption=(
-            "Every choice of every baseline: the answer that it returns (role and number; empty where it returns none),"
-            " and its value in canonical coordinates."
-        ),
         shown=10,
     )
 
@@ -205,13 +191,7 @@ def taxonomy(documents: Sequence[Document]) -> Table:
                 given = [each for name, budget, each in found if (name, budget) == (design.name, k)]
                 counts = {str(label): sum(label in each for each in given) for label in Failure}
                 rows.append({"task": task, "design": design.name, "k": k, "failed": len(given), **counts})
-    return Table.of(
-        "failures",
-        rows,
-        caption=(
-            "Failed natural repairs by label; labels are not exclusive. Only the margin label is what γ_k captures."
-        ),
-    )
+    return Table.of("failures", rows)
 
 
 def parsers(documents: Sequence[Document]) -> Table:
@@ -231,14 +211,7 @@ def parsers(documents: Sequence[Document]) -> Table:
         for place, rule in enumerate(rules):
             agree = sum(readings[place].value == readings[1].value for readings in found.parsed)
             rows.append(_row(task, rule, len(texts), sum(readings[place].ok for readings in found.parsed), agree))
-    return Table.of(
-        "parsers",
-        rows,
-        caption=(
-            "How many answers each rule can read, and how many it reads like the declared rule (integer-last; for code:"
-            " both ways alike)."
-        ),
-    )
+    return Table.of("parsers", rows)
 
 
 def _row(task: str, rule: str, answers: int, read: int, agree: int) -> dict[str, Any]:
@@ -291,11 +264,7 @@ def weights(documents: Sequence[Document]) -> Table:
                     "reliability": designs.prepared(design.name, dim, 1, known).gamma,
                 }
             )
-    return Table.of(
-        "weights",
-        rows,
-        caption="γ₁ under three weightings of the relations; the last from a calibration split of every fourth item.",
-    )
+    return Table.of("weights", rows)
 
 
 def tolerances() -> Table:
@@ -311,4 +280,4 @@ def tolerances() -> Table:
                     **{f"zero_at_{t:g}": value < t for t in (1e-8, 1e-10, 1e-12)},
                 }
             )
-    return Table.of("tolerances", rows, caption="The zero classification at three tolerances.")
+    return Table.of("tolerances", rows)

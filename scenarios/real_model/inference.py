@@ -63,11 +63,7 @@ def cells(rows: Sequence[Row]) -> Table:
         }
         for (stratum, design), group in found.items()
     ]
-    return Table.of(
-        "replay",
-        table,
-        caption="Authentic errors replayed: percent exactly repaired and mean normalised error by design.",
-    )
+    return Table.of("replay", table)
 
 
 def strata(rows: Sequence[Row], *, draws: int, seed: int) -> Table:
@@ -101,14 +97,7 @@ def strata(rows: Sequence[Row], *, draws: int, seed: int) -> Table:
                 "flag": "" if count >= ENOUGH_QUESTIONS else f"fewer than {ENOUGH_QUESTIONS} questions",
             }
         )
-    return Table.of(
-        "association",
-        table,
-        caption=(
-            "γ₁ against negative error; 95 % intervals that resample questions (programs: functions, whose four items"
-            " share their prompts). Pooled rows are descriptive."
-        ),
-    )
+    return Table.of("association", table)
 
 
 @dataclass(frozen=True, slots=True)

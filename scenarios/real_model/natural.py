@@ -44,14 +44,7 @@ def summary(documents: Sequence[Document], model: str) -> Table:
                 "opportunity cases": sum(opportunity(d) for d in group),
             }
         )
-    return Table.of(
-        "natural",
-        rows,
-        caption=(
-            "Percent right (mathematics: exact value; code: all hidden tests). `ours` are easier items that are not in"
-            " the paper. Methods use different numbers of calls, so this describes the candidates and is no contest."
-        ),
-    )
+    return Table.of("natural", rows)
 
 
 def families(documents: Sequence[Document]) -> Table:
@@ -60,7 +53,7 @@ def families(documents: Sequence[Document]) -> Table:
         for family in sorted({d["family"] for d in group}):
             own = [d for d in group if d["family"] == family]
             rows.append({"task": task, "family": family, "items": len(own), **_methods(own)})
-    return Table.of("families", rows, caption="Percent right by family.")
+    return Table.of("families", rows)
 
 
 def variants(documents: Sequence[Document]) -> Table:
@@ -84,14 +77,7 @@ def variants(documents: Sequence[Document]) -> Table:
                     "only_wrong_here": sum(not own and all(rest) for own, rest in zip(right, others, strict=True)),
                 }
             )
-    return Table.of(
-        "variants",
-        rows,
-        caption=(
-            "Percent right by transformed query. Where one query fails on nearly every item, mixed items come from the"
-            " query rather than from the item."
-        ),
-    )
+    return Table.of("variants", rows)
 
 
 def budgets(log: answers.Log, requests: dict[str, list[Request]], again: answers.Log) -> Table:
@@ -155,12 +141,4 @@ def repairs(documents: Sequence[Document]) -> Table:
                         "within_budget_right": percent(within),
                     }
                 )
-    return Table.of(
-        "repairs",
-        rows,
-        caption=(
-            "Repair of the natural fields. Fields with more than k wrong answers violate the theorem's assumption; the"
-            " last columns count those that don't. At γ_k = 0 several sets of answers explain the data equally well,"
-            " and which one is taken is the decoder's order: those rows are one of several possible outcomes."
-        ),
-    )
+    return Table.of("repairs", rows)

@@ -106,14 +106,7 @@ def parsers(documents: Sequence[Document]) -> Table:
         for rule in [row["rule"] for row in own[0]["reread"]]:
             found = [next(row for row in d["reread"] if row["rule"] == rule) for d in own]
             rows.append({"task": task, "rule": rule, "items": len(found), **_summary(found)})
-    return Table.of(
-        "parser-outcomes",
-        rows,
-        caption=(
-            "The protocol again under every reading rule. realised_γ: mean γ₁ of the complete design on the nodes that"
-            " have a value. Repairs are at k = 1."
-        ),
-    )
+    return Table.of("parser-outcomes", rows)
 
 
 def _summary(found: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -196,11 +189,4 @@ def weightings(documents: Sequence[Document], items: Mapping[str, answers.Item],
                     **_natural_right(own, items, weights),
                 }
             )
-    return Table.of(
-        "weight-outcomes",
-        rows,
-        caption=(
-            "Replay again under three weightings of the relations; missed: errors that a design with positive margin"
-            " did not repair. And natural fields repaired at k = 1 under each, percent right by design."
-        ),
-    )
+    return Table.of("weight-outcomes", rows)

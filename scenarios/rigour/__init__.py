@@ -169,23 +169,11 @@ def report(context: Context, done: Sequence[Done]) -> Report:
     page.check("cost", worst <= 0.3, cost, unless=context.quick and f"{cost} (quick size)")
     page.answer = _answer(total, [item.value for item in done if "large" in item.part])
     page.figures.append(_figure(rows))
-    page.table("families", rows, "Every bound checked in exact rational arithmetic, by family of fields.")
-    page.table(
-        "attacks",
-        _tricks(attacks),
-        "What was tried on `verify`, journals and the sandbox: nothing false may be accepted or believed.",
-    )
-    page.table(
-        "repairs",
-        _verdicts(attacks["repairs"]),
-        "Repairs of fields that keep to their premise, by method: verdicts, and what was false in them.",
-    )
-    page.table(
-        "rivals",
-        _verdicts(attacks["rivals"]),
-        "Repairs of any data, held against every explanation in exact rationals, by method.",
-    )
-    page.table("cost", costs, "What the proofs cost on larger fields, k = 2; the rest of a solve is 1.")
+    page.table("families", rows)
+    page.table("attacks", _tricks(attacks))
+    page.table("repairs", _verdicts(attacks["repairs"]))
+    page.table("rivals", _verdicts(attacks["rivals"]))
+    page.table("cost", costs)
     page.notes.append(
         f"A field counts as well conditioned when its margin is at least {WELL_CONDITIONED:g} of its largest column"
         " norm. Elsewhere the bounds hold just as well, and may lie further apart. Refused: entries more than 150"
@@ -363,7 +351,7 @@ def _figure(rows: Sequence[dict[str, Any]]) -> Figure:
         axes.set_yticks(places, [row["family"] for row in rows])
         axes.set_xlabel("widest relative gap, well-conditioned fields (line: what is allowed)")
 
-    return draw("gaps", paint, caption="Lower and upper bound, by family.", size=(6.4, 1.0 + 0.35 * len(rows)))
+    return draw("gaps", paint, size=(6.4, 1.0 + 0.35 * len(rows)))
 
 
 SCENARIO = Scenario.declared("rigour", parts, run, report)
