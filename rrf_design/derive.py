@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from rrf_design.blocks import Anchor, Relation, SharedNoise
-from rrf_design.checker.rates import tolerated
+from rrf_design.checker.tails import tolerated
 from rrf_design.errors import InputError
 from rrf_design.field import Node
 from rrf_design.market import exact

@@ -165,6 +165,14 @@ def test_the_checker_is_shipped_alone(tmp_path: Path) -> None:
     assert made.stdout.startswith("not a certificate"), made.stderr
 
 
+def test_a_promise_is_re_proved_without_what_proves_certificates() -> None:
+    """A policy or an audit needs counts and words: no operator, no compiler, no search."""
+    code = f"import sys, {CHECKER}.promises; print(*(name for name in sys.modules if name.startswith('{CHECKER}.')))"
+    made = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    parts = {name.removeprefix(f"{CHECKER}.") for name in made.stdout.split()}
+    assert parts == {"forms", "promise_words", "promises", "tails"}
+
+
 def test_scenarios_use_public_names_only() -> None:
     assert list(_private_imports("scenarios")) == []
 

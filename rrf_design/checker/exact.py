@@ -9,6 +9,8 @@ could. The entries of B are doubles and so are rational numbers; nothing here ro
 from __future__ import annotations
 
 import math
+import sys
+from collections.abc import Callable
 from enum import StrEnum
 from fractions import Fraction
 from typing import Any
@@ -23,6 +25,7 @@ RATIONAL_ORDER = 40
 
 
 MOST_COLUMNS = 300  # of a matrix that is settled in balls: a few seconds
+LARGEST = sys.float_info.max
 MOST_ROWS = 4000  # of a matrix whose rank is taken
 DOUBTFUL = 10**12  # a quotient below the squared size of the matrix over this may be rounding of an exact zero
 
@@ -41,19 +44,11 @@ def rational(value: float) -> fmpq:
 
 
 def _exact_gram(columns: NDArray[np.float64]) -> list[list[fmpq]]:
-    """CᵀC of a small dense matrix, exactly (rows that are zero are skipped)."""
-    rows = [[(j, rational(x)) for j, x in enumerate(row) if x != 0.0] for row in columns]
-    order = columns.shape[1]
-    gram = [[fmpq(0)] * order for _ in range(order)]
-    for row in rows:
-        for i, x in row:
-            for j, y in row:
-                if j <= i:
-                    gram[i][j] += x * y
-    for i in range(order):
-        for j in range(i):
-            gram[j][i] = gram[i][j]
-    return gram
+    """CᵀC of a dense matrix, exactly."""
+    numbers, exponent = _whole_numbers(columns.ravel())
+    whole = fmpz_mat(*columns.shape, numbers)
+    gram, unit, order = whole.transpose() * whole, 1 << (2 * exponent), columns.shape[1]
+    return [[fmpq(int(gram[i, j]), unit) for j in range(order)] for i in range(order)]
 
 
 def definiteness(columns: NDArray[np.float64], *, floor: float, radii: tuple[float, ...] = ()) -> ProofOutcome:
@@ -63,21 +58,9 @@ def definiteness(columns: NDArray[np.float64], *, floor: float, radii: tuple[flo
     """
     if columns.shape[1] > MOST_COLUMNS:
         return ProofOutcome.UNDECIDED
-    gram = _exact_gram(columns)
     squares = sum((rational(x) * rational(x) for x in radii), fmpq(0))
-    before = ctx.prec
-    try:
-        for precision in PRECISIONS:
-            ctx.prec = precision
-            level = arb(rational(floor)) + arb(squares).sqrt()
-            outcome = _ball_pivots(gram, level * level)
-            if outcome is not ProofOutcome.UNDECIDED:
-                return outcome
-    finally:
-        ctx.prec = before
-    if squares == 0 and len(gram) <= RATIONAL_ORDER:
-        return _rational_pivots(gram, rational(floor) * rational(floor))
-    return ProofOutcome.UNDECIDED
+    exactly = rational(floor) * rational(floor) if squares == 0 else None
+    return _settled(_exact_gram(columns), lambda: (arb(rational(floor)) + arb(squares).sqrt()) ** 2, exactly)
 
 
 def dominated(matrix: list[list[float]], level: float) -> bool:
@@ -90,51 +73,45 @@ def dominated(matrix: list[list[float]], level: float) -> bool:
         return False
     if any(matrix[i][j] != matrix[j][i] for i in range(order) for j in range(i)):
         return False
-    negative = [[-rational(x) for x in row] for row in matrix]
-    before = ctx.prec
-    try:
-        for precision in PRECISIONS:
-            ctx.prec = precision
-            outcome = _ball_pivots(negative, -arb(rational(level)))
-            if outcome is not ProofOutcome.UNDECIDED:
-                return outcome is ProofOutcome.PROVED
-    finally:
-        ctx.prec = before
-    return order <= RATIONAL_ORDER and _rational_pivots(negative, -rational(level)) is ProofOutcome.PROVED
+    negative, shift = [[-rational(x) for x in row] for row in matrix], -rational(level)
+    return _settled(negative, lambda: arb(shift), shift) is ProofOutcome.PROVED
 
 
-def _ball_pivots(gram: list[list[fmpq]], shift: arb) -> ProofOutcome:
-    order = len(gram)
-    work = [[arb(gram[i][j]) - (shift if i == j else 0) for j in range(i + 1)] for i in range(order)]
-    for p in range(order):
-        pivot = work[p][p]
-        if pivot < 0:
+def _settled(matrix: list[list[fmpq]], shift: Callable[[], arb], exactly: fmpq | None) -> ProofOutcome:
+    """Is M − shift·I positive semidefinite? In balls; where these are too wide, in rationals, if
+    the shift is one.
+    """
+    for precision in PRECISIONS:
+        with ctx.workprec(precision):
+            outcome = eliminated(_lowered(matrix, arb, shift()), exact=False)
+        if outcome is not ProofOutcome.UNDECIDED:
+            return outcome
+    if exactly is not None and len(matrix) <= RATIONAL_ORDER:
+        return eliminated(_lowered(matrix, fmpq, exactly), exact=True)
+    return ProofOutcome.UNDECIDED
+
+
+def _lowered(matrix: list[list[fmpq]], number: Callable[[fmpq], Any], shift: Any) -> list[list[Any]]:
+    return [[number(x) - (shift if i == j else 0) for j, x in enumerate(row[: i + 1])] for i, row in enumerate(matrix)]
+
+
+def eliminated(work: list[list[Any]], *, exact: bool) -> ProofOutcome:
+    """Is a symmetric matrix, given by its lower triangle, positive semidefinite?
+
+    By elimination, in place. Exactly, a zero pivot needs a zero row; a ball that holds zero decides
+    nothing.
+    """
+    for p in range(len(work)):
+        pivot, rest = work[p][p], range(p + 1, len(work))
+        if not pivot > 0 and not exact:
+            return ProofOutcome.REFUTED if pivot < 0 else ProofOutcome.UNDECIDED
+        if pivot < 0 or (pivot == 0 and any(work[i][p] != 0 for i in rest)):
             return ProofOutcome.REFUTED
-        if not pivot > 0:
-            return ProofOutcome.UNDECIDED
-        for i in range(p + 1, order):
-            ratio = work[i][p] / pivot
-            for j in range(p + 1, i + 1):
-                work[i][j] -= ratio * work[j][p]
-    return ProofOutcome.PROVED
-
-
-def _rational_pivots(gram: list[list[fmpq]], shift: fmpq) -> ProofOutcome:
-    """Semidefinite elimination: a zero pivot needs a zero row."""
-    order = len(gram)
-    work = [[gram[i][j] - (shift if i == j else 0) for j in range(i + 1)] for i in range(order)]
-    for p in range(order):
-        pivot = work[p][p]
-        if pivot < 0 or (pivot == 0 and any(work[i][p] != 0 for i in range(p + 1, order))):
-            return ProofOutcome.REFUTED
-        if pivot == 0:
-            continue
-        for i in range(p + 1, order):
-            if work[i][p] == 0:
-                continue
-            ratio = work[i][p] / pivot
-            for j in range(p + 1, i + 1):
-                work[i][j] -= ratio * work[j][p]
+        for i in rest:
+            if work[i][p] != 0 or not exact:
+                ratio = work[i][p] / pivot
+                for j in range(p + 1, i + 1):
+                    work[i][j] -= ratio * work[j][p]
     return ProofOutcome.PROVED
 
 
@@ -188,15 +165,15 @@ def sqrt_up(value: Fraction) -> float:
     """A double that is certainly at least √value, and next to it."""
     guess = _sqrt(value)
     while guess < math.inf and Fraction(guess) ** 2 < value:
-        guess = float(np.nextafter(guess, np.inf))
+        guess = math.nextafter(guess, math.inf)
     return guess
 
 
 def sqrt_down(value: Fraction) -> float:
     """A double that is certainly at most √value, and next to it; 0 for what is not positive."""
-    guess = min(_sqrt(value), float(np.finfo(np.float64).max))
+    guess = min(_sqrt(value), LARGEST)
     while guess > 0.0 and Fraction(guess) ** 2 > value:
-        guess = float(np.nextafter(guess, 0.0))
+        guess = math.nextafter(guess, 0.0)
     return guess
 
 
@@ -216,17 +193,17 @@ def _sqrt(value: Fraction) -> float:
 def float_up(value: Fraction) -> float:
     """The least double that is not below; infinite beyond the largest."""
     guess = _nearest(value)
-    return guess if guess == math.inf or Fraction(guess) >= value else float(np.nextafter(guess, np.inf))
+    return guess if guess == math.inf or Fraction(guess) >= value else math.nextafter(guess, math.inf)
 
 
 def float_down(value: Fraction) -> float:
     """The largest double that is not above."""
-    guess = min(_nearest(value), float(np.finfo(np.float64).max))
-    return guess if Fraction(guess) <= value else float(np.nextafter(guess, -np.inf))
+    guess = min(_nearest(value), LARGEST)
+    return guess if Fraction(guess) <= value else math.nextafter(guess, -math.inf)
 
 
 def _nearest(value: Fraction) -> float:
     try:
         return float(value)
     except OverflowError:
-        return math.inf if value > 0 else -float(np.finfo(np.float64).max)
+        return math.inf if value > 0 else -LARGEST

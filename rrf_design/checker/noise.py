@@ -91,29 +91,21 @@ def covers(kind: NoiseKind, *, epsilon: float, sigma: float, rows: int, confiden
     """Is P(‖ξ‖ ≤ epsilon) ≥ confidence certain for this noise?"""
     if sigma == 0.0 or rows == 0:
         return epsilon >= 0.0
-    before = ctx.prec
-    ctx.prec = PRECISION
-    try:
+    with ctx.workprec(PRECISION):
         if kind in (NoiseKind.CHI, NoiseKind.CORRELATED):
             ratio = arb(rational(epsilon)) / arb(rational(sigma))
             inside = (ratio * ratio / 2).gamma_lower(arb(rows) / 2, regularized=1)
             return bool(inside >= arb(rational(confidence)))
         return bool(arb(rational(epsilon)) >= _formula(kind, sigma, rows, confidence))
-    finally:
-        ctx.prec = before
 
 
 def _formula(kind: NoiseKind, sigma: float, rows: int, confidence: float) -> arb:
-    before = ctx.prec
-    ctx.prec = PRECISION
-    try:
+    with ctx.workprec(PRECISION):
         t = -(arb(fmpq(1) - rational(confidence)).log())
         m = arb(rows)
         if kind is NoiseKind.GAUSSIAN:
             return arb(rational(sigma)) * (m.sqrt() + (2 * t).sqrt())
         return arb(rational(sigma)) * (m + 2 * (m * t).sqrt() + 2 * t).sqrt()
-    finally:
-        ctx.prec = before
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,9 +140,7 @@ def covers_answers(claim: AnswerNoise, columns: Callable[[str], Any], delivered:
 
     `columns` gives the columns of B of a node, as a sparse matrix.
     """
-    before = ctx.prec
-    ctx.prec = PRECISION
-    try:
+    with ctx.workprec(PRECISION):
         total, tallest, rows = fmpq(0), fmpq(0), dict[int, fmpq]()
         own, widest = fmpq(0), fmpq(0)
         for name, deviation in claim.nodes.items():
@@ -169,8 +159,6 @@ def covers_answers(claim: AnswerNoise, columns: Callable[[str], Any], delivered:
         image = scattered(arb(total), arb(norm2), claim.confidence)
         alone = scattered(arb(own), arb(widest), claim.confidence)
         return bool(arb(rational(claim.image)) >= image and arb(rational(claim.own)) >= alone)
-    finally:
-        ctx.prec = before
 
 
 def inflation(*, rows: int, repeats: int, confidence: float) -> float:
@@ -202,9 +190,7 @@ def inflation(*, rows: int, repeats: int, confidence: float) -> float:
 
 def covers_estimate(factor: float, *, rows: int, repeats: int, confidence: float) -> bool:
     """Is that factor large enough, for certain?"""
-    before = ctx.prec
-    ctx.prec = PRECISION
-    try:
+    with ctx.workprec(PRECISION):
         degrees, missed = arb(repeats - 1), arb(fmpq(1) - rational(confidence))
         if repeats < 2 or factor < 1.0:
             return False
@@ -213,8 +199,6 @@ def covers_estimate(factor: float, *, rows: int, repeats: int, confidence: float
             return bool(below <= missed)
         root = 1 - (arb(rows) / degrees).sqrt() - (-2 * missed.log() / degrees).sqrt()
         return bool(root > 0 and arb(rational(factor)) * root * root >= 1)
-    finally:
-        ctx.prec = before
 
 
 def joint_confidence(*confidences: float | None) -> float | None:
@@ -351,97 +335,67 @@ def promised(error: Mapping[str, Any]) -> float | None:
     return bound
 
 
-def check_errors(document: dict[str, Any], record: OperatorRecord) -> None:
-    """Refused unless every error bound is at least what the certified numbers imply, in rational
-    arithmetic.
+def check_errors(document: dict[str, Any], record: OperatorRecord) -> str:
+    """Refused unless what the `error` section assumes is possible, and every bound in it is at
+    least, and its probability at most, what the certified numbers imply: the section is made again.
     """
     claim, noise = document["error"], document["noise"]
-    lower, upper = Fraction(document["margin"]["lower"]), Fraction(document["margin"]["upper"])
-    epsilon = None if noise["epsilon"] is None else Fraction(noise["epsilon"])
     for key in ("amplitude", "largest_error", "delta"):
         if claim[key] is not None and claim[key] <= 0:
             raise Refused(f"error.{key}: must be positive")
-    norms = claim["norms"]
+    norms, tolerances, tail = claim["norms"], claim["tolerances"], claim["tail"]
     if not record.radii.any() and not (claim["amplitude"] is norms is None):
         raise Refused("error: amplitude and norms belong to uncertain blocks, and there are none")
     if norms is not None and not all(_is_size(value) for value in norms.values()):
         raise Refused("error.norms: must hold numbers of at least 0")
-    square = _least_spread(record, claim["amplitude"], norms)
-    if (square is None) != (claim["spread"] is None):
-        raise Refused(f"error.spread: must be {'null' if square is None else 'a number'} here")
-    if square is not None and (claim["spread"] < 0 or Fraction(claim["spread"]) ** 2 < square):
-        raise Refused("error.spread: is smaller than radii and field imply")
-    spread = None if square is None else Fraction(claim["spread"])
-    answers = noise.get("answers") or {"image": 0, "own": 0}
-    image, own = Fraction(answers["image"]), Fraction(answers["own"])
-    _at_least(claim, "effective_epsilon", None if epsilon is None or spread is None else epsilon + spread + image)
-    effective = None if claim["effective_epsilon"] is None else Fraction(claim["effective_epsilon"])
-    _at_least(claim, "bound", 2 * effective / lower + own if effective is not None and lower > 0 else None)
-    if "answers" in noise and any(claim[key] is not None for key in ("minimax", "tolerances", "tail")):
+    sizes = {key: () if part is None else part.values() for key, part in (("tolerances", tolerances), ("tail", tail))}
+    for key, numbers in sizes.items():
+        if any(number is not None and number < 0 for number in numbers):
+            raise Refused(f"error.{key}: must not be negative")
+    scatter = AnswerNoise(**noise["answers"]) if "answers" in noise else None
+    if scatter is not None and any(claim[key] is not None for key in ("minimax", "tolerances", "tail")):
         raise Refused("error: minimax, tolerances and tail do not go with answers that scatter")
-    _check_minimax(claim, noise, epsilon, effective, lower, upper)
-    _check_extras(claim, effective, lower)
+    parts = (noise, noise.get("answers"), noise.get("estimated"), document["uncertainty"])
+    rates = (document["protection"] or {}).get("rates")
+    made = error_section(
+        record,
+        ErrorTerms(
+            lower=document["margin"]["lower"],
+            upper=document["margin"]["upper"],
+            epsilon=noise["epsilon"],
+            sigma=noise["sigma"] if noise["kind"] in (NoiseKind.GAUSSIAN, NoiseKind.CHI) else None,
+            field=FieldBound(claim["amplitude"], norms),
+            largest_error=claim["largest_error"],
+            delta=claim["delta"],
+            confidence=joint_confidence(*(part["confidence"] for part in (*parts, rates) if part is not None)),
+            tolerances=None if tolerances is None else Tolerances(*(tolerances[key] for key in Tolerances.__slots__)),
+            tail=None if tail is None else Tail(tail["norm"], tail["image"]),
+            answers=scatter,
+        ),
+    )
+    _check_covered(claim, made, "error")
+    return f"error bound {promised(claim)!r}"
 
 
 def _is_size(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and 0.0 <= value < float("inf")
 
 
-def _check_minimax(
-    claim: dict[str, Any],
-    noise: dict[str, Any],
-    epsilon: Fraction | None,
-    effective: Fraction | None,
-    lower: Fraction,
-    upper: Fraction,
-) -> None:
-    bracket = claim["minimax"]
-    if (bracket is not None) != (effective is not None and claim["largest_error"] is not None):
-        raise Refused("error.minimax: needs a radius and a largest error, and only these")
-    if bracket is None or epsilon is None or effective is None:
-        return
-    largest = Fraction(claim["largest_error"])
-    floor = min(largest, 2 * epsilon / upper if upper > 0 else largest) / 2
-    ceiling = min(largest, 2 * effective / lower if lower > 0 else largest)
-    if not 0 <= Fraction(bracket["lower"]) <= floor or Fraction(bracket["upper"]) < ceiling:
-        raise Refused("error.minimax: the bracket is narrower than the margin allows")
-    gaussian = noise["kind"] in ("gaussian", "chi")
-    if gaussian != (bracket["gaussian_lower"] is not None):
-        raise Refused("error.minimax.gaussian_lower: belongs to Gaussian noise, and only there")
-    if gaussian:
-        sigma = Fraction(noise["sigma"])
-        floor = min(largest, sigma / upper if upper > 0 else largest) / 8
-        if not 0 <= Fraction(bracket["gaussian_lower"]) <= floor:
-            raise Refused("error.minimax.gaussian_lower: is more than the margin allows")
+FLOORS = ("lower", "gaussian_lower", "confidence")
+"""Entries of an `error` section that may be smaller than what is proven; others may be larger."""
 
 
-def _check_extras(claim: dict[str, Any], epsilon: Fraction | None, lower: Fraction) -> None:
-    part = claim["tolerances"]
-    if part is not None:
-        values = {key: Fraction(part[key]) for key in Tolerances.__slots__}
-        if min(values.values()) < 0:
-            raise Refused("error.tolerances: must not be negative")
-        square = (values["relation_truth"] + values["relation_estimate"]) ** 2
-        square += (values["anchor_truth"] + values["anchor_estimate"]) ** 2
-        if (part["bound"] is None) != (lower == 0):
-            raise Refused("error.tolerances.bound: needs a positive margin, and only that")
-        if part["bound"] is not None and (part["bound"] < 0 or (Fraction(part["bound"]) * lower) ** 2 < square):
-            raise Refused("error.tolerances.bound: is smaller than the tolerances imply")
-    part = claim["tail"]
-    if part is not None:
-        if min(part["norm"], part["image"]) < 0:
-            raise Refused("error.tail: must not be negative")
-        wanted = None
-        if epsilon is not None and lower > 0:
-            wanted = Fraction(part["norm"]) + 2 * (epsilon + Fraction(part["image"])) / lower
-        _at_least(part, "bound", wanted, "error.tail.")
-
-
-def _at_least(claim: dict[str, Any], key: str, wanted: Fraction | None, where: str = "error.") -> None:
-    if (wanted is None) != (claim[key] is None):
-        raise Refused(f"{where}{key}: must be {'null' if wanted is None else 'a number'} here")
-    if wanted is not None and Fraction(claim[key]) < wanted:
-        raise Refused(f"{where}{key}: {claim[key]!r} is smaller than the certified numbers imply")
+def _check_covered(claim: Mapping[str, Any], made: Mapping[str, Any], where: str) -> None:
+    for key, value in made.items():
+        told, place = claim[key], f"{where}.{key}"
+        if (value is None) != (told is None):
+            raise Refused(f"{place}: must be {'null' if value is None else 'a number'} here")
+        if isinstance(value, Mapping):
+            _check_covered(told, value, place)
+        elif value is not None and key in FLOORS and not 0 <= told <= value:
+            raise Refused(f"{place}: {told!r} is more than the certified numbers imply")
+        elif value is not None and key not in FLOORS and told < value:
+            raise Refused(f"{place}: {told!r} is smaller than the certified numbers imply")
 
 
 def _ratio(epsilon: float | None, margin: float, own: Fraction) -> float | None:

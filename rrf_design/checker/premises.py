@@ -15,6 +15,8 @@ that.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -24,9 +26,10 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from rrf_design.checker.exact import squared_image, squared_norm
+from rrf_design.checker.promise_words import percent_above, plain_percent
 from rrf_design.checker.protection import ProtectionClaim
-from rrf_design.checker.rates import at_most
 from rrf_design.checker.record import OperatorRecord
+from rrf_design.checker.tails import at_most, is_drawn, refutes
 from rrf_design.errors import Refused
 
 
@@ -219,3 +222,79 @@ def _check_side(
 
 def _block_index(record: OperatorRecord) -> dict[str, int]:
     return {name: j for j, name in enumerate(record.block_ids)}
+
+
+MOST = 2_000_000
+OTHER = "-"
+"""The mark of a drawn item that is asked something else."""
+
+
+def failures(wrong: Mapping[str, str], units: Sequence[Sequence[str]], k: int, items: int) -> int:
+    """Items in which more than k units have a wrong answer."""
+    return sum(sum(any(wrong[node][at] == "1" for node in unit) for unit in units) > k for at in range(items))
+
+
+def alike(wrong: Mapping[str, str], items: int) -> int:
+    """How many of the drawn items are of this kind."""
+    first = next(iter(wrong.values()), "")
+    return items - first.count(OTHER)
+
+
+def rate_above(items: int, failed: int, confidence: float) -> float:
+    """The smallest rate that the count refutes, with all above it (Clopper and Pearson, one-sided),
+    rounded upwards.
+    """
+    from scipy.special import betaincinv
+
+    if failed >= items:
+        return 1.0
+    rate, step = float(betaincinv(failed + 1, items - failed, confidence)), 2.0**-52
+    level = 1 - Fraction(str(confidence))
+    while not refutes(items, failed, Fraction(rate), level):
+        rate, step = min(1.0, rate * (1.0 + step) + 2.0**-1000), 2.0 * step
+    return rate
+
+
+def sentence(section: Mapping[str, Any], k: int, units: Sequence[Sequence[str]]) -> str:
+    what = "answers" if all(len(unit) == 1 for unit in units) else "units"
+    drawn = len(section["places"])
+    counted, source = alike(section["wrong"], drawn), f"drawn from {section['table']} ({section['size']:,} items)"
+    if not counted:
+        return (
+            f"None of the {drawn:,} items {source} is asked what this one is: the pilot says nothing about its premise."
+        )
+    kind = "" if counted == drawn else f" that are asked the same, among {drawn:,}"
+    return (
+        f"More than {k} of {len(units)} {what} were wrong in {section['more_than_k']:,} of {counted:,} items{kind}"
+        f" {source}: with confidence {plain_percent(section['confidence'])}, at most"
+        f" {percent_above(Fraction(section['bound']))} of items drawn like them fail the premise."
+    )
+
+
+def check_pilot(section: Mapping[str, Any], nodes: Sequence[str], units: Sequence[Sequence[str]] | None, k: int) -> str:
+    """Refused unless draw, count, bound and sentence are what the marks say."""
+    places, size, wrong = section["places"], section["size"], section["wrong"]
+    if not 0 < len(places) <= size <= MOST or section["seed"] < 0:
+        raise Refused(f"pilot: {len(places)} items drawn from {size}")
+    if not is_drawn(places, size, section["seed"], section["population"]):
+        raise Refused("pilot.places: seed and digest draw other items")
+    if set(wrong) != set(nodes):
+        raise Refused("pilot.wrong: must have the marks of every node of the operator, and of no other")
+    for name, marks in wrong.items():
+        if type(marks) is not str or len(marks) != len(places) or set(marks) - {"0", "1", OTHER}:
+            raise Refused(f"pilot.wrong: {name!r:.60} should have a 0, 1 or {OTHER} for each item drawn")
+    if len({tuple(mark == OTHER for mark in marks) for marks in wrong.values()}) > 1:
+        raise Refused("pilot.wrong: an item that is asked something else is so at every node")
+    counted = alike(wrong, len(places))
+    groups = [[name] for name in nodes] if units is None else units
+    failed = failures(wrong, groups, k, len(places))
+    if section["more_than_k"] != failed:
+        raise Refused(f"pilot.more_than_k: the marks say {failed}")
+    sure, bound = section["confidence"], section["bound"]
+    if not 0 < sure < 1 or not 0 <= bound <= 1 or not math.isfinite(bound):
+        raise Refused("pilot: confidence and bound must be shares")
+    if not refutes(counted, failed, Fraction(bound), 1 - Fraction(str(sure))):
+        raise Refused(f"pilot.bound: {bound!r} is claimed, {failed} of {counted} do not prove it")
+    if section["sentence"] != sentence(section, k, groups):
+        raise Refused("pilot.sentence: is not what the figures say")
+    return f"{failed} of {counted} drawn items recounted: at most {bound:.4g} fail the premise, confidence {sure:g}"

@@ -24,7 +24,6 @@ from itertools import pairwise
 from json import dumps
 from typing import Any
 
-from rrf_design.checker.document import is_drawn
 from rrf_design.checker.forms import (
     Document,
     Told,
@@ -67,7 +66,9 @@ from rrf_design.checker.tails import (
     binomial,
     decided,
     first_look,
+    is_drawn,
     promised,
+    refutes,
     room,
 )
 from rrf_design.errors import Refused
@@ -464,10 +465,7 @@ def _rate(items: int, wrong: int, sure: Fraction) -> Told:
     """Any rate that the count refutes, with all above it (Clopper and Pearson, one-sided)."""
 
     def refuted(bound: Any) -> bool:
-        if type(bound) not in (int, float):
-            return False
-        rate = Fraction(bound)
-        return rate >= 1 or (rate > 0 and binomial(items, rate, wrong).at_most(1 - sure))
+        return type(bound) in (int, float) and refutes(items, wrong, Fraction(bound), 1 - sure)
 
     return Told(f"{wrong} of {items}, with a bound that they prove", refuted)
 

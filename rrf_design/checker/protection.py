@@ -40,7 +40,7 @@ from flint import fmpq
 from numpy.typing import NDArray
 
 from rrf_design.checker._gram import ORDER
-from rrf_design.checker.exact import ProofOutcome, rational
+from rrf_design.checker.exact import ProofOutcome, eliminated, rational
 from rrf_design.checker.proofs import CAPACITY, Clock, Proof, refusal, rooted_at, run_searches
 from rrf_design.checker.record import OperatorRecord, calm_columns
 from rrf_design.errors import Refused
@@ -203,7 +203,7 @@ def _exactly(
     square = rational(claim.floor) * rational(claim.floor)
     ratio = square / (1 - square) if claim.checks_count else fmpq(0)
     width = len(order)
-    work = [[fmpq(0)] * width for _ in range(width)]
+    work = [[fmpq(0)] * (i + 1) for i in range(width)]
     for row, lost in zip(part[:, order], gone, strict=True):
         weight = -ratio if lost else fmpq(1)
         entries = [(i, rational(x)) for i, x in enumerate(row) if x != 0.0]
@@ -213,16 +213,7 @@ def _exactly(
                     work[i][j] += weight * x * y
     for i in range(int(np.count_nonzero(~wanted)), width):
         work[i][i] -= square
-    for p in range(width):
-        pivot = work[p][p]
-        if pivot < 0 or (pivot == 0 and any(work[i][p] != 0 for i in range(p + 1, width))):
-            return ProofOutcome.REFUTED
-        for i in range(p + 1, width):
-            if work[i][p] != 0:
-                factor = work[i][p] / pivot
-                for j in range(p + 1, i + 1):
-                    work[i][j] -= factor * work[j][p]
-    return ProofOutcome.PROVED
+    return eliminated(work, exact=True)
 
 
 class _Field:

@@ -120,6 +120,12 @@ class OperatorRecord:
     def columns(self) -> int:
         return int(self.node_sizes.sum())
 
+    @property
+    def counts(self) -> dict[str, int]:
+        """What a document says of it beside its digest."""
+        sizes = {"rows": self.rows, "columns": self.columns}
+        return {**sizes, "nodes": len(self.node_ids), "blocks": len(self.block_ids)}
+
     @cached_property
     def node_starts(self) -> NDArray[np.int64]:
         return np.concatenate([[0], np.cumsum(self.node_sizes)]).astype(np.int64)
@@ -209,14 +215,15 @@ class OperatorRecord:
         head: dict[str, Any] = {
             "storage": "inline" if file is None else "file",
             "digest": self.digest,
-            "rows": self.rows,
-            "columns": self.columns,
-            "nodes": len(self.node_ids),
-            "blocks": len(self.block_ids),
+            **self.counts,
         }
         if file is not None:
             return {**head, "file": file}
-        return {**head, **{name: _as_list(getattr(self, name)) for name in ARRAYS}}
+        return {
+            **head,
+            **{name: list(getattr(self, name)) for name in _NAMES},
+            **{name: getattr(self, name).tolist() for name in (*_INTEGERS, "radii", "data")},
+        }
 
 
 def record_from_lists(fields: dict[str, Any]) -> OperatorRecord:
@@ -318,7 +325,3 @@ def _typed(array: NDArray[Any], name: str, file: str) -> Any:
     if kind == "U":
         return tuple(str(item) for item in array)
     return array.astype(np.int64 if kind == "i" else np.float64)
-
-
-def _as_list(value: Any) -> list[Any]:
-    return list(value) if isinstance(value, tuple) else list(value.tolist())

@@ -16,12 +16,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from hashlib import sha256
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-
-from rrf_design.checker.document import PRECISIONS
 
 Counts = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -29,6 +29,7 @@ PRIOR = (1.0, 20.0)
 """Beta(1, 20): the one prior of audits and of pilots that grow; another one could have been chosen
 after looking.
 """
+PRECISIONS = (128, 512, 2048)
 CELLS = 1 << 20
 """Terms of tails that are summed at a time."""
 
@@ -36,6 +37,44 @@ CELLS = 1 << 20
 def room(size: int) -> float:
     """The relative error that a tail among so many items is allowed in floats."""
     return 1e-6 * max(1.0, size / 10_000_000)
+
+
+def is_drawn(places: Sequence[int], size: int, seed: int, population: str) -> bool:
+    """Are these the first places of the random order, sorted by SHA-256 of digest, seed and place?
+
+    A false draw mostly shows after a few looks.
+    """
+    head = f"{population}:{seed}:".encode("utf-8", "surrogatepass")
+
+    def key(place: int) -> bytes:
+        return sha256(head + b"%d" % place).digest()
+
+    keys = [key(place) for place in places if 0 <= place < size]
+    if len(keys) != len(places) or any(first >= second for first, second in pairwise(keys)):
+        return False
+    drawn = set(places)
+    return all(place in drawn or key(place) > keys[-1] for place in range(size))
+
+
+def at_most(rates: Sequence[float], most: int) -> Fraction:
+    """The probability that at most so many checks are wrong, exactly: check i is wrong altogether
+    with probability at most r_i, independently of the others (a binomial's tail, with different
+    rates Poisson's).
+    """
+    chances = [Fraction(1)] + [Fraction(0)] * max(most, 0)  # of exactly 0, 1, ... wrong ones
+    for rate in map(Fraction, rates):
+        for wrong in range(len(chances) - 1, 0, -1):
+            chances[wrong] = chances[wrong] * (1 - rate) + chances[wrong - 1] * rate
+        chances[0] *= 1 - rate
+    return sum(chances, Fraction(0)) if most >= 0 else Fraction(0)
+
+
+def tolerated(rates: Sequence[float], confidence: float) -> int:
+    """The least number of wrong checks that is not exceeded with this confidence."""
+    most = 0
+    while at_most(rates, most) < Fraction(confidence):
+        most += 1
+    return most
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +126,11 @@ def binomial(drawn: int, rate: Fraction, seen: int) -> CountTail:
         return bool(ways * level.denominator <= level.numerator * b**drawn)
 
     return CountTail(value, exactly, room(drawn))
+
+
+def refutes(items: int, wrong: int, rate: Fraction, level: Fraction) -> bool:
+    """Is P(Bin(items, rate) ≤ wrong) ≤ level: does no rate as large explain so few wrong ones?"""
+    return rate >= 1 or (rate > 0 and binomial(items, rate, wrong).at_most(level))
 
 
 @lru_cache(maxsize=100_000)
@@ -385,11 +429,10 @@ def _in_balls(terms: Callable[[], tuple[Any, Iterable[Any]]], level: Fraction) -
     """
     from flint import arb, ctx
 
-    before = ctx.prec
-    try:
-        for ctx.prec in PRECISIONS:
+    for bits in PRECISIONS:
+        with ctx.workprec(bits):
             total, quotients = terms()
-            term, tiny = total, arb(2) ** -(ctx.prec + 20)
+            term, tiny = total, arb(2) ** -(bits + 20)
             for quotient in quotients:
                 term = term * quotient
                 total = total + term
@@ -399,8 +442,6 @@ def _in_balls(terms: Callable[[], tuple[Any, Iterable[Any]]], level: Fraction) -
             wanted = _ball(level)
             if total <= wanted or total > wanted:
                 return bool(total <= wanted)
-    finally:
-        ctx.prec = before
     return None
 
 

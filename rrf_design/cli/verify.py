@@ -33,7 +33,6 @@ def verify_verb(
 
     Example: rrf-design verify certificate.json
     """
-    from rrf_design.checker import verify as prove
     from rrf_design.errors import InputError
 
     kind = _promise_kind(certificate)
@@ -43,6 +42,8 @@ def verify_verb(
         _verify_promise(certificate, kind, delivered, junit=junit, as_json=as_json)
     if delivered is not None:
         raise InputError(f"--delivered is the file that an audit speaks of; {certificate.name} is no audit")
+    from rrf_design.checker import verify as prove
+
     with progress_bar("verification", quiet=quiet) as progress:
         result = prove(certificate, time_limit=time_limit, progress=progress)
     fault = None if result.valid else result.reason

@@ -9,7 +9,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from rrf_design.certificates.issue import Certificate
-from rrf_design.checker.document import OTHER, alike, check_pilot, content_digest, failures, rate_above, sentence
+from rrf_design.checker.document import content_digest
+from rrf_design.checker.premises import OTHER, alike, check_pilot, failures, rate_above, sentence
 from rrf_design.checker.promises import prove_policy
 from rrf_design.errors import InputError, Refused
 from rrf_design.promises._pilot_design import Population

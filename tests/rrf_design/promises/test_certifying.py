@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from rrf_design import certify, verify
-from rrf_design.checker.document import content_digest, rate_above
+from rrf_design.checker.document import content_digest
+from rrf_design.checker.premises import rate_above
 from rrf_design.errors import InputError, Refused
 from rrf_design.promises import PilotSettings
 from rrf_design.promises.premise import premise_summary, with_pilot, with_pilot_of_table

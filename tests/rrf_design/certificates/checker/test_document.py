@@ -15,19 +15,10 @@ from typing import Any
 import pytest
 
 from rrf_design.certificates.issue import certify
-from rrf_design.checker.document import (
-    SECTIONS,
-    _in_percent,
-    check_form,
-    check_pilot,
-    content_digest,
-    failures,
-    is_drawn,
-    parse,
-    rate_above,
-    refutes,
-    sentence,
-)
+from rrf_design.checker.document import SECTIONS, check_form, content_digest, parse
+from rrf_design.checker.premises import check_pilot, failures, rate_above, sentence
+from rrf_design.checker.promise_words import percent_above
+from rrf_design.checker.tails import is_drawn, refutes
 from rrf_design.errors import Refused
 
 from ..conftest import triangle
@@ -153,20 +144,20 @@ def test_a_rate_is_refuted_exactly_where_rationals_say_so(items: int, failed: in
     level = 1 - Fraction(str(confidence))
     bound = rate_above(items, failed, confidence)
     for rate in (bound, bound * (1 - 1e-9), bound * (1 + 1e-9), 0.5, 1e-12):
-        assert refutes(items, failed, rate, confidence) is (tail(rate) <= level)
-    assert refutes(items, failed, bound, confidence)
-    assert not refutes(items, failed, bound * (1 - 1e-9), confidence)
+        assert refutes(items, failed, Fraction(rate), level) is (tail(rate) <= level)
+    assert refutes(items, failed, Fraction(bound), level)
+    assert not refutes(items, failed, Fraction(bound * (1 - 1e-9)), level)
 
 
 def test_the_ends_of_the_range() -> None:
     assert rate_above(5, 5, 0.95) == 1.0
-    assert refutes(5, 5, 1.0, 0.95)
-    assert not refutes(5, 5, 0.999, 0.95)
-    assert not refutes(5, 0, 0.0, 0.95)
+    assert refutes(5, 5, Fraction(1), Fraction(1, 20))
+    assert not refutes(5, 5, Fraction(0.999), Fraction(1, 20))
+    assert not refutes(5, 0, Fraction(0), Fraction(1, 20))
 
 
 def test_a_percentage_is_rounded_upwards() -> None:
-    assert [_in_percent(bound) for bound in (0.0, 0.1, 0.12345, 1.0, 1e-9)] == [
+    assert [percent_above(Fraction(bound)) for bound in (0.0, 0.1, 0.12345, 1.0, 1e-9)] == [
         "0.00 %",
         "10.01 %",
         "12.35 %",

@@ -15,7 +15,7 @@ import pytest
 
 import rrf_design as rrf
 from rrf_design.checker.premises import Premises
-from rrf_design.checker.rates import at_most, tolerated
+from rrf_design.checker.tails import at_most, tolerated
 from rrf_design.derive import realised
 from rrf_design.errors import Refused
 

@@ -97,7 +97,7 @@ def test_what_certify_writes_is_accepted(made: Certificate) -> None:
         ("noise", "epsilon", None, "must be a radius"),
         ("noise", "sigma", None, "belong to random noise"),
         ("noise", "confidence", 1.0, "between 0 and 1"),
-        ("error", "confidence", 0.999, "more than noise and uncertainty leave"),
+        ("error", "confidence", 0.999, "more than the certified numbers imply"),
         ("regime", "name", "noise", "is computation"),
         ("regime", "consequence", "buy", "not the specified one"),
     ],
