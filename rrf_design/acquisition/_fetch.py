@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from rrf_design.models.base import Again, AgainAsync
     from rrf_design.models.cache import AnswerCache
     from rrf_design.models.pacing import Pace
-    from rrf_design.models.spending import CallTally
+    from rrf_design.models.prices import CallTally
     from rrf_design.problem import Problem
     from rrf_design.responses import Parser
     from rrf_design.responses.parsed import Parsed
@@ -190,7 +190,7 @@ class Fetcher:
 
     def tallies(self, problems: Mapping[str, Problem]) -> dict[str, CallTally]:
         """What everything that can be asked takes, by the name of the model."""
-        from rrf_design.models.spending import CallTally
+        from rrf_design.models.prices import CallTally
 
         found: dict[str, CallTally] = {model.name: CallTally() for model in self.models}
         for (item, name), question in self.questions.items():

@@ -42,7 +42,7 @@ from rrf_design.problem import Problem
 if TYPE_CHECKING:
     from rrf_design.acquisition.stopping import StoppingRule
     from rrf_design.models import Model, PriceTable
-    from rrf_design.models.spending import Spending
+    from rrf_design.models.prices import Spending
     from rrf_design.questions import Dataset
     from solvers.result import Progress
 
@@ -361,8 +361,7 @@ def _priced(
     The user agrees to what a new run may spend and its servers are looked at, or nothing is bought.
     """
     from rrf_design.models.batches import DISCOUNT
-    from rrf_design.models.prices import REMEDY, PriceTable, price_of
-    from rrf_design.models.spending import Spending
+    from rrf_design.models.prices import REMEDY, PriceTable, Spending, price_of
 
     tallies = fetcher.tallies(problems)
     found = {model.name: price_of(model, given, tallies[model.name].largest) for model in fetcher.models}

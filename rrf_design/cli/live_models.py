@@ -15,7 +15,7 @@ from rrf_design.cli.output import note
 from rrf_design.errors import InputError
 
 if TYPE_CHECKING:
-    from rrf_design.models.spending import Spending
+    from rrf_design.models.prices import Spending
     from rrf_design.promises.buying import LiveModels
 
 _NAMED = re.compile(r"([^=:/\\]+)=(.+)")

@@ -33,9 +33,11 @@ from rrf_design.models.base import Attempt, Outcome, Reply, Request, Retry, Usag
 from rrf_design.models.batches import OpenAIBatches
 from rrf_design.models.faults import (
     LONGEST,
+    LOOK,
     Schemas,
     ServedModel,
     allowance,
+    classify,
     counted,
     late,
     message,
@@ -46,12 +48,9 @@ from rrf_design.models.faults import (
     unreachable,
     web_page,
 )
-from rrf_design.models.text import classify
 
 BASE_URLS = ("RRF_OPENAI_BASE_URL", "OPENAI_BASE_URL")
 KEYS = ("RRF_OPENAI_API_KEY", "OPENAI_API_KEY")
-LOOK = 3.0
-"""Seconds for a look at a server before anything is bought."""
 _HOSTED = "https://api.openai.com/v1"
 
 

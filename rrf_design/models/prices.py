@@ -1,5 +1,5 @@
 """What a call costs: the list that comes with the package, a table of the user's over it, and a
-ceiling to reserve before each call.
+ceiling to reserve before each call; and what all questions of a run will take.
 
 A budget that is never exceeded needs an upper bound before the answer is there: tokens of the
 prompt bounded by its bytes, the whole output limit, and every retry, because retries are paid for.
@@ -12,14 +12,16 @@ from __future__ import annotations
 import json
 import math
 import tomllib
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Collection, Mapping
+from dataclasses import asdict, dataclass, field, fields
 from datetime import UTC, datetime
+from math import ceil
 from pathlib import Path
 from typing import Any, Self
 
 from rrf_design.errors import InputError
 from rrf_design.models.base import Model, Request, Usage
+from rrf_design.texts import whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,3 +167,81 @@ def _price(entry: object, where: str) -> Price:
         if not number or not math.isfinite(value) or value < 0:
             raise InputError(f"{where}: {name} is {value!r}; it must be a number, zero or more")
     return Price(**{name: float(value) for name, value in entry.items()})
+
+
+BYTES_PER_TOKEN = 4
+"""Of English prose; other scripts have more tokens."""
+USED = 0.5
+"""Part of its limit that an answer takes."""
+ASSUMED = "expected: every question that is always asked, once; four bytes a token; answers of half their limit"
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """What is likely, and what is certainly not exceeded; None where no price is known."""
+
+    expected: float | None
+    most: float | None
+
+    def to_json(self) -> dict[str, Any]:
+        return {"expected": self.expected, "most": self.most}
+
+
+@dataclass(slots=True)
+class CallTally:
+    """Questions to one model: calls and tokens, and the largest call."""
+
+    expected: Usage = field(default_factory=Usage)
+    most: Usage = field(default_factory=Usage)
+    largest: Usage = field(default_factory=Usage)
+
+    def add(self, request: Request, *, always: bool, attempts: int) -> None:
+        bound = request.ceiling()
+        size = len(whole(request.prompt).encode()) + len(whole(request.system or "").encode())
+        if always:
+            self.expected += Usage(ceil(size / BYTES_PER_TOKEN), ceil(USED * request.max_tokens), 1)
+        self.most += Usage(attempts * bound.input_tokens, attempts * bound.output_tokens, attempts)
+        most_in = max(self.largest.input_tokens, bound.input_tokens)
+        self.largest = Usage(most_in, max(self.largest.output_tokens, bound.output_tokens), 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Spending:
+    """What all questions together will take.
+
+    `unknown` are models whose price nobody knows; then neither is the money.
+    """
+
+    calls: Span
+    tokens: Span
+    money: Span
+    unknown: tuple[str, ...] = ()
+    hosted: tuple[str, ...] = ()
+    """Of them: those of a provider, which charges something; a server of one's own may not."""
+
+    @classmethod
+    def of(
+        cls, tallies: Mapping[str, CallTally], prices: Mapping[str, Price | None], hosted: Collection[str] = ()
+    ) -> Spending:
+        unknown = tuple(name for name in tallies if prices.get(name) is None)
+        expected = sum((tally.expected for tally in tallies.values()), Usage())
+        most = sum((tally.most for tally in tallies.values()), Usage())
+        money = [
+            sum((prices[name] or Price()).of(getattr(tally, key)) for name, tally in tallies.items())
+            for key in (() if unknown else ("expected", "most"))
+        ]
+        return cls(
+            Span(float(expected.calls), float(most.calls)),
+            Span(float(expected.input_tokens + expected.output_tokens), float(most.input_tokens + most.output_tokens)),
+            Span(None, None) if unknown else Span(money[0], money[1]),
+            unknown,
+            tuple(name for name in unknown if name in hosted),
+        )
+
+    def sentence(self) -> str:
+        known = self.money.expected is not None and self.money.most is not None
+        money = f"money {self.money.expected:.4g}, at most {self.money.most:.4g}" if known else "money unknown"
+        return (
+            f"{self.calls.expected:,.15g} calls expected, at most {self.calls.most:,.15g}; {self.tokens.expected:,.0f}"
+            f" tokens, at most {self.tokens.most:,.0f}; {money}"
+        )

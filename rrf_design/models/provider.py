@@ -27,8 +27,10 @@ from rrf_design.models.base import Attempt, Outcome, Reply, Request, Retry, Usag
 from rrf_design.models.batches import BatchFault, BatchInterface, BatchState, Handed, Undecided, faults, objects
 from rrf_design.models.faults import (
     LONGEST,
+    LOOK,
     Schemas,
     ServedModel,
+    classify,
     counted,
     late,
     public,
@@ -37,10 +39,7 @@ from rrf_design.models.faults import (
     refused,
     unreachable,
 )
-from rrf_design.models.text import classify
 
-LOOK = 3.0
-"""Seconds for a look at a provider before anything is bought."""
 EXTRA = "pip install 'rrf-design[providers]'"
 _WITHOUT_SEEDS = frozenset({"anthropic", "azureanthropic", "vertexaianthropic"})
 _UNSENT = frozenset({"ConnectError", "ConnectTimeout", "ConnectionRefusedError"})

@@ -19,7 +19,7 @@ from typing import Any
 from rrf_design.errors import InputError, MissingDependency
 from rrf_design.models.base import Attempt, Model, Outcome, Reply, Request, Retry, Usage
 from rrf_design.models.embedded import digest
-from rrf_design.models.text import classify
+from rrf_design.models.faults import classify
 
 
 class TransformersModel(Model):

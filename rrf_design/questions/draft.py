@@ -459,7 +459,7 @@ def _price(entry: Mapping[str, Any] | None) -> Price | None:
 def _priced(asks: list[dict[str, Any]], price: Price | None, characters: float) -> list[dict[str, Any]]:
     """The asks with what a call of each costs, to two digits, as `estimate` guesses it."""
     from rrf_design.models.base import Request, Usage
-    from rrf_design.models.spending import USED
+    from rrf_design.models.prices import USED
 
     if price is None:
         return asks

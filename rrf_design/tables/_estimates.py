@@ -15,10 +15,9 @@ from typing import Any
 from rrf_design.documents import sealed
 from rrf_design.errors import InputError
 from rrf_design.models.base import Request, Retry
-from rrf_design.models.prices import REMEDY, Price, PriceTable, listed_price
+from rrf_design.models.prices import ASSUMED, REMEDY, CallTally, Price, PriceTable, Span, Spending, listed_price
 from rrf_design.models.registry import adapter
 from rrf_design.models.roster import line_up
-from rrf_design.models.spending import ASSUMED, CallTally, Span, Spending
 from rrf_design.problem import Problem
 from rrf_design.questions.datasets import Dataset
 

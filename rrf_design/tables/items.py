@@ -21,7 +21,7 @@ from rrf_design.blocks import Anchor
 from rrf_design.checks import cheapest_first, decides, delivered_node, expression_of, is_person, known_value
 from rrf_design.derive import with_classes
 from rrf_design.errors import InputError
-from rrf_design.models.text import opens_as_refusal
+from rrf_design.models.faults import opens_as_refusal
 from rrf_design.noise import Noise
 from rrf_design.problem import Problem
 from rrf_design.questions.answers import RecordedAnswer

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from rrf_design.models import Price, Request, Usage
-from rrf_design.models.spending import CallTally, Spending
+from rrf_design.models.prices import CallTally, Spending
 
 
 def test_expected_and_most() -> None:

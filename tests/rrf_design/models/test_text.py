@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from rrf_design.models import Outcome
-from rrf_design.models.text import classify
+from rrf_design.models.faults import classify
 
 
 @pytest.mark.parametrize(
