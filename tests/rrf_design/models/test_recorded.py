@@ -1,9 +1,8 @@
-"""Kept answers: the same question to the same backend is paid for once, and nothing else is
-mistaken for it.
-"""
+"""Models that answer from a script, a log or a cache."""
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,13 +10,140 @@ from typing import Any
 import pytest
 
 import rrf_design as rrf
+from rrf_design import models
 from rrf_design.acquisition import acquire
 from rrf_design.acquisition.result import answer_log
 from rrf_design.errors import InputError, RetryLater
-from rrf_design.models import Model, Outcome, PriceTable, Request, Usage, record
+from rrf_design.models import Attempt, Model, Outcome, PriceTable, Request, Usage, read_records, record, write_records
 from rrf_design.models.cache import FILE, AnswerCache, default_folder, folder_of
 from rrf_design.models.replay import ReplayModel
 from rrf_design.models.scripted import ScriptedModel
+
+
+@pytest.mark.parametrize(
+    ("script", "message"),
+    [
+        ({"rule": []}, "keys rules and default"),
+        ({"rules": [3]}, "rule 1: a rule is an object"),
+        ({"rules": [{"prompt": "a", "text": "b"}, {"promt": "a"}]}, "rule 2: unknown key 'promt'"),
+        ({"rules": [{"text": "a"}]}, "either prompt or pattern"),
+        ({"rules": [{"prompt": "a"}]}, "a text or an outcome"),
+        ({"rules": [{"pattern": "(", "text": "b"}]}, "rule 1"),
+        ({"rules": [{"prompt": "a", "outcome": "tired"}]}, "tired"),
+        ({"rules": [{"prompt": "a", "text": "b", "failures": ["refused"]}]}, "never retried"),
+    ],
+)
+def test_bad_scripts(script: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        ScriptedModel(script)
+
+
+def test_not_json(tmp_path: Path) -> None:
+    path = tmp_path / "s.json"
+    path.write_text("{")
+    with pytest.raises(InputError, match="not JSON"):
+        ScriptedModel(path)
+
+
+@pytest.mark.parametrize("outcome", list(Outcome))
+def test_every_outcome_can_be_scripted(outcome: Outcome) -> None:
+    model = ScriptedModel({"rules": [{"prompt": "a", "outcome": outcome.value, "detail": "because"}]})
+    reply = model.ask(Request("a"))
+    assert reply.outcome is outcome
+    assert reply.detail == "because"
+
+
+def test_failures_come_before_the_answer_in_every_ask() -> None:
+    rule = {"prompt": "a", "text": "5", "failures": ["rate_limited", "unreachable"]}
+    model = ScriptedModel({"rules": [rule]})
+    for _ in range(2):
+        reply = model.ask(Request("a"))
+        assert (reply.outcome, reply.attempts) == (Outcome.ANSWERED, 3)
+        assert reply.usage.calls == 2  # a server that was never reached is not paid
+
+
+def test_unknown_prompt_fails_or_gets_the_default() -> None:
+    assert ScriptedModel({"rules": []}).ask(Request("a")).outcome is Outcome.FAILED
+    assert ScriptedModel({"default": "x"}).ask(Request("a")).text == "x"
+
+
+def test_functions_may_return_whole_attempts() -> None:
+    model = ScriptedModel(lambda request: Attempt(Outcome.REFUSED, "no", Usage(1, 1, 1)))
+    assert model.ask(Request("a")).outcome is Outcome.REFUSED
+
+
+def test_identity_is_the_content(tmp_path: Path) -> None:
+    script = {"default": "1"}
+    path = tmp_path / "s.json"
+    path.write_text(json.dumps(script, indent=3))
+    assert ScriptedModel(path).identity == ScriptedModel(script).identity
+    assert ScriptedModel({"default": "2"}).identity != ScriptedModel(script).identity
+
+
+REQUESTS = [Request("a"), Request("a", seed=1), Request("b", system="s")]
+
+
+def test_replays_the_purchase_itself(tmp_path: Path) -> None:
+    asked: list[Request] = []
+
+    def script(request: Request) -> str:
+        asked.append(request)
+        return f"{request.prompt} {request.seed} {len(asked)}"
+
+    source = ScriptedModel(script)
+    originals = source.complete(REQUESTS)
+    again = source.ask(REQUESTS[0])
+    entries = [record(r, reply) for r, reply in zip(REQUESTS, originals, strict=True)]
+    write_records(tmp_path / "log.jsonl", [*entries, record(REQUESTS[0], again)])
+    replayed = models.get(f"replay:{tmp_path / 'log.jsonl'}")
+    calls = len(asked)
+    assert replayed.complete(REQUESTS) == originals  # the first answer counts, and it is the whole reply
+    assert len(asked) == calls
+    assert replayed.identity == source.identity
+
+
+def test_never_asks_what_was_not_logged() -> None:
+    model = ReplayModel([record(REQUESTS[0], ScriptedModel(lambda r: "5").ask(REQUESTS[0]))])
+    with pytest.raises(InputError, match="no recorded answer to the prompt 'b'"):
+        model.ask(REQUESTS[2])
+    with pytest.raises(InputError, match="no recorded answer"):
+        model.ask(REQUESTS[1])  # another seed is another purchase
+
+
+def test_backends_are_not_mixed() -> None:
+    one, two = (ScriptedModel(lambda r: "5", name=name) for name in ("one", "two"))
+    log = [record(REQUESTS[0], one.ask(REQUESTS[0])), record(REQUESTS[0], two.ask(REQUESTS[0]))]
+    with pytest.raises(InputError, match=r"several backends \(one, two\)"):
+        ReplayModel(log)
+    assert ReplayModel(log, model="two").identity == two.identity
+    with pytest.raises(InputError, match="no answers of model 'three'"):
+        ReplayModel(log, model="three")
+    with pytest.raises(InputError, match="no answers to replay"):
+        ReplayModel([])
+
+
+def test_round_trip(tmp_path: Path) -> None:
+    model = ScriptedModel(lambda request: f"Unicode line\u2028separator, {request.prompt}")
+    requests = [Request("ä"), Request("b\nc")]
+    entries = [record(request, model.ask(request), node="n") for request in requests]
+    write_records(tmp_path / "log.jsonl", entries)
+    assert list(read_records(tmp_path / "log.jsonl")) == entries
+    assert entries[0]["node"] == "n"
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("{", "line 2: not JSON"),
+        ("[]", "line 2: not a recorded answer"),
+        ('{"format": "other"}', "line 2: not a recorded answer"),
+        ('{"format": "rrf-answer", "version": 99}', "version 99 is not known"),
+    ],
+)
+def test_bad_lines(tmp_path: Path, line: str, message: str) -> None:
+    (tmp_path / "log.jsonl").write_text("\n" + line + "\n")
+    with pytest.raises(InputError, match=message):
+        list(read_records(tmp_path / "log.jsonl"))
 
 
 class Shop(ScriptedModel):
