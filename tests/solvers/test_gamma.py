@@ -1,15 +1,36 @@
-"""The margin: messages for wrong calls, agreement with the oracle, closed forms, rigour, time
-limits and processes.
-"""
+"""γ against enumeration, closed forms and exact rationals; its result and its search."""
 
 from __future__ import annotations
 
+from fractions import Fraction
+from itertools import combinations
+from typing import Any
+
 import numpy as np
 import pytest
-from random_fields import KINDS, graph_field, lower_bound_holds, random_field, upper_bound_holds
+from numpy.typing import NDArray
+from random_fields import KINDS, brute, graph_field, lower_bound_holds, random_field, upper_bound_holds
 from scipy import sparse
 
-from solvers import Margin, Status, margin, margins, support_margin, supports_below, worst_supports
+from solvers import (
+    Interrupted,
+    Margin,
+    Status,
+    delivered_margin,
+    margin,
+    margins,
+    support_margin,
+    supports_below,
+    suspect_margin,
+    worst_supports,
+)
+from solvers._gram import make_field
+from solvers._groups import NodeColumns
+from solvers._minimiser import Minimiser, is_interrupt
+from solvers._search import Search, _gershgorin
+from solvers._tracker import MarginTracker
+from solvers.decoding import erasure_margin
+from solvers.result import RESIDUAL, SupportValue
 
 PAIR = np.array([[-1.0, 1.0]])
 
@@ -240,13 +261,8 @@ def test_results_are_frozen():
         found.value = 1.0
     with pytest.raises(ValueError, match="read-only"):
         found.direction[0] = 2.0
-
-
-def test_the_caller_keeps_its_matrix():
-    B = np.random.default_rng(14).standard_normal((5, 4))
-    before = B.copy()
-    margin(B, k=1)
-    assert np.array_equal(B, before)
+    with pytest.raises(ValueError, match="read-only"):
+        SupportValue((0,), 1.0, np.ones(1)).direction[0] = 2.0
 
 
 def test_a_task_that_overflows_keeps_the_support_it_lowered_its_threshold_for() -> None:
@@ -338,3 +354,176 @@ def test_the_start_of_a_large_search_ends_where_eigenvalues_come_out_negative(se
     B *= 10.0 ** rng.integers(-70, 71, B.shape)
     found = margin(B, k=int(rng.integers(2, 5)))
     assert found.lower <= found.upper
+
+
+def made(lower: float = 0.0, upper: float = 0.0) -> Margin:
+    direction = np.array([0.6, 0.0, -0.8, 0.0])
+    groups = NodeColumns.of_sizes([1, 1, 1, 1])
+    return Margin(upper, lower, upper, (0, 2), direction, Status.EXACT, "test", 2, groups)
+
+
+def test_bounds_out_of_order_are_a_fault() -> None:
+    with pytest.raises(AssertionError, match="out of order"):
+        made(lower=0.5, upper=0.25)
+
+
+def test_two_errors_of_half_the_support_differ_by_the_witness() -> None:
+    found = made()
+    first, second = found.indistinguishable_pair()
+    assert found.zero
+    assert found.k == 1
+    np.testing.assert_array_equal(first - second, found.direction)
+    assert np.count_nonzero(first) == np.count_nonzero(second) == 1
+
+
+APART = (0, 0, 8, -8, 10, -10, 30, -30, 60, -60)
+"""Orders of magnitude of the rows of one matrix."""
+
+
+def badly_scaled(rng: np.random.Generator) -> NDArray[np.float64]:
+    shape = int(rng.integers(2, 6)), int(rng.integers(2, 5))
+    entries = rng.integers(-3, 4, size=shape) * 10.0 ** rng.choice(APART, size=(shape[0], 1))
+    entries[0, 0] = entries[0, 0] or 1.0
+    return np.asarray(entries)
+
+
+def reaches(B: NDArray[np.float64], sigma: float) -> bool:
+    """Whether σ_min of every pair of columns is at least this, in rationals."""
+    columns = [[Fraction(float(x)) for x in column] for column in B.T]
+    least = Fraction(sigma) ** 2
+    for one, other in combinations(columns, 2):
+        a, d = (sum(x * x for x in column) - least for column in (one, other))
+        b = sum(x * y for x, y in zip(one, other, strict=True))
+        if a < 0 or d < 0 or a * d < b * b:
+            return False
+    return True
+
+
+def test_a_margin_of_rows_far_apart_is_called_exact_only_where_its_bounds_meet() -> None:
+    rng = np.random.default_rng(28)
+    undecided = 0
+    for number in range(200):
+        B = badly_scaled(rng)
+        largest = float(np.sqrt(np.square(B / np.abs(B).max()).sum(axis=0).max()) * np.abs(B).max())
+        found: dict[str, Any] = {
+            "search": margin(B, k=1),
+            "enumerate": margin(B, k=1, method="enumerate"),
+            "delivered": delivered_margin(B, None, [0], k=1),
+            "erasures": erasure_margin(B, known=(), k=1),
+        }
+        if number % 5 == 0:
+            found["checks"] = suspect_margin(B, k=1, suspects=0)
+        if np.abs(B).max() < 1e15:
+            found["tracker"] = MarginTracker(B, size=2).margin()
+        for name, one in found.items():
+            zero = one.value == 0.0 and one.upper <= RESIDUAL * min(1.0, largest)
+            meet = one.upper - one.lower <= 1.1e-9 * one.upper
+            assert one.lower <= one.value <= one.upper, name
+            assert one.status != Status.EXACT or zero or meet, (name, B, one.lower, one.upper)
+        for name in ("search", "enumerate"):
+            one = found[name]
+            assert reaches(B, one.lower), (name, B)
+            assert one.upper == 0.0 or not reaches(B, one.upper * (1 + 1e-15)), (name, B)
+            undecided += one.value == 0.0 and one.status == Status.BOUNDED
+    assert undecided > 20
+
+
+def test_the_witness_of_a_zero_says_whether_it_is_one() -> None:
+    B = np.array([[3e-8, -3e-8], [3e30, 2e30]])  # γ is 4e-8, and 0 to floats
+    found = margin(B, k=1)
+    assert (found.value, found.lower, found.status) == (0.0, 0.0, "bounded")
+    assert found.upper > 1.0
+    dependent = np.array([[3e-8, -3e-8], [3e30, -3e30]])
+    assert (margin(dependent, k=1).upper, margin(dependent, k=1).status) == (0.0, "exact")
+
+
+def test_progress_is_reported_with_bounds():
+    seen = []
+    margin(np.random.default_rng(9).standard_normal((40, 60)), k=3, progress=lambda *state: seen.append(state))
+    assert seen[-1][0] == 1.0
+    assert all(0 <= fraction <= 1 and lower <= upper for fraction, (lower, upper), _ in seen)
+
+
+def test_ctrl_c_carries_the_bounds_so_far():
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    with pytest.raises(Interrupted) as caught:
+        margin(np.random.default_rng(9).standard_normal((20, 24)), k=2, progress=interrupt)
+    found = caught.value.margin
+    assert found.status is Status.BOUNDED
+    assert found.lower <= found.upper
+
+
+def test_an_interrupt_inside_a_kernel_is_an_interrupt(monkeypatch: pytest.MonkeyPatch) -> None:
+    def kernel(*_: object, **__: object) -> None:
+        try:
+            raise KeyboardInterrupt
+        except KeyboardInterrupt as interrupt:
+            raise SystemError("returned a result with an exception set") from interrupt
+
+    monkeypatch.setattr("solvers._search.Search.below", kernel)
+    with pytest.raises(Interrupted) as caught:
+        margin(np.eye(5), k=1, method="search")
+    assert caught.value.margin.lower <= 1.0 <= caught.value.margin.upper
+
+
+def test_only_interrupts_are_interrupts():
+    assert is_interrupt(KeyboardInterrupt())
+    assert not is_interrupt(SystemError("a fault of its own"))
+    assert not is_interrupt(None)
+
+
+@pytest.mark.parametrize("size", [3, 7])
+def test_the_start_changes_nothing_but_the_time(size):
+    B = np.random.default_rng(4).standard_normal((12, 14))
+    found = Minimiser(make_field(B, None), size).solve(())
+    for warm in ([found.support], [(0, 1), (2, 3)], [tuple(range(size))]):
+        again = Minimiser(make_field(B, None), size).solve(warm)
+        assert (again.support, again.status) == (found.support, Status.EXACT)
+        assert again.value == pytest.approx(found.value, rel=1e-12)
+
+
+def test_a_bound_says_what_proved_it():
+    """Done: the search.
+
+    No time: the whole matrix, single couplings, or nothing at all; and never more than the truth.
+    """
+    rng = np.random.default_rng(3)
+    tall = np.vstack([rng.standard_normal((20, 24)), 0.5 * np.eye(24)])
+    flat = rng.standard_normal((16, 24))
+    apart = np.vstack([np.eye(24), 0.01 * rng.standard_normal((3, 24))])
+    for matrix, source in (
+        (tall, {"the whole matrix"}),
+        (flat, {"nothing"}),
+        (apart, {"the whole matrix", "couplings"}),
+    ):
+        done, late = margin(matrix, k=4), margin(matrix, k=4, time_limit=0.0)
+        assert done.lower_from == "search"
+        assert late.lower_from in source
+        assert late.lower <= done.upper
+        assert (late.lower == 0.0) == (late.lower_from == "nothing")
+
+
+def test_a_full_list_is_reported_as_incomplete():
+    B = np.random.default_rng(1).standard_normal((14, 12))
+    search = Search(make_field(B, None), 4)
+    found = search.below(1e6, limit=10)
+    assert not found.complete
+
+
+def test_adapting_ends_at_the_minimum():
+    B = np.random.default_rng(2).standard_normal((14, 12))
+    field = make_field(B, None)
+    found = Search(field, 4).below(1e6, limit=10, adapt=True)
+    _, values = brute(field, 4, 0.0, connected=False)
+    assert found.complete
+    assert min(values, key=values.__getitem__) in found.supports
+
+
+def test_gershgorin_needs_no_search_and_stays_below():
+    B = np.random.default_rng(3).standard_normal((200, 12))
+    field = make_field(B, None)
+    _, values = brute(field, 3, 0.0, connected=False)
+    bound = _gershgorin(Search(field, 3))
+    assert 0 < bound <= min(values.values())

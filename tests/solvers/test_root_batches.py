@@ -1,21 +1,18 @@
-"""The ledger of roots: what was done stays done, what was not is said.
-
-Large supports: the quick fronts against the kernels for small ones, against enumeration and
-against exact rationals.
-"""
+"""Large supports root by root; components and gauge directions."""
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from random_fields import lower_bound_holds
+from random_fields import brute, graph_field, lower_bound_holds
 from scipy import sparse
 
-from solvers import support_margin
-from solvers._components import _dense_part, parts_of
+from solvers import gauge_directions, group_spark, margin, support_margin
+from solvers._components import _dense_part, _sparse_part, parts_of
 from solvers._gram import make_field
 from solvers._root_batches import SAMPLES, Growth, Peeling, large_fronts
 from solvers._search import TASKS, Search, _whole_field
@@ -250,3 +247,111 @@ def test_the_whole_field_bounds_every_support_from_below():
     assert bound == pytest.approx(exact, rel=1e-6)
     assert bound <= exact
     assert _whole_field(Search(make_field(B[:6], None), 7)) == 0.0
+
+
+def found_by(part, theta, limit=100_000):
+    order, centres = part.centres(theta)
+    done, rows = part.scan(theta, order, np.arange(centres), np.zeros(1, np.int64), limit)
+    assert done == centres
+    return {tuple(sorted(int(i) for i in row if i >= 0)) for row in rows}
+
+
+@pytest.mark.parametrize("dims", [1, 2, 3, 4])
+@pytest.mark.parametrize("size", [2, 3, 4, 5, 6])
+@pytest.mark.parametrize("share", [0.0, 0.02, 0.3, 1.0])
+def test_kernels_name_exactly_the_harmful_supports(dims, size, share):
+    rng = np.random.default_rng([dims, size, int(share * 100)])
+    n = 8 if dims < 3 else 7
+    B = rng.standard_normal((n * dims + 2, n * dims))
+    field = make_field(B, [dims] * n)
+    values = brute(field, size, 0.0, connected=False)[1]
+    ranked = sorted(values.values())
+    theta = 0.999 * ranked[0] if share == 0 else ranked[-1] * 1.1 if share == 1 else ranked[int(share * len(ranked))]
+    expected = {s for s, value in values.items() if value < theta}
+    nodes = np.arange(n)
+    shrink = field.shrink(size)
+    near = {s for s, value in values.items() if abs(value - theta) < 1e-9}  # rounding may report the boundary itself
+    for part in (_dense_part(field, nodes, size, shrink), _sparse_part(field, nodes, [nodes], size, shrink)):
+        assert found_by(part, theta) - near == expected - near, part.kind
+
+
+@pytest.mark.parametrize("dims", [1, 2])
+@pytest.mark.parametrize("seed", range(6))
+def test_sparse_kernels_look_at_connected_supports_and_whole_small_components(dims, seed):
+    rng = np.random.default_rng(seed)
+    size = 3 + seed % 3
+    B = graph_field(10, rng, sizes=[dims], degree=1.6, anchors=0.2)
+    field = make_field(B, [dims] * 10)
+    theta = 0.7
+    expected, _ = brute(field, size, theta, connected=True)
+    for component in field.components:
+        if len(component) < size:
+            columns = field.columns_of(component)
+            if np.linalg.eigvalsh(field.gram.toarray()[np.ix_(columns, columns)])[0] < theta:
+                expected.add(tuple(int(i) for i in component))
+    part = _sparse_part(field, np.arange(10), list(field.components), size, field.shrink(size))
+    assert found_by(part, theta) == expected
+
+
+def test_mixed_dimensions_in_every_kernel():
+    rng = np.random.default_rng(4)
+    sizes = [1, 3, 2, 1, 2]
+    field = make_field(rng.standard_normal((12, 9)), sizes)
+    nodes = np.arange(5)
+    for size in (2, 3, 4):
+        values = brute(field, size, 0.0, connected=False)[1]
+        theta = sorted(values.values())[len(values) // 3]
+        expected = {s for s, value in values.items() if value < theta * (1 - 1e-9)}
+        for part in (
+            _dense_part(field, nodes, size, field.shrink(size)),
+            _sparse_part(field, nodes, [nodes], size, field.shrink(size)),
+        ):
+            assert found_by(part, theta * (1 - 1e-9)) == expected
+
+
+def test_spark_decides_the_margin():
+    chain = np.diff(np.eye(5), axis=0)
+    spark = group_spark(chain)
+    assert spark.value == 5
+    assert not margin(chain, k=2).zero
+    assert margin(chain, k=3).zero
+    assert np.allclose(chain @ spark.direction, 0)
+
+
+def test_spark_of_injective_matrices_is_infinite_and_zero_columns_count():
+    assert group_spark(np.eye(4)).value == math.inf
+    assert group_spark(np.array([[1.0, 0.0]])).value == 1
+    searched = group_spark(np.diff(np.eye(6), axis=0), at_most=3)
+    assert searched.value is None
+    assert searched.searched == 3
+
+
+def test_gauges_by_component():
+    D = np.array([[-1.0, 1, 0, 0, 0], [0, 0, -2, 1, 0]])
+    first, second, free = gauge_directions(D)
+    assert (first.nodes, second.nodes, free.nodes) == ((0, 1), (2, 3), (4,))
+    assert [g.dimension for g in (first, second, free)] == [1, 1, 1]
+    assert np.allclose(D @ np.hstack([g.basis for g in (first, second, free)]), 0)
+    assert second.basis[3, 0] == pytest.approx(2 * second.basis[2, 0])
+
+
+def test_gauges_of_a_tall_component_take_no_more_room_than_it():
+    D = np.tile([[1.0, -1.0]], (300_000, 1))  # a full U of so many rows would take 670 GiB
+    (gauge,) = gauge_directions(D)
+    assert np.allclose(gauge.basis[0], gauge.basis[1])
+
+
+def test_holonomy_shrinks_the_gauge():
+    def triangle(angle):
+        turn = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
+        eye, zero = np.eye(2), np.zeros((2, 2))
+        return np.block([[-eye, eye, zero], [zero, -eye, eye], [turn, zero, -eye]])
+
+    assert gauge_directions(triangle(0.0), [2, 2, 2])[0].dimension == 2
+    assert gauge_directions(triangle(0.5), [2, 2, 2])[0].dimension == 0
+
+
+def test_large_components_are_refused():
+    path = sparse.diags_array([-1.0, 1.0], offsets=[0, 1], shape=(4000, 4001))
+    with pytest.raises(ValueError, match="a component has 4001 coordinates"):
+        gauge_directions(path)
