@@ -8,8 +8,10 @@ that claims less.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal, localcontext
 from fractions import Fraction
+from typing import Any
 
 from rrf_design.checker.tails import PromiseScope
 
@@ -28,7 +30,7 @@ POLICY_INFORMATION = (
 """Told beside the promise, and neither proven nor needed for it."""
 POLICY_TRUST = (
     *("models", "programs", "recipe.digest", "population.size", "population.digest", "strata", "drawn"),
-    *("choice.streams", "check_cost", "choice.policies[].cost", "choice.policies[].delivers", "choice.depth"),
+    *("choice.streams", "check_cost", "choice.policies[].cost", "choice.policies[].delivers", "choice.depth", "looks"),
 )
 """What the promise rests on, beside the truths that the marks stand for: nobody can redo it from
 the document.
@@ -83,6 +85,18 @@ def promise(
     return f"Of the {size:,} {what}, at most {most} ({rate}) are wrong {where}, with confidence {sure}."
 
 
+def looks_words(document: Mapping[str, Any]) -> str:
+    """What the sentence of a policy adds where its table was looked at more than once; empty for
+    the only look, and where nothing is promised.
+    """
+    count = (document.get("looks") or {}).get("count", 1)
+    if count == 1 or document["policy"] == CHECK_EVERYTHING:
+        return ""
+    return (
+        f" This table was looked at {count} times: the confidence is that of one look alone, not of the best of them."
+    )
+
+
 def nothing_delivered(why: str) -> str:
     """The sentence of a policy that has everything checked."""
     return f"{CHECK_EVERYTHING.capitalize()}: {why}."
@@ -107,11 +121,12 @@ def audit_sentence(population: int, drawn: int, wrong: int, bound: int, confiden
     )
 
 
-def policy_words(seed: int) -> str:
+def policy_words(seed: int, *, looks: int = 1) -> str:
     """What `verify` leaves to the reader of a policy."""
+    other = "no other pilot of it" if looks == 1 else f"no other pilot of it than the {looks} that are told"
     return (
         f"the truths of the pilot, that table, recipe and models are those that are named, and that {_seeded(seed)},"
-        " size and order of tests were fixed before any truth was seen, with no other pilot of it"
+        f" size and order of tests were fixed before any truth was seen, with {other}"
         f" ({', '.join(POLICY_TRUST)}); information, not proven: {', '.join(POLICY_INFORMATION)}"
     )
 

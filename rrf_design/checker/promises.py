@@ -53,6 +53,7 @@ from rrf_design.checker.promise_words import (
     UNPROVEN,
     VOIDED_BY,
     audit_sentence,
+    looks_words,
     nothing_delivered,
     percent,
     promise,
@@ -154,8 +155,8 @@ def _version(document: Any, name: str) -> int:
 def _compared(document: Document, made: dict[str, Any], version: int) -> dict[str, Any]:
     """The whole document, if what is stored is what was made again."""
     wanted = made if version == 1 else inputs_of(made)
-    if "stopped_because" in document and made["format"] == POLICY:
-        wanted = {**wanted, "stopped_because": document["stopped_because"]}
+    if made["format"] == POLICY:
+        wanted = {**wanted, **{key: document[key] for key in ("stopped_because", "looks") if key in document}}
     compare(document, wanted, "")
     whole: dict[str, Any] = filled(made, document)
     return whole
@@ -207,6 +208,9 @@ def _policy(data: Document) -> dict[str, Any]:
     sentence = nothing_delivered(why)
     if chosen is not None:
         sentence = promise(risk, scope, confidence=sure, delivers=chosen.delivers, checked_share=chosen.part)
+    if "looks" in data:
+        a_whole(data["looks"]["count"], "looks.count", least=1)
+        typed(data["looks"]["field"], str, "looks.field", "a node's id")
 
     def told(key: str, kinds: Any, words: str) -> Any:
         return typed(data[key], kinds, key, words)
@@ -221,7 +225,8 @@ def _policy(data: Document) -> dict[str, Any]:
         "statement": statement,
         "among": among,
         "sentence": worded(
-            sentence, "pilot into another file with the same settings: what is in the journal is not bought again"
+            sentence + looks_words(data),
+            "pilot into another file with the same settings: what is in the journal is not bought again",
         ),
         "bound": at_least(data["risk"], risk, 1) if chosen is not None else equal_to(0.0, Fraction(0)),
         "cost_per_item": equal_to(float(cost), cost),

@@ -90,6 +90,7 @@ def _verify_promise(path: Path, kind: str, delivered: Path | None, *, junit: Pat
     from rrf_design.checker.promises import prove_policy
     from rrf_design.documents import read
     from rrf_design.errors import InputError, Refused
+    from rrf_design.promises.looks import check_looks
 
     if delivered is not None and kind != "rrf-audit":
         raise InputError(f"--delivered is the file that an audit speaks of; {path.name} is a policy")
@@ -98,8 +99,9 @@ def _verify_promise(path: Path, kind: str, delivered: Path | None, *, junit: Pat
         document = read(path)
         if kind == "rrf-policy":
             policy = prove_policy(document)
-            found = f"{policy.tests} tests on {policy.drawn} drawn items redone: {policy.sentence}"
-            trusted = policy_words(document["seed"])
+            looks = check_looks(policy.document)
+            found = f"{policy.tests} tests on {policy.drawn} drawn items redone, {looks}: {policy.sentence}"
+            trusted = policy_words(document["seed"], looks=int((document.get("looks") or {"count": 1})["count"]))
         else:
             found, trusted, beside = _verify_audit(path, document, delivered)
     except Refused as error:

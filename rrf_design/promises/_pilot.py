@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from rrf_design.checker.promises import prove_policy
+from rrf_design.checks import delivered_node
 from rrf_design.errors import InputError
 from rrf_design.promises._pilot_analysis import gold_truths, refuse_second_look, run_pilot, stages, why_stop
 from rrf_design.promises._pilot_design import (
@@ -30,6 +31,7 @@ from rrf_design.promises._pilot_design import (
 from rrf_design.promises._reuse import recalled_pilot
 from rrf_design.promises._truths import EXACT_CHECKS
 from rrf_design.promises.buying import NOTHING, BoughtAnswers, LiveModels
+from rrf_design.promises.looks import counted
 from rrf_design.promises.policy_document import policy_document
 from rrf_design.promises.reviews import refuse_strangers, row_text
 from rrf_design.promises.running import question_of
@@ -250,7 +252,9 @@ def _grown(
             return _waiting(plan, said or {}, missing)
         source = plan.rule.words(len(said or {})) or EXACT_CHECKS
         result = run_pilot(plan, known, truth_source=source, before=before)
-        document = policy_document(result)
+        document, why = counted(policy_document(result), delivered_node(plan.sheet.rows[plan.drawn[0]].item.problem))
+        if why is not None:
+            tell(why)
         lost = [row.id for row in plan.pilot.rows if row.lost]
         if lost:
             items = "1 item" if len(lost) == 1 else f"{len(lost):,} items"

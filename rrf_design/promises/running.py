@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rrf_design.checker.promise_words import average_above, percent, plain_percent
+from rrf_design.checker.promise_words import average_above, looks_words, percent, plain_percent
 from rrf_design.checks import worth_of
 from rrf_design.documents import sealed
 from rrf_design.errors import InputError, Refused
@@ -401,6 +401,7 @@ def run_sentence(document: Mapping[str, Any], totals: RunTotals) -> str:
             f"Nothing is delivered unchecked: {totals.to_people:,} {go} to a person, for"
             f" {totals.check_everything:,.2f}{_budget(totals)}."
         )
+    looks = looks_words(document)
     risk, sure = Fraction(str(document["risk"])), Fraction(str(document["confidence"]))
     among_all = document["among"] == str(Among.ALL)
     size = totals.delivered + totals.to_people if among_all else totals.delivered
@@ -420,10 +421,11 @@ def run_sentence(document: Mapping[str, Any], totals: RunTotals) -> str:
     elif statement == str(Statement.REST):
         claim = f"Of the {noun} outside the pilot, {rate}, {sure_words}"
     else:
-        claim = str(document["sentence"]).rstrip(".")
+        claim = str(document["sentence"]).removesuffix(looks).rstrip(".")
     among = " of them" if person and among_all else ""
     against = f", against {totals.check_everything:,.2f} for checking all" if person else ""
-    return f"{claim}; {totals.to_people:,}{among} {_gone(totals)}; cost {totals.cost:,.2f}{_budget(totals)}{against}."
+    paid = f"cost {totals.cost:,.2f}{_budget(totals)}{against}"
+    return f"{claim}; {totals.to_people:,}{among} {_gone(totals)}; {paid}.{looks}"
 
 
 def _gone(totals: RunTotals) -> str:
