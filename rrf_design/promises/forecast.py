@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 from rrf_design.checker.promise_words import percent_about, percent_above, plain_percent
 from rrf_design.promises._pilot_design import FEWEST_OTHERS, OTHERS, PilotPlan, PilotSettings, among_of
 from rrf_design.promises._pilot_order import replayed
-from rrf_design.promises._play import play
+from rrf_design.promises._play import PlayedPolicy, play
 from rrf_design.promises._sheets import AnswerSheet
 from rrf_design.promises.policies import CHECK_EVERYTHING, SHARES, LastRung
 from rrf_design.risk import (
@@ -259,30 +259,55 @@ STEPS = 10_000
 
 def stronger_promise(result: PilotResult) -> list[dict[str, Any]]:
     """For half the risk with the same policy, or for the risk asked for where none proved it:
-    labels, their cost, and what that rests on.
+    labels, their cost, and what that rests on. Where random checks were not tried, the same with
+    the smallest share of them that these labels would do with.
     """
     plan, settings = result.plan, result.plan.settings
-    price, drawn = plan.last.check + plan.panel, len(plan.drawn)
     chosen = None if result.chosen is None else result.played[result.chosen.name]
     wanted = settings.risk if chosen is None else settings.risk / 2
-    ways = [
-        (int(one.wrong.sum()), drawn if settings.among is Among.ALL else int(one.delivered.sum()), one.checked_share)
-        for one in ([chosen] if chosen is not None else result.played.values())
-        if chosen is not None or float(one.cost.mean()) < plan.last.check
-    ]
+    ways = [chosen] if chosen is not None else [p for p in result.played.values() if p.cost.mean() < plan.last.check]
     rate = share(wanted, "risk") if settings.stratify is None else _inside_strata(result, wanted)
     # The one that takes fewest labels; where none gets there, the one that is wrong least often.
-    best = min((_needs(result, way, rate) for way in ways), key=_fewest, default=(None, Fraction(1)))
+    best = min((_needs(result, _way(result, one), rate) for one in ways), key=_fewest, default=(None, Fraction(1)))
+    found = [_entry(result, wanted, best)]
+    if chosen is None and _dilutes(plan) and not settings.random_checks:
+        found += _with_random_checks(result, ways, wanted, rate)
+    return found
+
+
+def _way(result: PilotResult, one: PlayedPolicy) -> tuple[int, int, Fraction]:
+    """Of the drawn items, how many a policy left wrong, how many count, and what it had checked."""
+    counted = len(result.plan.drawn) if result.plan.settings.among is Among.ALL else int(one.delivered.sum())
+    return int(one.wrong.sum()), counted, one.checked_share
+
+
+def _entry(result: PilotResult, wanted: float, best: tuple[int | None, Fraction]) -> dict[str, Any]:
     labels, kept = best
-    return [
-        {
-            "risk": wanted,
-            "policy": CHECK_EVERYTHING if chosen is None else chosen.name,
-            "labels": labels,
-            "cost": None if labels is None else labels * price,
-            "if_wrong_share_is": float(kept),
-        }
-    ]
+    return {
+        "risk": wanted,
+        "policy": CHECK_EVERYTHING if result.chosen is None else result.chosen.name,
+        "labels": labels,
+        "cost": None if labels is None else labels * (result.plan.last.check + result.plan.panel),
+        "if_wrong_share_is": float(kept),
+    }
+
+
+def _with_random_checks(
+    result: PilotResult, ways: Sequence[PlayedPolicy], wanted: float, rate: Fraction
+) -> list[dict[str, Any]]:
+    """The cheapest policy that so many labels are expected to prove once a share of what it accepts
+    is checked at random, if it still costs less than checking everything; else nothing.
+    """
+    check, drawn, found = result.plan.last.check, len(result.plan.drawn), []
+    for one in ways:
+        for part in (Fraction(str(each)) for each in SHARES):
+            wrong, counted, _ = _way(result, one)
+            labels, kept = _needs(result, (wrong, counted, part), rate) if rate < 1 - part else (None, Fraction(1))
+            cost = float(one.cost.mean()) + float(part) * check * float(one.delivered.mean())
+            if labels is not None and labels <= drawn and cost < check:
+                found.append((cost, {**_entry(result, wanted, (labels, kept)), "random_checks": float(part)}))
+                break
+    return [{**entry, "cost_per_item": cost} for cost, entry in sorted(found, key=lambda pair: pair[0])[:1]]
 
 
 def _fewest(found: tuple[int | None, Fraction]) -> tuple[float, Fraction]:
@@ -394,7 +419,13 @@ def in_words(entries: list[dict[str, Any]], document: Mapping[str, Any]) -> list
     for entry in entries:
         wrong = percent_about(entry["if_wrong_share_is"], decimals=2)
         goes_on = f"{wrong} go on being wrong" if entry["if_wrong_share_is"] else "none is wrong there either"
-        if entry["labels"] is None:
+        if "random_checks" in entry:
+            lines.append(
+                f"--random-checks from the beginning would have helped: with"
+                f" {percent_about(entry['random_checks'], decimals=0)} of what is accepted checked at random about"
+                f" {entry['labels']:,} labels do, for about {entry['cost_per_item']:,.4g} an item (an estimate)."
+            )
+        elif entry["labels"] is None:
             lines.append(
                 f"For {percent_about(entry['risk'], decimals=2)}: more labels do not help while {wrong} are wrong; it"
                 " takes better answers or more checks."
@@ -404,6 +435,11 @@ def in_words(entries: list[dict[str, Any]], document: Mapping[str, Any]) -> list
                 f"For {percent_about(entry['risk'], decimals=2)}: {_needed(entry, drawn, size)}, if {goes_on} (an"
                 " estimate)."
             )
+    if document["policy"] == CHECK_EVERYTHING and document["check_cost"] > 0:
+        lines.append(
+            f"A stage that decides for less than {document['check_cost']:,.4g}, before the person (a value of the row,"
+            " a command, a stronger model), is what else makes it cheaper."
+        )
     return lines
 
 

@@ -28,18 +28,17 @@ def test_more_labels_do_not_make_wrong_answers_right(make_world: Any) -> None:
     assert FRESH.labels(Fraction(1, 20), Fraction(1, 20)) is None
     world = make_world(items=200, wrong=0.0, together=0.3)
     document = world.document(PilotSettings(80, 0.05))
-    (entry,) = document["stronger"]
-    assert entry["labels"] is None
-    assert "better answers" in in_words(document["stronger"], document)[-1]
+    assert document["stronger"][0]["labels"] is None
+    assert "better answers" in in_words(document["stronger"], document)[1]
     good = make_world(items=200, wrong=0.0).document(PilotSettings(80, 0.05))
     assert good["stronger"][0]["labels"] == 119
-    assert "a pilot of about 119 labels in all, for" in in_words(good["stronger"], good)[-1]
+    assert "a pilot of about 119 labels in all, for" in in_words(good["stronger"], good)[1]
     few = make_world(items=100, wrong=0.0).document(PilotSettings(80, 0.05))  # too few others for an order of tests
-    assert "about 59 labels would do for a policy that is tested first" in in_words(few["stronger"], few)[-1]
+    assert "about 59 labels would do for a policy that is tested first" in in_words(few["stronger"], few)[1]
     small = make_world(items=115, wrong=0.0).document(PilotSettings(80, 0.05))
-    assert "about 119 labels in all, where the table has 115 items" in in_words(small["stronger"], small)[-1]
+    assert "about 119 labels in all, where the table has 115 items" in in_words(small["stronger"], small)[1]
     large = make_world(items=300, wrong=0.0).document(PilotSettings(150, 0.05))
-    assert "could have been asked for it before it was looked at" in in_words(large["stronger"], large)[-1]
+    assert "could have been asked for it before it was looked at" in in_words(large["stronger"], large)[1]
 
 
 def test_an_estimate_does_not_round_wrong_items_away() -> None:
@@ -97,3 +96,20 @@ def test_random_checks_need_the_labels_of_what_is_tested_there(make_world: Any) 
     assert BinomialTail(entry["labels"], rate, 0).at_most(Fraction(1, 20))
     assert not BinomialTail(entry["labels"] - 1, rate, 0).at_most(Fraction(1, 20))
     assert "labels could prove 0.49 % at best with 90.0 % checked at random" in in_words([], document)[0]
+
+
+def test_a_pilot_that_proves_nothing_says_what_would_have_helped(make_world: Any) -> None:
+    """Answers that are wrong together: too many for 5 %, few enough where a part is checked at
+    random.
+    """
+    world = make_world(items=300, wrong=0.0, together=0.03)
+    document = world.document(PilotSettings(80, 0.05))
+    assert document["policy"] == "check everything"
+    words = " ".join(in_words(document["stronger"], document))
+    assert "--random-checks from the beginning would have helped" in words
+    assert "A stage that decides for less than 30" in words
+    (entry,) = [one for one in document["stronger"] if "random_checks" in one]
+    assert entry["cost_per_item"] < document["check_cost"]
+    tried = world.document(PilotSettings(80, 0.05, random_checks=True))
+    assert tried["policy"] != "check everything"  # it does help, and is not advised again
+    assert not any("random_checks" in one for one in tried["stronger"])
