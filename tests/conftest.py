@@ -12,7 +12,7 @@ import pytest
 
 # small.py: random problems and the definition of a best plan; agreeing.py: problem files on which
 # every verb must agree
-for folder in ("solvers", "rrf_design/planning", "rrf_design"):
+for folder in ("solvers", "rrf_design/planning", "rrf_design/responses/imports", "rrf_design"):
     sys.path.insert(0, str(Path(__file__).parent / folder))
 
 

@@ -72,3 +72,9 @@ def chat(*texts: str | None, refusal: str | None = None) -> dict[str, Any]:
         for i, text in enumerate(texts)
     ]
     return {"object": "chat.completion", "model": "gpt-x", "choices": choices, "usage": {"total_tokens": 3}}
+
+
+def lines_in(path: Path, *objects: Any) -> Path:
+    """A file with a line of JSON for each object."""
+    path.write_text("".join(json.dumps(one) + "\n" for one in objects))
+    return path

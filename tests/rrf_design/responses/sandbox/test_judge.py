@@ -1,17 +1,21 @@
-"""The judge reads bytes that a hostile program may have written; expected values never depend on
-them.
-"""
+"""What is checked before and after a program runs: its source, its answer, its walls."""
 
 from __future__ import annotations
 
+import ast
+import re
 import signal
+import struct
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rrf_design.responses.sandbox import Isolation, Program, ProgramLimits, ProgramStatus
+from rrf_design.responses.sandbox import Isolation, Program, ProgramLimits, ProgramStatus, throughput
+from rrf_design.responses.sandbox import _confine as confine
+from rrf_design.responses.sandbox._benchmark import Throughput
 from rrf_design.responses.sandbox._judge import judged
+from rrf_design.responses.sandbox._validator import violation
 
 HELD = Isolation(("limits", "seccomp"))
 PROGRAM = Program.build("", [[1], [2]], expected=[5, -7])
@@ -107,3 +111,117 @@ def test_an_answer_has_an_integer_for_every_test(pieces: list[str]) -> None:
     result = judged(asked, report, lines.encode(), isolation=HELD, limits=ProgramLimits(cpu=1))
     if result.status is ProgramStatus.RAN:
         assert all(type(value) is int for value in result.outputs)
+
+
+@pytest.mark.parametrize(
+    ("source", "reason"),
+    [
+        ("import os", "import"),
+        ("from os import path", "import"),
+        ("def f():\n    import os", r"import \(line 2\)"),
+        ("def f():\n    global x", "global"),
+        ("def f():\n    x = 1\n    def g():\n        nonlocal x", "nonlocal"),
+        ("class A: pass", "class"),
+        ("async def f(): pass", "async function"),
+        ("().__class__", "dunder name __class__"),
+        ("__builtins__", "dunder name"),
+        ("def __f(): pass", "dunder name"),
+        ("f(__x=1)", "dunder name"),
+        ("def f(__x): pass", "dunder name"),
+        ("match x:\n    case int(__class__=y): pass", "dunder name"),
+        ("match x:\n    case {**__y}: pass", "dunder name"),
+        ("'{0.__class__}'.format(x)", "a string with a dunder"),
+        ("f'{x.__class__}'", "dunder name"),
+        ("b'__class__'", "a string with a dunder"),
+        ("eval('1')", "dynamic primitive eval"),
+        ("e = exec", "dynamic primitive exec"),
+        ("compile", "dynamic primitive"),
+        ("open('x')", "dynamic primitive"),
+        ("getattr(x, 'a')", "dynamic primitive"),
+        ("type(x)", "dynamic primitive"),
+        ("g.gi_frame", "attribute gi_frame"),
+        ("e.tb_frame", "attribute"),
+        ("f.f_globals", "attribute"),
+        ("'{x}'.format_map(y)", "attribute format_map"),
+    ],
+)
+def test_rejected(source: str, reason: str) -> None:
+    found = violation(ast.parse(source))
+    assert found is not None
+    assert re.search(reason, found)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "def solve(n):\n    return sum(int(d) for d in str(n))",
+        "def solve(xs):\n    xs = sorted(set(xs))\n    return xs[-2] if len(xs) > 1 else 0",
+        "solve = lambda a, b: a if b == 0 else solve(b, a % b)",
+        (
+            "def solve(n):\n    memo = {}\n    def f(k):\n        if k not in memo: memo[k] = k if k < 2 else f(k-1) +"
+            " f(k-2)\n        return memo[k]\n    return f(n)"
+        ),
+        "def solve(n):\n    try:\n        return 10 // n\n    except ZeroDivisionError:\n        return 0",
+        "def solve(a_b, _c):\n    return '{} {}'.format(a_b, _c).count(' ')",
+    ],
+)
+def test_accepted(source: str) -> None:
+    assert violation(ast.parse(source)) is None
+
+
+ALLOW, KILL = 0x7FFF0000, 0x80000000
+DENY = 0x00050001
+
+
+def evaluate(program: bytes, *, number: int, arch: int, arguments: tuple[int, ...] = ()) -> int:
+    """A small interpreter of the filter language: what would the kernel decide about this call?"""
+    padded = (*arguments, *[0] * (6 - len(arguments)))
+    data = struct.pack("IIQ6Q", number, arch, 0, *padded)
+    place, value = 0, 0
+    while True:
+        code, yes, no, constant = struct.unpack_from("HBBI", program, 8 * place)
+        place += 1
+        if code == 0x20:
+            value = struct.unpack_from("I", data, constant)[0]
+        elif code == 0x06:
+            return int(constant)
+        else:
+            met = {0x15: value == constant, 0x35: value >= constant, 0x45: bool(value & constant)}[code]
+            place += yes if met else no
+
+
+@pytest.mark.parametrize("machine", list(confine._MACHINES))
+def test_filter_decides_every_call(machine: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(confine, "_MACHINE", confine._MACHINES[machine])
+    arch, _, plain, write, memory, denied = confine._MACHINES[machine]
+    program = confine.seccomp_program()
+    for number in range(600):
+        verdict = evaluate(program, number=number, arch=arch)
+        if number in plain or number in memory:
+            assert verdict == ALLOW
+        elif number in denied:
+            assert verdict == DENY
+        else:
+            assert verdict == KILL, number
+        assert evaluate(program, number=number, arch=arch ^ 1) == KILL
+        assert evaluate(program, number=number | 0x40000000, arch=arch) == KILL
+    for fd in (0, 1, 2, 4, 1000):
+        assert evaluate(program, number=write, arch=arch, arguments=(fd,)) == KILL
+    assert evaluate(program, number=write, arch=arch, arguments=(confine.RESULT_FD,)) == ALLOW
+    for number in memory:
+        assert evaluate(program, number=number, arch=arch, arguments=(0, 4096, 3)) == ALLOW
+        assert evaluate(program, number=number, arch=arch, arguments=(0, 4096, 5)) == KILL
+
+
+def test_unknown_machines_have_no_filter(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(confine, "_MACHINE", None)
+    for layer in (confine.seccomp_program, confine.landlock, lambda: confine.namespaces("/")):
+        with pytest.raises(OSError, match="no "):
+            layer()
+
+
+def test_every_program_of_the_benchmark_is_right_and_fast() -> None:
+    found = throughput(6, workers=1, tests=3)
+    assert (found.programs, found.right, found.workers) == (6, 6, 1)
+    assert found.seconds > 0.0
+    assert Throughput(30, 30, 1.5, 2, Isolation(("limits",))).rate == 20.0

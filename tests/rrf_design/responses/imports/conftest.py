@@ -1,8 +1,0 @@
-"""`tool_logs.py` stands beside the tests and can be imported by name."""
-
-from __future__ import annotations
-
-import sys
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).parent))
