@@ -25,11 +25,10 @@ from typing import Any, TypeVar
 
 from rrf_design.blocks import Anchor
 from rrf_design.errors import InputError
-from rrf_design.goal import Goal
 from rrf_design.market import exact
 from rrf_design.premise import suspects_of
 from rrf_design.problem import Problem
-from rrf_design.verdict import Evidence, Explained, Verdict, decide
+from rrf_design.verdict import Verdict
 
 LARGEST = Fraction(float_info.max)
 
@@ -187,15 +186,23 @@ def worth_of(anchor: Anchor) -> float:
     return 1.0 / max(anchor.cost or 0.0, FREE)
 
 
-def decided_verdict(problem: Problem) -> Verdict:
-    """The verdict of an item that a check has decided: its value is exact, and nothing else is a
-    premise.
+def _kind(anchor: Anchor) -> set[str]:
+    """What its value comes from: the keys of its source."""
+    return set(anchor.source) if isinstance(anchor.source, Mapping) else set()
+
+
+def decided_verdict(anchor: Anchor) -> Verdict:
+    """The verdict of an item that this check has decided: the value is checked, unless a model
+    verified it, whose word is a premise.
     """
-    return decide(Evidence(Explained.UNIQUELY, Goal.of(problem), float("inf"), float("inf"), bound=0.0, exact=True))
+    return Verdict.CONSISTENT if "verifier" in _kind(anchor) else Verdict.CHECKED
 
 
-def decided_premise(check: str) -> str:
-    return f"{check} is right"
+def decided_premise(anchor: Anchor) -> str:
+    """What the value of an item rests on that this check has decided."""
+    if "verifier" in _kind(anchor):
+        return f"the verifier is right ({anchor.id})"
+    return f"{anchor.id} is right" + (", which ran the given tests" if "tests" in _kind(anchor) else "")
 
 
 LONGEST = 4000

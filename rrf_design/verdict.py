@@ -1,15 +1,17 @@
 """What may be believed: one verdict for everything that speaks about answers, decided here and
 nowhere else.
 
-`certified` needs three things together: a proven error bound that reaches the goal, answers that
-were asked and read, and an explanation of what was measured with at most k wrong units. `repair`
-brings the evidence, `acquire` and the delivered table repeat the verdict, and exit codes follow it.
+`consistent` needs three things together: a proven error bound that reaches the goal, answers that
+were asked and read, and an explanation of what was measured with at most k wrong units. It is right
+if that premise holds, and consistency alone never shows that it does. `checked` needs no premise
+about answers: a trusted check states the value. `repair` brings the evidence, `acquire` and the
+delivered table repeat the verdict, and exit codes follow it.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
@@ -26,8 +28,14 @@ class Verdict(StrEnum):
     items.
     """
 
-    CERTIFIED = "certified"
-    """Every delivered value is within the bound if what is assumed holds."""
+    CHECKED = "checked"
+    """A person, an execution or a known value decides the delivered value, whatever was
+    answered.
+    """
+    CONSISTENT = "consistent"
+    """At most k wrong answers explain everything, and all such explanations agree within the bound:
+    right if that premise holds.
+    """
     AMBIGUOUS = "ambiguous"
     """The data fit, but more than one explanation remains; values are given only where all
     explanations agree.
@@ -37,9 +45,21 @@ class Verdict(StrEnum):
     CONTRADICTED = "contradicted"
     """Nothing within the assumptions explains what was measured. There are no repaired values."""
 
+    @classmethod
+    def _missing_(cls, value: object) -> Verdict | None:
+        """Documents and journals of 0.2 said `certified` of values."""
+        return cls.CONSISTENT if value == "certified" else None
+
     @property
     def rank(self) -> int:
         return list(Verdict).index(self)
+
+    @property
+    def passes(self) -> bool:
+        """Whether `repair` and `acquire` exit with 0: checked, or consistent under what is
+        assumed.
+        """
+        return self in (Verdict.CHECKED, Verdict.CONSISTENT)
 
 
 class Explained(StrEnum):
@@ -89,15 +109,15 @@ def decide(evidence: Evidence) -> Verdict:
     if not goal.named:
         sure = evidence.explained is Explained.UNIQUELY or evidence.exact
         certain = evidence.bound is not None and sure and not evidence.blank
-        return Verdict.CERTIFIED if certain else Verdict.AMBIGUOUS
+        return Verdict.CONSISTENT if certain else Verdict.AMBIGUOUS
     if evidence.bound is None or not goal.met(
         lower=evidence.lower, robust_lower=evidence.robust_lower, bound=evidence.bound
     ):
         return Verdict.INCOMPLETE
-    return Verdict.AMBIGUOUS if evidence.blank else Verdict.CERTIFIED
+    return Verdict.AMBIGUOUS if evidence.blank else Verdict.CONSISTENT
 
 
-_TROUBLES = (Verdict.CONTRADICTED, Verdict.AMBIGUOUS, Verdict.INCOMPLETE, Verdict.CERTIFIED)
+_TROUBLES = (Verdict.CONTRADICTED, Verdict.AMBIGUOUS, Verdict.INCOMPLETE, Verdict.CONSISTENT, Verdict.CHECKED)
 
 
 def dispute(verdict: Verdict, misfit: float, blamed: int) -> tuple[int, float, int]:
@@ -117,9 +137,51 @@ def worst(verdicts: Iterable[Verdict]) -> Verdict | None:
 
 
 def counted(verdicts: Iterable[Verdict]) -> dict[str, int]:
-    """How many of each, all four named."""
+    """How many of each, all named."""
     found = Counter(verdicts)
     return {verdict.value: found[verdict] for verdict in Verdict}
+
+
+def table_sentence(verdicts: Mapping[str, int], *, item: str = "row", assumes: str = "") -> str:
+    """What may be said of many rows that nobody has tested by sampling.
+
+    `verdicts` counts them by verdict; `assumes` is the premise that all consistent ones share.
+
+    >>> print(table_sentence({"checked": 1, "incomplete": 2}))
+    3 rows: 1 checked, 2 incomplete.
+    """
+    counts = {verdict: verdicts.get(verdict.value, 0) for verdict in Verdict}
+    total, consistent = sum(counts.values()), counts[Verdict.CONSISTENT]
+    still = total - consistent - counts[Verdict.CHECKED]
+    premise = f"in each {assumes}" if assumes else "what each assumes holds"
+    parts = [f"{counts[Verdict.CHECKED]} checked"] if counts[Verdict.CHECKED] else []
+    parts += [f"{consistent} consistent (right if {premise})"] if consistent else []
+    if still:
+        named = [f"{count} {verdict}" for verdict, count in counts.items() if count and not verdict.passes]
+        parts.append(f"{still} open ({', '.join(named)})" if len(named) > 1 else named[0])
+    found = f"{total} {item}{'s' * (total != 1)}: {', '.join(parts) or 'none'}."
+    if consistent:
+        found += (
+            " Whether it is wrong nobody has tested"
+            if consistent == 1
+            else (f" How many of the {consistent} are wrong nobody has tested")
+        )
+        found += _after_looks(consistent) + "."
+    return found
+
+
+LOOKS = 30
+"""So many random checks are spoken of where a table has not been tested."""
+
+
+def _after_looks(population: int) -> str:
+    """What random checks with none wrong would leave, by the bound that tests of tables use."""
+    from rrf_design.risk import bound
+
+    if population <= LOOKS:
+        return ""
+    left = bound(population, LOOKS, 0, 0.95)
+    return f"; {LOOKS} random checks with none wrong would leave at most {left} of them wrong (confidence 95 %)"
 
 
 def assumed(operator: Operator, k: int, noise: str = "", *, unread: Collection[str] = ()) -> str:

@@ -89,6 +89,8 @@ def support_margin(
     if method == "auto":
         found = small_margin(B, groups, int(size))
         if found is not None:
+            if progress is not None:
+                progress(1.0, (found.lower, found.upper), "")
             return found
     field = make_field(B, groups)
     if method == "enumerate":

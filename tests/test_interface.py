@@ -187,7 +187,13 @@ def test_every_key_is_there_and_exit_codes_say_yes_no_or_wrong_call(call: Callab
     assert all(set(ITEM.split()) <= set(item) for item in ran["acquire"].document["items"])
     witness = ran["margin"].document["witness"]
     assert sum(x * x for part in witness.values() for x in part) == pytest.approx(1.0)
-    assert set(ran["acquire"].document["verdicts"]) == {"certified", "ambiguous", "incomplete", "contradicted"}
+    assert set(ran["acquire"].document["verdicts"]) == {
+        "checked",
+        "consistent",
+        "ambiguous",
+        "incomplete",
+        "contradicted",
+    }
 
     assert call("repair", "problem.toml", "--responses", "answers.json", "--json").code == 1
     assert call("plan", "problem.toml", "--target", "99", "--json").code == 1
@@ -370,7 +376,7 @@ def test_answers_that_exist_already(call: Callable[..., Ran]) -> None:
     Path("made.jsonl").write_text("".join(texts), encoding="utf-8")
     assert {"id", "node"} <= set(json.loads(texts[0].splitlines()[0]))
     fixed = call("repair", "recipe.toml", "--data", "table.csv", "--responses", "made.jsonl", "-o", "out.csv", "--json")
-    assert fixed.document["verdicts"]["certified"] == 4, fixed.err
+    assert fixed.document["verdicts"]["consistent"] == 4, fixed.err
     for tool in ("inspect", "promptfoo", "lm-eval", "openai-batch"):
         refused = call("import", "table.csv", "--from", tool, "-o", "x.jsonl")
         assert (refused.code, len(refused.err.splitlines())) == (2, 1), tool

@@ -74,12 +74,12 @@ def repaired(design: Candidates, state: ItemState, engine: RepairEngine) -> dict
     """
     found = _repair(design, state, engine)
     node = sole_delivered(design.problem)
-    if found["verdict"] == Verdict.CERTIFIED or node is None:
+    if Verdict(found["verdict"]).passes or node is None:
         return found
     for anchor in design.problem.anchors:
         entry = state.settled.get(anchor.id)
         if entry is not None and entry.ok and entry.value is not None and decides(design.problem, anchor, node):
-            premise = {"verdict": decided_verdict(design.problem).value, "assumes": decided_premise(anchor.id)}
+            premise = {"verdict": decided_verdict(anchor).value, "assumes": decided_premise(anchor)}
             others = {other.id: None for other in design.problem.nodes}
             wrong = [node] if state.values(Buys.ANSWER).get(node, entry.value) != entry.value else []
             said: dict[str, Any] = {
@@ -116,7 +116,7 @@ def _by_quorum(design: Candidates, state: ItemState, found: dict[str, Any], node
     )
     return {
         **found,
-        "verdict": decided_verdict(problem).value,
+        "verdict": Verdict.CONSISTENT.value,
         "assumes": agreed_premise(problem, asked),
         "repaired": {**others, node: list(value)},
         "support": [],

@@ -11,9 +11,9 @@ is the largest number of goals reached, and money is never spread so thin that n
 While there are such fields the others wait; afterwards what is left goes to whatever sees most of
 its witness per cost.
 
-Triage: what is certified is left alone. What is missing or unread is asked for, where that can
-bring an item to its goal; what is disputed can't be helped by more questions and goes to a check
-that decides it, or where checks may be wrong to as many as can't all be. Machines come before
+Triage: what is checked or consistent is left alone. What is missing or unread is asked for, where
+that can bring an item to its goal; what is disputed can't be helped by more questions and goes to a
+check that decides it, or where checks may be wrong to as many as can't all be. Machines come before
 people, and among equals what costs least to settle comes first, then what is surely wrong, then
 what disagrees most, as far as answers say so: the order of the file comes last.
 """
@@ -105,7 +105,7 @@ def share(proposals: Mapping[str, _Proposal], left: Fraction | None) -> dict[str
 
 @dataclass(frozen=True, slots=True)
 class _Remedy:
-    """Triage: what an item that is not certified buys next, and what settling it costs in all."""
+    """Triage: what an open item buys next, and what settling it costs in all."""
 
     names: tuple[str, ...]
     settling: Fraction
@@ -120,7 +120,7 @@ class _Remedy:
 
 
 def _remedy_of(design: Candidates, state: ItemState, repair: Mapping[str, Any]) -> _Remedy | None:
-    """The next purchase of an item that is not certified; None where nothing on sale helps."""
+    """The next purchase of an open item; None where nothing on sale helps."""
     verdict = Verdict(repair["verdict"])
     # Where k allows for so many wrong answers that everything fits, those that the explanation
     # found calls wrong still tell a dispute.
@@ -177,6 +177,10 @@ def admitted(remedies: Mapping[str, _Remedy], left: Fraction | None) -> dict[str
         if found:
             return found
     return {}
+
+
+def _why_settled(repair: Mapping[str, Any]) -> str:
+    return f"{repair['verdict']}, assuming that {repair['assumes']}"
 
 
 class Decider:
@@ -281,9 +285,9 @@ class Decider:
         return found, short
 
     def check(self, item: str, *, planned: bool) -> Stop | None:
-        """The first stopping rule that fires; in triage, that the item is certified."""
-        if self.triage and self.repair(item)["verdict"] == Verdict.CERTIFIED:
-            return Stop(Because.TARGET, f"certified, assuming that {self.repair(item)['assumes']}")
+        """The first stopping rule that fires; in triage, that the item is checked or consistent."""
+        if self.triage and Verdict(self.repair(item)["verdict"]).passes:
+            return Stop(Because.TARGET, _why_settled(self.repair(item)))
         return self._rule.check(self._view(item, planned=planned))
 
     def round(self, item: str, names: list[str]) -> Event:
@@ -357,7 +361,7 @@ class Decider:
         return _remedy_of(self.designs[item], self.state.items[item], self.repair(item))
 
     def _undecided(self, item: str) -> Stop:
-        """Triage: why an item ends without being certified."""
+        """Triage: why an item ends neither checked nor consistent."""
         verdict, remedy = self.repair(item)["verdict"], self._remedy(item)
         if remedy is not None:
             detail = f"{verdict}; settling it costs {float(remedy.settling):g}, which is not left"
@@ -373,7 +377,7 @@ class Decider:
         return self._repairs[item][1]
 
     def _triaged(self, items: Collection[str]) -> list[Event]:
-        """Triage: who buys what in this wave, over all items that are not certified."""
+        """Triage: who buys what in this wave, over all items that are still open."""
         open_items = [item for item in items if not self.state.items[item].pending]
         remedies = {item: remedy for item in open_items if (remedy := self._remedy(item)) is not None}
         return [self._chosen(item, one.names) for item, one in admitted(remedies, self.ledger.left).items()]
@@ -483,9 +487,9 @@ class Decider:
                 events.append(_schedule(item, names))
         return events
 
-    def _certified(self, item: str) -> str | None:
-        """What a repair assumes that certifies an item already, though its margin alone does not
-        reach the goal; None where none does.
+    def _settled(self, item: str) -> str | None:
+        """The verdict of a repair that reaches the goal already, though its margin alone does not,
+        and what it assumes; None where none does.
 
         A check may have decided it, whatever was answered; and where answers may steer, they may
         bound better what uncertain relations add than anything that was known before
@@ -499,7 +503,7 @@ class Decider:
         if state.pending or not (decided or better):
             return None
         found = self.repair(item)
-        return str(found["assumes"]) if found["verdict"] == Verdict.CERTIFIED else None
+        return _why_settled(found) if Verdict(found["verdict"]).passes else None
 
     def _view(self, item: str, *, planned: bool) -> View:
         state, design = self.state.items[item], self.designs[item]
@@ -538,7 +542,7 @@ class Decider:
             committed_money=float(self.state.committed_money),
             calls=self.state.calls,
             seconds=self.ledger.seconds,
-            certified=lambda: self._certified(item),
+            settled=lambda: self._settled(item),
         )
 
 

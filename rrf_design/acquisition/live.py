@@ -176,7 +176,7 @@ def acquire(
     >>> store = pathlib.Path(tempfile.mkdtemp()) / "runs.sqlite"
     >>> run = rrf.acquire(problem, ScriptedModel(lambda request: "42"), budget=2.0, store=store)
     >>> run.verdict.value, run.spent, dict(run.repaired)
-    ('certified', 1.0, {'a': [42.0], 'b': [42.0]})
+    ('consistent', 1.0, {'a': [42.0], 'b': [42.0]})
     """
     table = problem if is_dataset(problem) else None
     if table is not None:

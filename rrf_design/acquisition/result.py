@@ -19,7 +19,7 @@ from rrf_design.acquisition.journal import Journal, Kind
 from rrf_design.acquisition.stopping import Because
 from rrf_design.derive import realised
 from rrf_design.design import standing_of
-from rrf_design.documents import sealed
+from rrf_design.documents import in_todays_words, sealed
 from rrf_design.errors import InputError
 from rrf_design.goal import Goal
 from rrf_design.problem import Problem
@@ -223,9 +223,9 @@ class Acquisition:
         return self.stopped_because not in open_ended and self.open_reviews == 0
 
     @property
-    def certified(self) -> bool:
-        """Finished, and every field is certified."""
-        return self.finished and self.verdict is Verdict.CERTIFIED
+    def passes(self) -> bool:
+        """Finished, and every field is checked or consistent."""
+        return self.finished and self.verdict.passes
 
     def to_json(self) -> dict[str, Any]:
         content = {
@@ -356,7 +356,7 @@ def _item(item: str, design: Candidates, run: RunState) -> ItemResult:
         failed={name: state.settled[name].outcome for name in state.settled if name in failed},
         anchors=state.values(Buys.ANCHOR),
         trajectory=tuple(state.trajectory),
-        repair=run.results.get(item),
+        repair=in_todays_words(run.results.get(item)),
         nodes=tuple(node.id for node in problem.nodes),
         problem=realised(asked, failed=state.failed, values=state.values(Buys.ANCHOR)) if answers else problem,
         texts={name: entry.text for name, entry in state.settled.items() if entry.text},

@@ -86,9 +86,9 @@ class View:
     committed_money: float
     calls: int
     seconds: float
-    certified: Callable[[], str | None] = lambda: None
-    """What a repair assumes that is certified already although the margin alone does not promise
-    it; None where none is.
+    settled: Callable[[], str | None] = lambda: None
+    """The verdict of a repair that reaches the goal although the margin alone does not promise it,
+    and what it assumes; None where none does.
     """
 
 
@@ -140,8 +140,8 @@ class AnyOf(StoppingRule):
 class Target(StoppingRule):
     """The goal is reached: by default the problem's own (`rrf_design.goal`).
 
-    By the margin, before any answer is looked at; for the problem's own goal also where a repair is
-    certified without it.
+    By the margin, before any answer is looked at; for the problem's own goal also where a repair
+    reaches it without.
     """
 
     def __init__(self, margin: float | None = None) -> None:
@@ -154,8 +154,8 @@ class Target(StoppingRule):
         margin = view.margin()
         standing = None if margin is None else standing_of(view.problem, margin, goal=goal)
         if standing is None or not standing.reached:
-            assumed = view.certified() if self.wanted is None else None
-            return None if assumed is None else Stop(Because.TARGET, f"certified, assuming that {assumed}")
+            settled = view.settled() if self.wanted is None else None
+            return None if settled is None else Stop(Because.TARGET, settled)
         figure = "certified margin" + (f", {CERTAIN}," if standing.robust_lower < standing.lower else "")
         what = f"{figure} {standing.robust_lower:.6g} is at least {goal.target or 0.0:.6g}"
         if goal.delta is not None and standing.error_bound is not None:

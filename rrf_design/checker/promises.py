@@ -496,7 +496,7 @@ def cascade_name(data: Document) -> str:
         raise Refused("a ladder has order, gate, number, last, random_checks, and perhaps earlier and further steps")
     order, further = some_names(data["order"], "order"), some_names(data.get("further", []), "further")
     number, last = a_whole(data["number"], "number"), one_of(data["last"], ("person", "withheld"))
-    rule = one_of(data["gate"], ("certified", "lead"))
+    rule = one_of(data["gate"], ("consistent", "certified", "lead"))  # 0.2 said certified
     part = a_share(a_number(data["random_checks"], "random_checks"), "random_checks", zero=True)
     after = data.get("further_k")
     if ("further" in data) != ("further_k" in data) or ("further" in data and not further):
@@ -506,8 +506,8 @@ def cascade_name(data: Document) -> str:
     stages = [(a_whole(at, "answers"), a_whole(k, "k")) for at, k in a_list(data.get("earlier", []), "earlier")]
     stages.append((len(order), number))
     later = list(pairwise(stages))
-    if later and (rule != "certified" or stages[0][0] < 1):
-        raise Refused("only a certified rule has earlier stages, each with at least one answer")
+    if later and (rule == "lead" or stages[0][0] < 1):
+        raise Refused("only a rule of consistent answers has earlier stages, each with at least one answer")
     if any(two[0] <= one[0] or two[1] <= one[1] for one, two in later):
         raise Refused("each stage has more answers and a larger k than the one before")
     if not order and not further:
@@ -523,7 +523,7 @@ def cascade_name(data: Document) -> str:
     for answers, k in stages:
         steps.append(f"at k = {k} {'with' if begun else 'within'} {_listed(order[begun:answers])}")
         begun = answers
-    return f"certified {'; else '.join(steps)}; else {end}"
+    return f"{rule} {'; else '.join(steps)}; else {end}"
 
 
 def _listed(steps: Sequence[str]) -> str:

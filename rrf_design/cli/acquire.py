@@ -256,7 +256,7 @@ def acquire_verb(
     else:
         describe(result)
         tell_next(result, store=store, review_file=review_file)
-    raise typer.Exit(exit_code(result, well=result.certified))
+    raise typer.Exit(exit_code(result, well=result.passes))
 
 
 def _table_words(files: list[Path], given: Mapping[str, Any], outputs: list[Path]) -> str:

@@ -215,7 +215,7 @@ def _summary(run: Acquisition, judgement: Grade, proofs: dict[str, bool], second
             f"{judgement.within} of {count} questions had at most two wrong answers, which is what the design is for;"
             f" {count - judgement.within} had more, or no answer that could be read."
         ),
-        f"Guarantee: {certified} of {count} fields are certified, and {sum(proofs.values())} of {len(proofs)}"
+        f"Guarantee: {certified} of {count} designs are certified, and {sum(proofs.values())} of {len(proofs)}"
         " certificates were re-proved by the verifier. "
         + ("No promise was broken." if judgement.kept else "A PROMISE WAS BROKEN: this is a bug, please report it."),
     ]

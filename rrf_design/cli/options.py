@@ -59,7 +59,7 @@ BaseUrl = Annotated[str | None, typer.Option("--base-url", help="Server of an op
 Junit = Annotated[Path | None, typer.Option("--junit", help="Write the outcome as JUnit XML.")]
 JunitVerdicts = Annotated[
     Path | None,
-    typer.Option("--junit", help="Write the verdicts as JUnit XML: a field that is not certified fails."),
+    typer.Option("--junit", help="Write the verdicts as JUnit XML: only what is checked or consistent passes."),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print exactly one JSON object on standard output.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="The answer only: no progress, no messages.")]
@@ -92,7 +92,7 @@ ReviewFile = Annotated[
 ReviewsBack = Annotated[Path | None, typer.Option("--reviews", help="A review list that was filled in.")]
 RequireShare = Annotated[
     float | None,
-    typer.Option("--require-share", help="Exit with 0 only if at least this share of the items is certified."),
+    typer.Option("--require-share", help="Exit with 0 only if this share of the rows is checked or consistent."),
 ]
 
 

@@ -305,7 +305,7 @@ def share_holds(delivery: Delivery, share: float | None) -> bool:
     """Whether what was required of a data set holds; without a requirement, being complete is
     enough.
     """
-    return share is None or delivery.certified_share >= share
+    return share is None or delivery.passing_share >= share
 
 
 def _short(value: Any, most: int = 40) -> str:

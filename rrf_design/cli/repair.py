@@ -55,7 +55,8 @@ def repair_verb(
 ) -> None:
     """Which responses were wrong, by how much, what they become, and how sure that is.
 
-    Exit code 0 when the verdict is certified; 1 when it is ambiguous, incomplete or contradicted.
+    Exit code 0 when the verdict is checked, or consistent under what it assumes (which nobody has
+    tested); 1 when it is ambiguous, incomplete or contradicted.
     With a recipe every row of its table is repaired; then 0 means that all of it is done, and that
     --require-share holds.
 
@@ -247,7 +248,7 @@ def _describe_many(name: str, names: Sequence[str], batch: RepairBatch) -> None:
     if rows:
         table("", ["field", "verdict", "wrong", "why"], rows)
     if len(open_items) > 12:
-        say(f"and {len(open_items) - 12} more that are not certified")
+        say(f"and {len(open_items) - 12} more that are neither checked nor consistent")
 
 
 def _numbers(values: Any, *, sign: bool = False) -> str:

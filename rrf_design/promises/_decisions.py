@@ -225,7 +225,7 @@ def _decision(row: ItemAnswers, held: Sequence[str], repaired: Repair, k: int) -
         clean = not contradicted and not repaired.support
         value = value if value is not None else _first_voice(row, held)
         return _Decision(clean and value is not None, not clean, value if clean else None)
-    sure = repaired.verdict is Verdict.CERTIFIED and value is not None
+    sure = repaired.verdict.passes and value is not None
     return _Decision(sure, contradicted, value if sure else None)
 
 

@@ -132,7 +132,7 @@ def pilot(
     >>> _ = (folder / "said.csv").write_text("id,node,text\\n" + "".join(said))
     >>> found = rrf.pilot(rrf.dataset(folder / "r.toml"), folder / "said.csv", labels=60, risk=0.1)
     >>> found.policy
-    'certified at k = 0 within a; else person'
+    'consistent at k = 0 within a; else person'
     """
     settings = pilot_settings(
         dataset,

@@ -1,9 +1,9 @@
 """Policies played on recorded answers, by the product's own decisions: `repair` and its verdict,
 item by item.
 
-A gate "certified at k within T" asks node after node and stops as soon as its outcome is certain.
+A gate "consistent at k within T" asks node after node and stops as soon as its outcome is certain.
 With t of T answers held, u of them unreadable (which count as wrong), it accepts when the verdict
-on those t is certified at k − u − (T − t): whatever the others say, no more than k of T are then
+on those t is consistent at k − u − (T − t): whatever the others say, no more than k of T are then
 wrong. It gives up when they are contradicted at k − u: more answers only add contradictions. A
 ladder with several rungs (T, k) goes on while one of them is open. A lead is counted over what
 voices say.

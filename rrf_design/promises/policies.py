@@ -24,16 +24,16 @@ and 31).
 
 Rungs are answers bought one after the other in a fixed order; two gates accept:
 
-    certified k within T    the verdict on all T answers, at most k of them wrong, is `certified`
+    consistent k within T   the verdict on all T answers, at most k of them wrong, is `consistent`
     lead h within T         the largest camp of equal answers is ahead of the next by h, at the
     latest after T
 
-A certified gate may climb: k = 0 within few answers, else k = 1 within more, else k = 2 within more
-still. Its rungs are designs of the planner's exact frontier (`rungs`).
+A gate of consistent answers may climb: k = 0 within few answers, else k = 1 within more, else
+k = 2 within more still. Its rungs are designs of the planner's exact frontier (`rungs`).
 
 What no gate accepts may climb to a design with checks that machines make (a value of the row,
 arithmetic, tests in the sandbox, a command, a judge), again one of the frontier's: bought step
-after step until the product's verdict on everything that is held is `certified`, or a check
+after step until the product's verdict on everything that is held is `consistent`, or a check
 decides. What it delivers counts, errors included. The rest goes to the person that the recipe
 names, or is withheld. A policy may also have a random share q of what its gate accepts checked by
 the person, which leaves 1 − q of its risk: small risks are proven with few labels that way (fact
@@ -266,8 +266,13 @@ CHECK_EVERYTHING = "check everything"
 
 
 class GateKind(StrEnum):
-    CERTIFIED = "certified"
+    CONSISTENT = "consistent"
     LEAD = "lead"
+
+    @classmethod
+    def _missing_(cls, value: object) -> GateKind | None:
+        """Recipes and documents of 0.2 said `certified`."""
+        return cls.CONSISTENT if value == "certified" else None
 
 
 class LastRung(StrEnum):
@@ -288,7 +293,9 @@ class LadderPolicy:
     random_checks: float = 0.0
     """The share of what the gate accepts that a person checks, drawn at random."""
     earlier: tuple[tuple[int, int], ...] = ()
-    """Of a certified gate: rungs (answers, k) before the last one, each with fewer answers."""
+    """Of a gate of consistent answers: rungs (answers, k) before the last, each with fewer
+    answers.
+    """
     further: tuple[str, ...] = ()
     """What is bought of items that the gate does not accept: answers that are not there yet, and
     checks of machines, where the item has them.
@@ -316,7 +323,7 @@ class LadderPolicy:
 
     @property
     def rungs(self) -> tuple[tuple[int, int], ...]:
-        """(answers, k) of each rung of a certified gate."""
+        """(answers, k) of each rung of a gate of consistent answers."""
         return (*self.earlier, (self.within, self.number))
 
     @property
@@ -335,7 +342,7 @@ class LadderPolicy:
             more = _listed(self.order[begun:answers])
             steps.append(f"at k = {k} {'with' if begun else 'within'} {more}")
             begun = answers
-        return f"certified {'; else '.join(steps)}; else {end}"
+        return f"consistent {'; else '.join(steps)}; else {end}"
 
     def to_json(self) -> dict[str, Any]:
         rungs = [list(rung) for rung in self.earlier]
@@ -382,11 +389,11 @@ class LadderPolicy:
         place = {node: at for at, node in enumerate(nodes)}
         asked = tuple(place[node] for node in self.order)
         last = Last.GOLD if self.last is LastRung.PERSON else Last.ABSTAIN
-        # Certified at k = 0 is unanimity, which is a lead of T within T.
-        if self.gate is GateKind.CERTIFIED and (self.number or self.earlier):
+        # Consistent at k = 0 is unanimity, which is a lead of T within T.
+        if self.gate is GateKind.CONSISTENT and (self.number or self.earlier):
             return Ladder(asked, Gate.EXPLAINED, self.number, len(asked), last, self.earlier)
         return Ladder(
-            asked, Gate.LEAD, len(asked) if self.gate is GateKind.CERTIFIED else self.number, len(asked), last
+            asked, Gate.LEAD, len(asked) if self.gate is GateKind.CONSISTENT else self.number, len(asked), last
         )
 
 
@@ -425,8 +432,8 @@ def _earlier(data: Any, policy: LadderPolicy) -> tuple[tuple[int, int], ...]:
     if not found:
         return ()
     steps = [*found, (policy.within, policy.number)]
-    if policy.gate is not GateKind.CERTIFIED or found[0][0] < 1:
-        raise InputError("only a certified gate has earlier rungs, each with at least one answer")
+    if policy.gate is not GateKind.CONSISTENT or found[0][0] < 1:
+        raise InputError("only a gate of consistent answers has earlier rungs, each with at least one answer")
     if any(after[0] <= before[0] or after[1] <= before[1] for before, after in pairwise(steps)):
         raise InputError("each rung of a ladder has more answers and a larger k than the one before")
     return found
@@ -458,12 +465,12 @@ def family_of(
             if ladder.gate is Gate.LEAD:
                 kind = GateKind.LEAD
                 if ladder.number == ladder.within:  # unanimity, by its better name
-                    kind = GateKind.CERTIFIED
-                number = 0 if kind is GateKind.CERTIFIED else ladder.number
+                    kind = GateKind.CONSISTENT
+                number = 0 if kind is GateKind.CONSISTENT else ladder.number
             else:
-                kind, number = GateKind.CERTIFIED, ladder.number
+                kind, number = GateKind.CONSISTENT, ladder.number
             policy = LadderPolicy(asked, kind, number, last)
-            if number > MOST_WRONG and kind is GateKind.CERTIFIED:
+            if number > MOST_WRONG and kind is GateKind.CONSISTENT:
                 continue
             if kind is GateKind.LEAD and not set(asked) <= set(voices):
                 continue
@@ -471,7 +478,7 @@ def family_of(
                 found.setdefault(policy.name, policy)
     for climb in climbs if "order" not in fixed else ():
         *earlier, (within, number) = climb.rungs
-        policy = LadderPolicy(climb.order[:within], GateKind.CERTIFIED, number, last, earlier=tuple(earlier))
+        policy = LadderPolicy(climb.order[:within], GateKind.CONSISTENT, number, last, earlier=tuple(earlier))
         # One margin on every rung is a lead, where all say the delivered value.
         known = climb.level and set(policy.order) <= set(voices)
         if not known and _fits(policy, fixed):
@@ -482,7 +489,7 @@ def family_of(
     higher = [_climbing(policy, rung) for rung in checks for policy in plain if _climbs(policy, rung)]
     if fixed.get("check"):
         return higher
-    alone = [_climbing(LadderPolicy((), GateKind.CERTIFIED, 0, last), rung) for rung in checks if rung.k is None]
+    alone = [_climbing(LadderPolicy((), GateKind.CONSISTENT, 0, last), rung) for rung in checks if rung.k is None]
     return [*plain, *(policy for policy in alone if _fits(policy, fixed) and "order" not in fixed), *higher]
 
 
@@ -494,7 +501,7 @@ def _climbs(policy: LadderPolicy, rung: CheckRung) -> bool:
     """Whether a rung comes after this gate: it allows more wrong answers, or does not rest on them
     at all.
     """
-    return rung.k is None or (policy.gate is GateKind.CERTIFIED and policy.number < rung.k)
+    return rung.k is None or (policy.gate is GateKind.CONSISTENT and policy.number < rung.k)
 
 
 SHARES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)

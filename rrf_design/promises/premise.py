@@ -54,7 +54,7 @@ def with_pilot(
     if unknown:
         raise InputError(
             f"node {unknown[0]!r}: the pilot can't say when its answers are wrong; its truth is about another value."
-            ' Where the recipe has it on sale (buy = "if needed"), the other answers are certified without it'
+            ' Where the recipe has it on sale (buy = "if needed"), the other answers can be certified without it'
         )
     protection = certificate.document["protection"]
     units = None if protection is None else protection["units"]

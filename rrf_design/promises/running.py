@@ -258,7 +258,7 @@ def _looked_up(row: ItemAnswers, cost: float, cell: Any, rule: GoldRule, who: st
         row,
         cost,
         None,
-        Verdict.CERTIFIED,
+        Verdict.CHECKED,
         answer=shown(truth.values[0], row.parser),
         assumes=f"{who} is right",
         bound=0.0,

@@ -16,11 +16,13 @@ from __future__ import annotations
 
 from collections.abc import Container, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from rrf_design.blocks import Anchor
+from rrf_design.checks import decided_premise, decided_verdict, decides, sole_delivered
 from rrf_design.noise import recovery_bound
 from rrf_design.repairing._exact import rows_of, surely_wrong
 from rrf_design.repairing._failures import with_truth
@@ -286,14 +288,61 @@ def _fixed_values(task: Task) -> dict[str, Values]:
         block = task.problem.block_by_id[name]
         if not (isinstance(block, Anchor) and block.trusted and block.rows is None and block.metric is None):
             continue
-        j = operator.block_index[name]
-        target = operator.target[int(operator.block_offsets[j]) : int(operator.block_offsets[j + 1])]
-        if len(block.nodes) == 1 and not np.isnan(target).any():
-            value = target / family_scale(task.problem, block)
-            given = None if block.value is None else np.atleast_1d(np.asarray(block.value, dtype=np.float64))
-            same = given is not None and np.allclose(given, value, rtol=1e-12, atol=0.0)
-            result[block.nodes[0]] = tuple(float(x) for x in (given if same and given is not None else value))
+        value = _stated(task, block) if len(block.nodes) == 1 else None
+        if value is not None:
+            result[block.nodes[0]] = value
     return result
+
+
+def _stated(task: Task, anchor: Anchor) -> Values | None:
+    """What a held check states of the node it is about; None where it has no value."""
+    operator = task.operator
+    j = operator.block_index[anchor.id]
+    target = operator.target[int(operator.block_offsets[j]) : int(operator.block_offsets[j + 1])]
+    if np.isnan(target).any():
+        return None
+    value = target / family_scale(task.problem, anchor)
+    given = None if anchor.value is None else np.atleast_1d(np.asarray(anchor.value, dtype=np.float64))
+    same = given is not None and np.allclose(given, value, rtol=1e-12, atol=0.0)
+    return tuple(float(x) for x in (given if same and given is not None else value))
+
+
+def _deciding_check(task: Task) -> tuple[Anchor, Values] | None:
+    """The check that decides the only delivered value, and what it states; None where there is
+    none, or where several disagree.
+    """
+    node, operator = sole_delivered(task.problem), task.operator
+    found: list[tuple[Anchor, Values]] = []
+    if node is None:
+        return None
+    for name in operator.anchor_ids:
+        anchor = task.problem.block_by_id[name]
+        if (
+            isinstance(anchor, Anchor)
+            and anchor.metric is None
+            and anchor.nodes == (node,)
+            and decides(task.problem, anchor, node)
+        ):
+            value = _stated(task, anchor)
+            found += [] if value is None else [(anchor, value)]
+    agree = bool(found) and all(np.allclose(value, found[0][1], rtol=1e-9, atol=0.0) for _, value in found)
+    executed = [one for one in found if decided_verdict(one[0]) is Verdict.CHECKED]
+    return (executed or found)[0] if agree else None
+
+
+def _decided(result: Repair, answered: Values | None, anchor: Anchor, value: Values) -> Repair:
+    """The repair where a check states the only delivered value: that is the value, whatever was
+    answered.
+    """
+    node = anchor.nodes[0]
+    changes: dict[str, Any] = {"verdict": decided_verdict(anchor), "assumes": decided_premise(anchor)}
+    changes |= {"error_bound": 0.0, "bounds": {node: 0.0}, "decided_by": anchor.id}
+    if result.verdict.passes:
+        return replace(result, repaired={**result.repaired, node: value}, **changes)
+    why = f"{anchor.id} states the value; what was answered is {result.verdict}: {result.reason}"
+    wrong = (node,) if answered is not None and not np.allclose(answered, value, rtol=1e-9, atol=1e-12) else ()
+    alone = {**dict.fromkeys(result.repaired), node: value}
+    return replace(result, repaired=alone, support=wrong, error={}, alternatives=(), reason=why, **changes)
 
 
 def _delivered_bounds(task: Task, bound: float, *, fixed: Container[str]) -> dict[str, float]:
@@ -389,6 +438,10 @@ def finish(
         if unfit
         else tuple(operator.block_ids[j] for j in surely_wrong(item.checks for item in outcome.explanations)),
     )
+    check = _deciding_check(task)
+    if check is not None:
+        node = check[0].nodes[0]
+        result = _decided(result, None if node in one.field.invalid else task.values.get(node), *check)
     return result if one.truth is None else with_truth(one, task, result, estimate)
 
 

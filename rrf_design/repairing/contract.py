@@ -315,6 +315,8 @@ class Repair:
     robust_lower: float = 0.0
     wrong_checks: tuple[str, ...] = ()
     """Anchors and relations that contradict the rest: every explanation sets them aside."""
+    decided_by: str | None = None
+    """The check that states the delivered value; None where no check does."""
 
     @property
     def nearest(self) -> Mapping[str, Values | None]:
@@ -331,7 +333,7 @@ class Repair:
 
     @property
     def guaranteed(self) -> bool:
-        return self.verdict is Verdict.CERTIFIED
+        return self.verdict.passes
 
 
 def to_document(result: Repair) -> dict[str, Any]:
@@ -351,7 +353,7 @@ def to_document(result: Repair) -> dict[str, Any]:
     >>> from rrf_design.repairing import to_document
     >>> problem = rrf.Problem(nodes=[{"id": "a"}], anchors=[{"id": "x", "node": "a", "value": 2}])
     >>> to_document(rrf.repair(problem, {"a": 2}))["verdict"]
-    'certified'
+    'checked'
     """
     document = sealed("rrf-repair", {"problem": result.problem_digest})
     content: dict[str, Any] = _plain(result)

@@ -184,7 +184,7 @@ def repair(
     >>> answers = {"plain": 42, "reworded": 17, "capital": 1}
     >>> fixed = rrf.repair(problem, answers, select=["calculator", "atlas"])
     >>> fixed.verdict.value, fixed.support, fixed.repaired["reworded"]
-    ('certified', ('reworded',), (42.0,))
+    ('consistent', ('reworded',), (42.0,))
     """
     noise = noise_of(noise, epsilon=epsilon, sigma=sigma, confidence=confidence, kind=kind, amplitude=amplitude)
     short = {"penalty": penalty, "weights": weights, "max_iterations": max_iterations, "solver": solver}

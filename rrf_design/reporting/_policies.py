@@ -203,12 +203,12 @@ def _ladder(data: Mapping[str, Any]) -> Section:
         for answers, k in (*ladder.get("earlier", ()), (len(order), ladder["number"])):
             asked = "Ask" if not begun else "Where that is not so, ask also"
             steps.append(
-                f"{asked} {_list(order[begun:answers])}, and deliver what is certified at k = {k}: {_gate(k)}."
+                f"{asked} {_list(order[begun:answers])}, and deliver what is consistent at k = {k}: {_gate(k)}."
             )
             begun = answers
     if ladder.get("further"):
         k = ladder["further_k"]
-        until = "decides" if k is None else f"decides, or the verdict on everything is certified at k = {k}"
+        until = "decides" if k is None else f"decides, or the verdict on everything is consistent at k = {k}"
         start = "Where no gate accepts the answers, buy" if order else "Buy"
         steps.append(
             f"{start} {_list(ladder['further'])} (what is not there yet), one after the other, until a check {until}."

@@ -11,11 +11,19 @@ from collections.abc import Mapping
 from typing import Any
 
 from rrf_design.reporting.pages import Markup, at_most, callout, prose
+from rrf_design.verdict import Verdict
 
-SIGNS = {"certified": "good", "ambiguous": "unsure", "incomplete": "unsure", "contradicted": "bad"}
-"""How a verdict is marked on every page."""
+SIGNS = {
+    "checked": "good",
+    "consistent": "plain",
+    "ambiguous": "unsure",
+    "incomplete": "unsure",
+    "contradicted": "bad",
+}
+"""How a verdict is marked on every page: what is only consistent is not marked as right."""
 MEANINGS = {
-    "certified": "within the bound, if what is assumed holds",
+    "checked": "a check decides the value, whatever was answered",
+    "consistent": "within the bound, if what is assumed holds; nobody has tested that",
     "ambiguous": "more than one explanation fits; a value only where all agree",
     "incomplete": "what was bought and read is not enough",
     "contradicted": "nothing within the assumptions explains what was measured: no value",
@@ -32,10 +40,12 @@ def _field_sentence(repair: Mapping[str, Any] | None) -> str:
     """What may be said about one field."""
     if repair is None:
         return "Nothing may be used yet: the run has not come to its end."
-    verdict, assumes = str(repair["verdict"]), str(repair.get("assumes") or "")
+    verdict, assumes = Verdict(repair["verdict"]).value, str(repair.get("assumes") or "")
     premise = f", provided that {assumes}" if assumes else ""
-    if verdict == "certified":
-        return f"The values may be used: {_nearness(repair)}{premise}."
+    if verdict == "checked":
+        return f"The value is decided by a check: {_nearness(repair)}{premise}."
+    if verdict == "consistent":
+        return f"The answers are consistent: {_nearness(repair)}{premise}. Agreement alone does not show that."
     if verdict == "ambiguous":
         return (
             f"Only some of the values may be used: more than one explanation fits what was measured{premise}; a value"
@@ -59,27 +69,6 @@ def _nearness(repair: Mapping[str, Any]) -> str:
     return "they are proven" if bound is None else f"all together they are within {at_most(bound, 4)} of the truth"
 
 
-def many_sentence(verdicts: Mapping[str, int], *, item: str = "item", assumes: str = "") -> str:
-    """What may be said about many: how many may be used, and what is wrong with the others."""
-    total, sure = sum(verdicts.values()), verdicts.get("certified", 0)
-    premise = f" provided that in each {assumes}" if assumes else " under what each assumes"
-    if not total:
-        return f"There is no {item}."
-    if sure == total:
-        many = f"The one {item} is" if total == 1 else f"All {total} {item}s are"
-        return f"{many} certified: the values may be used,{premise}."
-    start = f"{sure} of {total} {item}s {'is' if sure == 1 else 'are'} certified: their values may be used,{premise}."
-    if not sure:
-        start = f"None of {total} {item}s is certified: no value may be relied on without a second look."
-    words = {
-        "ambiguous": "fit more than one explanation",
-        "incomplete": "lack answers or checks",
-        "contradicted": "contradict what was assumed",
-    }
-    rest = [f"{verdicts[name]} {text}" for name, text in words.items() if verdicts.get(name)]
-    return f"{start} Of the others, {', '.join(rest)}." if rest else start
-
-
 def common(values: list[str]) -> str:
     """What they all say, or nothing."""
     found = {value for value in values if value}
@@ -88,7 +77,7 @@ def common(values: list[str]) -> str:
 
 def said(repair: Mapping[str, Any] | None, *more: str) -> Markup:
     """The sentence about one field, its reason and notes, marked by its verdict."""
-    verdict = "incomplete" if repair is None else str(repair["verdict"])
+    verdict = Verdict.INCOMPLETE if repair is None else Verdict(repair["verdict"])
     reason = "" if repair is None else str(repair.get("reason") or "")
     notes = [] if repair is None else [str(note) for note in repair.get("notes") or ()]
     texts = [sentence(text) for text in (reason, *more, *notes) if text]

@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any
 
 from rrf_design.documents import checked, sealed
 from rrf_design.errors import InputError
-from rrf_design.reporting._sentences import MEANINGS, SIGNS, common, many_sentence
+from rrf_design.reporting._sentences import MEANINGS, SIGNS, common
 from rrf_design.reporting.pages import (
     Card,
     Child,
@@ -48,7 +48,7 @@ from rrf_design.reporting.pages import (
     visible,
 )
 from rrf_design.texts import digits, rounded_down, rounded_up
-from rrf_design.verdict import Verdict
+from rrf_design.verdict import Verdict, table_sentence
 
 if TYPE_CHECKING:
     from rrf_design.reporting.documents import PageSource
@@ -96,7 +96,7 @@ def batch_page(source: PageSource) -> PageParts:
 
 def _delivery_lead(head: Mapping[str, Any]) -> Markup:
     """The sentence first, then how many there are of each verdict and what it cost."""
-    kind = {True: "good", False: "bad", None: "unsure"}[head.get("good")]
+    kind = {True: "good", False: "bad", None: "plain"}[head.get("good")]
     shown = [Card(str(label), amount(value), str(note)) for label, value, note in head.get("figures") or ()]
     counts = head.get("verdicts") or {}
     shown = [
@@ -226,13 +226,20 @@ def run_delivery(data: Mapping[str, Any], answers: Iterable[Mapping[str, Any]] =
     return sealed("rrf-item-table", content)
 
 
+def _premise(items: Iterable[Mapping[str, Any]]) -> str:
+    """What all consistent ones assume, or nothing."""
+    return common([str(item.get("assumes", "")) for item in items if item["verdict"] == Verdict.CONSISTENT])
+
+
 def run_head(data: Mapping[str, Any]) -> dict[str, Any]:
     """What a run over many items comes to."""
-    premise = common([str(item.get("assumes", "")) for item in data["items"] if item["verdict"] == "certified"])
+    premise = common(
+        [str(item.get("assumes", "")) for item in data["items"] if Verdict(item["verdict"]) is Verdict.CONSISTENT]
+    )
     return {
         "title": f"Run {data['run']}",
-        "sentence": many_sentence(data["verdicts"], assumes=premise),
-        "good": True if data["verdict"] == "certified" else None,
+        "sentence": table_sentence(data["verdicts"], assumes=premise),
+        "good": True if Verdict(data["verdict"]) is Verdict.CHECKED else None,
         "verdicts": data["verdicts"],
         "figures": [["spent", data["spent"], "in the unit of the file's costs"]],
     }
@@ -246,11 +253,13 @@ def _batch_delivery(data: Mapping[str, Any], *, title: str = "Repair of many fie
         rows.append([str(entry["field"]), *_outcome(item, entry), str(entry.get("reason") or "")])
         details.append([_reasons(item), _answers(item, {})])
     columns = ["field", "verdict", "values", "wrong", "bound", "certified margin", "reason"]
-    premise = common([str(entry.get("assumes", "")) for entry in data["items"] if entry["verdict"] == "certified"])
+    premise = common(
+        [str(entry.get("assumes", "")) for entry in data["items"] if Verdict(entry["verdict"]) is Verdict.CONSISTENT]
+    )
     head = {
         "title": title,
-        "sentence": many_sentence(data["verdicts"], item="field", assumes=premise),
-        "good": True if data["verdict"] == "certified" else None,
+        "sentence": table_sentence(data["verdicts"], item="field", assumes=premise),
+        "good": True if Verdict(data["verdict"]) is Verdict.CHECKED else None,
         "verdicts": data["verdicts"],
         "notes": [f"Against the truth: {number(int(count))} × {name}" for name, count in data["failures"].items()],
     }
@@ -278,12 +287,12 @@ def delivered_items(data: Mapping[str, Any], stories: Sequence[list[Detail] | No
         )
         told = stories[place] if stories else None
         details.append([_delivered_reasons(item), *(told or ())])
-    premise = common([str(item["assumes"]) for item in data["items"] if item["verdict"] == "certified"])
+    premise = _premise(data["items"])
     head = {
         "title": f"{data['recipe']}: what may be handed over",
         "subtitle": str(data["table"]),
-        "sentence": many_sentence(data["verdicts"], assumes=premise),
-        "good": True if data["verdict"] == "certified" else None,
+        "sentence": table_sentence(data["verdicts"], assumes=premise),
+        "good": True if Verdict(data["verdict"]) is Verdict.CHECKED else None,
         "verdicts": data["verdicts"],
     }
     columns = ["item", "rank", "answer", "verdict", "bound", "raw", "wrong", "cost", "reason"]

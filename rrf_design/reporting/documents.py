@@ -16,7 +16,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rrf_design.documents import sealed
+from rrf_design.documents import in_todays_words, sealed
 from rrf_design.errors import InputError
 
 if TYPE_CHECKING:
@@ -186,7 +186,7 @@ def _from_mapping(data: Mapping[str, Any], owner: Problem | None, path: Path | N
         from rrf_design.files import suggestion
 
         raise InputError(f"{where}there is no page for the format {name!r}{suggestion(kind, _PAGES)}")
-    return PageSource(kind, data, _matching(data, owner, path), path)
+    return PageSource(kind, in_todays_words(data), _matching(data, owner, path), path)
 
 
 def _matching(data: Mapping[str, Any], owner: Problem | None, path: Path | None) -> Problem | None:

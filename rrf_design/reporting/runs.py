@@ -36,6 +36,7 @@ from rrf_design.reporting.pages import (
     tag,
     without_empty,
 )
+from rrf_design.verdict import Verdict
 
 if TYPE_CHECKING:
     from rrf_design.reporting.documents import PageSource
@@ -138,7 +139,7 @@ def _words(data: Mapping[str, Any]) -> Markup:
         ended = f"Buying ended because: {data['stopped_because']}" + (f": {data['detail']}" if data["detail"] else "")
         return said(items[0].get("repair"), ended, waiting)
     ended = f"Buying ended because: {data['stopped_because']}."
-    kind = "good" if data["verdict"] == "certified" and not waiting else "unsure"
+    kind = "unsure" if waiting else SIGNS[Verdict(data["verdict"])]
     return callout(prose(run_head(data)["sentence"]), prose(ended), prose(waiting) if waiting else None, kind=kind)
 
 

@@ -51,7 +51,6 @@ from rrf_design.tables.delivered import Delivery
 from rrf_design.tables.items import ItemTemplate, Reading, classes_of, field_of, read_answers
 from rrf_design.tables.rows import Row, repaired_row, reviewed_row, shown_value, unusable_row
 from rrf_design.texts import escaped, json_text
-from rrf_design.verdict import Verdict
 from rrf_design.workers import in_chunks
 
 if TYPE_CHECKING:
@@ -299,13 +298,12 @@ class TableEngine:
         """The row of an item about whose delivered value a trusted person has spoken."""
         template, node, parser = item.template, item.node, item.parser
         for name, said in item.raw.reviews.items():
-            if decides(template.problem, template.anchor(name), node):
+            anchor = template.anchor(name)
+            if decides(template.problem, anchor, node):
                 value = self._reviewed(template, name, said, {} if parser is None else {node: parser})
                 numbers = value if isinstance(value, tuple | str) else (value,)
                 shown = value if isinstance(value, str) else shown_value(_tuple(value), parser, Classes(()))
-                row = reviewed_row(
-                    item.raw.id, template.problem, name, numbers, said=shown, reading=item.readings.get(node)
-                )
+                row = reviewed_row(item.raw.id, anchor, numbers, said=shown, reading=item.readings.get(node))
                 return replace(row, cost=self._cost(item, tuple(item.raw.reviews)))
         return None
 
@@ -330,7 +328,7 @@ class TableEngine:
 
     def _help(self, item: _Item, row: Row) -> dict[str, Any]:
         """The cheapest person who would decide an item that is open."""
-        if row.verdict is Verdict.CERTIFIED:
+        if row.verdict.passes:
             return {}
         for anchor in item.template.deciding_people:
             if anchor.id not in item.raw.reviews:

@@ -26,7 +26,7 @@ from rrf_design.questions.answers import RecordedAnswer, RecordedAnswers
 from rrf_design.questions.datasets import DataItem, Dataset
 from rrf_design.tables.rows import COLUMNS, WORDS, Row, delivered_names, review_ranks
 from rrf_design.texts import cell_json, cell_text, cell_texts, sheet_text
-from rrf_design.verdict import Verdict, worst
+from rrf_design.verdict import Verdict, table_sentence, worst
 
 SHOWN = 10
 TOGETHER = 1000
@@ -65,9 +65,9 @@ class Delivery(Mapping[str, Row]):
         return Verdict.INCOMPLETE if found is None else found
 
     @property
-    def certified_share(self) -> float:
-        """The part of the items that are certified."""
-        return self.verdicts[Verdict.CERTIFIED.value] / max(1, len(self))
+    def passing_share(self) -> float:
+        """The part of the items that are checked or consistent."""
+        return sum(self.verdicts[one.value] for one in Verdict if one.passes) / max(1, len(self))
 
     @cached_property
     def ranks(self) -> Mapping[int, int]:
@@ -119,7 +119,7 @@ class Delivery(Mapping[str, Row]):
             "table": self.dataset.table.name,
             "verdict": self.verdict.value,
             "verdicts": self.verdicts,
-            "certified_share": self.certified_share,
+            "passing_share": self.passing_share,
             "structures": len(self.dataset.structures),
             "seconds": self.seconds,
         }
@@ -141,11 +141,11 @@ class Delivery(Mapping[str, Row]):
 
     def sentence(self) -> str:
         """What one may say about all of it."""
-        parts = [f"{count} {name}" for name, count in self.verdicts.items() if count]
-        return f"{len(self)} items: {', '.join(parts) or 'none'}."
+        return table_sentence(self.verdicts)
 
     def __repr__(self) -> str:
-        return f"Delivery({self.dataset.table.name!r}, {self.sentence().removesuffix('.')})"
+        counts = ", ".join(f"{count} {name}" for name, count in self.verdicts.items() if count)
+        return f"Delivery({self.dataset.table.name!r}, {len(self)} rows: {counts or 'none'})"
 
     def _repr_html_(self) -> str:
         """A short table for notebooks: the first items and what they came to."""
@@ -176,7 +176,7 @@ def frame_of(rows: list[dict[str, Any]], columns: list[str]) -> Any:
 ENDINGS = (".json", *FORMS, ".html", ".xml")
 STORIES = 20_000
 """Tables of at most so many items have behind each what was asked and answered; longer ones, behind
-those that are not certified or were changed.
+those that are neither checked nor consistent, or were changed.
 """
 
 
@@ -229,10 +229,9 @@ def _write_document(path: str | os.PathLike[str], delivery: Delivery) -> None:
 
 
 def _cases(delivery: Delivery) -> list[Case]:
-    """One case for each item; what is not certified failed, for its reason."""
+    """One case for each item; what is neither checked nor consistent failed, for its reason."""
     return [
-        (row.id, 0.0, None if row.verdict is Verdict.CERTIFIED else f"{row.verdict.value}: {row.reason}")
-        for row in delivery.rows()
+        (row.id, 0.0, None if row.verdict.passes else f"{row.verdict.value}: {row.reason}") for row in delivery.rows()
     ]
 
 

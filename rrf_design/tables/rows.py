@@ -1,9 +1,9 @@
 """One delivered row: what may be handed over of an item, and why, what it cost, and who should look
 at it first. Delivered columns are declared here and nowhere else.
 
-`answer` is empty unless it may be believed: the verdict is certified, or it is ambiguous and every
-explanation has the same value, or a policy delivers it. A person who is trusted and whose check
-states the delivered value decides the item: what they said is the value.
+`answer` is empty unless it may be believed: its verdict is checked or consistent, or ambiguous
+where every explanation has the same value, or a policy delivers it. A person who is trusted and
+whose check states the delivered value decides the item: what they said is the value.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
+from rrf_design.blocks import Anchor
 from rrf_design.checks import decided_premise, decided_verdict
-from rrf_design.problem import Problem
 from rrf_design.responses.open_text import Classes
 from rrf_design.responses.parsed import Parser
 from rrf_design.responses.worded import ChoiceParser, YesNoParser
@@ -100,7 +100,7 @@ class Row:
     def open(self) -> bool:
         """Whether people should look at it."""
         unanswered = any(value.answer is None for value in self.values)
-        return unanswered or not (self.settled or self.verdict is Verdict.CERTIFIED)
+        return unanswered or not (self.settled or self.verdict.passes)
 
     def with_value(self, **changes: Any) -> Row:
         """The same with something else said of its first value."""
@@ -223,7 +223,7 @@ def _only(names: tuple[str, ...], value: tuple[float, ...]) -> Any:
 
 def repaired_row(name: str, found: RepairLike, *, node: str, parser: Parser | None, classes: Classes, raw: Any) -> Row:
     """The row of an item that was repaired."""
-    value = found.repaired.get(node) if found.verdict in (Verdict.CERTIFIED, Verdict.AMBIGUOUS) else None
+    value = found.repaired.get(node) if found.verdict.passes or found.verdict is Verdict.AMBIGUOUS else None
     said = Value(found.verdict, found.assumes, raw=raw, reason=found.reason)
     if value is not None:
         changed = node in found.support or node in found.erased
@@ -239,20 +239,20 @@ def repaired_row(name: str, found: RepairLike, *, node: str, parser: Parser | No
     )
 
 
-def reviewed_row(name: str, problem: Problem, check: str, value: Any, *, said: Any, reading: Reading | None) -> Row:
+def reviewed_row(name: str, check: Anchor, value: Any, *, said: Any, reading: Reading | None) -> Row:
     """The row of an item that a trusted check decides: its value is the value, whatever was
     answered.
     """
     parsed = None if reading is None else reading.parsed
     same = parsed is not None and value in (parsed.value, parsed.label)
     decided = Value(
-        decided_verdict(problem),
+        decided_verdict(check),
         decided_premise(check),
         answer=said,
         raw=None if reading is None else reading.raw,
         bound=0.0,
         changed=not same,
-        reason=f"{check} states the value.",
+        reason=f"{check.id} states the value.",
     )
     return Row(name, (decided,))
 

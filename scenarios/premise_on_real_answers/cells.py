@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 
 from rrf_design.problem import Problem
 from rrf_design.repairing import repair_many
-from rrf_design.verdict import Verdict
 from scenarios.data_set_promises.panels import Codes
 
 Pattern = tuple[int, ...]
@@ -73,7 +72,7 @@ def certified(
         return result
     problem = complete_field(len(distinct[0]), k, units)
     for pattern, item in zip(distinct, repair_many(problem, fields).items, strict=True):
-        value = item.repaired["0"] if item.verdict is Verdict.CERTIFIED else None
+        value = item.repaired["0"] if item.verdict.passes else None
         result[pattern] = item.gamma_lower > 0, None if value is None else round(float(np.ravel(value)[0]))
     return result
 

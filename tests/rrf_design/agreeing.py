@@ -14,7 +14,7 @@ import numpy as np
 import rrf_design as rrf
 from rrf_design.files import to_document
 
-SIGNS = {"certified": "✓", "ambiguous": "?", "incomplete": "?", "contradicted": "✗"}
+SIGNS = {"checked": "✓ ", "consistent": "", "ambiguous": "? ", "incomplete": "? ", "contradicted": "✗ "}
 
 
 def generated(seed: int) -> rrf.Problem:

@@ -81,11 +81,11 @@ def test_a_run_and_its_page_say_what_the_other_verbs_say(seed: int, tmp_path: Pa
     assert same(item.repair["wanted"], fixed.wanted)
     assert same(item.repair["epsilon"], fixed.epsilon)
     assert same(item.repair["error_bound"], fixed.error_bound)
-    assert run.certified == (fixed.verdict == "certified")
+    assert run.passes == fixed.verdict.passes
     page = page_words(write_report(run, tmp_path / "run.html", problem=problem))
-    assert f"verdict {SIGNS[item.verdict]} {item.verdict}" in page
+    assert f"verdict {SIGNS[item.verdict]}{item.verdict}" in page
     assert f"spent {run.spent:g} " in page
-    assert ("The values may be used" in page) == (item.verdict == "certified")
+    assert ("The answers are consistent" in page) == (item.verdict == "consistent")
     if item.goal is not None:
         assert (": reached" if standing.reached else ": not reached") in page
     design = page_words(write_report(told, tmp_path / "design.html", problem=problem))
@@ -118,7 +118,7 @@ def test_a_plan_for_the_goal_reaches_it_everywhere(seed: int) -> None:
     answers = {name: truth[name] for name in design.operator.node_ids}
     fixed = rrf.repair(problem, answers, select=bought.selected, anchors=checks)
     assert same(fixed.wanted, standing.wanted) or problem.delta is not None
-    assert fixed.verdict == "certified", fixed.reason
+    assert fixed.verdict == "consistent", fixed.reason
 
 
 @pytest.fixture
@@ -186,7 +186,7 @@ def test_every_verb_says_what_is_declared_of_the_field_and_whether_it_is_broken(
             assert (one.verdict, one.answer) == ("contradicted", None)
             if policy[one.id].answer is None:
                 assert policy[one.id].verdict == "contradicted"
-        elif one.verdict == "certified":
+        elif one.verdict == "consistent":
             assert float(one.answer) < 63
     assert broken > 10
     assert any(policy[row.id].verdict == "contradicted" for row in repaired.rows() if "amplitude" in row.reason)

@@ -114,9 +114,18 @@ def test_a_suspect_check_decides_only_where_it_is_trusted() -> None:
     assert [decides(suspects, anchor, "total") for anchor in suspects.anchors] == [False, True]
 
 
-def test_what_is_decided_is_certified_on_one_premise() -> None:
-    assert decided_verdict(problem({"id": "x"}, delta=0.01, epsilon=1.0)) is Verdict.CERTIFIED
-    assert decided_premise("clerk") == "clerk is right"
+@pytest.mark.parametrize(
+    ("source", "verdict", "premise"),
+    [
+        ("value", Verdict.CHECKED, "x is right"),
+        ({"person": "how much?"}, Verdict.CHECKED, "x is right"),
+        ({"tests": [[1]], "expected": [2]}, Verdict.CHECKED, "x is right, which ran the given tests"),
+        ({"verifier": "gpt", "prompt": "right?"}, Verdict.CONSISTENT, "the verifier is right (x)"),
+    ],
+)
+def test_a_model_that_verifies_never_makes_a_value_checked(source: Any, verdict: Verdict, premise: str) -> None:
+    anchor = problem({"id": "x", "source": source}).anchors[0]
+    assert (decided_verdict(anchor), decided_premise(anchor)) == (verdict, premise)
 
 
 def test_what_a_check_is_worth_and_who_is_asked_first() -> None:

@@ -123,7 +123,7 @@ def test_counts_and_awkward_text(tmp_path: Path) -> None:
 
 
 def test_only_what_is_certified_passes() -> None:
-    assert _verdict_case("a", "certified", "all agree") == ("a", 0.0, None)
+    assert _verdict_case("a", "consistent", "all agree") == ("a", 0.0, None)
     for verdict in ("ambiguous", "incomplete", "contradicted"):
         assert _verdict_case("a", verdict, "why") == ("a", 0.0, f"{verdict}: why")
     assert _verdict_case("a", "incomplete", "") == ("a", 0.0, "incomplete")
@@ -131,7 +131,7 @@ def test_only_what_is_certified_passes() -> None:
 
 def test_every_field_of_a_run_is_a_case() -> None:
     items = [
-        {"item": "x", "name": "p", "verdict": "certified", "stopped_because": "done", "repair": {"reason": "fine"}},
+        {"item": "x", "name": "p", "verdict": "consistent", "stopped_because": "done", "repair": {"reason": "fine"}},
         {"item": "y", "name": "p", "verdict": "incomplete", "stopped_because": "paused", "repair": None, "detail": ""},
     ]
     purchases = [{"item": "x", "at": 10.0}, {"item": "x", "at": 12.5}]
@@ -142,5 +142,5 @@ def test_every_field_of_a_run_is_a_case() -> None:
 def test_repairs_are_cases() -> None:
     one = {"verdict": "contradicted", "reason": "nothing fits", "diagnostics": {"seconds": 0.5}}
     assert repair_cases(one, "p") == [("p", 0.5, "contradicted: nothing fits")]
-    batch = {"items": [{"field": "a", **one}, {"field": "b", "verdict": "certified", "reason": "fine"}]}
+    batch = {"items": [{"field": "a", **one}, {"field": "b", "verdict": "consistent", "reason": "fine"}]}
     assert repair_cases(batch, "p") == [("a", 0.5, "contradicted: nothing fits"), ("b", 0.0, None)]

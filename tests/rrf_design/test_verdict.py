@@ -16,17 +16,17 @@ SURE = Evidence(Explained.UNIQUELY, Goal(), lower=0.5, robust_lower=0.5, bound=0
 @pytest.mark.parametrize(
     ("change", "expected"),
     [
-        ({}, Verdict.CERTIFIED),
+        ({}, Verdict.CONSISTENT),
         ({"explained": Explained.NOT}, Verdict.CONTRADICTED),
         ({"explained": Explained.OPEN}, Verdict.INCOMPLETE),
         ({"explained": Explained.OTHERWISE}, Verdict.AMBIGUOUS),
-        ({"explained": Explained.OTHERWISE, "exact": True, "bound": 0.0}, Verdict.CERTIFIED),
+        ({"explained": Explained.OTHERWISE, "exact": True, "bound": 0.0}, Verdict.CONSISTENT),
         ({"bound": None}, Verdict.AMBIGUOUS),
         ({"blank": ("x",)}, Verdict.AMBIGUOUS),
-        ({"goal": Goal(delta=0.2)}, Verdict.CERTIFIED),
-        ({"goal": Goal(delta=0.2), "explained": Explained.OTHERWISE}, Verdict.CERTIFIED),
+        ({"goal": Goal(delta=0.2)}, Verdict.CONSISTENT),
+        ({"goal": Goal(delta=0.2), "explained": Explained.OTHERWISE}, Verdict.CONSISTENT),
         ({"goal": Goal(delta=0.1)}, Verdict.INCOMPLETE),
-        ({"goal": Goal(target=0.5)}, Verdict.CERTIFIED),
+        ({"goal": Goal(target=0.5)}, Verdict.CONSISTENT),
         ({"goal": Goal(target=0.6)}, Verdict.INCOMPLETE),
         ({"goal": Goal(target=0.4), "robust_lower": 0.2}, Verdict.INCOMPLETE),
         ({"goal": Goal(target=0.4), "bound": None}, Verdict.INCOMPLETE),
@@ -42,10 +42,11 @@ def test_each_line(change: dict[str, object], expected: Verdict) -> None:
 
 
 def test_a_data_set_is_as_good_as_its_worst_item() -> None:
-    assert worst([Verdict.CERTIFIED, Verdict.CONTRADICTED, Verdict.AMBIGUOUS]) is Verdict.CONTRADICTED
+    assert worst([Verdict.CONSISTENT, Verdict.CONTRADICTED, Verdict.AMBIGUOUS]) is Verdict.CONTRADICTED
     assert worst([]) is None
-    assert counted([Verdict.CERTIFIED, Verdict.CERTIFIED]) == {
-        "certified": 2,
+    assert counted([Verdict.CONSISTENT, Verdict.CONSISTENT]) == {
+        "checked": 0,
+        "consistent": 2,
         "ambiguous": 0,
         "incomplete": 0,
         "contradicted": 0,
@@ -75,7 +76,7 @@ def test_the_order_of_disputes() -> None:
         (Verdict.AMBIGUOUS, 2.0, 2),
         (Verdict.AMBIGUOUS, 2.0 + 1e-12, 1),
         (Verdict.INCOMPLETE, 9.0, 9),
-        (Verdict.CERTIFIED, 9.0, 9),
+        (Verdict.CONSISTENT, 9.0, 9),
     ]
     shuffled = [listed[i] for i in (4, 1, 5, 3, 0, 2)]
     assert sorted(shuffled, key=lambda entry: dispute(*entry)) == listed

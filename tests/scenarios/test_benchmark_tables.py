@@ -16,7 +16,7 @@ from scenarios.kit.report import ConditionStatus
 from scenarios.kit.scenario import Context, Done
 
 WORKED = {"ended": 0, "cpu": 100.0, "wall": 120.0, "memory": 400 * 2**20}
-REPAIRED = WORKED | {"digest": "abc", "bytes": 5, "verdicts": {"certified": 1000}}
+REPAIRED = WORKED | {"digest": "abc", "bytes": 5, "verdicts": {"consistent": 1000}}
 
 
 def judged(plan: Any = None, repair: Any = None, workers: Any = None) -> dict[str, ConditionStatus]:
@@ -89,7 +89,7 @@ def test_the_plan_does_as_well_as_the_plain_rule_and_money_is_short() -> None:
 def test_the_written_table_is_repaired(tmp_path: Path) -> None:
     wrong = write(tmp_path, 60, seed=0)["wrong"]
     found = delivered(tmp_path, "out")
-    assert found["verdicts"]["certified"] == 60
+    assert found["verdicts"]["consistent"] == 60
     rows = (tmp_path / "out.csv").read_text(encoding="utf-8").splitlines()
     assert len(rows) == 61
     assert wrong > 0

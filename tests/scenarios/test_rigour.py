@@ -222,7 +222,7 @@ def test_the_judge_sees_a_false_certificate_and_a_false_contradiction(monkeypatc
 
         return repair
 
-    for verdict in (Verdict.CERTIFIED, Verdict.CONTRADICTED):
+    for verdict in (Verdict.CONSISTENT, Verdict.CONTRADICTED):
         monkeypatch.setattr(rrf, "repair", lying(verdict))
         for seed in range(0, 8, len(METHODS)):
             seen.add(verdict)
@@ -248,13 +248,13 @@ def test_the_judge_knows_what_is_false() -> None:
     for seed in range(0, 400, 2):
         drawn = DrawnRepair(seed)
         found = rrf.repair(drawn.problem, {n: [y] for n, y in zip(drawn.names, drawn.answers, strict=True)})
-        if str(found.verdict) == "certified":
+        if str(found.verdict) == "consistent":
             moved = replace(found, repaired={n: [v[0] + 50.0] for n, v in found.repaired.items()})
             assert "certified, though an explanation is beyond the bound" in faults(drawn, moved)
-            seen.add("certified")
+            seen.add("consistent")
         if str(found.verdict) == "contradicted":
             assert "certified, though nothing explains the data" in faults(
-                drawn, replace(found, verdict=Verdict.CERTIFIED)
+                drawn, replace(found, verdict=Verdict.CONSISTENT)
             )
             seen.add("contradicted")
         if len(seen) == 2:

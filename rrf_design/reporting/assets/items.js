@@ -7,7 +7,7 @@
     if (kind) element.className = kind;
     return element;
   };
-  const SIGNS = { certified: "good", ambiguous: "unsure", incomplete: "unsure", contradicted: "bad" };
+  const SIGNS = { checked: "good", consistent: "plain", ambiguous: "unsure", incomplete: "unsure", contradicted: "bad" };
   const TALLEST = 12e6; // pixels: browsers cut taller elements
   const plainNumber = /^[-+\u2212]?\d[\d\u202f ]*(\.\d+)?(e[-+]?\d+)?$/i;
   const asNumber = (cell) => {

@@ -31,7 +31,7 @@ def test_an_answer_that_could_not_be_read_is_an_erasure_with_its_reason() -> Non
     acquirer = settled({"n1": None})
     found = repaired(acquirer.designs[""], acquirer.state.items[""], RepairEngine())
     assert found["erased"] == {"n1": "refusal"}
-    assert found["verdict"] == "certified"
+    assert found["verdict"] == "consistent"
 
 
 def test_nothing_read_is_nothing_repaired() -> None:
@@ -40,7 +40,7 @@ def test_nothing_read_is_nothing_repaired() -> None:
     assert (found["repaired"], found["verdict"]) == (None, "incomplete")
 
 
-@pytest.mark.parametrize(("wrong_checks", "verdict"), [(0, "certified"), (1, "contradicted")])
+@pytest.mark.parametrize(("wrong_checks", "verdict"), [(0, "checked"), (1, "contradicted")])
 def test_a_check_of_all_that_is_delivered_decides_unless_checks_may_be_wrong(wrong_checks: int, verdict: str) -> None:
     wild = {"n0": 1.0, "n1": 2.0, "n2": 30.0, "n3": 400.0, "n4": 5000.0}
     acquirer = settled(wild, deliver=["n0"], wrong_checks=wrong_checks, target=9.0)
@@ -49,7 +49,7 @@ def test_a_check_of_all_that_is_delivered_decides_unless_checks_may_be_wrong(wro
     assert "a0" in state.settled
     assert stated(design, state)["a0"] == (7.0,)
     assert found["verdict"] == verdict
-    assert (found["repaired"] or {}).get("n0") == ([7.0] if verdict == "certified" else None)
+    assert (found["repaired"] or {}).get("n0") == ([7.0] if verdict == "checked" else None)
 
 
 def test_only_what_is_done_is_concluded_and_failed_checks_are_left_out() -> None:

@@ -85,7 +85,7 @@ def said(problem: rrf.Problem, truth: dict[str, float], held: frozenset[str], si
     kept = [name for name in held - lost if name not in problem.node_by_id or problem.node_by_id[name].cost is not None]
     read = {name for name in held - silent if name in problem.block_by_id}
     if problem.deliver is not None and not problem.wrong_checks and f"a{problem.deliver[0][1:]}" in read:
-        return Verdict.CERTIFIED  # a trusted check of all that is delivered is its value
+        return Verdict.CHECKED  # a trusted check of all that is delivered is its value
     if all(value is None for value in answers.values()):
         return Verdict.INCOMPLETE
     return rrf.repair(problem, answers, select=kept).verdict
@@ -147,12 +147,12 @@ def test_a_run_ends_where_repair_certifies_and_not_while_money_can_bring_it_ther
     verdict = said(problem, truth, state.held, silent)
     if mode is Mode.AGNOSTIC and problem.delta is not None and problem.whole.uncertain:
         return  # what answers say may bound it better than anything known before, and a fixed schedule looks at none of that
-    assert (stop.because == "target reached") == (verdict is Verdict.CERTIFIED), (stop, verdict)
-    if verdict is Verdict.CERTIFIED:
+    assert (stop.because == "target reached") == verdict.passes, (stop, verdict)
+    if verdict.passes:
         return
     left = exact(budget) - acquirer.state.committed
     for there in further(problem, state.held, silent, left):
-        assert said(problem, truth, there, silent) is not Verdict.CERTIFIED, (stop, sorted(there - state.held))
+        assert said(problem, truth, there, silent).passes is False, (stop, sorted(there - state.held))
 
 
 @pytest.mark.parametrize("seed", range(0, CASES, 2))
@@ -160,7 +160,7 @@ def test_nothing_is_bought_once_repair_would_certify(seed: int) -> None:
     problem, truth, silent = generated(seed)
     _, moments = played(problem, truth, silent, mode=Mode.ADAPTIVE, budget=4.0)
     for held in moments[:-1]:
-        assert said(problem, truth, held, silent) is not Verdict.CERTIFIED, held
+        assert said(problem, truth, held, silent).passes is False, held
 
 
 def test_a_check_that_belongs_to_the_field_waits_for_the_answer_it_is_about() -> None:
@@ -264,7 +264,7 @@ def test_disputed_items_go_to_the_clerk_and_no_others(tmp_path: Path) -> None:
     run = rrf.acquire(items, responses=answers, store=tmp_path / "runs.sqlite")
     waiting = {entry.item for entry in run.items if entry.stopped_because == "waiting for review"}
     assert waiting == disputed != set()
-    assert run.verdicts["certified"] == 60 - len(disputed)
+    assert run.verdicts["consistent"] == 60 - len(disputed)
     assert run.verdicts["contradicted"] == len(disputed)
     # The review list is what was asked, and what it says is the value.
     table = tmp_path / "review.csv"
@@ -273,7 +273,7 @@ def test_disputed_items_go_to_the_clerk_and_no_others(tmp_path: Path) -> None:
     filled = [lines[0], *(line + f"{truth[line.split(',')[1]]}" for line in lines[1:])]
     table.write_text("\n".join(filled) + "\n")
     after = rrf.acquire(items, resume=run.run, store=tmp_path / "runs.sqlite", responses=answers, reviews=table)
-    assert after.verdicts["certified"] == 60
+    assert after.verdicts["consistent"] == 60
     assert after.spent == 5.0 * len(disputed)
     delivery = delivery_of(items, after)
     for name in disputed:
@@ -331,7 +331,7 @@ def test_machines_come_before_people(tmp_path: Path) -> None:
     model = ScriptedModel(lambda request: texts[request.prompt], name="table")
     run = rrf.acquire(items, model, budget=20.0, store=tmp_path / "runs.sqlite")
     bought = {entry.item: entry for entry in run.items}
-    assert bought["a"].verdict is Verdict.CERTIFIED
+    assert bought["a"].verdict is Verdict.CONSISTENT
     assert "clerk" not in bought["a"].selected
     assert "again" in bought["b"].selected
     assert bought["b"].stopped_because == "waiting for review"
@@ -343,7 +343,7 @@ def test_one_item_that_nobody_can_read_does_not_stop_the_others(tmp_path: Path) 
     run = rrf.acquire(items, responses=answers, store=tmp_path / "runs.sqlite")
     verdicts = {entry.item: entry.verdict for entry in run.items}
     assert verdicts.pop("3") is Verdict.INCOMPLETE
-    assert set(verdicts.values()) == {Verdict.CERTIFIED}
+    assert set(verdicts.values()) == {Verdict.CONSISTENT}
 
 
 def remedy(
@@ -399,7 +399,7 @@ def test_disputed_items_buy_as_many_suspect_checks_as_can_not_all_be_wrong(tmp_p
     bought = {item: delivery[item].cost for item in said}
     assert bought == {"agreed": 0.0, "disputed": 2.0, "first book wrong": 3.0, "no two books agree": 3.0}
     assert (delivery["disputed"].answer, delivery["disputed"].assumes) == (30.0, "at most 1 of 2 checks is wrong")
-    assert (delivery["first book wrong"].answer, delivery["first book wrong"].verdict) == (40.0, Verdict.CERTIFIED)
+    assert (delivery["first book wrong"].answer, delivery["first book wrong"].verdict) == (40.0, Verdict.CONSISTENT)
     assert delivery["no two books agree"].verdict is Verdict.CONTRADICTED
     assert delivery["no two books agree"].answer is None
 

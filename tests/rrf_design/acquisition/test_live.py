@@ -73,7 +73,7 @@ def test_a_wrong_answer_is_found_and_repaired(tmp_path: Path, mode: str, slots: 
     assert run.items[0].repair["support"] == ["n2"]
     assert run.repaired["n2"] == pytest.approx([7.0])
     assert run.gamma_lower > 0
-    assert run.certified
+    assert run.passes
     assert run.spent <= 4
 
 
@@ -104,7 +104,7 @@ def test_a_field_without_a_readable_answer_does_not_stop_the_others(tmp_path: Pa
     good, mute = run.items
     assert good.repair["support"] == []
     assert (mute.stopped_because, mute.gamma_lower, mute.repaired) == ("no answer could be read", 0.0, None)
-    assert not run.certified
+    assert not run.passes
 
 
 def test_the_result_can_be_certified(tmp_path: Path) -> None:
@@ -392,7 +392,7 @@ def test_model_server_gone_and_back(tmp_path: Path, outcome: Outcome, slots: int
     paused = go(ring(), tmp_path, scripted(server, slots=slots))
     assert paused.stopped_because == "paused"
     assert "connection refused" in paused.detail
-    assert not paused.certified
+    assert not paused.passes
     assert paused.repaired is None
     server.left = 99
     resumed = go(None, tmp_path, scripted(server, slots=slots), resume="last")

@@ -45,7 +45,7 @@ def test_a_certified_item_has_the_margin_that_its_verdict_rests_on(tmp_path: Pat
     script = scripted(lambda request: "42" if request.prompt == "three" else "no idea")
     run = acquire(problem, script, store=tmp_path / "r.sqlite", budget=1.0)
     (item,) = run.items
-    assert item.verdict is Verdict.CERTIFIED
+    assert item.verdict is Verdict.CONSISTENT
     assert item.reached
     assert item.gamma_lower == item.repair["gamma_lower"] > 0.3
 
@@ -58,8 +58,8 @@ def test_what_a_limit_left_unasked_is_missing_from_the_margin(tmp_path: Path) ->
 
 
 def test_a_run_is_certified_only_with_its_goal(tmp_path: Path) -> None:
-    assert go(tmp_path, lambda request: "7").certified
-    assert not go(tmp_path, lambda request: "7", budget=0.0).certified
+    assert go(tmp_path, lambda request: "7").passes
+    assert not go(tmp_path, lambda request: "7", budget=0.0).passes
 
 
 def test_an_unfinished_run_reads_back_as_unfinished(tmp_path: Path) -> None:
@@ -73,7 +73,7 @@ def test_an_unfinished_run_reads_back_as_unfinished(tmp_path: Path) -> None:
     found = read_run("last", store=tmp_path / "r.sqlite")
     assert found.stopped_because == "paused"
     assert found.repaired is None
-    assert not found.certified
+    assert not found.passes
 
 
 def test_headers_name_versions_and_hide_nothing_that_matters() -> None:

@@ -300,11 +300,11 @@ def test_a_run_over_a_table_and_back(run, folder):
     assert ran.code == 1  # a person is waited for
     document = json.loads(ran.out)
     assert document["verdict"] == "contradicted"
-    assert document["verdicts"] == {"certified": 2, "ambiguous": 0, "incomplete": 0, "contradicted": 1}
+    assert document["verdicts"] == {"checked": 0, "consistent": 2, "ambiguous": 0, "incomplete": 0, "contradicted": 1}
     assert json.loads((folder / "r.json").read_text())["run"] == document["run"]
     by_item = {item["item"]: item for item in document["items"]}
     assert {"verdict", "assumes", "asked", "unasked", "unread"} <= by_item["c"].keys()
-    assert "a,10,It is 10,certified" in (folder / "d.csv").read_text()
+    assert "a,10,It is 10,consistent" in (folder / "d.csv").read_text()
     listed = (folder / "q.csv").read_text().splitlines()
     assert len(listed) == 2
     (folder / "q.csv").write_text("\n".join([listed[0], listed[1] + "3"]) + "\n")
@@ -313,7 +313,7 @@ def test_a_run_over_a_table_and_back(run, folder):
         "--require-share", "1",
     )  # fmt: skip
     assert ran.code == 0, ran.err
-    assert "c,3,It is 1,certified,clerk is right,0.0,true,5.0" in (folder / "d.csv").read_text()
+    assert "c,3,It is 1,consistent,clerk is right,0.0,true,5.0" in (folder / "d.csv").read_text()
 
 
 def test_a_required_share_that_is_missed(run, folder):

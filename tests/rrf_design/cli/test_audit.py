@@ -27,7 +27,7 @@ def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         writer.writerow(["no", "text", "booked", "answer", "verdict"])
         for number in range(40):
             said = "" if number >= 37 else str(100 + number + (number in (3, 8)))
-            writer.writerow([f"i{number}", f"text {number}", str(100 + number), said, "certified"])
+            writer.writerow([f"i{number}", f"text {number}", str(100 + number), said, "consistent"])
     return tmp_path
 
 
@@ -129,7 +129,7 @@ def test_verify_notices_a_file_that_was_changed_after_its_audit(run: Run, table:
     assert "delivered table is the one" not in beside.json["taken_on_trust"]
     assert "delivered.csv is what was audited" in run("verify", "audit.json", "--delivered", "delivered.csv").out
     text = Path("delivered.csv").read_text()
-    Path("delivered.csv").write_text(text.replace(",130,certified", ",131,certified"))
+    Path("delivered.csv").write_text(text.replace(",130,consistent", ",131,consistent"))
     noticed = run("verify", "audit.json")
     assert noticed.code == 0  # the audit is what it was; the file beside it is another one
     assert "is not what was audited" in noticed.err
@@ -156,7 +156,7 @@ def test_the_last_delivery_is_audited(run: Run, table: Path) -> None:
             writer.writeheader()
             for row in rows:
                 kept = {"no": row["no"], "booked": row["booked"], own: "0", "cost": "12", "rrf_cost": "3"}
-                writer.writerow({**kept, late: row["answer"], "verdict": "certified"})
+                writer.writerow({**kept, late: row["answer"], "verdict": "consistent"})
         found = run("audit", "twice.csv", "--id", "no", "--gold", "booked", "--labels", "37", "--json").json
         assert (found["population"], found["wrong"], found["columns"]["answer"]) == (37, 2, late)
         run("audit", "twice.csv", "--id", "no", "--labels", "3", "--review-file", f"{own}.csv")

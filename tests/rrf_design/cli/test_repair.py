@@ -79,7 +79,7 @@ def test_readable_answer(run, files):
         "141",
         "+15",
         "126",
-        "Verdict: certified, assuming that at most 1 of 4 answers is wrong",
+        "Verdict: consistent, assuming that at most 1 of 4 answers is wrong",
         "γ_1 =",
     ):
         assert part in ran.out
@@ -125,7 +125,7 @@ def test_many_fields(run, files, tmp_path):
     assert ran.code == 1
     assert [item["field"] for item in ran.json["items"]] == ["f0", "f1", "f2", "bad"]
     assert ran.json["verdict"] == "contradicted"
-    assert ran.json["verdicts"] == {"certified": 3, "ambiguous": 0, "incomplete": 0, "contradicted": 1}
+    assert ran.json["verdicts"] == {"checked": 0, "consistent": 3, "ambiguous": 0, "incomplete": 0, "contradicted": 1}
     assert set(ran.json["items"][3]["repaired"].values()) == {None}
     text = run("repair", problem, "-r", batch, "--all")
     assert "4 fields of 1 design" in text.out
@@ -194,21 +194,20 @@ def test_ctrl_c_in_the_margin_tells_what_was_found_and_that_its_margin_is_missin
 def test_ctrl_c_in_a_batch_tells_what_is_finished(run, files, monkeypatch):
     import rrf_design.repairing.repairs as batch
 
-    whole = batch._repaired
-
-    def stopped(jobs, *rest):
-        if len(jobs) == 1:
-            raise KeyboardInterrupt
-        return whole(jobs, *rest)
+    class Stopped(batch._Fields):
+        def rows(self, jobs):
+            if len(jobs) == 1:
+                raise KeyboardInterrupt
+            return super().rows(jobs)
 
     monkeypatch.setattr(batch, "CHUNK", 2)
-    monkeypatch.setattr(batch, "_repaired", stopped)
+    monkeypatch.setattr(batch, "_Fields", Stopped)
     problem, responses = files
     lines = "\n".join(json.dumps({"field": name, "responses": GOOD}) for name in "abc")
     ran = run("repair", problem, "-r", responses(lines, "many.jsonl"), "--all", "--json")
     assert ran.code == 130
     assert ran.out == ""
-    assert "2 of 3 fields are finished: 2 certified" in ran.err
+    assert "2 of 3 fields are finished: 2 consistent" in ran.err
 
 
 def test_a_refusal_in_prose_is_a_refusal_and_only_answers_are_counted(run, files):
@@ -352,15 +351,15 @@ def test_a_table_in_a_table_out(run, sums):
     ran = run("repair", "--responses", "answers.jsonl", "-o", "d.csv", "-o", "d.json", "--review", "r.csv", "--json")
     assert ran.code == 0
     document = json.loads(ran.out)
-    assert document["verdicts"] == {"certified": 6, "ambiguous": 0, "incomplete": 0, "contradicted": 0}
+    assert document["verdicts"] == {"checked": 0, "consistent": 6, "ambiguous": 0, "incomplete": 0, "contradicted": 0}
     assert json.loads((sums / "d.json").read_text())["items"] == document["items"]
-    assert "182,There are 192 of them.,certified" in (sums / "d.csv").read_text()
+    assert "182,There are 192 of them.,consistent" in (sums / "d.csv").read_text()
     assert (sums / "r.csv").read_text().splitlines() == ["rank,id,check,question,raw,verdict,reason,cost,value"]
 
 
 def test_people_can_read_it(run, sums):
     ran = run("repair", "--responses", "answers.jsonl")
-    assert "6 items: 6 certified" in ran.out
+    assert "6 rows: 6 consistent" in ran.out
     assert "chairs" in ran.out
 
 

@@ -33,7 +33,7 @@ SETTINGS = PilotSettings(12, 0.4, order="holm")
 TWO = """
 [ladder]
 order = ["total", "reworded"]
-gate = "certified"
+gate = "consistent"
 within = 2
 """
 """Few policies, so that few labels prove one: two answers, and then whatever checks the frontier

@@ -40,7 +40,7 @@ def bought(world: Any) -> Any:
 def test_a_policy_on_all_items_is_what_one_item_after_the_other_comes_to(make_checked_world: Any, given: Any) -> None:
     world = make_checked_world(given["kinds"], **{key: v for key, v in given.items() if key != "kinds"})
     plan = bought(world)
-    certified = [policy for policy in plan.policies if policy.gate is GateKind.CERTIFIED and policy.further]
+    certified = [policy for policy in plan.policies if policy.gate is GateKind.CONSISTENT and policy.further]
     rungs = {(policy.further, policy.further_k) for policy in certified}
     assert rungs
     seen: set[str] = set()
@@ -77,7 +77,7 @@ def walk(policy: LadderPolicy, row: ItemAnswers, known: Known) -> tuple[Any, tup
         open_rungs = [(most, k - unread) for most, k in policy.rungs if most >= len(held)]
         for most, k in open_rungs:
             verdict = judged(row, held, k - (most - len(held)), known)
-            if verdict[0] == "certified":
+            if verdict[0] == "consistent":
                 return verdict[1], held
         if all(k < 0 or judged(row, held, k, known)[0] == "contradicted" for _, k in open_rungs):
             break
@@ -105,7 +105,7 @@ def walk(policy: LadderPolicy, row: ItemAnswers, known: Known) -> tuple[Any, tup
         if policy.further_k is None and not any(name in row.checked for name in held):
             continue
         verdict = judged(row, held, sure, known)
-        if verdict[0] == "certified":
+        if verdict[0] == "consistent":
             return verdict[1], held
         lost = k < 0 or judged(row, held, k, known)[0] == "contradicted"
         if lost and not any(s in checks and states(checks[s], node) for s in rest):
@@ -132,7 +132,7 @@ def repaired(row: ItemAnswers, held: tuple[str, ...], k: int) -> tuple[str, Any]
     if k == 0:
         clean = found.verdict.value != "contradicted" and not found.support
         voice = next((row.implied[name] for name in held if row.implied.get(name) is not None), None)
-        return ("certified", value if value is not None else voice) if clean else ("contradicted", None)
+        return ("consistent", value if value is not None else voice) if clean else ("contradicted", None)
     return found.verdict.value, value
 
 
@@ -324,7 +324,7 @@ def test_equal_questions_and_judges_are_asked_under_the_same_numbers_rung_after_
     opinions = {repeat for prompt, repeat in world.asked if "Is " in prompt}
     assert (repeats, opinions) == ({0, 1, 2}, {0, 1})
     world.asked.clear()
-    plain = [policy for policy in plan.policies if not policy.further and policy.gate is GateKind.CERTIFIED][-1]
+    plain = [policy for policy in plan.policies if not policy.further and policy.gate is GateKind.CONSISTENT][-1]
     both = next(policy for policy in plan.policies if {"judge", "again"} <= set(policy.further))
     one = next(policy for policy in plan.policies if "judge" not in policy.further and "again" in policy.further)
     live_is_replay(world, plan, [plain, replace(plain, order=plain.order[::-1]), both, one])

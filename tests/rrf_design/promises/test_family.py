@@ -20,15 +20,15 @@ def test_each_rule_stands_once_and_cheap_nodes_come_first() -> None:
     found = made()
     assert len({policy.name for policy in found}) == len(found)
     assert found[0].order == ("b",)
-    assert {p.number for p in found if p.gate is GateKind.CERTIFIED} == {0, 1, 2}
+    assert {p.number for p in found if p.gate is GateKind.CONSISTENT} == {0, 1, 2}
     assert any(policy.order == ("c", "e", "a", "d", "b") for policy in found)
-    assert all(policy.within > 2 * policy.number for policy in found if policy.gate is GateKind.CERTIFIED)
+    assert all(policy.within > 2 * policy.number for policy in found if policy.gate is GateKind.CONSISTENT)
 
 
 def test_a_lead_counts_voices_only() -> None:
     found = made(voices=("a", "b"))
     assert all(set(p.order) <= {"a", "b"} for p in found if p.gate is GateKind.LEAD)
-    assert any("c" in p.order for p in found if p.gate is GateKind.CERTIFIED)
+    assert any("c" in p.order for p in found if p.gate is GateKind.CONSISTENT)
 
 
 def test_climbs_are_policies_and_come_back_from_their_document() -> None:
@@ -39,8 +39,8 @@ def test_climbs_are_policies_and_come_back_from_their_document() -> None:
     ]
     found = [policy for policy in made(climbs=climbs) if policy.earlier]
     assert [policy.name for policy in found] == [
-        "certified at k = 0 within a, b; else at k = 1 with c, d, e; else person",
-        "certified at k = 1 within a, b, c; else at k = 2 with d, e; else person",
+        "consistent at k = 0 within a, b; else at k = 1 with c, d, e; else person",
+        "consistent at k = 1 within a, b, c; else at k = 2 with d, e; else person",
     ]  # a level climb over voices is a lead, which is there already
     assert [LadderPolicy.from_json(policy.to_json()) for policy in found] == found
     assert len([p for p in made(climbs=climbs, voices=("a",)) if p.earlier]) == 3
@@ -51,7 +51,7 @@ def test_climbs_are_policies_and_come_back_from_their_document() -> None:
 
 
 def test_a_recipe_can_fix_the_rungs() -> None:
-    found = made(by_hand={"order": ["c", "a"], "gate": "certified", "last": "withheld"})
+    found = made(by_hand={"order": ["c", "a"], "gate": "consistent", "last": "withheld"})
     assert [(p.order, p.number, p.last) for p in found] == [
         (("c",), 0, LastRung.WITHHELD),
         (("c", "a"), 0, LastRung.WITHHELD),
@@ -126,5 +126,5 @@ def test_ids_that_read_as_several_are_quoted_so_that_no_two_ladders_have_one_nam
     found |= {LadderPolicy(("x",), GateKind.LEAD, 1, LastRung.PERSON, further=order).name for order in orders}
     assert len(found) == 2 * len(orders)
     assert 'lead of 1 within "a, b"; else person' in found
-    policy = LadderPolicy(("a, b", "c"), GateKind.CERTIFIED, 0, LastRung.PERSON)
+    policy = LadderPolicy(("a, b", "c"), GateKind.CONSISTENT, 0, LastRung.PERSON)
     assert LadderPolicy.from_json(policy.to_json()) == policy

@@ -235,11 +235,11 @@ def test_a_unit_is_wrong_as_a_whole_and_only_what_was_edited_is_named() -> None:
     problem = rrf.Problem(nodes=nodes, relations=relations)
     right = {node["id"]: 1.0 for node in nodes}
     both = rrf.repair(problem, right | {"b1": 0.0, "b2": 0.0})
-    assert (both.support, both.verdict) == (("b1", "b2"), "certified")
+    assert (both.support, both.verdict) == (("b1", "b2"), "consistent")
     assert (both.repaired["b2"] or (0.0,))[0] == pytest.approx(1.0)
     assert both.assumes.startswith("at most 1 of 3 units is wrong")
     one = rrf.repair(problem, right | {"b2": 0.0})
-    assert (one.support, one.verdict) == (("b2",), "certified")
+    assert (one.support, one.verdict) == (("b2",), "consistent")
     silent = rrf.repair(problem, {**right, "b1": 0.0, "b2": None})
     assert (silent.support, tuple(silent.erased)) == (("b1",), ("b2",))
     assert silent.verdict != "contradicted"
@@ -320,7 +320,15 @@ def test_values_are_those_on_which_all_explanations_agree(block: int) -> None:
         fixed = rrf.repair(problem, {**given, **dict.fromkeys(silent)}, anchors=wrong or None)
         every = list(explanations(_with_anchor_values(problem, operator, wrong), given, problem.k))
         verdicts.add(str(fixed.verdict))
-        assert (fixed.verdict == "contradicted") == (not every), (seed, fixed.reason)
+        if fixed.decided_by is not None:  # it wins over what was answered
+            assert fixed.verdict == "checked"
+            (wanted,) = problem.deliver or names
+            (stated,) = [a.value for a in problem.anchors if a.id == fixed.decided_by]
+            assert fixed.repaired[wanted] == pytest.approx(np.atleast_1d(wrong.get(fixed.decided_by, stated)))
+        else:
+            assert (fixed.verdict == "contradicted") == (not every), (seed, fixed.reason)
+        if not every and fixed.decided_by is not None:
+            continue
         if not every:
             assert not any(fixed.repaired.values())
             continue
@@ -331,11 +339,11 @@ def test_values_are_those_on_which_all_explanations_agree(block: int) -> None:
                 assert value[0] == pytest.approx(first[i], abs=1e-6), (seed, name)
                 assert all(abs(z[i] - first[i]) < 1e-7 for z, _ in every), (seed, name)
                 assert all(np.abs(moves[i]).max(initial=0.0) < 1e-7 for _, moves in every), (seed, name)
-        if fixed.verdict == "certified":
+        if fixed.verdict == "consistent":
             assert all(fixed.repaired[name] is not None for name in premise.wanted(names))
         named += bool(fixed.wrong_checks)
         assert set(fixed.wrong_checks) <= premise.suspects
-    assert {"certified", "ambiguous"} <= verdicts
+    assert {"consistent", "ambiguous"} <= verdicts
     assert named > 0
 
 
@@ -348,7 +356,7 @@ def test_the_check_that_contradicts_the_rest_is_named() -> None:
         deliver=["total"],
     )
     fixed = rrf.repair(problem, {"total": 119.0, "again": 119.0})
-    assert (fixed.wrong_checks, fixed.support, fixed.verdict) == (("c2",), (), "certified")
+    assert (fixed.wrong_checks, fixed.support, fixed.verdict) == (("c2",), (), "consistent")
     assert fixed.assumes.startswith("at most 1 of 2 answers and at most 1 of 4 checks are wrong")
     assert fixed.bounds == {"total": 0.0}
     alone = rrf.repair(problem.model_copy(update={"wrong_checks": 0}), {"total": 119.0, "again": 119.0})

@@ -29,7 +29,7 @@ SAID = {"width": 4, "height": 3, "area": 14, "reworded": 12}
 
 def test_a_wrong_product_is_found_and_promised_nearby() -> None:
     fixed = rrf.repair(room(local_radius=0.5), SAID)
-    assert fixed.verdict == "certified"
+    assert fixed.verdict == "consistent"
     assert fixed.support == ("area",)
     assert fixed.repaired["area"] == pytest.approx((12.0,))
     assert fixed.error_bound == pytest.approx(0.0, abs=1e-9)
@@ -42,7 +42,7 @@ def test_a_wrong_product_is_found_and_promised_nearby() -> None:
 
 def test_noise_gives_a_bound_and_a_goal_decides() -> None:
     noisy = rrf.repair(room(local_radius=0.1, epsilon=0.01, delta=1.0), SAID)
-    assert noisy.verdict == "certified"
+    assert noisy.verdict == "consistent"
     assert noisy.error_bound == pytest.approx(0.02 / (0.618034 - 0.05 * 2**0.5), rel=1e-3)
     assert rrf.repair(room(local_radius=0.1, epsilon=0.01, delta=0.02), SAID).verdict == "incomplete"
 
@@ -115,7 +115,7 @@ WRONG = {"width": 5, "height": 3, "area": 14, "other": 12, "third": 12}
 
 def test_k_counts_units_and_only_what_is_delivered_decides() -> None:
     fixed = rrf.repair(shared(deliver=["area"], delta=0.1), WRONG)
-    assert fixed.verdict == "certified"
+    assert fixed.verdict == "consistent"
     assert fixed.support == ("width", "area")  # one unit
     assert fixed.assumes.startswith("at most 1 of 3 units is wrong")
     assert set(fixed.bounds) == {"area"}

@@ -181,7 +181,7 @@ def test_ten_thousand_fields_share_one_design(equality):
     problem = equality("complete")
     fields = [{f"n{j}": float(i % 97) + 5.0 * (j == i % 4) for j in range(4)} for i in range(10_000)]
     batch = repair_many(problem, fields)
-    assert batch.counts() == {"certified": 10_000, "ambiguous": 0, "incomplete": 0, "contradicted": 0}
+    assert batch.counts() == {"checked": 0, "consistent": 10_000, "ambiguous": 0, "incomplete": 0, "contradicted": 0}
     assert batch.designs == 1
     assert batch.guaranteed
     for i in (0, 1234, 9999):
@@ -254,7 +254,7 @@ def test_progress_counts_fields_and_certainties(n_jobs, equality, monkeypatch):
         n_jobs=n_jobs,
         progress=lambda share, _, words: told.append((share, words)),
     )
-    assert told[-1] == (1.0, "7 of 7 fields are finished: 7 certified")
+    assert told[-1] == (1.0, "7 of 7 fields are finished: 7 consistent")
     assert told[0][0] < told[-1][0]
 
 

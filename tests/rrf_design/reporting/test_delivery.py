@@ -223,7 +223,9 @@ def test_an_item_without_a_repair_is_a_row_too(many: dict[str, Any]) -> None:
 
 def test_many_repairs_have_a_page(repaired: dict[str, Any]) -> None:
     items = [{"field": name, **repaired} for name in ("first", "second")]
-    verdicts = {"certified": 0, "ambiguous": 0, "incomplete": 0, "contradicted": 0} | {repaired["verdict"]: 2}
+    verdicts = {"checked": 0, "consistent": 0, "ambiguous": 0, "incomplete": 0, "contradicted": 0} | {
+        repaired["verdict"]: 2
+    }
     content = {"verdict": repaired["verdict"], "verdicts": verdicts, "failures": {}, "items": items}
     document = sealed("rrf-repair-batch", content)
     made = _batch_delivery(document)

@@ -60,7 +60,7 @@ def test_a_contradiction_hands_out_nothing(repaired: dict[str, Any]) -> None:
 
 
 def test_the_sentence_with_its_premise_leads(repaired: dict[str, Any]) -> None:
-    sure = {**repaired, "verdict": "certified", "assumes": "at most 1 of 3 answers is wrong", "bounds": {"a": 0.125}}
+    sure = {**repaired, "verdict": "consistent", "assumes": "at most 1 of 3 answers is wrong", "bounds": {"a": 0.125}}
     made = render(read(sure))
     words = "none is further than 0.125 from the truth, provided that at most 1 of 3 answers is wrong."
     assert made.index(words) < made.index("<h2>")

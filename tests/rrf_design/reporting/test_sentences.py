@@ -2,8 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from rrf_design.reporting._sentences import MEANINGS, SIGNS, _field_sentence, common, many_sentence, sentence
-from rrf_design.verdict import Verdict
+from rrf_design.reporting._sentences import MEANINGS, SIGNS, _field_sentence, common, sentence
+from rrf_design.risk import bound
+from rrf_design.verdict import Verdict, table_sentence
 
 PREMISE = "at most 1 of 3 answers is wrong"
 
@@ -13,8 +14,7 @@ def test_every_verdict_has_its_sign_its_meaning_and_its_sentence() -> None:
     assert set(SIGNS) == set(MEANINGS) == verdicts
     sentences = {_field_sentence({"verdict": verdict, "assumes": PREMISE, "error_bound": 0.5}) for verdict in verdicts}
     assert len(sentences) == len(verdicts)
-    assert [SIGNS[verdict] for verdict in verdicts if verdict == "certified"] == ["good"]
-    assert "good" not in {SIGNS[verdict] for verdict in verdicts - {"certified"}}
+    assert [verdict for verdict in verdicts if SIGNS[verdict] == "good"] == ["checked"]
 
 
 @pytest.mark.parametrize(
@@ -25,31 +25,35 @@ def test_every_verdict_has_its_sign_its_meaning_and_its_sentence() -> None:
         ({"bounds": {}, "error_bound": 0.75}, "all together they are within 0.75 of the truth"),
     ],
 )
-def test_certified_values_stand_with_their_bound_and_their_premise(repair: dict[str, object], words: str) -> None:
-    said = _field_sentence({"verdict": "certified", "assumes": PREMISE, **repair})
+def test_consistent_values_stand_with_their_bound_and_their_premise(repair: dict[str, object], words: str) -> None:
+    said = _field_sentence({"verdict": "consistent", "assumes": PREMISE, **repair})
     assert words in said
-    assert said.endswith(f"provided that {PREMISE}.")
+    assert said.endswith(f"provided that {PREMISE}. Agreement alone does not show that.")
 
 
-def test_nothing_but_certified_lets_all_values_be_used() -> None:
-    for verdict in ("ambiguous", "incomplete", "contradicted"):
-        assert "The values may be used" not in _field_sentence({"verdict": verdict, "assumes": PREMISE})
+def test_no_sentence_says_that_what_was_not_checked_is_right() -> None:
+    for verdict in ("consistent", "ambiguous", "incomplete", "contradicted"):
+        assert "decided by a check" not in _field_sentence({"verdict": verdict, "assumes": PREMISE})
     assert _field_sentence(None).startswith("Nothing may be used yet")
 
 
 @pytest.mark.parametrize(
     ("counts", "words"),
     [
-        ({"certified": 3}, "All 3 items are certified: the values may be used, provided that in each"),
-        ({"certified": 1}, "The one item is certified"),
-        ({"certified": 1, "contradicted": 2}, "1 of 3 items is certified: their values may be used"),
-        ({"contradicted": 2}, "None of 2 items is certified: no value may be relied on"),
-        ({"certified": 5, "ambiguous": 1, "incomplete": 2}, "Of the others, 1 fit more than one explanation, 2 lack"),
-        ({}, "There is no item."),
+        (
+            {"checked": 62, "consistent": 234, "ambiguous": 1, "contradicted": 3},
+            "300 rows: 62 checked, 234 consistent (right if in each at most 1 of 3 answers is wrong), 4 open"
+            " (1 ambiguous, 3 contradicted). How many of the 234 are wrong nobody has tested; 30 random checks with"
+            f" none wrong would leave at most {bound(234, 30, 0, 0.95)} of them wrong (confidence 95 %).",
+        ),
+        ({"consistent": 1}, "1 row: 1 consistent (right if in each at most 1 of 3 answers is wrong). Whether it is"),
+        ({"contradicted": 2}, "2 rows: 2 contradicted."),
+        ({"checked": 2}, "2 rows: 2 checked."),
+        ({}, "0 rows: none."),
     ],
 )
-def test_many_items_in_a_sentence(counts: dict[str, int], words: str) -> None:
-    assert words in many_sentence(counts, assumes=PREMISE)
+def test_a_table_that_nobody_tested_says_so(counts: dict[str, int], words: str) -> None:
+    assert table_sentence(counts, assumes=PREMISE).startswith(words)
 
 
 def test_small_things() -> None:

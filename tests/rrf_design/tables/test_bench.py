@@ -58,7 +58,7 @@ def test_a_chunk_is_its_items_one_by_one() -> None:
     ]
     together = engine().rows(items)
     assert together == [one(raw) for raw in items]
-    assert [row.verdict for row in together[:2]] == [Verdict.CERTIFIED, Verdict.CERTIFIED]
+    assert [row.verdict for row in together[:2]] == [Verdict.CONSISTENT, Verdict.CONSISTENT]
     assert together[1].answer == 7
     assert together[1].wrong == ("total",)
     assert together[3].verdict is Verdict.CONTRADICTED
@@ -79,7 +79,7 @@ def test_what_can_not_be_used_is_one_row_that_says_so(said: dict[str, Any], reas
     assert bad.verdict is Verdict.INCOMPLETE
     assert bad.answer is None
     assert reason in bad.reason
-    assert good.verdict is Verdict.CERTIFIED
+    assert good.verdict is Verdict.CONSISTENT
 
 
 def test_a_check_beyond_the_doubles_is_one_row_that_says_so() -> None:
@@ -91,14 +91,14 @@ def test_a_check_beyond_the_doubles_is_one_row_that_says_so() -> None:
         for node in ("total", "reworded", "fee")
     ]
     fine, large = rrf.repair(rrf.dataset(recipe, table), said).rows()
-    assert (fine.verdict, fine.answer) == (Verdict.CERTIFIED, 10)
+    assert (fine.verdict, fine.answer) == (Verdict.CHECKED, 10)
     assert large.verdict is Verdict.INCOMPLETE
     assert "a number that no double can hold" in large.reason
 
 
 def test_a_person_decides_whatever_was_answered() -> None:
     found = one(item(1, {"total": 9, "reworded": 9}, clerk="7.00 EUR"))
-    assert (found.verdict, found.answer, found.changed) == (Verdict.CERTIFIED, 7, True)
+    assert (found.verdict, found.answer, found.changed) == (Verdict.CHECKED, 7, True)
     assert found.cost == pytest.approx(0.25 + 5.0)
     wrong = one(item(1, {"total": 9}, nobody="7"))
     assert "there is no check 'nobody' of this item" in wrong.reason

@@ -14,7 +14,7 @@ from rrf_design.errors import InputError, MissingDependency
 from rrf_design.tables import delivered
 from rrf_design.tables.delivered import Delivery, frame_of
 from rrf_design.tables.rows import Row, Value
-from rrf_design.verdict import Verdict
+from rrf_design.verdict import Verdict, table_sentence
 
 RECIPE = {
     "data": {"id": "no"},
@@ -23,7 +23,7 @@ RECIPE = {
 }
 TABLE = [{"no": f"{n}", "answer": "taken"} for n in range(6)]
 ROWS = (
-    Row("0", (Value(Verdict.CERTIFIED, answer=7),), worth=9.0),
+    Row("0", (Value(Verdict.CONSISTENT, answer=7),), worth=9.0),
     Row("1", (Value(Verdict.INCOMPLETE),), worth=1.0),
     Row("2", (Value(Verdict.CONTRADICTED),), worth=1.0, misfit=1.0),
     Row("3", (Value(Verdict.CONTRADICTED),), worth=1.0, misfit=2.0),
@@ -38,12 +38,12 @@ def delivery() -> Delivery:
 
 
 def test_counts_and_the_worst(delivery: Delivery) -> None:
-    assert delivery.verdicts == {"certified": 1, "ambiguous": 1, "incomplete": 2, "contradicted": 2}
+    assert delivery.verdicts == {"checked": 0, "consistent": 1, "ambiguous": 1, "incomplete": 2, "contradicted": 2}
     assert delivery.verdict is Verdict.CONTRADICTED
-    assert delivery.certified_share == pytest.approx(1 / 6)
+    assert delivery.passing_share == pytest.approx(1 / 6)
     assert len(delivery) == 6
     assert list(delivery) == list("012345")
-    assert delivery.sentence() == "6 items: 1 certified, 1 ambiguous, 2 incomplete, 2 contradicted."
+    assert delivery.sentence() == table_sentence(delivery.verdicts)
     assert repr(delivery).startswith("Delivery(")
 
 
@@ -67,8 +67,8 @@ def test_a_row_by_its_id(delivery: Delivery) -> None:
 def test_an_empty_delivery_is_incomplete() -> None:
     nothing = Delivery(rrf.dataset(RECIPE, TABLE), (), verdicts={})
     assert nothing.verdict is Verdict.INCOMPLETE
-    assert nothing.certified_share == 0.0
-    assert nothing.sentence() == "0 items: none."
+    assert nothing.passing_share == 0.0
+    assert nothing.sentence() == "0 rows: none."
 
 
 def test_columns_that_are_taken_get_a_prefix(delivery: Delivery) -> None:

@@ -53,8 +53,8 @@ def test_it_is_what_single_repairs_are(folder: Path, items: rrf.Dataset) -> None
                 assert row.answer == shown_value(value, None, Classes(()))
                 assert row.bound == single.bounds.get("total")
             else:
-                assert value is None or single.verdict not in (Verdict.CERTIFIED, Verdict.AMBIGUOUS)
-    assert {Verdict.CERTIFIED, Verdict.INCOMPLETE, Verdict.CONTRADICTED} <= seen
+                assert value is None or single.verdict in (Verdict.INCOMPLETE, Verdict.CONTRADICTED)
+    assert {Verdict.CONSISTENT, Verdict.INCOMPLETE, Verdict.CONTRADICTED} <= seen
 
 
 def test_nothing_that_is_certified_is_wrong_where_the_premise_holds(folder: Path, items: rrf.Dataset) -> None:
@@ -73,7 +73,7 @@ def test_nothing_that_is_certified_is_wrong_where_the_premise_holds(folder: Path
                 if answer.value or (answer.text or "").startswith("That is")
             }
             wrong = sum(abs(value - right[node]) > 0.005 for node, value in readable.items())
-            if row.verdict is Verdict.CERTIFIED and wrong <= 1:
+            if row.verdict is Verdict.CONSISTENT and wrong <= 1:
                 assert abs(row.answer - truth) <= 0.005
                 checked += 1
     assert checked > 20
@@ -159,7 +159,7 @@ def test_one_bad_item_is_one_row(items: rrf.Dataset) -> None:
     answers[3] = {"id": "002", "node": "total", "value": [1.0, 2.0]}
     delivery = rrf.repair(items.only(["001", "002", "003", "004"]), answers)
     rows = {row.id: row for row in delivery.rows()}
-    assert rows["001"].verdict is rows["003"].verdict is Verdict.CERTIFIED
+    assert rows["001"].verdict is rows["003"].verdict is Verdict.CONSISTENT
     assert rows["002"].verdict is Verdict.INCOMPLETE
     assert "has 2 numbers" in rows["002"].reason
     assert rows["004"].verdict is Verdict.INCOMPLETE
@@ -193,9 +193,9 @@ def test_open_answers_are_compared_as_classes() -> None:
         "d": {"city": "Valletta", "again": "Mdina", "third": "Sliema"},
     }
     rows = {row.id: row for row in rrf.repair(rrf.dataset(OPEN, LANDS), rows_of(said)).rows()}
-    assert (rows["a"].answer, rows["a"].verdict, rows["a"].wrong) == ("paris", Verdict.CERTIFIED, ("third",))
+    assert (rows["a"].answer, rows["a"].verdict, rows["a"].wrong) == ("paris", Verdict.CONSISTENT, ("third",))
     assert (rows["b"].answer, rows["b"].changed, rows["b"].wrong) == ("rome", True, ("city",))
-    assert (rows["c"].answer, rows["c"].verdict) == ("madrid", Verdict.CERTIFIED)
+    assert (rows["c"].answer, rows["c"].verdict) == ("madrid", Verdict.CHECKED)
     assert (rows["d"].answer, rows["d"].verdict) == (None, Verdict.CONTRADICTED)
 
 
@@ -243,4 +243,4 @@ def test_an_expression_is_evaluated_over_the_row_s_own_variables() -> None:
     rows = [{"x": n} for n in (1, 5, 7)]
     said = [{"id": str(at), "node": node, "value": 2 * row["x"]} for at, row in enumerate(rows, 1) for node in "ab"]
     found = rrf.repair(rrf.dataset(recipe, rows), said)
-    assert [(row.verdict, row.answer) for row in found.values()] == [(Verdict.CERTIFIED, n) for n in (2, 10, 14)]
+    assert [(row.verdict, row.answer) for row in found.values()] == [(Verdict.CONSISTENT, n) for n in (2, 10, 14)]

@@ -28,7 +28,7 @@ def read(path: Path) -> list[dict[str, str]]:
 def test_what_is_open_is_listed_first_things_first(delivery: Delivery, tmp_path: Path) -> None:
     count = write_reviews(tmp_path / "review.csv", delivery)
     rows = read(tmp_path / "review.csv")
-    assert len(rows) == count == len(delivery) - delivery.verdicts["certified"] > 5
+    assert len(rows) == count == len(delivery) - sum(delivery.verdicts[name] for name in ("checked", "consistent")) > 5
     assert [int(row["rank"]) for row in rows] == list(range(1, count + 1))
     kinds = [row["verdict"] for row in rows if delivery[row["id"]].answer is None]
     assert kinds == sorted(kinds)  # contradicted before incomplete: one check decides each, at one price
@@ -62,12 +62,12 @@ def test_a_trusted_person_decides(
         path.write_text(json.dumps(tasks))
     after = rrf.repair(items, folder / "answers.jsonl", reviews=path)
     row = after[chosen]
-    assert (row.verdict, row.answer, row.bound, row.assumes) == (Verdict.CERTIFIED, 77.5, 0.0, "clerk is right")
+    assert (row.verdict, row.answer, row.bound, row.assumes) == (Verdict.CHECKED, 77.5, 0.0, "clerk is right")
     assert row.changed
     assert row.cost == pytest.approx(delivery[chosen].cost + 5)
     others = [name for name in delivery if name != chosen]
     assert all(after[name] == delivery[name] for name in others[:10])
-    assert after.verdicts["certified"] == delivery.verdicts["certified"] + 1
+    assert after.verdicts["checked"] == delivery.verdicts["checked"] + 1
 
 
 def test_faults_are_named_together(items: rrf.Dataset) -> None:
@@ -114,7 +114,7 @@ def test_what_label_studio_exported_is_read_back(tmp_path: Path) -> None:
     }
     answers = [{"id": "1001", "node": "total", "text": "1"}, {"id": "1002", "node": "total", "text": "2"}]
     delivery = rrf.repair(rrf.dataset(recipe, rows), answers, reviews=export)
-    assert [(row.answer, row.verdict.value) for row in delivery.rows()] == [(49.98, "certified"), (47.6, "certified")]
+    assert [(row.answer, row.verdict.value) for row in delivery.rows()] == [(49.98, "checked"), (47.6, "checked")]
     minimal = tmp_path / "minimal.json"  # its other JSON form has its own ids in place of ours
     minimal.write_text(json.dumps([{"id": 1, "check": "clerk", "value": "49.98", "annotation_id": 1}]))
     with pytest.raises(InputError, match="export as JSON, not as JSON-MIN"):

@@ -31,7 +31,7 @@ def row(said: dict[str, Any]) -> Row:
 
 def test_a_repaired_answer_says_that_it_was_changed() -> None:
     found = row({"a": "9", "b": "7", "c": "7"})
-    assert (found.verdict, found.answer, found.raw, found.changed) == (Verdict.CERTIFIED, 7, "9", True)
+    assert (found.verdict, found.answer, found.raw, found.changed) == (Verdict.CONSISTENT, 7, "9", True)
     assert found.wrong == ("a",)
     kept = row({"a": "7", "b": "7", "c": "9"})
     assert (kept.answer, kept.changed, kept.wrong) == (7, False, ("c",))
@@ -44,7 +44,7 @@ def test_a_repaired_answer_says_that_it_was_changed() -> None:
 def test_an_answer_is_there_only_where_it_may_be_believed(verdict: Verdict) -> None:
     repair = replace(rrf.repair(PROBLEM, {"a": "7", "b": "7", "c": "7"}), verdict=verdict)
     found = repaired_row("i", repair, node="a", parser=None, classes=NONE, raw=None)
-    believed = verdict in (Verdict.CERTIFIED, Verdict.AMBIGUOUS)
+    believed = verdict in (Verdict.CHECKED, Verdict.CONSISTENT, Verdict.AMBIGUOUS)
     assert (found.answer is not None) is believed
     assert (found.bound is not None) is believed
     assert (found.changed is not None) is believed
@@ -69,14 +69,17 @@ def test_a_row_comes_back_from_its_document() -> None:
         assert Row.from_json(json.loads(json.dumps(found.to_json()))) == found
 
 
+PERSON = rrf.Anchor(id="x", node="a", source={"person": "how much?"}, cost=1.0)
+
+
 def test_a_trusted_person_decides() -> None:
     reading = read_answer(RecordedAnswer(text="7"), parsers.get("decimal"), 1)
-    agreed = reviewed_row("i", PROBLEM, "x", (7.0,), said=7, reading=reading)
-    assert (agreed.verdict, agreed.answer, agreed.bound, agreed.changed) == (Verdict.CERTIFIED, 7, 0.0, False)
+    agreed = reviewed_row("i", PERSON, (7.0,), said=7, reading=reading)
+    assert (agreed.verdict, agreed.answer, agreed.bound, agreed.changed) == (Verdict.CHECKED, 7, 0.0, False)
     assert agreed.assumes == "x is right"
-    other = reviewed_row("i", PROBLEM, "x", (8.0,), said=8, reading=reading)
+    other = reviewed_row("i", PERSON, (8.0,), said=8, reading=reading)
     assert (other.answer, other.raw, other.changed) == (8, "7", True)
-    assert reviewed_row("i", PROBLEM, "x", (8.0,), said=8, reading=None).changed
+    assert reviewed_row("i", PERSON, (8.0,), said=8, reading=None).changed
 
 
 def test_what_nothing_can_be_said_about() -> None:

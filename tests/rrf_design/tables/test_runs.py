@@ -74,7 +74,7 @@ def review(folder: Path, rows: Any, run: Any, values: Mapping[str, Any], *, form
 def test_only_what_changed_is_asked_again(tmp_path: Path) -> None:
     first, heard = go(tmp_path)
     assert sum(heard.values()) == first.calls == 9
-    assert first.verdicts["certified"] == 2
+    assert first.verdicts["consistent"] == 2
     again, heard = go(tmp_path)
     assert (sum(heard.values()), again.calls) == (0, 0)
     assert [item.repaired for item in again.items] == [item.repaired for item in first.items]
@@ -171,13 +171,13 @@ def test_classes_are_compared_as_in_a_repair(tmp_path: Path) -> None:
     live = rrf.acquire(data, ScriptedModel(_topic), store=store, budget=0.0)
     recorded = rrf.acquire(data, responses=rows, store=store, budget=0.0)
     shown = {name: (row.answer, row.verdict.value) for name, row in repaired.items()}
-    assert shown["bonds"] == ("finance", "certified")
-    assert shown["goals"] == ("sport", "certified")
+    assert shown["bonds"] == ("finance", "consistent")
+    assert shown["goals"] == ("sport", "consistent")
     assert (shown["rain"], shown["votes"]) == ((None, "contradicted"), (None, "incomplete"))
     for run in (live, recorded, read_run(live.run, store=store)):
         delivered = {name: (row.answer, row.verdict.value) for name, row in delivery_of(data, run).items()}
         snow = delivered.pop("snow")  # three different answers, and a check that states the class
-        assert snow == ("weather", "certified")
+        assert snow == ("weather", "checked")
         assert delivered == {name: found for name, found in shown.items() if name != "snow"}
 
 
@@ -206,7 +206,7 @@ def test_the_models_of_a_recipe_are_asked(tmp_path: Path) -> None:
     asks = [{**entry, "model": ["one", "two"]} for entry in RECIPE["ask"][:2]]
     recipe = {**RECIPE, "models": {"one": {"use": use}, "two": {"use": use}}, "ask": asks}
     run = rrf.acquire(rrf.dataset(recipe, ROWS), store=tmp_path / "runs.sqlite")
-    assert run.verdicts["certified"] == 3
+    assert run.verdicts["consistent"] == 3
     assert run.calls == 12
     with pytest.raises(InputError, match="names no model"):
         rrf.acquire(rrf.dataset(RECIPE, ROWS), store=tmp_path / "runs.sqlite")
@@ -220,7 +220,7 @@ def test_nobody_is_asked_about_an_empty_cell(tmp_path: Path) -> None:
     run, heard = go(tmp_path, rows, budget=5)
     assert set(heard) == {"Total of 10?", "To pay for 10?", "Sum of 10?"}
     found = delivery_of(rrf.dataset(dict(RECIPE), rows), run)
-    assert [found[name].verdict for name in "abc"] == ["certified", "incomplete", "incomplete"]
+    assert [found[name].verdict for name in "abc"] == ["consistent", "incomplete", "incomplete"]
     assert run.open_reviews == 1  # there is money for one of the two
     named = [{**entry, "prompt": f"{{{{ no }}}}: {entry['prompt']}"} for entry in RECIPE["ask"]]
     asked = [{**entry, "prompt": "{% if text %}{{ text }}{% else %}7{% endif %}?"} for entry in RECIPE["ask"]]

@@ -16,7 +16,7 @@ from rrf_design.tables.rows import COLUMNS as DELIVERED
 from rrf_design.tables.rows import delivered_names
 
 ROWS: list[tuple[dict[str, Any], dict[str, Any]]] = [
-    ({"no": "007", "answer": "=1+1", "x": Decimal("1.10")}, {"answer": 3.5, "verdict": "certified", "bound": 0.25}),
+    ({"no": "007", "answer": "=1+1", "x": Decimal("1.10")}, {"answer": 3.5, "verdict": "consistent", "bound": 0.25}),
     (
         {"no": 'a,\n"b"', "answer": "é", "x": None},
         {"raw": "-2", "verdict": "ambiguous", "bound": float("inf"), "rank": 1},
@@ -38,7 +38,7 @@ def test_csv(tmp_path: Path) -> None:
     assert deliver(path, ROWS, COLUMNS) == 2
     assert path.read_text(encoding="utf-8") == (
         "no,answer,x,rrf_answer,raw,verdict,assumes,bound,changed,cost,reason,rank\n"
-        "007,=1+1,1.10,3.5,,certified,,0.25,,,,\n"
+        "007,=1+1,1.10,3.5,,consistent,,0.25,,,,\n"
         '"a,\n""b""",é,,,-2,ambiguous,,inf,,,,1\n'
     )
 
@@ -62,7 +62,7 @@ def test_no_text_of_a_model_or_person_is_a_formula(tmp_path: Path, ending: str, 
 @pytest.mark.parametrize("ending", [".jsonl", ".parquet"])
 def test_what_no_spreadsheet_opens_is_as_it_was_answered(tmp_path: Path, ending: str) -> None:
     path = tmp_path / f"out{ending}"
-    deliver(path, [({"no": "1"}, {"answer": text, "verdict": "certified"}) for text in FORMULAS], ["no"])
+    deliver(path, [({"no": "1"}, {"answer": text, "verdict": "consistent"}) for text in FORMULAS], ["no"])
     assert read_delivered(path).answers == FORMULAS
 
 

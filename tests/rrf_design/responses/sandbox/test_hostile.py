@@ -49,7 +49,7 @@ ATTACKS: dict[str, tuple[str, Status, str]] = {
         FORBIDDEN,
     ),
     "memory bomb at once": (solve("return len([0] * 10**10)"), Status.MEMORY, "memory"),
-    "memory bomb by doubling": (solve("s = 'x' * 10**8\nwhile True: s += s"), Status.MEMORY, "memory"),
+    "memory bomb by doubling": (solve("s = bytes(10**6)\nwhile True: s = bytes(2 * len(s))"), Status.MEMORY, "memory"),
     "memory bomb that holds on": (
         solve("held = []\nwhile True:\n    try: held.append(bytes(10**6))\n    except BaseException: pass"),
         Status.TIMEOUT,
