@@ -540,6 +540,8 @@ def _by_hand(section: Mapping[str, Any] | None, nodes: Sequence[str]) -> Mapping
     for key in section:
         if key not in LADDER_KEYS:
             raise InputError(f"[ladder]: unknown key {key!r}{suggestion(key, LADDER_KEYS)}")
+    if section.get("gate") == "certified":
+        section = {**section, "gate": str(GateKind("certified"))}
     for key, kind in (("gate", GateKind), ("last", LastRung)):
         known = [str(member) for member in kind]
         if key in section and section[key] not in known:

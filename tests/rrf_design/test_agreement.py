@@ -118,7 +118,7 @@ def test_a_plan_for_the_goal_reaches_it_everywhere(seed: int) -> None:
     answers = {name: truth[name] for name in design.operator.node_ids}
     fixed = rrf.repair(problem, answers, select=bought.selected, anchors=checks)
     assert same(fixed.wanted, standing.wanted) or problem.delta is not None
-    assert fixed.verdict == "consistent", fixed.reason
+    assert fixed.verdict.passes, fixed.reason
 
 
 @pytest.fixture
@@ -136,7 +136,7 @@ def test_repair_and_acquire_of_a_table_agree_on_every_row(priced: Any, tmp_path:
     acquired = delivery_of(data, run)
     assert run.spent == 0.0  # what an item cost is one thing, what this run paid another
     assert repaired.ranks == acquired.ranks
-    assert all(count > 0 for count in repaired.verdicts.values())
+    assert all(count > 0 for name, count in repaired.verdicts.items() if name != "checked")
     for one, other in zip(repaired.rows(), acquired.rows(), strict=True):
         assert (one.cost, one.verdict, one.answer, one.raw) == (9.0, other.verdict, other.answer, other.raw), one.id
         assert (one.cost, one.changed, one.wrong) == (other.cost, other.changed, other.wrong), one.id

@@ -58,11 +58,16 @@ def test_a_recipe_can_fix_the_rungs() -> None:
     ]
 
 
+def test_a_recipe_of_0_2_says_certified() -> None:
+    old, new = (made(by_hand={"gate": word}) for word in ("certified", "consistent"))
+    assert old == new
+
+
 @pytest.mark.parametrize(
     ("section", "words"),
     [
         ({"rungs": 3}, "unknown key"),
-        ({"gate": "certifed"}, "did you mean"),
+        ({"gate": "consistant"}, "did you mean"),
         ({"last": "nobody"}, "person or withheld"),
         ({"order": ["z"]}, "no node"),
         ({"order": ["a", "a"]}, "each once"),

@@ -26,7 +26,7 @@ VERDICTS = [verdict.value for verdict in Verdict]
 
 def document(count: int = 30, *, text: str = "text", **head: Any) -> dict[str, Any]:
     rows = [
-        [f"no {i}", 11879.56 + i, VERDICTS[i % 4], None if i % 3 else (i * 7) % count, f"{text} {i}"]
+        [f"no {i}", 11879.56 + i, VERDICTS[1 + i % 4], None if i % 3 else (i * 7) % count, f"{text} {i}"]
         for i in range(count)
     ]
     details = [
