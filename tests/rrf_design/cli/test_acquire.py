@@ -225,7 +225,7 @@ def test_the_page_of_a_run_has_its_questions_and_raw_answers(here: Path) -> None
     call("acquire", "p.toml", "--model", "scripted:s.json", "--method", "witness", "--report", "r.html")
     made = Path("r.html").read_text(encoding="utf-8")
     assert "It is 8." in made
-    assert made.index("The values may be used") < made.index("<h2>")
+    assert made.index("The answers are consistent") < made.index("<h2>")
 
 
 @pytest.mark.parametrize("more", [["-o", "out.csv"], ["--review", "look.csv"]])
@@ -313,7 +313,7 @@ def test_a_run_over_a_table_and_back(run, folder):
         "--require-share", "1",
     )  # fmt: skip
     assert ran.code == 0, ran.err
-    assert "c,3,It is 1,consistent,clerk is right,0.0,true,5.0" in (folder / "d.csv").read_text()
+    assert "c,3,It is 1,checked,clerk is right,0.0,true,5.0" in (folder / "d.csv").read_text()
 
 
 def test_a_required_share_that_is_missed(run, folder):
@@ -341,7 +341,7 @@ def test_everything_that_is_asked_for_is_written(run, folder):
     assert all(f"written to {name}" in ran.err for name in names)
     assert all((folder / name).stat().st_size for name in [*names, "j.xml", "q.html"])
     assert len(list((folder / "proofs").iterdir())) == 3
-    assert "2 of 3 items are certified" in (folder / "p.html").read_text()
+    assert "3 rows: 2 consistent" in (folder / "p.html").read_text()
 
 
 TWO = """[data]
