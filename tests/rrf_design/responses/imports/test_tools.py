@@ -126,8 +126,8 @@ def test_import_then_repair(tmp_path: Path) -> None:
     answer = {"of": "total", "tolerance": 0.005, "k": 1}
     recipe = {"data": {"id": "no"}, "answer": answer, "ask": asks}
     found = rrf.repair(rrf.dataset(recipe, [{"no": no} for no in TOTALS]), tmp_path / "answers.jsonl")
-    assert (found["007"].answer, found["007"].verdict) == (11.9, Verdict.CERTIFIED)
-    assert found["008"].verdict is not Verdict.CERTIFIED  # two against two
+    assert (found["007"].answer, found["007"].verdict) == (11.9, Verdict.CONSISTENT)
+    assert found["008"].verdict is not Verdict.CONSISTENT  # two against two
     assert found["008"].answer is None
 
 
