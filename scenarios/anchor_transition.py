@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from scenarios.kit.report import Report
-from scenarios.kit.scenario import Context, Done, Part, Scenario
+from scenarios.kit import Context, Done, Part, Report, Scenario, column, curve, groups, missing, rows_of, summary, where
 from scenarios.kit.typed_fields import (
     CONVEX_SUCCESS,
     EXACT_SUCCESS,
@@ -92,42 +91,24 @@ def run(context: Context, part: Part) -> list[dict[str, Any]]:
     return rows
 
 
-def _convex(converged: Sequence[dict[str, Any]], fields: int) -> dict[str, Any]:
-    """The convex decoder on the fields where it converged; the others are counted and compared with
-    nothing.
-    """
-    means = {
-        name: float(np.mean([r[name] for r in converged])) if converged else None
-        for name in ("convex_success", "convex_localization", "convex_error")
-    }
-    return {**means, "convex_unconverged": fields - len(converged)}
-
-
 def report(context: Context, done: Sequence[Done]) -> Report:
-    rows = [row for part in done for row in part.value]
-    by_count = {count: [r for r in rows if r["anchors"] == count] for count in range(MOST_ANCHORS + 1)}
-    summary = [
-        {
-            "anchors": count,
-            "fields": len(group),
-            "least_gamma_1": min(r["gamma_1"] for r in group),
-            "median_gamma_1": float(np.median([r["gamma_1"] for r in group])),
-            "largest_gamma_1": max(r["gamma_1"] for r in group),
-            "exact_success": float(np.mean([r["exact_success"] for r in group])),
-            "exact_localization": float(np.mean([r["exact_localization"] for r in group])),
-            "exact_error": float(np.mean([r["exact_error"] for r in group])),
-            **_convex([r for r in group if r["convex_converged"]], len(group)),
-        }
-        for count, group in by_count.items()
-    ]
+    rows = rows_of(done)
+    table = []
+    for (anchors,), group in groups(rows, "anchors").items():
+        sharp = "fields=count least:gamma_1 median:gamma_1 largest:gamma_1"
+        sharp += " exact_success=mean exact_localization=mean exact_error=mean"
+        # The convex decoder on the fields where it converged; the others are counted and compared
+        # with nothing.
+        kept = where(group, convex_converged=True)
+        smooth = summary(kept, "convex_success=mean convex_localization=mean convex_error=mean")
+        left = {"convex_unconverged": len(group) - len(kept)}
+        table.append({"anchors": anchors, **summary(group, sharp), **smooth, **left})
     before = max(r["gamma_1"] for r in rows if r["anchors"] < PAIRS)
-    at = [r["gamma_1"] for r in by_count[PAIRS]]
-    success_before = max(s["exact_success"] for s in summary if s["anchors"] < PAIRS)
-    success_after = min(s["exact_success"] for s in summary if s["anchors"] >= PAIRS)
-    bad = sum(not r["witness_ok"] for r in rows)
-    counts = [s["anchors"] for s in summary]
-    page = Report()
-    page.answer = _answer(by_count[PAIRS], before, (success_before, success_after))
+    at = column(where(rows, anchors=PAIRS), "gamma_1")
+    success_before = max(s["exact_success"] for s in table if s["anchors"] < PAIRS)
+    success_after = min(s["exact_success"] for s in table if s["anchors"] >= PAIRS)
+    page = context.page()
+    page.answer = _answer(at, before, (success_before, success_after))
     page.check(
         "transition",
         before == 0.0 and min(at) > 0.0,
@@ -139,30 +120,29 @@ def report(context: Context, done: Sequence[Done]) -> Report:
         f"exact success at most {success_before:.3f} before, at least {success_after:.3f} from the sixth anchor",
     )
     page.check("size", 0.4 <= float(np.median(at)) <= 0.618, f"median γ₁ at the sixth anchor {np.median(at):.4f}")
-    page.check("witnesses", bad == 0, f"{bad} of {len(rows)} witnesses fail")
-    page.table("summary", summary)
+    page.none("witnesses", missing(rows, "witness_ok"), f"of {len(rows)} witnesses fail")
+    page.table("summary", table)
     page.table("instances", rows, shown=9)
     page.lines(
         "transition",
         {
-            "median γ₁": (counts, [s["median_gamma_1"] for s in summary]),
-            "exact success": (counts, [s["exact_success"] for s in summary]),
-            "convex success": (counts, [s["convex_success"] for s in summary]),
+            "median γ₁": curve(table, "anchors", "median_gamma_1"),
+            "exact success": curve(table, "anchors", "exact_success"),
+            "convex success": curve(table, "anchors", "convex_success"),
         },
         x="anchors",
         y="margin, share of fields",
     )
     page.notes.append(
         "Convex repair is diagnostic: a positive margin certifies exact repair only. Its penalty was chosen on"
-        f" calibration fields and frozen ({sorted({r['penalty'] for r in rows})} of the λ that shrinks everything"
+        f" calibration fields and frozen ({sorted(set(column(rows, 'penalty')))} of the λ that shrinks everything"
         " to zero)."
     )
     return page
 
 
-def _answer(last: Sequence[dict[str, Any]], before: float, success: tuple[float, float]) -> str:
-    """`last`: the rows at the anchor that covers the last component."""
-    margins = [row["gamma_1"] for row in last]
+def _answer(margins: Sequence[float], before: float, success: tuple[float, float]) -> str:
+    """`margins`: those at the anchor that covers the last component."""
     margin, repair = before == 0.0 < min(margins), success[1] == 1.0 > success[0]
     lead = {
         (True, True): "Yes, both do",
@@ -173,9 +153,9 @@ def _answer(last: Sequence[dict[str, Any]], before: float, success: tuple[float,
     zero = "up to " if before else ""
     after = "all" if success[1] == 1.0 else f"at least {success[1]:.1%}"
     return (
-        f"{lead}: over {len(last)} fields the margin γ₁ is {zero}{before:g} while any of the {PAIRS} components has no"
-        f" anchor and {min(margins):.3f} to {max(margins):.3f} once all have one, and exact repair is right on at most"
-        f" {success[0]:.1%} of fields before and on {after} after."
+        f"{lead}: over {len(margins)} fields the margin γ₁ is {zero}{before:g} while any of the {PAIRS} components has"
+        f" no anchor and {min(margins):.3f} to {max(margins):.3f} once all have one, and exact repair is right on at"
+        f" most {success[0]:.1%} of fields before and on {after} after."
     )
 
 

@@ -20,8 +20,7 @@ from typing import Any
 from rrf_design.errors import InputError
 from rrf_design.responses import parsers
 from rrf_design.responses.parsers import written_forms
-from scenarios.kit.report import ConditionVerdict, Figure, Report, Table
-from scenarios.kit.scenario import Context, Done, Part, Scenario
+from scenarios.kit import Context, Done, Part, Report, Scenario, Table, totals
 
 _SHARE, _MISREAD = 0.99, 0.001
 
@@ -50,20 +49,7 @@ SETS = {
         Recorded("mmlu-pro", {"name": "choice", "options": list("ABCDEFGHIJ")}, "mmlu-pro", False),
     )
 }
-COLUMNS = (
-    "set",
-    "parser",
-    "texts",
-    "readable",
-    "read",
-    "refused",
-    "ambiguous",
-    "only_ours",
-    "differ",
-    "right",
-    "other_right",
-    "misread",
-)
+COLUMNS = "texts readable read refused ambiguous only_ours differ right other_right misread"
 
 
 def parts(context: Context) -> list[Part]:
@@ -114,7 +100,7 @@ def _recorded(entry: Recorded, folder: Path, most: int | None) -> dict[str, Any]
         right = other is not None and gold is not None and _same(other, gold)
         counts["other_right"] += right
         counts["misread"] += right and ours is not None and not same and not (gold is not None and _same(ours, gold))
-    return {"parser": parser.name, **{name: counts[name] for name in COLUMNS[2:]}}
+    return {"parser": parser.name, **{name: counts[name] for name in COLUMNS.split()}}
 
 
 def _ours(parsed: Any, node: str, entry: Recorded) -> str | float:
@@ -151,26 +137,31 @@ def _rows(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def report(context: Context, done: Sequence[Done]) -> Report:
-    values = {entry.part["set"]: entry.value for entry in done}
-    kinds = values.pop("forms")["kinds"]
-    forms, wrong = sum(row[1] for row in kinds), sum(row[4] for row in kinds)
-    rows = tuple((name, *(value[column] for column in COLUMNS[1:])) for name, value in values.items())
-    judged = [values[name] for name in values if SETS[name].judged and "declared" not in name]
-    verdicts = [ConditionVerdict.of("forms", wrong == 0 and forms >= 200, f"{forms} forms, {wrong} read otherwise")]
-    if judged:
-        share, misread = _extremes(judged)
-        verdicts += [
-            ConditionVerdict.of("share", share >= _SHARE, f"least share over the sets: {share:.4f}"),
-            ConditionVerdict.of("misread", misread <= _MISREAD, f"largest share over the sets: {misread:.5f}"),
-        ]
-    else:
-        reason = "no recorded answers were given: --set answers=FOLDER"
-        verdicts += [ConditionVerdict.open("share", reason), ConditionVerdict.open("misread", reason)]
-    page = Report(verdicts)
-    page.answer = _answer(forms, wrong, judged, [value for name, value in values.items() if not SETS[name].judged])
-    page.tables.append(Table("forms", ("kind", "forms", "read", "refused", "otherwise"), tuple(map(tuple, kinds))))
-    page.tables.append(Table("sets", COLUMNS, rows))
-    page.figures.append(_figure(forms, wrong, values))
+    found = {entry.part["set"]: entry.value for entry in done}
+    kinds = [
+        dict(zip(("kind", "forms", "read", "refused", "otherwise"), row, strict=True))
+        for row in found.pop("forms")["kinds"]
+    ]
+    forms, wrong = totals(kinds, "forms otherwise").values()
+    judged = [value for name, value in found.items() if SETS[name].judged and "declared" not in name]
+    share, misread = _extremes(judged)
+    page = context.page()
+    page.check("forms", wrong == 0 and forms >= 200, f"{forms} forms, {wrong} read otherwise")
+    absent = not judged and "no recorded answers were given: --set answers=FOLDER"
+    page.check("share", share >= _SHARE, f"least share over the sets: {share:.4f}", unless=absent)
+    page.check("misread", misread <= _MISREAD, f"largest share over the sets: {misread:.5f}", unless=absent)
+    page.answer = _answer(forms, wrong, judged, [value for name, value in found.items() if not SETS[name].judged])
+    page.table("forms", kinds)
+    columns = ("set", "parser", *COLUMNS.split())
+    rows = tuple((name, *(value[key] for key in columns[1:])) for name, value in found.items())
+    page.tables.append(Table("sets", columns, rows))
+    missed = {
+        f"{name} ({v['readable']})": 100 * (v["refused"] + v["misread"]) / max(1, v["readable"])
+        for name, v in found.items()
+    }
+    page.bars(
+        "missed", {f"written forms ({forms})": 100 * wrong / max(1, forms), **missed}, y="percent refused or misread"
+    )
     return page
 
 
@@ -189,17 +180,6 @@ def _answer(forms: int, wrong: int, judged: Sequence[Mapping[str, Any]], choices
         f" ones at least {share:.1%} of the texts that another reading could read are read and at most"
         f" {100 * misread:.2g}% of readings miss a truth that it found{rest if choices else ''}."
     )
-
-
-def _figure(forms: int, wrong: int, values: Mapping[str, Mapping[str, Any]]) -> Figure:
-    from scenarios.kit.plots import bars
-
-    missed = {f"written forms ({forms})": 100 * wrong / max(1, forms)}
-    for name, value in values.items():
-        missed[f"{name} ({value['readable']})"] = (
-            100 * (value["refused"] + value["misread"]) / max(1, value["readable"])
-        )
-    return bars("missed", list(missed), list(missed.values()), y="percent refused or misread")
 
 
 def _extremes(sets: Sequence[Mapping[str, Any]]) -> tuple[float, float]:

@@ -21,10 +21,22 @@ import numpy as np
 
 import rrf_design as rrf
 from scenarios.certificate_ladder import problem
+from scenarios.kit import (
+    Benchmark,
+    Context,
+    Done,
+    Part,
+    Report,
+    Row,
+    Scenario,
+    missing,
+    seconds,
+    side_by_side,
+    single_threaded,
+    values,
+    where,
+)
 from scenarios.kit.large_supports import reproved
-from scenarios.kit.report import Report
-from scenarios.kit.scenario import Context, Done, Part, Scenario
-from scenarios.kit.timing import Benchmark, benchmark_figure, benchmark_table, seconds, side_by_side
 from scenarios.rigour.judged_fields import cost_of_rigour
 from solvers import margin
 
@@ -40,15 +52,12 @@ def parts(context: Context) -> list[Part]:
     return [*fields, {"kind": "large", "nodes": context["large"], "dim": 1, "k": context["large_k"]}, *timed, *wide]
 
 
-def run(context: Context, part: Part) -> dict[str, Any]:
-    from threadpoolctl import threadpool_limits
-
-    with threadpool_limits(1):
-        if part["kind"] == "rigour":
-            return cost_of_rigour(part["field"], part["nodes"])
-        if part["kind"] == "wide":
-            return reproved(part, seed=context["seed"])
-        return _large(part) if part["kind"] == "large" else _ratio(context, part)
+def run(context: Context, part: Part) -> Row:
+    if part["kind"] == "rigour":
+        return single_threaded(cost_of_rigour, part["field"], part["nodes"])
+    if part["kind"] == "wide":
+        return single_threaded(reproved, part, context["seed"])
+    return single_threaded(_large, part) if part["kind"] == "large" else single_threaded(_ratio, context, part)
 
 
 def _ratio(context: Context, part: Part) -> dict[str, Any]:
@@ -87,33 +96,30 @@ def _large(part: Part) -> dict[str, Any]:
 
 
 def report(context: Context, done: Sequence[Done]) -> Report:
-    fields = [item.value for item in done if item.part["kind"] in ("dense", "graph")]
-    large = next(item.value for item in done if item.part["kind"] == "large")
-    rigour = [item.value for item in done if item.part["kind"] == "rigour"]
-    wide = [item.value for item in done if item.part["kind"] == "wide"]
+    fields = [row for kind in ("dense", "graph") for row in values(done, kind=kind)]
+    fields = [row for row in values(done) if row in fields]
+    (large,), rigour, wide = (values(done, kind=kind) for kind in ("large", "rigour", "wide"))
     figures = []
     for kind in ("dense", "graph"):
-        worst = max((row for row in fields if row["kind"] == kind), key=lambda row: row["ratio"])
+        worst = max(where(fields, kind=kind), key=lambda row: row["ratio"])
         figures.append(
             Benchmark(
-                key=kind,
-                work=f"verify, worst of the {kind} fields: n = {worst['nodes']}, d = {worst['dim']}, k = {worst['k']}",
-                against="the margin solve",
-                value=worst["ratio"],
-                required=AT_MOST,
-                at_most=True,
+                kind,
+                f"verify, worst of the {kind} fields: n = {worst['nodes']}, d = {worst['dim']}, k = {worst['k']}",
+                "the margin solve",
+                worst["ratio"],
+                at_most=AT_MOST,
                 detail=f"{worst['verify_seconds'] * 1e3:.3g} ms against {worst['solve_seconds'] * 1e3:.3g} ms",
             )
         )
     figures.append(
         Benchmark(
-            key="large",
-            work=f"verify a certificate of {large['nodes']:,} nodes from its files, k = {large['k']}",
-            against="a minute",
-            value=large["verify_seconds"],
-            unit="s",
-            required=MINUTE,
-            at_most=True,
+            "large",
+            f"verify a certificate of {large['nodes']:,} nodes from its files, k = {large['k']}",
+            "a minute",
+            large["verify_seconds"],
+            "s",
+            at_most=MINUTE,
             detail=f"{large['certify_seconds']:.3g} s to certify and write",
         )
     )
@@ -121,44 +127,34 @@ def report(context: Context, done: Sequence[Done]) -> Report:
         slowest = max(wide, key=lambda row: row["ratio"])
         figures.append(
             Benchmark(
-                key="supports",
-                work=f"verify with large supports, worst of {len(wide)}: {slowest['field']}, k = {slowest['k']}",
-                against="the margin solve, processor time",
-                value=slowest["ratio"],
-                required=AT_MOST,
-                at_most=True,
+                "supports",
+                f"verify with large supports, worst of {len(wide)}: {slowest['field']}, k = {slowest['k']}",
+                "the margin solve, processor time",
+                slowest["ratio"],
+                at_most=AT_MOST,
                 detail=f"{slowest['verify_seconds']:.3g} s against {slowest['solve_seconds']:.3g} s",
             )
         )
     dearest = max(rigour, key=lambda row: row["cost"])
     figures.append(
         Benchmark(
-            key="rigour",
-            work=f"proofs within a solve, worst: {dearest['field']}",
-            against="the rest of the solve",
-            value=dearest["cost"],
-            unit="of it",
-            required=RIGOUR,
-            at_most=True,
+            "rigour",
+            f"proofs within a solve, worst: {dearest['field']}",
+            "the rest of the solve",
+            dearest["cost"],
+            "of it",
+            at_most=RIGOUR,
             detail=f"{dearest['proofs'] * 1e3:.3g} ms of {dearest['seconds'] * 1e3:.3g} ms",
         )
     )
     judged = [*fields, large, *wide]
-    refused = sum(not row["valid"] for row in judged)
-    page = Report()
-    page.verdicts.extend(figure.verdict(quick=context.quick) for figure in figures)
-    page.check("valid", refused == 0, f"{refused} of {len(judged)} certificates refused")
+    refused = missing(judged, "valid")
+    page = context.page()
+    page.benchmark(figures)
+    page.none("valid", refused, f"of {len(judged)} certificates refused")
     page.answer = _answer(fields, large, dearest["cost"], refused) + _wide_answer(wide)
-    page.figures.append(benchmark_figure(figures))
-    page.tables.append(
-        benchmark_table(figures, caption="Verification against the solve; the worst field of each kind.")
-    )
     page.table("fields", fields, shown=None)
-    page.table(
-        "supports",
-        wide,
-        shown=None,
-    )
+    page.table("supports", wide, shown=None)
     page.table("rigour", rigour)
     return page
 

@@ -17,10 +17,23 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from scenarios.kit.large_supports import gaussian, large_rows, large_verdicts, measured, regular_graph
-from scenarios.kit.report import ConditionVerdict, Report
-from scenarios.kit.scenario import Context, Done, Part, Scenario
-from scenarios.kit.timing import Benchmark, benchmark_figure, benchmark_table, seconds, side_by_side
+from scenarios.kit import (
+    Benchmark,
+    Context,
+    Done,
+    Part,
+    Report,
+    Row,
+    Rows,
+    Scenario,
+    pick,
+    seconds,
+    side_by_side,
+    single_threaded,
+    values,
+    where,
+)
+from scenarios.kit.large_supports import gaussian, judge_large, large_rows, measured, regular_graph
 from solvers import margin, support_margin
 
 LOOP = "the paper's loop: an SVD of every support"
@@ -91,19 +104,9 @@ def parts(context: Context) -> list[Part]:
     ]
 
 
-def run(context: Context, part: Part) -> dict[str, Any]:
-    from threadpoolctl import threadpool_limits
-
-    with threadpool_limits(1):
-        work = {
-            "dense": _dense,
-            "published": _dense,
-            "growth": _growth,
-            "million": _million,
-            "cores": _cores,
-            "large": _large,
-        }
-        return work[part["kind"]](context, part)
+def run(context: Context, part: Part) -> Row:
+    work = {"growth": _growth, "million": _million, "cores": _cores, "large": _large}
+    return single_threaded(work.get(part["kind"], _dense), context, part)
 
 
 def _dense(context: Context, part: Part) -> dict[str, Any]:
@@ -206,58 +209,46 @@ def _peak_megabytes() -> float:
 
 
 def report(context: Context, done: Sequence[Done]) -> Report:
-    everything = [part.value for part in done]
-    rows = [row for row in everything if row["kind"] != "large"]
-    large = [row for row in everything if row["kind"] == "large"]
-    figures = [*_dense_figures(rows), *_sparse_figures(rows)]
-    required = [figure for figure in figures if figure.required is not None]
-    verdicts = [figure.verdict(quick=context.quick) for figure in required if figure.key != "cores"]
-    verdicts.append(_cores_verdict(figures, rows, quick=context.quick))
-    exact = [row["status"] == "exact" for row in rows]
-    verdicts.append(ConditionVerdict.of("exact", all(exact), f"{sum(exact)} of {len(exact)} margins exact"))
-    cores = next(row for row in rows if row["kind"] == "cores")
-    verdicts.append(
-        ConditionVerdict.of(
-            "same", cores["same"], "one and two processes give the same bits" if cores["same"] else "they differ"
-        )
-    )
-    verdicts += large_verdicts(large, quick=context.quick)
-    columns = ("kind", "rows", "nodes", "dim", "size", "supports", "gamma", "lower", "upper")
-    table = [
-        {
-            **{name: row[name] for name in columns},
-            "margin_seconds": row["ratio"]["work_seconds"],
-            "baseline_seconds": row["ratio"]["baseline_seconds"],
-            "ratio": row["ratio"]["median"],
-            "ratio_lowest": row["ratio"]["lowest"],
-            "ratio_highest": row["ratio"]["highest"],
-        }
-        for row in rows
-        if row["kind"] in ("dense", "published")
-    ]
-    page = Report()
-    page.verdicts.extend(verdicts)
-    page.answer = _answer(rows, sum(exact))
-    page.figures.append(benchmark_figure(figures))
-    page.tables.append(
-        benchmark_table(figures, caption="Exact margins with rigorous bounds, against what a user could run instead.")
-    )
+    large = values(done, kind="large")
+    rows = [row for row in values(done) if row["kind"] != "large"]
+    (growth,), (million,), (cores,) = (where(rows, kind=kind) for kind in ("growth", "million", "cores"))
+    dense = [row for row in rows if row["kind"] in ("dense", "published")]
+    figures = [*map(_dense_figure, dense), *_sparse_figures(growth, million, cores)]
+    page = context.page()
+    machine = cores["machine"]["median"]
+    # Judged only where two processes that share nothing do run nearly twice as fast as one.
+    short = machine < 1.8 and not figures[-1].met
+    judged = [f.key for f in figures if f.required is not None and not (short and f.key == "cores")]
+    page.benchmark(figures, judged=judged)
+    if short:
+        seen = f"{figures[-1].value:.3g} × seen"
+        page.open(["cores"], f"{seen}, but two independent loops reach only {machine:.3g} × on this machine")
+    exact = len(where(rows, status="exact"))
+    page.check("exact", exact == len(rows), f"{exact} of {len(rows)} margins exact")
+    told = "one and two processes give the same bits" if cores["same"] else "they differ"
+    page.check("same", cores["same"], told)
+    judge_large(page, large)
+    ratios = {"ratio": "median", "ratio_lowest": "lowest", "ratio_highest": "highest"}
+    times = {"margin_seconds": "work_seconds", "baseline_seconds": "baseline_seconds", **ratios}
+    columns = "kind rows nodes dim size supports gamma lower upper"
+    table = [{**pick(row, columns), **{name: row["ratio"][key] for name, key in times.items()}} for row in dense]
+    page.answer = _answer(dense, growth, million, f"{exact} of {len(rows)}")
     page.table("dense", table)
     page.table("large", large_rows(large))
     return page
 
 
-def _answer(rows: Sequence[dict[str, Any]], exact: int) -> str:
-    growth, million = (next(row for row in rows if row["kind"] == kind) for kind in ("growth", "million"))
+def _answer(dense: Rows, growth: Any, million: Any, exact: str) -> str:
+    kinds = {"dense": "the paper's loop", "published": "batched eigenvalues"}
     ahead = [
-        f"{_span([row['ratio']['median'] for row in rows if row['kind'] == kind])} times as fast as {name}"
-        for kind, name in (("dense", "the paper's loop"), ("published", "batched eigenvalues"))
-        if any(row["kind"] == kind for row in rows)
+        f"{_span([row['ratio']['median'] for row in own])} times as fast as {name}"
+        for kind, name in kinds.items()
+        if (own := where(dense, kind=kind))
     ]
     return (
         f"The exact engine is {' and '.join(ahead) or 'not compared'} over all supports of dense fields, timed on a"
         f" sample of them; on sparse fields twice the nodes take {growth['ratio']['median']:.2g} times the time,"
-        f" {million['nodes']:,} nodes take {million['seconds']:.2g} s, and {exact} of {len(rows)} margins are exact."
+        f" {million['nodes']:,} nodes take {million['seconds']:.2g} s, and {exact} margins are exact."
     )
 
 
@@ -267,84 +258,53 @@ def _span(values: Sequence[float]) -> str:
     return " to ".join(ends)
 
 
-def _cores_verdict(figures: Sequence[Benchmark], rows: Sequence[dict[str, Any]], *, quick: bool) -> ConditionVerdict:
-    """Judged only where two processes that share nothing do run nearly twice as fast as one."""
-    figure = next(figure for figure in figures if figure.key == "cores")
-    machine = next(row for row in rows if row["kind"] == "cores")["machine"]["median"]
-    if machine < 1.8 and not figure.met:
-        return ConditionVerdict.open(
-            "cores", f"{figure.value:.3g} × seen, but two independent loops reach only {machine:.3g} × on this machine"
-        )
-    return figure.verdict(quick=quick)
+def _dense_figure(row: Row) -> Benchmark:
+    size = f"{row['rows']}x{row['nodes']}x{row['dim']}-{row['size']}"
+    return Benchmark(
+        row["key"] if "required" in row else size,
+        f"exact margin, {row['rows']}×{row['nodes']} nodes of dimension {row['dim']}, supports of {row['size']}",
+        LOOP if row["kind"] == "dense" else BATCH,
+        row["ratio"]["median"],
+        at_least=row.get("required"),
+        detail=f"{row['ratio']['work_seconds'] * 1e3:.3g} ms for {row['supports']:,} supports",
+    )
 
 
-def _dense_figures(rows: Sequence[dict[str, Any]]) -> list[Benchmark]:
-    figures = []
-    for row in rows:
-        if row["kind"] not in ("dense", "published"):
-            continue
-        loop = row["kind"] == "dense"
-        figures.append(
-            Benchmark(
-                key=(
-                    f"{row['rows']}x{row['nodes']}x{row['dim']}-{row['size']}"
-                    if row.get("required") is None
-                    else row["key"]
-                ),
-                work=(
-                    f"exact margin, {row['rows']}×{row['nodes']} nodes of dimension {row['dim']}, supports of"
-                    f" {row['size']}"
-                ),
-                against=LOOP if loop else BATCH,
-                value=row["ratio"]["median"],
-                required=row.get("required"),
-                detail=f"{row['ratio']['work_seconds'] * 1e3:.3g} ms for {row['supports']:,} supports",
-            )
-        )
-    return figures
-
-
-def _sparse_figures(rows: Sequence[dict[str, Any]]) -> list[Benchmark]:
-    growth = next(row for row in rows if row["kind"] == "growth")
-    million = next(row for row in rows if row["kind"] == "million")
-    cores = next(row for row in rows if row["kind"] == "cores")
+def _sparse_figures(growth: Row, million: Row, cores: Row) -> list[Benchmark]:
+    nodes, two = growth["nodes"], cores["ratio"]
     return [
         Benchmark(
-            key="growth",
-            work=f"{growth['nodes']:,} nodes, {growth['relations']:,} relations, k = 2, exact",
-            against="twice the nodes",
-            value=growth["ratio"]["median"],
-            required=2.3,
-            at_most=True,
+            "growth",
+            f"{nodes:,} nodes, {growth['relations']:,} relations, k = 2, exact",
+            "twice the nodes",
+            growth["ratio"]["median"],
+            at_most=2.3,
             detail=f"{growth['ratio']['work_seconds']:.3g} s",
         ),
         Benchmark(
-            key="memory",
-            work=f"the same at {growth['nodes']:,} and {2 * growth['nodes']:,} nodes",
-            against="the whole process at its peak",
-            value=growth["megabytes"],
-            unit="MB",
-            required=2000.0,
-            at_most=True,
+            "memory",
+            f"the same at {nodes:,} and {2 * nodes:,} nodes",
+            "the whole process at its peak",
+            growth["megabytes"],
+            "MB",
+            at_most=2000.0,
         ),
         Benchmark(
-            key="million",
-            work=f"{million['nodes']:,} nodes, k = 2, exact",
-            against="the clock",
-            value=million["seconds"],
-            unit="s",
+            "million",
+            f"{million['nodes']:,} nodes, k = 2, exact",
+            "the clock",
+            million["seconds"],
+            "s",
             detail=f"{million['megabytes']:.0f} MB at the peak; {million['status']}",
         ),
         Benchmark(
-            key="cores",
-            work=f"two processes, {cores['nodes']} dense nodes, supports of {cores['size']}",
-            against="one process",
-            value=cores["ratio"]["median"],
-            required=1.7,
-            detail=(
-                f"{cores['ratio']['baseline_seconds']:.3g} s on one core; two loops that share nothing:"
-                f" {cores['machine']['median']:.3g} ×"
-            ),
+            "cores",
+            f"two processes, {cores['nodes']} dense nodes, supports of {cores['size']}",
+            "one process",
+            two["median"],
+            at_least=1.7,
+            detail=f"{two['baseline_seconds']:.3g} s on one core; two loops that share nothing:"
+            f" {cores['machine']['median']:.3g} ×",
         ),
     ]
 

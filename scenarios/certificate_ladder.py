@@ -14,8 +14,7 @@ import numpy as np
 
 import rrf_design as rrf
 from rrf_design.builders import from_graph, from_matrix
-from scenarios.kit.report import Report
-from scenarios.kit.scenario import Context, Done, Part, Scenario
+from scenarios.kit import Context, Done, Part, Report, Scenario, column, grouped, missing, rows_of, where
 
 RUNGS = ("exact", "branch-and-bound", "mixed-integer", "mixed-integer (pulp)", "semidefinite", "dominance")
 MOST = {"mixed-integer": 24, "mixed-integer (pulp)": 24, "semidefinite": 150}
@@ -91,45 +90,30 @@ def run(context: Context, part: Part) -> list[dict[str, Any]]:
 
 
 def report(context: Context, done: Sequence[Done]) -> Report:
-    rows = [row for part in done for row in part.value]
-    summary = []
-    for kind, nodes, dim, k in context["fields"]:
-        for rung in RUNGS:
-            mine = [
-                row
-                for row in rows
-                if (row["kind"], row["nodes"], row["dim"], row["k"], row["rung"]) == (kind, nodes, dim, k, rung)
-            ]
-            if mine:
-                summary.append(
-                    {
-                        "field": kind,
-                        "nodes": nodes,
-                        "d": dim,
-                        "k": k,
-                        "rung": rung,
-                        "fields": len(mine),
-                        "median_tightness": statistics.median(row["tightness"] for row in mine),
-                        "least_tightness": min(row["tightness"] for row in mine),
-                        "median_seconds": statistics.median(row["seconds"] for row in mine),
-                        "median_verify_seconds": statistics.median(row["verify_seconds"] for row in mine),
-                    }
-                )
-    unsound = sum(not row["sound"] for row in rows)
-    refused = sum(not row["verified"] for row in rows)
-    least = min(row["tightness"] for row in rows if row["rung"] == "exact")
-    pairs = [row["tightness"] for row in rows if (row["rung"], row["dim"], row["k"]) == ("dominance", 1, 1)]
-    mean = {rung: statistics.mean(row["tightness"] for row in rows if row["rung"] == rung) for rung in RUNGS
-            if any(row["rung"] == rung for row in rows)}  # fmt: skip
-    page = Report()
-    page.answer = _answer(context, rows, mean, unsound)
-    page.check("sound", unsound == 0, f"{unsound} of {len(rows)} bounds above the exact value")
-    page.check("verified", refused == 0, f"{refused} of {len(rows)} certificates refused")
+    rows = rows_of(done)
+    table = [
+        {"field": row.pop("kind"), "nodes": row.pop("nodes"), "d": row.pop("dim"), **row}
+        for row in grouped(
+            sorted(rows, key=lambda row: RUNGS.index(row["rung"])),
+            "kind nodes dim k rung",
+            "fields=count median:tightness least:tightness median:seconds median:verify_seconds",
+        )
+    ]
+    order = [list(field) for field in context["fields"]]
+    table.sort(key=lambda row: order.index([row["field"], row["nodes"], row["d"], row["k"]]))
+    unsound, refused = missing(rows, "sound"), missing(rows, "verified")
+    least = min(column(where(rows, rung="exact"), "tightness"))
+    pairs = column(where(rows, rung="dominance", dim=1, k=1), "tightness")
+    kept = {rung: statistics.mean(found) for rung in RUNGS if (found := column(where(rows, rung=rung), "tightness"))}
+    page = context.page()
+    page.answer = _answer(context, rows, kept, unsound)
+    page.none("sound", unsound, f"of {len(rows)} bounds above the exact value")
+    page.none("verified", refused, f"of {len(rows)} certificates refused")
     page.check("exact", least >= 1 - 1e-9, f"the exact rung keeps at least {least!r} of the value")
     page.check("pairs", min(pairs) >= 0.99, f"dominance keeps at least {min(pairs):.6f} for pairs of scalars")
-    page.table("summary", summary, shown=None)
+    page.table("summary", table, shown=None)
     page.table("instances", rows, shown=12)
-    page.bars("tightness", list(mean), list(mean.values()), y="mean of lower / exact")
+    page.bars("tightness", kept, y="mean of lower / exact")
     page.notes.append(
         f"Times are those of this run, certificate and all; the early-stopped search had {context['early']:g}"
         f" s, the others at most {context['seconds']:g} s. The mixed-integer rung is limited to"

@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from scenarios.kit.report import Report
-from scenarios.kit.scenario import Context, Done, Part, Scenario
+from scenarios.kit import Context, Done, Part, Report, Scenario, column, curve, grouped, groups, rows_of, where
 from scenarios.kit.typed_fields import complete, generator, sample_field
 
 EXPERIMENT = "S1"
@@ -53,49 +52,33 @@ def run(context: Context, part: Part) -> list[dict[str, Any]]:
 
 
 def report(context: Context, done: Sequence[Done]) -> Report:
-    rows = [row for part in done for row in part.value]
-    of = {kind: [r for r in rows if r["field"] == kind] for kind in dict.fromkeys(r["field"] for r in rows)}
-    shared, independent = of["shared hallucination"], of["independent errors"]
-    worst_shared = max(r["defect"] for r in shared)
-    least_error = min(r["truth_error"] for r in shared)
-    least_defect = min(r["defect"] for r in independent)
-    summary = [
-        {
-            "field": kind,
-            "fields": len(group),
-            "median_defect": float(np.median([r["defect"] for r in group])),
-            "largest_defect": max(r["defect"] for r in group),
-            "median_truth_error": float(np.median([r["truth_error"] for r in group])),
-            "least_truth_error": min(r["truth_error"] for r in group),
-        }
-        for kind, group in of.items()
-    ]
-    page = Report()
-    page.answer = _answer(shared, independent)
-    page.check("blind", worst_shared < DEFECT_LIMIT, f"largest defect {worst_shared:.3g}")
-    page.check("wrong", least_error > 0, f"least truth error {least_error:.3g}")
-    page.check("visible", least_defect > DEFECT_LIMIT, f"least defect {least_defect:.3g}")
-    page.table("summary", summary)
+    rows = rows_of(done)
+    shared, independent = where(rows, field="shared hallucination"), where(rows, field="independent errors")
+    worst, error, defect = max(column(shared, "defect")), column(shared, "truth_error"), column(independent, "defect")
+    blind = [r for r in shared if r["defect"] < DEFECT_LIMIT and r["truth_error"] > 0]
+    seen = sum(value > DEFECT_LIMIT for value in defect)
+    page = context.page()
+    page.answer = (
+        f"{'Yes' if blind else 'No'}: a hallucination that all nodes share satisfies every relation and is wrong on"
+        f" {len(blind)} of {len(shared)} fields (median defect {np.median(column(shared, 'defect')):.2g} at a median"
+        f" error of {np.median(error):.0%} of the truth's size), while independent errors at {WRONG_NODES} nodes show"
+        f" on {seen} of {len(independent)}."
+    )
+    page.check("blind", worst < DEFECT_LIMIT, f"largest defect {worst:.3g}")
+    page.check("wrong", min(error) > 0, f"least truth error {min(error):.3g}")
+    page.check("visible", min(defect) > DEFECT_LIMIT, f"least defect {min(defect):.3g}")
+    spec = "fields=count median:defect largest:defect median:truth_error least:truth_error"
+    page.table("summary", grouped(rows, "field", spec))
     page.table("fields", rows, shown=12)
+    drawn = [{**row, "defect": max(row["defect"], 1e-17)} for row in rows]
     page.points(
         "defect-and-truth",
-        {kind: ([max(r["defect"], 1e-17) for r in g], [r["truth_error"] for r in g]) for kind, g in of.items()},
+        {kind: curve(group, "defect", "truth_error") for (kind,), group in groups(drawn, "field").items()},
         x="relative relation defect (values below 1e-17 drawn there)",
         y="relative truth error",
         log_x=True,
     )
     return page
-
-
-def _answer(shared: Sequence[dict[str, Any]], independent: Sequence[dict[str, Any]]) -> str:
-    blind = [r for r in shared if r["defect"] < DEFECT_LIMIT and r["truth_error"] > 0]
-    seen = sum(r["defect"] > DEFECT_LIMIT for r in independent)
-    defect, error = (np.median([r[name] for r in shared]) for name in ("defect", "truth_error"))
-    return (
-        f"{'Yes' if blind else 'No'}: a hallucination that all nodes share satisfies every relation and is wrong on"
-        f" {len(blind)} of {len(shared)} fields (median defect {defect:.2g} at a median error of {error:.0%} of the"
-        f" truth's size), while independent errors at {WRONG_NODES} nodes show on {seen} of {len(independent)}."
-    )
 
 
 SCENARIO = Scenario.declared("consistency-truth", parts, run, report)

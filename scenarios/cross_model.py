@@ -15,10 +15,9 @@ from typing import Any
 
 import numpy as np
 
+from scenarios.kit import Context, Done, Part, Report, Row, Rows, Scenario, column, count, groups, where
 from scenarios.kit.association import cluster_bootstrap, within_item_permutation
 from scenarios.kit.designs import DESIGNS, prepared
-from scenarios.kit.report import ConditionVerdict, Figure, Report
-from scenarios.kit.scenario import Context, Done, Part, Scenario
 from scenarios.premise_on_real_answers.prediction import association
 from scenarios.real_model import logs, work
 from scenarios.real_model.audits import disagreement
@@ -78,26 +77,21 @@ def run(context: Context, part: Part) -> dict[str, Any]:
     }
 
 
-def _tested(context: Context, rows: Sequence[Mapping[str, Any]], name: str) -> dict[str, Any]:
+def _tested(context: Context, rows: Rows, name: str) -> Row:
     """One group of rows: association, interval over questions, and its own shuffles."""
     if not rows:
         return {"group": name, **dict.fromkeys(("items", "questions", "fields", "rows"), 0), **NOTHING}
-    gamma, error = margins(rows), np.array([row["error"] for row in rows])
-    questions = [question(row) for row in rows]
+    gamma, error = margins(rows), np.array(column(rows, "error"))
+    questions, seed = [question(row) for row in rows], context["seed"]
     fields = [(row["stratum"], row["item"], row.get("error_number", 0)) for row in rows]
     shuffled = within_item_permutation(
-        gamma, error, fields, together=questions, draws=context["permutations"], seed=context["seed"]
+        gamma, error, fields, together=questions, draws=context["permutations"], seed=seed
     )
-    interval = cluster_bootstrap(
-        partial(association, gamma, error),
-        questions,
-        [row["stratum"] for row in rows],
-        draws=context["bootstrap"],
-        seed=context["seed"],
-    )
+    statistic, strata = partial(association, gamma, error), column(rows, "stratum")
+    interval = cluster_bootstrap(statistic, questions, strata, draws=context["bootstrap"], seed=seed)
     return {
         "group": name,
-        "items": len({(row["stratum"], row["item"]) for row in rows}),
+        "items": len(groups(rows, "stratum item")),
         "questions": len(set(questions)),
         "fields": len(set(fields)),
         "rows": len(rows),
@@ -109,14 +103,11 @@ def _tested(context: Context, rows: Sequence[Mapping[str, Any]], name: str) -> d
     }
 
 
-def _grouped(context: Context, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def _grouped(context: Context, rows: Rows) -> list[Row]:
     """By stratum, by domain over all models, and pooled."""
-    groups: dict[str, list[Mapping[str, Any]]] = {}
-    for row in rows:
-        groups.setdefault(row["stratum"], []).append(row)
-    for row in rows:
-        groups.setdefault(f"{row['task']}, all models", []).append(row)
-    return [_tested(context, group, name) for name, group in {**groups, "pooled": list(rows)}.items()]
+    found = {name: group for (name,), group in groups(rows, "stratum").items()}
+    found |= {f"{name}, all models": group for (name,), group in groups(rows, "task").items()}
+    return [_tested(context, group, name) for name, group in {**found, "pooled": list(rows)}.items()]
 
 
 def report(context: Context, done: Sequence[Done]) -> Report:
@@ -140,7 +131,10 @@ def report(context: Context, done: Sequence[Done]) -> Report:
     models = len({d.part["model"] for d in done})
     page = Report()
     page.answer = _answer(replayed, open_fields, models=models, errors=len(rows) // 10)
-    page.verdicts.extend(_verdicts(context, replayed, open_fields, tests))
+    if context.quick or tests is None:
+        page.open([e.key for e in SCENARIO.expected], "quick size" if context.quick else NO_REPLAY)
+    else:
+        _judge(page, replayed, open_fields, tests)
     page.table("replay-association", replayed)
     page.table("strata", strata)
     page.tables.extend([] if tests is None else [tests.table])
@@ -148,7 +142,10 @@ def report(context: Context, done: Sequence[Done]) -> Report:
     page.table("recall-association", known_fields)
     page.tables.extend(regressions)
     page.tables.append(cells(rows))
-    page.figures.extend([_figure(replayed, open_fields)] if rows else [])
+    groups = [*((row["group"], row) for row in replayed), *((f"natural: {row['group']}", row) for row in open_fields)]
+    shown = {f"{name} ({row['items']})": row["spearman"] for name, row in groups if not math.isnan(row["spearman"])}
+    if rows:
+        page.bars("association", shown, y="rank correlation ρ")
     page.notes.append(
         "Natural fields, where more than one answer may be wrong: "
         + ", ".join(f"{row['group']} {_signed(row['spearman'])} ({row['items']} items)" for row in open_fields)
@@ -161,16 +158,15 @@ def report(context: Context, done: Sequence[Done]) -> Report:
     return page
 
 
-def _stratum(found: Sequence[Mapping[str, Any]], rows: Sequence[Mapping[str, Any]], name: str) -> dict[str, Any]:
-    own = [value for value in found if value["stratum"] == name]
-    replayed = [row for row in rows if row["stratum"] == name]
+def _stratum(found: Rows, rows: Rows, name: str) -> Row:
+    own, replayed = where(found, stratum=name), where(rows, stratum=name)
     return {
         "stratum": name,
         "items": len(own),
-        "with_a_right_answer": sum(value["recall"] for value in own),
-        "with_a_wrong_answer": sum(value["wrong_nodes"] > 0 for value in own),
-        "exactly_one_wrong": sum(value["wrong_nodes"] == 1 for value in own),
-        "replayed_items": len({row["item"] for row in replayed}),
+        "with_a_right_answer": count(own, "recall"),
+        "with_a_wrong_answer": count(own, "wrong_nodes"),
+        "exactly_one_wrong": len(where(own, wrong_nodes=1)),
+        "replayed_items": len(groups(replayed, "item")),
         "replayed_questions": len({question(row) for row in replayed}),
         "replayed_errors": len(replayed) // 10,
     }
@@ -207,58 +203,27 @@ def _signs(groups: Sequence[Mapping[str, Any]]) -> str:
     return "by domain: " + ", ".join(f"{row['group'].split(',')[0]} {row['spearman']:+.3f}" for row in own)
 
 
-def _verdicts(
-    context: Context, replayed: Sequence[Mapping[str, Any]], natural: Sequence[Mapping[str, Any]], tests: Any
-) -> list[ConditionVerdict]:
+def _judge(page: Report, replayed: Rows, natural: Rows, tests: Any) -> None:
     pooled = replayed[-1]
     domains = [row for row in replayed if row["group"].endswith(", all models")]
     strata = [row for row in replayed[:-1] if row not in domains and row["questions"] >= ENOUGH]
-    if context.quick:
-        return [ConditionVerdict.open(e.key, "quick size") for e in SCENARIO.expected]
-    if tests is None:
-        return [ConditionVerdict.open(e.key, NO_REPLAY) for e in SCENARIO.expected]
     weak = [row["group"] for row in strata if row["p"] >= 0.05]
     turned = [row["group"] for row in domains if row["spearman"] <= 0]
     own = [row for row in natural[:-1] if row["questions"] >= ENOUGH and not row["group"].endswith(", all models")]
     against = [f"{row['group']} {row['spearman']:.3f}" for row in own if row["spearman"] <= 0]
-    verdicts = [
-        ConditionVerdict.of(
-            "pooled", pooled["p"] < 0.05 and pooled["low"] > 0, f"ρ = {pooled['spearman']:.3f}, p = {pooled['p']:.5f}"
-        ),
-        (
-            ConditionVerdict.of(
-                "shuffles", not weak, "; ".join(weak) or f"p < 0.05 in all {len(strata)} strata with enough questions"
-            )
-            if strata
-            else ConditionVerdict.open("shuffles", f"no stratum has {ENOUGH} replayed questions")
-        ),
-        ConditionVerdict.of("signs", not turned, ", ".join(turned) or _signs(replayed)),
-        (
-            ConditionVerdict.of(
-                "natural", not against, "; ".join(against) or f"positive in all {len(own)} strata with enough questions"
-            )
-            if own
-            else ConditionVerdict.open("natural", f"no stratum has {ENOUGH} questions with a right and a wrong answer")
-        ),
-    ]
-    if tests.prediction is None:
-        return [*verdicts, ConditionVerdict.open("prediction", "too few replayed items for five folds")]
+    met = pooled["p"] < 0.05 and pooled["low"] > 0
+    page.check("pooled", met, f"ρ = {pooled['spearman']:.3f}, p = {pooled['p']:.5f}")
+    told = "; ".join(weak) or f"p < 0.05 in all {len(strata)} strata with enough questions"
+    page.check("shuffles", not weak, told, unless=not strata and f"no stratum has {ENOUGH} replayed questions")
+    page.check("signs", not turned, ", ".join(turned) or _signs(replayed))
+    told = "; ".join(against) or f"positive in all {len(own)} strata with enough questions"
+    empty = not own and f"no stratum has {ENOUGH} questions with a right and a wrong answer"
+    page.check("natural", not against, told, unless=empty)
     fitted = tests.prediction
-    return [
-        *verdicts,
-        ConditionVerdict.of("prediction", fitted.gain > 0 and fitted.coefficient > 0, f"AUC gain {fitted.gain:.3f}"),
-    ]
-
-
-def _figure(replayed: Sequence[Mapping[str, Any]], natural: Sequence[Mapping[str, Any]]) -> Figure:
-    from scenarios.kit.plots import bars
-
-    rows = [
-        *((f"{row['group']} ({row['items']})", row) for row in replayed),
-        *((f"natural: {row['group']} ({row['items']})", row) for row in natural),
-    ]
-    shown = [(label, row["spearman"]) for label, row in rows if not math.isnan(row["spearman"])]
-    return bars("association", [label for label, _ in shown], [value for _, value in shown], y="rank correlation ρ")
+    if fitted is None:
+        page.check("prediction", False, "", unless="too few replayed items for five folds")
+    else:
+        page.check("prediction", fitted.gain > 0 and fitted.coefficient > 0, f"AUC gain {fitted.gain:.3f}")
 
 
 SCENARIO = Scenario.declared("cross-model", parts, run, report, serial=True)

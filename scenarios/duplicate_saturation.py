@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from rrf_design.problem import Problem
-from scenarios.kit.report import Report
-from scenarios.kit.scenario import Context, Done, Part, Scenario
+from scenarios.kit import Context, Done, Part, Report, Scenario, column, curve, grouped, missing, rows_of, values, where
 from scenarios.kit.typed_fields import SyntheticField, complete, generator, measure, path, sample_field
 
 EXPERIMENT = "S3"
@@ -78,67 +77,45 @@ def run(context: Context, part: Part) -> list[dict[str, Any]]:
 
 
 def report(context: Context, done: Sequence[Done]) -> Report:
-    rows = [row for part in done for row in part.value]
+    rows = rows_of(done)
     spread, drops = 0.0, 0.0
-    for part in done:
-        values = [r["gamma_2"] for r in part.value if r["kind"] == "copies"]
-        spread = max(spread, max(values) - min(values))
-        rising = [r["gamma_2"] for r in part.value if r["kind"] == "independent chords"]
+    for value in values(done):
+        same = column(where(value, kind="copies"), "gamma_2")
+        spread = max(spread, max(same) - min(same))
+        rising = column(where(value, kind="independent chords"), "gamma_2")
         drops = max(drops, max((a - b for a, b in pairwise(rising)), default=0.0))
-    cells = {(r["kind"], r["amount"]) for r in rows}
-    summary = []
-    for kind, amount in sorted(cells):
-        group = [r for r in rows if (r["kind"], r["amount"]) == (kind, amount)]
-        summary.append(
-            {
-                "kind": kind,
-                "amount": amount,
-                "relations": group[0]["relations"],
-                "rank": group[0]["rank"],
-                "median_gamma_2": float(np.median([r["gamma_2"] for r in group])),
-                "median_raw_gamma_2": float(np.median([r["raw_gamma_2"] for r in group])),
-            }
-        )
-    one = [r["gamma_2"] for r in rows if r["kind"] == "copies" and r["amount"] == 1]
-    grown = [s["median_gamma_2"] for s in summary if s["kind"] == "independent chords"]
-    bad = sum(not r["witness_ok"] for r in rows)
-    page = Report()
-    page.answer = _answer(context, spread, float(np.median(one)), grown)
+    spec = "relations=first rank=first median:gamma_2 median:raw_gamma_2"
+    table = sorted(grouped(rows, "kind amount", spec), key=lambda row: (row["kind"], row["amount"]))
+    copied, chorded = where(table, kind="copies"), where(table, kind="independent chords")
+    one = float(np.median(column(where(rows, kind="copies", amount=1), "gamma_2")))
+    before, after = chorded[0]["median_gamma_2"], chorded[-1]["median_gamma_2"]
+    page = context.page()
+    lead = "No" if spread < TOLERANCE else "They do not say the same"
+    verb = "raise" if after > before else "do not raise"
+    page.answer = (
+        f"{lead}: up to {max(context['copies'])} copies of every relation change the margin γ₂ (median {one:.3f}) by at"
+        f" most {spread:.2g}, while up to {max(context['chords'])} independent relations {verb} its median"
+        f" ({before:.3f} before, {after:.3f} after)."
+    )
     page.check("copies", spread < TOLERANCE, f"largest change over all copies and seeds {spread:.3g}")
     page.check("chords", drops <= TOLERANCE, f"largest fall when a chord is added {max(drops, 0.0):.3g}")
-    page.check("gain", grown[-1] > grown[0], f"median γ₂ from {grown[0]:.3f} to {grown[-1]:.3f}")
-    page.check("size", 0.25 <= float(np.median(one)) <= 0.35, f"median γ₂ of one copy {np.median(one):.4f}")
-    page.check("witnesses", bad == 0, f"{bad} of {len(rows)} witnesses fail")
-    page.table("summary", summary)
+    page.check("gain", after > before, f"median γ₂ from {before:.3f} to {after:.3f}")
+    page.check("size", 0.25 <= one <= 0.35, f"median γ₂ of one copy {one:.4f}")
+    page.none("witnesses", missing(rows, "witness_ok"), f"of {len(rows)} witnesses fail")
+    page.table("summary", table)
     page.table("instances", rows, shown=11)
     page.lines(
         "saturation",
         {
-            f"{kind}: {label}": (
-                [s["relations"] for s in summary if s["kind"] == kind],
-                [s[column] for s in summary if s["kind"] == kind],
-            )
-            for kind, label, column in (
-                ("copies", "normalised", "median_gamma_2"),
-                ("copies", "raw", "median_raw_gamma_2"),
-                ("independent chords", "normalised", "median_gamma_2"),
-            )
+            "copies: normalised": curve(copied, "relations", "median_gamma_2"),
+            "copies: raw": curve(copied, "relations", "median_raw_gamma_2"),
+            "independent chords: normalised": curve(chorded, "relations", "median_gamma_2"),
         },
         x="relations",
         y="γ₂",
         log_x=True,
     )
     return page
-
-
-def _answer(context: Context, spread: float, one: float, grown: Sequence[float]) -> str:
-    lead = "No" if spread < TOLERANCE else "They do not say the same"
-    verb = "raise" if grown[-1] > grown[0] else "do not raise"
-    return (
-        f"{lead}: up to {max(context['copies'])} copies of every relation change the margin γ₂ (median {one:.3f}) by at"
-        f" most {spread:.2g}, while up to {max(context['chords'])} independent relations {verb} its median"
-        f" ({grown[0]:.3f} before, {grown[-1]:.3f} after)."
-    )
 
 
 SCENARIO = Scenario.declared("duplicate-saturation", parts, run, report)

@@ -24,8 +24,7 @@ from rrf_design.derive import asking
 from rrf_design.errors import InputError
 from rrf_design.planning import plan
 from rrf_design.problem import Problem
-from scenarios.kit.report import ConditionStatus, ConditionVerdict, Report
-from scenarios.kit.scenario import Context, Done, Part, Scenario
+from scenarios.kit import Context, Done, Part, Report, Row, Scenario, batches, column, seeds_of, totals, values
 from solvers import delivered_margin, margin
 
 BATCH = 250
@@ -33,7 +32,7 @@ WHAT = ("rates", "scatter", "estimates")
 DRAWS = 200
 
 
-def rates(seed: int) -> dict[str, Any]:
+def rates(seed: int) -> Row:
     """How many judges may be wrong, and the margin that they leave, against enumeration."""
     rng = np.random.default_rng([31, seed])
     listed = [round(float(rng.uniform(0.01, 0.4)), 2) for _ in range(int(rng.integers(1, 6)))]
@@ -196,80 +195,53 @@ def _plain(chords: Sequence[tuple[int, int]], pairs: int, rng: Any) -> tuple[Any
 
 
 def parts(context: Context) -> list[Part]:
-    fields = context["fields"]
-    batches = [
-        {"what": what, "first": first, "count": min(BATCH, fields - first), "plans": context["plans"]}
-        for what in WHAT
-        for first in range(0, fields, BATCH)
-    ]
-    return [
-        *batches,
-        *({"columns": c, "k": k, "seed": s} for c, k in context["sizes"] for s in range(context["draws"])),
-    ]
+    timed = ({"columns": c, "k": k, "seed": s} for c, k in context["sizes"] for s in range(context["draws"]))
+    fields, plans = context["fields"], context["plans"]
+    return [*(batch for what in WHAT for batch in batches(fields, BATCH, what=what, plans=plans)), *timed]
 
 
-def run(context: Context, part: Part) -> dict[str, Any]:
+def run(context: Context, part: Part) -> Row:
     if "columns" in part:
         return costs(part["columns"], part["k"], part["seed"])
-    seeds = range(part["first"], part["first"] + part["count"])
-    if part["what"] == "rates":
-        found = [rates(seed) for seed in seeds]
-    elif part["what"] == "scatter":
-        found = [scatter(seed, plans=seed < part["plans"]) for seed in seeds]
-    else:
-        found = [estimates(seed) for seed in seeds]
-    return {"what": part["what"], "fields": len(found), **{key: sum(row[key] for row in found) for key in found[0]}}
+    ask = {"rates": rates, "scatter": lambda s: scatter(s, plans=s < part["plans"]), "estimates": estimates}
+    found = [ask[part["what"]](seed) for seed in seeds_of(part)]
+    return {"what": part["what"], "fields": len(found), **totals(found, " ".join(found[0]))}
 
 
 def report(context: Context, done: Sequence[Done]) -> Report:
-    fields = []
-    for what in WHAT:
-        mine = [item.value for item in done if item.part.get("what") == what]
-        keys = ("fields", "wrong", "outside", "missed")
-        fields.append({"what": what, **{key: sum(row.get(key, 0) for row in mine) for key in keys}})
+    fields = [{"what": what, **totals(values(done, what=what), "fields wrong outside missed")} for what in WHAT]
     judged, scattered, logs = fields
-    clocks = [item.value for item in done if "columns" in item.part]
-    ratios = {name: [row[f"{name} / plain"] for row in clocks] for name in ("units", "half", "everything")}
-    median = {name: float(np.median(found)) for name, found in ratios.items()}
-    told = {
-        name: f"median {median[name]:.2f} of {len(clocks)}, largest {max(found):.2f}" for name, found in ratios.items()
-    }
+    clocks = values(done, "columns")
+    ratios = {name: column(clocks, f"{name} / plain") for name in ("units", "half", "everything")}
+    middle = {name: float(np.median(found)) for name, found in ratios.items()}
     share = scattered["outside"] / (scattered["fields"] * DRAWS)
-    missed = logs["missed"] / logs["fields"]
-    verdicts = [
-        ConditionVerdict.of("rates", judged["wrong"] == 0, f"{judged['wrong']} of {judged['fields']} fields differ"),
-        ConditionVerdict.of("scatter", share <= 0.05, f"{share:.4f} of {scattered['fields'] * DRAWS} draws outside"),
-        ConditionVerdict.of(
-            "plans",
-            scattered["wrong"] == 0,
-            f"{scattered['wrong']} of {min(context['plans'], context['fields'])} plans differ",
-        ),
-        ConditionVerdict.of("estimates", missed <= 0.025, f"{missed:.4f} of {logs['fields']} logs"),
-        *(
-            (
-                ConditionVerdict.open(name, f"{told[name]} (quick size)")
-                if context.quick
-                else ConditionVerdict.of(name, median[name] <= 1.3, told[name])
-            )
-            for name in ratios
-        ),
-    ]
-    promises = verdicts[: -len(ratios)]
-    page = Report()
-    page.verdicts.extend(verdicts)
+    missed, plans = logs["missed"] / logs["fields"], min(context["plans"], context["fields"])
+    page = context.page()
+    page.none("rates", judged["wrong"], f"of {judged['fields']} fields differ")
+    page.check("scatter", share <= 0.05, f"{share:.4f} of {scattered['fields'] * DRAWS} draws outside")
+    page.none("plans", scattered["wrong"], f"of {plans} plans differ")
+    page.check("estimates", missed <= 0.025, f"{missed:.4f} of {logs['fields']} logs")
     page.answer = (
-        f"{sum(v.status is ConditionStatus.MET for v in promises)} of {len(promises)} promises hold"
+        f"{page.met} of {len(page.verdicts)} promises hold"
         f" ({judged['wrong']} of {judged['fields']} fields with judges and {scattered['wrong']} of"
-        f" {min(context['plans'], context['fields'])} plans with repeats differ from enumeration, {share:.2%} of"
+        f" {plans} plans with repeats differ from enumeration, {share:.2%} of"
         f" drawn answers leave their radius, {missed:.2%} of estimates fall short of the truth), and units cost"
-        f" {median['units']:.2f} times what plain nodes do."
+        f" {middle['units']:.2f} times what plain nodes do."
     )
+    for name, found in ratios.items():
+        told = f"median {middle[name]:.2f} of {len(clocks)}, largest {max(found):.2f}"
+        page.at_full(name, middle[name] <= 1.3, told)
     page.table("fields", fields)
     page.table("costs", clocks)
     page.bars(
         "costs",
-        ["units of two nodes", "half of all values delivered", "all values delivered"],
-        [median[name] for name in ratios],
+        dict(
+            zip(
+                ("units of two nodes", "half of all values delivered", "all values delivered"),
+                middle.values(),
+                strict=True,
+            )
+        ),
         y="processor time, of that of plain nodes",
         caption=f"What protection costs, as the median of {len(clocks)} fields; 1.3 is the most that was allowed.",
     )

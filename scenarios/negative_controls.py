@@ -6,17 +6,16 @@ own cells: real placements, no model needed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from scenarios.anchor_transition import SCHEDULE
 from scenarios.duplicate_saturation import duplicated
+from scenarios.kit import Context, Done, Part, Report, Scenario, column, totals
 from scenarios.kit.association import grouped_prediction, spearman
 from scenarios.kit.designs import DESIGNS
-from scenarios.kit.report import ConditionStatus, ConditionVerdict, Figure, Report, Table
-from scenarios.kit.scenario import Context, Done, Part, Scenario
 from scenarios.kit.typed_fields import EXACT_SUCCESS, complete, corrupt, exact, generator, measure, path, sample_field
 from scenarios.published_replay import implied_rows
 
@@ -107,57 +106,41 @@ def report(context: Context, done: Sequence[Done]) -> Report:
         name: [{"seed": d.part["seed"], **d.value} for d in done if d.part["control"] == name]
         for name in ("consistency", "uncovered", "duplicates", "shuffled")
     }
+    uncovered, shared, shuffle = rows["uncovered"], len(rows["consistency"]), rows["shuffled"][0]
     fooled = sum(r["edit"] < 1e-9 and r["error_left"] > 0.1 for r in rows["consistency"])
-    uncovered = rows["uncovered"]
-    inside = sum(r["inside"] for r in uncovered), sum(r["inside_recovered"] for r in uncovered)
-    outside = sum(r["outside"] for r in uncovered), sum(r["outside_recovered"] for r in uncovered)
-    gram = max(r["gram_change"] for r in rows["duplicates"])
-    change = max(r["margin_change"] for r in rows["duplicates"])
-    shuffle = rows["shuffled"][0]
-    verdicts = [
-        ConditionVerdict.of(
-            "consistency",
-            fooled == len(rows["consistency"]),
-            f"{fooled} of {len(rows['consistency'])} errors untouched",
-        ),
-        ConditionVerdict.of(
-            "uncovered",
-            all(r["gamma_1"] == 0 for r in uncovered) and inside[1] < inside[0] and outside[0] == outside[1],
-            f"inside the uncovered pair {inside[1]} of {inside[0]} recovered, outside {outside[1]} of {outside[0]}",
-        ),
-        ConditionVerdict.of(
-            "duplicates", gram < 1e-10 and change < 1e-10, f"BᵀB changes by {gram:.1g}, the margin by {change:.1g}"
-        ),
-        ConditionVerdict.of(
-            "shuffled",
-            abs(shuffle["shuffled_auc_gain"]) < 0.01 < shuffle["auc_gain"] and abs(shuffle["shuffled_spearman"]) < 0.1,
-            f"AUC gain {shuffle['auc_gain']:.3f}, shuffled {shuffle['shuffled_auc_gain']:.3f}; "
-            f"Spearman {shuffle['spearman']:.3f}, shuffled {shuffle['shuffled_spearman']:.3f}",
-        ),
-    ]
-    silent = sum(verdict.status is ConditionStatus.MET for verdict in verdicts)
-    page = Report()
+    inside, inner, outside, outer = totals(uncovered, "inside inside_recovered outside outside_recovered").values()
+    gram, change = (max(column(rows["duplicates"], name)) for name in ("gram_change", "margin_change"))
+    gain, without = shuffle["auc_gain"], shuffle["shuffled_auc_gain"]
+    page = context.page()
+    page.check("consistency", fooled == shared, f"{fooled} of {shared} errors untouched")
+    page.check(
+        "uncovered",
+        all(r["gamma_1"] == 0 for r in uncovered) and inner < inside and outside == outer,
+        f"inside the uncovered pair {inner} of {inside} recovered, outside {outer} of {outside}",
+    )
+    page.check("duplicates", gram < 1e-10 and change < 1e-10, f"BᵀB changes by {gram:.1g}, the margin by {change:.1g}")
+    page.check(
+        "shuffled",
+        abs(without) < 0.01 < gain and abs(shuffle["shuffled_spearman"]) < 0.1,
+        f"AUC gain {gain:.3f}, shuffled {without:.3f}; "
+        f"Spearman {shuffle['spearman']:.3f}, shuffled {shuffle['shuffled_spearman']:.3f}",
+    )
     page.answer = (
-        f"The machinery stays silent as it must in {silent} of {len(verdicts)} controls: relations alone leave"
-        f" {fooled} of {len(rows['consistency'])} shared errors untouched, repair inside a pair without an anchor"
-        f" succeeds {inside[1]} of {inside[0]} times (elsewhere {outside[1]} of {outside[0]}), copies of relations"
-        f" change the margin by {change:.1g}, and shuffled margins add {shuffle['shuffled_auc_gain']:.3f} to the"
-        f" prediction of recovery (AUC) where the real ones add {shuffle['auc_gain']:.3f}."
+        f"The machinery stays silent as it must in {page.met} of {len(page.verdicts)} controls: relations alone leave"
+        f" {fooled} of {shared} shared errors untouched, repair inside a pair without an anchor"
+        f" succeeds {inner} of {inside} times (elsewhere {outer} of {outside}), copies of relations"
+        f" change the margin by {change:.1g}, and shuffled margins add {without:.3f} to the"
+        f" prediction of recovery (AUC) where the real ones add {gain:.3f}."
     )
-    page.verdicts.extend(verdicts)
-    page.tables.extend([Table.of(name, group, caption=f"Control: {name}.", shown=10) for name, group in rows.items()])
-    page.figures.append(_figure(shuffle))
-    return page
-
-
-def _figure(shuffle: Mapping[str, Any]) -> Figure:
-    from scenarios.kit.plots import bars
-
+    for name, group in rows.items():
+        page.table(name, group, f"Control: {name}.", shown=10)
     labels = {"spearman": "Spearman", "auc_gain": "gain in AUC"}
-    pairs = [(f"{label}, {kind}", prefix + key) for key, label in labels.items() for kind, prefix in KINDS.items()]
-    return bars(
-        "shuffled", [label for label, _ in pairs], [shuffle[key] for _, key in pairs], y="association with recovery"
+    page.bars(
+        "shuffled",
+        {f"{label}, {kind}": shuffle[prefix + key] for key, label in labels.items() for kind, prefix in KINDS.items()},
+        y="association with recovery",
     )
+    return page
 
 
 SCENARIO = Scenario.declared("negative-controls", parts, run, report)

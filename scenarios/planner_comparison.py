@@ -10,8 +10,7 @@ import numpy as np
 
 from rrf_design.planning import plan
 from rrf_design.problem import Problem
-from scenarios.kit.report import Figure, Report
-from scenarios.kit.scenario import Context, Done, Part, Scenario
+from scenarios.kit import Context, Done, Part, Report, Row, Scenario, pick, values
 
 METHODS = ("greedy", "lookahead", "local", "margin", "logdet", "eopt", "trace", "rank", "qr", "degree", "random")
 CLASSICAL = ("logdet", "eopt", "trace", "rank", "qr")
@@ -101,61 +100,58 @@ def run(context: Context, part: Part) -> dict[str, Any]:
 
 
 def report(context: Context, done: Sequence[Done]) -> Report:
-    cells = list(dict.fromkeys(d.part["cell"] for d in done))
-    summary = []
-    for method in METHODS:
-        row: dict[str, Any] = {"planner": method}
-        for cell in cells:
-            ratios = [
-                d.value["margins"][method] / d.value["optimum"]
-                for d in done
-                if d.part["cell"] == cell and d.value["optimum"] > 0
-            ]
+    for d in done:
+        d.value["shares"] = {name: value / (d.value["optimum"] or 1.0) for name, value in d.value["margins"].items()}
+    solvable = [d for d in done if d.value["optimum"] > 0]
+    random = [d.value for d in solvable if not d.part["example"]]
+    table: list[Row] = [{"planner": method} for method in METHODS]
+    for row in table:
+        for cell in dict.fromkeys(d.part["cell"] for d in done):
+            ratios = [value["shares"][row["planner"]] for value in values(solvable, cell=cell)]
             hits = sum(ratio >= REACHED for ratio in ratios)
             row[cell] = f"{mean(ratios):.2f} ({min(ratios):.2f}), {hits} of {len(ratios)}" if ratios else "–"
-        summary.append(row)
     instances = [
         {
             "cell": d.part["cell"],
             "seed": d.part.get("seed"),
-            "optimum": d.value["optimum"],
-            "bound": d.value["bound"],
-            "status": d.value["status"],
+            **pick(d.value, "optimum bound status"),
             **d.value["margins"],
         }
         for d in done
     ]
     above = sum(m > d.value["bound"] * (1 + 1e-9) for d in done for m in d.value["margins"].values())
-    unproven = [d for d in done if d.value["status"] != "optimal"]
+    proven = sum(d.value["status"] == "optimal" for d in done)
     examples = {d.part["cell"]: d.value for d in done if d.part["example"]}
-    fooled = {
-        "clique and pair": examples["clique and pair"]["margins"]["degree"],
-        "complementary anchors": examples["complementary anchors"]["margins"]["greedy"],
-    }
+    fooling = {"clique and pair": "degree", "complementary anchors": "greedy"}
+    fooled = {name: examples[name]["margins"][method] for name, method in fooling.items()}
     solved = all(value["optimum"] > 0 for value in examples.values())
-    page = Report()
-    page.answer = _answer(done)
-    page.check("bound", above == 0, f"{above} margins above the proven bound")
-    page.check("proved", not unproven, f"{len(done) - len(unproven)} of {len(done)} proven optimal")
+    page = context.page()
+    page.answer = _answer(random)
+    page.none("bound", above, "margins above the proven bound")
+    page.check("proved", proven == len(done), f"{proven} of {len(done)} proven optimal")
     page.check(
         "counterexamples",
         solved and not any(fooled.values()),
         f"optimum positive on all three: {solved}; margin of the fooled planner {fooled}",
     )
-    page.figures.append(_figure(done))
-    page.table("summary", summary)
+    page.bars(
+        "share-of-optimum",
+        {method: mean([value["shares"][method] for value in random] or [0.0]) for method in METHODS},
+        y="mean share of the proven optimum",
+        caption=f"{len(random)} random fields.",
+    )
+    page.table("summary", table)
     page.table("instances", instances, shown=12)
     return page
 
 
-def _answer(done: Sequence[Done]) -> str:
+def _answer(random: Sequence[Any]) -> str:
     """Mean shares of the optimum over the random fields, by kind of rule."""
-    random = [d.value for d in done if not d.part["example"] and d.value["optimum"] > 0]
     if not random:
         return (
             "No random field of this run has a design with a positive margin, so there is nothing to compare on them."
         )
-    ratios = {method: [value["margins"][method] / value["optimum"] for value in random] for method in METHODS}
+    ratios = {method: [value["shares"][method] for value in random] for method in METHODS}
     share = {method: mean(found) for method, found in ratios.items()}
     hits = {method: sum(ratio >= REACHED for ratio in found) for method, found in ratios.items()}
     worst, best = min(CLASSICAL, key=share.__getitem__), max(CLASSICAL, key=share.__getitem__)
@@ -166,21 +162,6 @@ def _answer(done: Sequence[Done]) -> str:
         f" times, local search at {share['local']:.0%} ({hits['local']} times), greedy on the margin itself at"
         f" {share['margin']:.0%}, and classical design criteria at {share[worst]:.0%} ({worst}) to {share[best]:.0%}"
         f" ({best})."
-    )
-
-
-def _figure(done: Sequence[Done]) -> Figure:
-    """Every planner's mean share of the optimum over the random fields that have a positive one."""
-    from scenarios.kit.plots import bars
-
-    random = [d.value for d in done if not d.part["example"] and d.value["optimum"] > 0]
-    shares = [mean([value["margins"][method] / value["optimum"] for value in random] or [0.0]) for method in METHODS]
-    return bars(
-        "share-of-optimum",
-        METHODS,
-        shares,
-        y="mean share of the proven optimum",
-        caption=f"{len(random)} random fields.",
     )
 
 

@@ -18,9 +18,24 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from scenarios.kit.plots import bars
-from scenarios.kit.report import Figure, Report
-from scenarios.kit.scenario import Context, Done, Part, Scenario
+from scenarios.kit import (
+    Context,
+    Done,
+    Part,
+    Report,
+    Row,
+    Scenario,
+    batches,
+    column,
+    count,
+    missing,
+    pick,
+    seeds_of,
+    totals,
+    values,
+    where,
+)
+from scenarios.kit.exact_elimination import ExactGram
 from solvers import delivered_margin, margin, suspect_margin, wrong_check_margin
 
 QUESTIONS = ("units", "delivered", "suspect values", "wrong checks", "wrong checks and values")
@@ -74,29 +89,7 @@ def holds(columns: Any, counts: Any, level: float, *, strictly: bool) -> bool:
     """‖Ch‖ ≥ level·‖h‖ over the columns that count, for every h (> where that is not 0), in exact
     rationals.
     """
-    from flint import fmpq, fmpq_mat
-
-    def number(value: float) -> Any:
-        return fmpq(*float(value).as_integer_ratio())
-
-    order = [*np.flatnonzero(~counts), *np.flatnonzero(counts)]
-    width, free = len(order), int((~counts).sum())
-    exact = fmpq_mat(len(columns), width, [number(x) for x in columns[:, order].ravel()])
-    work = (exact.transpose() * exact).tolist()
-    for i in range(free, width):
-        work[i][i] -= number(level) ** 2
-    for p in range(width):
-        pivot = work[p][p]
-        if pivot < 0 or (strictly and p >= free and pivot == 0):
-            return False
-        if pivot == 0 and any(work[i][p] != 0 for i in range(p + 1, width)):
-            return False
-        for i in range(p + 1, width):
-            if work[i][p] != 0:
-                ratio = work[i][p] / pivot
-                for j in range(p + 1, width):
-                    work[i][j] -= ratio * work[p][j]
-    return True
+    return ExactGram(columns).above(range(len(counts)), level, wanted=counts, strictly=strictly)
 
 
 def solve(question: str, case: tuple[Any, ...]) -> Any:
@@ -158,84 +151,61 @@ def timed(what: str, size: int) -> dict[str, Any]:
 
 def parts(context: Context) -> list[Part]:
     each = context["fields"] // len(FAMILIES)
-    batches: list[Part] = [
-        {"question": question, "family": family, "first": first, "count": min(BATCH, each - first)}
-        for question in QUESTIONS
-        for family in FAMILIES
-        for first in range(0, each, BATCH)
-    ]
-    return [*batches, *({"timed": what, "nodes": nodes} for what, nodes in context["timed"])]
+    cells = [{"question": question, "family": family} for question in QUESTIONS for family in FAMILIES]
+    timed = ({"timed": what, "nodes": nodes} for what, nodes in context["timed"])
+    return [*(batch for cell in cells for batch in batches(each, BATCH, **cell)), *timed]
 
 
-def run(context: Context, part: Part) -> dict[str, Any]:
+def run(context: Context, part: Part) -> Row:
     if "timed" in part:
         return timed(part["timed"], part["nodes"])
-    seeds = range(part["first"], part["first"] + part["count"])
-    rows = [judge(part["question"], field(part["family"], seed)) for seed in seeds]
+    rows = [judge(part["question"], field(part["family"], seed)) for seed in seeds_of(part)]
     return {
-        "question": part["question"],
-        "family": part["family"],
+        **pick(part, "question family"),
         "fields": len(rows),
-        "lower_above": sum(not row["lower_ok"] for row in rows),
-        "upper_below": sum(not row["upper_ok"] for row in rows),
-        "exact": sum(row["exact"] for row in rows),
-        "zero": sum(row["zero"] for row in rows),
+        "lower_above": missing(rows, "lower_ok"),
+        "upper_below": missing(rows, "upper_ok"),
+        "exact": count(rows, "exact"),
+        "zero": count(rows, "zero"),
     }
 
 
 def report(context: Context, done: Sequence[Done]) -> Report:
-    values = [item.value for item in done if "family" in item.part]
-    clocks = [item.value for item in done if "timed" in item.part]
-    rows = []
-    for question in QUESTIONS:
-        for family in FAMILIES:
-            mine = [v for v in values if v["question"] == question and v["family"] == family]
-            counts = {k: sum(v[k] for v in mine) for k in ("fields", "lower_above", "upper_below", "exact", "zero")}
-            rows.append({"question": question, "family": family, **counts})
-    total = {key: sum(row[key] for row in rows) for key in ("fields", "lower_above", "upper_below")}
+    clocks = values(done, "timed")
+    counted = "fields lower_above upper_below exact zero"
+    rows = [
+        {"question": question, "family": family, **totals(values(done, question=question, family=family), counted)}
+        for question in QUESTIONS
+        for family in FAMILIES
+    ]
+    fields, low, high = totals(rows, "fields lower_above upper_below").values()
     # Floats can't always tell a nearly singular field from a singular one: it is bounded.
     asked = [row for row in rows if row["question"] != "units" and row["family"] != "near-singular"]
-    exact, of = sum(row["exact"] for row in asked), sum(row["fields"] for row in asked)
-    rooted = max((c["seconds"] for c in clocks if c["question"] == "one delivered value"), default=0.0)
+    exact, of = totals(asked, "exact fields").values()
+    rooted = max(column(where(clocks, question="one delivered value"), "seconds"), default=0.0)
     suspect = max((c["seconds"] for c in clocks if c["question"] != "one delivered value"), default=0.0)
-    quick = f"{rooted:.3f} s and {suspect:.3f} s (quick size)"
-    page = Report()
-    page.answer = _answer(total, clocks)
-    page.check("lower", total["lower_above"] == 0, f"{total['lower_above']} of {total['fields']} above the truth")
-    page.check("upper", total["upper_below"] == 0, f"{total['upper_below']} of {total['fields']} below the truth")
-    page.check("exact", exact == of, f"{exact} of {of} exact")
-    page.check("rooted", rooted <= 0.5, f"{rooted:.3f} s", unless=context.quick and quick)
-    page.check("suspects", suspect <= 5, f"{suspect:.3f} s", unless=context.quick and quick)
-    page.table("fields", rows)
-    page.table("times", clocks)
-    page.figures.append(_picture(rows))
-    return page
-
-
-def _picture(rows: Sequence[dict[str, Any]]) -> Figure:
-    def share(question: str, key: str) -> float:
-        mine = [row for row in rows if row["question"] == question]
-        return float(sum(row[key] for row in mine) / max(sum(row["fields"] for row in mine), 1))
-
-    labels = [
-        f"{question}: {share(question, 'lower_above') + share(question, 'upper_below'):.1%} wrong"
-        for question in QUESTIONS
-    ]
-    return bars(
-        "exact",
-        labels,
-        [share(question, "exact") for question in QUESTIONS],
-        y="share of answers that are exact, not only bounds",
-    )
-
-
-def _answer(total: dict[str, int], clocks: Sequence[dict[str, Any]]) -> str:
-    bounds, broken = 2 * total["fields"], total["lower_above"] + total["upper_below"]
+    quick = context.quick and f"{rooted:.3f} s and {suspect:.3f} s (quick size)"
+    page = context.page()
     times = [f"{clock['question']} of {clock['nodes']:,} nodes in {clock['seconds']:.2g} s" for clock in clocks]
-    return (
-        f"{bounds - broken:,} of {bounds:,} bounds on {total['fields']:,} questions about small fields hold in exact"
+    page.answer = (
+        f"{2 * fields - low - high:,} of {2 * fields:,} bounds on {fields:,} questions about small fields hold in exact"
         " arithmetic" + (f"; timed were {' and '.join(times)}." if times else ".")
     )
+    page.none("lower", low, f"of {fields} above the truth")
+    page.none("upper", high, f"of {fields} below the truth")
+    page.check("exact", exact == of, f"{exact} of {of} exact")
+    page.check("rooted", rooted <= 0.5, f"{rooted:.3f} s", unless=quick)
+    page.check("suspects", suspect <= 5, f"{suspect:.3f} s", unless=quick)
+    page.table("fields", rows)
+    page.table("times", clocks)
+    shares = {}
+    for question in QUESTIONS:
+        own = totals(where(rows, question=question), counted)
+        size = max(own["fields"], 1)
+        wrong = own["lower_above"] / size + own["upper_below"] / size
+        shares[f"{question}: {wrong:.1%} wrong"] = float(own["exact"] / size)
+    page.bars("exact", shares, y="share of answers that are exact, not only bounds")
+    return page
 
 
 SCENARIO = Scenario.declared("protection", parts, run, report)

@@ -15,10 +15,9 @@ from typing import Any
 
 import numpy as np
 
+from scenarios.kit import Context, Done, Figure, Part, Report, Scenario
 from scenarios.kit.association import cluster_bootstrap, grouped_prediction, spearman, within_item_permutation
 from scenarios.kit.designs import DESIGNS, prepared, recovered_placements
-from scenarios.kit.report import Figure, Report
-from scenarios.kit.scenario import Context, Done, Part, Scenario
 
 # Published (paper, "Real-error replay by task, model, and operator design"): per stratum the number
 # of fields, then percent exact and

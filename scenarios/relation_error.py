@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 
 from rrf_design import Noise, certify
 from rrf_design.problem import Problem
-from scenarios.kit.report import Report
-from scenarios.kit.scenario import Context, Done, Part, Scenario
+from scenarios.kit import Context, Done, Part, Report, Scenario, curve, summary, totals, values, where
 from scenarios.kit.typed_fields import SyntheticField, complete, corrupt, generator, random_tree, sample_field
 from solvers.decoding import SupportDecoder
 
@@ -107,55 +106,42 @@ def _repair_error(
 
 
 def report(context: Context, done: Sequence[Done]) -> Report:
-    rows = [part.value for part in done]
-    summary = []
+    rows = values(done)
+    table = []
     for eta in context["radii"]:
-        group = [r for r in rows if r["eta"] == eta]
-        kept = [r for r in group if r["honest_promises"]]
-        summary.append(
+        group = where(rows, eta=eta)
+        kept = where(group, honest_promises=True)
+        table.append(
             {
                 "eta": eta,
-                "fields": len(group),
-                "median_gamma": float(np.median([r["gamma_lower"] for r in group])),
-                "median_robust": float(np.median([r["robust_lower"] for r in group])),
-                "naive_bound": float(np.median([r["naive_bound"] for r in group])),
-                "naive_broken": sum(r["naive_broken"] for r in group),
-                "naive_found": float(np.mean([r["naive_found"] for r in group])),
-                "honest_promises": len(kept),
-                "honest_bound": float(np.median([r["honest_bound"] for r in kept])) if kept else None,
-                "honest_broken": sum(r["honest_broken"] for r in group),
-                "honest_found": float(np.mean([r["honest_found"] for r in group])),
-                "median_error": float(np.median([r["naive_error"] for r in group])),
-                "largest_error": max(r["naive_error"] for r in group),
+                **summary(group, "fields=count median_gamma=median:gamma_lower median_robust=median:robust_lower"),
+                **summary(group, "naive_bound=median naive_broken=sum naive_found=mean honest_promises=sum"),
+                **summary(kept, "honest_bound=median"),
+                **summary(group, "honest_broken=sum honest_found=mean median_error=median:naive_error"),
+                **summary(group, "largest_error=largest:naive_error"),
             }
         )
-    exact = [s for s in summary if s["eta"] == 0.0]
-    faulty = [s for s in summary if s["eta"] > 0.0]
-    broken = sum(s["naive_broken"] for s in faulty)
-    held = sum(s["honest_broken"] for s in summary)
-    page = Report()
+    exact, faulty = totals(where(table, eta=0.0), "naive_broken"), [row for row in table if row["eta"] > 0.0]
+    broken, fields = totals(faulty, "naive_broken fields").values()
+    held, promised = totals(table, "honest_broken honest_promises").values()
+    page = context.page()
     page.answer = (
         f"A promise that takes faulty relations for exact is broken in {broken} of"
-        f" {sum(s['fields'] for s in faulty)} fields; the promise that declares their error, for a field of known"
-        f" size, in {held} of {sum(s['honest_promises'] for s in summary)}, and it is up to"
-        f" {max((s['honest_bound'] or 0) / s['naive_bound'] for s in summary):.0f} times as large."
+        f" {fields} fields; the promise that declares their error, for a field of known"
+        f" size, in {held} of {promised}, and it is up to"
+        f" {max((row['honest_bound'] or 0) / row['naive_bound'] for row in table):.0f} times as large."
     )
-    page.check(
-        "exact", all(s["naive_broken"] == 0 for s in exact), f"{sum(s['naive_broken'] for s in exact)} broken at η = 0"
-    )
-    page.check("ignored", broken > 0, f"{broken} of {sum(s['fields'] for s in faulty)} promises broken")
-    page.check("declared", held == 0, f"{held} of {sum(s['honest_promises'] for s in summary)} promises broken")
-    page.table("summary", summary)
+    page.none("exact", exact["naive_broken"], "broken at η = 0")
+    page.check("ignored", broken > 0, f"{broken} of {fields} promises broken")
+    page.none("declared", held, f"of {promised} promises broken")
+    page.table("summary", table)
     page.table("fields", rows, shown=10)
     page.lines(
         "price",
         {
-            "promise that ignores η": ([s["eta"] for s in summary], [s["naive_bound"] for s in summary]),
-            "promise that declares η": (
-                [s["eta"] for s in summary if s["honest_bound"]],
-                [s["honest_bound"] for s in summary if s["honest_bound"]],
-            ),
-            "largest error seen": ([s["eta"] for s in summary], [s["largest_error"] for s in summary]),
+            "promise that ignores η": curve(table, "eta", "naive_bound"),
+            "promise that declares η": curve([row for row in table if row["honest_bound"]], "eta", "honest_bound"),
+            "largest error seen": curve(table, "eta", "largest_error"),
         },
         x="relation error η",
         y="‖ẑ − z*‖",

@@ -12,8 +12,22 @@ from typing import Any
 
 import numpy as np
 
-from scenarios.kit.report import Report, Table
-from scenarios.kit.scenario import Context, Done, Part, Scenario
+from scenarios.kit import (
+    Context,
+    Done,
+    Part,
+    Report,
+    Row,
+    Rows,
+    Scenario,
+    column,
+    curve,
+    grouped,
+    missing,
+    summary,
+    values,
+    where,
+)
 from scenarios.kit.typed_fields import (
     CONVEX_SUCCESS,
     EXACT_SUCCESS,
@@ -162,24 +176,22 @@ def _penalties(field: Any, B: Any, k: int, wrong: Any) -> list[dict[str, Any]]:
     return rows
 
 
-def _grid(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+def _grid(rows: Rows) -> list[Row]:
     """By λ and by whether the margin is positive: converged runs only, with how many were left
     out.
     """
     found = []
-    for penalty in sorted({row["penalty"] for row in rows}, reverse=True):
+    for penalty in sorted(set(column(rows, "penalty")), reverse=True):
         for positive in (True, False):
-            group = [row for row in rows if row["penalty"] == penalty and (row["gamma"] > 0) == positive]
-            own = [row for row in group if row["converged"]]
+            group = [row for row in where(rows, penalty=penalty) if (row["gamma"] > 0) == positive]
+            own = where(group, converged=True)
             found.append(
                 {
                     "penalty": penalty,
                     "margin": "positive" if positive else "zero",
                     "converged": len(own),
                     "left_out": len(group) - len(own),
-                    "median_error": float(np.median([row["error"] for row in own])) if own else None,
-                    "succeeds": sum(row["succeeds"] for row in own),
-                    "localization": float(np.mean([row["localization"] for row in own])) if own else None,
+                    **summary(own, "median:error succeeds=sum localization=mean"),
                 }
             )
     return found
@@ -213,59 +225,52 @@ def _tolerances(field: Any, B: Any, k: int) -> dict[str, Any]:
 
 
 def report(context: Context, done: Sequence[Done]) -> Report:
-    rows: dict[str, list[dict[str, Any]]] = {
-        name: [row for part in done for row in part.value[name]]
-        for name in ("noise", "operator", "decoders", "tolerances", "penalties")
-    }
+    names = ("noise", "operator", "decoders", "tolerances", "penalties")
+    rows: dict[str, list[Row]] = {name: [row for value in values(done) for row in value[name]] for name in names}
     noisy = [r for r in rows["noise"] if r["gamma"] > 0]
-    outside = sum(not r["within"] for r in noisy)
+    sizes, zeroes = len(rows["operator"]), rows["tolerances"]
+    outside, far = missing(noisy, "within"), missing(rows["operator"], "error_within")
     moved = sum(not r["change_within"] or not r["certificate_holds"] for r in rows["operator"])
-    far = sum(not r["error_within"] for r in rows["operator"])
-    kinds = ("both succeed", "exact succeeds, convex fails", "exact fails", UNCONVERGED)
-    outcomes = [
-        {
-            "outcome": kind,
-            "zero_margin": sum(r["outcome"] == kind and r["gamma"] == 0 for r in rows["decoders"]),
-            "positive_margin": sum(r["outcome"] == kind and r["gamma"] > 0 for r in rows["decoders"]),
-        }
-        for kind in kinds
-    ]
-    lost = outcomes[2]["positive_margin"]
-    names = [f"zero_at_{zero:g}" for zero in TOLERANCES]
-    differ = sum(len({r[name] for name in names}) > 1 for r in rows["tolerances"])
-    positive = [r["value"] for r in rows["tolerances"] if not r[names[0]]]
-    zero = [r["residual"] for r in rows["tolerances"] if r[names[1]]]
-    bad = sum(not r["witness_ok"] for r in rows["tolerances"])
-    levels = [e for e in NOISE if e > 0]
-    medians = [float(np.median([r["error"] for r in noisy if r["epsilon"] == e])) for e in levels]
-    bounds = [float(np.median([r["bound"] for r in noisy if r["epsilon"] == e])) for e in levels]
-    trials, broken = len(noisy) + 2 * len(rows["operator"]), outside + moved + far
-    page = Report()
+    outcomes = []
+    for kind in ("both succeed", "exact succeeds, convex fails", "exact fails", UNCONVERGED):
+        own = where(rows["decoders"], outcome=kind)
+        zero = len(where(own, gamma=0))
+        outcomes.append({"outcome": kind, "zero_margin": zero, "positive_margin": len(own) - zero})
+    called = [f"zero_at_{zero:g}" for zero in TOLERANCES]
+    differ = sum(len({r[name] for name in called}) > 1 for r in zeroes)
+    least = min(r["value"] for r in zeroes if not r[called[0]])
+    largest = max((r["residual"] for r in zeroes if r[called[1]]), default=0.0)
+    levels = grouped([r for r in noisy if r["epsilon"] > 0], "epsilon", "error=median bound=median")
+    trials, broken = len(noisy) + 2 * sizes, outside + moved + far
+    page = context.page()
     page.answer = (
         f"{trials - broken:,} of {trials:,} repairs and margins under noise or with a wrong operator stay within"
         f" their bounds ({outside} noisy repairs, {moved} margins and {far} repairs with a wrong operator do not),"
-        f" and {differ or 'none'} of {len(rows['tolerances'])} classifications of a margin as zero"
+        f" and {differ or 'none'} of {len(zeroes)} classifications of a margin as zero"
         f" depend{'s' * (differ < 2)} on the numerical tolerance."
     )
-    page.check("noise", outside == 0, f"{outside} of {len(noisy)} repairs outside 2ε/γ")
-    page.check("perturbation", moved == 0, f"{moved} of {len(rows['operator'])} margins move by more than δ")
-    page.check("perturbed-repair", far == 0, f"{far} of {len(rows['operator'])} repairs outside 2δ‖e‖/γ")
+    page.none("noise", outside, f"of {len(noisy)} repairs outside 2ε/γ")
+    page.none("perturbation", moved, f"of {sizes} margins move by more than δ")
+    page.none("perturbed-repair", far, f"of {sizes} repairs outside 2δ‖e‖/γ")
+    lost = outcomes[2]["positive_margin"]
     page.check("decoders", lost == 0, f"exact repair fails on {lost} positive-margin fields")
-    page.check(
+    page.none(
         "tolerances",
-        differ == 0,
-        f"{differ} of {len(rows['tolerances'])} classifications change; least positive margin"
-        f" {min(positive):.3g}, largest residual of a zero {max(zero, default=0.0):.1g}",
+        differ,
+        f"of {len(zeroes)} classifications change; least positive margin {least:.3g}, largest residual of a zero"
+        f" {largest:.1g}",
     )
-    page.check("witnesses", bad == 0, f"{bad} of {len(rows['tolerances'])} witnesses fail")
+    page.none("witnesses", missing(zeroes, "witness_ok"), f"of {len(zeroes)} witnesses fail")
     page.table("outcomes", outcomes)
     page.table("penalty-grid", _grid(rows["penalties"]))
-    page.tables.extend(
-        (Table.of(name, group, caption=f"Every row of the {name} sweep.", shown=10) for name, group in rows.items())
-    )
+    for name, group in rows.items():
+        page.table(name, group, f"Every row of the {name} sweep.", shown=10)
     page.lines(
         "noise-sweep",
-        {"median error": (levels, medians), "median bound 2ε/γ": (levels, bounds)},
+        {
+            "median error": curve(levels, "epsilon", "error"),
+            "median bound 2ε/γ": curve(levels, "epsilon", "bound"),
+        },
         x="noise radius ε",
         y="‖ẑ − z*‖",
         log_x=True,

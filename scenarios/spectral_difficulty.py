@@ -9,9 +9,22 @@ from typing import Any
 
 import numpy as np
 
+from scenarios.kit import (
+    Context,
+    Done,
+    Part,
+    Report,
+    Row,
+    Scenario,
+    batches,
+    column,
+    curve,
+    missing,
+    rows_of,
+    seeds_of,
+    where,
+)
 from scenarios.kit.association import cluster_bootstrap, logistic_slope, pearson, spearman
-from scenarios.kit.report import Report
-from scenarios.kit.scenario import Context, Done, Part, Scenario
 from scenarios.kit.typed_fields import (
     EXACT_SUCCESS,
     SyntheticField,
@@ -52,16 +65,11 @@ def draw_edges(
 
 
 def parts(context: Context) -> list[Part]:
-    step = context["batch"]
-    return [
-        {"master": m, "first": first, "count": min(step, context["instances"] - first)}
-        for m in context["masters"]
-        for first in range(0, context["instances"], step)
-    ]
+    return [b for m in context["masters"] for b in batches(context["instances"], context["batch"], master=m)]
 
 
-def run(context: Context, part: Part) -> list[dict[str, Any]]:
-    return [_instance(context, part["master"], part["first"] + i) for i in range(part["count"])]
+def run(context: Context, part: Part) -> list[Row]:
+    return [_instance(context, part["master"], index) for index in seeds_of(part)]
 
 
 def _instance(context: Context, master: int, index: int) -> dict[str, Any]:
@@ -122,47 +130,33 @@ def associations(rows: Sequence[dict[str, Any]], *, draws: int, seed: int) -> di
 
 
 def report(context: Context, done: Sequence[Done]) -> Report:
-
-    rows = [row for part in done for row in part.value]
-    options = {"draws": context["draws"], "seed": 0}
-    strata = {"all": rows}
-    strata |= {f"k = {k}": [r for r in rows if r["k"] == k] for k in (1, 2)}
-    strata |= {f"master seed {m}": [r for r in rows if r["master"] == m] for m in context["masters"]}
-    table = [{"rows": name, **associations(group, **options)} for name, group in strata.items()]
-    positive = [r for r in rows if r["gamma"] > 0]
-    worst = max(r["normalised_error"] for r in positive)
-    infeasible = sum(not r["explained"] for r in rows)
-    failed = sum(not r["success"] for r in positive)
-    bad = sum(not r["witness_ok"] for r in rows)
-    by_master = [entry for entry in table if entry["rows"].startswith("master")]
-    least = min(entry["spearman"] for entry in by_master)
-    page = Report()
-    page.answer = _answer(table[0], rows)
-    page.check(
-        "association",
-        table[0]["spearman"] > 0,
-        f"Spearman {table[0]['spearman']:.3f} [{table[0]['spearman_low']:.3f}, {table[0]['spearman_high']:.3f}]",
-    )
+    rows = rows_of(done)
+    strata = {"all": rows, **{f"k = {k}": where(rows, k=k) for k in (1, 2)}}
+    strata |= {f"master seed {m}": where(rows, master=m) for m in context["masters"]}
+    table = [{"rows": name, **associations(group, draws=context["draws"], seed=0)} for name, group in strata.items()]
+    whole, positive = table[0], [r for r in rows if r["gamma"] > 0]
+    worst = max(column(positive, "normalised_error"))
+    least = min(entry["spearman"] for entry in table if entry["rows"].startswith("master"))
+    page = context.page()
+    page.answer = _answer(whole, rows)
+    low, high = whole["spearman_low"], whole["spearman_high"]
+    page.check("association", whole["spearman"] > 0, f"Spearman {whole['spearman']:.3f} [{low:.3f}, {high:.3f}]")
     page.check("masters", least > 0, f"least Spearman over master seeds {least:.3f}")
-    page.check("logistic", table[0]["logistic_slope"] > 0, f"slope {table[0]['logistic_slope']:.3f}")
+    page.check("logistic", whole["logistic_slope"] > 0, f"slope {whole['logistic_slope']:.3f}")
     page.check("stability", worst <= 2.0 + 1e-6, f"largest γ‖ẑ − z*‖/ε {worst:.4f} over {len(positive)} fields")
-    page.check("identifiable", failed == 0, f"{failed} of {len(positive)} positive-margin fields not recovered")
-    page.check("witnesses", bad == 0, f"{bad} of {len(rows)} witnesses fail")
+    page.none("identifiable", missing(positive, "success"), f"of {len(positive)} positive-margin fields not recovered")
+    page.none("witnesses", missing(rows, "witness_ok"), f"of {len(rows)} witnesses fail")
     page.table("associations", table)
     page.table("instances", rows, shown=15)
+    shown = [{**row, "error": max(row["error"], 1e-6)} for row in rows]
     page.points(
         "difficulty",
-        {
-            f"k = {k}": (
-                [r["gamma"] for r in rows if r["k"] == k],
-                [max(r["error"], 1e-6) for r in rows if r["k"] == k],
-            )
-            for k in (1, 2)
-        },
+        {f"k = {k}": curve(where(shown, k=k), "gamma", "error") for k in (1, 2)},
         x="γ_k",
         y="relative field error",
         log_y=True,
     )
+    infeasible = missing(rows, "explained")
     page.notes.append(f"The decoder found a support within ε in all but {infeasible} of {len(rows)} instances.")
     return page
 

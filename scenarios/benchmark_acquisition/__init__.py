@@ -27,9 +27,7 @@ from rrf_design.models import get
 from rrf_design.problem import Problem
 from rrf_design.responses.sandbox import throughput
 from scenarios.benchmark_acquisition import live_runs
-from scenarios.kit.report import Report
-from scenarios.kit.scenario import Context, Done, Part, Scenario
-from scenarios.kit.timing import Benchmark, benchmark_figure, benchmark_table
+from scenarios.kit import Benchmark, Context, Done, Part, Report, Scenario
 
 PURCHASES_A_SECOND = 300.0
 OUR_SHARE = 0.05
@@ -142,10 +140,9 @@ def _sandbox(programs: int) -> dict[str, Any]:
 def report(context: Context, done: Sequence[Done]) -> Report:
     values = {str(entry.part["what"]): entry.value for entry in done}
     figures = [_rate(schedule, values[schedule]["rounds"]) for schedule in SCHEDULES]
-    notes = []
-    real = values["embedded"]
+    page, real = context.page(), values["embedded"]
     if "missing" in real:
-        notes.append(f"The embedded model could not be asked: {real['missing']}")
+        page.notes.append(f"The embedded model could not be asked: {real['missing']}")
     share = None if "missing" in real else 1.0 - real["asking"] / real["total"]
     figures.append(
         Benchmark(
@@ -154,8 +151,7 @@ def report(context: Context, done: Sequence[Done]) -> Report:
             against="time of the whole run",
             value=float("nan") if share is None else share,
             unit="share",
-            required=None if share is None else OUR_SHARE,
-            at_most=True,
+            at_most=None if share is None else OUR_SHARE,
             detail=(
                 ""
                 if share is None
@@ -171,17 +167,13 @@ def report(context: Context, done: Sequence[Done]) -> Report:
             against="one second",
             value=box["rate"] if box["right"] == box["programs"] else 0.0,
             unit="programs/s",
-            required=PROGRAMS_A_SECOND,
+            at_least=PROGRAMS_A_SECOND,
             detail=f"{box['right']} of {box['programs']} right, {box['workers']} workers, {box['isolation']}",
         )
     )
     figures += _live(values)
-    page = Report()
-    page.verdicts.extend([figure.verdict(quick=context.quick) for figure in figures])
     page.answer = _answer({figure.key: figure.value for figure in figures}, share)
-    page.figures.append(benchmark_figure(figures))
-    page.tables.append(benchmark_table(figures, caption="The loop's own cost; a field has six questions."))
-    page.notes.extend(notes)
+    page.benchmark(figures)
     return page
 
 
@@ -217,7 +209,7 @@ def _live(values: dict[str, dict[str, Any]]) -> list[Benchmark]:
                 against="as many as could be answered",
                 value=found["share"] if found["right"] else 0.0,
                 unit="of the ideal",
-                required=wanted,
+                at_least=wanted,
                 detail=(
                     f"{found['calls']} calls in {found['seconds']:.2f} s; the event loop was busy for"
                     f" {found['loop']:.0%} of the time"
@@ -231,8 +223,7 @@ def _live(values: dict[str, dict[str, Any]]) -> list[Benchmark]:
                 against="one call",
                 value=spent,
                 unit="ms",
-                required=CALL,
-                at_most=True,
+                at_most=CALL,
                 detail="deciding, journal, wire, parsing and repair; without the server",
             )
         )
@@ -250,7 +241,7 @@ def _rough(found: dict[str, Any]) -> list[Benchmark]:
             against="all questions, server misbehaving",
             value=found["settled"] / (found["items"] * live_runs.QUESTIONS) if right else 0.0,
             unit="share",
-            required=1.0,
+            at_least=1.0,
             detail=(
                 f"{found['booked']} calls booked, {found['counted']} counted by the server, {found['doubtful']} named"
                 f" as in doubt; {found['unanswered']} questions without an answer; {bad}; {found['seconds']:.0f} s"
@@ -261,8 +252,7 @@ def _rough(found: dict[str, Any]) -> list[Benchmark]:
             work="memory at the last answer",
             against="after the first twentieth",
             value=memory[-1] / memory[0] if memory and memory[0] else float("nan"),
-            required=GROWTH if memory and memory[0] else None,
-            at_most=True,
+            at_most=GROWTH if memory and memory[0] else None,
             detail=f"{memory[0] / 2**20:.0f} to {memory[-1] / 2**20:.0f} MiB" if memory else "the system does not say",
         ),
     ]
@@ -279,7 +269,7 @@ def _rate(schedule: str, rounds: Sequence[dict[str, Any]]) -> Benchmark:
         against="one second of processor time",
         value=middle["purchases"] / middle["cpu"] if right else 0.0,
         unit="purchases/s",
-        required=PURCHASES_A_SECOND,
+        at_least=PURCHASES_A_SECOND,
         detail=(
             f"{middle['purchases']} purchases in {middle['fields']} fields; {middle['purchases'] / middle['wall']:.0f}"
             " a second of wall time"

@@ -20,9 +20,7 @@ from scenarios.benchmark_planning.larger_plans import (
     run_frontier,
     run_larger,
 )
-from scenarios.kit.report import Report
-from scenarios.kit.scenario import Context, Done, Part, Scenario
-from scenarios.kit.timing import Benchmark, benchmark_figure, benchmark_table, seconds
+from scenarios.kit import Benchmark, Context, Done, Part, Report, Scenario, seconds
 from scenarios.planner_comparison import random_field
 from solvers import margin
 
@@ -139,8 +137,7 @@ def report(context: Context, done: Sequence[Done]) -> Report:
                 "exact margin evaluations",
                 median(v["evaluations"] for v in values),
                 unit="evaluations",
-                required=1000.0,
-                at_most=True,
+                at_most=1000.0,
                 detail=(
                     f"{proved} of {len(values)} proven, worst gap {worst:.2g}; "
                     f"{sum(v['evaluations'] <= 1000 for v in values)} of {len(values)} draws within 1,000, "
@@ -153,8 +150,7 @@ def report(context: Context, done: Sequence[Done]) -> Report:
                 "wall clock",
                 median(v["seconds"] for v in values),
                 unit="s",
-                required=5.0,
-                at_most=True,
+                at_most=5.0,
                 detail=f"slowest {max(v['seconds'] for v in values):.3g} s",
             ),
         ]
@@ -165,8 +161,7 @@ def report(context: Context, done: Sequence[Done]) -> Report:
             "the proven bound",
             100 * gap["gap"],
             unit="%",
-            required=1.0,
-            at_most=True,
+            at_most=1.0,
             detail=f"{gap['status']} after {gap['seconds']:.3g} s",
         ),
         Benchmark(
@@ -175,8 +170,7 @@ def report(context: Context, done: Sequence[Done]) -> Report:
             "a margin from scratch",
             100 * greedy["step"] / greedy["cold"],
             unit="%",
-            required=2.0,
-            at_most=True,
+            at_most=2.0,
             detail=f"{greedy['steps']} purchases; cold margin {greedy['cold']:.3g} s",
         ),
         Benchmark(
@@ -185,17 +179,14 @@ def report(context: Context, done: Sequence[Done]) -> Report:
             "wall clock, two processes",
             shared["seconds"],
             unit="s",
-            required=60.0,
-            at_most=True,
+            at_most=60.0,
             detail=f"{shared['status']}, smallest margin {shared['value']:.6g}",
         ),
         *larger_figures(context, done),
     ]
-    page = Report()
-    page.verdicts.extend([figure.verdict(quick=context.quick) for figure in figures])
+    page = context.page()
     page.answer = _answer(context, optimal, greedy, shared)
-    page.figures.append(benchmark_figure(figures))
-    page.tables.append(benchmark_table(figures))
+    page.benchmark(figures)
     page.tables.append(larger_table(done))
     return page
 

@@ -20,9 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from scenarios.benchmark_tables import works
-from scenarios.kit.report import ConditionStatus, ConditionVerdict, Report
-from scenarios.kit.scenario import Context, Done, Part, Scenario
-from scenarios.kit.timing import Benchmark, benchmark_figure, benchmark_table
+from scenarios.kit import Benchmark, Context, Done, Part, Report, Scenario, values
 
 PLANNING = 30.0
 PLANNING_MEMORY = 3.0
@@ -105,26 +103,18 @@ def _workers(context: Context, folder: Path) -> dict[str, Any]:
 
 
 def report(context: Context, done: Sequence[Done]) -> Report:
-    values = {str(entry.part["what"]): entry.value for entry in done}
-    plan, repair, shared = (values[what] for what in ("plan", "repair", "workers"))
-    figures = [*_planning(plan, context["planned"]), *_repairing(repair)]
-    sound = plan["ended"] == 0 and plan["status"] == "optimal" and plan["value"] == plan["plain"]
-    verdicts = [
-        *(figure.verdict(quick=context.quick) for figure in figures),
-        ConditionVerdict.of(
-            "optimal",
-            sound,
-            f"{plan.get('status', 'ended early')}: {plan.get('value', 0):,.0f} items reach the goal,"
-            f" {plan.get('plain', 0):,.0f} by the plain rule, {plan.get('structures', 0)} structures",
-        ),
-        _resumed(repair),
-        _same(shared),
-    ]
-    page = Report()
-    page.verdicts.extend(verdicts)
-    page.answer = _answer(plan, repair, shared, context["planned"])
-    page.figures.append(benchmark_figure(figures))
-    page.tables.append(benchmark_table(figures, caption="Each work in a process of its own, on one thread."))
+    (plan,), (repair,), (shared,) = (values(done, what=what) for what in ("plan", "repair", "workers"))
+    page = context.page()
+    page.benchmark([*_planning(plan, context["planned"]), *_repairing(repair)])
+    page.check(
+        "optimal",
+        plan["ended"] == 0 and plan["status"] == "optimal" and plan["value"] == plan["plain"],
+        f"{plan.get('status', 'ended early')}: {plan.get('value', 0):,.0f} items reach the goal,"
+        f" {plan.get('plain', 0):,.0f} by the plain rule, {plan.get('structures', 0)} structures",
+    )
+    _resumed(page, repair)
+    _same(page, shared)
+    page.answer = _answer(page, plan, repair, context["planned"])
     page.table("processes", _rows(context, plan, repair))
     return page
 
@@ -138,8 +128,7 @@ def _planning(plan: Mapping[str, Any], items: int) -> list[Benchmark]:
             against="processor time, opening the table included",
             value=plan["cpu"] if known else float("inf"),
             unit="s",
-            required=PLANNING,
-            at_most=True,
+            at_most=PLANNING,
             detail=(
                 f"{plan['wall']:.1f} s of wall time; the planner alone {plan['planning']:.1f} s"
                 if known
@@ -152,8 +141,7 @@ def _planning(plan: Mapping[str, Any], items: int) -> list[Benchmark]:
             against="the most memory it ever had",
             value=plan["memory"] / 2**30 if known and plan["memory"] else float("nan"),
             unit="GiB",
-            required=PLANNING_MEMORY if known and plan["memory"] else None,
-            at_most=True,
+            at_most=PLANNING_MEMORY if known and plan["memory"] else None,
         ),
     ]
 
@@ -169,8 +157,7 @@ def _repairing(repair: Mapping[str, Any]) -> list[Benchmark]:
             against="processor time of an item",
             value=1000.0 * full["cpu"] / repair["items"] if known else float("inf"),
             unit="ms",
-            required=ITEM,
-            at_most=True,
+            at_most=ITEM,
             detail=(
                 f"{full['wall']:.0f} s of wall time beside the run that was killed; {_verdicts(full)}"
                 if known
@@ -182,8 +169,7 @@ def _repairing(repair: Mapping[str, Any]) -> list[Benchmark]:
             work=f"the most memory, {repair['items']:,} items",
             against=f"{repair['small']:,} items",
             value=full["memory"] / small["memory"] if measured else float("nan"),
-            required=MEMORY if measured else None,
-            at_most=True,
+            at_most=MEMORY if measured else None,
             detail=(
                 f"{small['memory'] / 2**20:.0f} to {full['memory'] / 2**20:.0f} MiB"
                 if measured
@@ -197,7 +183,7 @@ def _verdicts(found: Mapping[str, Any]) -> str:
     return ", ".join(f"{count:,} {kind}" for kind, count in sorted(found["verdicts"].items()))
 
 
-def _resumed(repair: Mapping[str, Any]) -> ConditionVerdict:
+def _resumed(page: Report, repair: Mapping[str, Any]) -> None:
     dead, full, resumed = repair["killed"], repair["full"], repair["resumed"]
     was_killed = dead["ended"] == -signal.SIGKILL and 0 < dead["kept"] < repair["items"]
     same = full["ended"] == resumed["ended"] == 0 and full["digest"] == resumed["digest"]
@@ -205,20 +191,17 @@ def _resumed(repair: Mapping[str, Any]) -> ConditionVerdict:
         f"killed with {dead['kept']:,} of {repair['items']:,} rows kept" if was_killed else "it was not killed half-way"
     )
     bytes_ = f"{full.get('bytes', 0):,} bytes, {'the same' if same else 'NOT the same'} as without a kill"
-    return ConditionVerdict.of("resumed", was_killed and same, f"{told}; {bytes_}")
+    page.check("resumed", was_killed and same, f"{told}; {bytes_}")
 
 
-def _same(shared: Mapping[str, Any]) -> ConditionVerdict:
-    if "missing" in shared:
-        return ConditionVerdict.open("workers", shared["missing"])
-    if len(shared["digests"]) == 1:
-        return ConditionVerdict.open("workers", "no worker processes at this size")
-    here, others = shared["digests"]["0"], {name: digest for name, digest in shared["digests"].items() if name != "0"}
-    differing = [name for name, digest in others.items() if digest != here]
-    told = f"{shared['items']:,} items through {', '.join(others)} worker processes"
-    return ConditionVerdict.of(
-        "workers", not differing, f"{told}: {'the same bytes' if not differing else f'other bytes through {differing}'}"
-    )
+def _same(page: Report, shared: Mapping[str, Any]) -> None:
+    digests = shared.get("digests", {})
+    differing = [name for name, digest in digests.items() if digest != digests["0"]]
+    others = ", ".join(name for name in digests if name != "0")
+    told = f"{shared.get('items', 0):,} items through {others} worker processes: "
+    told += f"other bytes through {differing}" if differing else "the same bytes"
+    reason = shared.get("missing") or (not others and "no worker processes at this size")
+    page.check("workers", not differing, told, unless=reason)
 
 
 def _rows(context: Context, plan: Mapping[str, Any], repair: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -242,18 +225,13 @@ def _rows(context: Context, plan: Mapping[str, Any], repair: Mapping[str, Any]) 
     ]
 
 
-def _answer(plan: Mapping[str, Any], repair: Mapping[str, Any], shared: Mapping[str, Any], items: int) -> str:
+def _answer(page: Report, plan: Mapping[str, Any], repair: Mapping[str, Any], items: int) -> str:
     full = repair["full"]
     if plan["ended"] or full["ended"]:
         return "A piece of work ended before it was done: the table of processes says which."
-    kill = "the same bytes" if _resumed(repair).status is ConditionStatus.MET else "NOT the same bytes"
-    where = (
-        "was not tried"
-        if _same(shared).status is ConditionStatus.NOT_JUDGED
-        else "changes no byte"
-        if _same(shared).status is ConditionStatus.MET
-        else "CHANGES the result"
-    )
+    kill = "NOT the same bytes" if "resumed" in page.violated else "the same bytes"
+    words = {"met": "changes no byte", "violated": "CHANGES the result", "not judged": "was not tried"}
+    where = words[page.verdicts[-1].status]
     return (
         f"A plan for {items:,} items of seven structures under one budget takes {plan['cpu']:.1f} s ({plan['status']}),"
         f" and the repair of {repair['items']:,} imported items {1000.0 * full['cpu'] / repair['items']:.2f} ms an item"

@@ -21,9 +21,8 @@ from typing import Any
 
 from rrf_design.errors import InputError
 from scenarios.benchmark_versions.works import FULL, QUICK
-from scenarios.kit.report import ConditionVerdict, Report
-from scenarios.kit.scenario import Context, Done, Part, Scenario
-from scenarios.kit.timing import Benchmark, benchmark_figure
+from scenarios.kit import Benchmark, Context, Done, Part, Report, Row, Scenario, column, values
+from scenarios.kit.timing import benchmark_figure
 
 HERE = Path(__file__).parents[2]
 SLOWER = 1.1
@@ -96,42 +95,34 @@ def run(context: Context, part: Part) -> dict[str, Any]:
 
 
 def report(context: Context, done: Sequence[Done]) -> Report:
-    rows = [_row(entry.value) for entry in done]
+    rows = list(map(_row, values(done)))
     now, before = done[0].value["versions"]
     itself = not context["before"]
     differing = [row["work"] for row in rows if row["now_found"] != row["before_found"]]
-    verdicts = [
-        ConditionVerdict.of(
-            "same", not differing, f"{len(differing)} of {len(rows)} works differ {differing or ''}".strip()
-        )
-    ]
+    page = context.page()
+    page.check("same", not differing, f"{len(differing)} of {len(rows)} works differ {differing or ''}".strip())
     figures = []
     for room in ROOMS:
-        mine = [row for row in rows if row["work"].startswith(room)]
-        worst = max(mine, key=lambda row: row["times"], default=None)
-        if worst is None or itself or context.quick:
-            verdicts.append(ConditionVerdict.open(room, "held against itself" if itself else "quick size"))
-        if worst is None:
-            continue
-        figure = Benchmark(room, worst["work"], f"the same in {before}", worst["times"], required=SLOWER, at_most=True)
-        figures.append(figure)
-        if not itself and not context.quick:
-            verdicts.append(figure.verdict())
-    times = statistics.geometric_mean([row["times"] for row in rows])
-    slower = max(rows, key=lambda row: row["times"])
-    quicker = min(rows, key=lambda row: row["times"])
-    page = Report()
-    page.verdicts.extend(verdicts)
+        own = [row for row in rows if row["work"].startswith(room)]
+        if not own or itself or context.quick:
+            page.open([room], "held against itself" if itself else "quick size")
+        if own:
+            worst = max(own, key=lambda row: row["times"])
+            figures.append(Benchmark(room, worst["work"], f"the same in {before}", worst["times"], at_most=SLOWER))
+    if not itself and not context.quick:
+        page.verdicts += [figure.verdict() for figure in figures]
+    slower, quicker = (choose(rows, key=lambda row: row["times"]) for choose in (max, min))
     page.answer = (
-        f"Over {len(rows)} works, version {now} takes {times:.2f} times the processor time of {before} on average; "
-        f"at best {quicker['times']:.2f} ({quicker['work']}), at worst {slower['times']:.2f} ({slower['work']})."
+        f"Over {len(rows)} works, version {now} takes {statistics.geometric_mean(column(rows, 'times')):.2f} times the"
+        f" processor time of {before} on average; at best {quicker['times']:.2f} ({quicker['work']}), at worst"
+        f" {slower['times']:.2f} ({slower['work']})."
     )
     page.figures.append(benchmark_figure(figures))
     page.table("works", rows)
     return page
 
 
-def _row(value: dict[str, Any]) -> dict[str, Any]:
+def _row(value: Row) -> Row:
     ratios = [now / max(before, 1e-9) for now, before in zip(value["now"], value["before"], strict=True)]
     return {
         "work": value["work"],

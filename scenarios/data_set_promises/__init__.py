@@ -19,8 +19,7 @@ from scenarios.data_set_promises.drawn_panels import SIZE, drawn_panel
 from scenarios.data_set_promises.forecast_cells import forecast_part, foretold
 from scenarios.data_set_promises.panels import folder_of, nodes_of_set, panel_names, read_panel
 from scenarios.data_set_promises.splits import PromiseCell, play_cell
-from scenarios.kit.report import ConditionVerdict, Figure, Report
-from scenarios.kit.scenario import Context, Done, Part, Scenario
+from scenarios.kit import ConditionVerdict, Context, Done, Figure, Part, Report, Scenario
 
 OURS = "staggered fronts"
 WITHOUT = f"{OURS}, without climbs"

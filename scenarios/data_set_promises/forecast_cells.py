@@ -35,8 +35,7 @@ from scenarios.data_set_promises.boards import Board, own_family
 from scenarios.data_set_promises.drawn_panels import drawn_panel
 from scenarios.data_set_promises.panels import folder_of, read_panel
 from scenarios.data_set_promises.splits import CONFIDENCE, SHARES, CountTests, OrderItems, PromiseCell
-from scenarios.kit.report import ConditionVerdict
-from scenarios.kit.scenario import Context, Part
+from scenarios.kit import ConditionVerdict, Context, Part
 
 RISKS = (0.05, 0.02, 0.01)
 LABELS = (100, 200, 400, 800)

@@ -19,8 +19,8 @@ import numpy as np
 import rrf_design as rrf
 from scenarios.declared_relations.bent_fields import judge_bent
 from scenarios.declared_relations.jointly import judge_joint
-from scenarios.kit.report import ConditionVerdict, Report
-from scenarios.kit.scenario import Context, Done, Part, Scenario
+from scenarios.kit import Context, Done, Part, Report, Row, Scenario, batches, grouped, seeds_of, totals, values
+from scenarios.kit.exact_elimination import semidefinite
 from scenarios.protection import choices, holds
 
 QUESTIONS = ("several nodes", "rivals", "tails", "nonlinear", "nonlinear premises", "joint noise")
@@ -144,19 +144,11 @@ def judge_tail(seed: int) -> bool:
 def _covers(matrix: Any, gain: Fraction) -> bool:
     """gain²·I − BᵀB is positive semidefinite, by elimination in rationals."""
     exact = [[Fraction(float(x)) for x in row] for row in matrix]
-    order = len(exact[0])
-    work = [[-sum((row[i] * row[j] for row in exact), Fraction(0)) for j in range(order)] for i in range(order)]
-    for i in range(order):
-        work[i][i] += gain**2
-    for p in range(order):
-        if work[p][p] < 0 or (work[p][p] == 0 and any(work[i][p] != 0 for i in range(p + 1, order))):
-            return False
-        for i in range(p + 1, order):
-            if work[i][p] != 0:
-                ratio = work[i][p] / work[p][p]
-                for j in range(p + 1, order):
-                    work[i][j] -= ratio * work[p][j]
-    return True
+    order = range(len(exact[0]))
+    squares = [[-sum((row[i] * row[j] for row in exact), Fraction(0)) for j in order] for i in order]
+    for i in order:
+        squares[i][i] += gain**2
+    return semidefinite(squares)
 
 
 def products(seed: int) -> tuple[Any, dict[str, float], list[tuple[list[int], int]]]:
@@ -250,51 +242,29 @@ JUDGES = {
 
 
 def parts(context: Context) -> list[Part]:
-    return [
-        {"question": question, "first": first, "count": min(BATCH, context["fields"] - first)}
-        for question in QUESTIONS
-        for first in range(0, context["fields"], BATCH)
-    ]
+    return [batch for question in QUESTIONS for batch in batches(context["fields"], BATCH, question=question)]
 
 
-def run(context: Context, part: Part) -> dict[str, Any]:
-    seeds = range(part["first"], part["first"] + part["count"])
-    failed = [seed for seed in seeds if not JUDGES[part["question"]](seed)]
-    return {"question": part["question"], "fields": len(seeds), "failed": len(failed)}
+def run(context: Context, part: Part) -> Row:
+    failed = [seed for seed in seeds_of(part) if not JUDGES[part["question"]](seed)]
+    return {"question": part["question"], "fields": part["count"], "failed": len(failed)}
 
 
 def report(context: Context, done: Sequence[Done]) -> Report:
-    rows = []
-    for question in QUESTIONS:
-        mine = [item.value for item in done if item.part["question"] == question]
-        rows.append({"question": question, **{key: sum(v[key] for v in mine) for key in ("fields", "failed")}})
-    page = Report()
-    page.answer = _answer(rows)
-    page.verdicts.extend(
-        [
-            ConditionVerdict.of(
-                row["question"].replace(" ", "-"), row["failed"] == 0, f"{row['failed']} of {row['fields']} failed"
-            )
-            for row in rows
-        ]
-    )
-    page.table("fields", rows)
-    page.bars(
-        "held",
-        [f"{TOPICS[row['question']]}: {row['failed']:,} failed" for row in rows],
-        [row["fields"] - row["failed"] for row in rows],
-        y="files that mean what they declare",
-    )
-    return page
-
-
-def _answer(rows: Sequence[dict[str, Any]]) -> str:
-    fields, failed = (sum(row[key] for row in rows) for key in ("fields", "failed"))
+    rows = grouped(values(done), "question", "fields=sum failed=sum")
+    fields, failed = totals(rows, "fields failed").values()
+    page = context.page()
+    for row in rows:
+        page.none(row["question"].replace(" ", "-"), row["failed"], f"of {row['fields']} failed")
     pieces = [f"{TOPICS[row['question']]} {row['fields'] - row['failed']:,} of {row['fields']:,}" for row in rows]
-    return (
+    page.answer = (
         f"{fields - failed:,} of {fields:,} random problem files mean what they declare, checked in exact arithmetic:"
         f" {'; '.join(pieces)}."
     )
+    page.table("fields", rows)
+    held = {f"{TOPICS[row['question']]}: {row['failed']:,} failed": row["fields"] - row["failed"] for row in rows}
+    page.bars("held", held, y="files that mean what they declare")
+    return page
 
 
 SCENARIO = Scenario.declared("declared-relations", parts, run, report)

@@ -15,9 +15,8 @@ import numpy as np
 from rrf_design.repairing.programs import robust_scale
 from scenarios.data_set_promises.panels import folder_of, panel_kind, panel_names, read_panel
 from scenarios.error_directions.directions import chance, gauge, pattern_error, shares, worst_directions
+from scenarios.kit import Context, Done, Part, Report, Scenario, column, where
 from scenarios.kit.designs import DESIGNS, NODES
-from scenarios.kit.report import ConditionVerdict, Figure, Report
-from scenarios.kit.scenario import Context, Done, Part, Scenario
 from scenarios.premise_on_real_answers.cells import GOLD, SILENT, patterns, ratio_interval
 from scenarios.real_model import answers, fields, logs
 
@@ -87,25 +86,9 @@ def _log(context: Context, part: Part) -> dict[str, Any]:
 def report(context: Context, done: Sequence[Done]) -> Report:
     strata, directions = [], []
     for d in done:
-        name = d.part.get("panel") or f"{d.part['task']}, {d.part['model']}"
-        rows = d.value["rows"]
-        if not rows:
-            strata.append(
-                {
-                    "stratum": name,
-                    "fields": d.value["fields"],
-                    "with_error": 0,
-                    "clusters": 0,
-                    "gauge": None,
-                    "low": None,
-                    "high": None,
-                    "uncorrelated": 0.25,
-                    "by_chance": d.value["chance"],
-                }
-            )
-            continue
+        name, rows = d.part.get("panel") or f"{d.part['task']}, {d.part['model']}", d.value["rows"]
         clusters = [row[0] for row in rows]
-        value, low, high = _mean(context, [row[1] for row in rows], clusters)
+        value, low, high = _mean(context, [row[1] for row in rows], clusters) if rows else (None, None, None)
         strata.append(
             {
                 "stratum": name,
@@ -119,7 +102,7 @@ def report(context: Context, done: Sequence[Done]) -> Report:
                 "by_chance": d.value["chance"],
             }
         )
-        for place, design in enumerate(DESIGNS):
+        for place, design in enumerate(DESIGNS if rows else ()):
             along = [row[2][place][0] for row in rows]
             alone = [row[2][place][1] for row in rows]
             # Equal shares differ by rounding alone: a page shows 0 for them, on every machine.
@@ -131,26 +114,30 @@ def report(context: Context, done: Sequence[Done]) -> Report:
                     "gamma_1": design.published,
                     "witness": sum(along) / len(along),
                     "uncorrelated": sum(alone) / len(alone),
-                    "excess": more[0],
-                    "low": more[1],
-                    "high": more[2],
+                    **dict(zip(("excess", "low", "high"), more, strict=True)),
                 }
             )
     judged = [row for row in strata if row["clusters"] >= ENOUGH]
     above = [row for row in judged if row["low"] > max(row["uncorrelated"], row["by_chance"] or 0.0)]
-    shown = [row["gauge"] for row in judged]
-    answer = "No stratum has enough fields with an error to say anything."
+    page = context.page()
+    page.answer = "No stratum has enough fields with an error to say anything."
     if judged:
+        shown = column(judged, "gauge")
         word = "Yes" if len(above) == len(judged) else "In part"
-        answer = (
+        page.answer = (
             f"{word}, answers err together: {min(shown):.0%} to {max(shown):.0%} of the error of four answers (by"
             " energy) is an error that all four share, which no comparison among them can see, against 25 % if their"
             f" errors were uncorrelated; in {len(above)} of {len(judged)} data sets with enough errors the interval"
             " lies above that, and above chance agreement where the options are few."
         )
-    page = Report()
-    page.answer = answer
-    page.verdicts.extend(_verdicts(context, judged, above, directions))
+    names, open_ = column(judged, "stratum"), "quick size" if context.quick else "no stratum has enough fields"
+    own = [row for row in where(directions, design="typed_complete") if row["stratum"] in names]
+    for key, good, of in (
+        ("gauge", sum(row["low"] > row["uncorrelated"] for row in judged), len(judged)),
+        ("chance", len(above), len(judged)),
+        ("witness", sum(row["low"] > 0 for row in own), len(own)),
+    ):
+        page.check(key, good == of, f"in {good} of {of} strata", unless=(context.quick or not judged) and open_)
     page.table(
         "gauge",
         strata,
@@ -158,15 +145,17 @@ def report(context: Context, done: Sequence[Done]) -> Report:
         " from resampling items (programs: families). `uncorrelated`: errors of different nodes without a"
         " common part; `by_chance`: nodes that are wrong independently and pick any wrong option alike.",
     )
-    page.table(
-        "witness",
-        directions,
-        shown=None,
+    page.table("witness", directions, shown=None)
+    page.bars(
+        "gauge",
+        {f"{row['stratum']} ({row['with_error']})": 100 * row["gauge"] for row in strata if row["gauge"] is not None},
+        y="percent of the error's energy in the gauge",
+        caption="In brackets the fields with an error. Uncorrelated errors have 25 percent there, an error that all"
+        " four answers share has 100.",
     )
-    page.figures.append(_figure(strata))
+    few = [row["stratum"] for row in strata if row["clusters"] < ENOUGH]
     page.notes.append(
-        f"Strata with fewer than {ENOUGH} clusters are shown and decide nothing:"
-        f" {', '.join(r['stratum'] for r in strata if r['clusters'] < ENOUGH) or 'none'}."
+        f"Strata with fewer than {ENOUGH} clusters are shown and decide nothing: {', '.join(few) or 'none'}."
     )
     return page
 
@@ -176,42 +165,6 @@ def _mean(context: Context, values: Sequence[float], clusters: Sequence[str]) ->
     sums = np.asarray(np.bincount(place, values, minlength=len(names)), dtype=np.float64)
     counts = np.asarray(np.bincount(place, minlength=len(names)), dtype=np.float64)
     return ratio_interval(sums, counts, draws=context["draws"], seed=context["seed"])
-
-
-def _verdicts(
-    context: Context,
-    judged: Sequence[dict[str, Any]],
-    above: Sequence[dict[str, Any]],
-    directions: Sequence[dict[str, Any]],
-) -> list[ConditionVerdict]:
-    if context.quick or not judged:
-        reason = "quick size" if context.quick else "no stratum has enough fields"
-        return [ConditionVerdict.open(key, reason) for key in ("gauge", "chance", "witness")]
-    names = {row["stratum"] for row in judged}
-    higher = [row["stratum"] for row in judged if row["low"] > row["uncorrelated"]]
-    own = [row for row in directions if row["stratum"] in names and row["design"] == "typed_complete"]
-    more = [row["stratum"] for row in own if row["low"] > 0]
-    return [
-        ConditionVerdict.of("gauge", len(higher) == len(judged), f"in {len(higher)} of {len(judged)} strata"),
-        ConditionVerdict.of("chance", len(above) == len(judged), f"in {len(above)} of {len(judged)} strata"),
-        ConditionVerdict.of("witness", len(more) == len(own), f"in {len(more)} of {len(own)} strata"),
-    ]
-
-
-def _figure(strata: Sequence[dict[str, Any]]) -> Figure:
-    from scenarios.kit.plots import bars
-
-    shown = [row for row in strata if row["gauge"] is not None]
-    return bars(
-        "gauge",
-        [f"{row['stratum']} ({row['with_error']})" for row in shown],
-        [100 * row["gauge"] for row in shown],
-        y="percent of the error's energy in the gauge",
-        caption=(
-            "In brackets the fields with an error. Uncorrelated errors have 25 percent there, an error that all four"
-            " answers share has 100."
-        ),
-    )
 
 
 SCENARIO = Scenario.declared("error-directions", parts, run, report)

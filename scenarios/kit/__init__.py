@@ -16,13 +16,14 @@ rough_server    a chat server that behaves as badly as real ones do
 
 from __future__ import annotations
 
-from scenarios.kit.report import ConditionStatus, Figure, Report
+from scenarios.kit.report import ConditionStatus, ConditionVerdict, Figure, Report, Table
 from scenarios.kit.rows import (
     Row,
     Rows,
     batches,
     column,
     count,
+    curve,
     grouped,
     groups,
     mean,
@@ -37,11 +38,12 @@ from scenarios.kit.rows import (
     where,
 )
 from scenarios.kit.scenario import Context, Done, Part, Scenario
-from scenarios.kit.timing import Benchmark, seconds, side_by_side
+from scenarios.kit.timing import Benchmark, seconds, side_by_side, single_threaded
 
 __all__ = [
     "Benchmark",
     "ConditionStatus",
+    "ConditionVerdict",
     "Context",
     "Done",
     "Figure",
@@ -50,9 +52,11 @@ __all__ = [
     "Row",
     "Rows",
     "Scenario",
+    "Table",
     "batches",
     "column",
     "count",
+    "curve",
     "grouped",
     "groups",
     "mean",
@@ -63,6 +67,7 @@ __all__ = [
     "seconds",
     "seeds_of",
     "side_by_side",
+    "single_threaded",
     "summary",
     "totals",
     "values",

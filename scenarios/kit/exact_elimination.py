@@ -36,22 +36,30 @@ class ExactGram:
         order = sorted(range(len(columns)), key=lambda place: inside[place])
         work = [[fmpq(scale * self.gram[columns[i], columns[j]]) for j in order] for i in order]
         first = inside.count(False)
-        for p in range(len(order)):
-            if p >= first:
-                work[p][p] -= shift
-        for p in range(len(order)):
-            pivot = work[p][p]
-            if pivot < 0 or (strictly and p >= first and pivot == 0):
+        for p in range(first, len(order)):
+            work[p][p] -= shift
+        return semidefinite(work, first if strictly else None)
+
+
+def semidefinite(work: list[list[Any]], definite_from: int | None = None) -> bool:
+    """Is a symmetric matrix of exact numbers positive semidefinite? It is eliminated in place.
+
+    Pivots from `definite_from` on must be positive.
+    """
+    size = len(work)
+    for p in range(size):
+        pivot = work[p][p]
+        if pivot < 0 or (definite_from is not None and p >= definite_from and pivot == 0):
+            return False
+        if pivot == 0:
+            if any(work[i][p] != 0 for i in range(p + 1, size)):
                 return False
-            if pivot == 0:
-                if any(work[i][p] != 0 for i in range(p + 1, len(order))):
-                    return False
-                continue
-            for i in range(p + 1, len(order)):
-                if work[i][p] != 0:
-                    ratio = work[i][p] / pivot
-                    row, own = work[i], work[p]
-                    for j in range(i, len(order)):
-                        row[j] -= ratio * own[j]
-                        work[j][i] = row[j]
-        return True
+            continue
+        for i in range(p + 1, size):
+            if work[i][p] != 0:
+                ratio = work[i][p] / pivot
+                row, own = work[i], work[p]
+                for j in range(i, size):
+                    row[j] -= ratio * own[j]
+                    work[j][i] = row[j]
+    return True

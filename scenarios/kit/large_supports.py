@@ -16,7 +16,7 @@ from scipy import sparse
 
 import rrf_design as rrf
 from rrf_design.builders import from_matrix
-from scenarios.kit.report import ConditionVerdict
+from scenarios.kit import Report
 from solvers import delivered_margin, margin, support_margin
 
 SPOILED = (
@@ -88,7 +88,7 @@ def measured(instance: Mapping[str, Any], matrix: Any) -> dict[str, Any]:
     return row
 
 
-def reproved(instance: Mapping[str, Any], *, seed: int = 0) -> dict[str, Any]:
+def reproved(instance: Mapping[str, Any], seed: int = 0) -> dict[str, Any]:
     """One field solved, certified and verified, in processor time on one core: `deliver` n: every
     n-th value, `unit` n: n nodes in a row fail together.
     """
@@ -172,7 +172,7 @@ def _status(solved: Mapping[str, Any]) -> str:
     return "no bound" if solved["status"] != "exact" and solved["share"] <= 0.0 else str(solved["status"])
 
 
-def large_verdicts(rows: Sequence[dict[str, Any]], *, quick: bool) -> list[ConditionVerdict]:
+def judge_large(page: Report, rows: Sequence[dict[str, Any]]) -> None:
     asked = [row for row in rows if row.get("exact", True)]
     done = [row for row in asked if row["limited"]["status"] == "exact"]
     agree = all(
@@ -186,15 +186,9 @@ def large_verdicts(rows: Sequence[dict[str, Any]], *, quick: bool) -> list[Condi
         f"{len(done)} of {len(asked)} exact within their limits; {'all' if agree else 'not all'} agree with the search"
         " for small supports"
     )
-    cost = f"a limit costs {max(costs, default=1.0):.3g} times the time without"
-    return [
-        ConditionVerdict.of("large", agree and len(done) == len(asked), words),
-        (
-            ConditionVerdict.open("limit", f"{cost} (quick size)")
-            if quick
-            else ConditionVerdict.of("limit", max(costs, default=1.0) <= 1.1, cost)
-        ),
-    ]
+    page.check("large", agree and len(done) == len(asked), words)
+    dearest = max(costs, default=1.0)
+    page.at_full("limit", dearest <= 1.1, f"a limit costs {dearest:.3g} times the time without")
 
 
 def small_field(seed: int) -> Any:

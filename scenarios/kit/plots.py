@@ -71,16 +71,16 @@ def points(
     return draw(name, paint, caption=caption)
 
 
-def bars(name: str, labels: Sequence[str], heights: Sequence[float], *, y: str, caption: str = "") -> Figure:
+def bars(name: str, heights: Mapping[str, float], *, y: str, caption: str = "") -> Figure:
     """One horizontal bar per label, first on top."""
 
     def paint(axes: Any) -> None:
-        places = list(range(len(labels)))[::-1]
-        axes.barh(places, heights, color=COLOURS[0])
-        axes.set_yticks(places, labels)
+        places = list(range(len(heights)))[::-1]
+        axes.barh(places, list(heights.values()), color=COLOURS[0])
+        axes.set_yticks(places, list(heights))
         axes.set_xlabel(y, loc="right")  # long labels leave little room for the axis
 
-    return draw(name, paint, caption=caption, size=(6.4, 0.9 + 0.3 * len(labels)))
+    return draw(name, paint, caption=caption, size=(6.4, 0.9 + 0.3 * len(heights)))
 
 
 def _finish(axes: Any, x: str, y: str, log_x: bool, log_y: bool, *, many: bool) -> None:

@@ -105,25 +105,36 @@ class Report:
     def violated(self) -> tuple[str, ...]:
         return tuple(v.key for v in self.verdicts if v.status is ConditionStatus.VIOLATED)
 
+    @property
+    def met(self) -> int:
+        """How many of the conditions judged so far are met."""
+        return sum(v.status is ConditionStatus.MET for v in self.verdicts)
+
     def check(self, key: str, met: bool, seen: str, *, unless: str | bool | None = None) -> None:
         """The verdict on a condition; `unless`: the reason why this run can't judge it, if it
         can't.
         """
         self.verdicts.append(ConditionVerdict.open(key, str(unless)) if unless else ConditionVerdict.of(key, met, seen))
 
+    def open(self, keys: Sequence[str], reason: str) -> None:
+        """Conditions that this run can't judge."""
+        self.verdicts += [ConditionVerdict.open(key, reason) for key in keys]
+
     def none(self, key: str, bad: int, rest: str, *, unless: str | bool | None = None) -> None:
         """A condition that nothing breaks: `bad` is how often it was, `rest` of how many what."""
         self.check(key, bad == 0, f"{bad} {rest}", unless=unless)
 
-    def benchmark(
-        self, figures: Sequence[Benchmark], caption: str = "", *, judged: Sequence[str] | None = None
-    ) -> None:
+    def at_full(self, key: str, met: bool, seen: str) -> None:
+        """A condition that the quick size can't decide."""
+        self.check(key, met, seen, unless=self.quick and f"{seen} (quick size)")
+
+    def benchmark(self, figures: Sequence[Benchmark], *, judged: Sequence[str] | None = None) -> None:
         """Measured figures: their verdicts (of those in `judged`, or all), picture and table."""
         from scenarios.kit.timing import benchmark_figure, benchmark_table
 
         self.verdicts += [f.verdict(quick=self.quick) for f in figures if judged is None or f.key in judged]
         self.figures.append(benchmark_figure(figures))
-        self.tables.append(benchmark_table(figures, caption=caption))
+        self.tables.append(benchmark_table(figures))
 
     def table(self, name: str, rows: Sequence[Mapping[str, Any]], caption: str = "", *, shown: int | None = 60) -> None:
         """A table from one mapping per row, all with the same keys; `shown` rows are on the
@@ -139,9 +150,9 @@ class Report:
         """A figure with one cloud of points per series; see `scenarios.kit.plots.points`."""
         self._draw("points", name, series, **options)
 
-    def bars(self, name: str, labels: Sequence[str], heights: Sequence[float], **options: Any) -> None:
+    def bars(self, name: str, heights: Mapping[str, float], **options: Any) -> None:
         """A figure with one horizontal bar per label; see `scenarios.kit.plots.bars`."""
-        self._draw("bars", name, labels, heights, **options)
+        self._draw("bars", name, heights, **options)
 
     def draw(self, name: str, paint: Callable[[Any], None], **options: Any) -> None:
         """A figure painted on one matplotlib axes; see `scenarios.kit.plots.draw`."""

@@ -50,6 +50,11 @@ def column(rows: Rows, name: str) -> list[Any]:
     return [row[name] for row in rows]
 
 
+def curve(rows: Rows, x: str, y: str) -> tuple[list[Any], list[Any]]:
+    """Two columns, as a picture takes them."""
+    return column(rows, x), column(rows, y)
+
+
 def pick(row: Mapping[str, Any], names: str) -> Row:
     return {name: row[name] for name in names.split()}
 

@@ -202,16 +202,17 @@ class Scenario:
             result[name] = value
         return result
 
-    def judged(self, context: Context, done: Sequence[Done]) -> Report:
-        """The report, with the captions and notes of the protocol.
-
-        Every expectation has exactly one verdict, and there is no verdict on anything else.
-        """
-        outcome = self.report(context, done)
+    def check(self, outcome: Report) -> None:
+        """Every expectation has exactly one verdict, and there is no verdict on anything else."""
         wanted = [expectation.key for expectation in self.expected]
         given = [verdict.key for verdict in outcome.verdicts]
         if sorted(wanted) != sorted(given):
             raise ValueError(f"scenario {self.name!r}: expectations {wanted} but verdicts {given}")
+
+    def judged(self, context: Context, done: Sequence[Done]) -> Report:
+        """The report, checked, with the captions and notes of the protocol."""
+        outcome = self.report(context, done)
+        self.check(outcome)
         told = self.captions
         return replace(
             outcome,

@@ -11,9 +11,11 @@ import statistics
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from scenarios.kit.report import ConditionVerdict, Figure, Table
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,34 +78,42 @@ def side_by_side(
     )
 
 
+def single_threaded(work: Callable[..., T], *given: Any) -> T:
+    """What the work returns, done on one thread of this process."""
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(1):
+        return work(*given)
+
+
 @dataclass(frozen=True, slots=True)
 class Benchmark:
-    """One measured figure beside what it was measured against and what it must reach (None:
-    published only).
-    """
+    """One measured figure beside what it was measured against, and what it must reach."""
 
     key: str
     work: str
     against: str
     value: float
     unit: str = "×"
-    required: float | None = None
-    at_most: bool = False
+    at_most: float | None = None
+    at_least: float | None = None
     detail: str = ""
 
     @property
+    def required(self) -> float | None:
+        return self.at_least if self.at_most is None else self.at_most
+
+    @property
     def met(self) -> bool | None:
-        if self.required is None:
-            return None
-        return self.value <= self.required if self.at_most else self.value >= self.required
+        if self.at_most is not None:
+            return self.value <= self.at_most
+        return None if self.at_least is None else self.value >= self.at_least
 
     def verdict(self, *, quick: bool = False) -> ConditionVerdict:
         """The verdict on the expectation of the same key; a quick size decides nothing about
         speed.
         """
-        bound = (
-            "" if self.required is None else f", {'at most' if self.at_most else 'at least'} {self.required:g} wanted"
-        )
+        bound = f", at {'least' if self.at_most is None else 'most'} {self.required:g} wanted" if self.required else ""
         seen = f"{self.value:.4g} {self.unit}{bound}"
         if quick or self.met is None:
             return ConditionVerdict.open(self.key, f"{seen} ({'quick size' if quick else 'published only'})")
@@ -118,7 +128,7 @@ def benchmark_table(figures: Sequence[Benchmark], *, name: str = "figures", capt
             "against": figure.against,
             "value": figure.value,
             "unit": figure.unit,
-            "required": None if figure.required is None else f"{'≤' if figure.at_most else '≥'} {figure.required:g}",
+            "required": figure.required and f"{'≥' if figure.at_most is None else '≤'} {figure.required:g}",
             "met": None if figure.met is None else ("yes" if figure.met else "no"),
             "detail": figure.detail,
         }
@@ -158,4 +168,4 @@ def benchmark_figure(figures: Sequence[Benchmark]) -> Figure:
 def _beyond(figure: Benchmark) -> float:
     required = figure.required or 1.0
     value = max(figure.value, 1e-12)
-    return required / value if figure.at_most else value / required
+    return value / required if figure.at_most is None else required / value

@@ -19,8 +19,22 @@ from numpy.typing import NDArray
 from rrf_design import Noise, certify
 from rrf_design.certificates import Tail
 from rrf_design.problem import Problem
-from scenarios.kit.report import ConditionVerdict, Figure, Report
-from scenarios.kit.scenario import Context, Done, Part, Scenario
+from scenarios.kit import (
+    Context,
+    Done,
+    Part,
+    Report,
+    Row,
+    Rows,
+    Scenario,
+    batches,
+    column,
+    curve,
+    seeds_of,
+    totals,
+    values,
+    where,
+)
 from scenarios.noise_laws import shared
 from solvers import margin
 from solvers.decoding import SupportDecoder
@@ -77,29 +91,23 @@ def parts(context: Context) -> list[Part]:
         *({"correlation": value} for value in CORRELATIONS),
         *({"tau": tau} for tau in TAUS),
         {"what": "tail"},
-        *(
-            {"shared": first, "count": min(BATCH, context["fields"] - first)}
-            for first in range(0, context["fields"], BATCH)
-        ),
+        *batches(context["fields"], BATCH, what="shared"),
         *({"common": value} for value in CORRELATIONS),
         *({"ratio": ratio} for ratio in (0.05, 0.3, 1.0, 3.0)),
     ]
 
 
-def run(context: Context, part: Part) -> dict[str, Any]:
+def run(context: Context, part: Part) -> Row:
+    options = {"trials": context["trials"], "seed": context["seed"]}
     if "law" in part:
-        return coverage(part["law"], part["delta"], trials=context["trials"], seed=context["seed"])
-    if "correlation" in part:
-        return whitening(part["correlation"], trials=context["trials"], seed=context["seed"])
-    if "tau" in part:
-        return shrinking(part["tau"], trials=context["trials"], seed=context["seed"])
-    if "shared" in part:
-        return shared.batch(part["shared"], part["count"])
-    if "common" in part:
-        return shared.coverage(part["common"], trials=context["trials"], seed=context["seed"])
-    if "ratio" in part:
-        return lower_bound(part["ratio"], trials=context["trials"], seed=context["seed"])
-    return tail(trials=context["trials"] // 10, seed=context["seed"])
+        return coverage(part["law"], part["delta"], **options)
+    if part.get("what") == "shared":
+        return shared.batch(seeds_of(part))
+    if part.get("what") == "tail":
+        return tail(trials=context["trials"] // 10, seed=context["seed"])
+    (kind, value), *_ = part.items()
+    study = {"correlation": whitening, "tau": shrinking, "common": shared.coverage, "ratio": lower_bound}
+    return study[kind](value, **options)
 
 
 def _errors(matrix: Array, noise: Array, rng: np.random.Generator) -> list[float]:
@@ -250,18 +258,14 @@ def lower_bound(ratio: float, *, trials: int, seed: int) -> dict[str, Any]:
 
 
 def report(context: Context, done: Sequence[Done]) -> Report:
-    found: dict[str, list[dict[str, Any]]] = {}
-    for d in done:
-        found.setdefault(next(iter(d.part)), []).append(d.value)
-    covered, white, shrunk, lower = (found[key] for key in ("law", "correlation", "tau", "ratio"))
-    tails = found["what"][0]
-    fields = {key: sum(row[key] for row in found["shared"]) for key in found["shared"][0]}
-    common = found["common"]
+    covered, white, shrunk, lower = (values(done, key) for key in ("law", "correlation", "tau", "ratio"))
+    (tails,), common = values(done, what="tail"), values(done, "common")
+    fields = totals(values(done, what="shared"), "fields singular held uncovered wrong above")
     bounded = [row for row in covered if not row["law"].startswith("student")]
-    heavy = next(row for row in covered if row["law"] == "student" and row["delta"] == LEVELS[-1])
+    (heavy,) = where(covered, law="student", delta=LEVELS[-1])
     best = min(shrunk, key=lambda row: row["outside_radius"])
     worst = max(shrunk, key=lambda row: row["claimed_over_true"])
-    page = Report()
+    page = context.page()
     page.answer = (
         "They hold where their assumptions do, and two of these matter: promised radii are kept under Gaussian and"
         f" bounded noise and broken by heavy tails ({heavy['share_outside']:.1%} outside where {heavy['delta']:.1%}"
@@ -269,8 +273,28 @@ def report(context: Context, done: Sequence[Done]) -> Report:
         f" repeats without enough shrinkage claims {worst['claimed_over_true']:.1f} times the true margin, and its"
         f" 95 % radius is left in {worst['outside_radius']:.0%} of draws."
     )
-    page.verdicts.extend(_verdicts(bounded, heavy, covered, white, shrunk, tails, lower))
-    page.verdicts.extend(_shared_verdicts(fields, common))
+    _judge_radii(page, covered, bounded, heavy)
+    falling = all(a["margin"] > b["margin"] for a, b in pairwise(white))
+    last, one = white[-1]["margin"], white[-1]["margin_of_one_check"]
+    told = f"from {white[0]['margin']:.4f} to {last:.4f}, one check {one:.4f}"
+    page.check("whitening", falling and abs(last - one) < 0.01, told)
+    first = shrunk[0]
+    page.check(
+        "shrinkage",
+        first["claimed_over_true"] > 1 and first["outside_radius"] > first["allowed"],
+        f"at τ = {first['tau']:g} {first['claimed_over_true']:.2f} times the true margin,"
+        f" {first['outside_radius']:.1%} outside",
+    )
+    rest = f"of {tails['trials']} outside; at most {tails['largest_share_of_bound']:.0%} of the bound"
+    page.none("tail", tails["broken"], rest)
+    least = min(column(lower, "least_over_bound"))
+    page.check("lower", least >= 1, f"the best estimator has {least:.2f} times the bound")
+    bad = fields["uncovered"] + fields["wrong"] + fields["above"]
+    page.none("shared", bad, f"of {fields['held']} parts of {fields['fields']} fields ({fields['singular']} singular)")
+    most = max(row["outside"] - 4 * (0.05 * 0.95 / row["draws"]) ** 0.5 for row in common)
+    naive = max(column(common, "outside_if_taken_for_independent"))
+    told = f"largest share outside {max(column(common, 'outside')):.4f}; {naive:.4f} if taken for independent"
+    page.check("common", most <= 0.05 < naive, told)
     page.table("coverage", covered)
     page.table("whitening", white)
     page.table(
@@ -283,7 +307,17 @@ def report(context: Context, done: Sequence[Done]) -> Report:
     page.table("shared", common)
     page.table("tail", [tails])
     page.table("lower-bound", lower)
-    page.figures.append(_figure(shrunk))
+    page.lines(
+        "shrinkage",
+        {
+            "claimed over true margin": curve(shrunk, "tau", "claimed_over_true"),
+            "share of draws outside the 95 % radius": curve(shrunk, "tau", "outside_radius"),
+        },
+        x="shrinkage τ",
+        y="ratio, share",
+        log_x=True,
+        caption="A covariance from few repeats: without shrinkage it claims too much and covers too little.",
+    )
     page.notes.append(
         f"Least exceedance of the estimated radius: {best['outside_radius']:.1%} at τ = {best['tau']:g}. More"
         " shrinkage treats correlated rows as independent, less trusts an estimate with more unknowns than"
@@ -292,100 +326,22 @@ def report(context: Context, done: Sequence[Done]) -> Report:
     return page
 
 
-def _verdicts(
-    bounded: Sequence[dict[str, Any]],
-    heavy: dict[str, Any],
-    covered: Sequence[dict[str, Any]],
-    white: Sequence[dict[str, Any]],
-    shrunk: Sequence[dict[str, Any]],
-    tails: dict[str, Any],
-    lower: Sequence[dict[str, Any]],
-) -> list[ConditionVerdict]:
-    def most(row: dict[str, Any]) -> float:
+def _judge_radii(page: Report, covered: Rows, bounded: Rows, heavy: Any) -> None:
+    def most(row: Any) -> float:
         """The allowed share and four standard errors."""
         return float(row["delta"] + 4 * (row["delta"] * (1 - row["delta"]) / row["trials"]) ** 0.5)
 
     off = [f"{row['law']}, δ = {row['delta']:g}" for row in bounded if row["share_outside"] > most(row)]
-    median = [row for row in covered if row["law"] == LAWS[-1]]
-    broken = sum(row["bound_broken"] for row in bounded)
-    falling = all(a["margin"] > b["margin"] for a, b in pairwise(white))
-    near = abs(white[-1]["margin"] - white[-1]["margin_of_one_check"])
-    optimistic = shrunk[0]["claimed_over_true"] > 1 and shrunk[0]["outside_radius"] > shrunk[0]["allowed"]
-    least = min(row["least_over_bound"] for row in lower)
-    return [
-        ConditionVerdict.of(
-            "gaussian",
-            not off,
-            "; ".join(off) or f"largest share outside {max(r['share_outside'] for r in bounded):.4f}",
-        ),
-        ConditionVerdict.of(
-            "bound", broken == 0, f"{broken} of {sum(r['repairs'] for r in bounded)} repairs outside 2ε_δ/γ"
-        ),
-        ConditionVerdict.of(
-            "heavy",
-            heavy["share_outside"] > most(heavy),
-            f"{heavy['share_outside']:.2%} outside at δ = {heavy['delta']:g}",
-        ),
-        ConditionVerdict.of(
-            "median",
-            all(row["share_outside"] <= most(row) for row in median),
-            f"largest share outside {max(r['share_outside'] for r in median):.4f}",
-        ),
-        ConditionVerdict.of(
-            "whitening",
-            falling and near < 0.01,
-            f"from {white[0]['margin']:.4f} to {white[-1]['margin']:.4f}, one check"
-            f" {white[-1]['margin_of_one_check']:.4f}",
-        ),
-        ConditionVerdict.of(
-            "shrinkage",
-            optimistic,
-            f"at τ = {shrunk[0]['tau']:g} {shrunk[0]['claimed_over_true']:.2f} times the true margin,"
-            f" {shrunk[0]['outside_radius']:.1%} outside",
-        ),
-        ConditionVerdict.of(
-            "tail",
-            tails["broken"] == 0,
-            f"{tails['broken']} of {tails['trials']} outside; at most {tails['largest_share_of_bound']:.0%} of the"
-            " bound",
-        ),
-        ConditionVerdict.of("lower", least >= 1, f"the best estimator has {least:.2f} times the bound"),
-    ]
-
-
-def _shared_verdicts(fields: dict[str, int], common: Sequence[dict[str, Any]]) -> list[ConditionVerdict]:
-    bad = fields["uncovered"] + fields["wrong"] + fields["above"]
-    most = max(row["outside"] - 4 * (0.05 * 0.95 / row["draws"]) ** 0.5 for row in common)
-    naive = max(row["outside_if_taken_for_independent"] for row in common)
-    return [
-        ConditionVerdict.of(
-            "shared",
-            bad == 0,
-            f"{bad} of {fields['held']} parts of {fields['fields']} fields ({fields['singular']} singular)",
-        ),
-        ConditionVerdict.of(
-            "common",
-            most <= 0.05 < naive,
-            f"largest share outside {max(row['outside'] for row in common):.4f}; {naive:.4f} if taken for independent",
-        ),
-    ]
-
-
-def _figure(shrunk: Sequence[dict[str, Any]]) -> Figure:
-    from scenarios.kit.plots import lines
-
-    at = [row["tau"] for row in shrunk]
-    return lines(
-        "shrinkage",
-        {
-            "claimed over true margin": (at, [row["claimed_over_true"] for row in shrunk]),
-            "share of draws outside the 95 % radius": (at, [row["outside_radius"] for row in shrunk]),
-        },
-        x="shrinkage τ",
-        y="ratio, share",
-        log_x=True,
-        caption="A covariance from few repeats: without shrinkage it claims too much and covers too little.",
+    page.check(
+        "gaussian", not off, "; ".join(off) or f"largest share outside {max(column(bounded, 'share_outside')):.4f}"
     )
+    broken, repairs = totals(bounded, "bound_broken repairs").values()
+    page.none("bound", broken, f"of {repairs} repairs outside 2ε_δ/γ")
+    share = heavy["share_outside"]
+    page.check("heavy", share > most(heavy), f"{share:.2%} outside at δ = {heavy['delta']:g}")
+    middle = where(covered, law=LAWS[-1])
+    within = all(row["share_outside"] <= most(row) for row in middle)
+    page.check("median", within, f"largest share outside {max(column(middle, 'share_outside')):.4f}")
 
 
 SCENARIO = Scenario.declared("noise-laws", parts, run, report)

@@ -18,6 +18,8 @@ import numpy as np
 
 from rrf_design.certificates import certify
 from rrf_design.problem import Problem
+from scenarios.kit import count, totals
+from scenarios.kit.exact_elimination import semidefinite
 
 ROUNDING = 1e-9
 
@@ -107,19 +109,8 @@ def at_most_identity(left: Any, sigma: Any) -> bool:
         return fmpq_mat(*matrix.shape, [fmpq(*float(x).as_integer_ratio()) for x in matrix.ravel()])
 
     noise = exact(left) * exact(sigma) * exact(left).transpose()
-    size = left.shape[0]
-    one = fmpq(*(1.0 + ROUNDING).as_integer_ratio())
-    work = [[(one if i == j else fmpq(0)) - noise[i, j] for j in range(size)] for i in range(size)]
-    for p in range(size):
-        pivot = work[p][p]
-        if pivot < 0 or (pivot == 0 and any(work[i][p] != 0 for i in range(p + 1, size))):
-            return False
-        for i in range(p + 1, size):
-            if work[i][p] != 0:
-                ratio = work[i][p] / pivot
-                for j in range(p + 1, size):
-                    work[i][j] -= ratio * work[p][j]
-    return True
+    one, size = fmpq(*(1.0 + ROUNDING).as_integer_ratio()), range(left.shape[0])
+    return semidefinite([[(one if i == j else fmpq(0)) - noise[i, j] for j in size] for i in size])
 
 
 def enumerated(rows: Any, dims: list[int]) -> float:
@@ -145,13 +136,9 @@ def _as_one_block(problem: Any, dims: list[int], sigma: Any) -> float:
     return float(one.margin().upper)
 
 
-def batch(first: int, count: int) -> dict[str, Any]:
-    found = [judge(seed) for seed in range(first, first + count)]
-    return {
-        "fields": len(found),
-        "singular": sum(row["singular"] for row in found),
-        **{key: sum(row[key] for row in found) for key in ("held", "uncovered", "wrong", "above")},
-    }
+def batch(seeds: range) -> dict[str, Any]:
+    found = [judge(seed) for seed in seeds]
+    return {"fields": len(found), "singular": count(found, "singular"), **totals(found, "held uncovered wrong above")}
 
 
 def coverage(correlation: float, *, trials: int, seed: int) -> dict[str, Any]:

@@ -16,8 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from scenarios.kit.report import ConditionVerdict, Figure, Report
-from scenarios.kit.scenario import Context, Done, Part, Scenario
+from scenarios.kit import ConditionVerdict, Context, Done, Figure, Part, Report, Scenario
 from scenarios.paper_audit import coverage, figures, operators, printed_items, replays, statements
 from scenarios.paper_audit.figures import COEFFICIENT, LARGER, POOLED_FIELDS, ROUNDING, separated
 

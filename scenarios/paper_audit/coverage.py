@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from scenarios.kit.report import Table
+from scenarios.kit import Table
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from scenarios.kit.report import ConditionVerdict, Table
+from scenarios.kit import ConditionVerdict, Table
 
 Rows = Sequence[Mapping[str, Any]]
 

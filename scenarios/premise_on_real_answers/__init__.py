@@ -16,9 +16,8 @@ from typing import Any
 import numpy as np
 
 from scenarios.data_set_promises.panels import folder_of, gold_keys, nodes_of_set, panel_names, read_codes, read_panel
+from scenarios.kit import ConditionVerdict, Context, Done, Figure, Part, Report, Scenario
 from scenarios.kit.association import share
-from scenarios.kit.report import ConditionVerdict, Figure, Report
-from scenarios.kit.scenario import Context, Done, Part, Scenario
 from scenarios.premise_on_real_answers import cells, judges, prediction
 
 NAME = "premise-on-real-answers"

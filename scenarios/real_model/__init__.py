@@ -9,9 +9,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from rrf_design.models import Request
+from scenarios.kit import ConditionVerdict, Context, Done, Figure, Part, Report, Scenario, Table
 from scenarios.kit.designs import DESIGNS, prepared
-from scenarios.kit.report import ConditionVerdict, Figure, Report, Table
-from scenarios.kit.scenario import Context, Done, Part, Scenario
 from scenarios.real_model import audits, catalogue, fields, inference, natural, recomputed, work
 
 PAPER_ITEMS = {"mathematics": 128, "code": 64}

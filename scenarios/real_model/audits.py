@@ -13,8 +13,7 @@ import numpy as np
 from rrf_design.repairing import Failure
 from rrf_design.responses import sensitivity
 from rrf_design.responses.programs import extract
-from scenarios.kit import designs
-from scenarios.kit.report import Table
+from scenarios.kit import Table, designs
 from scenarios.real_model.fields import same
 from scenarios.real_model.natural import by_task
 from scenarios.real_model.work import Document, nodes_of, recall

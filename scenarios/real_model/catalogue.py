@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 
-from scenarios.kit.report import Table
+from scenarios.kit import Table
 from scenarios.real_model import programs
 from scenarios.real_model.answers import Item
 from scenarios.real_model.arithmetic import AskedExpression

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from scenarios.kit import Table
 from scenarios.kit.association import (
     Permutation,
     Prediction,
@@ -23,7 +24,6 @@ from scenarios.kit.association import (
     spearman,
     within_item_permutation,
 )
-from scenarios.kit.report import Table
 
 Row = Mapping[str, Any]
 ENOUGH_QUESTIONS = 20

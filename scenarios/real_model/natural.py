@@ -9,8 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from rrf_design.models import Request, Usage
-from scenarios.kit import designs
-from scenarios.kit.report import Table
+from scenarios.kit import Table, designs
 from scenarios.real_model import answers
 from scenarios.real_model.choices import BASELINES, CALLS
 from scenarios.real_model.work import Document, nodes_of, opportunity, recall

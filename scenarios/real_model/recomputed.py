@@ -18,9 +18,8 @@ import numpy as np
 
 from rrf_design.problem import Problem
 from rrf_design.responses.sandbox import Sandbox
-from scenarios.kit import designs
+from scenarios.kit import Table, designs
 from scenarios.kit.association import spearman
-from scenarios.kit.report import Table
 from scenarios.real_model import answers, fields, marks, programs, replay
 from scenarios.real_model.audits import reliability
 from scenarios.real_model.choices import natural_repair

@@ -19,10 +19,9 @@ from pathlib import Path
 from typing import Any
 
 from rrf_design.responses.sandbox import ProgramLimits, Sandbox
+from scenarios.kit import ConditionVerdict, Context, Done, Figure, Part, Report, Scenario
 from scenarios.kit.hostile_fields import FAMILIES, field, handed_over
 from scenarios.kit.large_supports import small_field
-from scenarios.kit.report import ConditionVerdict, Figure, Report
-from scenarios.kit.scenario import Context, Done, Part, Scenario
 from scenarios.rigour.bundled_plans import bundle_case
 from scenarios.rigour.changed_leaves import leaf_case
 from scenarios.rigour.damaged_journals import PlayedRun, journal_case, postgres

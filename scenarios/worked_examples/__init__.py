@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from scenarios.kit.report import Figure, Report
-from scenarios.kit.scenario import Context, Done, Part, Scenario
+from scenarios.kit import Context, Done, Figure, Part, Report, Scenario
 from scenarios.worked_examples.appendix import (
     curvature,
     four_node_spectrum,

@@ -7,6 +7,7 @@ import itertools
 import json
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,8 +22,8 @@ from scenarios.benchmark_repair import FAMILIES, Loop, sample
 from scenarios.benchmark_versions import ROOMS, report, run, works
 from scenarios.certificate_ladder import problem
 from scenarios.kit.large_supports import FAMILIES as FAMILIES_of_large_supports
-from scenarios.kit.large_supports import large_rows, large_verdicts, measured, regular_graph, small_field
-from scenarios.kit.report import ConditionStatus, Report
+from scenarios.kit.large_supports import judge_large, large_rows, measured, regular_graph, small_field
+from scenarios.kit.report import ConditionStatus, ConditionVerdict, Report
 from scenarios.kit.runner import run_scenario
 from scenarios.kit.scenario import Context, Done
 from scenarios.kit.timing import Benchmark, benchmark_table, side_by_side
@@ -249,8 +250,14 @@ def test_short_work_is_repeated(clock: list[float]) -> None:
 
 
 def test_verdicts_of_figures() -> None:
-    fast = Benchmark("fast", "ours", "theirs", 30.0, required=20.0)
-    slow = Benchmark("slow", "ours", "theirs", 3.0, required=2.3, at_most=True)
+    fast = Benchmark("fast", "ours", "theirs", 30.0, at_least=20.0)
+    slow = Benchmark(
+        "slow",
+        "ours",
+        "theirs",
+        3.0,
+        at_most=2.3,
+    )
     assert fast.verdict().status is ConditionStatus.MET
     assert slow.verdict().status is ConditionStatus.VIOLATED
     assert slow.verdict(quick=True).status is ConditionStatus.NOT_JUDGED
@@ -275,18 +282,24 @@ def test_small_fields_are_small_and_repeatable(seed: int) -> None:
     assert np.array_equal(matrix, small_field(seed))
 
 
+def _judged(rows: list[dict[str, Any]]) -> list[ConditionVerdict]:
+    page = Report(quick=True)
+    judge_large(page, rows)
+    return page.verdicts
+
+
 def test_an_instance_is_measured_and_judged() -> None:
     instance = {"kind": "large", "nodes": 12, "degree": 3, "size": 7, "limit": 60.0, "unlimited": True}
     row = measured(instance, regular_graph(12, 3))
     assert row["limited"]["status"] == row["before"]["status"] == "exact"
-    verdicts = {verdict.key: verdict for verdict in large_verdicts([row], quick=True)}
+    verdicts = {verdict.key: verdict for verdict in _judged([row])}
     assert verdicts["large"].status == "met"
     table = large_rows([row])
     assert table[0]["lower_by_upper"] == pytest.approx(1.0)
     wrong = {**row, "before": {**row["before"], "gamma": 2.0 * row["before"]["gamma"]}}
     late = {**row, "limited": {**row["limited"], "status": "bounded"}}
     for other in (wrong, late):
-        assert large_verdicts([other], quick=True)[0].status == "violated"
+        assert _judged([other])[0].status == "violated"
 
 
 def test_what_is_not_proven_in_time_is_called_no_bound() -> None:
@@ -297,4 +310,4 @@ def test_what_is_not_proven_in_time_is_called_no_bound() -> None:
     unproven = {**row, "limited": {**row["limited"], "status": "bounded", "share": 0.0}}
     bounded = {**row, "limited": {**row["limited"], "status": "bounded", "share": 0.25}}
     assert [shown["status"] for shown in large_rows([row, unproven, bounded])] == ["exact", "no bound", "bounded"]
-    assert large_verdicts([row, unproven], quick=True)[0].status == "met"
+    assert _judged([row, unproven])[0].status == "met"

@@ -45,7 +45,7 @@ def test_radii_cover_bounded_noise_and_the_tail_bound_holds() -> None:
 
 
 def test_noise_that_blocks_share_is_covered_whatever_is_held() -> None:
-    found = shared.batch(0, 12)
+    found = shared.batch(range(12))
     assert found["held"] > 60
     assert found["singular"] > 0
     assert found["uncovered"] == found["wrong"] == found["above"] == 0
