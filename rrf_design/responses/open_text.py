@@ -55,7 +55,7 @@ class _OpenParser(Parser):
     what: str
 
     def parse(self, text: str) -> Parsed:
-        bare = _unwrapped(text)
+        bare = unwrapped(text)
         whole = self._canonical(bare)
         if whole is not None:
             return labelled(whole, strict=bare == text.strip())
@@ -66,7 +66,7 @@ class _OpenParser(Parser):
         spans = marked(text)
         if spans is None:
             return failure("more marked answers than anybody reads", ParseStatus.AMBIGUOUS)
-        pieces = [_unwrapped(span[1:].strip().rstrip(".")) for span in spans]
+        pieces = [unwrapped(span[1:].strip().rstrip(".")) for span in spans]
         found = {label for piece in pieces if (label := self._canonical(piece)) is not None}
         if len(found) > 1:
             return failure(f"several different answers, each a {self.what}", ParseStatus.AMBIGUOUS)
@@ -80,7 +80,7 @@ class _OpenParser(Parser):
         """The string of the class of ``text``; never raises."""
 
 
-def _unwrapped(text: str) -> str:
+def unwrapped(text: str) -> str:
     """Without white space, a code fence or back-quotes around it."""
     bare = text.strip()
     fenced = _FENCE.match(bare) if len(bare) <= LONGEST_LABEL else None
@@ -108,14 +108,14 @@ class LiteralParser(_OpenParser):
     def parse(self, text: str) -> Parsed:
         if self.bare is None:
             return super().parse(text)
-        unwrapped = _unwrapped(text)
-        if len(unwrapped) > LONGEST_LABEL:
+        bare = unwrapped(text)
+        if len(bare) > LONGEST_LABEL:
             return failure(f"a text of more than {LONGEST_LABEL} characters is no literal")
-        value = _literal(unwrapped)
-        if value is None and unwrapped[:1] in ("'", '"'):
+        value = _literal(bare)
+        if value is None and bare[:1] in ("'", '"'):
             return failure("it opens with a quote and is no literal", ParseStatus.AMBIGUOUS)
         # White space is part of a string that has no quotes; a fence around it is not.
-        string = text if unwrapped == text.strip() else unwrapped
+        string = text if bare == text.strip() else bare
         label = _shown(value.value if value is not None else string)
         return (
             failure("a value that can't be written down")

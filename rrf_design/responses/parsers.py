@@ -61,6 +61,7 @@ _PARSERS = {
         "the number at `field` of a JSON object, or `dim` of them; or what the parser `of` reads there",
     ),
     "choice": _Entry("worded:ChoiceParser", "one of `options`, as a one and zeros; with `letters`, also by A, B, C"),
+    "date": _Entry("_dates:DateParser", "one day as a class, in its ISO form; `formats` where a day may be a month"),
     "literal": _Entry(
         "open_text:LiteralParser",
         "a Python literal as a class, compared by value; with `bare`, unquoted text is a string",

@@ -27,6 +27,7 @@ SPECS: list[dict[str, Any]] = [
     {"name": "label", "normalise": ["casefold", "space"], "words": 5},
     {"name": "call"},
     {"name": "mathematics", "seconds": 2.0},
+    {"name": "date", "formats": ["%d.%m.%Y"]},
     {"name": "code", "tests": [[1, 2], [3, 4]], "entry": "f", "seconds": 0.5, "require": "seccomp"},
 ]
 
