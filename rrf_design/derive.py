@@ -254,6 +254,94 @@ def _noise_among(problem: Problem, entry: SharedNoise, names: Collection[str]) -
     return entry.model_copy(update={"blocks": left, "covariance": covariance})
 
 
+def field_problems(problem: Problem) -> tuple[Problem, ...]:
+    """One problem for each delivered field: what hangs together with it, with its own k and
+    tolerance; the problem itself where it delivers no more than one, or no node has a tolerance or
+    k of its own.
+
+    Fields that no relation links do not judge each other: who is wrong about the date may be right
+    about the total. Where all nodes of a field have one tolerance its rows are in the unit of its
+    answers, else in tolerances, as in the whole. Rows and prices stay; a node whose question was
+    that of a node outside is asked itself.
+
+    >>> import rrf_design as rrf
+    >>> nodes = [{"id": f"{ask}.{path}"} for ask in "ab" for path in ("net", "date")]
+    >>> same = [{"id": f"same {p}", "tail": f"a.{p}", "head": f"b.{p}"} for p in ("net", "date")]
+    >>> whole = rrf.Problem(nodes=nodes, relations=same, deliver=["a.net", "a.date"])
+    >>> [[node.id for node in one.nodes] for one in field_problems(whole)]
+    [['a.net', 'b.net'], ['a.date', 'b.date']]
+    """
+    if problem.deliver is None or len(problem.deliver) == 1:
+        return (problem,)
+    part = _linked(problem)
+    return tuple(_one_field(problem, name, part[name]) for name in problem.deliver)
+
+
+def _linked(problem: Problem) -> dict[str, set[str]]:
+    """By node: the nodes that blocks link it with, however far."""
+    part = {node.id: {node.id} for node in problem.nodes}
+    for entry in (*problem.blocks, *problem.nonlinear):
+        together = set().union(*(part[name] for name in entry.nodes))
+        part.update(dict.fromkeys(together, together))
+    return part
+
+
+def _one_field(problem: Problem, name: str, members: frozenset[str] | set[str]) -> Problem:
+    """The part of a problem that one delivered node is judged by."""
+    own = [node for node in problem.nodes if node.id in members]
+    tolerances = {node.tolerance for node in own}
+    (unit,) = tolerances if len(tolerances) == 1 else (None,)
+    square = None if unit is None else unit * unit
+    asked: dict[str, str] = {}
+    nodes = []
+    for node in own:
+        question = problem.node_by_id[problem.asked_as(node.id)]
+        changes: dict[str, Any] = {"k": None, "tolerance": None, "veto": ()}
+        changes |= {} if square is None else {"metric": None}
+        first = asked.setdefault(question.id, node.id)
+        changes["read_from"] = None if first == node.id else first
+        if first == node.id != question.id:
+            changes |= {
+                key: getattr(question, key) for key in ("cost", "price", "prompt", "system", "model", "max_tokens")
+            }
+        nodes.append(node.model_copy(update=changes))
+    blocks = {block.id for block in problem.blocks if members.issuperset(block.nodes)}
+
+    def kept(entries: Collection[Any]) -> tuple[Any, ...]:
+        there = (entry for entry in entries if entry.id in blocks)
+        among = dict.fromkeys(("requires", "excludes"), ())
+        return tuple(
+            entry.model_copy(
+                update={key: tuple(n for n in getattr(entry, key) if n in blocks) for key in among}
+                | ({} if square is None else {"weight": float(f"{entry.weight * square:.12g}")})
+            )
+            for entry in there
+        )
+
+    field = problem.node_by_id[name]
+    delta = problem.delta if unit is None and field.tolerance is not None else field.tolerance
+    suspects = [b for b in problem.blocks if b.trusted is False and b.id in blocks]
+    marked = any(b.trusted is False or b.rate is not None for b in problem.blocks)
+    changed: dict[str, Any] = {
+        "k": problem.k if field.k is None else field.k,
+        "delta": delta,
+        "deliver": (name,),
+        "nodes": tuple(nodes),
+        "relations": kept(problem.relations),
+        "anchors": kept(problem.anchors),
+        "wrong_checks": problem.wrong_checks if suspects or not marked else 0,
+        "noise": tuple(one for entry in problem.noise if (one := _noise_among(problem, entry, blocks))),
+        "budget": None,
+    }
+    if unit is not None:  # lengths are in tolerances in the whole
+        scaled = {key: getattr(problem, key) for key in ("epsilon", "tail", "amplitude")}
+        changed |= {key: float(f"{value * unit:.12g}") for key, value in scaled.items() if value}
+    for key in ("rules", "tiers"):
+        left = ((group, tuple(b for b in group.blocks if b in blocks)) for group in getattr(problem, key))
+        changed[key] = tuple(group.model_copy(update={"blocks": names}) for group, names in left if names)
+    return problem.model_copy(update=changed)
+
+
 def joined_problem(problem: Problem, select: Selection = None) -> tuple[Problem, tuple[str, ...]]:
     """The problem in which held blocks of one `[[noise]]` covariance are one owned block, called
     like the entry; and what else is selected.

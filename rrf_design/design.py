@@ -130,7 +130,7 @@ class Design:
         structure = self.structure
         if self._selected is not None:
             return self._selected
-        asked = np.flatnonzero(self.nodes & ~structure.given)
+        asked = np.flatnonzero(self.nodes & structure.own & ~structure.given)
         bought = np.flatnonzero(self.blocks & ~structure.owned)
         full = structure.operator
         return (*(full.node_ids[i] for i in asked), *(full.block_ids[j] for j in bought))

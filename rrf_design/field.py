@@ -104,6 +104,20 @@ class Node(Entry):
     again: NonNegative | None = None
     """Present: what asking it once more costs; a plan may buy that instead of a larger margin."""
     most_repeats: Annotated[int, Field(strict=True, ge=1, le=100)] = 9
+    read_from: Text | None = None
+    """Its value stands in the answer of that node: one question, one text, one price for both."""
+    tolerance: Positive | None = None
+    """Where several fields are delivered: a value this close to the truth is right, in its own
+    unit.
+    """
+    k: Annotated[int, Field(strict=True, ge=1)] | None = None
+    """Where several fields are delivered: how many units may be wrong about this one, if fewer than
+    the problem's k.
+    """
+    veto: tuple[Table, ...] = ()
+    """What an answer that breaks it can't be right about, and so counts as unread:
+    `rrf_design.checks.vetoed`.
+    """
     metric: Positive | Matrix | None = None
     """Positive definite W_i: lengths in this fiber are sqrt(hᵀ W_i h).
 
@@ -132,6 +146,12 @@ class Node(Entry):
             raise ValueError("give only one of sigma and metric")
         if self.repeats > self.most_repeats:
             raise ValueError(f"repeats = {self.repeats} is more than most_repeats = {self.most_repeats}")
+        own = ("cost", "price", "again", "prompt", "system", "max_tokens", "model")
+        given = [key for key in own if getattr(self, key) is not None]
+        if self.read_from is not None and (given or self.repeats > 1):
+            raise ValueError(
+                f"it is read from the answer of {self.read_from!r}; {given[0] if given else 'repeats'} belongs there"
+            )
         if self.range is not None and self.range[0] > self.range[1]:
             raise ValueError(f"range = {list(self.range)}: the least plausible answer comes first")
         return self

@@ -38,7 +38,7 @@ from rrf_design.errors import InputError
 from rrf_design.field import Node
 from rrf_design.problem import Problem
 
-OF_RECIPES = ("data", "answer", "ask", "check")
+OF_RECIPES = ("data", "answer", "ask", "equation", "check")
 """Sections that only a recipe has: it speaks of the rows of a table."""
 SECTIONS: Mapping[str, type[BaseModel]] = {
     "nodes": Node,
@@ -273,6 +273,7 @@ def one_line(
         where, keys = "[models]", location[1:]
     elif section in (tables or {}):
         where, model, keys = f"[{section}]", (tables or {})[section], location[1:]
+        keys = keys[1:] if keys and isinstance(keys[0], int) else keys
     elif section in lists:
         where, model, keys = section, lists[section], location[2:]
         if len(location) > 1 and isinstance(location[1], int):

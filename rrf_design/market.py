@@ -144,7 +144,8 @@ class Market:
         direct: list[tuple[int, ...]] = [()] * self.node_items
         for name in self.items[self.node_items :]:
             block = problem.block_by_id[name]
-            direct.append(tuple(self.index[other] for other in (*block.nodes, *block.requires) if other in self.index))
+            needed = (*map(problem.asked_as, block.nodes), *block.requires)
+            direct.append(tuple(self.index[other] for other in needed if other in self.index))
         result = []
         for i in range(len(self.items)):
             found: set[int] = set()

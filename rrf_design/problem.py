@@ -109,6 +109,19 @@ class Problem(Entry):
         return (*self.relations, *self.anchors)
 
     @cached_property
+    def read_together(self) -> Mapping[str, tuple[str, ...]]:
+        """By node that is asked: the nodes that are read from its answer, beside itself."""
+        found: dict[str, list[str]] = {}
+        for node in self.nodes:
+            if node.read_from is not None:
+                found.setdefault(node.read_from, []).append(node.id)
+        return {name: tuple(others) for name, others in found.items()}
+
+    def asked_as(self, name: str) -> str:
+        """The node whose question has to be asked for the value of this one."""
+        return self.node_by_id[name].read_from or name
+
+    @cached_property
     def block_by_id(self) -> Mapping[str, Relation | Anchor]:
         return {block.id: block for block in self.blocks}
 
@@ -227,6 +240,7 @@ def _check(problem: Problem) -> None:
     if not problem.nodes:
         raise InputError("nodes: the field is empty; declare at least one node")
     _check_ids(problem)
+    _check_fields(problem)
     family: dict[str, Block] = {}
     nodes = problem.node_by_id
     for block in problem.blocks:
@@ -270,6 +284,21 @@ def _check(problem: Problem) -> None:
     _check_noise(problem)
     _check_nonlinear(problem)
     _ = problem.whole  # the shapes, by putting everything together
+
+
+def _check_fields(problem: Problem) -> None:
+    """Nodes that are read from the answer of another one, and those that are judged by a k of their
+    own.
+    """
+    for node in problem.nodes:
+        if node.k is not None and node.k > problem.k:
+            raise InputError(f"node {node.id!r}: k = {node.k} is more than k = {problem.k} of the problem")
+        if node.read_from is None:
+            continue
+        source = problem.node_by_id.get(node.read_from)
+        if source is None or source.read_from is not None or source.repeats > 1 or source.again is not None:
+            why = "is no node" if source is None else "is not a question that is asked once"
+            raise InputError(f"node {node.id!r}: read_from = {node.read_from!r} {why}")
 
 
 def _check_deliver(problem: Problem) -> None:

@@ -52,7 +52,11 @@ class Structure:
         here.
         """
         self.k = problem.k
-        self.given: Mask = _frozen([node.cost is None for node in problem.nodes])
+        place = {node.id: i for i, node in enumerate(problem.nodes)}
+        self._asked = np.array([place[problem.asked_as(node.id)] for node in problem.nodes], dtype=np.int64)
+        self.own: Mask = _frozen((self._asked == np.arange(len(place))).tolist())
+        """(nodes,): asked by themselves, not read from the answer of another one."""
+        self.given: Mask = _frozen([problem.node_by_id[problem.asked_as(n.id)].cost is None for n in problem.nodes])
         """(nodes,): asked already."""
         self.owned: Mask = _frozen([block.owned for block in problem.blocks])
         """(blocks,): not on sale."""
@@ -106,6 +110,14 @@ class Structure:
     def node_mask(self, names: Collection[str]) -> Mask:
         return _mask(names, self.operator.node_index)
 
+    def _with_all_read(self, nodes: Mask) -> Mask:
+        """These nodes with every other that is read from the same answers."""
+        if self.own.all():
+            return nodes
+        result = np.zeros_like(nodes)
+        result[self._asked[nodes]] = True
+        return result[self._asked]
+
     def block_mask(self, names: Collection[str]) -> Mask:
         return _mask(names, self.operator.block_index)
 
@@ -116,7 +128,7 @@ class Structure:
         """
         from rrf_design.design import Design
 
-        nodes = self.given | self.node_mask(held)
+        nodes = self._with_all_read(self.given | self.node_mask(held))
         blocks = (self.owned | self.block_mask(held)) & ~self.block_mask(failed)
         return Design(self, nodes, blocks, unread=self.node_mask(failed))
 
@@ -131,7 +143,7 @@ class Structure:
             return self._latest
         bought = self.block_mask(selected)
         nodes = self.given | self.node_mask(selected)
-        nodes |= (self.touches.T @ bought.astype(np.int64)) > 0
+        nodes = self._with_all_read(nodes | ((self.touches.T @ bought.astype(np.int64)) > 0))
         if not nodes.any():
             raise InputError("the design is empty: no node has been asked; select at least one")
         self._latest = Design(self, nodes, self.owned | bought, selected=selected)

@@ -288,9 +288,11 @@ def describe_delivery(delivery: Delivery) -> None:
     open_items: list[tuple[int, tuple[str, ...]]] = []
     for _, row, rank in delivery.ranked():
         if rank is not None and rank <= SHOWN:
-            open_items.append((rank, (str(rank), row.id, _short(row.raw), row.verdict.value, _short(row.reason, 70))))
+            worst = max(row.values, key=lambda value: value.verdict.rank)
+            open_items.append((rank, (str(rank), row.id, _short(worst.raw), row.verdict.value, _short(row.reason, 70))))
         elif row.changed and len(mended) <= SHOWN:
-            mended.append((row.id, _short(row.raw), _short(row.answer), ", ".join(row.wrong)))
+            value = next(value for value in row.values if value.changed)
+            mended.append((row.id, _short(value.raw), _short(value.answer), ", ".join(row.wrong)))
     if mended:
         table("", ["item", "answered", "is", "wrong"], mended[:SHOWN])
         if len(mended) > SHOWN:

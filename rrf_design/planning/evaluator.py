@@ -79,7 +79,8 @@ class Evaluator:
         self.n = len(op.node_ids)
         self.node_item = np.full(self.n, -1, dtype=np.int64)
         for i in range(market.node_items):
-            self.node_item[op.node_index[market.items[i]]] = i
+            read = problem.read_together.get(market.items[i], ())
+            self.node_item[[op.node_index[name] for name in (market.items[i], *read)]] = i
         self.block_item = np.full(len(op.block_ids), -1, dtype=np.int64)
         for i in range(market.node_items, len(market.items)):
             self.block_item[op.block_index[market.items[i]]] = i

@@ -20,7 +20,7 @@ from rrf_design.questions.recipe import DataSection
 from rrf_design.questions.templates import strict_number
 from rrf_design.responses import parsers
 from rrf_design.responses.open_text import Classes
-from rrf_design.responses.parsed import Parser
+from rrf_design.responses.parsed import Parser, parse_stated
 from rrf_design.responses.worded import ChoiceParser, YesNoParser
 from rrf_design.tables.items import rounding
 from rrf_design.tables.rows import shown_value
@@ -155,7 +155,7 @@ def _read(cell: Any, parser: Parser | None) -> Said:
             if parser is None or not isinstance(cell, str):
                 raise InputError(f"the truth {str(cell)!r:.60} {error}") from None
     assert parser is not None
-    found = parser.parse(str(cell))
+    found = parse_stated(parser, str(cell))
     if not found.ok:
         raise InputError(f"the truth {str(cell)!r:.60} is no answer to the parser {parser.name!r}: {found.detail}")
     said = found.label if found.label is not None else found.value

@@ -14,7 +14,7 @@ import re
 import shlex
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any, TypeVar
 
@@ -123,7 +123,11 @@ class RecordedAnswers:
         table = open_table(source)
         faults = RowFaults(table.name)
         read = _read_rows(table, faults, self._entry)
-        entries = ((item, node, number, _packed(answer)) for number, (item, node, answer) in read)
+        entries = (
+            (item, node, number, _packed(answer))
+            for number, (item, nodes, one) in read
+            for node, answer in _of_call(nodes, one)
+        )
         self._db.execute("begin")
         self._db.executemany("insert into answers values (?, ?, ?, ?)", entries)
         self._db.execute("commit")
@@ -142,7 +146,7 @@ class RecordedAnswers:
         if total == 0:
             raise InputError(f"{table.name}: holds no answers")
 
-    def _entry(self, cells: Cells) -> tuple[str, str, RecordedAnswer]:
+    def _entry(self, cells: Cells) -> tuple[str, tuple[str, ...], RecordedAnswer]:
         item, node = (_name(cells.get(key), key) for key in ("id", "node"))
         repeat, model = _repeat(cells), cells.get("model")
         if model is not None and not isinstance(model, str):
@@ -150,7 +154,12 @@ class RecordedAnswers:
         answer = _answer(cells)
         if node in self._checks and answer.text is not None:
             raise InputError(f"check {node!r}: what it gave is a value (a number, or a list of them), not a text")
-        return item, node if node in self._checks else self._names.node(node, model or None, repeat), answer
+        nodes = (node,) if node in self._checks else self._names.nodes(node, model or None, repeat)
+        if len(nodes) > 1 and answer.value is not None:
+            raise InputError(
+                f"node {node!r} gives several fields; give its text, or the value of one field, as {nodes[0]!r}"
+            )
+        return item, nodes, answer
 
     def _check_items(self, dataset: Dataset) -> None:
         """Answers of items that the table has not: a slip in an id, or another table."""
@@ -173,8 +182,8 @@ class _NodeNames:
     """
 
     def __init__(self, recipe: Recipe) -> None:
-        self._nodes = dict(recipe.nodes)
-        self._ids = set(self._nodes.values())
+        self._nodes = {key: (node,) for key, node in recipe.nodes.items()} | dict(recipe.calls)
+        self._ids = set(recipe.nodes.values())
         self._unknown: dict[str, None] = {}
         self._models: dict[str, set[str]] = {}
         for name, entry in recipe.models.items():
@@ -183,8 +192,10 @@ class _NodeNames:
         for name in recipe.models:
             self._models[name] = {name}  # its own name before anybody's alias
 
-    def node(self, name: str, model: str | None, repeat: int) -> str:
-        """The node's id; InputError says what there is instead."""
+    def nodes(self, name: str, model: str | None, repeat: int) -> tuple[str, ...]:
+        """The node's id, or those of all fields of an ask that gives several; InputError says what
+        there is instead.
+        """
         known_as = self._own_name(model)
         if (name, known_as, repeat) in self._nodes:
             return self._nodes[name, known_as, repeat]
@@ -194,12 +205,12 @@ class _NodeNames:
         if len(asked) <= 1 and (name, None, repeat) in self._nodes:
             return self._nodes[name, None, repeat]
         if name in self._ids and repeat == 1 and model is None:
-            return name
+            return (name,)
         if name not in {ask for ask, _, _ in self._nodes} | self._ids:
             self._unknown[name] = None
             raise InputError(f"no node {name!r}{suggestion(name, self._ids)}")
         said = f"model {model!r}, repeat {repeat}" if model is not None else f"repeat {repeat}"
-        known = ", ".join(node for (ask, _, _), node in self._nodes.items() if ask == name)
+        known = ", ".join(nodes[0] for (ask, _, _), nodes in self._nodes.items() if ask == name)
         raise InputError(f"node {name!r} has no {said} in the recipe (it has: {known or name})")
 
     def other_names(self) -> str:
@@ -229,6 +240,13 @@ def _aliases(model: str) -> list[str]:
     """openai:gpt-x for openai/gpt-x-2025-01-31, then gpt-x alone."""
     whole = _DATE.sub("", model.replace("/", ":").casefold())
     return [model.replace("/", ":").casefold(), whole, whole.rpartition(":")[2]]
+
+
+def _of_call(nodes: tuple[str, ...], answer: RecordedAnswer) -> Iterator[tuple[str, RecordedAnswer]]:
+    """One answer for each field that is read from it; it is paid for once."""
+    yield nodes[0], answer
+    for other in nodes[1:]:
+        yield other, replace(answer, cost=None if answer.cost is None else 0.0)
 
 
 def _check_keys(given: Any, where: str) -> None:

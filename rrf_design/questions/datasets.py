@@ -104,6 +104,11 @@ class DataItem:
         return canonical_digest(self._dataset._filler.document(self._dataset._seen(self.cells)))
 
     @property
+    def golds(self) -> dict[str, Any]:
+        """The truth by node, where several fields are delivered."""
+        return {node: self.cells.get(column) for node, column in self._dataset.recipe.data.gold_fields.items()}
+
+    @property
     def gold(self) -> Any:
         """The truth, for pilots and audits; None where the recipe names no column for it."""
         column = self._dataset.recipe.data.gold_column
@@ -136,6 +141,12 @@ class Dataset(Mapping[str, Problem]):
     def columns(self) -> tuple[str, ...]:
         """All columns of the table, in order."""
         return self._survey.columns
+
+    @cached_property
+    def fields(self) -> tuple[str, ...]:
+        """The delivered nodes, where they are several: fields of one document."""
+        named = self.recipe.long["problem"].get("deliver", ())
+        return tuple(named) if len(named) > 1 else ()
 
     @cached_property
     def structures(self) -> Mapping[str, ItemClass]:
@@ -248,8 +259,8 @@ class Dataset(Mapping[str, Problem]):
 
     def _seen(self, cells: Cells) -> Cells:
         """What questions and checks may see of a row: all but the truth."""
-        gold = self.recipe.data.gold_column
-        return cells if gold is None else {name: cell for name, cell in cells.items() if name != gold}
+        golds = self.recipe.data.gold_columns
+        return {name: cell for name, cell in cells.items() if name not in golds} if golds else cells
 
     def _id(self, number: int, cells: Cells) -> str:
         column = self.recipe.data.id
@@ -263,7 +274,7 @@ class Dataset(Mapping[str, Problem]):
     def _look(self) -> _Survey:
         """The first pass: every fault of every row, and the structures."""
         table, data = self.table, self.recipe.data
-        for column, role in ((data.id, "id"), (data.gold_column, "gold")):
+        for column, role in ((data.id, "id"), *((gold, "gold") for gold in data.gold_columns)):
             if column is not None:
                 need_column(table, column, role)
         if table.columns is not None:

@@ -34,7 +34,7 @@ from rrf_design.questions.slots import (
 )
 from rrf_design.questions.templates import strict_number
 from rrf_design.responses import parsers
-from rrf_design.responses.parsed import Parser
+from rrf_design.responses.parsed import Parser, parse_stated
 
 Numbers = float | tuple[float, ...]
 _WORD = re.compile(r"[^\W\d]\w*")
@@ -354,7 +354,7 @@ class Filler:
         text = (
             str(entry["value"]) if slot is None else self._read(slot, row, lambda slot, row: slot.template.value(row))
         )
-        found = parser.parse(str(text))
+        found = parse_stated(parser, str(text))
         if found.label is None:
             raise InputError(
                 f"check {entry['id']!r}: {str(text)!r:.60} is no answer to the parser {parser.name!r}: {found.detail}"
@@ -408,7 +408,7 @@ class Filler:
                     raise
         if parser is None or empty:
             raise ValueError("is empty" if empty else f"is one value where the node has {dim}")
-        parsed = parser.parse(str(cell))
+        parsed = parse_stated(parser, str(cell))
         if parsed.value is None or not parsed.strict_ok:
             number = "neither a number nor" if dim == 1 else "not"
             raise ValueError(f"is {str(cell)!r:.60}, {number} an answer to the parser {parser.name!r}")
@@ -520,9 +520,9 @@ def check_columns(filler: Filler, columns: Collection[str], table: str) -> None:
     """Every placeholder names a column, the gold column is not among them, and no `{column}` is
     there for `{{ column }}`.
     """
-    gold = filler.recipe.data.gold_column
+    golds = filler.recipe.data.gold_columns
     for slot in filler.slots:
-        if gold is not None and gold in slot.columns:
+        for gold in slot.columns.intersection(golds):
             raise InputError(f"{slot.where}: {gold!r} is the gold column, which no question and no check may see")
         for name in sorted(slot.columns - set(columns)):
             raise InputError(f"{table}: no column {name!r}{suggestion(name, columns)} ({slot.where})")

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, Field, ValidationError, model_validator
+from pydantic import BaseModel, Field, ValidationError, field_validator, model_validator
 
 from rrf_design.blocks import Transport
 from rrf_design.errors import InputError
@@ -32,7 +32,7 @@ Number = Annotated[float, Field(strict=True, allow_inf_nan=False)] | Text
 Count = Annotated[int, Field(strict=True, ge=1)]
 Share = Annotated[float, Field(strict=True, gt=0, lt=1)]
 LONG = ("problem", *SECTIONS)
-SHORT = ("answer", "ask", "check")
+SHORT = ("answer", "ask", "equation", "check")
 
 
 class DataSection(Entry):
@@ -52,16 +52,32 @@ class DataSection(Entry):
         named = self.gold.get("column") if isinstance(self.gold, dict) else self.gold
         return named if isinstance(named, str) else None
 
+    @property
+    def gold_fields(self) -> Mapping[str, str]:
+        """The column of the truth by node, where several fields are delivered."""
+        named = self.gold.get("fields") if isinstance(self.gold, dict) else None
+        return named if isinstance(named, dict) else {}
+
+    @property
+    def gold_columns(self) -> tuple[str, ...]:
+        """Every column that holds a truth, which no question and no check may see."""
+        only = () if self.gold_column is None else (self.gold_column,)
+        return tuple(dict.fromkeys((*only, *self.gold_fields.values())))
+
 
 ANSWER_KEYS = {"delta": "tolerance", "deliver": "of"}
 """Keys of [problem] that [answer] calls otherwise."""
 
 
 class AnswerSection(Entry):
-    """What is delivered, and what it is worth."""
+    """What is delivered, and what it is worth; several entries are several fields."""
 
     of: Text
-    """The ask whose value is delivered."""
+    """The ask whose value is delivered, or the field ASK.PATH of an ask that gives several."""
+    parse: Text | Table | None = None
+    """What reads a field of an ask that gives several."""
+    gold: Text | None = None
+    """The column of this field's truth."""
     name: Text | None = None
     tolerance: Number | None = None
     """In its own unit: a value this close to the truth is right."""
@@ -173,6 +189,31 @@ class AskEntry(Entry):
         return self
 
 
+class EquationEntry(Entry):
+    """The sum of some fields is another one.
+
+    Between answers it is a row of B, within one answer it can only tell that the answer is wrong.
+    """
+
+    id: Text | None = None
+    sum: tuple[Text, ...] = Field(min_length=1)
+    equals: Text
+    coefficients: tuple[Annotated[float, Field(strict=True, allow_inf_nan=False)], ...] | None = None
+    """One for each of `sum`; 1 by default."""
+
+    @model_validator(mode="after")
+    def _matches(self) -> EquationEntry:
+        if self.coefficients is not None and len(self.coefficients) != len(self.sum):
+            raise ValueError(f"{len(self.coefficients)} coefficients for a sum of {len(self.sum)}")
+        if len({*self.sum, self.equals}) <= len(self.sum):
+            raise ValueError("it names a field twice")
+        return self
+
+    @property
+    def name(self) -> str:
+        return self.id or f"{' + '.join(self.sum)} = {self.equals}"
+
+
 class CheckEntry(Entry):
     """Evidence from outside: a person, a value, an expression, tests, a verifier, a command."""
 
@@ -194,6 +235,8 @@ class CheckEntry(Entry):
 class _PromiseSection(Entry):
     """What a pilot, a run under a policy and an audit are to keep."""
 
+    of: Literal["rows", "values"] | None = None
+    """What is counted: rows with any wrong value (the default), or values."""
     risk: Share
     confidence: Share = 0.95
     pilot: Count | None = None
@@ -209,8 +252,9 @@ class RecipeFile(Entry):
 
     data: DataSection = DataSection()
     models: Models = Field(default_factory=dict)
-    answer: AnswerSection | None = None
+    answer: tuple[AnswerSection, ...] = ()
     ask: tuple[AskEntry, ...] = ()
+    equation: tuple[EquationEntry, ...] = ()
     check: tuple[CheckEntry, ...] = ()
     promise: _PromiseSection | None = None
     ladder: Table | None = None
@@ -222,6 +266,11 @@ class RecipeFile(Entry):
     rules: list[dict[str, Any]] = Field(default_factory=list)
     tiers: list[dict[str, Any]] = Field(default_factory=list)
     noise: list[dict[str, Any]] = Field(default_factory=list)
+
+    @field_validator("answer", mode="before")
+    @classmethod
+    def _listed(cls, given: Any) -> Any:
+        return [given] if isinstance(given, dict) else given
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,7 +297,9 @@ class Recipe:
     long: Mapping[str, Any]
     origins: Mapping[str, Origin]
     nodes: Mapping[tuple[str, str | None, int], str]
-    """Node id by ask, model (None: the first) and repeat (from 1)."""
+    """Node id by ask (or field ASK.PATH), model (None: the first) and repeat (from 1)."""
+    calls: Mapping[tuple[str, str | None, int], tuple[str, ...]] = field(default_factory=dict)
+    """Of asks that give several fields: their nodes, the one that is asked first."""
     folder: Path = field(default_factory=Path)
     lines: Places = field(default_factory=dict)
     swapped: frozenset[str] = frozenset()
@@ -342,15 +393,18 @@ def recipe_from_document(
     try:
         parts = RecipeFile.model_validate(document)
     except ValidationError as error:
-        lists: dict[str, type[BaseModel]] = {"ask": AskEntry, "check": CheckEntry}
-        tables: dict[str, type[BaseModel]] = {"data": DataSection, "answer": AnswerSection, "promise": _PromiseSection}
+        lists: dict[str, type[BaseModel]] = {"ask": AskEntry, "equation": EquationEntry, "check": CheckEntry}
+        tables: dict[str, type[BaseModel]] = {"data": DataSection, "promise": _PromiseSection}
+        (lists if isinstance(document.get("answer"), list) else tables)["answer"] = AnswerSection
         raise InputError(one_line(error, document, lists=lists, tables=tables, top=RecipeFile)) from None
     models = parts.models
     swapped = frozenset(ask.id for ask in parts.ask if ask.reword is not None and ask.reword.swap is not None)
     parts = _reworded(parts, folder or Path())
     made = compile_short(parts, list(models)) if short else own_long(parts, list(models))
+    golds = made.golds
+    data = parts.data if not golds else parts.data.model_copy(update={"gold": {"fields": golds}})
     recipe = Recipe(
-        name, parts.data, models, parts.promise, parts.ladder, made.document, made.origins, made.nodes,
+        name, data, models, parts.promise, parts.ladder, made.document, made.origins, made.nodes, made.calls,
         folder or Path(), lines or {}, swapped,
     )  # fmt: skip
     check_recipe(Filler(recipe))
@@ -365,8 +419,8 @@ def _reworded(parts: RecipeFile, folder: Path) -> RecipeFile:
 
     asks = {ask.id: ask for ask in parts.ask}
     listed = [built_in(ask, asks) for ask in parts.ask]
-    if parts.answer is not None and parts.answer.rewordings is not None:
-        listed += read_rewordings(folder / parts.answer.rewordings, asks)
+    for named in dict.fromkeys(one.rewordings for one in parts.answer if one.rewordings is not None):
+        listed += read_rewordings(folder / named, asks)
     return parts.model_copy(update={"ask": tuple(listed)})
 
 

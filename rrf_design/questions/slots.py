@@ -24,7 +24,23 @@ from rrf_design.questions.templates import TextTemplate, strict_number, template
 Cells = Mapping[str, Any]
 Path = tuple[str | int, ...]
 SAME_FOR_ALL = {
-    *("id", "tail", "head", "node", "nodes", "family", "requires", "excludes", "blocks", "unit", "model", "deliver"),
+    *(
+        "id",
+        "tail",
+        "head",
+        "node",
+        "nodes",
+        "family",
+        "requires",
+        "excludes",
+        "blocks",
+        "unit",
+        "model",
+        "deliver",
+        "read_from",
+        "tolerance",
+        "veto",
+    ),
     *("sum", "difference", "max_tokens", "trusted", "k", "wrong_checks", "at_least", "at_most", "dim"),
 }
 """Keys that hold no placeholder."""
@@ -119,7 +135,8 @@ def _kind(section: str, path: Path, entry: Mapping[str, Any]) -> SlotKind:
     if key in ("prompt", "system", "name", "variables"):
         return SlotKind.TEXT
     if key == "parser":
-        return SlotKind.LIST if len(path) == 2 and path[1] in ("options", "tests") else SlotKind.TEXT
+        listed = path[-1] in ("options", "tests") and (len(path) == 2 or path[1:-1] == ("of",))
+        return SlotKind.LIST if listed else SlotKind.TEXT
     if key == "value" and section == "anchors":
         return SlotKind.VALUE if len(path) == 1 else SlotKind.NUMBER
     if key == "source":

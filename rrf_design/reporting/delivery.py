@@ -271,22 +271,11 @@ def delivered_items(data: Mapping[str, Any], stories: Sequence[list[Detail] | No
     is at hand.
     """
     rows, details = [], []
+    fields = [str(value["field"]) for value in data["items"][0].get("values", ())] if data["items"] else []
     for place, item in enumerate(data["items"]):
-        rows.append(
-            [
-                str(item["id"]),
-                item["rank"],
-                item["answer"],
-                item["verdict"],
-                None if item["bound"] is None else rounded_up(item["bound"], SIGNIFICANT),
-                item["raw"],
-                ", ".join(item["wrong"]),
-                item["cost"],
-                item["reason"],
-            ]
-        )
         told = stories[place] if stories else None
-        details.append([_delivered_reasons(item), *(told or ())])
+        rows.append(_delivered_row(item))
+        details.append([_delivered_reasons(item), *([_delivered_fields(item)] if fields else ()), *(told or ())])
     premise = _premise(data["items"])
     head = {
         "title": f"{data['recipe']}: what may be handed over",
@@ -295,8 +284,29 @@ def delivered_items(data: Mapping[str, Any], stories: Sequence[list[Detail] | No
         "good": True if Verdict(data["verdict"]) is Verdict.CHECKED else None,
         "verdicts": data["verdicts"],
     }
-    columns = ["item", "rank", "answer", "verdict", "bound", "raw", "wrong", "cost", "reason"]
+    own = [*fields, "verdict"] if fields else ["answer", "verdict", "bound", "raw"]
+    columns = ["item", "rank", *own, "wrong", "cost", "reason"]
     return sealed("rrf-item-table", {"head": head, "columns": columns, "rows": rows, "details": details})
+
+
+def _delivered_row(item: Mapping[str, Any]) -> list[Any]:
+    """An item with its value and what is said of it, or with the values of its fields."""
+    if "values" in item:
+        shown = [*(value["answer"] for value in item["values"]), item["verdict"]]
+    else:
+        bound = None if item["bound"] is None else rounded_up(item["bound"], SIGNIFICANT)
+        shown = [item["answer"], item["verdict"], bound, item["raw"]]
+    return [str(item["id"]), item["rank"], *shown, ", ".join(item["wrong"]), item["cost"], item["reason"]]
+
+
+def _delivered_fields(item: Mapping[str, Any]) -> Detail:
+    """Field by field, with what is said of each."""
+    keys = ("field", "answer", "verdict", "bound", "raw", "assumes", "reason")
+    return {
+        "heading": "Fields",
+        "columns": list(keys),
+        "rows": [[value[key] for key in keys] for value in item["values"]],
+    }
 
 
 def _delivered_reasons(item: Mapping[str, Any]) -> Detail:

@@ -17,7 +17,10 @@ from rrf_design.responses._finding import LONGEST
 from rrf_design.responses.open_text import unwrapped
 from rrf_design.responses.parsed import Parsed, Parser, ParseStatus, failure, labelled
 
-_MONTHS = ("january february march april may june july august september october november december").split()
+_MONTHS = (
+    *("january", "february", "march", "april", "may", "june"),
+    *("july", "august", "september", "october", "november", "december"),
+)
 _NAME = "|".join([*_MONTHS, "sept", *(name[:3] for name in _MONTHS if len(name) > 3)])
 _YEAR_FIRST = re.compile(r"(?<![\w.,/-])(\d{4})([-/.])(\d{1,2})\2(\d{1,2})(?![\w/-]|[.,]\d)")
 _YEAR_LAST = re.compile(r"(?<![\w.,/-])(\d{1,2})([-/.])(\d{1,2})\2(\d{4})(?![\w/-]|[.,]\d)")
@@ -54,7 +57,7 @@ class DateParser(Parser):
         if len(text) > LONGEST:
             return failure(f"a text of more than {LONGEST} characters")
         bare = unwrapped(text).strip("\"'")
-        declared = {found for form in self.formats if (found := _by_format(bare, form)) is not None}
+        declared = {day for form in self.formats if (day := _by_format(bare, form)) is not None}
         if len(declared) == 1:
             return labelled(declared.pop().isoformat(), strict=True)
         if declared:
@@ -67,9 +70,8 @@ class DateParser(Parser):
         if len(found) != 1:
             why = "several days in the text" if found else "no date in the text"
             return failure(why, ParseStatus.AMBIGUOUS if found else ParseStatus.PARSE_FAILURE)
-        (day,) = found
-        assert day is not None
-        return labelled(day.isoformat(), strict=bare == day.isoformat())
+        shown = "".join(day.isoformat() for day in found if day is not None)
+        return labelled(shown, strict=bare == shown)
 
     @property
     def grammar(self) -> str:

@@ -120,6 +120,15 @@ class Parser(ABC):
         return {"name": self.name}
 
 
+def parse_stated(parser: Parser, text: str) -> Parsed:
+    """What a table or a person states: they write a value alone where a model was asked for it
+    inside JSON.
+    """
+    found = parser.parse(text)
+    inner = getattr(parser, "of", None)
+    return found if found.ok or not isinstance(inner, Parser) else inner.parse(text)
+
+
 def failure(detail: str, status: ParseStatus = ParseStatus.PARSE_FAILURE) -> Parsed:
     return Parsed(status, detail=detail)
 
@@ -167,6 +176,7 @@ INVALID = (
     "memory",
     "crash",
     "non-integer",
+    "vetoed",
 )
 """Why a node has no value: the parsers' words, and what can happen before a parser sees
 anything.

@@ -24,7 +24,7 @@ from typing import Any
 
 from rrf_design.documents import sealed
 from rrf_design.errors import InputError
-from rrf_design.responses.parsed import Parsed, Parser, ParseStatus
+from rrf_design.responses.parsed import Parsed, Parser, ParseStatus, parse_stated
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,7 +274,7 @@ def reviewed_value(name: str, said: str, parser: Parser | None, *, rows: int | N
     `rows`, or as the parser has.
     """
     if parser is not None and parser.dim == 0:
-        found = parser.parse(said)
+        found = parse_stated(parser, said)
         if found.label is None:
             raise InputError(f"review {name!r}: {said!r:.60} is no answer to the parser {parser.name!r}")
         return found.label
@@ -285,7 +285,7 @@ def reviewed_value(name: str, said: str, parser: Parser | None, *, rows: int | N
     if numbers is not None:
         return numbers
     for reader in (parser, DecimalParser()):  # people write 67,41 EUR where a model was asked for JSON
-        value = reader.parse(said).value if reader is not None and reader.dim == wanted else None
+        value = parse_stated(reader, said).value if reader is not None and reader.dim == wanted else None
         if value is not None:
             return value
     count = "a number" if wanted == 1 else f"{wanted} numbers"

@@ -22,7 +22,7 @@ import weakref
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -32,7 +32,7 @@ from rrf_design.checks import (
     rows_of,
     worth_of,
 )
-from rrf_design.derive import with_classes
+from rrf_design.derive import field_problems, with_classes
 from rrf_design.errors import InputError
 from rrf_design.files import canonical_digest
 from rrf_design.noise import Noise
@@ -48,8 +48,8 @@ from rrf_design.responses.parsed import Parser, labelled
 from rrf_design.responses.parsers import reviewed_value
 from rrf_design.tables._reviews import Reviews, read_reviews
 from rrf_design.tables.delivered import Delivery
-from rrf_design.tables.items import ItemTemplate, Reading, classes_of, field_of, read_answers
-from rrf_design.tables.rows import Row, repaired_row, reviewed_row, shown_value, unusable_row
+from rrf_design.tables.items import ItemTemplate, Reading, classes_of, field_of, read_answers, without_vetoed
+from rrf_design.tables.rows import Row, joined_row, repaired_row, reviewed_row, shown_value, unusable_row
 from rrf_design.texts import escaped, json_text
 from rrf_design.workers import in_chunks
 
@@ -134,7 +134,7 @@ class EngineSettings:
 
 @dataclass(slots=True)
 class _Item:
-    """An item on its way through a batch: what was read of it, its task, or its row."""
+    """A field of an item on its way through a batch: what was read of it, its task, or its row."""
 
     raw: RawItem
     template: ItemTemplate
@@ -142,6 +142,10 @@ class _Item:
     readings: dict[str, Reading] = field(default_factory=dict)
     classes: Classes | None = None
     selected: tuple[str, ...] = ()
+    broken: Mapping[str, str] = field(default_factory=dict)
+    """By node: what its answer can't be right about."""
+    several: bool = False
+    """It is one of several fields."""
     task: int = -1
     """Place of its task in the batch: items with equal answers and checks share one."""
     row: Row | None = None
@@ -153,7 +157,8 @@ class _Item:
     @property
     def answered(self) -> Any:
         """What was answered about the delivered value, as it was answered."""
-        return self.readings[self.node].raw if self.node in self.readings else None
+        reading = self.readings.get(self.node)
+        return None if reading is None else reading.said if self.several else reading.raw
 
     @property
     def parser(self) -> Parser | None:
@@ -169,28 +174,46 @@ class TableEngine:
         self.settings = settings
         self._filler = Filler(recipe)
         self._engine = RepairEngine(method=settings.method)
-        self._templates = {key: ItemTemplate(one, self._filler.open_nodes) for key, one in examples.items()}
+        self._whole = {key: ItemTemplate(one, self._filler.open_nodes) for key, one in examples.items()}
+        """By structure: what all fields of an item share, so what it costs."""
+        self._templates = {key: self._fields(one) for key, one in self._whole.items()}
+        """By structure: one template for each delivered field."""
         self._chosen: dict[str, frozenset[str]] = {}
-        for key, one in self._templates.items():  # what no item of a structure can have is said at once
+        for key, one in self._whole.items():  # what no item of a structure can have is said at once
             chosen = () if settings.select is None else one.problem.resolve(settings.select)
             self._chosen[key] = frozenset(chosen) - one.on_sale
             _ = one.problem.structure
             with_classes(one.problem, self._filler.open_nodes, 1)
 
+    def _fields(self, whole: ItemTemplate) -> tuple[ItemTemplate, ...]:
+        problems = field_problems(whole.problem)
+        if problems == (whole.problem,):
+            return (whole,)
+        return tuple(ItemTemplate(one, self._filler.open_nodes.intersection(one.node_by_id)) for one in problems)
+
     def rows(self, items: Sequence[RawItem]) -> list[Row]:
-        """One row for each item, in order: all are read, then decoded together, then said.
+        """One row for each item, in order: all are read, then decoded together, then said, field by
+        field.
 
         What is equal within the batch is repaired once; never what an earlier one had, so that a
         row does not depend on where and after what it is worked on.
         """
-        batch = [_Item(raw, self._templates[raw.structure]) for raw in items]
+        batch = [_Item(raw, self._whole[raw.structure]) for raw in items]
         self._read(batch)
+        fields = [self._of_fields(item) for item in batch]
         tasks: dict[Hashable, tuple[int, Prepared]] = {}
-        for item in batch:
+        for item in chain.from_iterable(fields):
             if item.row is None:
                 self._try(self._prepare, item, tasks)
         repairs = self._engine.repair([task for _, task in tasks.values()])
-        return [self._said(item, repairs) for item in batch]
+        return [self._joined(item, several, repairs) for item, several in zip(batch, fields, strict=True)]
+
+    def _joined(self, item: _Item, fields: Sequence[_Item], repairs: Sequence[Repair]) -> Row:
+        """The row of an item from its fields; what they share is paid for once."""
+        row = joined_row([(one.node, self._said(one, repairs)) for one in fields])
+        if len(fields) == 1 or item.row is not None:
+            return row
+        return replace(row, cost=self._cost(item, tuple(dict.fromkeys(n for one in fields for n in one.selected))))
 
     def _read(self, batch: Sequence[_Item]) -> None:
         """The rows of a batch, then its answers."""
@@ -213,10 +236,30 @@ class TableEngine:
             elif item.row is None:
                 item.row = unusable_row(item.raw.id, f"node {name!r}: {reading}")
         for item in batch:
+            item.readings, item.broken = without_vetoed(item.template.problem, item.readings)
             unknown = item.raw.answers.keys() - item.template.problem.node_by_id.keys()
             if item.row is None and unknown:
                 name = next(name for name in item.raw.answers if name in unknown)
                 item.row = unusable_row(item.raw.id, f"there is an answer of {name!r}, which this item does not ask")
+
+    def _of_fields(self, item: _Item) -> list[_Item]:
+        """One for each delivered field, with the answers and reviews that speak of it."""
+        templates = self._templates[item.raw.structure]
+        if templates == (item.template,):
+            return [item]
+        known = self._whole[item.raw.structure].anchors
+        for name in item.raw.reviews:
+            if name not in known:
+                item.template.anchor(name)
+        found = []
+        for template in templates:
+            answers = {name: one for name, one in item.raw.answers.items() if name in template.problem.node_by_id}
+            reviews = {name: said for name, said in item.raw.reviews.items() if name in template.anchors}
+            readings = {name: one for name, one in item.readings.items() if name in answers}
+            raw = replace(item.raw, answers=answers, reviews=reviews)
+            broken = {name: words for name, words in item.broken.items() if name in answers}
+            found.append(replace(item, raw=raw, template=template, readings=readings, broken=broken, several=True))
+        return found
 
     def _try(self, work: Callable[..., None], item: _Item, *arguments: Any) -> None:
         try:
@@ -262,6 +305,9 @@ class TableEngine:
                 raw=item.answered,
             )
             row = replace(row, cost=self._cost(item, item.selected))
+        if item.broken:
+            words = "; ".join(dict.fromkeys(item.broken.values()))
+            row = row.with_value(reason=f"{row.reason} An answer can't be right and counts as unread: {words}.")
         return replace(row, structure=item.raw.structure, **self._help(item, row))
 
     def _known(self, item: _Item) -> tuple[dict[str, str], dict[str, Numbers]]:
@@ -304,7 +350,8 @@ class TableEngine:
                 numbers = value if isinstance(value, tuple | str) else (value,)
                 shown = value if isinstance(value, str) else shown_value(_tuple(value), parser, Classes(()))
                 row = reviewed_row(item.raw.id, anchor, numbers, said=shown, reading=item.readings.get(node))
-                return replace(row, cost=self._cost(item, tuple(item.raw.reviews)))
+                item.selected = tuple(item.raw.reviews)
+                return replace(row, cost=self._cost(item, item.selected))
         return None
 
     def _design(self, item: _Item, known: set[str], classes: int) -> SharedDesign:
@@ -321,10 +368,10 @@ class TableEngine:
         """What the answers and checks of an item cost; an answer that is only known to be missing
         was not asked for.
         """
-        readings = item.readings
+        readings, whole = item.readings, self._whole[item.raw.structure]
         paid = {name: one.cost for name, one in readings.items() if one.status != "missing" or one.cost is not None}
         names = (*paid, *(name for name in held if name not in readings))
-        return item.template.spent(names, paid)
+        return whole.spent(names, paid)
 
     def _help(self, item: _Item, row: Row) -> dict[str, Any]:
         """The cheapest person who would decide an item that is open."""

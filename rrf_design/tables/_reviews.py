@@ -89,20 +89,25 @@ def _cell(name: str, value: Any) -> str:
 
 def _questions(delivery: Delivery) -> Iterator[dict[str, Any]]:
     for item, row, rank in delivery.ranked():
-        if rank is None or row.check is None:
+        if rank is None:
             continue
-        anchor = item.problem.block_by_id[row.check]
-        yield {
-            "rank": rank,
-            "id": row.id,
-            "check": row.check,
-            "question": _question(anchor, item),
-            "raw": row.raw,
-            "verdict": row.verdict.value,
-            "reason": row.reason,
-            "cost": anchor.cost,
-            "value": "",
-        }
+        several = len(row.values) > 1
+        for value in row.values:
+            check = value.check if several and value.open else None if several else row.check
+            if check is None:
+                continue
+            anchor = item.problem.block_by_id[check]
+            yield {
+                "rank": rank,
+                "id": row.id,
+                "check": check,
+                "question": _question(anchor, item),
+                "raw": value.raw,
+                "verdict": value.verdict.value,
+                "reason": value.reason,
+                "cost": anchor.cost,
+                "value": "",
+            }
 
 
 def _question(anchor: Any, item: DataItem) -> str:

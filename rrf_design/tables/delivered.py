@@ -24,7 +24,7 @@ from rrf_design.errors import InputError, MissingDependency
 from rrf_design.files import suggestion
 from rrf_design.questions.answers import RecordedAnswer, RecordedAnswers
 from rrf_design.questions.datasets import DataItem, Dataset
-from rrf_design.tables.rows import COLUMNS, WORDS, Row, delivered_names, review_ranks
+from rrf_design.tables.rows import WORDS, Row, delivered_names, review_ranks
 from rrf_design.texts import cell_json, cell_text, cell_texts, sheet_text
 from rrf_design.verdict import Verdict, table_sentence, worst
 
@@ -32,8 +32,8 @@ SHOWN = 10
 TOGETHER = 1000
 """Rows that are read and written at once."""
 FORMS = (".csv", ".tsv", ".jsonl", ".parquet")
-Rows = Iterable[tuple[Mapping[str, Any], Mapping[str, Any]]]
-"""Each input row with its result, whose keys are among COLUMNS."""
+Rows = Iterable[tuple[Mapping[str, Any], Mapping[Any, Any]]]
+"""Each input row with its result, whose keys are those of `delivered_names`."""
 
 
 class Delivery(Mapping[str, Row]):
@@ -89,7 +89,7 @@ class Delivery(Mapping[str, Row]):
                 yield item, row, ranks.get(position)
                 position += 1
 
-    def cells(self) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any]]]:
+    def cells(self) -> Iterator[tuple[Mapping[str, Any], Mapping[Any, Any]]]:
         """Each input row with its delivered cells, as `deliver` takes them."""
         for item, row, rank in self.ranked():
             yield item.cells, row.cells(rank)
@@ -134,8 +134,8 @@ class Delivery(Mapping[str, Row]):
 
     def to_frame(self) -> Any:
         """The delivered table as a pandas data frame (polars where only that is installed)."""
-        names = delivered_names(self.dataset.columns)
-        merged = [{**cells, **{names[key]: row[key] for key in COLUMNS}} for cells, row in self.cells()]
+        names = delivered_names(self.dataset.columns, self.dataset.fields)
+        merged = [{**cells, **{name: row[key] for key, name in names.items()}} for cells, row in self.cells()]
         columns = [*self.dataset.columns, *names.values()]
         return frame_of([{name: row.get(name) for name in columns} for row in merged], columns)
 
@@ -208,7 +208,7 @@ def write_output(path: str | os.PathLike[str], delivery: Delivery) -> None:
     check_outputs([path])
     ending = Path(path).suffix.lower()
     if ending in FORMS:
-        deliver(path, delivery.cells(), delivery.dataset.columns)
+        deliver(path, delivery.cells(), delivery.dataset.columns, delivery.dataset.fields)
     elif ending == ".json":
         _write_document(path, delivery)
     elif ending == ".xml":
@@ -264,16 +264,17 @@ def _story(prompts: Mapping[str, str], answers: Mapping[str, RecordedAnswer]) ->
     return [{"heading": "Asked and answered", "columns": ["node", "prompt", "answer", ""], "rows": rows}]
 
 
-def deliver(path: str | os.PathLike[str], rows: Rows, columns: Sequence[str]) -> int:
+def deliver(path: str | os.PathLike[str], rows: Rows, columns: Sequence[str], fields: Sequence[str] = ()) -> int:
     """Write the delivered table; the ending chooses the form.
 
-    `columns` are all of the input's; the number of rows is returned.
+    `columns` are all of the input's, `fields` those that are delivered, where they are several; the
+    number of rows is returned.
     """
     form = Path(path).suffix.lower()
     if form not in FORMS:
         raise InputError(f"{path}: delivered tables end in {', '.join(FORMS)}, not {form or 'nothing'!r}")
-    names = delivered_names(columns)
-    merged = ({**row, **{names[key]: result.get(key) for key in COLUMNS}} for row, result in rows)
+    names = delivered_names(columns, fields)
+    merged = ({**row, **{name: result.get(key) for key, name in names.items()}} for row, result in rows)
     every = (*columns, *names.values())
     if form == ".parquet":
         return _write_parquet(path, merged, every)
@@ -283,7 +284,9 @@ def deliver(path: str | os.PathLike[str], rows: Rows, columns: Sequence[str]) ->
             if form == ".jsonl":
                 count = _write_lines(text, merged)
             else:
-                words = [every.index(names[key]) for key in WORDS]
+                words = [
+                    every.index(name) for key, name in names.items() if (key if key in WORDS else key[-1]) in WORDS
+                ]
                 count = _write_csv(text, merged, every, form, words=words)
         finally:
             text.detach()

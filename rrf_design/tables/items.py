@@ -14,11 +14,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from rrf_design.blocks import Anchor
-from rrf_design.checks import cheapest_first, decides, delivered_node, expression_of, is_person, known_value
+from rrf_design.checks import (
+    VETOED,
+    cheapest_first,
+    decides,
+    delivered_node,
+    expression_of,
+    is_person,
+    known_value,
+    vetoed,
+)
 from rrf_design.derive import with_classes
 from rrf_design.errors import InputError
 from rrf_design.models.faults import opens_as_refusal
@@ -49,6 +58,16 @@ class Reading:
             return self.text
         value = None if self.parsed is None else self.parsed.value
         return None if value is None else plain(value)
+
+    @property
+    def said(self) -> Any:
+        """What was answered about one field of a document: its own part of the text, where that
+        could be read.
+        """
+        if self.parsed is None or self.text is None:
+            return self.raw
+        found = self.parsed.canonical if self.parsed.label is None else self.parsed.label
+        return found or self.raw
 
 
 Asked = tuple[RecordedAnswer, Parser | None, int]
@@ -103,6 +122,18 @@ def _numbers(value: Values, parser: Parser | None, dim: int) -> Parsed:
     if not all(math.isfinite(number) for number in value):
         raise InputError("the answer is not finite; where there is none, give a status instead")
     return Parsed(ParseStatus.PARSED, tuple(value), True)
+
+
+def without_vetoed(problem: Problem, readings: Mapping[str, Reading]) -> tuple[dict[str, Reading], dict[str, str]]:
+    """The readings, where those that break what is said of their node are unread; and what they
+    break, by node.
+    """
+    if not any(node.veto for node in problem.nodes):
+        return dict(readings), {}
+    values = {name: one.parsed.value for name, one in readings.items() if one.parsed and one.parsed.value is not None}
+    broken = vetoed(problem, values)
+    kept = {name: replace(one, parsed=None, status=VETOED) if name in broken else one for name, one in readings.items()}
+    return kept, broken
 
 
 _NUMBERS = Classes(())

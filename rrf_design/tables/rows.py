@@ -8,7 +8,8 @@ whose check states the delivered value decides the item: what they said is the v
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -35,14 +36,21 @@ class Value:
     reason: str = ""
     field: str = ""
     """Its name, where a recipe delivers several fields."""
+    check: str | None = None
+    """The cheapest check by a person that would decide this one of several fields."""
+
+    @property
+    def open(self) -> bool:
+        """Whether people should look at it, as far as it is not settled otherwise."""
+        return self.answer is None or not self.verdict.passes
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
     """What one item came to: a value for each delivered field, and what is said of all of it.
 
-    What is said of a value (`answer`, `reason`, ...) is that of the first field, `verdict` the
-    worst of all. `rank` is not here: it compares items.
+    What is said of a value (`answer`, `reason`, ...) is that of the only field, or of all
+    together; `verdict` is the worst of them. `rank` is not here: it compares items.
     """
 
     id: str
@@ -67,6 +75,11 @@ class Row:
     """A policy hands its answer over, whatever the verdict is: nobody has to look at it."""
 
     @property
+    def fields(self) -> tuple[str, ...]:
+        """The names of its values, where there are several."""
+        return tuple(value.field for value in self.values) if len(self.values) > 1 else ()
+
+    @property
     def verdict(self) -> Verdict:
         if len(self.values) == 1:
             return self.values[0].verdict
@@ -74,59 +87,82 @@ class Row:
 
     @property
     def assumes(self) -> str:
-        return self.values[0].assumes
+        return "; ".join(dict.fromkeys(value.assumes for value in self.values if value.assumes))
 
     @property
     def answer(self) -> Any:
-        return self.values[0].answer
+        """What may be handed over; of several fields a mapping, without those that are open."""
+        if len(self.values) == 1:
+            return self.values[0].answer
+        return {value.field: value.answer for value in self.values if value.answer is not None} or None
 
     @property
     def raw(self) -> Any:
-        return self.values[0].raw
+        if len(self.values) == 1:
+            return self.values[0].raw
+        return {value.field: value.raw for value in self.values if value.raw is not None} or None
 
     @property
     def bound(self) -> float | None:
-        return self.values[0].bound
+        """None where there are several fields: each has its own unit."""
+        return self.values[0].bound if len(self.values) == 1 else None
 
     @property
     def changed(self) -> bool | None:
-        return self.values[0].changed
+        told = [value.changed for value in self.values if value.changed is not None]
+        return any(told) if told else None
 
     @property
     def reason(self) -> str:
-        return self.values[0].reason
+        """Of several fields that of the worst."""
+        if len(self.values) == 1:
+            return self.values[0].reason
+        value = max(self.values, key=lambda value: value.verdict.rank)
+        return f"{value.field}: {value.reason}"
 
     @property
     def open(self) -> bool:
         """Whether people should look at it."""
-        unanswered = any(value.answer is None for value in self.values)
-        return unanswered or not (self.settled or self.verdict.passes)
+        if self.settled:
+            return any(value.answer is None for value in self.values)
+        return any(value.open for value in self.values)
 
     def with_value(self, **changes: Any) -> Row:
         """The same with something else said of its first value."""
         return replace(self, values=(replace(self.values[0], **changes), *self.values[1:]))
 
-    def cells(self, rank: int | None) -> dict[str, Any]:
-        """The delivered columns."""
-        return {name: cell(self, self.values[0], rank) for name, cell in COLUMNS.items()}
+    def cells(self, rank: int | None) -> dict[Key, Any]:
+        """The delivered columns, by the keys of `delivered_names`."""
+        if len(self.values) == 1:
+            return {name: cell(self, self.values[0], rank) for name, cell in COLUMNS.items()}
+        own: dict[Key, Any] = {
+            (value.field, name): value.verdict.value if name == "verdict" else COLUMNS[name](self, value, rank)
+            for value in self.values
+            for name in OF_FIELD
+        }
+        return own | {name: COLUMNS[name](self, self.values[0], rank) for name in OF_ROW}
 
     def to_json(self) -> dict[str, Any]:
         """A value of the only field stands in the row itself; several stand under `values`."""
+        several = len(self.values) > 1
         found = {name: getattr(self, name) for name in _KEYS}
         found |= {"verdict": self.verdict.value, "wrong": list(self.wrong), "unread": list(self.unread)}
-        if len(self.values) > 1:
+        if several:
             found["values"] = [{name: getattr(value, name) for name in _OF_VALUE} for value in self.values]
         return found
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Row:
-        said = [{name: entry[name] for name in _OF_VALUE if name in entry} for entry in data.get("values", [data])]
+        told = _OF_VALUE if "values" in data else _SAID
+        said = [{name: entry[name] for name in told if name in entry} for entry in data.get("values", [data])]
         values = tuple(Value(**{**entry, "verdict": Verdict(entry["verdict"])}) for entry in said)
-        own = {name: data[name] for name in _KEYS if name not in _OF_VALUE}
+        own = {name: data[name] for name in _KEYS if name not in _SAID}
         return cls(**{**own, "values": values, "wrong": tuple(data["wrong"]), "unread": tuple(data["unread"])})
 
 
 _OF_VALUE = tuple(Value.__slots__)
+_SAID = ("verdict", "assumes", "answer", "raw", "bound", "changed", "reason")
+"""What is said of a value, and of a row with one."""
 _KEYS = (
     *("id", "verdict", "assumes", "answer", "raw", "bound", "changed", "cost", "reason"),
     *("wrong", "unread", "gamma", "structure", "misfit", "check", "worth"),
@@ -147,20 +183,61 @@ COLUMNS: Mapping[str, Callable[[Row, Value, int | None], Any]] = {
 
 WORDS = ("answer", "raw", "assumes", "reason")
 """Columns with the words of models and people: in a spreadsheet they are no formulas."""
+OF_FIELD = ("answer", "raw", "verdict", "reason", "bound", "assumes", "changed")
+"""Columns that each of several fields has, in this order; the first is called like the field."""
+OF_ROW = ("verdict", "cost", "rank")
+"""Columns of the whole row beside them."""
+Key = str | tuple[str, str]
+"""A delivered column: its name, or field and name where a row has several."""
 
 
-def delivered_names(columns: Iterable[str]) -> dict[str, str]:
+def delivered_names(columns: Iterable[str], fields: Sequence[str] = ()) -> dict[Key, str]:
     """What each delivered column is called: its own name, with `rrf_` before it where the input has
     that already.
+
+    Of several fields each is called like the last part of its name (`a.total`: total), or like all
+    of it where two would be the same.
     """
-    taken, found = set(columns), {}
-    for name in COLUMNS:
+    taken, found = set(columns), dict[Key, str]()
+    keys: list[tuple[Key, str]] = [(name, name) for name in COLUMNS]
+    if fields:
+        called = field_titles(fields)
+        each = ((field, name) for field in fields for name in OF_FIELD)
+        keys = [(key, called[key[0]] if key[1] == "answer" else f"{called[key[0]]}_{key[1]}") for key in each]
+        keys += [(name, name) for name in OF_ROW]
+    for key, name in keys:
         free = name
         while free in taken:
             free = f"rrf_{free}"
         taken.add(free)
-        found[name] = free
+        found[key] = free
     return found
+
+
+def field_titles(fields: Sequence[str]) -> dict[str, str]:
+    """What several fields are called, by node."""
+    short = {field: field.rpartition(".")[2] for field in fields}
+    often = Counter(short.values())
+    return {field: name if often[name] == 1 else field for field, name in short.items()}
+
+
+def joined_row(fields: Sequence[tuple[str, Row]]) -> Row:
+    """The row of an item from those of its fields, each under its name; the only one as it is."""
+    first = fields[0][1]
+    if len(fields) == 1:
+        return first
+    rows = [row for _, row in fields]
+    waits = next((row for row in rows if row.check is not None), first)
+    return replace(
+        first,
+        values=tuple(replace(row.values[0], field=name, check=row.check) for name, row in fields),
+        wrong=tuple(dict.fromkeys(name for row in rows for name in row.wrong)),
+        unread=tuple(dict.fromkeys(name for row in rows for name in row.unread)),
+        gamma=min(row.gamma for row in rows),
+        misfit=max(row.misfit for row in rows),
+        check=waits.check,
+        worth=waits.worth,
+    )
 
 
 def review_ranks(rows: Iterable[Row]) -> dict[int, int]:
@@ -171,7 +248,12 @@ def review_ranks(rows: Iterable[Row]) -> dict[int, int]:
     as `rrf_design.verdict.dispute` orders them; then in the order of the table.
     """
     waiting = [
-        (row.answer is not None, -row.worth, dispute(row.verdict, row.misfit, len(row.wrong)), position)
+        (
+            all(value.answer is not None for value in row.values),
+            -row.worth,
+            dispute(row.verdict, row.misfit, len(row.wrong)),
+            position,
+        )
         for position, row in enumerate(rows)
         if row.open
     ]
