@@ -1,12 +1,4 @@
-"""certify: what stands in a certificate, and why.
-
-A certificate in memory, and its files: whole or not at all.
-
-From an assembled operator to its record, and from the record to its file and back.
-
-The pair of a certificate, held to its definition: admissible both, and as far apart as the
-margin allows.
-"""
+"""Certificates as they are issued: sections, the ladder of lower bounds, what is protected."""
 
 from __future__ import annotations
 
@@ -20,12 +12,26 @@ import pytest
 
 import rrf_design as rrf
 from rrf_design.certificates import Certificate, NoiseKind, Regime, Uncertainty
+from rrf_design.certificates._ladder import SECOND_OPINION, Rung, climb, listed
+from rrf_design.certificates._sections import (
+    SMALL,
+    audit_section,
+    bare_operator,
+    further_budgets,
+    nullspace_section,
+    positive,
+    unwhitened_section,
+    witness_section,
+)
 from rrf_design.certificates.issue import _record_of, _save_record
+from rrf_design.checker.exact import ProofOutcome
+from rrf_design.checker.nullspace import NullSpace, check_nullspace
+from rrf_design.checker.proofs import prove_floor
 from rrf_design.checker.record import load_record
 from rrf_design.errors import InputError
 from rrf_design.problem import Problem
 
-from .conftest import make_record, triangle
+from .conftest import brute_margin, make_record, triangle
 
 
 def test_a_positive_margin() -> None:
@@ -296,17 +302,180 @@ def pair_of_two(**settings: Any) -> rrf.Problem:
     )
 
 
-def test_a_largest_error_keeps_them_closer() -> None:
+def test_a_largest_error_keeps_them_closer_unless_noise_can_hide_it() -> None:
     made = rrf.certify(pair_of_two(epsilon=1.0), largest_error=0.25)
     assert made.document["rivals"]["distance"] == pytest.approx(0.25, rel=1e-6)
     assert rrf.verify(made).valid
     assert made.to_json()["rivals"] == made.document["rivals"]
-
-
-def test_there_is_none_where_noise_can_not_hide_it() -> None:
     assert rrf.certify(pair_of_two(), budgets=()).document["noise"]["blocks"] == ["x"]
     assert (
         rrf.certify(pair_of_two(), budgets=()).document["rivals"] is None
     )  # the relation carries no noise, and sees them
     bare = pair_of_two().model_copy(update={"anchors": ({"id": "x", "node": "a"},)})
     assert rrf.certify(bare).document["rivals"] is None
+
+
+def test_a_witness_is_measured_exactly_and_a_zero_margin_has_a_pair() -> None:
+    record = make_record(np.array([[3.0, 0.0], [0.0, 4.0]]))
+    named, image2, upper = witness_section(record, [0, 1], np.array([0.6, 0.8]))
+    assert named == {"support": ["n0", "n1"], "direction": [[0.6], [0.8]]}
+    assert image2 == (3 * Fraction(0.6)) ** 2 + (4 * Fraction(0.8)) ** 2
+    length2 = Fraction(0.6) ** 2 + Fraction(0.8) ** 2
+    assert Fraction(upper) ** 2 * length2 >= image2 > Fraction(np.nextafter(upper, 0.0)) ** 2 * length2
+    witness = {"support": ["a", "b", "c"], "direction": [[1.0], [1.0], [1.0]]}
+    assert audit_section(witness, Fraction(0), 0.0, 2)["pair"] == {"first": ["a", "b"], "second": ["c"]}
+    positive_margin = audit_section(witness, Fraction(1, 4), 0.5, 2)
+    assert positive_margin == {"residual": 0.5, "pair": None, "sensitivity": 2.0}
+
+
+def test_the_next_budget_is_certified_where_that_is_cheap() -> None:
+    small, large = make_record(np.eye(8)), make_record(np.eye(400))
+    assert further_budgets(None, 1, small) == [2]
+    assert further_budgets(None, 4, small) == []
+    assert further_budgets(None, 2, large) == []
+    assert further_budgets([3, 1, 3], 1, large) == [3]
+
+
+def test_numbers_that_must_be_positive() -> None:
+    assert positive(None, "delta") is None
+    for value in (0.0, -1.0, float("inf"), float("nan")):
+        with pytest.raises(InputError, match="delta must be a positive number"):
+            positive(value, "delta")
+
+
+def test_the_operator_without_whitening() -> None:
+    assert bare_operator(triangle(), None) is None
+    problem = Problem(
+        nodes=[{"id": "a"}, {"id": "b"}],
+        relations=[{"id": "r", "tail": "a", "head": "b", "covariance": [[4.0]]}],
+        anchors=[{"id": "x", "node": "a", "weight": 9.0}, {"id": "y", "node": "b", "sigma": 0.1}],
+    )
+    bare = bare_operator(problem, None)
+    assert bare is not None
+    assert bare.matrix.toarray().tolist() == [[-1.0, 1.0], [3.0, 0.0], [0.0, 1.0]]  # weights stay, noise goes
+    options = {"time_limit": None, "n_jobs": None, "front_end": "ortools"}
+    section = unwhitened_section(_record_of(bare), 1, options, lambda *_: None)
+    assert section["lower"] <= np.linalg.svd(bare.matrix.toarray())[1][-1] <= section["upper"] * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_whatever_is_found_is_proved(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    record = make_record(rng.integers(-1, 2, (int(rng.integers(2, 7)), 5)).astype(float))
+    section = nullspace_section(record, 1)
+    assert check_nullspace(section, record, 1).startswith(section["status"])
+
+
+def test_large_fields_are_left_open() -> None:
+    assert nullspace_section(make_record(np.eye(SMALL + 1)), 1)["status"] == NullSpace.NOT_CERTIFIED
+
+
+def test_nothing_is_claimed_of_rows_that_are_far_apart_unless_the_checker_proves_it() -> None:
+    """Products of such rows cancel in floats: a residual of 1e-12 there may be 1e-8 in truth, and
+    refutes nothing then.
+    """
+    rng = np.random.default_rng(0)
+    for _ in range(150):
+        nodes = int(rng.integers(3, 7))
+        rows = nodes + int(rng.integers(0, 3))
+        record = make_record(rng.standard_normal((rows, nodes)) * 10.0 ** rng.integers(-70, 71, (rows, 1)))
+        for k in (1, 2):
+            section = nullspace_section(record, k)
+            assert check_nullspace(section, record, k).startswith(section["status"])
+
+
+def field(seed: int) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    return np.vstack([rng.standard_normal((8, 7)) / 3, 0.7 * np.eye(7)])
+
+
+@pytest.mark.parametrize(
+    ("rung", "front_end"),
+    [
+        (Rung.AUTO, "ortools"),
+        (Rung.EXACT, "ortools"),
+        (Rung.BRANCH_AND_BOUND, "ortools"),
+        (Rung.DOMINANCE, "ortools"),
+        (Rung.SEMIDEFINITE, "ortools"),
+        (Rung.MIXED_INTEGER, "ortools"),
+        (Rung.MIXED_INTEGER, "pulp"),
+    ],
+)
+def test_rungs(rung: Rung, front_end: str) -> None:
+    matrix = field(1)
+    record = make_record(matrix)
+    truth = brute_margin(matrix, [1] * 7, 2)
+    standing = climb(record, 1, rung=rung, time_limit=60.0, n_jobs=None, front_end=front_end)
+    assert 0.0 < standing.lower <= truth * (1 + 1e-12)
+    assert prove_floor(record, 2, floor=standing.lower).outcome is ProofOutcome.PROVED
+    expected = "exact" if rung in (Rung.AUTO, Rung.BRANCH_AND_BOUND) else str(rung)
+    assert standing.rung == expected
+    assert (SECOND_OPINION in standing.notes) == (rung is Rung.MIXED_INTEGER)
+    if rung in (Rung.AUTO, Rung.EXACT, Rung.BRANCH_AND_BOUND):
+        assert standing.lower >= truth * (1 - 1e-8)
+
+
+def test_nothing_provable_is_said_to_be_nothing() -> None:
+    standing = climb(make_record(np.ones((1, 3))), 1, rung=Rung.DOMINANCE, time_limit=60.0, n_jobs=None)
+    assert (standing.lower, standing.rung, standing.proof) == (0.0, "none", {"kind": "none"})
+
+
+def test_a_rung_that_does_not_fit_is_an_input_error() -> None:
+    record = make_record(np.eye(700))
+    with pytest.raises(InputError, match="rung semidefinite: 700 coordinates"):
+        climb(record, 1, rung=Rung.SEMIDEFINITE, time_limit=1.0, n_jobs=None)
+    with pytest.raises(InputError, match="rung mixed-integer: 700"):
+        climb(record, 1, rung=Rung.MIXED_INTEGER, time_limit=1.0, n_jobs=None)
+
+
+def test_listed_supports() -> None:
+    record = make_record(np.diag([1.0, 0.5, 0.25]))
+    lower, worst, _ = listed(record, [["n0", "n1"], ["n0"]])
+    assert lower == pytest.approx(0.5, rel=1e-12)
+    assert worst == (0, 1)
+    for supports, message in (([], "at least one"), ([["x"]], "'x' is not a node"), ([["n0", "n0"]], "none twice")):
+        with pytest.raises(InputError, match=message):
+            listed(record, supports)
+
+
+def test_a_bound_that_can_not_be_re_proved_in_time_is_not_claimed(monkeypatch: pytest.MonkeyPatch) -> None:
+    from rrf_design.certificates import _ladder as ladder
+    from rrf_design.checker.exact import ProofOutcome
+    from rrf_design.checker.proofs import Proof
+
+    record = make_record(np.random.default_rng(0).standard_normal((60, 20)))
+    options = {"rung": Rung.BRANCH_AND_BOUND, "time_limit": 0.0, "n_jobs": None}
+    monkeypatch.setattr(ladder, "prove_floor", lambda *_, **__: Proof(ProofOutcome.PROVED, 0, 0))
+    assert ladder.climb(record, 4, **options).lower > 0.0
+    monkeypatch.setattr(ladder, "prove_floor", lambda *_, **__: Proof(ProofOutcome.UNDECIDED, 0, 0))
+    standing = ladder.climb(record, 4, **options)
+    assert (standing.lower, standing.proof) == (0.0, {"kind": "none"})
+    assert any("not claimed" in note for note in standing.notes)
+
+
+def protecting_field(**settings: Any) -> rrf.Problem:
+    nodes = [{"id": "total"}, {"id": "again"}, {"id": "other"}]
+    relations = [{"id": "same", "tail": "total", "head": "again", "sigma": 0.5}]
+    anchors = [{"id": f"x{i}", "node": "total"} for i in range(3)]
+    return rrf.Problem(nodes=nodes, relations=relations, anchors=anchors, deliver=["total"], wrong_checks=1, **settings)
+
+
+@pytest.mark.parametrize("asked", [{"budgets": [2]}, {"largest_error": 1.0}, {"supports": [["total"]]}])
+def test_what_can_not_be_re_proved_is_not_issued(asked: dict[str, Any]) -> None:
+    with pytest.raises(rrf.InputError, match="is not certified with units"):
+        rrf.certify(protecting_field(), **asked)
+    with pytest.raises(rrf.InputError, match="relaxations know nothing"):
+        rrf.certify(protecting_field(), rung="dominance")
+
+
+def test_the_certificate_speaks_of_what_is_delivered() -> None:
+    problem = protecting_field(epsilon=0.1, delta=0.3)
+    certificate = rrf.certify(problem)
+    assert rrf.verify(certificate).valid
+    assert certificate.gamma_lower == pytest.approx(problem.margin().value)
+    assert certificate.error_bound == pytest.approx(0.2 / problem.margin().value)
+    assert certificate.document["assumptions"][:2] == [
+        "At most 1 of 3 answers and at most 1 of 4 checks are wrong.",
+        "Only the values of total are promised.",
+    ]
+    assert certificate.document["provenance"]["unwhitened"]["upper"] == pytest.approx(1.0)
