@@ -1,11 +1,9 @@
-"""Exact repair: the recovery theorems at the level of problems, ambiguity, erasures. Units as
-parts: what is chosen from, and what of a wrong unit is named. Repair under a premise against plain
-enumeration: every set of units and checks, and all that each of them leaves open.
-"""
+"""The exact decoder, what failures are called, and designs that many fields share."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
@@ -14,9 +12,11 @@ import pytest
 from numpy.typing import NDArray
 
 import rrf_design as rrf
+from rrf_design.errors import InputError
 from rrf_design.operators import Operator
 from rrf_design.premise import Parts
-from rrf_design.repairing import Certainty, repair_many
+from rrf_design.repairing import Certainty, Failure, count_failures, repair_many
+from rrf_design.repairing.engine import SharedDesign, operator_key
 from rrf_design.repairing.fields import _with_anchor_values
 
 
@@ -389,3 +389,134 @@ def test_a_batch_is_repaired_as_each_field_is() -> None:
         alone = rrf.repair(problem, field)
         assert (item.verdict, item.support, item.wrong_checks) == (alone.verdict, alone.support, alone.wrong_checks)
         assert item.repaired == alone.repaired
+
+
+def failures(problem, responses, truth, **options):
+    return set(rrf.repair(problem, responses, truth=truth, **options).failures)
+
+
+def test_success_has_no_label(equality, answers):
+    fixed = rrf.repair(equality("star"), answers(1, 1, 5, 1), truth=answers(1, 1, 1, 1))
+    assert fixed.failures == ()
+    assert fixed.truth_error == pytest.approx(0.0, abs=1e-9)
+
+
+def test_labels(equality, answers):
+    ones = answers(1, 1, 1, 1)
+    assert failures(equality("star"), answers(2, 2, 2, 2), ones) >= {Failure.SHARED_ERROR, Failure.CANDIDATE_ABSENCE}
+    assert Failure.BUDGET_VIOLATION in failures(equality("complete"), answers(1, 2, 5, 1), ones)
+    assert Failure.MARGIN in failures(equality("triangle"), answers(1, 1, 1, 4), ones)
+    assert failures(equality("triangle"), answers(1, 1, 1, 4), ones) == {Failure.MARGIN}
+    gone = failures(equality("pairs"), answers(1, 1, {"status": "parse failure"}, 5), ones)
+    assert Failure.PARSE_FAILURE in gone
+
+
+def test_optimisation_only_when_the_information_sufficed(equality, answers):
+    """The vote is fooled by two agreeing wrong answers of five; exact repair is not needed to see
+    why.
+    """
+    wrong = rrf.repair(equality("complete"), answers(1, 1, 4, 1), method="discrete", mu=1e6, truth=answers(1, 1, 1, 1))
+    assert set(wrong.failures) == {Failure.OPTIMISATION}
+
+
+def test_representation_collision(equality, answers):
+    ones = answers(1, 1, 1, 1)
+    fixed = rrf.repair(equality("star"), ones, truth=ones, hidden={"n0": True, "n1": False})
+    assert fixed.failures == (Failure.REPRESENTATION_COLLISION,)
+
+
+def test_truth_changes_nothing_but_the_labels(equality, answers):
+    plain = rrf.repair(equality("pairs"), answers(1, 1, 3, 1))
+    told = rrf.repair(equality("pairs"), answers(1, 1, 3, 1), truth=answers(1, 1, 3, 3))
+    assert plain.repaired == told.repaired
+    assert plain.certainty == told.certainty
+
+
+def test_counts():
+    assert count_failures([(Failure.MARGIN,), (), (Failure.MARGIN, Failure.PARSE_FAILURE)])["zero or low margin"] == 2
+
+
+def without_time(item):
+    return replace(item, diagnostics=replace(item.diagnostics, seconds=0.0, details={}), failures=(), truth_error=None)
+
+
+def test_the_truth_changes_no_value_and_no_verdict(equality, answers):
+    blind = rrf.repair(equality("complete"), answers(1, 1, 5, 1))
+    told = rrf.repair(equality("complete"), answers(1, 1, 5, 1), truth=answers(2, 2, 2, 2))
+    assert without_time(told) == without_time(blind)
+    assert told.truth_error == pytest.approx(2.0)
+
+
+def test_only_known_nodes_of_the_design_are_compared(equality, answers):
+    fixed = rrf.repair(equality("complete"), answers(1, 1, 5, 1), truth={"n0": 1, "elsewhere": 7})
+    assert fixed.truth_error == pytest.approx(0.0, abs=1e-9)
+    assert fixed.failures == ()
+
+
+def test_the_share_of_candidates_that_hold_the_truth(equality, answers):
+    given = {"candidates": {f"n{i}": [1, 7] for i in range(4)}, "method": "discrete"}
+    fixed = rrf.repair(equality("complete"), answers(7, 7, 7, 3), truth=answers(1, 1, 1, 9), **given)
+    assert fixed.diagnostics.details["candidate_recall"] == 0.75
+
+
+def problem(*, offset: Any = 0.0, first: Any = (1.0, 2.0), second: float | None = 5.0) -> rrf.Problem:
+    """Noise of every kind: a sigma, a covariance, a family that shares its weight; one node and one
+    anchor on sale.
+    """
+    return rrf.Problem(
+        k=1,
+        nodes=[{"id": "a", "dim": 2}, {"id": "b", "dim": 2}, {"id": "c", "cost": 1.0}],
+        relations=[
+            {"id": "r", "tail": "a", "head": "b", "offset": offset, "covariance": [[2.0, 1.0], [1.0, 3.0]]},
+            {"id": "s", "tail": "b", "head": "a", "family": "f", "weight": 4.0},
+            {"id": "t", "tail": "a", "head": "b", "family": "f", "weight": 4.0},
+        ],
+        anchors=[
+            {"id": "x", "node": "a", "value": list(first), "sigma": 0.5},
+            {"id": "y", "node": "c", "value": second, "cost": 2.0} if second is not None else {"id": "y", "node": "c", "cost": 2.0},
+        ],
+    )  # fmt: skip
+
+
+def shared(own: rrf.Problem, held: frozenset[str], absent: frozenset[str]) -> SharedDesign:
+    return SharedDesign(own, own.structure.holding(held, absent))
+
+
+@pytest.mark.parametrize("held", [frozenset(), frozenset({"c"}), frozenset({"c", "y"})])
+def test_it_is_the_item_s_own_operator(held: frozenset[str]) -> None:
+    template = shared(problem(), held, frozenset())
+    own = problem(offset=[0.5, -1.0], first=(3.0, 4.0), second=9.0)
+    values: dict[str, Any] = {"r": (0.5, -1.0), "x": (3.0, 4.0)} | ({"y": (9.0,)} if "y" in held else {})
+    cast = template.aimed(values)
+    slow = own.operator(sorted(held))
+    np.testing.assert_allclose(cast.matrix.toarray(), slow.matrix.toarray(), atol=1e-14)
+    np.testing.assert_allclose(cast.target, slow.target, atol=1e-14)
+    assert cast.block_ids == slow.block_ids
+    assert template.key == operator_key(template.operator)
+    np.testing.assert_array_equal(template.operator.magnitudes.toarray(), abs(template.operator.matrix.toarray()))
+
+
+def test_an_owned_anchor_may_be_absent() -> None:
+    template = shared(problem(), frozenset(), frozenset({"x"}))
+    assert "x" not in template.operator.block_ids
+    assert template.aimed({}).target.tolist() == [0.0] * template.operator.shape[0]
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({}, "check 'x': no value is known"),
+        ({"x": (1.0,)}, "is not a value for 2 rows"),
+        ({"x": 1.0}, "is not a value for 2 rows"),
+        ({"x": (1.0, 2.0), "r": (1.0, 2.0, 3.0)}, "is not a value for 2 rows"),
+    ],
+)
+def test_values_that_do_not_fit(values: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        shared(problem(), frozenset(), frozenset()).aimed(values)
+
+
+def test_one_number_is_the_offset_of_every_row_of_a_relation() -> None:
+    template = shared(problem(), frozenset(), frozenset())
+    both = [template.aimed({"x": (1.0, 2.0), "r": given}).target for given in (0.5, (0.5, 0.5))]
+    np.testing.assert_array_equal(both[0], both[1])
