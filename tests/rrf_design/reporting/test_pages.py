@@ -17,7 +17,7 @@ from rrf_design import InputError, Problem
 from rrf_design._explain import explain
 from rrf_design.reporting import write_report
 from rrf_design.reporting._scenarios import _conditions_card
-from rrf_design.reporting._sentences import MEANINGS, SIGNS, _field_sentence, common, many_sentence, sentence
+from rrf_design.reporting._sentences import MEANINGS, SIGNS, _field_sentence, common, sentence
 from rrf_design.reporting.documents import read, selected_of
 from rrf_design.reporting.pages import (
     Card,
@@ -41,7 +41,8 @@ from rrf_design.reporting.pages import (
     tag,
     without_empty,
 )
-from rrf_design.verdict import Verdict
+from rrf_design.risk import bound
+from rrf_design.verdict import Verdict, table_sentence
 
 
 @pytest.mark.parametrize(
