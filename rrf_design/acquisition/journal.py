@@ -89,7 +89,7 @@ class RunSummary:
     name: str
     created: str
     stopped_because: str
-    settled: int
+    purchases: int
     items: int
 
 
@@ -366,7 +366,7 @@ class Journal:
                 stopped_because=str(
                     _said(endings.get(row.run, '{"because": "unfinished"}'), "because", "can't be read")
                 ),
-                settled=counts.get(row.run, 0),
+                purchases=counts.get(row.run, 0),
                 items=items.get(row.run, 0),
             )
             for row in runs

@@ -1,26 +1,21 @@
-"""rrf-design acquire: run the loop, live."""
+"""rrf-design acquire: run the loop, live; with --policy, a proven policy on the items outside its
+pilot.
+"""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import fields
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from rrf_design.cli import options
-from rrf_design.cli.live_models import (
-    AllowCommands,
-    MaxCalls,
-    RequireIsolation,
-    Running,
-    Store,
-    agreed,
-    chosen_models,
-    named_models,
-)
-from rrf_design.cli.output import describe_delivery, note, print_json, say, share_holds
+from rrf_design.cli.live_models import Live, named_models
+from rrf_design.cli.output import Printer, describe_delivery, say, share_holds
 from rrf_design.cli.run_results import (
     certify_all,
     deliver,
@@ -30,7 +25,14 @@ from rrf_design.cli.run_results import (
     write_document,
     write_page,
 )
+from rrf_design.documents import checked, read, run_cases, write, write_junit
 from rrf_design.errors import InputError
+
+if TYPE_CHECKING:
+    from rrf_design.acquisition import Acquisition
+    from rrf_design.promises.running import PolicyRun
+    from rrf_design.questions import Dataset
+    from rrf_design.tables import Delivery
 
 
 def acquire_verb(
@@ -41,24 +43,12 @@ def acquire_verb(
             help="Problem file, or several: a data set under one budget; rrf.toml by default. None with --resume."
         ),
     ] = None,
-    model: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--model",
-            help="embedded, openai:NAME, transformers:NAME, scripted:FILE, replay:FILE; several as NAME=SPEC.",
-        ),
-    ] = None,
-    budget: Annotated[
-        float | None, typer.Option("--budget", help="In costs of the problem file; default: its own.")
-    ] = None,
-    store: Store = None,
+    *,
+    live: Live,
     resume: Annotated[
         str | None, typer.Option("--resume", help="Go on with this run (or the beginning of its name, or last).")
     ] = None,
-    data: options.Data = None,
-    item: options.ItemId = None,
-    limit: options.Limit = None,
-    sample: options.Sample = None,
+    items: options.Items,
     mode: Annotated[
         str | None,
         typer.Option(
@@ -74,22 +64,11 @@ def acquire_verb(
     method: Annotated[
         str, typer.Option("--method", help="How the schedule is made: auto, greedy, optimal or witness.")
     ] = "auto",
-    money: Annotated[
-        float | None, typer.Option("--money", help="What the calls may really cost, by the listed prices or --prices.")
-    ] = None,
-    prices: Annotated[
-        Path | None, typer.Option("--prices", help="Prices that go over the listed ones (.toml or .json).")
-    ] = None,
-    max_calls: MaxCalls = None,
     max_seconds: Annotated[
         float | None, typer.Option("--max-seconds", help="Ask nothing more after so much working time.")
     ] = None,
     min_gain: Annotated[
         float | None, typer.Option("--min-gain", help="Stop when a round gains less margin per cost.")
-    ] = None,
-    base_url: options.BaseUrl = None,
-    slots: Annotated[
-        int | None, typer.Option("--slots", "--max-concurrency", help="Questions in flight at once.")
     ] = None,
     responses: Annotated[
         Path | None, typer.Option("--responses", help="Answers that exist already (.json, .jsonl, .csv).")
@@ -101,15 +80,9 @@ def acquire_verb(
     review_file: Annotated[
         Path | None, typer.Option("--review-file", help="Where to write open reviews (.csv or .jsonl).")
     ] = None,
-    cache: Annotated[
-        str | None,
-        typer.Option("--cache", help="Folder of answers kept across runs, or off; default: your cache folder."),
-    ] = None,
     doubt: Annotated[
         str, typer.Option("--doubt", help="After a crash, a paid call without outcome: again or skip.")
     ] = "again",
-    allow_commands: AllowCommands = False,
-    require_isolation: RequireIsolation = "seccomp",
     certificate: Annotated[
         Path | None, typer.Option("--certificate", help="Certify the result: a file, or a folder for a data set.")
     ] = None,
@@ -127,13 +100,8 @@ def acquire_verb(
             "--batch-api", help="Hand questions in as a batch (half the price, up to a day); --resume collects them."
         ),
     ] = False,
-    yes: Annotated[
-        bool, typer.Option("--yes", help="Spend without being asked, where neither --budget nor --money says how much.")
-    ] = False,
-    seed: options.Seed = 0,
-    quiet: options.Quiet = False,
-    as_json: options.AsJson = False,
-) -> None:
+    printer: Printer,
+) -> int:
     """Run the loop, live: buy answers and checks until a stopping rule fires, then repair.
 
     With a recipe, over every row of its table under one budget; --responses takes recorded answers
@@ -144,123 +112,84 @@ def acquire_verb(
     Example: rrf-design acquire recipe.toml --data table.csv --responses answers.jsonl --budget 60
     -o delivered.csv
     """
-    from rrf_design.acquisition import acquire as run_loop
-    from rrf_design.cli.run_progress import RunEvents, RunProgress
-    from rrf_design.models.cache import folder_of
-    from rrf_design.tables.delivered import check_outputs, spare_inputs
+    from rrf_design.acquisition import acquire
 
     if policy is not None:
-        from rrf_design.cli.under_policy import acquire_under_policy, refuse_other_options
-
-        refuse_other_options(context, files or [])
-        acquire_under_policy(
-            (files or [options.default_file()])[0],
-            policy,
-            data=data,
-            responses=responses,
-            live=chosen_models(
-                model,
-                store,
-                base_url=base_url,
-                slots=slots,
-                cache=cache,
-                money=money,
-                prices=prices,
-                yes=yes,
-                quiet=quiet,
-                as_json=as_json,
-                running=Running(max_calls, budget, allow_commands=allow_commands, isolation=require_isolation),
-                responses=responses,
-            ),
-            outputs=outputs or [],
+        _refuse_beside_policy(context, files or [])
+        file = (files or [options.default_file()])[0]
+        run = _under_policy(file, policy, live, items, responses, outputs or [], review_file, reviews or (), printer)
+        return 0 if run.complete and not run.totals.over_budget else 1
+    named = files or _own_file(resume, items.data, responses, review, require_share, *_not_json(outputs))
+    dataset = _dataset(named, items, outputs or [], responses)
+    if dataset is None:
+        items.refuse(review=review, require_share=require_share)
+    document = options.one_document(outputs) if dataset is None else None
+    problem, known = (dataset, responses) if dataset is not None else _problems(named, responses)
+    with live.asking(printer) as asking:
+        result = acquire(
+            problem,
+            named_models(live.model or ()),
+            budget=live.budget,
+            store=live.store,
+            resume=resume,
+            seconds=max_seconds,
+            gain=min_gain,
+            mode=mode,
+            batch=batch,
+            method=method,
+            doubt=doubt,
+            seed=items.seed,
+            batch_api=batch_api,
+            responses=known,
+            reviews=options.one_of(reviews, "--reviews"),
             review_file=review_file,
-            reviews=reviews or (),
-            quiet=quiet,
-            as_json=as_json,
+            **asking,
         )
-    files = files or _own_file(resume, data, responses, review, require_share, *_not_json(outputs))
-    table_of = None
-    if files and len(files) == 1 and options.is_dataset(files[0], data):
-        table_of = options.open_dataset(files[0], data, item=item, limit=limit, sample=sample, seed=seed)
-        check_outputs(outputs or [])
-        spare_inputs(outputs or [], table_of, files[0], data, responses)
-    else:
-        options.only_with_tables(
-            data=data, item=item, limit=limit, sample=sample, review=review, require_share=require_share
-        )
-    out = options.one_document(outputs) if table_of is None else None
-    problem: Any = table_of
-    known: Any = responses
-    if table_of is None:
-        problem, known = _problems(files or [], responses)
-    of_model: dict[str, Any] = {"base_url": base_url, "slots": slots}
-    progress = None if quiet else RunEvents() if as_json else RunProgress()
-    result = run_loop(
-        problem,
-        named_models(model or []),
-        budget=budget,
-        store=store,
-        resume=resume,
-        calls=max_calls,
-        seconds=max_seconds,
-        gain=min_gain,
-        money=money,
-        mode=mode,
-        batch=batch,
-        method=method,
-        doubt=doubt,
-        seed=seed,
-        batch_api=batch_api,
-        responses=known,
-        reviews=options.one_of(reviews, "--reviews"),
-        review_file=review_file,
-        prices=prices,
-        cache=folder_of(cache),
-        model_options={name: value for name, value in of_model.items() if value is not None},
-        allow_commands=allow_commands,
-        isolation=require_isolation,
-        consent=lambda spending, said: agreed(spending, said=said or yes, quiet=quiet),
-        progress=progress,
-    )
-    if progress is not None:
-        progress.close()
     if certificate is not None and result.stopped_because not in ("paused", "pending"):
         certify_all(result, certificate)
     if report is not None:
-        write_page(result, report, store)
+        write_page(result, report, live.store)
     if junit is not None:
-        from rrf_design.documents import run_cases, write_junit
-
         write_junit(junit, "rrf-design acquire", run_cases(result.to_json()))
-    if table_of is not None:
-        delivery = deliver(table_of, result, outputs or [], review, store=store, quiet=quiet)
-        of_table = {"--data": data, "--item": item, "--limit": limit, "--sample": sample, "--responses": responses}
-        of_table |= {"--seed": seed if sample is not None else None}
-        files_of = _table_words(files or [], of_table, outputs or [])
-        if as_json:
-            print_json(result.to_json())
-            tell_next(result, store=store, review_file=review_file, table_of=files_of, tell=note)
-        else:
-            say(
-                f"run {result.run}: spent {result.spent:g}; {result.calls} model calls; {result.open_reviews} open"
-                " reviews"
-            )
-            describe_delivery(delivery)
-            tell_next(result, store=store, review_file=review_file, table_of=files_of)
-        raise typer.Exit(exit_code(result, well=result.finished and share_holds(delivery, require_share)))
-    if out is not None:
-        write_document(out, result)
-    if as_json:
-        print_json(result.to_json())
-        tell_next(result, store=store, review_file=review_file, tell=note)
-    else:
-        describe(result)
-        tell_next(result, store=store, review_file=review_file)
-    raise typer.Exit(exit_code(result, well=result.passes))
+    if document is not None:
+        write_document(document, result)
+    words, well, delivery = "", result.passes, None
+    if dataset is not None:
+        words = _table_words(named, items, responses, outputs or [])
+        delivery = deliver(dataset, result, outputs or [], review, store=live.store, printer=printer)
+        well = result.finished and share_holds(delivery, require_share)
+    printer.result(result.to_json, lambda: describe(result) if delivery is None else _describe(result, delivery))
+    tell_next(result, store=live.store, review_file=review_file, table_of=words, tell=printer.remark)
+    return exit_code(result, well=well)
 
 
-def _table_words(files: list[Path], given: Mapping[str, Any], outputs: list[Path]) -> str:
+def _dataset(files: list[Path], items: options.Items, outputs: list[Path], responses: Path | None) -> Dataset | None:
+    """The table that a run is over, its outputs looked at; None for problem files."""
+    from rrf_design.tables.delivered import check_outputs, spare_inputs
+
+    if len(files) != 1 or not items.many(files[0]):
+        return None
+    dataset = items.dataset(files[0])
+    check_outputs(outputs)
+    spare_inputs(outputs, dataset, files[0], items.data, responses)
+    return dataset
+
+
+def _describe(result: Acquisition, delivery: Delivery) -> None:
+    say(f"run {result.run}: spent {result.spent:g}; {result.calls} model calls; {result.open_reviews} open reviews")
+    describe_delivery(delivery)
+
+
+def _table_words(files: list[Path], items: options.Items, responses: Path | None, outputs: list[Path]) -> str:
     """The files of a run over a table and what was chosen of it, as they were given."""
+    given: Mapping[str, Any] = {
+        "--data": items.data,
+        "--item": items.item,
+        "--limit": items.limit,
+        "--sample": items.sample,
+        "--responses": responses,
+        "--seed": items.seed if items.sample is not None else None,
+    }
     said = [(option, value) for option, value in given.items() if value is not None]
     said += [("-o", path) for path in outputs]
     return shlex.join([*map(str, files), *(str(word) for pair in said for word in pair)])
@@ -307,3 +236,114 @@ def _responses(problem: Any, path: Path) -> dict[str, Any]:
     if len(fields) != 1:
         raise InputError(f"{path}: holds {len(fields)} fields, one is needed")
     return dict(fields[0].values)
+
+
+TAKEN = frozenset({"files", "policy", "data", "responses", "outputs", "review_file", "reviews"}).union(
+    option.name for group in (Live, Printer) for option in fields(group)
+)
+"""What a run under a policy takes of the options of `acquire`."""
+INSTEAD = {
+    "report": "write the page with -o PAGE.html",
+    "review": "write what waits for people with --review-file",
+    "resume": "repeat the command; it buys nothing twice",
+    "seed": "the policy has the seed of its pilot",
+    "item": "it runs on all items outside the pilot",
+    "limit": "it runs on all items outside the pilot",
+    "sample": "it runs on all items outside the pilot",
+}
+
+
+def _refuse_beside_policy(context: typer.Context, files: list[Path]) -> None:
+    """InputError for what the loop takes and a policy does not: the policy has fixed it, and an
+    option that does nothing would mislead.
+    """
+    if len(files) > 1:
+        raise InputError(f"--policy runs one recipe on its table; {len(files)} files are named")
+    for parameter in context.command.params:
+        name = parameter.name or ""
+        source = context.get_parameter_source(name)
+        if name not in TAKEN and source is not None and source.name == "COMMANDLINE":
+            why = INSTEAD.get(name, "the policy says how items are run")
+            raise InputError(f"{parameter.opts[0]} does nothing beside --policy: {why}")
+
+
+def _under_policy(
+    file: Path,
+    policy: Path,
+    live: Live,
+    items: options.Items,
+    responses: Path | None,
+    outputs: list[Path],
+    review_file: Path | None,
+    reviews: Sequence[Path],
+    printer: Printer,
+) -> PolicyRun:
+    """Run a policy on the items outside its pilot, write what is asked for, and tell what came of
+    it.
+    """
+    from rrf_design.promises import run_policy
+    from rrf_design.promises.reviews import check_review_file, joined_reviews, write_reviews
+    from rrf_design.questions.answers import RecordedAnswers
+    from rrf_design.tables.delivered import FORMS, spare_inputs
+
+    with ExitStack() as stack:
+        asked = stack.enter_context(live.models(printer, responses))
+        for path in outputs:
+            if path.suffix.lower() not in (".json", ".html", *FORMS):
+                raise InputError(
+                    f"{path}: -o ends in .json (the whole result), .html (the page) or {', '.join(FORMS)} (the"
+                    " delivered table)"
+                )
+        dataset = options.Items(items.data).dataset(file)
+        spare_inputs(outputs, dataset, file, policy, responses, items.data, *reviews)
+        if review_file is not None:
+            check_review_file(review_file)
+        said = joined_reviews(reviews, only=list(dataset))
+        document = read(policy, what="policy")
+        try:
+            checked(document, "rrf-policy", what="policy")
+        except InputError as error:
+            raise InputError(f"{policy}: {error}") from None
+        recorded = responses and stack.enter_context(RecordedAnswers(dataset, responses, checks=True))
+        run = run_policy(dataset, recorded or asked, document, reviews=said)
+    for path in outputs:
+        _write_policy_run(path, run, dataset)
+    if review_file is not None:
+        write_reviews(review_file, run.reviews)
+    printer.result(run.to_json, lambda: _describe_policy_run(run, review_file, quiet=printer.quiet))
+    return run
+
+
+def _write_policy_run(path: Path, run: PolicyRun, dataset: Dataset) -> None:
+    """The whole result, its page, or the delivered table, by the ending."""
+    from rrf_design.reporting import write_report
+    from rrf_design.tables.delivered import deliver
+
+    if path.suffix.lower() == ".json":
+        write(path, run.to_json())
+    elif path.suffix.lower() == ".html":
+        write_report(run.to_json(), path, redone=True)
+    else:
+        deliver(path, run.delivery.cells(), dataset.columns)
+
+
+def _describe_policy_run(run: PolicyRun, review_file: Path | None, *, quiet: bool) -> None:
+    """The sentence, what is still to be done, and what the sentence does not count."""
+    say(run.sentence)
+    if run.reviews:
+        how = f"in {review_file}" if review_file is not None else "written with --review-file"
+        wait = "1 item waits" if len(run.reviews) == 1 else f"{len(run.reviews):,} items wait"
+        say(f"{wait} for a person: {how}, read back with --reviews once the column value is filled in")
+    if run.unlabelled:
+        rows = "1 row of the pilot waits" if run.unlabelled == 1 else f"{run.unlabelled:,} rows of the pilot wait"
+        say(f"{rows} for the truth it had: give its review file with --reviews too")
+    if run.totals.over_budget:
+        say(f"That is {run.totals.over_budget:,.2f} more than [promise] budget allows.")
+    if run.disputed:
+        told = f"{', '.join(run.disputed[:8])}{' …' if len(run.disputed) > 8 else ''}"
+        say(
+            "Reviews say something else than what the policy delivers without a person, which stays as the policy"
+            f" says: {told}"
+        )
+    if not quiet:
+        say(run.about_pilot)

@@ -112,7 +112,9 @@ class Verbs(TyperGroup):
             if group := getattr(module, "group", None):
                 local.add_typer(group, name=cmd_name)
             else:
-                local.command(cmd_name)(getattr(module, f"{cmd_name}_verb"))
+                from rrf_design.cli.options import flattened
+
+                local.command(cmd_name)(flattened(getattr(module, f"{cmd_name}_verb")))
             self.commands.update(typer.main.get_group(local).commands)
         return self.commands[cmd_name]
 

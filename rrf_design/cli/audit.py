@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from rrf_design.cli import options
 from rrf_design.cli.live_models import Store
-from rrf_design.cli.options import AsJson, Data, Quiet, Seed
-from rrf_design.cli.output import note, print_json, say
+from rrf_design.cli.output import Printer, note, say
+from rrf_design.cli.pilot import ReviewFile, told_by_people
+from rrf_design.documents import read, write
+from rrf_design.errors import InputError
 
 if TYPE_CHECKING:
     from rrf_design.promises import Audit
@@ -31,7 +34,7 @@ def audit_verb(
         Path | None,
         typer.Option("--recipe", help="Its [data] and [promise]: ids, gold, tolerance, risk, size of the audit."),
     ] = None,
-    data: Data = None,
+    data: options.Data = None,
     store: Store = None,
     gold: Annotated[str | None, typer.Option("--gold", help="Column of the truth, if not the recipe's.")] = None,
     tolerance: Annotated[
@@ -47,15 +50,13 @@ def audit_verb(
         float | None, typer.Option("--risk", help="Exit with 1 unless at most this share is wrong.")
     ] = None,
     confidence: Annotated[float | None, typer.Option("--confidence", help="Default: [promise], else 0.95.")] = None,
-    review_file: Annotated[
-        Path | None, typer.Option("--review-file", help="Truth by people: written for them, read back with --resume.")
-    ] = None,
+    review_file: ReviewFile = None,
     resume: Annotated[bool, typer.Option("--resume", help="Read back what people wrote into the review file.")] = False,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Write the certificate here (.json).")] = None,
-    seed: Seed = 0,
-    quiet: Quiet = False,
-    as_json: AsJson = False,
-) -> None:
+    seed: options.Seed = 0,
+    *,
+    printer: Printer,
+) -> int:
     """How many of the delivered values are wrong, at most: items drawn at random and checked, a
     bound that holds at any stop.
 
@@ -64,30 +65,17 @@ def audit_verb(
 
     Example: rrf-design audit delivered.csv --recipe rrf.toml --labels 60 -o audit.json
     """
-    from rrf_design.checker.promise_words import audited_risk
-    from rrf_design.cli.options import open_dataset
-    from rrf_design.documents import read, write
-    from rrf_design.errors import InputError
     from rrf_design.promises import audit
-    from rrf_design.promises.reviews import check_review_file, read_reviews, write_reviews
+    from rrf_design.promises.reviews import write_reviews
     from rrf_design.questions.recipe import load_recipe
 
     known = None if recipe is None else load_recipe(recipe)
     if resume and review_file is None and output is None:
         raise InputError("--resume reads what people wrote; name the file with --review-file")
-    if review_file is not None:
-        check_review_file(review_file)
-    is_table = (Path(run).exists() or Path(run).suffix != "") and Path(run).suffix.lower() != ".json"
-    if data is not None and is_table:
-        raise InputError(f"--data is the table that a run was made from; {run} is a table itself, with its own rows")
-    items = _asked(recipe, data, quiet=quiet or as_json)
-    if recipe is not None and items is None and not is_table:
-        open_dataset(recipe, data)  # says what is missing: a run needs the table it was made from
-    said = None if review_file is None else read_reviews(review_file) if resume else {}
-    before = read(output, what="audit") if output is not None and output.is_file() else None
+    said = told_by_people(review_file, resume=resume)
     found = audit(
         run,
-        items,
+        _asked(run, recipe, data, quiet=printer.quiet or printer.as_json),
         recipe=known,
         labels=labels,
         risk=risk,
@@ -98,48 +86,54 @@ def audit_verb(
         id_column=id_column,
         seed=seed,
         store=store,
-        before=before,
+        before=read(output, what="audit") if output is not None and output.is_file() else None,
     )
-    document = found.document
     if output is not None:
-        write(output, document)
+        write(output, found.document)
     if review_file is not None and found.waiting:
         write_reviews(review_file, found.questions)
-    if as_json:
-        print_json(found.to_json())
-    else:
-        say(found.sentence)
-        if not quiet and document["wrong_items"]:
-            say(f"Wrong: {', '.join(document['wrong_items'][:12])}{' …' if len(document['wrong_items']) > 12 else ''}")
-        if found.waiting:
-            say(_waiting(found, review_file))
-        if document["risk"] is not None:
-            seen = {key: document[key] for key in ("holds", "population", "wrong")}
-            say(audited_risk(document["risk"], **seen, waiting=bool(found.waiting)))
-    raise typer.Exit(0 if not found.waiting and document["holds"] is not False else 1)
+    printer.result(found.to_json, lambda: _describe(found, review_file, quiet=printer.quiet))
+    return 0 if not found.waiting and found.document["holds"] is not False else 1
 
 
-def _asked(recipe: Path | None, data: Path | None, *, quiet: bool) -> Dataset | None:
+def _asked(run: str, recipe: Path | None, data: Path | None, *, quiet: bool) -> Dataset | None:
     """The items as they were asked.
 
     An audit needs the delivered table alone, so a recipe whose table is elsewhere is said, not
-    refused.
+    refused; a run needs the table it was made from.
     """
-    from rrf_design.cli.options import open_dataset
-    from rrf_design.errors import InputError
-
+    path = Path(run)
+    is_table = (path.exists() or path.suffix != "") and path.suffix.lower() != ".json"
+    if data is not None and is_table:
+        raise InputError(f"--data is the table that a run was made from; {run} is a table itself, with its own rows")
     if recipe is None:
         return None
     try:
-        found = open_dataset(recipe, data)
+        found = options.Items(data).dataset(recipe)
         len(found)
     except InputError as error:
+        if not is_table:
+            raise
         if not quiet:
             note(
                 f"{error}; people are asked without the recipe's questions, and words are compared as they are written"
             )
         return None
     return found
+
+
+def _describe(found: Audit, review_file: Path | None, *, quiet: bool) -> None:
+    from rrf_design.checker.promise_words import audited_risk
+
+    document, wrong = found.document, found.document["wrong_items"]
+    say(found.sentence)
+    if not quiet and wrong:
+        say(f"Wrong: {', '.join(wrong[:12])}{' …' if len(wrong) > 12 else ''}")
+    if found.waiting:
+        say(_waiting(found, review_file))
+    if document["risk"] is not None:
+        seen = {key: document[key] for key in ("holds", "population", "wrong")}
+        say(audited_risk(document["risk"], **seen, waiting=bool(found.waiting)))
 
 
 def _waiting(found: Audit, review_file: Path | None) -> str:

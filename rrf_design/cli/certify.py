@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from rrf_design.cli import options
-from rrf_design.cli.output import ceiling, floor, print_json, progress_bar, proven_range, say, table, weakest
+from rrf_design.cli.output import Printer, ceiling, floor, proven_range, say, table, weakest
+from rrf_design.documents import write_junit
 from rrf_design.errors import InputError
 from rrf_design.texts import rounded_up
 
 if TYPE_CHECKING:
     from rrf_design.certificates import Certificate
     from rrf_design.questions import Dataset
+
+
+@dataclass(frozen=True, slots=True)
+class MinuteOfWork(options.Work):
+    """A minute of work where nobody says how much."""
+
+    time_limit: options.TimeLimit = 60.0
 
 
 def certify_verb(
@@ -97,35 +106,30 @@ def certify_verb(
         ),
     ] = False,
     junit: options.Junit = None,
-    data: options.Data = None,
-    item: options.ItemId = None,
-    limit: options.Limit = None,
-    sample: options.Sample = None,
+    *,
+    items: options.Items,
     cluster: options.Cluster = None,
-    jobs: options.Jobs = 1,
-    time_limit: options.TimeLimit = 60.0,
-    seed: options.Seed = 0,
-    quiet: options.Quiet = False,
-    as_json: options.AsJson = False,
-) -> None:
+    effort: MinuteOfWork,
+    printer: Printer,
+) -> int:
     """Prove a lower bound on the margin, and write the proof down for anybody to check.
 
     Of a table, one proof for each structure that its items have.
 
     Example: rrf-design certify problem.toml --select a3 -o certificate.json --require 0.4
     """
-    from rrf_design import Noise, Problem
-    from rrf_design import certify as prove
+    from rrf_design import Noise, Problem, certify
     from rrf_design.shrinkage import beside_certificate
 
     began = time.monotonic()
-    given = options.problem_or_dataset(file, data, item, limit=limit, sample=sample, seed=seed)
+    given = items.given(file)
     many = not isinstance(given, Problem)
-    _refuse(many=many, item=item, plan=plan, calibration=calibration, of_one=(jointly, shrinkages), pilot=pilot)
+    single = {"--plan": plan, "--calibration": calibration, "--jointly": jointly, "--sensitivity": shrinkages}
+    _refuse(single, many=many, pilot=pilot is not None, item=items.item)
     given, chosen = _design(given, select, everything=everything, plan=plan, jointly=jointly)
     beside = {} if many else beside_certificate(given, chosen, k=k, sweep=shrinkages)
-    with options.on_cluster(cluster), progress_bar("margin", quiet=quiet) as progress:
-        proven: Any = prove(
+    with options.on_cluster(cluster), printer.progress("margin") as progress:
+        proven: Any = certify(
             given,
             chosen,
             k=k,
@@ -133,27 +137,23 @@ def certify_verb(
             require=require,
             noise=Noise(epsilon, sigma, confidence, noise, amplitude),
             largest_error=largest_error,
-            uncertainty=_calibrated(given, calibration, calibration_confidence, seed),
+            uncertainty=_calibrated(given, calibration, calibration_confidence, items.seed),
             supports=None if not support else [options.split_ids(names) or [] for names in support],
             budgets=_whole_numbers(budgets),
-            n_jobs=-1 if cluster else jobs,
-            time_limit=time_limit,
             front_end=front_end,
-            progress=progress,
+            **effort.means(progress, cluster=cluster),
         )
     if pilot is not None:
-        proven = _with_premise(proven, pilot, options.open_dataset(file, data), item, beside)
+        proven = _with_premise(proven, pilot, options.Items(items.data).dataset(file), items.item, beside)
     proven, cases = _saved(proven, output, None if many else given.name)
-    refused = _refused([one for _, one in cases], quiet=quiet) if check else None
+    refused = _refused([one for _, one in cases], printer) if check else None
     if junit is not None:
-        from rrf_design.documents import write_junit
-
         seconds = (time.monotonic() - began) / len(cases)
         told = [(f"{name}: margin", seconds, _fault(one, require)) for name, one in cases]
         write_junit(junit, "rrf-design certify", [*told, *([("re-proved", 0.0, refused)] if check else [])])
-    if as_json:
-        print_json(proven.to_json() | beside | ({"verified": refused is None, "refused": refused} if check else {}))
-    else:
+    seen = {"verified": refused is None, "refused": refused} if check else {}
+
+    def describe() -> None:
         problem, one = weakest(given, proven)
         _describe(proven.worst.item if many else problem.name, one)
         _describe_beside(beside, several=len(cases) > 1)
@@ -161,31 +161,22 @@ def certify_verb(
             say(f"{len(cases)} certificates, one for each structure, are in {output}.")
         if check:
             say("Re-proved from what was written." if refused is None else f"REFUSED: {refused}")
-    raise typer.Exit(0 if refused is None and all(one.met for _, one in cases) else 1)
+
+    printer.result(lambda: proven.to_json() | beside | seen, describe)
+    return 0 if refused is None and all(one.met for _, one in cases) else 1
 
 
-def _refuse(
-    *,
-    many: bool,
-    item: str | None,
-    plan: Path | None,
-    calibration: Path | None,
-    pilot: Path | None,
-    of_one: tuple[bool, bool],
-) -> None:
-    """InputError for what speaks of one problem and is given with a table, or the other
-    way round.
+def _refuse(single: dict[str, Any], *, many: bool, pilot: bool, item: str | None) -> None:
+    """InputError for what speaks of a single problem and is given with a table, or the other way
+    round.
     """
-    if many and (plan is not None or calibration is not None):
-        raise InputError("--plan and --calibration speak of one problem; name an item with --item")
-    if pilot is not None and item is None and not many:
+    for option, value in single.items():
+        if many and value not in (None, False):
+            raise InputError(f"{option} speaks of one problem; name an item with --item")
+    if pilot and item is None and not many:
         raise InputError(
             "--pilot speaks of items drawn from a table; certify a recipe with --data, or an item of it with --item"
         )
-    if many and of_one[0]:
-        raise InputError("--jointly speaks of one selection; name an item with --item")
-    if many and of_one[1]:
-        raise InputError("--sensitivity speaks of one problem; name an item with --item")
 
 
 def _design(given: Any, select: str | None, *, everything: bool, plan: Path | None, jointly: bool) -> tuple[Any, Any]:
@@ -248,13 +239,13 @@ def _describe_beside(beside: dict[str, Any], *, several: bool) -> None:
         say(beside["premise"]["sentence"])
 
 
-def _refused(written: list[Certificate], *, quiet: bool) -> str | None:
+def _refused(written: list[Certificate], printer: Printer) -> str | None:
     """Why a certificate, read from its file by the checker, is refused; None where all are
     re-proved.
     """
     from rrf_design.checker import verify
 
-    with progress_bar("verification", quiet=quiet) as progress:
+    with printer.progress("verification") as progress:
         for one in written:
             assert one.path is not None  # it was just saved
             found = verify(one.path, progress=progress)
@@ -280,6 +271,8 @@ def _whole_numbers(text: str | None) -> list[int] | None:
 
 
 def _describe(name: str, result: Certificate) -> None:
+    from rrf_design.reporting.certificates import no_bound, rivals_words
+
     document = result.document
     margin, spread = document["margin"], document["uncertainty"]
     k, bound = document["k"], result.error_bound
@@ -297,7 +290,7 @@ def _describe(name: str, result: Certificate) -> None:
             "noise radius",
             "not stated" if document["noise"]["epsilon"] is None else f"{document['noise']['epsilon']:.6g}",
         ),
-        ("error bound", f"none: {_no_bound(document)}" if bound is None else f"{ceiling(bound, 6)}"),
+        ("error bound", f"none: {no_bound(document)}" if bound is None else f"{ceiling(bound, 6)}"),
         ("convex decoder", document["nullspace"]["status"]),
         *((f"with k = {b['k']}", proven_range(b["lower"], b["upper"])) for b in document["budgets"]),
     ]
@@ -325,8 +318,6 @@ def _describe(name: str, result: Certificate) -> None:
             " by one."
         )
     if document["rivals"] is not None:
-        from rrf_design.reporting.certificates import rivals_words
-
         say(rivals_words(document))
     if document["protection"] is not None:
         aside = document["protection"]["wrong"]
@@ -348,9 +339,3 @@ def _describe(name: str, result: Certificate) -> None:
 def _takes(seconds: float) -> str:
     """What verifying will take, where that is worth a word: (about 20 s)."""
     return "" if seconds < 2.0 else f" (about {rounded_up(seconds, 1):.0f} s)"
-
-
-def _no_bound(document: Any) -> str:
-    from rrf_design.reporting.certificates import no_bound
-
-    return no_bound(document)

@@ -5,15 +5,15 @@ from __future__ import annotations
 import typer
 
 from rrf_design.cli import options
-from rrf_design.cli.output import print_json
+from rrf_design.cli.output import Printer
 
 
 def compile_verb(
     file: options.ProblemFile,
     data: options.Data = None,
     item: options.ItemId = None,
-    quiet: options.Quiet = False,
-    as_json: options.AsJson = False,
+    *,
+    printer: Printer,
 ) -> None:
     """Print the long form of a recipe, or the whole problem of one of its items.
 
@@ -26,15 +26,10 @@ def compile_verb(
     from rrf_design.files import dumps, to_document
     from rrf_design.questions import dumps_recipe, load_recipe
 
+    items = options.Items(data)
     if item is not None:
-        problem = options.open_dataset(file, data).item(item).problem
-        if as_json:
-            print_json(to_document(problem))
-        else:
-            typer.echo(dumps(problem), nl=False)
+        problem = items.dataset(file).item(item).problem
+        printer.result(lambda: to_document(problem), lambda: typer.echo(dumps(problem), nl=False))
         return
-    recipe = load_recipe(file) if data is None else options.open_dataset(file, data).recipe
-    if as_json:
-        print_json(recipe.document())
-    else:
-        typer.echo(dumps_recipe(recipe), nl=False)
+    recipe = load_recipe(file) if data is None else items.dataset(file).recipe
+    printer.result(recipe.document, lambda: typer.echo(dumps_recipe(recipe), nl=False))

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rrf_design.cli.options import AsJson, Quiet
-from rrf_design.cli.output import console, print_json, say, table, tell_compiling
+from rrf_design.cli.output import Printer, progress_bar, say, table, tell_compiling
+from rrf_design.cli.run_results import certify_all, write_document
+from rrf_design.documents import sealed
 from rrf_design.errors import InputError
 
 if TYPE_CHECKING:
@@ -27,46 +28,46 @@ def demo_verb(
     seed: Annotated[int, typer.Option("--seed", help="Chooses the numbers in the questions.")] = 7,
     budget: Annotated[float, typer.Option("--budget", help="What the plan may spend.")] = BUDGET,
     slots: Annotated[int, typer.Option("--slots", help="Questions in flight at once.")] = 2,
-    quiet: Quiet = False,
-    as_json: AsJson = False,
-) -> None:
+    *,
+    printer: Printer,
+) -> int:
     """Ask a very small model easy questions in several wordings, and find out which answers are
     wrong.
 
     Example: rrf-design demo
     """
-    from rrf_design import models
-    from rrf_design.cli.run_results import certify_all
+    from rrf_design import models, verify
     from rrf_design.demo import judge, topics
+    from rrf_design.reporting import write_report
 
     models.get(model)  # what is missing is said now, not after the planning
-    if not quiet:
+    if not printer.quiet:
         tell_compiling()
     started = time.monotonic()
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"{out}: can't be made a folder ({error.strerror})") from None
-    tell = (lambda text: None) if quiet or as_json else say
     questions = topics(seed)
-    tell(_opening(questions))
-    tell(_plan(questions, budget))
-    run = _acquire(questions, out, model=model, budget=budget, slots=slots, quiet=quiet or as_json)
+    printer.news(_opening(questions))
+    printer.news(_plan(questions, budget))
+    run = _acquire(questions, out, model, budget, slots, printer)
     judgement = judge(run, questions)
-    tell("\nCertifying every field, and letting the independent verifier re-prove it …")
-    proofs = _verified(certify_all(run, out / "certificates"))
-    page = _report(run, out, questions)
+    printer.news("\nCertifying every field, and letting the independent verifier re-prove it …")
+    # each from its file, by a search that shares nothing with the one that found its margin
+    proofs = {path.name: verify(path).valid for path in certify_all(run, out / "certificates")}
+    page = write_report(run, out / "report.html", problem={name: topic.problem for name, topic in questions.items()})
+    write_document(out / "run.json", run)
     seconds = time.monotonic() - started
-    if as_json:
-        print_json(_document(run, judgement, proofs, seconds, out))
-    else:
+
+    def describe() -> None:
         _results(run, judgement, questions)
         say(_summary(run, judgement, proofs, seconds, budget))
-        say(
-            f"\nThe report: {page}   The journal: {out / 'runs.sqlite'} (rrf-design show last --store"
-            f" {out / 'runs.sqlite'})"
-        )
-    raise typer.Exit(0 if judgement.kept and all(proofs.values()) else 1)
+        journal = out / "runs.sqlite"
+        say(f"\nThe report: {page}   The journal: {journal} (rrf-design show last --store {journal})")
+
+    printer.result(lambda: _document(run, judgement, proofs, seconds, out), describe)
+    return 0 if judgement.kept and all(proofs.values()) else 1
 
 
 def _opening(questions: dict[str, Topic]) -> str:
@@ -104,7 +105,7 @@ def _plan(questions: dict[str, Topic], budget: float) -> str:
 
 
 def _acquire(
-    questions: dict[str, Topic], out: Path, *, model: str, budget: float, slots: int, quiet: bool
+    questions: dict[str, Topic], out: Path, model: str, budget: float, slots: int, printer: Printer
 ) -> Acquisition:
     from rrf_design.acquisition import acquire
     from rrf_design.acquisition.stopping import Exhausted, Target
@@ -112,56 +113,9 @@ def _acquire(
     problems = {name: topic.problem for name, topic in questions.items()}
     options = {"slots": slots} if model == "embedded" or model.endswith(".gguf") else {}
     given: dict[str, Any] = {"budget": budget, "store": out / "runs.sqlite", "stop": Target() | Exhausted()}
-    if quiet:
-        return acquire(problems, model, model_options=options, **given)
-    say("\nNow the model answers …")
-    with _Progress() as progress:
+    printer.news("\nNow the model answers …")
+    with progress_bar("asking", quiet=printer.quiet or printer.as_json) as progress:
         return acquire(problems, model, model_options=options, progress=progress, **given)
-
-
-class _Progress:
-    """A bar over the questions on a terminal."""
-
-    def __init__(self) -> None:
-        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
-        columns = (
-            BarColumn(),
-            TimeElapsedColumn(),
-            TextColumn("{task.description}", markup=False),
-        )
-        self._bar = Progress(*columns, console=console(stderr=True), transient=True)
-        self._task = self._bar.add_task("", total=1.0)
-
-    def __enter__(self) -> _Progress:
-        self._bar.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._bar.stop()
-
-    def __call__(self, share: float | None, bounds: tuple[float, float] | None, words: str) -> None:
-        self._bar.update(self._task, completed=share, description=words)
-
-
-def _verified(paths: list[Path]) -> dict[str, bool]:
-    """Every certificate re-proved from its file by a search that shares nothing with the one that
-    found its margin.
-    """
-    from rrf_design.certificates import verify
-
-    return {path.name: verify(path).valid for path in paths}
-
-
-def _report(run: Acquisition, out: Path, questions: dict[str, Topic]) -> Path:
-    import json
-
-    from rrf_design.documents import write_text
-    from rrf_design.reporting import write_report
-
-    write_text(out / "run.json", json.dumps(run.to_json(), ensure_ascii=False, indent=1) + "\n")
-    problems = {name: topic.problem for name, topic in questions.items()}
-    return write_report(run, out / "report.html", problem=problems)
 
 
 def _results(run: Acquisition, judgement: Grade, questions: dict[str, Topic]) -> None:
@@ -171,7 +125,8 @@ def _results(run: Acquisition, judgement: Grade, questions: dict[str, Topic]) ->
     for entry, field in zip(run.items, judgement.fields, strict=True):
         topic = questions[entry.item]
         names = [node.id for node in topic.problem.nodes if node.id in entry.answers or node.id in field.unread]
-        shown = [_answer(topic, entry, name, wrong=name in field.wrong) for name in names]
+        words = {name: topic.words(value) for name, value in entry.answers.items()}
+        shown = [words.get(name, "?") + ("!" if name in field.wrong else "") for name in names]
         plain = topic.problem.nodes[0].id
         repaired = (entry.repaired or {}).get(plain)
         truth = topic.words(topic.truth[plain])
@@ -192,15 +147,25 @@ def _joined(shown: list[str]) -> str:
     return f"{len(shown)} × {shown[0]}" if len(shown) > 2 and len(set(shown)) == 1 else "  ".join(shown)
 
 
-def _answer(topic: Topic, entry: Any, name: str, *, wrong: bool) -> str:
-    if name not in entry.answers:
-        return "?"
-    return topic.words(entry.answers[name]) + ("!" if wrong else "")
+_MISSED = {
+    "NOTICED": (
+        "Noticed to be beyond repair",
+        " (more than two answers are wrong, and no two changes explain what was measured)",
+    ),
+    "FOOLED": (
+        "Fooled",
+        " (more than two answers are wrong and agree with each other; only a larger k or more checks would see it)",
+    ),
+    "UNCERTAIN": (
+        "Nothing was promised, and rightly so",
+        " (no check was bought, or too few answers could be read)",
+    ),
+    "LUCKY": ("Right, though nothing was promised", ""),
+}
+"""What the summary says of fields that were not repaired as promised, by their verdict, and why."""
 
 
 def _summary(run: Acquisition, judgement: Grade, proofs: dict[str, bool], seconds: float, budget: float) -> str:
-    from rrf_design.demo import FieldVerdict as V
-
     fields = judgement.fields
     count = len(fields)
     certified = sum(f.certified for f in fields)
@@ -219,41 +184,20 @@ def _summary(run: Acquisition, judgement: Grade, proofs: dict[str, bool], second
         " certificates were re-proved by the verifier. "
         + ("No promise was broken." if judgement.kept else "A PROMISE WAS BROKEN: this is a bug, please report it."),
     ]
-    failed = [
-        (V.NOTICED, "Noticed to be beyond repair"),
-        (V.FOOLED, "Fooled"),
-        (V.UNCERTAIN, "Nothing was promised, and rightly so"),
-    ]
-    failed += [(V.LUCKY, "Right, though nothing was promised")]
-    for verdict, words in failed:
-        names = [f.item for f in fields if f.verdict is verdict]
+    for verdict, (words, why) in _MISSED.items():
+        names = [f.item for f in fields if f.verdict.name == verdict]
         if names:
-            lines.append(f"{words}: {', '.join(names)}{_why(verdict)}.")
+            lines.append(f"{words}: {', '.join(names)}{why}.")
     lines.append(f"Spent {run.spent:g} of {budget:g}; {run.calls} model calls; {seconds:.0f} seconds in all.")
     return "\n".join(lines)
 
 
-def _why(verdict: Any) -> str:
-    from rrf_design.demo import FieldVerdict as V
-
-    return {
-        V.NOTICED: " (more than two answers are wrong, and no two changes explain what was measured)",
-        V.FOOLED: (
-            " (more than two answers are wrong and agree with each other; only a larger k or more checks would see it)"
-        ),
-        V.UNCERTAIN: " (no check was bought, or too few answers could be read)",
-    }.get(verdict, "")
-
-
 def _document(run: Acquisition, judgement: Grade, proofs: dict[str, bool], seconds: float, out: Path) -> dict[str, Any]:
-    from rrf_design.documents import sealed
-
+    counts = {"answers": judgement.asked, "wrong": judgement.wrong, "unread": judgement.unread}
     content = {
         "run": run.run,
         "questions": len(judgement.fields),
-        "answers": judgement.asked,
-        "wrong": judgement.wrong,
-        "unread": judgement.unread,
+        **counts,
         "repaired": judgement.repaired,
         "within_budget": judgement.within,
         "certified": sum(field.certified for field in judgement.fields),

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from rrf_design.cli import options
-from rrf_design.cli.live_models import named_models
-from rrf_design.cli.output import note, print_json, say, table
+from rrf_design.cli.live_models import Models, Prices, named_models
+from rrf_design.cli.output import Printer, note, say, table
 
 if TYPE_CHECKING:
     from rrf_design.tables import Estimate
@@ -18,18 +15,11 @@ if TYPE_CHECKING:
 
 def estimate_verb(
     file: options.ProblemFile,
-    data: options.Data = None,
-    item: options.ItemId = None,
-    limit: options.Limit = None,
-    sample: options.Sample = None,
-    model: Annotated[
-        list[str] | None,
-        typer.Option("--model", help="Who is asked, as in acquire: one model, or several as NAME=SPEC."),
-    ] = None,
-    prices: Annotated[Path | None, typer.Option("--prices", help="Price table (.toml or .json).")] = None,
-    seed: options.Seed = 0,
-    quiet: options.Quiet = False,
-    as_json: options.AsJson = False,
+    *,
+    items: options.Items,
+    model: Models = None,
+    prices: Prices = None,
+    printer: Printer,
 ) -> None:
     """Calls, tokens and money of a run over a table, before the first call.
 
@@ -37,15 +27,10 @@ def estimate_verb(
 
     Example: rrf-design estimate recipe.toml --data table.csv --model openai:gpt-4.1-mini
     """
-    from rrf_design.tables import estimate as estimated
+    from rrf_design.tables import estimate
 
-    chosen = options.open_dataset(file, data, item=item, limit=limit, sample=sample, seed=seed)
-    found = estimated(chosen, named_models(model or []), prices=prices)
-    if as_json:
-        print_json(found.to_json())
-        raise typer.Exit(0)
-    tell_estimate(found, quiet=quiet)
-    raise typer.Exit(0)
+    found = estimate(items.dataset(file), named_models(model or []), prices=prices)
+    printer.result(found.to_json, lambda: tell_estimate(found, quiet=printer.quiet))
 
 
 def tell_estimate(found: Estimate, *, quiet: bool, money: bool = True) -> None:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import typer
-
 from rrf_design.cli import options
-from rrf_design.cli.output import print_json, progress_bar, results, say, table, unit_numbers, weakest
+from rrf_design.cli.output import Printer, results, say, table, unit_numbers, weakest
 
 if TYPE_CHECKING:
     from rrf_design._explain import Explanation
@@ -18,16 +16,11 @@ def explain_verb(
     file: options.ProblemFile,
     k: options.Corruptions = None,
     select: options.Select = None,
-    data: options.Data = None,
-    item: options.ItemId = None,
-    limit: options.Limit = None,
-    sample: options.Sample = None,
-    seed: options.Seed = 0,
-    jobs: options.Jobs = 1,
-    time_limit: options.TimeLimit = None,
-    quiet: options.Quiet = False,
-    as_json: options.AsJson = False,
-) -> None:
+    *,
+    items: options.Items,
+    effort: options.Work,
+    printer: Printer,
+) -> int:
     """Why is the margin zero, or small: who doesn't see the witness, and the purchases that would
     mend it.
 
@@ -38,16 +31,11 @@ def explain_verb(
     """
     from rrf_design import explain
 
-    given = options.problem_or_dataset(file, data, item, limit=limit, sample=sample, seed=seed)
-    with progress_bar("margin", quiet=quiet) as progress:
-        found: Any = explain(
-            given, options.split_ids(select), k=k, n_jobs=jobs, time_limit=time_limit, progress=progress
-        )
-    if as_json:
-        print_json(found.to_json())
-    else:
-        _describe(*weakest(given, found))
-    raise typer.Exit(0 if all(one.enough for one in results(found)) else 1)
+    given = items.given(file)
+    with printer.progress("margin") as progress:
+        found: Any = explain(given, options.split_ids(select), k=k, **effort.means(progress))
+    printer.result(found.to_json, lambda: _describe(*weakest(given, found)))
+    return 0 if all(one.enough for one in results(found)) else 1
 
 
 def _singles(found: Explanation) -> None:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rrf_design.cli import options
-from rrf_design.cli.output import note, print_json, progress_bar, say, table
+from rrf_design.cli.output import Printer, say, table
 from rrf_design.cli.plan import SYMBOLS, Jointly, ObjectiveOption, Solver
+from rrf_design.documents import sealed, write
 
 if TYPE_CHECKING:
     from rrf_design.planning import Frontier, Point
@@ -23,11 +24,10 @@ def frontier_verb(
     solver: Solver = "ortools",
     jointly: Jointly = False,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Write the curve as a JSON document.")] = None,
-    jobs: options.Jobs = 1,
-    time_limit: options.TimeLimit = None,
     seed: options.Seed = 0,
-    quiet: options.Quiet = False,
-    as_json: options.AsJson = False,
+    *,
+    effort: options.Work,
+    printer: Printer,
 ) -> None:
     """How does the best margin grow with money: every cost at which a larger margin becomes
     possible.
@@ -38,44 +38,33 @@ def frontier_verb(
     Example: rrf-design frontier problem.toml --time-limit 60
     """
     from rrf_design.derive import shared_words
-    from rrf_design.documents import sealed, write
     from rrf_design.files import load
-    from rrf_design.planning import frontier as make_frontier
+    from rrf_design.planning import frontier
 
     problem = load(file)
-    with progress_bar("frontier", quiet=quiet) as progress:
-        result = make_frontier(
-            problem,
-            budget=budget,
-            k=k,
-            objective=objective,
-            jointly=jointly,
-            n_jobs=jobs,
-            time_limit=time_limit,
-            front_end=solver,
-            seed=seed,
-            progress=progress,
-        )
+    with printer.progress("frontier") as progress:
+        means = effort.means(progress) | {"jointly": jointly, "front_end": solver, "seed": seed}
+        result = frontier(problem, budget=budget, k=k, objective=objective, **means)
     held = {name for point in result.points for name in problem.design(point.selected).operator.block_ids}
     shared = "" if jointly else shared_words(problem, held, verb="frontier")
     document = sealed("rrf-frontier", result.to_json() | ({"shared_noise": shared} if shared else {}))
     if output is not None:
         write(output, document)
-        note(f"written to {output}")
-    if as_json:
-        print_json(document)
-        raise typer.Exit(0)
+        printer.note(f"written to {output}")
+    printer.result(document, lambda: _describe(result, shared))
+
+
+def _describe(result: Frontier, shared: str) -> None:
     if shared:
         say(shared)
     if result.of_error:
         _say_errors(result)
-        raise typer.Exit(0)
+        return
     say(f"{result.problem}: the largest {SYMBOLS[result.objective]} for k = {result.k} that each amount of money buys")
     rows = [(f"{p.cost:g}", f"{p.value:.6g}", _proven(p), ", ".join(p.selected)) for p in result.points]
     table("", ["cost", SYMBOLS[result.objective], "", "buy"], rows, right=[0, 1])
     limit = "for more money" if result.budget is None else f"within {result.budget:g}"
     say(f"Nothing larger is possible {limit}: proven." if result.complete else "The curve may go on: time ran out.")
-    raise typer.Exit(0)
 
 
 def _say_errors(result: Frontier) -> None:

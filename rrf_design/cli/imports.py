@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from rrf_design.cli.options import AsJson, Quiet
-from rrf_design.cli.output import print_json, say
+from rrf_design.cli.output import Printer, print_json
+from rrf_design.documents import writing
 from rrf_design.errors import InputError
 
 
@@ -28,8 +28,8 @@ def import_verb(
         typer.Option("--node-names", help="Other names for nodes: old=new,...; may be given several times."),
     ] = None,
     answer: Annotated[str | None, typer.Option("--answer", help="Where the answer's text stands.")] = None,
-    quiet: Quiet = False,
-    as_json: AsJson = False,
+    *,
+    printer: Printer,
 ) -> None:
     """Read answers that exist already from another tool's log into rows that repair and acquire
     take.
@@ -39,7 +39,6 @@ def import_verb(
 
     Example: rrf-design import log.eval --from inspect --item metadata.invoice -o answers.jsonl
     """
-    from rrf_design.documents import writing
     from rrf_design.responses.imports import node_names, read_logs, row_line
     from rrf_design.responses.imports.records import RecordPaths
 
@@ -57,9 +56,8 @@ def import_verb(
             unanswered += row.status is not None
         if not nodes:
             raise InputError(f"{', '.join(map(str, logs))}: no answers in there")
-    if as_json:
-        told = {"file": str(out), "rows": nodes.total(), "items": len(items), "nodes": dict(nodes)}
+    told = {"file": str(out), "rows": nodes.total(), "items": len(items), "nodes": dict(nodes)}
+    if printer.as_json:
         print_json({**told, "without_text": unanswered})
-    elif not quiet:
-        say(f"Wrote {out}: {nodes.total()} answers of {len(items)} items, {unanswered} of them without a text.")
-        say("Nodes: " + ", ".join(f"{name} ({count})" for name, count in nodes.most_common(12)) + ".")
+    printer.news(f"Wrote {out}: {nodes.total()} answers of {len(items)} items, {unanswered} of them without a text.")
+    printer.news("Nodes: " + ", ".join(f"{name} ({count})" for name, count in nodes.most_common(12)) + ".")

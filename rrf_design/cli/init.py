@@ -7,13 +7,16 @@ from __future__ import annotations
 import math
 import shlex
 from collections.abc import Mapping
+from contextlib import nullcontext
+from importlib.resources import files as resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rrf_design.cli.options import AsJson, BaseUrl, Quiet
-from rrf_design.cli.output import print_json, say, table
+from rrf_design.cli.options import BaseUrl
+from rrf_design.cli.output import Printer, print_json, say, table
+from rrf_design.documents import write_text
 from rrf_design.errors import InputError
 
 if TYPE_CHECKING:
@@ -34,15 +37,16 @@ RECIPES = {
     "statements": "a table of claims: each with its negation, and people to ask",
 }
 """Folders with rrf.toml, a small table and recorded answers."""
+KNOWN = {**SITUATIONS, **RECIPES}
 
 
 def init_verb(
     situation: Annotated[
         str | None,
         typer.Argument(
-            help="One of: " + ", ".join([*SITUATIONS, *RECIPES]) + ".",
+            help="One of: " + ", ".join(KNOWN) + ".",
             show_default=False,
-            autocompletion=lambda incomplete: [name for name in (*SITUATIONS, *RECIPES) if name.startswith(incomplete)],
+            autocompletion=lambda incomplete: [name for name in KNOWN if name.startswith(incomplete)],
         ),
     ] = None,
     out: Annotated[
@@ -76,8 +80,8 @@ def init_verb(
     ] = None,
     base_url: BaseUrl = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite what is there.")] = False,
-    quiet: Quiet = False,
-    as_json: AsJson = False,
+    *,
+    printer: Printer,
 ) -> None:
     """Write a recipe for a table and a question, or a commented start for a common situation;
     without one, list them.
@@ -88,52 +92,51 @@ def init_verb(
 
     Example: rrf-design init documents -o invoices
     """
-    from rrf_design.documents import write_text
-    from rrf_design.files import suggestion
-
     own = {"choices": choices, "tolerance": tolerance, "id": key, "gold": gold, "model": model, "base-url": base_url}
     if source is not None:
         if situation is not None or ask is None:
             raise InputError('init --from TABLE takes --ask "QUESTION", and no situation')
-        words = {"choices": () if choices is None else choices.split(","), "tolerance": tolerance}
-        columns = {"id": key, "gold": gold}
-        _from_table(
-            source, ask, out or Path(source.stem), model, base_url, force=force, quiet=quiet, as_json=as_json,
-            **words, **columns,
-        )  # fmt: skip
+        guesses: dict[str, Any] = {"tolerance": tolerance, "id": key, "gold": gold}
+        guesses |= {"choices": () if choices is None else choices.split(",")}
+        _from_table(source, ask, out or Path(source.stem), model, base_url, guesses, force=force, printer=printer)
         return
     for name, value in {"ask": ask, **own}.items():
         if value is not None:
             raise InputError(f"--{name} goes with a table of yours: init --from TABLE --ask QUESTION")
-    known = {**SITUATIONS, **RECIPES}
     if situation is None:
-        if as_json:
-            print_json({"situations": known})
-        else:
-            table("", ["situation", "what it is"], list(known.items()))
-            say("Then: rrf-design init documents -o invoices. Or with a table of yours:")
-            say('rrf-design init --from TABLE --ask "QUESTION" -o FOLDER')
-        raise typer.Exit(0)
-    if situation not in known:
-        raise InputError(f"init: no situation {situation!r}{suggestion(situation, known)} (known: {', '.join(known)})")
-    if situation in RECIPES:
-        from rrf_design.questions import dataset
+        printer.result({"situations": KNOWN}, _list)
+        return
+    if situation not in KNOWN:
+        from rrf_design.files import suggestion
 
+        raise InputError(f"init: no situation {situation!r}{suggestion(situation, KNOWN)} (known: {', '.join(KNOWN)})")
+    _start(situation, out, force=force, printer=printer)
+
+
+def _list() -> None:
+    table("", ["situation", "what it is"], list(KNOWN.items()))
+    say("Then: rrf-design init documents -o invoices. Or with a table of yours:")
+    say('rrf-design init --from TABLE --ask "QUESTION" -o FOLDER')
+
+
+def _start(situation: str, out: Path | None, *, force: bool, printer: Printer) -> None:
+    """A problem file, or the folder of a recipe, to start from."""
+    from rrf_design.questions import dataset
+
+    if situation in RECIPES:
         folder = out or Path(situation)
         files = _write_folder(folder, recipe_files(situation), force=force)
         told = {"folder": str(folder), "files": files, "situation": situation}
         next_step = f"rrf-design repair {_at(folder, 'rrf.toml')} --responses {_at(folder, 'answers.jsonl')}"
-        if not quiet and not as_json:
-            say(f"Wrote {folder}: {', '.join(files)}: {known[situation]}.")
-        _end(told, dataset(folder / "rrf.toml"), next_step, quiet=quiet, as_json=as_json)
+        printer.news(f"Wrote {folder}: {', '.join(files)}: {KNOWN[situation]}.")
+        _end(told, dataset(folder / "rrf.toml"), next_step, printer)
         return
     file = out or Path("problem.toml")
     _refuse_existing([file], force=force)
     write_text(file, template(situation).replace(" FILE ", f" {file} "))
-    if as_json:
+    if printer.as_json:
         print_json({"file": str(file), "situation": situation})
-    elif not quiet:
-        say(f"Wrote {file}: {known[situation]}. Read it, then try: rrf-design explain {file}")
+    printer.news(f"Wrote {file}: {KNOWN[situation]}. Read it, then try: rrf-design explain {file}")
 
 
 def _from_table(
@@ -142,15 +145,12 @@ def _from_table(
     folder: Path,
     model: str | None,
     base_url: str | None,
+    guesses: dict[str, Any],
     *,
     force: bool,
-    quiet: bool,
-    as_json: bool,
-    **guesses: Any,
+    printer: Printer,
 ) -> None:
     """A recipe for a table of the user's."""
-    from contextlib import nullcontext
-
     from rrf_design import models
     from rrf_design.questions.draft import draft_recipe
 
@@ -161,16 +161,15 @@ def _from_table(
         draft = draft_recipe(source, ask, folder=folder, model=adapter, entry=entry, **guesses)
     files = _write_folder(folder, draft.files, force=force)
     told = {"folder": str(folder), "files": files, "assumed": list(draft.assumed)}
-    if not quiet and not as_json:
-        say(f"Wrote {folder}: {', '.join(files)}. What was assumed, to be corrected there:")
-        for text in draft.assumed:
-            say(f"- {text}")
+    printer.news(f"Wrote {folder}: {', '.join(files)}. What was assumed, to be corrected there:")
+    for text in draft.assumed:
+        printer.news(f"- {text}")
     asked = "" if model is not None else " --model openai:NAME"
     next_step = f"rrf-design acquire {_at(folder, 'rrf.toml')}{asked} -o delivered.csv"
-    _end(told, draft.items, next_step, quiet=quiet, as_json=as_json)
+    _end(told, draft.items, next_step, printer)
 
 
-def _end(told: dict[str, Any], items: Dataset, next_step: str, *, quiet: bool, as_json: bool) -> None:
+def _end(told: dict[str, Any], items: Dataset, next_step: str, printer: Printer) -> None:
     """What a run will take, and the next command, with a limit of the money where that is known."""
     from rrf_design.cli.estimate import tell_estimate
     from rrf_design.tables import estimate
@@ -179,11 +178,10 @@ def _end(told: dict[str, Any], items: Dataset, next_step: str, *, quiet: bool, a
     found = estimate(items, None if named else "embedded")
     if found.money.most:
         next_step += f" --money {_rounded_up(found.money.most):g}"
-    if as_json:
-        taken = found.to_json()
+    if printer.as_json:
         unknown = {} if named else {"money": {"expected": None, "most": None}, "prices": {}}
-        print_json({**told, "estimate": {**taken, **unknown}, "next": next_step})
-    elif not quiet:
+        print_json({**told, "estimate": {**found.to_json(), **unknown}, "next": next_step})
+    elif not printer.quiet:
         tell_estimate(found, quiet=True, money=named)
         say(f"Next: {next_step}")
 
@@ -199,8 +197,6 @@ def _at(folder: Path, name: str) -> str:
 
 
 def _write_folder(folder: Path, texts: Mapping[str, str], *, force: bool) -> list[str]:
-    from rrf_design.documents import write_text
-
     _refuse_existing([folder / name for name in texts], force=force)
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -219,15 +215,11 @@ def _refuse_existing(files: list[Path], *, force: bool) -> None:
 
 def template(situation: str) -> str:
     """The text of a problem template."""
-    from importlib.resources import files
-
-    return files("rrf_design").joinpath("templates", f"{situation}.toml").read_text(encoding="utf-8")
+    return resources("rrf_design").joinpath("templates", f"{situation}.toml").read_text(encoding="utf-8")
 
 
 def recipe_files(situation: str) -> dict[str, str]:
     """The files of a recipe's folder, by name: the recipe first."""
-    from importlib.resources import files
-
-    folder = files("rrf_design").joinpath("templates", situation)
+    folder = resources("rrf_design").joinpath("templates", situation)
     found = {entry.name: entry.read_text(encoding="utf-8") for entry in folder.iterdir() if entry.is_file()}
     return {name: found[name] for name in sorted(found, key=lambda name: (name != "rrf.toml", name))}

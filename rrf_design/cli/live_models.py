@@ -1,17 +1,19 @@
-"""Options of the verbs that ask models for the items of a table, and what they mean."""
+"""Options of the verbs that ask models, and what they mean."""
 
 from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rrf_design.cli.output import note
+from rrf_design.cli.options import BaseUrl
+from rrf_design.cli.output import Printer, note
 from rrf_design.errors import InputError
 
 if TYPE_CHECKING:
@@ -25,104 +27,111 @@ Store = Annotated[
 ]
 Models = Annotated[
     list[str] | None,
-    typer.Option("--model", help="Ask live: embedded, openai:NAME, scripted:FILE ...; several as NAME=SPEC."),
+    typer.Option(
+        "--model",
+        help="embedded, openai:NAME, transformers:NAME, scripted:FILE, replay:FILE; several as NAME=SPEC.",
+    ),
 ]
-BaseUrl = Annotated[str | None, typer.Option("--base-url", help="Server of an openai: model.")]
-Slots = Annotated[int | None, typer.Option("--slots", "--max-concurrency", help="Questions in flight at once.")]
-Cache = Annotated[
-    str | None, typer.Option("--cache", help="Folder of answers kept across runs, or off; default: your cache folder.")
-]
-Money = Annotated[float | None, typer.Option("--money", help="What the calls may really cost, by the price table.")]
-Yes = Annotated[bool, typer.Option("--yes", help="Spend without being asked, where --money does not say how much.")]
-Prices = Annotated[Path | None, typer.Option("--prices", help="Price table (.toml or .json).")]
-
-MaxCalls = Annotated[
-    int | None, typer.Option("--max-calls", help="Make at most so many model calls, repeated ones included.")
-]
-AllowCommands = Annotated[
-    bool, typer.Option("--allow-commands", help="Let checks run commands of the problem file or recipe.")
-]
-RequireIsolation = Annotated[
-    str,
-    typer.Option("--require-isolation", help="Weakest sandbox for programs: limits, seccomp, seccomp+namespaces."),
-]
+Prices = Annotated[Path | None, typer.Option("--prices", help="Prices that go over the listed ones (.toml or .json).")]
 
 
 @dataclass(frozen=True, slots=True)
-class Running:
-    """What a run may do beside spending money."""
+class Live:
+    """Who is asked, what that may take, and what checks may do; a group of options."""
 
-    max_calls: int | None = None
-    budget: float | None = None
-    allow_commands: bool = False
-    isolation: str = "seccomp"
+    model: Models = None
+    store: Store = None
+    base_url: BaseUrl = None
+    slots: Annotated[int | None, typer.Option("--slots", "--max-concurrency", help="Questions in flight at once.")] = (
+        None
+    )
+    budget: Annotated[
+        float | None,
+        typer.Option("--budget", help="What answers and checks may cost, in the file's own prices; default: its own."),
+    ] = None
+    money: Annotated[
+        float | None, typer.Option("--money", help="What the calls may really cost, by the listed prices or --prices.")
+    ] = None
+    prices: Prices = None
+    max_calls: Annotated[
+        int | None, typer.Option("--max-calls", help="Make at most so many model calls, repeated ones included.")
+    ] = None
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Spend without being asked, where neither --budget nor --money says how much.")
+    ] = False
+    cache: Annotated[
+        str | None,
+        typer.Option("--cache", help="Folder of answers kept across runs, or off; default: your cache folder."),
+    ] = None
+    allow_commands: Annotated[
+        bool, typer.Option("--allow-commands", help="Let checks run commands of the problem file or recipe.")
+    ] = False
+    require_isolation: Annotated[
+        str,
+        typer.Option("--require-isolation", help="Weakest sandbox for programs: limits, seccomp, seccomp+namespaces."),
+    ] = "seccomp"
 
+    @contextmanager
+    def asking(self, printer: Printer) -> Iterator[dict[str, Any]]:
+        """What `rrf_design.acquire` is told beside models, store and budget; the line in which
+        progress was told ends with it.
+        """
+        from rrf_design.models.cache import folder_of
 
-def chosen_models(
-    model: list[str] | None,
-    store: str | None,
-    *,
-    base_url: str | None = None,
-    slots: int | None = None,
-    cache: str | None = None,
-    money: float | None = None,
-    prices: Path | None = None,
-    yes: bool = False,
-    quiet: bool = False,
-    as_json: bool = False,
-    running: Running | None = None,
-    responses: Path | None = None,
-) -> LiveModels:
-    """Who is asked, and the limits of it.
+        progress = printer.run_progress()
+        of_model = {"base_url": self.base_url, "slots": self.slots}
 
-    `responses`: answers are there already, so that limits would bind nothing.
-    """
-    from rrf_design.cli.run_progress import RunEvents, RunProgress
-    from rrf_design.models.cache import folder_of
-    from rrf_design.promises.buying import LiveModels
+        def consent(spending: Spending, said: bool) -> bool:
+            return agreed(spending, said=said or self.yes or self.budget is not None, quiet=printer.quiet)
 
-    may = running or Running()
-    _check_limits(may, responses, money)
-    if responses is not None:
-        _nobody_is_asked(base_url=base_url, slots=slots, prices=prices)
-    given: dict[str, Any] = {"base_url": base_url, "slots": slots}
-    options = {"model_options": {name: value for name, value in given.items() if value is not None}}
-    spending: dict[str, Any] = {
-        "money": money,
-        "prices": prices,
-        "consent": lambda spending, said: agreed(spending, said=said or yes or may.budget is not None, quiet=quiet),
-    }
-    more = {"calls": may.max_calls, "allow_commands": may.allow_commands, "isolation": may.isolation}
-    progress = None if quiet else RunEvents() if as_json else RunProgress()
-    asked = {**options, **spending, **more, "cache": folder_of(cache), "progress": progress}
-    return LiveModels(named_models(model or []), store, asked, may.budget)
+        try:
+            yield {
+                "money": self.money,
+                "prices": self.prices,
+                "calls": self.max_calls,
+                "cache": folder_of(self.cache),
+                "model_options": {name: value for name, value in of_model.items() if value is not None},
+                "allow_commands": self.allow_commands,
+                "isolation": self.require_isolation,
+                "consent": consent,
+                "progress": progress,
+            }
+        finally:
+            if progress is not None:
+                progress.close()
 
+    @contextmanager
+    def models(self, printer: Printer, responses: Path | None) -> Iterator[LiveModels]:
+        """Who answers the items of a table.
 
-def finish(live: LiveModels) -> None:
-    """End the line in which progress was told."""
-    progress = live.options.get("progress")
-    if progress is not None:
-        progress.close()
+        With `responses` answers are there already: limits would bind nothing, and a model would be
+        a second source.
+        """
+        from rrf_design.promises.buying import LiveModels
 
+        self._check(responses)
+        if responses is not None and self.model:
+            raise InputError("give --responses or --model, not both: answers have one source")
+        with self.asking(printer) as told:
+            yield LiveModels(named_models(self.model or ()), self.store, told, self.budget)
 
-def _nobody_is_asked(**options: Any) -> None:
-    """InputError for an option that says how models are asked, where answers are there already."""
-    for name, value in options.items():
-        if value is not None:
-            option = f"--{name.replace('_', '-')}"
-            raise InputError(
-                f"{option} is for models that are asked, and none is with --responses: leave one of them out"
-            )
-
-
-def _check_limits(may: Running, responses: Path | None, money: float | None = None) -> None:
-    for option, value in (("--budget", may.budget), ("--max-calls", may.max_calls), ("--money", money)):
-        if value is not None and not value >= 0:
-            raise InputError(f"{option} {value}: should be a number that is 0 or more")
-        if value is not None and responses is not None:
-            raise InputError(
-                f"{option} limits what is bought, and nothing is bought with --responses: leave one of them out"
-            )
+    def _check(self, responses: Path | None) -> None:
+        """InputError for limits that are none, and for options that do nothing beside recorded
+        answers.
+        """
+        for option, value in (("--budget", self.budget), ("--max-calls", self.max_calls), ("--money", self.money)):
+            if value is not None and not value >= 0:
+                raise InputError(f"{option} {value}: should be a number that is 0 or more")
+            if value is not None and responses is not None:
+                raise InputError(
+                    f"{option} limits what is bought, and nothing is bought with --responses: leave one of them out"
+                )
+        asked = {"--base-url": self.base_url, "--slots": self.slots, "--prices": self.prices}
+        for option, given in asked.items():
+            if given is not None and responses is not None:
+                raise InputError(
+                    f"{option} is for models that are asked, and none is with --responses: leave one of them out"
+                )
 
 
 def agreed(spending: Spending, *, said: bool, quiet: bool) -> bool:

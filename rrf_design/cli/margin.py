@@ -6,10 +6,8 @@ from collections.abc import Mapping, Sequence
 from math import inf
 from typing import TYPE_CHECKING, Any
 
-import typer
-
 from rrf_design.cli import options
-from rrf_design.cli.output import print_json, progress_bar, proven_range, say, table, unit_numbers, weakest
+from rrf_design.cli.output import Printer, proven_range, say, table, unit_numbers, weakest
 
 if TYPE_CHECKING:
     from rrf_design._margin import DesignMargin
@@ -24,15 +22,10 @@ def margin_verb(
     k: options.Corruptions = None,
     select: options.Select = None,
     everything: options.Everything = False,
-    data: options.Data = None,
-    item: options.ItemId = None,
-    limit: options.Limit = None,
-    sample: options.Sample = None,
-    seed: options.Seed = 0,
-    jobs: options.Jobs = 1,
-    time_limit: options.TimeLimit = None,
-    quiet: options.Quiet = False,
-    as_json: options.AsJson = False,
+    *,
+    items: options.Items,
+    effort: options.Work,
+    printer: Printer,
 ) -> None:
     """How observable is a design: its margin γ_k, and the witness that is hardest to see.
 
@@ -43,14 +36,10 @@ def margin_verb(
     from rrf_design import margin
 
     chosen = options.added(select, everything=everything)
-    given = options.problem_or_dataset(file, data, item, limit=limit, sample=sample, seed=seed)
-    with progress_bar("margin", quiet=quiet) as progress:
-        found: Any = margin(given, chosen, k=k, n_jobs=jobs, time_limit=time_limit, progress=progress)
-    if as_json:
-        print_json(found.to_json())
-    else:
-        _describe(*weakest(given, found))
-    raise typer.Exit(0)
+    given = items.given(file)
+    with printer.progress("margin") as progress:
+        found: Any = margin(given, chosen, k=k, **effort.means(progress))
+    printer.result(found.to_json, lambda: _describe(*weakest(given, found)))
 
 
 UNSEARCHED = {

@@ -12,7 +12,7 @@ import typer
 
 from rrf_design.cli import options
 from rrf_design.cli.live_models import Store
-from rrf_design.cli.output import print_json, say, table
+from rrf_design.cli.output import Printer, say, table
 
 
 def measure_verb(
@@ -34,8 +34,8 @@ def measure_verb(
     limit: options.Limit = None,
     sample: options.Sample = None,
     seed: options.Seed = 0,
-    quiet: options.Quiet = False,
-    as_json: options.AsJson = False,
+    *,
+    printer: Printer,
 ) -> None:
     """What labels say about answers, relations, repeats and judges: proposals for the recipe, with
     confidence.
@@ -53,14 +53,11 @@ def measure_verb(
 
     dataset = None
     if judgements is None and (responses is not None or run is not None):
-        dataset = options.open_dataset(file or options.default_file(), data, limit=limit, sample=sample, seed=seed)
+        items = options.Items(data, limit=limit, sample=sample, seed=seed)
+        dataset = items.dataset(file or options.default_file())
     found = measure(dataset, responses, judgements=judgements, run=run, store=store, confidence=confidence)
-    if as_json:
-        print_json(found.to_json())
-    elif "wrong_answers" in found.content:
-        _describe(found.content, quiet=quiet)
-    else:
-        _describe_judges(found.content, quiet=quiet)
+    describe = _describe if "wrong_answers" in found.content else _describe_judges
+    printer.result(found.to_json, lambda: describe(found.content, quiet=printer.quiet))
 
 
 def _describe(found: Mapping[str, Any], *, quiet: bool) -> None:

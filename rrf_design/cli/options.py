@@ -1,13 +1,19 @@
-"""What verbs take: options that several of them share, each declared once, and the problem or the
-table that they name.
+"""What verbs take: options that several of them share, each declared once, alone or as a group, and
+the problem or the table that they name.
+
+A group is a frozen dataclass whose fields are options. A verb has it as one parameter; `flattened`
+makes the options of its fields of it, and `rrf-design VERB --help` lists them like all others.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import functools
+import inspect
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
@@ -57,19 +63,16 @@ Corruptions = Annotated[int | None, typer.Option("--k", help="Corruption budget;
 Epsilon = Annotated[float | None, typer.Option("--epsilon", help="Noise radius; default: the problem's.")]
 BaseUrl = Annotated[str | None, typer.Option("--base-url", help="Server of an openai: model.")]
 Junit = Annotated[Path | None, typer.Option("--junit", help="Write the outcome as JUnit XML.")]
-JunitVerdicts = Annotated[
-    Path | None,
-    typer.Option("--junit", help="Write the verdicts as JUnit XML: only what is checked or consistent passes."),
-]
-AsJson = Annotated[bool, typer.Option("--json", help="Print exactly one JSON object on standard output.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="The answer only: no progress, no messages.")]
-Jobs = Annotated[int, typer.Option("--jobs", "-j", help="Processes to use; -1 for all cores.")]
 TimeLimit = Annotated[
     float | None, typer.Option("--time-limit", help="Seconds after which the best bounds so far are returned.")
 ]
 Seed = Annotated[int, typer.Option("--seed", help="Seed for everything random.")]
 Cluster = Annotated[
     str | None, typer.Option("--cluster", help="Address of a Dask scheduler, tcp://HOST:PORT: work on its machines.")
+]
+JunitVerdicts = Annotated[
+    Path | None,
+    typer.Option("--junit", help="Write the verdicts as JUnit XML: only what is checked or consistent passes."),
 ]
 Outputs = Annotated[
     list[Path] | None,
@@ -96,59 +99,103 @@ RequireShare = Annotated[
 ]
 
 
+@dataclass(frozen=True, slots=True)
+class Items:
+    """Which items a verb speaks of: all of a table, one of them, a sample, or the first few."""
+
+    data: Data = None
+    item: ItemId = None
+    limit: Limit = None
+    sample: Sample = None
+    seed: Seed = 0
+
+    def many(self, file: Path) -> bool:
+        """Whether a verb speaks of many items: a table is given, or the file is a recipe."""
+        from rrf_design.files import is_recipe, parse_text, read_source
+
+        return self.data is not None or is_recipe(parse_text(read_source(file), file.suffix.lower()))
+
+    def dataset(self, file: Path) -> Dataset:
+        """The data set of a recipe, or the part of it that is chosen."""
+        from rrf_design.questions import dataset
+
+        self._refuse_together()
+        found = dataset(file, self.data)
+        if self.item is not None:
+            return found.only([self.item])
+        if self.sample is not None:
+            return found.sample(self.sample, seed=self.seed)
+        return found if self.limit is None else found.limit(self.limit)
+
+    def given(self, file: Path) -> Problem | Dataset:
+        """The problem of a file, that of one item of a table, or the table."""
+        from rrf_design.files import load_unless_recipe
+
+        self._refuse_together()
+        if self.data is None and (problem := load_unless_recipe(file)) is not None:
+            self.refuse()
+            return problem
+        return self.dataset(file) if self.item is None else Items(self.data).dataset(file).item(self.item).problem
+
+    def refuse(self, **others: Any) -> None:
+        """InputError for these options and `others`, which mean something for a table only."""
+        only_with_tables(data=self.data, item=self.item, limit=self.limit, sample=self.sample, **others)
+
+    def _refuse_together(self) -> None:
+        if sum(option is not None for option in (self.item, self.limit, self.sample)) > 1:
+            raise InputError("give one of --item, --limit and --sample")
+
+
+def only_with_tables(**options: Any) -> None:
+    """InputError for options that mean something for a table only."""
+    for name, value in options.items():
+        if value is not None:
+            raise InputError(f"--{name.replace('_', '-')} goes with a table; give --data, or a recipe")
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """How much a verb may work."""
+
+    jobs: Annotated[int, typer.Option("--jobs", "-j", help="Processes to use; -1 for all cores.")] = 1
+    time_limit: TimeLimit = None
+
+    def means(self, progress: Any, *, cluster: str | None = None) -> dict[str, Any]:
+        """The same as keywords of the public functions."""
+        return {"n_jobs": -1 if cluster else self.jobs, "time_limit": self.time_limit, "progress": progress}
+
+
+def flattened(verb: Callable[..., int | None]) -> Callable[..., None]:
+    """The verb with the options of its groups as options of its own; what it returns is its exit
+    code.
+    """
+    hints = get_type_hints(verb, include_extras=True)
+    groups: dict[str, Any] = {name: kind for name, kind in hints.items() if is_dataclass(kind)}
+    parameters = []
+    for one in inspect.signature(verb).parameters.values():
+        if one.name in groups:
+            kind = groups[one.name]
+            types = get_type_hints(kind, include_extras=True)
+            own = [one.replace(name=f.name, annotation=types[f.name], default=f.default) for f in fields(kind)]
+        else:
+            own = [one.replace(annotation=hints[one.name])]
+        parameters += [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in own]
+
+    @functools.wraps(verb)
+    def called(**given: Any) -> None:
+        made = {
+            name: kind(**{field.name: given.pop(field.name) for field in fields(kind)}) for name, kind in groups.items()
+        }
+        if code := verb(**given, **made):
+            raise typer.Exit(code)
+
+    called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    called.__annotations__ = {one.name: one.annotation for one in parameters}
+    return called
+
+
 def split_ids(select: str | None) -> list[str] | None:
     return None if select is None else [part.strip() for part in select.split(",") if part.strip()]
-
-
-def is_dataset(file: Path, data: Path | None) -> bool:
-    """Whether a verb speaks of many items: a table is given, or the file is a recipe."""
-    from rrf_design.files import is_recipe, parse_text, read_source
-
-    return data is not None or is_recipe(parse_text(read_source(file), file.suffix.lower()))
-
-
-def open_dataset(
-    file: Path,
-    data: Path | None = None,
-    *,
-    item: str | None = None,
-    limit: int | None = None,
-    sample: int | None = None,
-    seed: int = 0,
-) -> Dataset:
-    """The data set of a recipe, or the part of it that the options choose: one item, or a sample,
-    or the first few.
-    """
-    from rrf_design.questions import dataset
-
-    refuse_together(item=item, limit=limit, sample=sample)
-    found = dataset(file, data)
-    if item is not None:
-        return found.only([item])
-    if sample is not None:
-        return found.sample(sample, seed=seed)
-    return found if limit is None else found.limit(limit)
-
-
-def problem_or_dataset(
-    file: Path,
-    data: Path | None,
-    item: str | None,
-    *,
-    limit: int | None = None,
-    sample: int | None = None,
-    seed: int = 0,
-) -> Problem | Dataset:
-    """What a verb speaks of: the problem of a file, that of one item of a table, or the table."""
-    from rrf_design.files import load_unless_recipe
-
-    refuse_together(item=item, limit=limit, sample=sample)
-    if data is None and (problem := load_unless_recipe(file)) is not None:
-        only_with_tables(item=item, limit=limit, sample=sample)
-        return problem
-    if item is None:
-        return open_dataset(file, data, limit=limit, sample=sample, seed=seed)
-    return open_dataset(file, data).item(item).problem
 
 
 def added(select: str | None, *, everything: bool) -> list[str] | str | None:
@@ -156,18 +203,6 @@ def added(select: str | None, *, everything: bool) -> list[str] | str | None:
     if select is not None and everything:
         raise InputError("give --select or --all, not both")
     return "all" if everything else split_ids(select)
-
-
-def refuse_together(*, item: str | None, limit: int | None, sample: int | None) -> None:
-    if sum(option is not None for option in (item, limit, sample)) > 1:
-        raise InputError("give one of --item, --limit and --sample")
-
-
-def only_with_tables(**options: Any) -> None:
-    """Refuse options that mean something for a table only."""
-    for name, value in options.items():
-        if value is not None:
-            raise InputError(f"--{name.replace('_', '-')} goes with a table; give --data, or a recipe")
 
 
 OF_TABLES = {
@@ -202,7 +237,7 @@ def on_cluster(address: str | None) -> Iterator[None]:
     if address is None:
         yield
         return
-    from rrf_design.errors import InputError, MissingDependency
+    from rrf_design.errors import MissingDependency
     from rrf_design.workers import heard_of
 
     try:

@@ -6,13 +6,17 @@ Progress and messages go to standard error, colour only to terminals.
 
 from __future__ import annotations
 
+import json
 import sys
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from rrf_design.texts import json_text, rounded_down, rounded_up, showable
 
@@ -264,7 +268,7 @@ def weakest(given: Problem | Dataset, found: Any) -> tuple[Problem, Any]:
     return worst.problem, worst.result
 
 
-def hand_over(delivery: Delivery, outputs: Sequence[Path], *, review: Path | None, quiet: bool) -> None:
+def hand_over(delivery: Delivery, outputs: Sequence[Path], *, review: Path | None, printer: Printer) -> None:
     """Write everything that was asked for; endings are looked at before anything is written."""
     from rrf_design.tables import write_output, write_reviews
     from rrf_design.tables.delivered import check_outputs, spare_inputs
@@ -273,12 +277,10 @@ def hand_over(delivery: Delivery, outputs: Sequence[Path], *, review: Path | Non
     spare_inputs(outputs, delivery.dataset)
     for path in outputs:
         write_output(path, delivery)
-        if not quiet:
-            note(f"written to {path}")
+        printer.note(f"written to {path}")
     if review is not None:
         count = write_reviews(review, delivery)
-        if not quiet:
-            note(f"{count} question{'s' * (count != 1)} for people, first things first, written to {review}")
+        printer.note(f"{count} question{'s' * (count != 1)} for people, first things first, written to {review}")
 
 
 def describe_delivery(delivery: Delivery) -> None:
@@ -313,3 +315,107 @@ def share_holds(delivery: Delivery, share: float | None) -> bool:
 def _short(value: Any, most: int = 40) -> str:
     text = "" if value is None else str(value).replace("\n", " ")
     return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+MINUTE = 60.0
+BLINK = 0.2
+EVENT = 5.0
+"""Seconds between two lines in a log, on a terminal, and between two events for programs."""
+
+
+class RunProgress:
+    """Called as every progress is; `close` ends the line on a terminal."""
+
+    def __init__(self, *, terminal: bool | None = None, clock: Callable[[], float] = time.monotonic) -> None:
+        self._terminal = sys.stderr.isatty() if terminal is None else terminal
+        self._clock = clock
+        self._shown = clock()
+        self._width = 0
+
+    def __call__(self, share: float | None, bounds: tuple[float, float] | None, words: str) -> None:
+        if share is None:
+            note(words)
+            return
+        now = self._clock()
+        if now - self._shown < (BLINK if self._terminal else MINUTE):
+            return
+        self._shown = now
+        if not self._terminal:
+            note(words)
+            return
+        text = showable(words)
+        sys.stderr.write("\r" + text.ljust(self._width))
+        sys.stderr.flush()
+        self._width = len(text)
+
+    def close(self) -> None:
+        if self._width:
+            sys.stderr.write("\r" + " " * self._width + "\r")
+            sys.stderr.flush()
+            self._width = 0
+
+
+class RunEvents:
+    """The same for programs; `event` takes the state of a run as its teller has it, `close` says
+    the last one.
+    """
+
+    def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._shown = clock()
+        self._last: Mapping[str, Any] | None = None
+
+    def __call__(self, share: float | None, bounds: tuple[float, float] | None, words: str) -> None:
+        self.event({"event": "progress", "share": share, "words": words})
+
+    def event(self, document: Mapping[str, Any]) -> None:
+        self._last = document
+        if self._clock() - self._shown >= EVENT:
+            self._show()
+
+    def close(self) -> None:
+        self._show()
+
+    def _show(self) -> None:
+        self._shown = self._clock()
+        if self._last is not None:
+            note(json.dumps(self._last))
+            self._last = None
+
+
+@dataclass(frozen=True, slots=True)
+class Printer:
+    """How a verb speaks: to people, in fewer words, or to programs; a group of options
+    (`rrf_design.cli.options`).
+    """
+
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="The answer only: no progress, no messages.")] = False
+    as_json: Annotated[bool, typer.Option("--json", help="Print exactly one JSON object on standard output.")] = False
+
+    def result(self, document: Callable[[], dict[str, Any]] | dict[str, Any], describe: Callable[[], object]) -> None:
+        """The answer: one JSON object, or a text for people."""
+        if self.as_json:
+            print_json(document() if callable(document) else document)
+        else:
+            describe()
+
+    def news(self, text: str) -> None:
+        """A line for people who want to know more than the answer."""
+        if not (self.quiet or self.as_json):
+            say(text)
+
+    def note(self, text: str) -> None:
+        """A message on standard error for whoever wants messages."""
+        if not self.quiet:
+            note(text)
+
+    def remark(self, text: str) -> None:
+        """What belongs to the answer: beside it for people, on standard error for programs."""
+        note(text) if self.as_json else say(text)
+
+    def progress(self, what: str, *, time_limit: float | None = None) -> AbstractContextManager[Progress]:
+        return progress_bar(what, quiet=self.quiet, time_limit=time_limit)
+
+    def run_progress(self) -> RunProgress | RunEvents | None:
+        """Whoever is told how far a run is."""
+        return None if self.quiet else RunEvents() if self.as_json else RunProgress()

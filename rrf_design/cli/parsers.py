@@ -8,8 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from rrf_design.cli.options import AsJson, Quiet
-from rrf_design.cli.output import print_json, say, table
+from rrf_design.cli.output import Printer, say, table
 from rrf_design.errors import InputError
 
 Log = Annotated[
@@ -30,9 +29,7 @@ Forms = Annotated[
 ]
 
 
-def parsers_verb(
-    file: Log = None, specs: Specs = None, forms: Forms = False, quiet: Quiet = False, as_json: AsJson = False
-) -> None:
+def parsers_verb(file: Log = None, specs: Specs = None, forms: Forms = False, *, printer: Printer) -> int:
     """How much depends on the parser: read the same answers with several, and see where they part.
 
     Without a file, list the parsers. Exits with 1 when two of them read an answer differently.
@@ -42,57 +39,54 @@ def parsers_verb(
     How `1.234,50` and 480 other written forms are read: rrf-design parsers --forms
     """
     from rrf_design.responses import parsers as known
-
-    if forms:
-        raise typer.Exit(_forms(as_json))
-    if file is None:
-        if as_json:
-            print_json({"parsers": list(known.names()), "reads": {name: known.reads(name) for name in known.names()}})
-        else:
-            table("", ["parser", "reads"], [(name, known.reads(name)) for name in known.names()])
-            say('In a problem file: parser = "decimal", or with options: parser = { name = "json", field = "total" }')
-        raise typer.Exit(0)
     from rrf_design.responses import sensitivity
 
+    if forms:
+        return _forms(printer)
+    if file is None:
+        reads = {name: known.reads(name) for name in known.names()}
+        printer.result({"parsers": list(reads), "reads": reads}, lambda: _list(reads))
+        return 0
     texts = read_texts(file)
     chosen = [_spec(text) for text in specs or ("integer-strict", "integer-last", "integer-first")]
     result = sensitivity(texts, chosen)
-    if as_json:
-        print_json(result.document())
-    else:
-        rows = [(name, f"{share:.1%}", str(result.violations[name])) for name, share in result.validity.items()]
-        table(f"{len(texts)} answers", ["parser", "read", "only loosely"], rows, right=[1, 2])
-        for index in result.disagreements[:20]:
-            readings = "; ".join(
-                f"{name}: {_answer(parsed) if parsed.ok else parsed.status}"
-                for name, parsed in zip(result.parsers, result.parsed[index], strict=True)
-            )
-            say(f"answer {index + 1}: {readings}    {_short(texts[index])}")
-        say(f"{len(result.disagreements)} of {len(texts)} answers are read in more than one way.")
-    raise typer.Exit(1 if result.disagreements else 0)
+    printer.result(result.document, lambda: _describe(result, texts))
+    return 1 if result.disagreements else 0
 
 
-def _answer(parsed: Any) -> Any:
-    return parsed.value if parsed.label is None else parsed.label
+def _list(reads: dict[str, str]) -> None:
+    table("", ["parser", "reads"], list(reads.items()))
+    say('In a problem file: parser = "decimal", or with options: parser = { name = "json", field = "total" }')
 
 
-def _forms(as_json: bool) -> int:
+def _describe(result: Any, texts: list[str]) -> None:
+    rows = [(name, f"{share:.1%}", str(result.violations[name])) for name, share in result.validity.items()]
+    table(f"{len(texts)} answers", ["parser", "read", "only loosely"], rows, right=[1, 2])
+    for index in result.disagreements[:20]:
+        readings = "; ".join(
+            f"{name}: {parsed.status if not parsed.ok else parsed.value if parsed.label is None else parsed.label}"
+            for name, parsed in zip(result.parsers, result.parsed[index], strict=True)
+        )
+        say(f"answer {index + 1}: {readings}    {_short(texts[index])}")
+    say(f"{len(result.disagreements)} of {len(texts)} answers are read in more than one way.")
+
+
+def _forms(printer: Printer) -> int:
     """Print the table of written forms; 1 if the program reads one of them otherwise."""
     from rrf_design.responses.parsers import written_forms
 
     found = [(form, form.reading()) for form in written_forms()]
     wrong = [form for form, reading in found if reading != form.reads]
-    if as_json:
-        rows = [{**form.document(), "reading": reading} for form, reading in found]
-        print_json({"forms": rows, "count": len(rows), "otherwise": len(wrong)})
-    else:
-        rows_shown = [(form.kind, repr(form.text), form.decimal or "", reading) for form, reading in found]
-        table("", ["kind", "written", "declared decimal", "read as"], rows_shown)
+    rows = [{**form.document(), "reading": reading} for form, reading in found]
+
+    def describe() -> None:
+        shown = [(form.kind, repr(form.text), form.decimal or "", reading) for form, reading in found]
+        table("", ["kind", "written", "declared decimal", "read as"], shown)
         refused = sum(not reading[-1:].isdigit() for _, reading in found)
-        say(
-            f"{len(found)} forms: {len(found) - refused} read, {refused} refused, {len(wrong)} otherwise than they"
-            " should be."
-        )
+        read = f"{len(found)} forms: {len(found) - refused} read, {refused} refused"
+        say(f"{read}, {len(wrong)} otherwise than they should be.")
+
+    printer.result({"forms": rows, "count": len(rows), "otherwise": len(wrong)}, describe)
     return 1 if wrong else 0
 
 

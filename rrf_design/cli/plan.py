@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rrf_design.cli import options
-from rrf_design.cli.output import note, print_json, progress_bar, say, table
+from rrf_design.cli.output import Printer, say, table
+from rrf_design.documents import write
 from rrf_design.errors import InputError
 
 if TYPE_CHECKING:
@@ -64,18 +65,13 @@ def plan_verb(
     solver: Solver = "ortools",
     jointly: Jointly = False,
     explain: Annotated[bool, typer.Option("--explain", help="Show the witness behind every purchase.")] = False,
-    data: options.Data = None,
-    item: options.ItemId = None,
-    limit: options.Limit = None,
-    sample: options.Sample = None,
+    *,
+    items: options.Items,
     cluster: options.Cluster = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Write the plan as a JSON document.")] = None,
-    jobs: options.Jobs = 1,
-    time_limit: options.TimeLimit = None,
-    seed: options.Seed = 0,
-    quiet: options.Quiet = False,
-    as_json: options.AsJson = False,
-) -> None:
+    effort: options.Work,
+    printer: Printer,
+) -> int:
     """What should I buy: the largest margin for a budget, or the cheapest design for a target.
 
     With a recipe, one budget is spent over all items of its table (or each reaches the goal at
@@ -85,44 +81,35 @@ def plan_verb(
 
     Example: rrf-design plan recipe.toml --data table.csv --budget 400 --json
     """
-    from rrf_design.documents import write
     from rrf_design.planning import plan as make_plan
     from rrf_design.planning import write_plan
     from rrf_design.planning.contract import to_document
     from rrf_design.planning.registry import AUTO_SECONDS, asked
     from rrf_design.problem import Problem
 
-    given = options.problem_or_dataset(file, data, item, limit=limit, sample=sample, seed=seed)
-    call: dict[str, Any] = {"budget": budget, "target": target, "k": k, "objective": objective, "seed": seed}
+    given = items.given(file)
+    call: dict[str, Any] = {"budget": budget, "target": target, "k": k, "objective": objective, "seed": items.seed}
     if not isinstance(given, Problem):
         if method not in ("auto", "optimal") or explain or jointly:
             raise InputError("--method, --jointly and --explain go with one problem; name an item with --item")
         with options.on_cluster(cluster):
-            whole = make_plan(given, n_jobs=-1 if cluster else jobs, time_limit=time_limit, **call)
-        document = whole.to_json() if output is not None or as_json else {}
+            whole = make_plan(given, **call, **effort.means(None, cluster=cluster))
         if output is not None:
-            write(output, document)
-        if as_json:
-            print_json(document)
-        else:
-            describe_items(whole)
+            write(output, whole.to_json())
+        printer.result(whole.to_json, lambda: describe_items(whole))
         # Like one problem's: a budget alone asks for the best it can do, and has it.
-        raise typer.Exit(0 if whole.reached or (budget is not None and target is None) else 1)
+        return 0 if whole.reached or (budget is not None and target is None) else 1
     options.only_with_tables(cluster=cluster)
     what = "margin" if asked(given, budget, target)[1] is None else "cost"
-    seconds = AUTO_SECONDS if time_limit is None and method == "auto" else time_limit
-    call |= {"method": method, "jointly": jointly, "front_end": solver, "n_jobs": jobs, "time_limit": time_limit}
-    with progress_bar(what, quiet=quiet, time_limit=seconds) as progress:
-        result = make_plan(given, progress=progress, **call)
+    seconds = AUTO_SECONDS if effort.time_limit is None and method == "auto" else effort.time_limit
+    call |= {"method": method, "jointly": jointly, "front_end": solver}
+    with printer.progress(what, time_limit=seconds) as progress:
+        result = make_plan(given, **call, **effort.means(progress))
     if output is not None:
         write_plan(result, output)
-        if not quiet:
-            note(f"written to {output}")
-    if as_json:
-        print_json(to_document(result))
-    else:
-        describe(result, explain=explain)
-    raise typer.Exit(0 if result.met else 1)
+        printer.note(f"written to {output}")
+    printer.result(lambda: to_document(result), lambda: describe(result, explain=explain))
+    return 0 if result.met else 1
 
 
 def describe_items(result: DatasetPlan) -> None:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from rrf_design.cli import options
-from rrf_design.cli.output import describe_delivery, hand_over, print_json, progress_bar, say, share_holds, table
+from rrf_design.cli.output import Printer, describe_delivery, hand_over, say, share_holds, table
+from rrf_design.documents import repair_cases, sealed, write, write_junit
 from rrf_design.errors import InputError
 from rrf_design.texts import digits
 
@@ -34,10 +35,8 @@ def repair_verb(
         typer.Option("--truth", help="True values by node id: names the kind of failure, changes nothing else."),
     ] = None,
     penalty: Annotated[float | None, typer.Option("--penalty", help="λ of the penalised convex form.")] = None,
-    data: options.Data = None,
-    item: options.ItemId = None,
-    limit: options.Limit = None,
-    sample: options.Sample = None,
+    *,
+    items: options.Items,
     outputs: options.Outputs = None,
     review: options.ReviewFile = None,
     reviews: options.ReviewsBack = None,
@@ -47,12 +46,9 @@ def repair_verb(
     require_share: options.RequireShare = None,
     cluster: options.Cluster = None,
     junit: options.JunitVerdicts = None,
-    jobs: options.Jobs = 1,
-    time_limit: options.TimeLimit = None,
-    seed: options.Seed = 0,
-    quiet: options.Quiet = False,
-    as_json: options.AsJson = False,
-) -> None:
+    effort: options.Work,
+    printer: Printer,
+) -> int:
     """Which responses were wrong, by how much, what they become, and how sure that is.
 
     Exit code 0 when the verdict is checked, or consistent under what it assumes (which nobody has
@@ -68,38 +64,28 @@ def repair_verb(
     from rrf_design import Noise, repair
 
     settings: dict[str, Any] = {"select": options.added(select, everything=everything), "method": method, "k": k}
-    settings |= {"noise": Noise(epsilon), "n_jobs": -1 if cluster else jobs, "time_limit": time_limit, "seed": seed}
+    settings |= {"noise": Noise(epsilon), "seed": items.seed}
     settings["options"] = {} if penalty is None else {"penalty": penalty}
-    if options.is_dataset(file, data):
+    if items.many(file):
         if truth is not None:
             raise InputError("--truth goes with one problem; a recipe names the column of the truth as gold in [data]")
-        dataset = options.open_dataset(file, data, item=item, limit=limit, sample=sample, seed=seed)
+        dataset = items.dataset(file)
         settings |= {"reviews": reviews, "resume": resume}
-        with options.on_cluster(cluster), progress_bar("repair", quiet=quiet) as progress:
-            delivery = repair(dataset, responses, progress=progress, **settings)
-            hand_over(delivery, outputs or [], review=review, quiet=quiet)
-        if as_json:
-            print_json(delivery.to_json())
-        else:
-            describe_delivery(delivery)
-        raise typer.Exit(0 if share_holds(delivery, require_share) else 1)
-    options.only_with_tables(
-        item=item, limit=limit, sample=sample, review=review, reviews=reviews, resume=resume, cluster=cluster
-    )
-    from rrf_design.documents import repair_cases, write, write_junit
-
+        with options.on_cluster(cluster), printer.progress("repair") as progress:
+            delivery = repair(dataset, responses, **settings, **effort.means(progress, cluster=cluster))
+            hand_over(delivery, outputs or [], review=review, printer=printer)
+        printer.result(delivery.to_json, lambda: describe_delivery(delivery))
+        return 0 if share_holds(delivery, require_share) else 1
+    items.refuse(review=review, reviews=reviews, resume=resume, cluster=cluster)
     output = options.one_document(outputs)
-    with progress_bar("repair", quiet=quiet) as progress:
-        found = _repaired(file, responses, truth, settings | {"progress": progress})
+    with printer.progress("repair") as progress:
+        found = _repaired(file, responses, truth, settings | effort.means(progress))
     if output is not None:
         write(output, found.document)
     if junit is not None:
         write_junit(junit, "rrf-design repair", repair_cases(found.document, found.name))
-    if as_json:
-        print_json(found.document)
-    else:
-        found.describe()
-    raise typer.Exit(0 if found.guaranteed else 1)
+    printer.result(found.document, found.describe)
+    return 0 if found.guaranteed else 1
 
 
 class _Repaired(NamedTuple):
@@ -113,7 +99,6 @@ class _Repaired(NamedTuple):
 
 def _repaired(file: Path, responses: Path, truth: Path | None, settings: dict[str, Any]) -> _Repaired:
     from rrf_design import load, repair
-    from rrf_design.documents import sealed
     from rrf_design.repairing import read_responses, repair_many, to_document
 
     problem = load(file)

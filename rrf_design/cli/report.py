@@ -1,19 +1,30 @@
-"""rrf-design report: show me (a design, plan, certificate, run, repair or scenario)."""
+"""rrf-design report: show me (a design, plan, certificate, run, repair or scenario).
+
+With --follow the page of a run is written anew whenever its journal has grown, until the run is
+finished, and loads itself anew meanwhile. However following ends (the run is finished, the time is
+up, Ctrl-C, SIGTERM), the last page that is written does not: it claims no freshness that nobody
+keeps up. A run that waits for people is not finished: that is said, and waited for.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from rrf_design.cli import options
-from rrf_design.cli.output import note, print_json, progress_bar, say
-from rrf_design.errors import InputError
-
-if TYPE_CHECKING:
-    from rrf_design.reporting.documents import PageSource
+from rrf_design.cli.live_models import Store
+from rrf_design.cli.output import Printer, note, print_json
+from rrf_design.documents import write_text
+from rrf_design.errors import InputError, Refused
+from rrf_design.reporting.documents import PageSource, read, render, selected_of
 
 
 def report_verb(
@@ -31,9 +42,7 @@ def report_verb(
     ],
     out: Annotated[Path, typer.Option("--out", "-o", help="The page to write.", show_default=False)],
     problem: Annotated[Path | None, typer.Option("--problem", help="The problem file the document belongs to.")] = None,
-    store: Annotated[
-        str | None, typer.Option("--store", help="The journal a run is in; default rrf-runs.sqlite here.")
-    ] = None,
+    store: Store = None,
     select: options.Select = None,
     compare: Annotated[
         str | None, typer.Option("--compare", help="Another design (problem file or plan) to set beside it.")
@@ -41,21 +50,16 @@ def report_verb(
     compare_select: Annotated[
         str | None, typer.Option("--compare-select", help="Ids of what the other design adds.")
     ] = None,
-    data: options.Data = None,
-    item: options.ItemId = None,
-    limit: options.Limit = None,
-    sample: options.Sample = None,
-    seed: options.Seed = 0,
+    *,
+    items: options.Items,
     following: Annotated[
         bool, typer.Option("--follow", help="Keep a run's page fresh while it goes on; Ctrl-C ends that.")
     ] = False,
     follow_seconds: Annotated[
         float, typer.Option("--follow-seconds", help="Follow at most so long.", min=0.0)
     ] = 86400.0,
-    jobs: options.Jobs = 1,
-    time_limit: options.TimeLimit = None,
-    quiet: options.Quiet = False,
-    as_json: options.AsJson = False,
+    effort: options.Work,
+    printer: Printer,
 ) -> None:
     """Write one self-contained HTML page that works offline and prints well.
 
@@ -68,15 +72,12 @@ def report_verb(
     Two designs side by side: rrf-design report problem.toml --select a3 --compare-select a1,a2 -o
     both.html
     """
-    from rrf_design.documents import write_text
-    from rrf_design.reporting.documents import read, render
-
     if following:
-        _follow(what, out, store, follow_seconds, as_json=as_json, quiet=quiet)
+        _follow(what, out, store, follow_seconds, printer)
         return
-    with progress_bar("margin", quiet=quiet) as progress:
-        means = {"n_jobs": jobs, "time_limit": time_limit, "progress": progress}
-        source = _of_table(what, data, item, limit=limit, sample=sample, seed=seed) or _source(what, problem, store)
+    with printer.progress("margin") as progress:
+        means = effort.means(progress)
+        source = _of_table(what, items) or _source(what, problem, store)
         kind = source.kind
         if select is not None:
             source = _selecting(source, select)
@@ -88,10 +89,10 @@ def report_verb(
         else:
             text = render(_explained(source, means) if kind == "problem" else source)
     write_text(out, text)
-    if as_json:
+    if printer.as_json:
         print_json({"kind": kind, "out": str(out), "bytes": len(text.encode())})
-    elif not quiet:
-        say(f"Wrote {out}")
+    printer.news(f"Wrote {out}")
+    if not (printer.quiet or printer.as_json):
         if source.problem is None and not source.problems and source.kind not in FIELDLESS:
             note("(give the problem file with --problem to have the field drawn too)")
         note(f"({kind}, {len(text.encode()) / 1024:.0f} kB, works offline)")
@@ -101,26 +102,22 @@ FIELDLESS = ("rrf-scenario", "rrf-policy", "rrf-policy-run", "rrf-audit")
 """Documents whose page draws no field."""
 
 
-def _of_table(
-    what: str, data: Path | None, item: str | None, *, limit: int | None, sample: int | None, seed: int
-) -> PageSource | None:
+def _of_table(what: str, items: options.Items) -> PageSource | None:
     """The design of one item of a recipe, or of the weakest structure of its table; None for
     anything else.
     """
     from rrf_design import Problem, margin
-    from rrf_design.reporting.documents import read
 
     file = Path(what)
-    if not (file.is_file() and file.suffix.lower() in (".toml", ".json") and options.is_dataset(file, data)):
-        options.only_with_tables(data=data, item=item, limit=limit, sample=sample)
+    if not (file.is_file() and file.suffix.lower() in (".toml", ".json") and items.many(file)):
+        items.refuse()
         return None
-    given = options.problem_or_dataset(file, data, item, limit=limit, sample=sample, seed=seed)
+    given = items.given(file)
     return read(given if isinstance(given, Problem) else margin(given).worst.problem)
 
 
-def _follow(what: str, out: Path, store: str | None, seconds: float, *, as_json: bool, quiet: bool) -> None:
+def _follow(what: str, out: Path, store: str | None, seconds: float, printer: Printer) -> None:
     from rrf_design.acquisition import Journal
-    from rrf_design.cli.following import ended_politely, follow
 
     if _is_path(what):
         raise InputError(f"--follow: goes with a run of the journal, not with a file ({what})")
@@ -130,15 +127,78 @@ def _follow(what: str, out: Path, store: str | None, seconds: float, *, as_json:
         with Journal(store, make=False) as journal:
             return journal.length(run)
 
-    if not quiet:
-        note(f"(following {run}: open {out} in a browser; Ctrl-C ends this)")
+    printer.note(f"(following {run}: open {out} in a browser; Ctrl-C ends this)")
     with ended_politely():
-        tell = (lambda _: None) if quiet else note
-        done = follow(out, lambda: _source(run, None, store), length, seconds=seconds, tell=tell)
-    if as_json:
+        done = follow(out, lambda: _source(run, None, store), length, seconds=seconds, tell=printer.note)
+    if printer.as_json:
         print_json({"kind": "rrf-run", "out": str(out), "bytes": out.stat().st_size, "finished": done})
-    elif not quiet:
-        say(f"Wrote {out}; the run is {'finished' if done else 'not finished'}")
+    printer.news(f"Wrote {out}; the run is {'finished' if done else 'not finished'}")
+
+
+EVERY = 2
+"""Seconds between two looks at the journal, and after which the page loads itself anew."""
+
+
+def follow(
+    out: Path,
+    load: Callable[[], PageSource],
+    length: Callable[[], int],
+    *,
+    seconds: float,
+    wait: Callable[[float], None] = time.sleep,
+    tell: Callable[[str], None] = lambda _: None,
+) -> bool:
+    """Keep the page of a run fresh for so long; whether the run was finished by then."""
+    seen, left, told = -1, seconds, 0
+    try:
+        while True:
+            now = length()
+            if now != seen:
+                seen, source = now, load()
+                if finished(source):
+                    write_text(out, render(source))
+                    return True
+                people = 0 if _going_on(source) else int(source.data["open_reviews"])
+                if people and people != told:
+                    tell(
+                        f"(the run waits for people, {people} question{'s' * (people > 1)}; followed until they have"
+                        " answered)"
+                    )
+                told = people
+                write_text(out, render(replace(source, refresh=EVERY)))
+            if left <= 0:
+                break
+            wait(min(EVERY, left))
+            left -= EVERY
+    except KeyboardInterrupt:
+        pass
+    source = load()
+    write_text(out, render(source))
+    return finished(source)
+
+
+def finished(source: PageSource) -> bool:
+    """Nothing more is to come: the run has ended, and no person is waited for."""
+    return not _going_on(source) and not source.data["open_reviews"]
+
+
+def _going_on(source: PageSource) -> bool:
+    from rrf_design.reporting.runs import UNFINISHED
+
+    return source.data["stopped_because"] in UNFINISHED
+
+
+@contextmanager
+def ended_politely() -> Iterator[None]:
+    """SIGTERM ends what is followed as Ctrl-C does; only the main thread may say so."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _is_path(what: str) -> bool:
@@ -149,10 +209,6 @@ def _source(what: str, problem: Path | None, store: str | None) -> PageSource:
     """A path, or else a run of the journal, with the problems it was run on and the answers it was
     given.
     """
-    from dataclasses import replace
-
-    from rrf_design.reporting.documents import read
-
     if _is_path(what):
         return _redone(read(what, problem=problem))
     from rrf_design.acquisition import Journal, answer_log, read_run
@@ -172,10 +228,7 @@ def _redone(source: PageSource) -> PageSource:
     """A policy or an audit with what redoing its tests says: no page shows a promise that they
     refuse as if it held.
     """
-    from dataclasses import replace
-
     from rrf_design.checker.promises import prove_audit, prove_policy
-    from rrf_design.errors import Refused
 
     prove: dict[str, Callable[[Any], object]] = {"rrf-policy": prove_policy, "rrf-audit": prove_audit}
     if source.kind not in prove:
@@ -188,8 +241,6 @@ def _redone(source: PageSource) -> PageSource:
 
 
 def _selecting(source: PageSource, select: str) -> PageSource:
-    from dataclasses import replace
-
     if source.kind != "problem" or source.problem is None:
         raise InputError(f"--select: chooses what a problem file's design adds; a {source.kind} has its own selection")
     return replace(source, data={"selected": source.problem.resolve(options.split_ids(select))})
@@ -199,10 +250,7 @@ def _explained(source: PageSource, means: dict[str, Any], *, k: int | None = Non
     """The design that a document speaks of, as an explanation of its own: what the page of a design
     is made from.
     """
-    from dataclasses import replace
-
     from rrf_design._explain import explain
-    from rrf_design.reporting.documents import selected_of
 
     selected = selected_of(source)
     assert source.problem is not None

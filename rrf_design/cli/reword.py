@@ -9,8 +9,9 @@ from typing import Annotated, Any
 
 import typer
 
-from rrf_design.cli.options import AsJson, BaseUrl, Quiet, default_file
-from rrf_design.cli.output import print_json, say
+from rrf_design.cli.options import BaseUrl, default_file
+from rrf_design.cli.output import Printer, print_json
+from rrf_design.documents import write_text
 from rrf_design.errors import InputError
 
 
@@ -22,9 +23,9 @@ def reword_verb(
     model: Annotated[str, typer.Option("--model", help="Who writes them.")] = "embedded",
     base_url: BaseUrl = None,
     count: Annotated[int, typer.Option("--count", help="Wordings of each question.", min=1)] = 3,
-    quiet: Quiet = False,
-    as_json: AsJson = False,
-) -> None:
+    *,
+    printer: Printer,
+) -> int:
     """Have a model write other wordings of a recipe's questions, once, into a file for review.
 
     Each is checked: numbers, placeholders, option letters and JSON keys must survive. The recipe
@@ -33,7 +34,6 @@ def reword_verb(
     Example: rrf-design reword rrf.toml --model embedded -o rewordings.toml
     """
     from rrf_design import models
-    from rrf_design.documents import write_text
     from rrf_design.questions.recipe import RecipeFile
     from rrf_design.questions.rewording import dumps_rewordings, write_rewordings
 
@@ -50,11 +50,11 @@ def reword_verb(
         entries = write_rewordings(parts.ask, adapter, count=count)
     write_text(output, dumps_rewordings(entries, path.name))
     usable = sum("lost" not in entry for entry in entries)
-    if as_json:
+    if printer.as_json:
         print_json({"rewordings": entries, "usable": usable, "file": str(output)})
-    elif not quiet:
-        say(f"{output}: {usable} wordings to review; {len(entries) - usable} more lost something the answer hangs on.")
-    raise typer.Exit(0 if usable else 1)
+    lost = len(entries) - usable
+    printer.news(f"{output}: {usable} wordings to review; {lost} more lost something the answer hangs on.")
+    return 0 if usable else 1
 
 
 def _checked(path: Path, output: Path) -> Any:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rrf_design.cli.output import hand_over, note, say, table
+from rrf_design.cli.output import Printer, hand_over, say, table
 from rrf_design.errors import InputError
 from rrf_design.texts import digits
 
@@ -138,7 +138,7 @@ def deliver(
     review: Path | None,
     *,
     store: str | None,
-    quiet: bool,
+    printer: Printer,
 ) -> Delivery:
     """Hand over what a run over a table came to; `.json` is the run's own document, `.html` its
     page.
@@ -152,9 +152,8 @@ def deliver(
             write_document(path, result)
         else:
             write_page(result, path, store)
-        if not quiet:
-            note(f"written to {path}")
-    hand_over(delivery, [path for path in outputs if path not in own], review=review, quiet=quiet)
+        printer.note(f"written to {path}")
+    hand_over(delivery, [path for path in outputs if path not in own], review=review, printer=printer)
     return delivery
 
 

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from rrf_design.cli.live_models import Store
-from rrf_design.cli.options import AsJson, Quiet
-from rrf_design.cli.output import print_json, say, table
-from rrf_design.cli.run_results import describe
+from rrf_design.cli.output import Printer, say, table
+from rrf_design.cli.run_results import describe, write_document
+from rrf_design.documents import sealed
+from rrf_design.texts import digits
+
+if TYPE_CHECKING:
+    from rrf_design.acquisition import Acquisition
+    from rrf_design.acquisition.journal import RunSummary
 
 
-def runs_verb(store: Store = None, quiet: Quiet = False, as_json: AsJson = False) -> None:
+def runs_verb(store: Store = None, *, printer: Printer) -> None:
     """What have I run? Newest first.
 
     Example: rrf-design runs
     """
     from rrf_design.acquisition import Journal
-    from rrf_design.acquisition.journal import RunSummary
     from rrf_design.acquisition.stores import no_journal
 
     found: tuple[RunSummary, ...] = ()
@@ -28,26 +33,13 @@ def runs_verb(store: Store = None, quiet: Quiet = False, as_json: AsJson = False
         with Journal(store) as journal:
             found = journal.summaries()
             shown = journal.shown
-    if as_json:
-        rows = [
-            {
-                "run": r.run,
-                "name": r.name,
-                "created": r.created,
-                "stopped_because": r.stopped_because,
-                "purchases": r.settled,
-                "items": r.items,
-            }
-            for r in found
-        ]
-        from rrf_design.documents import sealed
+    document = sealed("rrf-runs", {"store": shown, "runs": [asdict(run) for run in found]})
+    printer.result(document, lambda: _list(found) if found else say(f"{shown}: no runs yet"))
 
-        print_json(sealed("rrf-runs", {"store": shown, "runs": rows}))
-    elif not found:
-        say(f"{shown}: no runs yet")
-    else:
-        cells = [(r.run, r.created[:19].replace("T", " "), r.name, str(r.settled), r.stopped_because) for r in found]
-        table("", ["run", "began (UTC)", "name", "purchases", "stopped because"], cells, right=[3])
+
+def _list(found: tuple[RunSummary, ...]) -> None:
+    cells = [(r.run, r.created[:19].replace("T", " "), r.name, str(r.purchases), r.stopped_because) for r in found]
+    table("", ["run", "began (UTC)", "name", "purchases", "stopped because"], cells, right=[3])
 
 
 def show_verb(
@@ -61,37 +53,29 @@ def show_verb(
             help="Write its raw answers here (.jsonl): `--responses`, `import` and `--model replay:FILE` read them.",
         ),
     ] = None,
-    quiet: Quiet = False,
-    as_json: AsJson = False,
+    *,
+    printer: Printer,
 ) -> None:
     """What did a run buy, and what came of it? Read from the journal; nothing is asked or bought.
 
     Example: rrf-design show last
     """
     from rrf_design.acquisition import answer_log, read_run
-    from rrf_design.documents import write_text
-    from rrf_design.texts import digits, json_text
 
     result = read_run(run, store=store)
     if out is not None:
-        write_text(out, json_text(result.to_json(), indent=1) + "\n")
+        write_document(out, result)
     if answers is not None:
         from rrf_design.models import write_records
 
         write_records(answers, answer_log(result.run, store=store))
-    if as_json:
-        print_json(result.to_json())
-    else:
-        describe(result)
-        cells = [
-            (
-                e.item,
-                e.name,
-                e.buys.value,
-                e.outcome,
-                "" if e.value is None else ", ".join(map(digits, e.value)),
-                digits(e.price),
-            )
-            for e in result.purchases
-        ]
-        table("", ["item", "purchase", "buys", "outcome", "value", "price"], cells, right=[5])
+    printer.result(result.to_json, lambda: _describe(result))
+
+
+def _describe(result: Acquisition) -> None:
+    describe(result)
+    cells = [
+        (e.item, e.name, e.buys.value, e.outcome, ", ".join(map(digits, e.value or ())), digits(e.price))
+        for e in result.purchases
+    ]
+    table("", ["item", "purchase", "buys", "outcome", "value", "price"], cells, right=[5])

@@ -11,36 +11,31 @@ from typing import Annotated, Any
 
 import typer
 
-from rrf_design.cli.options import AsJson, Jobs, Quiet
-from rrf_design.cli.output import note, print_json, say, table
+from rrf_design.cli.options import flattened
+from rrf_design.cli.output import Printer, note, print_json, say, table
 from rrf_design.errors import InputError, MissingDependency, RRFError
 
 
-def list_scenarios(quiet: Quiet = False, as_json: AsJson = False) -> None:
+def list_scenarios(*, printer: Printer) -> None:
     """The scenarios, each with the question it answers.
 
     Example: rrf-design scenario list
     """
     scenarios = _scenarios()
-
     found = [scenarios.get(name) for name in scenarios.names()]
-    if as_json:
-        print_json(
-            {
-                "scenarios": [
-                    {
-                        "name": s.name,
-                        "question": s.question,
-                        "parameters": dict(s.full),
-                        "quick": dict(s.quick),
-                        "expected": [{"key": e.key, "text": e.text} for e in s.expected],
-                    }
-                    for s in found
-                ]
-            }
-        )
-    else:
-        table("", ["scenario", "question"], [(s.name, s.question) for s in found])
+    told = [
+        {
+            "name": s.name,
+            "question": s.question,
+            "parameters": dict(s.full),
+            "quick": dict(s.quick),
+            "expected": [{"key": e.key, "text": e.text} for e in s.expected],
+        }
+        for s in found
+    ]
+    printer.result(
+        {"scenarios": told}, lambda: table("", ["scenario", "question"], [(s.name, s.question) for s in found])
+    )
 
 
 def _scenarios() -> ModuleType:
@@ -79,7 +74,7 @@ def run(
     ],
     out: Annotated[Path, typer.Option("--out", "-o", help="Directory for the results.")] = Path("results"),
     quick: Annotated[bool, typer.Option("--quick", help="The small size that CI runs.")] = False,
-    jobs: Jobs = 1,
+    jobs: Annotated[int, typer.Option("--jobs", "-j", help="Processes to use; -1 for all cores.")] = 1,
     resume: Annotated[bool, typer.Option("--resume", help="Keep finished parts of an earlier run.")] = False,
     model: Annotated[
         str | None,
@@ -88,9 +83,9 @@ def run(
     settings: Annotated[
         list[str] | None, typer.Option("--set", help="Change a parameter: NAME=VALUE, the value as JSON or text.")
     ] = None,
-    quiet: Quiet = False,
-    as_json: AsJson = False,
-) -> None:
+    *,
+    printer: Printer,
+) -> int:
     """Run a scenario and write its data, plots and pages to OUT/NAME.
 
     Exit code 1: it ran, and a condition was violated. 2: it could not run, and one line says why.
@@ -117,7 +112,7 @@ def run(
                 jobs=jobs,
                 resume=resume,
                 changes=_known(changes, each, among=wanted),
-                progress=(lambda text: None) if quiet else note,
+                progress=printer.note,
             )
         except RRFError as error:
             if name != "all":
@@ -136,24 +131,22 @@ def run(
         else:
             documents.append(dict(published.document))
             code = max(code, 1 if published.violated else 0)
-            if not as_json:
+            if not printer.as_json:
                 _describe(published.document, published.directory)
-    if as_json and name == "all":
-        print_json({"scenarios": documents, "stopped": stopped})
-    elif as_json and documents:
+    if name == "all":
+        printer.result({"scenarios": documents, "stopped": stopped}, lambda: say(_summary(documents)))
+    elif printer.as_json and documents:
         print_json(documents[0])
-    elif name == "all":
-        say(_summary(documents))
     for each, reason in stopped.items():
         note(f"{each} {reason}")
-    raise typer.Exit(code)
+    return code
 
 
 def pages(
     results: Annotated[Path, typer.Argument(help="Where results lie, a folder for each scenario.")] = Path("reports"),
     out: Annotated[Path, typer.Option("--out", "-o", help="Directory for the pages.")] = Path("pages"),
-    quiet: Quiet = False,
-    as_json: AsJson = False,
+    *,
+    printer: Printer,
 ) -> None:
     """Make HTML pages of results, without running anything.
 
@@ -163,10 +156,9 @@ def pages(
     from scenarios.kit.runner import write_pages
 
     count = write_pages(results, out)
-    if as_json:
+    if printer.as_json:
         print_json({"scenarios": count, "index": str(out / "index.html")})
-    elif not quiet:
-        say(f"{count} scenarios: {out / 'index.html'}")
+    printer.news(f"{count} scenarios: {out / 'index.html'}")
 
 
 def _summary(documents: list[dict[str, Any]]) -> str:
@@ -214,6 +206,6 @@ def _describe(document: Any, directory: Path) -> None:
 
 
 group = typer.Typer(no_args_is_help=True, help="Reproduce the paper's experiments, and more.", rich_markup_mode=None)
-group.command("list")(list_scenarios)
-group.command("run")(run)
-group.command("pages")(pages)
+group.command("list")(flattened(list_scenarios))
+group.command("run")(flattened(run))
+group.command("pages")(flattened(pages))

@@ -2,13 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from rrf_design.cli.options import AsJson, Quiet, TimeLimit
-from rrf_design.cli.output import note, print_json, progress_bar, say, table
+from rrf_design.cli import options
+from rrf_design.cli.output import Printer, note, say, table
+from rrf_design.documents import kind_of, read, write_junit
+from rrf_design.errors import InputError, Refused
+
+
+@dataclass(frozen=True, slots=True)
+class _Proof:
+    """What came of proving a document again, and how it is told."""
+
+    fault: str | None
+    found: str
+    trusted: str
+    document: dict[str, Any]
+    checks: Sequence[Any] = ()
+    remark: str = ""
+    """Said on standard error beside it."""
+
+    def describe(self, *, quiet: bool) -> None:
+        if self.checks:
+            table("", ["checked", "found"], [(check.name, check.detail) for check in self.checks])
+        say(f"valid: {self.found}" if self.fault is None else f"REFUSED: {self.fault}")
+        if self.fault is None:
+            say(f"Taken on trust: {self.trusted}.")
+        if self.remark and not quiet:
+            note(self.remark)
 
 
 def verify_verb(
@@ -20,11 +46,11 @@ def verify_verb(
         Path | None,
         typer.Option("--delivered", help="Of an audit: also refuse it unless this file is what was audited."),
     ] = None,
-    junit: Annotated[Path | None, typer.Option("--junit", help="Write the outcome as JUnit XML.")] = None,
-    time_limit: TimeLimit = None,
-    quiet: Quiet = False,
-    as_json: AsJson = False,
-) -> None:
+    junit: options.Junit = None,
+    time_limit: options.TimeLimit = None,
+    *,
+    printer: Printer,
+) -> int:
     """Re-prove a certificate from its operator alone, by a search that shares nothing with the one
     that found it.
 
@@ -33,51 +59,46 @@ def verify_verb(
 
     Example: rrf-design verify certificate.json
     """
-    from rrf_design.errors import InputError
-
     kind = _promise_kind(certificate)
-    if kind is not None:
-        if require is not None:
-            raise InputError("--require is a margin; policies and audits have none")
-        _verify_promise(certificate, kind, delivered, junit=junit, as_json=as_json)
-    if delivered is not None:
-        raise InputError(f"--delivered is the file that an audit speaks of; {certificate.name} is no audit")
-    from rrf_design.checker import verify as prove
+    if kind is not None and require is not None:
+        raise InputError("--require is a margin; policies and audits have none")
+    if delivered is not None and kind != "rrf-audit":
+        what = "a policy" if kind else "no audit"
+        raise InputError(f"--delivered is the file that an audit speaks of; {certificate.name} is {what}")
+    if kind is None:
+        proof = _certificate(certificate, require, time_limit, printer)
+    else:
+        proof = _promise(certificate, kind, delivered)
+    if junit is not None:
+        cases = [(check.name, check.seconds, None) for check in proof.checks]
+        write_junit(junit, "rrf-design verify", [*cases, (certificate.name, 0.0, proof.fault)])
+    printer.result(proof.document, lambda: proof.describe(quiet=printer.quiet))
+    return 0 if proof.fault is None else 1
 
-    with progress_bar("verification", quiet=quiet) as progress:
-        result = prove(certificate, time_limit=time_limit, progress=progress)
+
+def _certificate(path: Path, require: float | None, time_limit: float | None, printer: Printer) -> _Proof:
+    from rrf_design.checker import verify
+
+    with printer.progress("verification") as progress:
+        result = verify(path, time_limit=time_limit, progress=progress)
     fault = None if result.valid else result.reason
     if fault is None and require is not None and (result.robust_lower or 0.0) < require:
         fault = f"required {require!r}, proven {result.robust_lower!r}"
-    if junit is not None:
-        from rrf_design.documents import write_junit
-
-        cases = [(check.name, check.seconds, None) for check in result.checks]
-        last = (certificate.name, 0.0, fault)
-        write_junit(junit, "rrf-design verify", [*cases, last])
-    if as_json:
-        print_json({**result.to_json(), "reason": fault or result.reason, "valid": fault is None})
-    else:
-        if result.checks:
-            table("", ["checked", "found"], [(check.name, check.detail) for check in result.checks])
-        say(f"valid: γ ≥ {result.gamma_lower!r} re-proved" if fault is None else f"REFUSED: {fault}")
-        if fault is None:
-            say(f"Taken on trust: {result.taken_on_trust}.")
-        elif not result.checks and not quiet:
-            note(
-                "certificates, policies and audits carry proofs; the result of a run does not: verify its policy, or an"
-                " audit of it"
-            )
-    raise typer.Exit(0 if fault is None else 1)
+    remark = ""
+    if fault is not None and not result.checks:
+        remark = (
+            "certificates, policies and audits carry proofs; the result of a run does not: verify its policy, or an"
+            " audit of it"
+        )
+    document = {**result.to_json(), "reason": fault or result.reason, "valid": fault is None}
+    words = f"γ ≥ {result.gamma_lower!r} re-proved"
+    return _Proof(fault, words, result.taken_on_trust, document, result.checks, remark)
 
 
 def _promise_kind(path: Path) -> str | None:
     """The format of a document about a whole data set; None for certificates of designs and for
     what can't be read, which its checker refuses.
     """
-    from rrf_design.documents import kind_of, read
-    from rrf_design.errors import InputError
-
     try:
         kind = kind_of(read(path))
     except InputError:
@@ -85,16 +106,13 @@ def _promise_kind(path: Path) -> str | None:
     return kind if kind in ("rrf-policy", "rrf-audit") else None
 
 
-def _verify_promise(path: Path, kind: str, delivered: Path | None, *, junit: Path | None, as_json: bool) -> None:
+def _promise(path: Path, kind: str, delivered: Path | None) -> _Proof:
+    """A policy or an audit, every draw, count and test of it redone."""
     from rrf_design.checker.promise_words import policy_words
     from rrf_design.checker.promises import prove_policy
-    from rrf_design.documents import read
-    from rrf_design.errors import InputError, Refused
     from rrf_design.promises.looks import check_looks
 
-    if delivered is not None and kind != "rrf-audit":
-        raise InputError(f"--delivered is the file that an audit speaks of; {path.name} is a policy")
-    fault, found, trusted, beside = None, "", "", None
+    fault, found, trusted, beside, document = None, "", "", None, {}
     try:
         document = read(path)
         if kind == "rrf-policy":
@@ -106,28 +124,10 @@ def _verify_promise(path: Path, kind: str, delivered: Path | None, *, junit: Pat
             found, trusted, beside = _verify_audit(path, document, delivered)
     except Refused as error:
         fault = str(error)
-    if junit is not None:
-        from rrf_design.documents import write_junit
-
-        write_junit(junit, "rrf-design verify", [(path.name, 0.0, fault)])
-    if as_json:
-        print_json(
-            {
-                "valid": fault is None,
-                "reason": fault or found,
-                "format": kind,
-                "taken_on_trust": trusted,
-                "gamma_lower": None,
-                **({} if kind == "rrf-policy" else {"delivered": beside}),
-            }
-        )
-    else:
-        say(f"REFUSED: {fault}" if fault is not None else f"valid: {found}")
-        if fault is None:
-            say(f"Taken on trust: {trusted}.")
-            if beside == CHANGED:
-                note(f"{document['table']!r:.80} beside it is not what was audited: it was changed, or is another file")
-    raise typer.Exit(0 if fault is None else 1)
+    told = {"valid": fault is None, "reason": fault or found, "format": kind, "taken_on_trust": trusted}
+    told |= {"gamma_lower": None} | ({} if kind == "rrf-policy" else {"delivered": beside})
+    changed = f"{document.get('table')!r:.80} beside it is not what was audited: it was changed, or is another file"
+    return _Proof(fault, found, trusted, told, remark=changed if fault is None and beside == CHANGED else "")
 
 
 SAME, CHANGED = "same", "changed"
@@ -139,7 +139,6 @@ def _verify_audit(path: Path, document: Any, delivered: Path | None) -> tuple[st
     """
     from rrf_design.checker.promise_words import audit_words, percent
     from rrf_design.checker.promises import prove_audit
-    from rrf_design.errors import InputError, Refused
 
     audit = prove_audit(document)
     found = (

@@ -50,7 +50,7 @@ def test_events_come_back_in_order_and_whole(store: str) -> None:
         assert journal.header(run)["format_version"] == FORMAT
         assert journal.problems(run) == {"": {"nodes": []}}
         summary = next(s for s in journal.summaries() if s.run == run)
-        assert (summary.stopped_because, summary.settled, summary.items, summary.name) == ("done", 0, 1, "a run")
+        assert (summary.stopped_because, summary.purchases, summary.items, summary.name) == ("done", 0, 1, "a run")
 
 
 def test_a_purchase_is_settled_once_only(store: str) -> None:

@@ -17,8 +17,8 @@ import pytest
 
 import rrf_design as rrf
 from rrf_design.acquisition import Journal
-from rrf_design.cli.following import EVERY, ended_politely, follow
 from rrf_design.cli.init import template
+from rrf_design.cli.report import EVERY, ended_politely, follow
 from rrf_design.files import from_document
 from rrf_design.models.scripted import ScriptedModel
 from rrf_design.reporting.documents import PageSource
@@ -34,7 +34,7 @@ def page_of(source: PageSource) -> str:
 @pytest.fixture
 def states(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     """What the journal says, look by look; the page is a line about it."""
-    monkeypatch.setattr("rrf_design.reporting.documents.render", page_of)
+    monkeypatch.setattr("rrf_design.cli.report.render", page_of)
     return []
 
 

@@ -22,7 +22,7 @@ import rrf_design
 from rrf_design.cli import options, output
 from rrf_design.cli.app import VERBS as LINES
 from rrf_design.cli.app import app
-from rrf_design.cli.options import is_dataset, open_dataset
+from rrf_design.cli.options import Items
 from rrf_design.errors import InputError
 from solvers.result import Progress
 
@@ -283,21 +283,21 @@ def recipe(tmp_path: Path) -> Path:
 
 
 def test_the_options_choose_a_part(recipe: Path) -> None:
-    assert len(open_dataset(recipe)) == 9
-    assert list(open_dataset(recipe, item="3")) == ["3"]
-    assert list(open_dataset(recipe, limit=2)) == ["1", "2"]
-    assert list(open_dataset(recipe, sample=3, seed=1)) == list(open_dataset(recipe, sample=3, seed=1))
+    assert len(Items().dataset(recipe)) == 9
+    assert list(Items(item="3").dataset(recipe)) == ["3"]
+    assert list(Items(limit=2).dataset(recipe)) == ["1", "2"]
+    assert list(Items(sample=3, seed=1).dataset(recipe)) == list(Items(sample=3, seed=1).dataset(recipe))
     with pytest.raises(InputError, match="give one of"):
-        open_dataset(recipe, item="3", limit=1)
+        Items(item="3", limit=1).dataset(recipe)
 
 
 def test_what_speaks_of_many_items(recipe: Path, tmp_path: Path) -> None:
     plain = tmp_path / "problem.toml"
     plain.write_text('[[nodes]]\nid = "a"\nprompt = "{{ x }}"\n')
-    assert is_dataset(recipe, None)
-    assert not is_dataset(plain, None)
-    assert is_dataset(plain, tmp_path / "t.csv")
-    assert len(open_dataset(plain, tmp_path / "t.csv")) == 9
+    assert Items().many(recipe)
+    assert not Items().many(plain)
+    assert Items(tmp_path / "t.csv").many(plain)
+    assert len(Items(tmp_path / "t.csv").dataset(plain)) == 9
 
 
 @pytest.mark.parametrize("verb", [["margin"], ["explain"], ["certify", "-o", "c.json"], ["report", "-o", "r.html"]])

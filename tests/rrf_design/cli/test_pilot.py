@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from rrf_design.cli.pilot_forecast import describe_forecast
-from rrf_design.cli.pilot_result import describe_pilot, expected, in_figures
+from rrf_design.cli.pilot import describe_forecast, describe_pilot, expected, in_figures
 from rrf_design.promises import PilotSettings
 
 Run = Any

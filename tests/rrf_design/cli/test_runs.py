@@ -12,12 +12,13 @@ import pytest
 from rrf_design.acquisition import acquire
 from rrf_design.acquisition.redaction import HIDDEN
 from rrf_design.cli import main
-from rrf_design.cli.live_models import chosen_models
-from rrf_design.cli.run_progress import RunEvents, RunProgress
+from rrf_design.cli.live_models import Live
+from rrf_design.cli.output import Printer, RunEvents, RunProgress
 from rrf_design.cli.run_results import tell_next
 from rrf_design.errors import InputError
 from rrf_design.models.scripted import ScriptedModel
 from rrf_design.problem import Problem
+from rrf_design.promises.buying import LiveModels
 
 
 @pytest.fixture
@@ -166,13 +167,23 @@ def test_open_questions_say_where_they_are(table: str, capsys: pytest.CaptureFix
     assert "--review-file" not in written
 
 
+def chosen(model: list[str] | None = None, **options: Any) -> LiveModels:
+    with Live(model, **options).models(Printer(quiet=True), None) as found:
+        return found
+
+
 def test_only_what_is_given_is_passed_on() -> None:
-    bare = chosen_models(["embedded"], None)
+    bare = chosen(["embedded"])
     assert bare.model == "embedded"
     assert bare.store is None
     assert bare.options["model_options"] == {}
-    full = chosen_models(
-        ["a=embedded", "b=openai:x"], "j.sqlite", base_url="http://here", slots=3, money=2.5, prices=Path("p.toml")
+    full = chosen(
+        ["a=embedded", "b=openai:x"],
+        store="j.sqlite",
+        base_url="http://here",
+        slots=3,
+        money=2.5,
+        prices=Path("p.toml"),
     )
     assert isinstance(full.model, dict)
     assert set(full.model) == {"a", "b"}
@@ -182,18 +193,18 @@ def test_only_what_is_given_is_passed_on() -> None:
 
 
 def test_no_model_is_none() -> None:
-    assert chosen_models(None, None).model is None
-    assert chosen_models([], None).model is None
+    assert chosen(None).model is None
+    assert chosen([]).model is None
 
 
 def test_two_models_need_names() -> None:
     with pytest.raises(InputError, match="several models need names"):
-        chosen_models(["embedded", "openai:x"], None)
+        chosen(["embedded", "openai:x"])
 
 
 @pytest.mark.parametrize(("cache", "kept"), [("off", False), ("here", True)])
 def test_where_answers_are_kept(cache: str, kept: bool, tmp_path: Path) -> None:
-    found = chosen_models(["embedded"], None, cache=str(tmp_path / cache) if kept else cache).options["cache"]
+    found = chosen(["embedded"], cache=str(tmp_path / cache) if kept else cache).options["cache"]
     assert (found is not None) is kept
 
 
@@ -205,6 +216,6 @@ def test_consent_is_given_by_yes_or_by_a_limit(
     monkeypatch.setattr(
         "rrf_design.cli.live_models.agreed", lambda spending, *, said, quiet: asked.append(said) or said
     )
-    consent = chosen_models(["embedded"], None, yes=yes).options["consent"]
+    consent = chosen(["embedded"], yes=yes).options["consent"]
     assert consent("what it costs", said) is agreed
     assert asked == [agreed]

@@ -70,7 +70,7 @@ def test_nothing_is_bought_twice(world: Any) -> None:
     grown = buy_pilot(world.dataset, large, live, have=first)
     assert {name: grown.of(name) for name in first.answers} == first.answers
     with Journal(world.folder / "journal.sqlite") as journal:
-        asked = sum(run.settled for run in journal.summaries())
+        asked = sum(run.purchases for run in journal.summaries())
     assert asked == 4 * len(grown.answers)
 
 
