@@ -65,12 +65,12 @@ class Boundary:
         """F: the chance to stop with more than `allowed` wrong ones left, if so many are wrong."""
         last = wrong - self.allowed
         self._worked_out(last - 1)
-        return float(self._chances(wrong)[: max(0, last)].sum())
+        return float(self.stop_chances(wrong)[: max(0, last)].sum())
 
     def expected_looks(self, wrong: int) -> float:
         """How many draws it takes on average, if so many of the untouched are wrong."""
         self._worked_out(wrong)
-        chances = self._chances(wrong)
+        chances = self.stop_chances(wrong)
         looks = np.array(self.counts[: len(chances)], dtype=np.float64)
         end = max(0, self.untouched - self.allowed)
         return float(end - chances @ (end - looks))
@@ -79,8 +79,8 @@ class Boundary:
         if not self.complete and wrong >= len(self.counts):
             raise ValueError(f"the boundary was worked out for fewer than {wrong} wrong rows; leave out most=")
 
-    def _chances(self, wrong: int) -> Floats:
-        """Of stopping at each c_x."""
+    def stop_chances(self, wrong: int) -> Floats:
+        """Of stopping at each c_x that was worked out, if so many are wrong."""
         logs = _log_factorials(self.untouched)
         x = np.arange(min(len(self._paths), wrong + 1))
         n = np.array(self.counts[: len(x)], dtype=np.int64)

@@ -1,0 +1,184 @@
+"""How far to go down the list of doubtful rows before the rest is proven: a guess about errors that
+labels correct, and the looks that it predicts. It is about cost only; no promise rests on it.
+
+A row of doubt z is wrong with probability f + (1 − f) σ(a + b z), for one of a grid of (a, b, f)
+whose weights follow the labels. Peeling j rows more costs j looks and what the proof of the rest is
+expected to take, T(U − j, wrong rows left). If the rest turns out worse than hoped, the best later
+cut would have been better: what a guess costs is never more than that, and the proof begun in vain.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rrf_design.risk.boundary import Boundary, boundary
+
+Floats = NDArray[np.float64]
+SAVES = 0.97
+"""A proof is begun only where it is expected to save this much of looking at everything."""
+IN_VAIN = 1.5
+"""What a proof that fails costs, in looks of one that finds nothing wrong."""
+SIZES, CUTS = 26, 48
+FARTHEST = 20.0
+"""The table of expected looks reaches so many times the allowed number of wrong rows: one that ends
+earlier takes hopeless rests to be cheap.
+"""
+SHARES = (0.0, 0.1, 0.25, 0.4, 0.55, 0.7, 0.85, 1.0, 1.15, 1.3, 1.5, 1.75, 2.0, 2.5, 3.5, 5.0, 8.0, 13.0, FARTHEST)
+LISTED = 200
+"""Numbers of the boundary that the table is made from; further ones are extended."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """What is expected of going on: `peel` so many rows more, then prove; `looks` in all from here.
+
+    Quantiles are over the guesses that the labels leave.
+    """
+
+    peel: int
+    looks: float
+    likely_most: float
+
+
+class ErrorGuess:
+    """The weights of the grid, from a prior and the labels seen so far."""
+
+    def __init__(self) -> None:
+        a, b, f = np.linspace(-1.6, 3.2, 9), np.linspace(0.08, 0.58, 7), np.geomspace(0.0005, 0.15, 8)
+        grid = np.array(np.meshgrid(a, b, f, indexing="ij")).reshape(3, -1)
+        self._a, self._b, self._f = grid
+        self._logs = (
+            -0.5 * (self._a - 0.7) ** 2
+            - 0.5 * ((np.log(self._b) - math.log(0.27)) / 0.5) ** 2
+            - 0.5 * ((np.log(self._f) - math.log(0.012)) / 1.2) ** 2
+        )
+
+    def chances(self, doubts: Floats) -> Floats:
+        """(guesses, rows): the chance that a row is wrong under each."""
+        raw = self._a[:, None] + self._b[:, None] * doubts[None, :]
+        return self._f[:, None] + (1 - self._f[:, None]) / (1 + np.exp(-raw))
+
+    def see(self, doubts: Floats, wrong: NDArray[np.bool_]) -> None:
+        """Labels of rows that were looked at, each with its doubt by then."""
+        p = np.clip(self.chances(np.asarray(doubts, dtype=np.float64)), 1e-9, 1 - 1e-9)
+        self._logs = self._logs + np.where(wrong[None, :], np.log(p), np.log1p(-p)).sum(axis=1)
+
+    @property
+    def weights(self) -> Floats:
+        weights = np.exp(self._logs - self._logs.max())
+        return np.asarray(weights / weights.sum())
+
+
+def plan_cut(guess: ErrorGuess, doubts: Floats, *, allowed: int, level: Fraction) -> Cut:
+    """Where to cut the untouched rows, given their doubts in any order."""
+    size = len(doubts)
+    if size <= allowed:
+        return Cut(0, 0.0, 0.0)
+    table = expected_table(size, allowed, level)
+    ordered = np.sort(doubts)[::-1]
+    cuts = np.unique(np.concatenate([[0], np.geomspace(1, size - allowed, CUTS).astype(int), [size - allowed]]))
+    left = _wrong_left(guess, ordered, cuts)
+    sizes = size - cuts
+    proof = np.stack([table.looks(sizes, row) for row in left])
+    clean = table.looks(sizes, np.zeros(len(cuts)))
+    total = cuts[None, :] + proof
+    later = np.minimum.accumulate(total[:, ::-1], axis=1)[:, ::-1]
+    costs = np.minimum(total, later + IN_VAIN * clean[None, :])
+    weights = guess.weights
+    means = weights @ costs
+    best = int(means.argmin())
+    if means[best] >= SAVES * size:
+        best = len(cuts) - 1
+    order = np.argsort(costs[:, best])
+    reached = np.searchsorted(np.cumsum(weights[order]), 0.9)
+    most = float(costs[order[min(int(reached), len(order) - 1)], best])
+    return Cut(int(cuts[best]), float(means[best]), min(float(size), most))
+
+
+def _wrong_left(guess: ErrorGuess, ordered: Floats, cuts: NDArray[np.int64]) -> Floats:
+    """(guesses, cuts): how many rows behind each cut are wrong, from sums over stretches of equal
+    rank.
+    """
+    edges = np.append(cuts, len(ordered))
+    found = np.zeros((len(guess.weights), len(cuts)))
+    for at, (low, high) in enumerate(zip(edges, edges[1:], strict=False)):
+        stretch = ordered[low:high]
+        if len(stretch) > 64:
+            stretch = stretch[np.linspace(0, len(stretch) - 1, 64).astype(int)]
+        if len(stretch):
+            found[:, at] = guess.chances(stretch).mean(axis=1) * (high - low)
+    return np.asarray(found[:, ::-1].cumsum(axis=1)[:, ::-1])
+
+
+@dataclass(frozen=True, slots=True)
+class LooksTable:
+    """Expected looks of a proof by rows (sizes) and wrong rows (columns), interpolated."""
+
+    sizes: Floats
+    wrong: Floats
+    values: Floats
+
+    def looks(self, sizes: NDArray[np.int64], wrong: Floats) -> Floats:
+        at = np.clip(np.searchsorted(self.sizes, sizes, side="right") - 1, 0, len(self.sizes) - 2)
+        by = np.clip(np.searchsorted(self.wrong, wrong, side="right") - 1, 0, len(self.wrong) - 2)
+        s = np.clip((sizes - self.sizes[at]) / (self.sizes[at + 1] - self.sizes[at]), 0.0, 1.0)
+        t = np.clip((wrong - self.wrong[by]) / (self.wrong[by + 1] - self.wrong[by]), 0.0, 1.0)
+        v = self.values
+        low = v[at, by] * (1 - t) + v[at, by + 1] * t
+        high = v[at + 1, by] * (1 - t) + v[at + 1, by + 1] * t
+        return np.asarray(low * (1 - s) + high * s)
+
+
+def expected_table(size: int, allowed: int, level: Fraction) -> LooksTable:
+    """For every rest of so many rows or fewer.
+
+    Sizes are rounded up to one of a series: a table serves many calls.
+    """
+    top = 2 ** (math.ceil(4 * math.log2(max(size, allowed + 2))) / 4)
+    return _table(math.ceil(top), allowed, level)
+
+
+@lru_cache(maxsize=64)
+def _table(size: int, allowed: int, level: Fraction) -> LooksTable:
+    room = max(1, size - allowed)
+    sizes = np.unique(np.round(allowed + np.linspace(0.0, 1.0, SIZES) ** 1.5 * room).astype(int))
+    wrong = np.unique([(allowed + 1) * share for share in SHARES])
+    values = np.array([[_looks(int(u), allowed, level, r) for r in wrong] for u in sizes])
+    return LooksTable(sizes.astype(np.float64), wrong, values)
+
+
+def _looks(size: int, allowed: int, level: Fraction, wrong: float) -> float:
+    """Expected draws, beyond the listed part of the boundary by a straight line of it."""
+    end = size - allowed
+    if end <= 0:
+        return 0.0
+    made = boundary(size, allowed, level, most=LISTED)
+    many = min(size, round(wrong))
+    if made.complete or many < len(made.counts):
+        return made.expected_looks(many)
+    chances = made.stop_chances(many)
+    looks = np.array(made.counts[: len(chances)], dtype=np.float64)
+    rest = max(0.0, 1.0 - float(chances.sum()))
+    return float(chances @ looks) + rest * _crossing(made, many, end)
+
+
+def _crossing(made: Boundary, wrong: int, end: int) -> float:
+    """Where the mean path of draws meets the boundary, extended as it goes on at its end: a normal
+    law with the same distance from the mean.
+    """
+    size, x = made.untouched, len(made.counts) - 1
+    n, share = made.counts[x], (made.allowed + 1 + x) / made.untouched
+    sigma = math.sqrt(max(1e-9, n * share * (1 - share) * (1 - n / size)))
+    distance = max(0.0, (n * share - x) / sigma)
+    draws = np.linspace(n, end, 200)
+    found = draws * wrong / size
+    tested = np.minimum(1.0, (made.allowed + 1 + found) / size)
+    spread = np.sqrt(np.maximum(0.0, draws * tested * (1 - tested) * (1 - draws / size)))
+    stops = np.flatnonzero(found <= draws * tested - distance * spread)
+    return float(draws[stops[0]]) if len(stops) else float(end)
