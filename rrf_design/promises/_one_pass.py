@@ -1,5 +1,5 @@
-"""Peel, then prove: which rows people look at next, and when the rest is proven (docs/algorithms.md,
-fact 36).
+"""Peel, then prove: which rows people look at next, and when the rest is proven
+(docs/algorithms.md, fact 36).
 
 First the doubtful rows, worst first, in batches; their labels fix them and teach whom to believe.
 Then everything about the untouched rows is frozen: which answer of each is handed over, how many
@@ -28,6 +28,10 @@ from rrf_design.risk._taught import Believed, Codes, Picks
 Event = Mapping[str, Any]
 """{"batch": places, "picks": codes}, {"freeze": …} or {"labels": {place: codes that are right, or
 None where nobody can tell}}."""
+PROBED = 0.02
+"""So many of the rows are peeled in any case, where answers differ: agreement may mislead, and
+nothing but labels tells.
+"""
 LISTED = 63
 """Numbers of the boundary that are worked out at once."""
 
@@ -73,9 +77,9 @@ class OnePass:
     `next` says what to look at, `label` takes what was found; `events` is all that happened.
 
     `answers`: codes (rows, nodes). `digest` names what is frozen: it is given the picks of the
-    untouched rows and what was withheld. `settled`: rows that a check decides: right, and no part of
-    the draw. `labels`: at most so many looks. `record` is called with each event before it counts;
-    `history` is what an interrupted pass recorded.
+    untouched rows and what was withheld. `settled`: rows that a check decides: right, and no part
+    of the draw. `labels`: at most so many looks. `record` is called with each event before it
+    counts; `history` is what an interrupted pass recorded.
     """
 
     def __init__(
@@ -217,8 +221,9 @@ class OnePass:
         allowed = int(self.risk * (self.rows - len(gone)))
         if len(untouched) > allowed:
             doubts = self.picks.doubt[list(untouched)]
-            if plan_cut(self._guess, doubts, allowed=allowed, level=self.level).peel:
-                worst = sorted(untouched, key=lambda place: (-self.picks.doubt[place], place))
+            worst = sorted(untouched, key=lambda place: (-self.picks.doubt[place], place))
+            probe = len(self.peeled) < PROBED * self.rows and self._believed.disputed[worst[0]]
+            if probe or plan_cut(self._guess, doubts, allowed=allowed, level=self.level).peel:
                 return self._batch_of(worst[: min(size, len(untouched) - allowed)])
         # Before everything stands still, all labels are heard once more.
         self._teach()
@@ -260,13 +265,14 @@ class OnePass:
         if known:
             self._guess.see(self.picks.doubt[known], np.array([self.wrong[place] for place in known]))
         done = all(place in self.looked for place in self._batch)
-        if done and len(self.peeled) - self._taught >= max(1, self.rows // 40):
+        if done and len(self.peeled) - self._taught >= max(4, self.rows // 40):
             self._teach()
 
     def _teach(self) -> None:
         """Refit whom to believe; only rows without a label are touched by what follows."""
         told = [place for place in sorted(self.peeled) if self.looked[place] is not None]
         self._believed.teach(told, [self._truth(place) for place in told])
+        self._guess.fade()
         self.picks, self._taught = self._believed.picks(), len(self.peeled)
 
     def _truth(self, place: int) -> int:

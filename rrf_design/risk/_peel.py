@@ -13,6 +13,8 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,11 +26,17 @@ SAVES = 0.97
 """A proof is begun only where it is expected to save this much of looking at everything."""
 IN_VAIN = 1.5
 """What a proof that fails costs, in looks of one that finds nothing wrong."""
+FADES = 0.85
+"""The part of what labels said that stays when they have changed whom to believe."""
+SLIGHT = 1e-6
+"""Guesses of less weight are passed over."""
 SIZES, CUTS = 26, 48
 FARTHEST = 20.0
 """The table of expected looks reaches so many times the allowed number of wrong rows: one that ends
 earlier takes hopeless rests to be cheap.
 """
+SAMPLED = 32
+"""Rows of a stretch between two cuts that stand for all of it."""
 SHARES = (0.0, 0.1, 0.25, 0.4, 0.55, 0.7, 0.85, 1.0, 1.15, 1.3, 1.5, 1.75, 2.0, 2.5, 3.5, 5.0, 8.0, 13.0, FARTHEST)
 LISTED = 200
 """Numbers of the boundary that the table is made from; further ones are extended."""
@@ -53,16 +61,21 @@ class ErrorGuess:
         a, b, f = np.linspace(-1.6, 3.2, 9), np.linspace(0.08, 0.58, 7), np.geomspace(0.0005, 0.15, 8)
         grid = np.array(np.meshgrid(a, b, f, indexing="ij")).reshape(3, -1)
         self._a, self._b, self._f = grid
-        self._logs = (
+        self._prior = (
             -0.5 * (self._a - 0.7) ** 2
             - 0.5 * ((np.log(self._b) - math.log(0.27)) / 0.5) ** 2
             - 0.5 * ((np.log(self._f) - math.log(0.012)) / 1.2) ** 2
         )
+        self._logs = self._prior
 
-    def chances(self, doubts: Floats) -> Floats:
+    def chances(self, doubts: Floats, guesses: Any = slice(None)) -> Floats:
         """(guesses, rows): the chance that a row is wrong under each."""
-        raw = self._a[:, None] + self._b[:, None] * doubts[None, :]
-        return self._f[:, None] + (1 - self._f[:, None]) / (1 + np.exp(-raw))
+        a, b, f = (part[guesses, None] for part in (self._a, self._b, self._f))
+        return np.asarray(f + (1 - f) / (1 + np.exp(-(a + b * doubts[None, :]))))
+
+    def fade(self) -> None:
+        """Whom to believe was learnt anew: what was seen before says less about what is left."""
+        self._logs = self._prior + FADES * (self._logs - self._prior)
 
     def see(self, doubts: Floats, wrong: NDArray[np.bool_]) -> None:
         """Labels of rows that were looked at, each with its doubt by then."""
@@ -71,8 +84,8 @@ class ErrorGuess:
 
     @property
     def weights(self) -> Floats:
-        weights = np.exp(self._logs - self._logs.max())
-        return np.asarray(weights / weights.sum())
+        weights: Floats = np.exp(self._logs - self._logs.max())
+        return np.asarray(weights / weights.sum(), dtype=np.float64)
 
 
 def plan_cut(guess: ErrorGuess, doubts: Floats, *, allowed: int, level: Fraction) -> Cut:
@@ -83,14 +96,15 @@ def plan_cut(guess: ErrorGuess, doubts: Floats, *, allowed: int, level: Fraction
     table = expected_table(size, allowed, level)
     ordered = np.sort(doubts)[::-1]
     cuts = np.unique(np.concatenate([[0], np.geomspace(1, size - allowed, CUTS).astype(int), [size - allowed]]))
-    left = _wrong_left(guess, ordered, cuts)
+    kept = np.flatnonzero(guess.weights > SLIGHT)
+    weights = guess.weights[kept] / guess.weights[kept].sum()
+    left = _wrong_left(guess, kept, ordered, cuts)
     sizes = size - cuts
-    proof = np.stack([table.looks(sizes, row) for row in left])
+    proof = table.looks(sizes, left)
     clean = table.looks(sizes, np.zeros(len(cuts)))
     total = cuts[None, :] + proof
     later = np.minimum.accumulate(total[:, ::-1], axis=1)[:, ::-1]
     costs = np.minimum(total, later + IN_VAIN * clean[None, :])
-    weights = guess.weights
     means = weights @ costs
     best = int(means.argmin())
     if means[best] >= SAVES * size:
@@ -101,18 +115,24 @@ def plan_cut(guess: ErrorGuess, doubts: Floats, *, allowed: int, level: Fraction
     return Cut(int(cuts[best]), float(means[best]), min(float(size), most))
 
 
-def _wrong_left(guess: ErrorGuess, ordered: Floats, cuts: NDArray[np.int64]) -> Floats:
+def _wrong_left(guess: ErrorGuess, kept: NDArray[np.int64], ordered: Floats, cuts: NDArray[np.int64]) -> Floats:
     """(guesses, cuts): how many rows behind each cut are wrong, from sums over stretches of equal
     rank.
     """
     edges = np.append(cuts, len(ordered))
-    found = np.zeros((len(guess.weights), len(cuts)))
-    for at, (low, high) in enumerate(zip(edges, edges[1:], strict=False)):
-        stretch = ordered[low:high]
-        if len(stretch) > 64:
-            stretch = stretch[np.linspace(0, len(stretch) - 1, 64).astype(int)]
-        if len(stretch):
-            found[:, at] = guess.chances(stretch).mean(axis=1) * (high - low)
+    found = np.zeros((len(kept), len(cuts)))
+    stretches, counts, shares = [], [], []
+    for low, high in pairwise(edges.tolist()):
+        stretch = ordered[low:high]  # only the last can be empty
+        if len(stretch) > SAMPLED:
+            stretch = stretch[np.linspace(0, len(stretch) - 1, SAMPLED).astype(int)]
+        stretches.append(stretch)
+        counts.append(len(stretch))
+        shares.append((high - low) / max(1, len(stretch)))
+    chances = guess.chances(np.concatenate(stretches), kept)
+    starts = np.cumsum([0, *counts[:-1]])
+    there = np.array(counts) > 0
+    found[:, there] = np.add.reduceat(chances, starts[there], axis=1) * np.array(shares)[there]
     return np.asarray(found[:, ::-1].cumsum(axis=1)[:, ::-1])
 
 
@@ -125,6 +145,7 @@ class LooksTable:
     values: Floats
 
     def looks(self, sizes: NDArray[np.int64], wrong: Floats) -> Floats:
+        """For sizes beside each other; `wrong` may have further axes before that one."""
         at = np.clip(np.searchsorted(self.sizes, sizes, side="right") - 1, 0, len(self.sizes) - 2)
         by = np.clip(np.searchsorted(self.wrong, wrong, side="right") - 1, 0, len(self.wrong) - 2)
         s = np.clip((sizes - self.sizes[at]) / (self.sizes[at + 1] - self.sizes[at]), 0.0, 1.0)

@@ -49,7 +49,7 @@ class Believed:
         rows, nodes = codes.shape
         said = codes != UNREADABLE
         same = (codes[:, :, None] == codes[:, None, :]) & said[:, :, None] & said[:, None, :]
-        first = said & (same.argmax(axis=2) == np.arange(nodes))
+        first = said & (same.argmax(axis=2) == np.arange(nodes)) if nodes else said
         # One alternative a row is that nobody is right; its only feature is the last one.
         features = np.zeros((rows, nodes + 1, nodes + 1), dtype=np.float32)
         features[:, :nodes, :nodes] = same
@@ -62,6 +62,8 @@ class Believed:
             gain = np.log(crowd.accuracy) - np.log1p(-crowd.accuracy) - np.log(crowd.coincidence)
             self._start = TRUST * np.append(gain, np.log(crowd.coincidence))
         self._weights = self._start
+        self.disputed = np.asarray(first.sum(axis=1) > 1)
+        """Of each row, whether its answers differ."""
 
     def picks(self) -> Picks:
         """What would be delivered now."""
