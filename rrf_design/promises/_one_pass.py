@@ -20,11 +20,11 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from rrf_design.risk import UNREADABLE, Boundary, boundary, draw_order
-from rrf_design.risk._peel import Cut, ErrorGuess, plan_cut
-from rrf_design.risk._taught import Believed, Codes, Picks
+from rrf_design.risk import UNREADABLE, Believed, Boundary, Cut, ErrorGuess, Picks, boundary, draw_order, plan_cut
 
+Codes = NDArray[np.int64]
 Event = Mapping[str, Any]
 """{"batch": places, "picks": codes}, {"freeze": …} or {"labels": {place: codes that are right, or
 None where nobody can tell}}."""

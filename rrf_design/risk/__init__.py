@@ -4,7 +4,8 @@ files.
 - how many are wrong, from a draw of fixed size: `bound`, `rate_bound`; inside strata:
   `stratified_bound`, `stratified_risk`;
 - the same, looked at after every draw: `AuditSequence`, `sequential_tail`;
-- when to stop looking at rows and fixing them: `boundary`;
+- whom to believe where answers differ, how many doubtful rows to look at, and when to stop looking
+  and fixing: `Believed`, `plan_cut`, `boundary`;
 - the cheapest of many policies that is proven to keep its risk, with the whole record: `choose`,
   `assess`; which promise, which denominator, which order of tests: `Statement`, `Among`, `Limit`,
   `Stream`;
@@ -31,6 +32,7 @@ from rrf_design.risk._cascades import (
     lead_family,
     replay,
 )
+from rrf_design.risk.belief import Believed, Picks
 from rrf_design.risk.boundary import Boundary, boundary
 from rrf_design.risk.counts import bound, rate_bound
 from rrf_design.risk.forecasts import (
@@ -53,6 +55,7 @@ from rrf_design.risk.orders import (
     strides,
     trusted_risk,
 )
+from rrf_design.risk.peel import Cut, ErrorGuess, plan_cut
 from rrf_design.risk.policies import (
     AssessedPolicy,
     Policy,
@@ -75,13 +78,17 @@ __all__ = [
     "Among",
     "AssessedPolicy",
     "AuditSequence",
+    "Believed",
     "Boundary",
     "Crowd",
+    "Cut",
+    "ErrorGuess",
     "Forecast",
     "Gate",
     "Ladder",
     "Last",
     "Limit",
+    "Picks",
     "Policy",
     "PolicyChoice",
     "Prospect",
@@ -112,6 +119,7 @@ __all__ = [
     "least_labels",
     "passing_count",
     "pilot_size",
+    "plan_cut",
     "prospects_of",
     "rate_bound",
     "replay",
