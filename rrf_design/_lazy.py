@@ -13,16 +13,18 @@ from typing import Any
 
 
 def lazy_names(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """The `__getattr__` and `__dir__` of a package whose public names live in the modules `homes`
-    says; a name that is its own module's (`rrf_design.risk`) is that module.
+    """The `__getattr__` and `__dir__` of a package. `homes` says which of its public names live in
+    which module, apart by spaces; a name that is its own module's (`rrf_design.risk`) is that
+    module.
     """
+    home = {name: module for module, names in homes.items() for name in names.split()}
 
     def get(name: str) -> Any:
-        if name not in homes:
+        if name not in home:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        module = import_module(homes[name])
-        value = module if homes[name] == f"{package}.{name}" else getattr(module, name)
+        module = import_module(home[name])
+        value = module if home[name] == f"{package}.{name}" else getattr(module, name)
         setattr(sys.modules[package], name, value)
         return value
 
-    return get, lambda: sorted(homes)
+    return get, lambda: sorted(home)

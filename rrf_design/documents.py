@@ -148,6 +148,17 @@ def loads_each(texts: Sequence[str], *, parse_float: Callable[[str], Any] | None
     return found
 
 
+def value_in(text: str, where: str = "", *, instead: str = "") -> Any:
+    """`loads` of what a person wrote: InputError says where it is no JSON, and what to write
+    instead of NaN and infinities.
+    """
+    try:
+        return loads(text)
+    except ValueError as error:
+        hint = instead if str(error).endswith("is not JSON") else ""
+        raise InputError(f"{where + ': ' if where else ''}not valid JSON: {error}{hint}") from None
+
+
 def text_lines(text: str) -> Iterator[tuple[int, str]]:
     """The lines that are not blank, with their numbers.
 

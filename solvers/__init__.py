@@ -10,9 +10,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from solvers._ambiguous_pair import RivalPair, rival_pair
 from solvers._delivered import delivered_margin, delivered_supports_below, delivered_worst_supports
-from solvers._faulty_checks import SuspectMargin, suspect_margin, wrong_check_margin
+from solvers._faulty_checks import RivalPair, SuspectMargin, rival_pair, suspect_margin, wrong_check_margin
 from solvers._gamma import (
     SupportsBelow,
     margin,
@@ -21,7 +20,7 @@ from solvers._gamma import (
     supports_below,
     worst_supports,
 )
-from solvers._groups import NodeColumns, column_groups
+from solvers._gram import NodeColumns, column_groups
 from solvers._minimiser import Interrupted
 from solvers._structure import Gauge, Spark, gauge_directions, group_spark
 from solvers.result import LowerFrom, Margin, Status, SupportValue

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers._exact import diagonal_share, norm_ratio_above, null_vector, proves_at_least, sqrt_below, zero_witness
-from solvers._groups import NodeColumns, column_groups
+from solvers._gram import NodeColumns, column_groups
 from solvers._oracle import smallest_singular_pair
 from solvers.result import DOUBTFUL, ULP_ROOM, ZERO, Bounds, Margin
 

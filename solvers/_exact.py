@@ -35,7 +35,7 @@ def proves_at_least(block: NDArray[np.float64], theta: float) -> bool:
 
     for bits in PRECISIONS:
         with flint.ctx.workprec(bits):
-            verdict = _definite(_gram(block), flint.arb(theta))
+            verdict = definite_above(_gram(block), flint.arb(theta))
         if verdict is not None:
             return verdict
     return False
@@ -160,7 +160,7 @@ def _gram(block: NDArray[np.float64]) -> list[list[Any]]:
     return rows
 
 
-def _definite(lower: list[list[Any]], theta: Any) -> bool | None:
+def definite_above(lower: list[list[Any]], theta: Any) -> bool | None:
     """Whether the symmetric matrix minus θI is positive definite; None when the balls are too wide
     to say.
     """

@@ -5,20 +5,18 @@ below a threshold or near the least.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from solvers._all_supports import small_margin
-from solvers._components import Support
 from solvers._exact import norm_ratio_above, zero_witness
-from solvers._gram import Field, make_field
-from solvers._groups import NodeColumns
+from solvers._gram import Field, NodeColumns, make_field
 from solvers._minimiser import Minimiser
 from solvers._oracle import enumerate_supports, smallest_singular_pair
-from solvers._search import LIMIT, Search
+from solvers._search import LIMIT, Search, Support
 from solvers.result import ZERO, Bounds, Margin, Progress, SupportValue
 
 METHODS = ("auto", "search", "completion", "enumerate")
@@ -52,10 +50,8 @@ def margin(
     >>> round(found.value, 6), found.support, found.status.value
     (0.618034, (1, 2), 'exact')
     """
-    if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
-        raise ValueError(f"k: must be a whole number of at least 1, not {k!r}")
     return support_margin(
-        B, groups, size=2 * int(k), n_jobs=n_jobs, time_limit=time_limit, method=method, progress=progress, warm=warm
+        B, groups, size=doubled(k), n_jobs=n_jobs, time_limit=time_limit, method=method, progress=progress, warm=warm
     )
 
 
@@ -81,11 +77,7 @@ def support_margin(
     >>> support_margin(B, size=1).value
     1.0
     """
-    check_call(size, n_jobs)
-    if method not in METHODS:
-        raise ValueError(f"method: {method!r} is not one of {', '.join(METHODS)}")
-    if time_limit is not None and not time_limit >= 0:
-        raise ValueError(f"time_limit: must be a number of seconds, not {time_limit!r}")
+    check_call(size, n_jobs, time_limit=time_limit, method=method)
     if method == "auto":
         found = small_margin(B, groups, int(size))
         if found is not None:
@@ -138,16 +130,31 @@ def worst_supports(
     search = Search(field, size)
     solver = Minimiser(field, size, n_jobs=n_jobs)
     best = solver.solve(())
-    low = math.ldexp(best.upper, -field.exponent) ** 2
-    theta = max(low * 1.1, float(np.max(field.diagonal, initial=0.0)) * 1e-6)
-    top = float(np.max(field.diagonal, initial=0.0)) * 1.01
+    top = float(np.max(field.diagonal, initial=0.0))
+    return lowest_supports(search, best, lambda s: evaluate(field, s), count, top, limit=64 * count, n_jobs=n_jobs)
+
+
+def lowest_supports(
+    search: Search,
+    best: Margin,
+    value: Callable[[Support], SupportValue],
+    count: int,
+    top: float,
+    *,
+    limit: int,
+    n_jobs: int | None,
+) -> tuple[SupportValue, ...]:
+    """The `count` supports of least value, worst first: those below a threshold that rises from
+    just above the minimum until there are enough, or to `top`, the largest square of a column.
+    """
+    theta = max(math.ldexp(best.upper, -search.field.exponent) ** 2 * 1.1, top * 1e-6)
     values: list[SupportValue] = []
     for _ in range(40):
-        found = search.below(theta, limit=64 * count, n_jobs=n_jobs)
-        values = sorted((evaluate(field, s) for s in found.supports), key=lambda v: (v.value, v.support))
-        if len(values) >= count or theta >= top:
+        found = search.below(theta, limit=limit, n_jobs=n_jobs)
+        values = sorted(map(value, found.supports), key=lambda v: (v.value, v.support))
+        if len(values) >= count or theta >= 1.01 * top:
             break
-        theta = min(theta * 1.5, top)
+        theta = min(theta * 1.5, 1.01 * top)
     if best.support and all(v.value > best.value * (1 + 1e-12) for v in values[:1]):
         values.insert(0, SupportValue(support=best.support, value=best.value, direction=best.direction.copy()))
     return tuple(values[:count])
@@ -187,11 +194,30 @@ def supports_below(
     return SupportsBelow(supports=tuple(values[:limit]), complete=found.complete and len(values) <= limit)
 
 
-def check_call(size: Any, n_jobs: Any) -> None:
+def doubled(k: Any) -> int:
+    """2k, the size of the supports that k wrong nodes are about; ValueError for what is no k."""
+    if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
+        raise ValueError(f"k: must be a whole number of at least 1, not {k!r}")
+    return 2 * int(k)
+
+
+def check_call(
+    size: Any,
+    n_jobs: Any = None,
+    *,
+    time_limit: Any = None,
+    method: str = "auto",
+    methods: Sequence[str] = METHODS,
+) -> None:
+    """ValueError names the first argument that is none, and what it must be."""
     if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 1:
         raise ValueError(f"size: must be a whole number of at least 1, not {size!r}")
     if n_jobs is not None and (isinstance(n_jobs, bool) or not isinstance(n_jobs, int | np.integer) or n_jobs == 0):
         raise ValueError(f"n_jobs: must be a number of processes, or -1 for all cores, not {n_jobs!r}")
+    if method not in methods:
+        raise ValueError(f"method: {method!r} is not one of {', '.join(methods)}")
+    if time_limit is not None and not time_limit >= 0:
+        raise ValueError(f"time_limit: must be a number of seconds, not {time_limit!r}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers._components import Support
 from solvers._exact import (
     norm_ratio_above,
     null_vector,
@@ -30,11 +29,10 @@ from solvers._exact import (
     sqrt_below,
     zero_witness,
 )
-from solvers._gram import Field
-from solvers._groups import NodeColumns
+from solvers._gram import Field, NodeColumns
 from solvers._oracle import smallest_singular_pair
 from solvers._root_batches import FRACTIONS, SMALL, Front, large_fronts
-from solvers._search import Found, Search, without_search
+from solvers._search import Found, Search, Support, without_search
 from solvers.result import DOUBTFUL, ULP_ROOM, ZERO, Bounds, LowerFrom, Margin, Progress
 from solvers.tasks import stopping_at
 

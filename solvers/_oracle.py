@@ -9,7 +9,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers._groups import NodeColumns
+from solvers._gram import NodeColumns
 from solvers.result import SupportValue
 
 UNEVEN = 1e-6  # squared column norms further apart than this need more care

@@ -24,8 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers._components import Part, Support
-from solvers._search import TASKS
+from solvers._search import TASKS, Part, Support
 from solvers.result import ULP_ROOM
 from solvers.tasks import Stop, processes, run_tasks, stopping_at
 
@@ -228,7 +227,7 @@ def _peel(
     return Looked(done, tuple(found.tolist()), visited)
 
 
-SMALL = 6  # nodes: supports up to this size are done sooner by the kernels of `solvers._components`
+SMALL = 6  # nodes: supports up to this size are done sooner by the kernels of `solvers._search`
 PIECES = 400_000  # connected sets gone through for a table: some two seconds
 FEW, FEW_PER_NODE = 30_000_000, 1_000  # connected supports that are sooner gone through one by one, in seconds
 SAMPLED = 64
@@ -240,7 +239,7 @@ FRACTIONS = (0.9, 0.75, 0.5, 0.25, 0.1)  # of θ, tried in turn on a sample when
 
 def large_fronts(parts: Sequence[Part], n_jobs: int | None = None, *, always: bool = False) -> tuple[Front, ...] | None:
     """A front for every part; None where some part can only, or all can sooner, be done by the
-    kernels of `solvers._components`.
+    kernels of `solvers._search`.
 
     `always`: also where there are few enough supports to go through them all.
     """

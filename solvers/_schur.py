@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers._exact import PRECISIONS, float_above
+from solvers._exact import PRECISIONS, definite_above, float_above
 from solvers._oracle import smallest_singular_pair
 
 PLAIN_RANK = 1e-6
@@ -122,7 +122,8 @@ def proves_hidden_at_least(block: NDArray[np.float64], wanted: NDArray[np.bool_]
     complement = _complement(block, wanted).matrix
     for bits in PRECISIONS:
         with flint.ctx.workprec(bits):
-            verdict = _definite(complement, flint.arb(theta))
+            lower = [[flint.arb(complement[i, j]) for j in range(i + 1)] for i in range(complement.nrows())]
+            verdict = definite_above(lower, flint.arb(theta))
         if verdict is not None:
             return verdict
     return False
@@ -225,27 +226,6 @@ def all_least_delivered(grams: NDArray[np.float64], wanted: NDArray[np.float64])
             complement = complement - np.swapaxes(cross, 1, 2) @ inverse @ cross
         result[chosen] = np.linalg.eigvalsh(complement)[:, 0]
     return result
-
-
-def _definite(matrix: Any, theta: Any) -> bool | None:
-    """Whether a rational matrix minus θI is positive definite; None when the balls are too wide to
-    say.
-    """
-    import flint
-
-    order = matrix.nrows()
-    work = [[flint.arb(matrix[i, j]) for j in range(i + 1)] for i in range(order)]
-    for p in range(order):
-        work[p][p] = work[p][p] - theta
-    for p in range(order):
-        pivot = work[p][p]
-        if not pivot > 0:
-            return False if pivot <= 0 else None
-        for i in range(p + 1, order):
-            factor = work[i][p] / pivot
-            for j in range(p + 1, i + 1):
-                work[i][j] = work[i][j] - factor * work[j][p]
-    return True
 
 
 def _rationals(matrix: NDArray[np.float64]) -> Any:

@@ -1,23 +1,305 @@
 """One question, asked of the whole field: which supports can't be proven to have λ_min(G_SS) ≥ θ?
 
-`Search` sends each part of the field (`solvers._components`) to its kernel, and splits the roots
+`Search` takes the field apart as the kernels read it, its dense components one by one and
+everything else together, sends each `Part` to its kernel (`solvers.kernels`), and splits the roots
 into tasks that never depend on how many processes run them, so that every n_jobs gives the same
-answer.
+answer. A part holds plain arrays, so that processes share them by memory map.
 """
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers._components import Part, Support, delivered_parts, parts_of
-from solvers._gram import Field
+from solvers._gram import Field, within
 from solvers.result import ULP_ROOM, LowerFrom
 from solvers.tasks import Stop, processes, run_tasks, stopping_at
+
+Support = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Part:
+    """Some components of the field, as one kernel reads them.
+
+    Plain arrays, so that processes share them by memory map.
+    """
+
+    kind: str  # "dense", "block", "sparse", "sparse_block"
+    nodes: NDArray[np.int64]  # (n,) names
+    arrays: tuple[NDArray[Any], ...]
+    size: int
+    shrunk: float = 0.0  # what the diagonal was multiplied by is 1 minus this
+    wanted: NDArray[np.float64] | None = None
+    """(coordinates,) 1 at delivered coordinates, 0 elsewhere: the question is then whether G_SS −
+    θ·diag(wanted) ⪰ 0. None: all.
+    """
+
+    @property
+    def weight(self) -> float:
+        """Roughly, elementary operations per root: for deciding how many tasks are worth their
+        overhead.
+        """
+        n = len(self.nodes)
+        if self.kind in ("dense", "block"):
+            return float(self.arrays[0].size * n ** max(self.size - 4, 0) / math.factorial(max(self.size - 4, 1)))
+        return (len(self.arrays[1]) / max(n, 1)) ** self.size * 10.0
+
+    @property
+    def noise(self) -> float:
+        """An eigenvalue below this may be rounding of a Gram matrix, and is no reason to lower
+        θ.
+        """
+        diagonal = self.arrays[0].diagonal() if self.kind in ("dense", "block") else self.arrays[-2]
+        return 1e-9 * float(np.max(diagonal, initial=0.0))
+
+    @property
+    def dims(self) -> NDArray[np.int64]:
+        """Coordinates of each node."""
+        if self.kind == "block":
+            return np.diff(self.arrays[1])
+        return self.arrays[3] if self.kind == "sparse_block" else np.ones(len(self.nodes), np.int64)
+
+    def centres(self, theta: float) -> tuple[NDArray[np.int64], int]:
+        """Positions in search order, those that supports are grown from first, and how many those
+        are.
+
+        A harmful support holds a centre, and it meets the delivered nodes: whichever of the two are
+        fewer will do.
+        """
+        order, count = self.central(theta)
+        if self.wanted is None:
+            return order, count
+        met = self.met()
+        if np.count_nonzero(met) > count:
+            return order, count
+        return np.concatenate([np.flatnonzero(met), np.flatnonzero(~met)]), int(np.count_nonzero(met))
+
+    def central(self, theta: float) -> tuple[NDArray[np.int64], int]:
+        """The same by couplings alone: with no centre, no support is harmful."""
+        from solvers.kernels import block, dense, sparse_block
+        from solvers.kernels import sparse as sparse_kernel
+        from solvers.kernels.emit import CENTRE_SLACK
+
+        if self.kind == "dense":
+            return dense.centre_order(self.minus(theta), self.size)  # type: ignore[no-any-return]
+        if self.kind == "block":
+            return block.block_centres(self.minus(theta), self.arrays[1], self.size)  # type: ignore[no-any-return]
+        if self.kind == "sparse":
+            pointer, index, value, _, _ = self.arrays
+            stars = sparse_kernel.sparse_stars(pointer, index, value, self.minus(theta), self.size)
+        else:
+            pointer, index, value, dims, starts, _, _ = self.arrays
+            stars = sparse_block.sparse_block_stars(pointer, index, value, starts, dims, self.minus(theta), self.size)
+        central = stars > 1.0 - CENTRE_SLACK
+        centres = np.flatnonzero(central)
+        centres = centres[np.argsort(-stars[centres], kind="stable")]
+        return np.concatenate([centres, np.flatnonzero(~central)]), len(centres)
+
+    def scan(
+        self, theta: float, order: NDArray[np.int64], roots: NDArray[np.int64], stop: NDArray[np.int64], limit: int
+    ) -> tuple[int, NDArray[np.int64]]:
+        """(roots finished, supports found by name): when not all roots are finished, time or
+        `limit` ran out.
+        """
+        done, found = self._scan(theta, order, roots, stop, limit)
+        if self.wanted is not None and len(found):  # grown from centres, some do not meet what is delivered
+            found = found[np.isin(found, self.nodes[self.met()]).any(axis=1)]
+        return done, found
+
+    def met(self) -> NDArray[np.bool_]:
+        """(n,) which nodes have a wanted coordinate."""
+        owner = np.repeat(np.arange(len(self.nodes)), self.dims)
+        return np.asarray(np.bincount(owner, weights=self.wanted, minlength=len(self.nodes)) > 0.0)
+
+    def _scan(
+        self, theta: float, order: NDArray[np.int64], roots: NDArray[np.int64], stop: NDArray[np.int64], limit: int
+    ) -> tuple[int, NDArray[np.int64]]:
+        from solvers.kernels import block, dense, sparse_block
+        from solvers.kernels import sparse as sparse_kernel
+
+        out = np.empty((limit, self.size), np.int64)
+        if self.kind == "dense":
+            ordered = np.ascontiguousarray(self.minus(theta)[np.ix_(order, order)])
+            count, done = dense.scan_dense(ordered, self.nodes[order], roots, self.size, stop, out)
+            return done, out[: min(count, limit)]
+        if self.kind == "block":
+            offsets = self.arrays[1]
+            columns = np.concatenate([np.arange(offsets[a], offsets[a + 1]) for a in order])
+            cuts = np.concatenate([[0], np.cumsum(np.diff(offsets)[order])])
+            ordered = np.ascontiguousarray(self.minus(theta)[np.ix_(columns, columns)])
+            count, done = block.scan_blocks(ordered, cuts, self.nodes[order], roots, self.size, stop, out)
+            return done, out[: min(count, limit)]
+        rank = np.empty(len(order), np.int64)
+        rank[order] = np.arange(len(order))
+        if self.kind == "sparse":
+            pointer, index, value, _, goal = self.arrays
+            count, done = sparse_kernel.scan_sparse(
+                pointer, index, value, self.minus(theta), rank, goal, order[roots], stop, out
+            )
+        else:
+            pointer, index, value, dims, starts, _, goal = self.arrays
+            count, done = sparse_block.scan_sparse_blocks(
+                pointer, index, value, starts, dims, self.minus(theta), rank, goal, order[roots], stop, out
+            )
+        found = out[: min(count, limit)]
+        return done, np.where(found >= 0, self.nodes[found], -1)
+
+    def blocks(self, supports: Sequence[Support]) -> NDArray[np.float64]:
+        """The shrunk Gram blocks of supports of this part, padded to one width."""
+        from solvers.kernels.gather import gather_dense, gather_sparse
+
+        places = np.full((len(supports), self.size), -1, np.int64)
+        for m, support in enumerate(supports):
+            places[m, : len(support)] = np.searchsorted(self.nodes, support)
+        if self.kind in ("dense", "block"):
+            matrix = self.arrays[0]
+            offsets = np.arange(len(matrix) + 1) if self.kind == "dense" else self.arrays[1]
+            widest = int(np.diff(offsets).max())
+            return gather_dense(matrix, offsets, places, self.size * widest)  # type: ignore[no-any-return]
+        if self.kind == "sparse":
+            pointer, index, value, diagonal, _ = self.arrays
+            dims, starts = np.ones(len(diagonal), np.int64), np.zeros(0, np.int64)
+            diagonal = diagonal[:, None, None]
+        else:
+            pointer, index, value, dims, starts, diagonal, _ = self.arrays
+        return gather_sparse(  # type: ignore[no-any-return]
+            pointer, index, value, starts, dims, diagonal, places, self.size * diagonal.shape[1]
+        )
+
+    def values(self, supports: Sequence[Support]) -> NDArray[np.float64]:
+        """λ_min of each, in plain floating point."""
+        if self.wanted is not None:
+            from solvers._schur import all_least_delivered
+
+            return all_least_delivered(self.blocks(supports), self._wanted_in(supports))
+        return np.asarray(np.linalg.eigvalsh(self.blocks(supports))[:, 0], dtype=np.float64)
+
+    def proven(self, supports: Sequence[Support], theta: float) -> NDArray[np.bool_]:
+        """Which of them have λ_min ≥ θ, proven by a Cholesky of the shrunk block."""
+        from solvers.kernels.gather import proven
+
+        blocks = self.blocks(supports)
+        if self.wanted is None:
+            return proven(blocks, np.full(len(supports), theta))  # type: ignore[no-any-return]
+        masks = self._wanted_in(supports)
+        corner = np.arange(blocks.shape[1])
+        blocks[:, corner, corner] -= theta * masks
+        sure = proven(blocks, np.zeros(len(supports)))
+        return np.asarray(sure | ~masks.any(axis=1))  # a support without delivered coordinates has nothing to prove
+
+    def _wanted_in(self, supports: Sequence[Support]) -> NDArray[np.float64]:
+        """`wanted` on each support, laid out like `blocks`."""
+        offsets = np.concatenate([[0], np.cumsum(self.dims)])
+        masks = np.zeros((len(supports), self.size * int(self.dims.max())))
+        for m, support in enumerate(supports):
+            places = np.searchsorted(self.nodes, support)
+            own = np.concatenate([self.wanted[offsets[i] : offsets[i + 1]] for i in places])  # type: ignore[index]
+            masks[m, : len(own)] = own
+        return masks
+
+    def minus(self, theta: float) -> NDArray[np.float64]:
+        """The matrix (dense) or its diagonal (sparse) with θ taken off every wanted coordinate."""
+        if self.kind in ("dense", "block"):
+            result = self.arrays[0].copy()
+            np.fill_diagonal(result, result.diagonal() - (theta if self.wanted is None else theta * self.wanted))
+            return result
+        result = self.arrays[-2].copy()
+        if self.kind == "sparse":
+            return np.asarray(result - (theta if self.wanted is None else theta * self.wanted))
+        corner = np.arange(result.shape[1])
+        if self.wanted is None:
+            result[:, corner, corner] -= theta
+        else:
+            owner = np.repeat(np.arange(len(self.nodes)), self.dims)
+            result[owner, within(self.dims), within(self.dims)] -= theta * self.wanted
+        return result
+
+
+def delivered_parts(field: Field, size: int, wanted: NDArray[np.float64]) -> list[Part]:
+    """The same parts with θ on the wanted coordinates only; components without any are left out."""
+    parts = []
+    for part in parts_of(field, size):
+        own = wanted[field.columns_of(part.nodes)]
+        if own.any():
+            parts.append(replace(part, wanted=own))
+    return parts
+
+
+def parts_of(field: Field, size: int) -> list[Part]:
+    """Dense components one by one, everything else together.
+
+    In an extreme field the diagonal is made negative: then no kernel takes any support for
+    harmless, and each is reported.
+    """
+    shrink = -1.0 if field.extreme else field.shrink(size)
+    degrees = None if field.full else np.diff(field.graph.indptr)
+    parts: list[Part] = []
+    rest = []
+    for nodes in field.components:
+        n = len(nodes)
+        filled = degrees is None or degrees[nodes].sum() > 0.25 * n * (n - 1)
+        small_enough = field.scalar or n * int(field.dims.max()) <= 3000
+        if n > size > 1 and filled and small_enough and len(parts) < 16:
+            parts.append(_dense_part(field, nodes, size, shrink))
+        else:
+            rest.append(nodes)
+    if rest:
+        parts.append(_sparse_part(field, np.sort(np.concatenate(rest)), rest, size, shrink))
+    return parts
+
+
+def _dense_part(field: Field, nodes: NDArray[np.int64], size: int, shrink: float) -> Part:
+    if len(nodes) == field.n:
+        gram = field.dense_gram
+    else:
+        columns = field.columns_of(nodes)
+        gram = field.gram[columns][:, columns].toarray()
+    gram = (gram + gram.T) * 0.5
+    np.fill_diagonal(gram, gram.diagonal() * shrink)
+    if field.scalar:
+        return Part("dense", nodes, (gram,), size, 1.0 - shrink)
+    offsets = np.concatenate([[0], np.cumsum(field.dims[nodes])])
+    return Part("block", nodes, (gram, offsets), size, 1.0 - shrink)
+
+
+def _sparse_part(
+    field: Field, nodes: NDArray[np.int64], components: list[NDArray[np.int64]], size: int, shrink: float
+) -> Part:
+    everything = len(nodes) == field.n
+    goal = np.empty(field.n, np.int64)
+    for part in components:
+        goal[part] = min(size, len(part))
+    if field.scalar:
+        edges = field.couplings if everything else field.couplings[nodes][:, nodes]
+        diagonal = (field.diagonal if everything else field.diagonal[nodes]) * shrink
+        arrays = (edges.indptr.astype(np.int64), edges.indices.astype(np.int64), edges.data, diagonal)
+        return Part("sparse", nodes, (*arrays, goal[nodes]), size, 1.0 - shrink)
+    from solvers.kernels.assemble import unit_blocks
+
+    dims = field.dims[nodes]
+    widest = int(dims.max())
+    couplings, own = field.couplings, field.diagonal
+    if not everything:
+        columns = field.columns_of(nodes)
+        couplings, own = couplings[columns][:, columns].tocsr(), own[columns]
+    offsets = np.concatenate([[0], np.cumsum(dims)]).astype(np.int64)
+    owner = np.repeat(np.arange(len(nodes)), dims)
+    edges = (couplings.indptr.astype(np.int64), couplings.indices.astype(np.int64), couplings.data)
+    pointer, neighbours, starts, values, diagonal = unit_blocks(*edges, own, offsets, owner, widest)
+    diagonal = (diagonal + diagonal.transpose(0, 2, 1)) * 0.5
+    corner = np.arange(widest)
+    diagonal[:, corner, corner] *= shrink
+    return Part(
+        "sparse_block", nodes, (pointer, neighbours, values, dims, starts, diagonal, goal[nodes]), size, 1.0 - shrink
+    )
+
 
 LIMIT = 4096  # supports kept per task before it stops to look at them
 FIRST_LOOK = 16  # the same while looking for the minimum: the sooner θ falls, the less is left to search

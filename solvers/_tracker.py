@@ -19,7 +19,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from solvers._components import Support
 from solvers._exact import (
     UNIT,
     norm_ratio_above,
@@ -27,11 +26,10 @@ from solvers._exact import (
     sqrt_below,
     zero_witness,
 )
-from solvers._gram import SMALLEST, Field, make_field
-from solvers._groups import NodeColumns
+from solvers._gram import SMALLEST, Field, NodeColumns, make_field
 from solvers._minimiser import Minimiser
 from solvers._oracle import smallest_singular_pair
-from solvers._search import Search
+from solvers._search import Search, Support
 from solvers.kernels.gather import proven
 from solvers.result import ULP_ROOM, ZERO, Bounds, Margin
 

@@ -50,7 +50,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from solvers._groups import NodeColumns, column_groups
+from solvers._gram import NodeColumns, column_groups
 
 
 @dataclass(frozen=True, slots=True)

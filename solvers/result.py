@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers._exact import scaled_above, scaled_below
-from solvers._groups import NodeColumns
+from solvers._gram import NodeColumns
 
 EXACT_GAP = 1e-9
 """Bounds closer than this (relatively) are called exact."""

@@ -14,25 +14,14 @@ from typing import TYPE_CHECKING
 from rrf_design._lazy import lazy_names
 
 _HOME = {
-    "Verification": "rrf_design.checker.verifier",
-    "verify": "rrf_design.checker.verifier",
-    "Certificate": "rrf_design.certificates.issue",
-    "certify": "rrf_design.certificates.issue",
-    "Rung": "rrf_design.certificates._ladder",
-    "Regime": "rrf_design.checker.wording",
-    "NoiseKind": "rrf_design.checker.noise",
-    "radius": "rrf_design.checker.noise",
-    "Tolerances": "rrf_design.checker.noise",
-    "Tail": "rrf_design.checker.noise",
-    "Uncertainty": "rrf_design.certificates._uncertainty",
-    "bootstrap_radius": "rrf_design.certificates._uncertainty",
-    "concentration_radius": "rrf_design.certificates._uncertainty",
-    "parser_radius": "rrf_design.certificates._uncertainty",
-    "calibrate": "rrf_design.certificates._uncertainty",
-    "read_calibration": "rrf_design.certificates._uncertainty",
-    "LocalCertificate": "rrf_design.certificates.local",
-    "local_certificate": "rrf_design.certificates.local",
-    "curvature_bound": "rrf_design.certificates.local",
+    "rrf_design.checker.verifier": "Verification verify",
+    "rrf_design.certificates.issue": "Certificate certify",
+    "rrf_design.certificates._ladder": "Rung",
+    "rrf_design.checker.wording": "Regime",
+    "rrf_design.checker.noise": "NoiseKind radius Tolerances Tail",
+    "rrf_design.certificates._uncertainty": "Uncertainty bootstrap_radius concentration_radius parser_radius"
+    " calibrate read_calibration",
+    "rrf_design.certificates.local": "LocalCertificate local_certificate curvature_bound",
 }
 
 __all__ = [

@@ -20,7 +20,7 @@ are shown at distance 1: any multiple does as well.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from fractions import Fraction
@@ -30,7 +30,7 @@ import numpy as np
 
 from rrf_design.checker.exact import ProofOutcome, sqrt_down, sqrt_up, squared_norm
 from rrf_design.checker.premises import Premises, measure
-from rrf_design.checker.proofs import Proof, prove_dominance, prove_dual, prove_floor
+from rrf_design.checker.proofs import Proof, prove_dominance, prove_dual, prove_floor, prove_listed
 from rrf_design.checker.record import OperatorRecord
 from rrf_design.errors import InputError, Refused
 from rrf_design.premise import Protected, protected
@@ -38,7 +38,6 @@ from rrf_design.premise import Protected, protected
 if TYPE_CHECKING:
     from rrf_design.checker.noise import NoiseRadius
     from rrf_design.operators import Operator
-    from solvers import RivalPair
     from solvers.result import Progress
 
 SLACKS = (1e-9, 1e-7, 1e-5, 1e-3, 1e-2, 0.1)  # by how much a float bound is lowered, in turn, until its proof holds
@@ -57,6 +56,14 @@ class Rung(StrEnum):
     MIXED_INTEGER = "mixed-integer"
     SEMIDEFINITE = "semidefinite"
     DOMINANCE = "dominance"
+
+
+PROOFS: dict[Rung, tuple[str, str, Callable[..., Proof]]] = {
+    Rung.MIXED_INTEGER: ("enumeration", "", prove_floor),
+    Rung.SEMIDEFINITE: ("dual", "triangle", prove_dual),
+    Rung.DOMINANCE: ("dominance", "weights", prove_dominance),
+}
+"""Of each relaxation the kind of its proof, what its data are called there, and who proves it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,23 +96,17 @@ def climb(
     from solvers import margin
 
     groups = record.node_sizes.tolist()
-    relaxed = rung in (Rung.MIXED_INTEGER, Rung.SEMIDEFINITE, Rung.DOMINANCE)
     # a relaxation needs no complete search, only a witness for the upper side
-    share = 0.0 if relaxed else time_limit
+    share = 0.0 if rung in PROOFS else time_limit
     try:
         found = margin(record.matrix, groups, k=k, n_jobs=n_jobs, time_limit=share, progress=progress)
     except ValueError as error:  # entries that can't be taken exactly
         raise InputError(str(error)) from None
-    lower = float(found.lower) if found.lower >= LEAST else 0.0
     notes = [f"search: {found.method}, {found.status}"]
-    if relaxed:
+    if rung in PROOFS:
         best = _relaxation(record, 2 * k, rung, time_limit, front_end, notes)
     else:
-        reached = "exact" if found.status == "exact" else "branch-and-bound"
-        if rung is Rung.EXACT and reached != "exact":
-            raise InputError(
-                f"rung exact: the search did not finish in {time_limit:g} s; raise the time limit or ask for auto"
-            )
+        lower, reached = _searched(found, rung, time_limit)
         best = (lower, reached, {"kind": "enumeration"})
         if reached != "exact" and lower > 0.0 and not _confirmed(record, 2 * k, lower, time_limit):
             notes.append(
@@ -122,6 +123,16 @@ def climb(
     if best[0] == 0.0:
         best = (0.0, "none", {"kind": "none"})
     return Proven(best[0], best[1], best[2], found.support, found.direction, tuple(notes))
+
+
+def _searched(found: Any, rung: Rung, time_limit: float | None) -> tuple[float, str]:
+    """What a search proved, and which rung that is."""
+    if rung is Rung.EXACT and found.status != "exact":
+        raise InputError(
+            f"rung exact: the search did not finish in {time_limit:g} s; raise the time limit or ask for auto"
+        )
+    reached = Rung.EXACT if found.status == "exact" else Rung.BRANCH_AND_BOUND
+    return (float(found.lower) if found.lower >= LEAST else 0.0), str(reached)
 
 
 def _confirmed(record: OperatorRecord, size: int, lower: float, time_limit: float | None) -> bool:
@@ -160,40 +171,26 @@ def _relaxation(
             " nothing"
         )
         return 0.0, str(rung), {"kind": "none"}
+    (kind, entry, prove), data = PROOFS[rung], found.data
     for slack in SLACKS:
         floor = found.estimate * (1.0 - slack)
         if floor < LEAST:
             break
         try:
-            proof = _prove(record, size, rung, floor, found.data, time_limit)
+            proof = prove(record, size, floor=floor, **({"time_limit": time_limit} if data is None else {entry: data}))
         except Refused as refusal:  # beyond the checker's limits
             notes.append(f"{found.method}: {refusal}")
             break
         if proof.outcome is ProofOutcome.PROVED:
-            kind: dict[str, Any] = {"kind": "enumeration"}
-            if rung is Rung.DOMINANCE:
-                kind = {"kind": "dominance", "weights": _floats(found.data)}
-            elif rung is Rung.SEMIDEFINITE:
-                kind = {"kind": "dual", "triangle": _floats(found.data)}
-            return floor, str(rung), kind
+            return floor, str(rung), {"kind": kind} | ({} if data is None else {entry: data.tolist()})
     notes.append(f"{found.method}: not proven, so an estimate only")
     return 0.0, str(rung), {"kind": "none"}
-
-
-def _prove(record: OperatorRecord, size: int, rung: Rung, floor: float, data: Any, time_limit: float | None) -> Proof:
-    if rung is Rung.DOMINANCE:
-        return prove_dominance(record, size, floor=floor, weights=np.asarray(data))
-    if rung is Rung.SEMIDEFINITE:
-        return prove_dual(record, size, floor=floor, triangle=np.asarray(data))
-    return prove_floor(record, size, floor=floor, time_limit=time_limit)
 
 
 def listed(record: OperatorRecord, supports: Sequence[Sequence[str]]) -> tuple[float, tuple[int, ...], Any]:
     """Exact relative to a family of supports: proven lower bound over it, the worst of them and its
     direction.
     """
-    from rrf_design.checker.proofs import prove_listed
-
     chosen = []
     for names in supports:
         for name in names:
@@ -218,31 +215,19 @@ def listed(record: OperatorRecord, supports: Sequence[Sequence[str]]) -> tuple[f
     return 0.0, worst, vector
 
 
-def _floats(values: Any) -> list[float]:
-    return [float(x) for x in np.asarray(values)]
-
-
-RUNGS = (Rung.AUTO, Rung.EXACT, Rung.BRANCH_AND_BOUND)
-
-
 def climb_protected(
     operator: Operator, k: int, *, rung: Rung, time_limit: float | None, n_jobs: int | None, progress: Progress | None
 ) -> tuple[Proven, Protected]:
     """The margin under the operator's premise, as a rung of the ladder; relaxations know nothing of
     a premise.
     """
-    if rung not in RUNGS:
+    if rung in PROOFS:
         raise InputError(
             f"rung {rung}: relaxations know nothing of units, delivered values and suspect checks; ask for auto"
         )
     found = protected(operator, k, time_limit=time_limit, n_jobs=n_jobs, progress=progress)
     solved = found.solved
-    reached = "exact" if solved.status == "exact" else "branch-and-bound"
-    if rung is Rung.EXACT and reached != "exact":
-        raise InputError(
-            f"rung exact: the search did not finish in {time_limit:g} s; raise the time limit or ask for auto"
-        )
-    lower = float(solved.lower) if solved.lower >= LEAST else 0.0
+    lower, reached = _searched(solved, rung, time_limit)
     proof = {"kind": "enumeration"} if lower else {"kind": "none"}
     notes = (f"search: {solved.method}, {solved.status}",)
     return Proven(lower, reached if lower else "none", proof, found.nodes, solved.direction, notes), found
@@ -270,25 +255,6 @@ def protection_section(operator: Operator, found: Protected, k: int, lower: floa
     }
 
 
-def protected_witness(
-    record: OperatorRecord, section: dict[str, Any], found: Protected
-) -> tuple[dict[str, Any], Fraction, float]:
-    """The witness by node, ‖Bh‖² exactly, and ‖Bh‖/‖h_D‖ rounded up."""
-    nodes = [int(i) for i in found.nodes]
-    starts = record.node_starts
-    parts = [[float(x) for x in np.asarray(found.solved.direction)[starts[i] : starts[i + 1]]] for i in nodes]
-    image2, length2 = Premises.read(section, record).quotient(nodes, [x for part in parts for x in part])
-    named = {"support": [record.node_ids[i] for i in nodes], "direction": parts}
-    return named, image2, sqrt_up(image2 / length2)
-
-
-def unwhitened_protected(bare: Operator, k: int, time_limit: float | None) -> dict[str, Any]:
-    """The margin in the units of the problem file: told, not certified."""
-    found = protected(bare, k, time_limit=time_limit)
-    names = [bare.node_ids[i] for i in found.nodes]
-    return {"lower": float(found.solved.lower), "upper": float(found.solved.upper), "support": names}
-
-
 FARTHEST = 1e100
 """Errors beyond this are no answers to anything."""
 SHORTER = (1.0, 1.0 - 1e-9, 1.0 - 1e-6)
@@ -302,7 +268,7 @@ def rivals_section(
     *,
     noise: NoiseRadius,
     largest_error: float | None,
-    protection: dict[str, Any] | None,
+    premises: Premises | None,
 ) -> dict[str, Any] | None:
     """The section, or None where no pair is admissible: there is no noise to hide in, or rows
     without noise see the witness.
@@ -318,11 +284,14 @@ def rivals_section(
     pair = rival_pair(
         operator.matrix, margin, epsilon=epsilon, radius=largest_error or reach, blocks=heights if found.wrong else None
     )
-    premises = None if protection is None else Premises.read(protection, record)
     noisy = None if noise.blocks is None else list(noise.blocks)
     shown = next((x for x in (*pair.first, *pair.first_disturbance) if x), 1.0)
     for share in SHORTER:
-        claim = _claim(operator, pair, share if shown > 0 else -share)  # the first error upwards, on every machine
+        way = share if shown > 0 else -share  # the first error upwards, on every machine
+        claim: dict[str, Any] = {
+            "first": _side(operator, way * pair.first, way * pair.first_disturbance),
+            "second": _side(operator, way * pair.second, way * pair.second_disturbance),
+        }
         apart = measure(claim, record, premises, noisy)
         claim["residual"] = sqrt_up(apart.image2 / 4)
         claim["distance"] = sqrt_down(apart.delivered2)
@@ -349,13 +318,6 @@ def plain_witness(operator: Operator, support: Sequence[int], direction: Any, *,
         groups=operator.groups,
     )
     return Protected(solved, solved.support, tuple(operator.node_ids[i] for i in solved.support))
-
-
-def _claim(operator: Operator, pair: RivalPair, share: float) -> dict[str, Any]:
-    return {
-        "first": _side(operator, share * pair.first, share * pair.first_disturbance),
-        "second": _side(operator, share * pair.second, share * pair.second_disturbance),
-    }
 
 
 def _side(operator: Operator, error: Any, disturbance: Any) -> dict[str, Any]:

@@ -39,10 +39,10 @@ from rrf_design.checker.nullspace import (
     constants,
     kernel_constants,
 )
+from rrf_design.checker.premises import Premises
 from rrf_design.checker.proofs import DENSE_ENTRIES
-from rrf_design.checker.record import INLINE_ENTRIES, OperatorRecord
+from rrf_design.checker.record import OperatorRecord
 from rrf_design.checker.wording import NORM, WEIGHTS, ZERO
-from rrf_design.derive import without_noise
 from rrf_design.errors import InputError, Refused
 from rrf_design.noise import Radius, declares_noise
 from rrf_design.premise import PLAIN, Premise
@@ -50,7 +50,7 @@ from rrf_design.rows import estimate_confidence, estimated_rows, raised, raised_
 
 if TYPE_CHECKING:
     from rrf_design.operators import Operator
-    from rrf_design.problem import Problem, Selection
+    from rrf_design.problem import Problem
 
 NEXT_BUDGET_SUPPORTS = (
     5_000_000  # up to so many node sets the next budget k + 1 is certified too, unless told otherwise
@@ -58,19 +58,21 @@ NEXT_BUDGET_SUPPORTS = (
 
 
 def witness_section(
-    record: OperatorRecord, support: Sequence[int], direction: Any
+    record: OperatorRecord, support: Sequence[int], direction: Any, premises: Premises | None = None
 ) -> tuple[dict[str, Any], Fraction, float]:
     """The witness by node, ‖Bh‖² exactly, and ‖Bh‖/‖h‖ rounded up (0 where the columns of the
-    support are dependent).
+    support are dependent); under premises ‖Bh‖ without the blocks set aside, and ‖Bh‖/‖h_D‖.
     """
     nodes = [int(i) for i in support]
     starts = record.node_starts
     parts = [[float(x) for x in np.asarray(direction)[starts[i] : starts[i + 1]]] for i in nodes]
     vector = [x for part in parts for x in part]
-    image2 = squared_image(record.by_column[:, record.columns_of(nodes)], vector)
-    length2 = squared_norm(vector)
     named = {"support": [record.node_ids[i] for i in nodes], "direction": parts}
-    return named, image2, ratio_up(record.dense_part(nodes), image2 / length2)
+    if premises is not None:
+        image2, length2 = premises.quotient(nodes, vector)
+        return named, image2, sqrt_up(image2 / length2)
+    image2 = squared_image(record.by_column[:, record.columns_of(nodes)], vector)
+    return named, image2, ratio_up(record.dense_part(nodes), image2 / squared_norm(vector))
 
 
 def uncertainty_section(
@@ -264,29 +266,6 @@ def metrics_section(problem: Problem, operator: Any) -> dict[str, Any]:
     }
 
 
-def bare_operator(problem: Problem, select: Selection) -> Operator | None:
-    """The operator without whitening by declared noise; None where nothing is whitened by it."""
-    bare = without_noise(problem)
-    return None if bare is problem else bare.operator(select)
-
-
-def unwhitened_section(
-    bare: OperatorRecord, k: int, options: dict[str, Any], told: Callable[..., None]
-) -> dict[str, Any]:
-    """The margin in the units of the problem file, to be compared with the covariance-aware one
-    (audit recipe).
-
-    It is about another operator than the certificate's, so it is told under `provenance` and not
-    certified.
-    """
-    bounds = budget_sections(bare, [k], options, told)[0]
-    return {"lower": bounds["lower"], "upper": bounds["upper"], "support": bounds["witness"]["support"]}
-
-
-def file_name(record: OperatorRecord) -> str | None:
-    return None if len(record.data) <= INLINE_ENTRIES else f"operator-{record.digest[:16]}.npz"
-
-
 def positive(value: float | None, name: str) -> float | None:
     if value is not None and not 0.0 < value < float("inf"):
         raise InputError(f"{name} must be a positive number, not {value!r}")
@@ -319,16 +298,16 @@ def nullspace_section(record: OperatorRecord, k: int) -> dict[str, Any]:
 
 
 def _suggested(record: OperatorRecord, k: int) -> dict[str, Any]:
-    nothing = {"rho": None, "tau": None, "c1": None, "c2": None, "witness": None, "kernel": None}
+    nothing = no_nullspace()
     if record.columns > SMALL or record.rows * record.columns > DENSE_ENTRIES or not record.calm:
-        return {"status": str(NullSpace.NOT_CERTIFIED), **nothing}
+        return nothing
     dense = record.matrix.toarray()
     padded = np.vstack([dense, np.zeros((max(0, record.columns - record.rows), record.columns))])
     _, values, right = np.linalg.svd(padded, full_matrices=False)
     scale = float(values[0]) if len(values) else 0.0
     if values[-1] > 1e-7 * max(scale, 1e-30):
         tau = float(np.nextafter(1.0 / (values[-1] * (1 - 1e-6)), np.inf))
-        return {"status": str(NullSpace.CERTIFIED), **nothing, "rho": RHO, "tau": tau, **constants(RHO, tau)}
+        return {**nothing, "status": str(NullSpace.CERTIFIED), "rho": RHO, "tau": tau, **constants(RHO, tau)}
     kernel = right[values <= 1e-7 * max(scale, 1e-30)]
     found = _concentrated(record, kernel, k)
     if found is None and k == 1 and record.columns == len(record.node_ids) <= DUAL_COORDINATES:
@@ -342,9 +321,9 @@ def _suggested(record: OperatorRecord, k: int) -> dict[str, Any]:
             basis = {"dual": _dual_rows(record, kernel).tolist()}
             carried = kernel_constants(basis, record, k)
         if carried is None:
-            return {"status": str(NullSpace.NOT_CERTIFIED), **nothing}
+            return nothing
         rho, tau = carried
-        return {"status": str(NullSpace.CERTIFIED), **nothing, "rho": rho, "tau": tau, "kernel": basis} | constants(
+        return {**nothing, "status": str(NullSpace.CERTIFIED), "rho": rho, "tau": tau, "kernel": basis} | constants(
             rho, tau
         )
     chosen, direction = found
@@ -352,12 +331,12 @@ def _suggested(record: OperatorRecord, k: int) -> dict[str, Any]:
     residual = sqrt_up(squared_image(record.by_column, direction))  # where products cancel, floats know nothing of it
     tau = min(1e12, 0.5 * spread / max(residual, 1e-300))
     if spread <= 0.0 or tau < LEAST_TAU:
-        return {"status": str(NullSpace.NOT_CERTIFIED), **nothing}
+        return nothing
     witness = {
         "set": [record.node_ids[i] for i in chosen],
         "direction": [direction[a:b].tolist() for a, b in _spans(record)],
     }
-    return {"status": str(NullSpace.REFUTED), **nothing, "tau": tau, "witness": witness}
+    return {**nothing, "status": str(NullSpace.REFUTED), "tau": tau, "witness": witness}
 
 
 def _disjoint(record: OperatorRecord, kernel: NDArray[np.float64]) -> list[dict[str, Any]] | None:

@@ -16,7 +16,6 @@ hold together.
 
 from __future__ import annotations
 
-import json
 import math
 import os
 from collections.abc import Callable, Mapping
@@ -153,13 +152,10 @@ def read_calibration(
     """The radii a calibration file gives, holding together with this probability; InputError names
     what doesn't fit.
     """
+    from rrf_design.files import read_source
+
     path = Path(path)
-    try:
-        text = path.read_bytes().decode("utf-8-sig")
-    except FileNotFoundError:
-        raise InputError(f"{path}: no such file") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: can't be read as UTF-8 text ({error})") from None
+    text = read_source(path)
     try:
         return calibrate(problem, _by_block(_entries(text, path.suffix.lower())), confidence=confidence, seed=seed)
     except InputError as error:
@@ -317,9 +313,9 @@ def _entries(text: str, suffix: str) -> list[dict[str, Any]]:
     if suffix == ".csv":
         return _csv_entries(text)
     if suffix == ".jsonl":
-        found = [_json(line, f"line {number}: ") for number, line in documents.text_lines(text)]
+        found = [documents.value_in(line, f"line {number}") for number, line in documents.text_lines(text)]
     elif suffix == ".json":
-        document = _json(text, "")
+        document = documents.value_in(text)
         if isinstance(document, dict):
             wrong = [name for name, entry in document.items() if not isinstance(entry, dict)]
             if wrong:
@@ -361,17 +357,3 @@ def _csv_entries(text: str) -> list[dict[str, Any]]:
             )
         entries.append(entry)
     return entries
-
-
-def _json(text: str, where: str) -> Any:
-    def reject(name: str) -> Any:
-        raise InputError(f"{where}{name} is not a number that can be used here")
-
-    try:
-        return json.loads(text, parse_constant=reject)
-    except InputError:
-        raise
-    except ValueError as error:  # whole numbers of thousands of digits, too
-        raise InputError(f"{where}not valid JSON: {error}") from None
-    except RecursionError:
-        raise InputError("nested too deeply") from None

@@ -29,17 +29,13 @@ from rrf_design.certificates._ladder import (
     climb,
     climb_protected,
     plain_witness,
-    protected_witness,
     protection_section,
     rivals_section,
-    unwhitened_protected,
 )
 from rrf_design.certificates._sections import (
     audit_section,
-    bare_operator,
     budget_sections,
     conditional_section,
-    file_name,
     further_budgets,
     metrics_section,
     no_nullspace,
@@ -47,7 +43,6 @@ from rrf_design.certificates._sections import (
     nullspace_section,
     positive,
     uncertainty_section,
-    unwhitened_section,
     witness_section,
 )
 from rrf_design.certificates._uncertainty import Uncertainty
@@ -62,14 +57,16 @@ from rrf_design.checker.noise import (
     joint_confidence,
     promised,
 )
-from rrf_design.checker.record import ARRAYS, FILE_FORMAT, OperatorRecord
+from rrf_design.checker.premises import Premises
+from rrf_design.checker.record import ARRAYS, FILE_FORMAT, INLINE_ENTRIES, OperatorRecord
 from rrf_design.checker.wording import CONSEQUENCE, ZERO, Finding, Regime, assumption_lines, regime_of
-from rrf_design.derive import with_radii
+from rrf_design.derive import with_radii, without_noise
 from rrf_design.documents import write_bytes, write_text
 from rrf_design.errors import InputError, Refused
 from rrf_design.files import digest
 from rrf_design.goal import Goal, Standing, reaches
 from rrf_design.noise import Noise, largest_norm, node_weights
+from rrf_design.premise import protected
 
 if TYPE_CHECKING:
     from rrf_design.checker.noise import Tolerances
@@ -274,13 +271,14 @@ def certify(
     record = _record_of(operator)
     options: dict[str, Any] = {"time_limit": time_limit, "n_jobs": n_jobs, "front_end": front_end}
     began = time.monotonic()
-    protection: dict[str, Any] | None = None
+    protection, premises = None, None
     if guarded:
         proven, found = climb_protected(
             operator, budget, rung=Rung(rung), time_limit=time_limit, n_jobs=n_jobs, progress=progress
         )
         protection = protection_section(operator, found, budget, proven.lower)
-        witness, image2, upper = protected_witness(record, protection, found)
+        premises = Premises.read(protection, record)
+        witness, image2, upper = witness_section(record, found.nodes, found.solved.direction, premises)
     else:
         proven = climb(record, budget, rung=Rung(rung), progress=progress, **options)
         witness, image2, upper = witness_section(record, proven.support, proven.direction)
@@ -322,7 +320,6 @@ def certify(
         ),
     )
     standing = Standing(Goal(problem.target, error["delta"]), budget, lower, loss["robust_lower"], reach)
-    bare = bare_operator(problem, select)
     verdict = regime_of(
         Finding(
             lower,
@@ -333,11 +330,12 @@ def certify(
             error["spread"] is not None,
         )
     )
+    file = None if len(record.data) <= INLINE_ENTRIES else f"operator-{record.digest[:16]}.npz"
     document: dict[str, Any] = {
         "format": FORMAT,
         "version": VERSION,
         "problem": {"name": problem.name, "digest": digest(original), "selected": list(problem.resolve(select))},
-        "operator": record.to_document(file=file_name(record)),
+        "operator": record.to_document(file=file),
         "k": budget,
         "metrics": metrics_section(problem, operator),
         "margin": {
@@ -357,13 +355,11 @@ def certify(
         "budgets": [] if guarded else budget_sections(record, further_budgets(budgets, budget, record), options, told),
         "nullspace": no_nullspace() if guarded else nullspace_section(record, budget),
         "audit": audit_section(witness, image2, upper, budget, operator.premise),
-        "rivals": rivals_section(
-            operator, record, found, noise=known, largest_error=largest_error, protection=protection
-        ),
+        "rivals": rivals_section(operator, record, found, noise=known, largest_error=largest_error, premises=premises),
         "provenance": {
             "package": f"rrf-design {__version__}",
             "notes": list(proven.notes),
-            "unwhitened": _unwhitened(bare, budget, options, told),
+            "unwhitened": _unwhitened(problem, select, budget, options, told),
         },
     }
     document["assumptions"] = assumption_lines(document, nodes=len(record.node_ids), uncertain=bool(record.radii.any()))
@@ -388,12 +384,22 @@ def _refuse_unguarded(**asked: Any) -> None:
             raise InputError(f"{name}: is not certified with units, delivered values or suspect checks; leave it out")
 
 
-def _unwhitened(bare: Operator | None, k: int, options: dict[str, Any], told: Progress) -> dict[str, Any] | None:
-    if bare is None:
+def _unwhitened(
+    problem: Problem, select: Selection, k: int, options: dict[str, Any], told: Progress
+) -> dict[str, Any] | None:
+    """The margin in the units of the problem file, to be compared with the covariance-aware one:
+    told, not certified. None where nothing is whitened by declared noise.
+    """
+    plain = without_noise(problem)
+    if plain is problem:
         return None
-    if not bare.premise.plain:
-        return unwhitened_protected(bare, k, options["time_limit"])
-    return unwhitened_section(_record_of(bare), k, options, told)
+    bare = plain.operator(select)
+    if bare.premise.plain:
+        (bounds,) = budget_sections(_record_of(bare), [k], options, told)
+        return {"lower": bounds["lower"], "upper": bounds["upper"], "support": bounds["witness"]["support"]}
+    found = protected(bare, k, time_limit=options["time_limit"])
+    names = [bare.node_ids[i] for i in found.nodes]
+    return {"lower": float(found.solved.lower), "upper": float(found.solved.upper), "support": names}
 
 
 def _field_bound(problem: Problem, operator: Operator, amplitude: float | None) -> FieldBound:

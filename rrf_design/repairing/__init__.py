@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from rrf_design.repairing._convex import PenaltyCalibration, calibrate
 from rrf_design.repairing._failures import Failure, count_failures
-from rrf_design.repairing._methods import METHODS
 from rrf_design.repairing.contract import (
     Alternative,
     Certainty,
@@ -20,10 +19,10 @@ from rrf_design.repairing.contract import (
     Task,
     to_document,
 )
+from rrf_design.repairing.engine import METHODS
 from rrf_design.repairing.fields import ResponseField, read_responses
 from rrf_design.repairing.nonlinear import LocalRepair, finite_alternatives, log_coordinates, repair_nonlinear
-from rrf_design.repairing.programs import ProgramChoice, select_program
-from rrf_design.repairing.repairs import RepairBatch, repair, repair_many
+from rrf_design.repairing.repairs import ProgramChoice, RepairBatch, repair, repair_many, select_program
 
 __all__ = [
     "METHODS",

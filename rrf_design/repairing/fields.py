@@ -13,6 +13,7 @@ import numbers
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -157,6 +158,7 @@ def _candidates(problem: Problem, operator: Operator, candidates: Mapping[str, A
 
 
 _KEYS = ("node", "value", "text", "status", "samples")
+_json = partial(documents.value_in, instead="; give a status instead")
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,14 +242,11 @@ def read_responses(
     >>> field.values, field.invalid
     ({'a': (1.0,)}, {'b': 'timeout'})
     """
+    from rrf_design.files import read_source
+
     path = Path(path)
     names = tuple(node.id for node in problem.nodes) if nodes is None else tuple(nodes)
-    try:
-        text = path.read_bytes().decode("utf-8-sig")
-    except FileNotFoundError:
-        raise InputError(f"{path}: no such file") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: can't be read as UTF-8 text ({error})") from None
+    text = read_source(path)
     try:
         fields = _fields(text, path.suffix.lower())
         return tuple(collect(problem, content, nodes=names, name=name) for name, content in fields.items())
@@ -264,7 +263,7 @@ def _fields(text: str, suffix: str) -> dict[str, dict[str, Any]]:
         raise InputError(f"responses end in .json, .jsonl or .csv, not {suffix or 'nothing'!r}")
     if not text.strip():
         raise InputError("holds no responses")
-    document = _json(text, "")
+    document = _json(text)
     if isinstance(document, list):
         return _group(document)
     if not isinstance(document, dict):
@@ -427,11 +426,3 @@ def _parse_samples(problem: Problem, node: str, entries: Any) -> tuple[Values, .
 
 def _is_number(entry: Any) -> bool:
     return type(entry) in (int, float) or (isinstance(entry, numbers.Real) and not isinstance(entry, bool))
-
-
-def _json(text: str, where: str) -> Any:
-    try:
-        return documents.loads(text)
-    except ValueError as error:
-        hint = "; give a status instead" if str(error).endswith("is not JSON") else ""  # NaN, Infinity
-        raise InputError(f"{where + ': ' if where else ''}not valid JSON: {error}{hint}") from None

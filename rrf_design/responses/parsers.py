@@ -57,7 +57,7 @@ _PARSERS = {
     ),
     "yes-no": _Entry("worded:YesNoParser", "yes is 1, no is 0; as many as `count` says"),
     "json": _Entry(
-        "_structured:json_parser",
+        "_numeric:json_parser",
         "the number at `field` of a JSON object, or `dim` of them; or what the parser `of` reads there",
     ),
     "choice": _Entry("worded:ChoiceParser", "one of `options`, as a one and zeros; with `letters`, also by A, B, C"),

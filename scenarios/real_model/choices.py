@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from rrf_design.repairing import repair, select_program
-from rrf_design.repairing.programs import robust_scale
+from rrf_design.repairing.repairs import robust_scale
 from scenarios.kit import designs
 from scenarios.real_model.fields import AnswerCandidate, same
 

@@ -9,9 +9,16 @@ and checks that may be wrong.
 from __future__ import annotations
 
 from solvers.decoding._erasures import ErasureMargin, WrongChecks, erasure_margin, unread_margin
-from solvers.decoding._result import ConvexSolution, SyndromeDecoding, SyndromeExplanation
-from solvers.decoding._search import BatchDecoding, SupportDecoder, SupportTable, decode_support, table_fits
-from solvers.decoding.convex import GroupProblem, group_bpdn, group_lasso, lasso_path
+from solvers.decoding._search import (
+    BatchDecoding,
+    SupportDecoder,
+    SupportTable,
+    SyndromeDecoding,
+    SyndromeExplanation,
+    decode_support,
+    table_fits,
+)
+from solvers.decoding.convex import ConvexSolution, GroupProblem, group_bpdn, group_lasso, lasso_path
 
 __all__ = [
     "BatchDecoding",

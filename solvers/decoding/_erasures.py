@@ -40,7 +40,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from solvers._exact import sqrt_below
-from solvers._groups import NodeColumns, column_groups
+from solvers._gram import NodeColumns, column_groups
 from solvers._schur import Hidden, hidden, proves_hidden_at_least
 from solvers.decoding.spans import DEPENDENT, as_operator, project_out, span_of
 from solvers.result import RESIDUAL, Margin, Status
@@ -113,17 +113,13 @@ def _others(
         return None
     from solvers._gamma import support_margin
 
-    index = np.concatenate([columns[i] for i in erased]) if erased else np.zeros(0, dtype=np.int64)
-    part = operator[:, index]
-    basis = span_of(part if isinstance(part, np.ndarray) else part.toarray())
-    kept = project_out(operator, basis)[:, np.concatenate([columns[i] for i in rest])]
+    basis = span_of(_dense_part(operator, columns, erased))
+    kept = project_out(operator, basis)[:, columns.joined(rest)]
     return support_margin(kept, [len(columns[i]) for i in rest], size=size, **options)
 
 
 def _combined(operator: Any, columns: Any, erased: tuple[int, ...], rest: list[int], others: float, size: int) -> float:
-    index = np.concatenate([columns[i] for i in erased])
-    part = operator[:, index]
-    dense = part if isinstance(part, np.ndarray) else part.toarray()
+    dense = _dense_part(operator, columns, erased)
     sigma = float(np.linalg.svd(dense, compute_uv=False)[-1]) if dense.shape[0] >= dense.shape[1] else 0.0
     if sigma <= DEPENDENT * max(1.0, float(np.linalg.norm(dense))) or others == 0.0:
         return 0.0
@@ -134,6 +130,11 @@ def _combined(operator: Any, columns: Any, erased: tuple[int, ...], rest: list[i
     return float((1.0 - 1e-9) / np.linalg.norm(bound, 2))
 
 
+def _dense_part(operator: Any, columns: NodeColumns, nodes: Sequence[int]) -> NDArray[np.float64]:
+    part = operator[:, columns.joined(nodes)]
+    return np.asarray(part if isinstance(part, np.ndarray) else part.toarray())
+
+
 def _worst(operator: Any, columns: Any, sets: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
     """The set with the least singular value; among equals, which differ in their last digits only,
     the first.
@@ -141,7 +142,7 @@ def _worst(operator: Any, columns: Any, sets: Sequence[tuple[int, ...]]) -> tupl
     dense = operator if isinstance(operator, np.ndarray) else operator.toarray()
     if dense.shape[0] > dense.shape[1]:
         dense = np.linalg.qr(dense, mode="r")  # a rotation of the rows changes no singular value
-    indices = [np.concatenate([columns[i] for i in nodes]) for nodes in sets]
+    indices = [columns.joined(nodes) for nodes in sets]
     least = np.zeros(len(sets))
     lengths = np.array([len(index) for index in indices])
     for length in np.unique(lengths[lengths <= dense.shape[0]]):  # with fewer rows than columns it is zero
@@ -157,9 +158,7 @@ def _worst(operator: Any, columns: Any, sets: Sequence[tuple[int, ...]]) -> tupl
 def _smallest(
     operator: Any, columns: Any, nodes: tuple[int, ...]
 ) -> tuple[float, tuple[int, ...], NDArray[np.float64]]:
-    index = np.concatenate([columns[i] for i in nodes])
-    part = operator[:, index]
-    dense = part if isinstance(part, np.ndarray) else part.toarray()
+    index, dense = columns.joined(nodes), _dense_part(operator, columns, nodes)
     direction = np.zeros(operator.shape[1])
     if not dense.shape[0]:
         direction[index[0]] = 1.0
@@ -232,7 +231,7 @@ def unread_margin(
         others = 0.0 if again is None else again[1]
     best, lower, support = found
     direction = np.zeros(field.columns.order.size)
-    direction[field.columns_of(support)] = best.vector
+    direction[field.columns.joined(support)] = best.vector
     return ErasureMargin(
         value=best.sigma,
         lower=min(lower, best.upper),
@@ -287,9 +286,6 @@ class _Near:
         near = {int(j) for j in block_of[touched]}
         self.suspects = tuple(j for j in suspects if j in near)
 
-    def columns_of(self, support: tuple[int, ...]) -> NDArray[np.int64]:
-        return np.concatenate([self.columns[i] for i in support]) if support else np.zeros(0, np.int64)
-
     def least(
         self, wanted: NDArray[np.bool_], removed: int, ends: float | None
     ) -> tuple[Hidden, float, tuple[int, ...]] | None:
@@ -301,7 +297,7 @@ class _Near:
         best: tuple[Hidden, tuple[int, ...]] | None = None
         for others in combinations(self.rest, self.most):
             support = tuple(sorted((*self.known, *others)))
-            index = self.columns_of(support)
+            index = self.columns.joined(support)
             inside = wanted[index]
             if not inside.any():
                 continue

@@ -28,12 +28,83 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers._exact import exact_rank, span_within
-from solvers._groups import NodeColumns, column_groups
-from solvers.decoding._result import SyndromeDecoding, SyndromeExplanation
+from solvers._gram import NodeColumns, column_groups
 from solvers.decoding._traversal import Basis, PrefixLevel, Scan, Told, Traversal
 from solvers.decoding.spans import DEPENDENT, UNIT, Spans, as_operator, local_part
 
 Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class SyndromeExplanation:
+    """A support that explains the syndrome within ε, and contains no smaller one that does."""
+
+    support: tuple[int, ...]
+    residual: float
+    error: Array  # (coordinates,)
+    edge: bool = False
+    """|residual − ε| is below the tolerance, so floats can't tell on which side it lies."""
+
+    def __post_init__(self) -> None:
+        self.error.setflags(write=False)
+
+
+@dataclass(frozen=True, slots=True)
+class SyndromeDecoding:
+    """The exact decoder's answer to one syndrome.
+
+    When `verified`, it is a proof in exact arithmetic for B, s and the radius ε + tolerance as the
+    floats they are: the listed supports leave at most the radius, every other minimal one of at
+    most k nodes leaves more.
+    """
+
+    support: tuple[int, ...]
+    error: Array  # (coordinates,): ê, zero outside support and known nodes
+    residual: float
+    explained: bool
+    """Some support of at most k nodes reaches ε; otherwise `support` has the least residual of
+    all.
+    """
+    explanations: tuple[SyndromeExplanation, ...]
+    """Every inclusion-minimal support of at most k nodes that explains the data, the chosen one
+    first.
+    """
+    complete: bool
+    """False when a limit cut the search short: then there may be more explanations, or a better
+    support.
+    """
+    best_smaller: float
+    """Least residual of all supports with fewer nodes than the chosen one: the proof that none of
+    them explains.
+    """
+    epsilon: float
+    tolerance: float
+    k: int
+    tested: int
+    """Supports judged one by one; the rest was excluded by arithmetic."""
+    known: tuple[int, ...] = ()
+    undecided: tuple[tuple[int, ...], ...] = ()
+    """Supports too near the radius for floats and too large for rationals: they may explain the
+    data, or not.
+    """
+    zero_rule: bool = False
+    """Directions below 1e-10 of their node's length, but not exactly zero, were taken for zero (the
+    paper's rule).
+    """
+
+    def __post_init__(self) -> None:
+        self.error.setflags(write=False)
+
+    @property
+    def verified(self) -> bool:
+        """Nothing was cut short, left undecided, or settled by the zero rule alone."""
+        return self.complete and not self.undecided and not self.zero_rule
+
+    @property
+    def unique(self) -> bool:
+        """Proved: exactly one minimal support of at most k nodes explains the data."""
+        return self.complete and len(self.explanations) == 1 and not self.undecided
+
 
 ROUNDING = 1e-12
 """Default tolerance of ‖Be − s‖ ≤ ε, relative to ‖s‖: the rounding of a short chain of float
@@ -169,7 +240,7 @@ class SupportDecoder:
         return result
 
     def _columns(self, nodes: Sequence[int]) -> NDArray[np.int64]:
-        return np.concatenate([self._groups[i] for i in nodes]) if len(nodes) else np.zeros(0, dtype=np.int64)
+        return self._groups.joined(nodes)
 
     def _local(self, columns: NDArray[np.int64]) -> tuple[Any, Array]:
         """These columns of the operator as a dense block over the rows they touch."""
@@ -324,11 +395,6 @@ def _units(local: Array, sizes: NDArray[np.int64]) -> Array:
     return np.asarray(1.0 / np.where(peaks > 1e-300, peaks, 1.0))
 
 
-def _rank(matrix: Array) -> int:
-    values = np.linalg.svd(matrix, compute_uv=False)
-    return int(np.sum(values > DEPENDENT * max(values.max(initial=0.0), 1e-300)))
-
-
 def _vector(syndrome: Any, rows: int) -> Array:
     s = np.asarray(syndrome, dtype=np.float64)
     if s.shape != (rows,):
@@ -384,12 +450,7 @@ class SupportTable:
         self.supports = tuple(part for size in range(k + 1) for part in combinations(rest, size))
         columns = column_groups(groups, dense.shape[1])
         self._bases = tuple(decoder.basis(part) for part in self.supports)
-        self._columns = tuple(
-            np.concatenate([columns[i] for i in (*self.known, *part)])
-            if self.known or part
-            else np.zeros(0, dtype=np.int64)
-            for part in self.supports
-        )
+        self._columns = tuple(columns.joined((*self.known, *part)) for part in self.supports)
         self._dense = dense
         place = {part: position for position, part in enumerate(self.supports)}
         self._below = tuple(

@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers._groups import NodeColumns
+from solvers._gram import NodeColumns
 from solvers.decoding.spans import DEPENDENT, UNIT, Spans, build_spans, column_squares, project_out, tamed
 
 Array = NDArray[np.float64]

@@ -16,20 +16,39 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from solvers._groups import column_groups
-from solvers.decoding._result import ConvexSolution
+from solvers._gram import column_groups
 
 Array = NDArray[np.float64]
 
 SAFETY = 1.05
 """On the squared norm of B: a power iteration approaches it from below."""
 CHECK_EVERY = 10
+
+
+@dataclass(frozen=True, slots=True)
+class ConvexSolution:
+    """A point of a group-ℓ₁ problem with its duality gap: objective − gap is a lower bound on the
+    optimum.
+    """
+
+    error: Array
+    objective: float
+    gap: float
+    residual: float
+    penalty: float
+    """λ of the penalised form this is (for the constrained form: the one found for its ε)."""
+    iterations: int
+    converged: bool
+
+    def __post_init__(self) -> None:
+        self.error.setflags(write=False)
 
 
 class GroupProblem:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.linalg.blas import dsyrk
 
-from solvers._groups import NodeColumns
+from solvers._gram import NodeColumns
 
 Array = NDArray[np.float64]
 

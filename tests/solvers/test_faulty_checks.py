@@ -10,8 +10,8 @@ from scipy import sparse
 
 from solvers import Status, delivered_margin, support_margin, suspect_margin, wrong_check_margin
 from solvers._all_supports import small_margin
+from solvers._delivered import WHOLE, _superfluous, neighbourhood_of
 from solvers._gram import make_field
-from solvers._neighbourhood import SMALL, _superfluous, neighbourhood_of
 
 PAIR = np.array([[-1.0, 1.0], [1.0, 0.0]])
 
@@ -282,13 +282,13 @@ def path(n):
 def test_small_fields_and_much_of_a_field_are_taken_whole() -> None:
     near = neighbourhood_of(path(10), None, [4], radius=1)
     assert (near.field.n, near.units.tolist()) == (10, [4])
-    n = SMALL + 100
+    n = WHOLE + 100
     near = neighbourhood_of(path(n), None, range(0, n, 2), radius=3)
     assert near.field.n == n
 
 
 def test_reach_rows_and_the_way_back():
-    n = SMALL + 100
+    n = WHOLE + 100
     for matrix in (path(n), path(n).tocsc()):
         near = neighbourhood_of(matrix, None, [50], radius=3)
         assert near.members.tolist() == list(range(47, 54))
@@ -300,7 +300,7 @@ def test_reach_rows_and_the_way_back():
 
 
 def test_units_are_stepped_over_whole():
-    n = SMALL + 100
+    n = WHOLE + 100
     groups = [[0, n - 1], *([i] for i in range(1, n - 1))]
     near = neighbourhood_of(path(n), groups, [3], radius=4)
     assert near.members.tolist() == [*range(8), n - 2]

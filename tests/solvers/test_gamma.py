@@ -24,8 +24,7 @@ from solvers import (
     suspect_margin,
     worst_supports,
 )
-from solvers._gram import make_field
-from solvers._groups import NodeColumns
+from solvers._gram import NodeColumns, make_field
 from solvers._minimiser import Minimiser, is_interrupt
 from solvers._search import Search, _gershgorin
 from solvers._tracker import MarginTracker

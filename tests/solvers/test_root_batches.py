@@ -12,10 +12,9 @@ from random_fields import brute, graph_field, lower_bound_holds
 from scipy import sparse
 
 from solvers import gauge_directions, group_spark, margin, support_margin
-from solvers._components import _dense_part, _sparse_part, parts_of
 from solvers._gram import make_field
 from solvers._root_batches import SAMPLES, Growth, Peeling, large_fronts
-from solvers._search import TASKS, Search, _whole_field
+from solvers._search import TASKS, Search, _dense_part, _sparse_part, _whole_field, parts_of
 
 
 def dense_front(B, size: int) -> tuple[float, Peeling]:
@@ -125,7 +124,7 @@ def test_their_bounds_hold_in_exact_arithmetic(family):
 
 def front_of(B, size: int, *, thin: bool):
     """The front of one connected field, of either kind, for any size."""
-    from solvers._components import _dense_part, _sparse_part
+    from solvers._search import _dense_part, _sparse_part
 
     field = make_field(B, None)
     nodes, shrink = np.arange(field.n), field.shrink(size)

@@ -1,7 +1,7 @@
 """Answers that exist already, in the logs of other tools: rows `id node repeat model text status
 cost`, and no call is made.
 
-One module per tool reads its log as that tool writes it. What is taken for the item, the wording
+One function per tool reads its log as that tool writes it. What is taken for the item, the wording
 and the answer can be said by a path into the tool's own record (`metadata.invoice`, `vars.no`), or
 by a constant (`=total`). Logs are anybody's: nothing in them is executed or written to a path of
 its own choosing, and sizes are bounded.
@@ -17,17 +17,17 @@ from pathlib import Path
 
 from rrf_design.errors import InputError
 from rrf_design.files import suggestion
-from rrf_design.responses.imports import inspect_logs, lm_eval, openai_batch, own_runs, promptfoo
+from rrf_design.responses.imports import inspect_logs, json_logs
 from rrf_design.responses.imports.records import ImportedRow, RecordPaths, first_record
 from rrf_design.responses.parsed import RECORDED
 
 Reader = Callable[[Path, RecordPaths], Iterator[ImportedRow]]
 TOOLS: Mapping[str, Reader] = {
     "inspect": inspect_logs.read,
-    "promptfoo": promptfoo.read,
-    "lm-eval": lm_eval.read,
-    "openai-batch": openai_batch.read,
-    "rrf-design": own_runs.read,
+    "promptfoo": json_logs.promptfoo,
+    "lm-eval": json_logs.lm_eval,
+    "openai-batch": json_logs.openai_batch,
+    "rrf-design": json_logs.own_run,
 }
 
 

@@ -20,7 +20,18 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from rrf_design.errors import InputError
-from rrf_design.responses.imports.records import ImportedRow, RecordPaths, at, money, name_at, parse, text_of, whole
+from rrf_design.responses.imports.records import (
+    ImportedRow,
+    RecordPaths,
+    at,
+    each,
+    money,
+    name_at,
+    objects,
+    parse,
+    text_of,
+    whole,
+)
 
 _SAMPLE = re.compile(r"samples/.+_epoch_\d+(?:/sample)?\.json")
 
@@ -32,8 +43,7 @@ def read(path: Path, where: RecordPaths) -> Iterator[ImportedRow]:
         samples = at(log, "samples")
         if not isinstance(log, dict) or not isinstance(samples, list):
             raise InputError("no list of samples in it; is it a log of Inspect AI?")
-        for number, sample in enumerate(samples, start=1):
-            yield _row(sample, log, where, f"sample {number}")
+        yield from each(objects(samples, "sample"), lambda sample: [_row(sample, log, where)])
         return
     with _Archive(path) as archive:
         header = next((name for name in ("header.json", "_journal/start.json") if name in archive), None)
@@ -42,20 +52,19 @@ def read(path: Path, where: RecordPaths) -> Iterator[ImportedRow]:
         if not members:
             raise InputError("no samples in it; is it a log of Inspect AI?")
         for name in members:
-            yield _row(parse(archive.read(name), f"member {name!r:.80}"), head, where, f"member {name!r:.80}")
+            place = f"member {name!r:.80}"
+            sample = parse(archive.read(name), place)
+            if not isinstance(sample, dict):
+                raise InputError(f"{place}: must be an object")
+            yield from each(iter([(place, sample)]), lambda sample: [_row(sample, head, where)])
 
 
-def _row(sample: Any, log: Any, where: RecordPaths, place: str) -> ImportedRow:
-    if not isinstance(sample, dict):
-        raise InputError(f"{place}: must be an object")
-    try:
-        item = name_at(sample, where.item or "id", "item")
-        node = name_at(sample if where.node else log, where.node or "eval.task", "node")
-    except InputError as error:
-        raise InputError(f"{place}: {error}") from None
+def _row(sample: dict[str, Any], log: Any, where: RecordPaths) -> ImportedRow:
+    item = name_at(sample, where.item or "id", "item")
+    node = name_at(sample if where.node else log, where.node or "eval.task", "node")
     epoch = sample.get("epoch", 1)
     if isinstance(epoch, bool) or not isinstance(epoch, int) or epoch < 1:
-        raise InputError(f"{place}: epoch is {epoch!r:.40}, not a whole number from 1 on")
+        raise InputError(f"epoch is {epoch!r:.40}, not a whole number from 1 on")
     model, status = at(log, "eval.model"), _status(sample)
     text = None if status else _attached(_answer(sample, where), sample)
     status = status or ("missing" if text is None else None)

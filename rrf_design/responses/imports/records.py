@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -130,6 +130,31 @@ def lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
                     yield number, record
     except OSError as error:
         raise InputError(f"can't be read ({error.strerror or error})") from None
+
+
+Records = Iterator[tuple[str, dict[str, Any]]]
+"""Objects of a log, each with the words for where it stands."""
+
+
+def by_line(path: Path) -> Records:
+    return ((f"line {number}", record) for number, record in lines(path))
+
+
+def objects(found: list[Any], what: str) -> Records:
+    """The objects of a list, counted from 1; InputError for an entry that is none."""
+    for number, one in enumerate(found, start=1):
+        if not isinstance(one, dict):
+            raise InputError(f"{what} {number}: must be an object")
+        yield f"{what} {number}", one
+
+
+def each(records: Records, rows: Callable[[dict[str, Any]], Iterable[ImportedRow]]) -> Iterator[ImportedRow]:
+    """What `rows` makes of every record; InputError says of which one it speaks."""
+    for place, record in records:
+        try:
+            yield from rows(record)
+        except InputError as error:
+            raise InputError(f"{place}: {error}") from None
 
 
 def first_record(path: Path) -> dict[str, Any]:

@@ -16,14 +16,12 @@ from rrf_design.certificates._ladder import SECOND_OPINION, Rung, climb, listed
 from rrf_design.certificates._sections import (
     SMALL,
     audit_section,
-    bare_operator,
     further_budgets,
     nullspace_section,
     positive,
-    unwhitened_section,
     witness_section,
 )
-from rrf_design.certificates.issue import _record_of, _save_record
+from rrf_design.certificates.issue import _record_of, _save_record, _unwhitened
 from rrf_design.checker.exact import ProofOutcome
 from rrf_design.checker.nullspace import NullSpace, check_nullspace
 from rrf_design.checker.proofs import prove_floor
@@ -182,7 +180,7 @@ def test_progress_hears_bounds_that_hold() -> None:
 
 
 def test_nothing_is_left_when_saving_is_interrupted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rrf_design.certificates._sections.INLINE_ENTRIES", 3)
+    monkeypatch.setattr("rrf_design.certificates.issue.INLINE_ENTRIES", 3)
     certificate = rrf.certify(triangle(), ["fix"])
 
     def stop(*_: object) -> None:
@@ -344,18 +342,17 @@ def test_numbers_that_must_be_positive() -> None:
 
 
 def test_the_operator_without_whitening() -> None:
-    assert bare_operator(triangle(), None) is None
+    options = {"time_limit": None, "n_jobs": None, "front_end": "ortools"}
+    assert _unwhitened(triangle(), None, 1, options, lambda *_: None) is None
     problem = Problem(
         nodes=[{"id": "a"}, {"id": "b"}],
         relations=[{"id": "r", "tail": "a", "head": "b", "covariance": [[4.0]]}],
         anchors=[{"id": "x", "node": "a", "weight": 9.0}, {"id": "y", "node": "b", "sigma": 0.1}],
     )
-    bare = bare_operator(problem, None)
-    assert bare is not None
-    assert bare.matrix.toarray().tolist() == [[-1.0, 1.0], [3.0, 0.0], [0.0, 1.0]]  # weights stay, noise goes
-    options = {"time_limit": None, "n_jobs": None, "front_end": "ortools"}
-    section = unwhitened_section(_record_of(bare), 1, options, lambda *_: None)
-    assert section["lower"] <= np.linalg.svd(bare.matrix.toarray())[1][-1] <= section["upper"] * (1 + 1e-12)
+    bare = np.array([[-1.0, 1.0], [3.0, 0.0], [0.0, 1.0]])  # weights stay, noise goes
+    section = _unwhitened(problem, None, 1, options, lambda *_: None)
+    assert section is not None
+    assert section["lower"] <= np.linalg.svd(bare)[1][-1] <= section["upper"] * (1 + 1e-12)
 
 
 @pytest.mark.parametrize("seed", range(12))

@@ -91,7 +91,7 @@ def write(folder: Path, name: str, content: Any) -> Path:
         ("c.json", {"ab": {"samples": [[[1, 2]]] * 6}}, "sample 1: expected 1×1"),
         ("c.json", {"ab": {"samples": ["x"] * 6}}, "sample 1: must be a matrix of numbers"),
         ("c.json", {"ab": {"samples": 4}}, "samples must be a list"),
-        ("c.json", '{"ab": {"samples": [NaN]}}', "NaN is not a number"),
+        ("c.json", '{"ab": {"samples": [NaN]}}', "NaN is not JSON"),
         ("c.json", {"ab": {"samples": [1] * 6, "deviation": -1}}, "deviation must be a number of at least 0"),
         ("c.json", {"ab": {"errors": 1, "trials": 9}}, "errors need effect"),
         ("c.json", {"ab": {"errors": 1.5, "trials": 9, "effect": 1}}, "whole numbers"),

@@ -14,10 +14,9 @@ import rrf_design as rrf
 import rrf_design.repairing
 from rrf_design.repairing import repair_many
 from rrf_design.repairing._judgement import finish, judge
-from rrf_design.repairing._methods import METHODS, choose
 from rrf_design.repairing.contract import Candidate, Certainty, DecoderOutcome, Prepared
 from rrf_design.repairing.decoding import Decoding
-from rrf_design.repairing.engine import RepairEngine
+from rrf_design.repairing.engine import METHODS, RepairEngine, choose
 from rrf_design.repairing.fields import make_task
 
 
@@ -68,7 +67,7 @@ def test_auto_follows_the_papers_algorithm(equality, answers):
     assert rrf.repair(equality("star"), answers(1, 1, 1, 1), candidates={"n0": [2]}).method.startswith("discrete")
     rng = np.random.default_rng(0)
     problem = rrf.from_matrix(rng.normal(size=(30, 40)), k=6)
-    from rrf_design.repairing._methods import choose
+    from rrf_design.repairing.engine import choose
     from rrf_design.repairing.fields import make_task
 
     operator = problem.operator()

@@ -11,7 +11,7 @@ from exact_matrices import floats, projector, rationals
 from flint import fmpq, fmpq_mat
 from scipy import sparse
 
-from solvers._groups import column_groups
+from solvers._gram import column_groups
 from solvers.decoding import SupportDecoder, WrongChecks, erasure_margin, unread_margin
 from solvers.decoding import _erasures as erasures
 from solvers.decoding import _traversal as traversal

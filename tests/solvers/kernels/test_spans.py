@@ -10,7 +10,7 @@ import pytest
 from exact_matrices import floats, projector, rationals
 from scipy import sparse
 
-from solvers._groups import column_groups
+from solvers._gram import column_groups
 from solvers.decoding.spans import build_spans
 from solvers.kernels.support_pairs import adjacent, scan_pairs, scan_rows
 from solvers.kernels.support_spans import column_products, node_grams, orthonormal, sparse_overlap

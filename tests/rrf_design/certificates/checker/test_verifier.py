@@ -180,7 +180,7 @@ def test_a_file_is_verified_as_the_object_is(full: Certificate, tmp_path: Path) 
 
 
 def test_a_large_operator_lies_beside_the_certificate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rrf_design.certificates._sections.INLINE_ENTRIES", 3)
+    monkeypatch.setattr("rrf_design.certificates.issue.INLINE_ENTRIES", 3)
     made = certify(triangle(), ["fix"])
     assert verify(made).valid
     saved = made.save(tmp_path / "c.json")
